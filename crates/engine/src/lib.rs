@@ -1,0 +1,1 @@
+//! The run-time: elements, workers, tasks, timers, notifiers, handlers, hot swap, reception mechanisms.

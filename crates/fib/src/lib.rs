@@ -1,0 +1,1 @@
+//! Longest-prefix match: the forwarding table, adjacencies and the structures it is compared with.

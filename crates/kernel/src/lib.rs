@@ -1,0 +1,1 @@
+//! A mirror of the kernel's links, addresses, neighbours, next hops, routes and rules.

@@ -1,0 +1,1 @@
+//! Frames, the frame pool, packets, batches, annotations, wire formats and checksums.
