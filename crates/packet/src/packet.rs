@@ -1,0 +1,541 @@
+//! A packet: the only owner of one frame.
+
+use crate::meta::{Anno, Meta, NO_HEADER, PacketType};
+use crate::pool;
+use std::fmt;
+use std::ptr::NonNull;
+
+/// There is not enough room in the frame, or there are not enough bytes in the packet, for what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not enough room in the packet's frame")
+    }
+}
+
+impl std::error::Error for NoRoom {}
+
+/// A packet. It owns one frame and is not `Clone`; dropping it recycles the frame.
+///
+/// The data window starts at an offset in the frame; the bytes before it are headroom, those after it tailroom.
+/// Header offsets stay valid when the window moves, because they are kept relative to the frame.
+pub struct Packet {
+    meta: NonNull<Meta>,
+}
+
+// SAFETY: a packet is the only owner of its frame and metadata; both are plain memory without thread affinity.
+unsafe impl Send for Packet {}
+
+impl Drop for Packet {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this packet owned the frame, and is gone after this call.
+        unsafe { pool::give_back(self.meta.as_ptr()) }
+    }
+}
+
+impl Packet {
+    /// Headroom of a fresh packet in bytes: room for an Ethernet header with two tags, an IPv6 header and more.
+    pub const HEADROOM: usize = 128;
+
+    /// An empty packet with the usual headroom; `None` when the pool is exhausted.
+    #[inline]
+    pub fn new() -> Option<Packet> {
+        Self::with_headroom(Self::HEADROOM)
+    }
+
+    /// An empty packet with `headroom` bytes (at most the frame size) before its data.
+    #[inline]
+    pub fn with_headroom(headroom: usize) -> Option<Packet> {
+        let meta = NonNull::new(pool::take()?)?;
+        let mut p = Packet { meta };
+        p.reset(headroom.min(pool::frame_size()) as u16);
+        Some(p)
+    }
+
+    /// A packet that holds a copy of `bytes`; `None` when the pool is exhausted or the bytes do not fit a frame.
+    #[inline]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Packet> {
+        let headroom = Self::HEADROOM.min(pool::frame_size().checked_sub(bytes.len())?);
+        let mut p = Self::with_headroom(headroom)?;
+        p.put(bytes.len()).ok()?.copy_from_slice(bytes);
+        Some(p)
+    }
+
+    /// A copy of data, header offsets and annotations in a fresh frame; `None` when the pool is exhausted.
+    pub fn copy(&self) -> Option<Packet> {
+        let meta = NonNull::new(pool::take()?)?;
+        let mut p = Packet { meta };
+        let frame = p.m().frame;
+        // Every field but the frame's own address is the original's.
+        *p.mm() = Meta { frame, ..self.m().clone() };
+        p.data_mut().copy_from_slice(self.data());
+        Some(p)
+    }
+
+    fn reset(&mut self, headroom: u16) {
+        let frame = self.m().frame;
+        *self.mm() = Meta::fresh(frame, headroom);
+    }
+
+    #[inline(always)]
+    fn m(&self) -> &Meta {
+        // SAFETY: the packet is the only owner of its metadata, which was written when the frame was first taken.
+        unsafe { self.meta.as_ref() }
+    }
+
+    #[inline(always)]
+    fn mm(&mut self) -> &mut Meta {
+        // SAFETY: as in `m`; the borrow of `self` is exclusive.
+        unsafe { self.meta.as_mut() }
+    }
+
+    /// The packet's bytes.
+    #[inline(always)]
+    pub fn data(&self) -> &[u8] {
+        let m = self.m();
+        // SAFETY: `data + len` never exceeds the frame size, and the frame belongs to this packet.
+        unsafe { std::slice::from_raw_parts(m.frame.add(m.data as usize), m.len as usize) }
+    }
+
+    /// The packet's bytes, for writing.
+    #[inline(always)]
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        let m = self.m();
+        // SAFETY: as in `data`; the borrow of `self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(m.frame.add(m.data as usize), m.len as usize) }
+    }
+
+    /// Bytes of data.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.m().len as usize
+    }
+
+    /// Whether there are no bytes of data.
+    pub fn is_empty(&self) -> bool {
+        self.m().len == 0
+    }
+
+    /// Bytes before the data.
+    #[inline]
+    pub fn headroom(&self) -> usize {
+        self.m().data as usize
+    }
+
+    /// Bytes after the data.
+    #[inline]
+    pub fn tailroom(&self) -> usize {
+        pool::frame_size() - self.m().data as usize - self.m().len as usize
+    }
+
+    /// Takes `n` bytes of headroom into the packet and returns the whole data; the new bytes are stale.
+    #[inline]
+    pub fn push(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
+        let m = self.mm();
+        let Some(data) = (m.data as usize).checked_sub(n) else { return self.push_after_moving(n) };
+        m.data = data as u16;
+        m.len += n as u16;
+        Ok(self.data_mut())
+    }
+
+    /// The slow case of `push`: the data moves towards the end of the frame to make headroom.
+    #[cold]
+    fn push_after_moving(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
+        let (tail, len, from) = (self.tailroom(), self.len(), self.headroom());
+        let missing = n.checked_sub(from).ok_or(NoRoom)?;
+        if missing > tail {
+            return Err(NoRoom);
+        }
+        let shift = (missing + Self::HEADROOM).min(tail);
+        self.put(shift)?;
+        self.data_mut().copy_within(..len, shift);
+        let m = self.mm();
+        m.data = (from + shift - n) as u16;
+        m.len = (len + n) as u16;
+        for header in [&mut m.mac, &mut m.network, &mut m.transport] {
+            if *header != NO_HEADER {
+                *header += shift as u16;
+            }
+        }
+        Ok(self.data_mut())
+    }
+
+    /// Gives the first `n` bytes back to the headroom.
+    #[inline]
+    pub fn pull(&mut self, n: usize) -> Result<(), NoRoom> {
+        let m = self.mm();
+        if n > m.len as usize {
+            return Err(NoRoom);
+        }
+        m.data += n as u16;
+        m.len -= n as u16;
+        Ok(())
+    }
+
+    /// Appends `n` bytes of tailroom and returns them; their content is stale.
+    #[inline]
+    pub fn put(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
+        if n > self.tailroom() {
+            return Err(NoRoom);
+        }
+        let m = self.mm();
+        let at = m.len as usize;
+        m.len += n as u16;
+        Ok(&mut self.data_mut()[at..])
+    }
+
+    /// Cuts `n` bytes off the end.
+    #[inline]
+    pub fn take(&mut self, n: usize) -> Result<(), NoRoom> {
+        let m = self.mm();
+        if n > m.len as usize {
+            return Err(NoRoom);
+        }
+        m.len -= n as u16;
+        Ok(())
+    }
+
+    /// Cuts the packet to its first `len` bytes; a longer `len` changes nothing.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        let m = self.mm();
+        m.len = m.len.min(len.min(u16::MAX as usize) as u16);
+    }
+
+    /// Asks the processor to fetch the start of the data.
+    #[inline(always)]
+    pub fn prefetch_data(&self) {
+        let m = self.m();
+        prefetch(m.frame.wrapping_add(m.data as usize));
+    }
+
+    /// Asks the processor to fetch the packet's metadata.
+    #[inline(always)]
+    pub fn prefetch_meta(&self) {
+        prefetch(self.meta.as_ptr().cast());
+    }
+}
+
+#[inline(always)]
+fn prefetch(p: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program can observe, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = p;
+}
+
+/// Header offsets. They are set and read relative to the start of the data, and survive moves of the window.
+impl Packet {
+    /// The link-layer header and what follows it, if its place is known and inside the data.
+    pub fn mac_header(&self) -> Option<&[u8]> {
+        self.from_frame_offset(self.m().mac)
+    }
+
+    /// The network header and what follows it, if its place is known and inside the data.
+    #[inline]
+    pub fn network_header(&self) -> Option<&[u8]> {
+        self.from_frame_offset(self.m().network)
+    }
+
+    /// The network header and what follows it, for writing.
+    #[inline]
+    pub fn network_header_mut(&mut self) -> Option<&mut [u8]> {
+        let at = self.network_offset()?;
+        self.data_mut().get_mut(at..)
+    }
+
+    /// The transport header and what follows it, if its place is known and inside the data.
+    #[inline]
+    pub fn transport_header(&self) -> Option<&[u8]> {
+        self.from_frame_offset(self.m().transport)
+    }
+
+    /// The transport header and what follows it, for writing.
+    #[inline]
+    pub fn transport_header_mut(&mut self) -> Option<&mut [u8]> {
+        let at = self.transport_offset()?;
+        self.data_mut().get_mut(at..)
+    }
+
+    fn from_frame_offset(&self, offset: u16) -> Option<&[u8]> {
+        self.data().get(self.data_offset(offset)?..)
+    }
+
+    #[inline]
+    fn data_offset(&self, offset: u16) -> Option<usize> {
+        if offset == NO_HEADER { None } else { offset.checked_sub(self.m().data).map(usize::from) }
+    }
+
+    /// Offset of the network header from the start of the data; `None` if unset or before the data.
+    #[inline]
+    pub fn network_offset(&self) -> Option<usize> {
+        self.data_offset(self.m().network)
+    }
+
+    /// Offset of the transport header from the start of the data; `None` if unset or before the data.
+    #[inline]
+    pub fn transport_offset(&self) -> Option<usize> {
+        self.data_offset(self.m().transport)
+    }
+
+    /// Whether a link-layer header was marked, and how many bytes before (negative) or after the start of the
+    /// data it lies.
+    pub fn mac_distance(&self) -> Option<i32> {
+        let m = self.m();
+        (m.mac != NO_HEADER).then(|| m.mac as i32 - m.data as i32)
+    }
+
+    /// The link-layer header, even when it was stripped off: the bytes from it to the start of the data.
+    pub fn stripped_mac_header(&self) -> Option<&[u8]> {
+        let m = self.m();
+        let len = (m.data as usize).checked_sub(m.mac as usize)?;
+        // SAFETY: `mac..data` lies inside the frame, which belongs to this packet.
+        Some(unsafe { std::slice::from_raw_parts(m.frame.add(m.mac as usize), len) })
+    }
+
+    /// Marks the link-layer header at `offset` bytes into the data.
+    #[inline]
+    pub fn set_mac_header(&mut self, offset: usize) {
+        let m = self.mm();
+        m.mac = clamp_header(m.data as usize + offset);
+    }
+
+    /// Marks the network header at `offset` bytes into the data.
+    #[inline]
+    pub fn set_network_header(&mut self, offset: usize) {
+        let m = self.mm();
+        m.network = clamp_header(m.data as usize + offset);
+    }
+
+    /// Marks the transport header at `offset` bytes into the data.
+    #[inline]
+    pub fn set_transport_header(&mut self, offset: usize) {
+        let m = self.mm();
+        m.transport = clamp_header(m.data as usize + offset);
+    }
+
+    /// Forgets where the headers are.
+    pub fn clear_headers(&mut self) {
+        let m = self.mm();
+        (m.mac, m.network, m.transport) = (NO_HEADER, NO_HEADER, NO_HEADER);
+    }
+}
+
+#[inline]
+fn clamp_header(offset: usize) -> u16 {
+    if offset <= pool::frame_size() { offset as u16 } else { NO_HEADER }
+}
+
+/// Annotations and the other fields of the metadata.
+impl Packet {
+    /// Annotation byte at `offset`; 0 outside the area.
+    #[inline]
+    pub fn anno_u8(&self, offset: u8) -> u8 {
+        self.m().anno.get(offset as usize).copied().unwrap_or(0)
+    }
+
+    /// Sets the annotation byte at `offset`; outside the area nothing happens.
+    #[inline]
+    pub fn set_anno_u8(&mut self, offset: u8, value: u8) {
+        if let Some(b) = self.mm().anno.get_mut(offset as usize) {
+            *b = value;
+        }
+    }
+
+    /// `N` annotation bytes from `offset`; zeros outside the area.
+    #[inline]
+    pub fn anno_bytes<const N: usize>(&self, offset: u8) -> [u8; N] {
+        let at = offset as usize;
+        self.m().anno.get(at..).and_then(|a| a.first_chunk::<N>()).copied().unwrap_or([0; N])
+    }
+
+    /// Sets `N` annotation bytes from `offset`; what does not fit the area is not written.
+    #[inline]
+    pub fn set_anno_bytes<const N: usize>(&mut self, offset: u8, value: [u8; N]) {
+        if let Some(a) = self.mm().anno.get_mut(offset as usize..).and_then(|a| a.first_chunk_mut::<N>()) {
+            *a = value;
+        }
+    }
+
+    /// Annotation word at `offset`, in host order.
+    #[inline]
+    pub fn anno_u32(&self, offset: u8) -> u32 {
+        u32::from_ne_bytes(self.anno_bytes(offset))
+    }
+
+    /// Sets the annotation word at `offset`, in host order.
+    #[inline]
+    pub fn set_anno_u32(&mut self, offset: u8, value: u32) {
+        self.set_anno_bytes(offset, value.to_ne_bytes());
+    }
+
+    /// Sets all annotations to zero.
+    pub fn clear_annos(&mut self) {
+        self.mm().anno = [0; crate::meta::ANNO_BYTES];
+    }
+
+    /// Destination address for lookups (Click's DST_IP annotation) in network order, as its four bytes.
+    #[inline]
+    pub fn dst_ip(&self) -> [u8; 4] {
+        self.anno_bytes(Anno::DST_IP.offset)
+    }
+
+    /// Sets the destination address for lookups.
+    #[inline]
+    pub fn set_dst_ip(&mut self, address: [u8; 4]) {
+        self.set_anno_bytes(Anno::DST_IP.offset, address);
+    }
+
+    /// IPv6 destination address for lookups (Click's DST_IP6 annotation).
+    #[inline]
+    pub fn dst_ip6(&self) -> [u8; 16] {
+        self.anno_bytes(Anno::DST_IP6.offset)
+    }
+
+    /// Sets the IPv6 destination address for lookups.
+    #[inline]
+    pub fn set_dst_ip6(&mut self, address: [u8; 16]) {
+        self.set_anno_bytes(Anno::DST_IP6.offset, address);
+    }
+
+    /// Paint annotation.
+    #[inline]
+    pub fn paint(&self) -> u8 {
+        self.anno_u8(Anno::PAINT.offset)
+    }
+
+    /// Sets the paint annotation.
+    #[inline]
+    pub fn set_paint(&mut self, paint: u8) {
+        self.set_anno_u8(Anno::PAINT.offset, paint);
+    }
+
+    /// How the packet was addressed at the link layer.
+    #[inline]
+    pub fn packet_type(&self) -> PacketType {
+        self.m().packet_type
+    }
+
+    /// Sets how the packet was addressed at the link layer.
+    #[inline]
+    pub fn set_packet_type(&mut self, packet_type: PacketType) {
+        self.mm().packet_type = packet_type;
+    }
+
+    /// Adjacency index found by a lookup; 0 = none.
+    #[inline]
+    pub fn adjacency(&self) -> u32 {
+        self.m().adjacency
+    }
+
+    /// Sets the adjacency index.
+    #[inline]
+    pub fn set_adjacency(&mut self, index: u32) {
+        self.mm().adjacency = index;
+    }
+
+    /// Hash of the flow; 0 = not computed.
+    #[inline]
+    pub fn flow_hash(&self) -> u32 {
+        self.m().flow_hash
+    }
+
+    /// Sets the hash of the flow.
+    #[inline]
+    pub fn set_flow_hash(&mut self, hash: u32) {
+        self.mm().flow_hash = hash;
+    }
+
+    /// Number of the port that received the packet.
+    #[inline]
+    pub fn rx_port(&self) -> u16 {
+        self.m().rx_port
+    }
+
+    /// Sets the number of the receiving port.
+    #[inline]
+    pub fn set_rx_port(&mut self, port: u16) {
+        self.mm().rx_port = port;
+    }
+
+    /// Timestamp in nanoseconds since the epoch; 0 = not set.
+    pub fn timestamp_ns(&self) -> u64 {
+        self.m().timestamp_ns
+    }
+
+    /// Sets the timestamp.
+    pub fn set_timestamp_ns(&mut self, ns: u64) {
+        self.mm().timestamp_ns = ns;
+    }
+
+    /// Bytes that the packet had on the wire, more than `len` when a capture cut it short.
+    pub fn wire_len(&self) -> usize {
+        (self.m().wire_len as usize).max(self.len())
+    }
+
+    /// Sets the length on the wire.
+    pub fn set_wire_len(&mut self, len: usize) {
+        self.mm().wire_len = len.min(u32::MAX as usize) as u32;
+    }
+
+    /// Copies annotations, timestamp and link-layer type from another packet, as a derived packet keeps them.
+    pub fn copy_annos(&mut self, from: &Packet) {
+        let (to, from) = (self.mm(), from.m());
+        to.anno = from.anno;
+        to.timestamp_ns = from.timestamp_ns;
+        to.packet_type = from.packet_type;
+        to.rx_port = from.rx_port;
+        to.flow_hash = from.flow_hash;
+    }
+}
+
+/// Between packets and the rings of a device, which know frames by their offset in the region.
+impl Packet {
+    /// Gives up the packet for `(offset of its first data byte in the region, bytes of data)`. The frame is
+    /// lost to the pool until [`Packet::from_region`] takes it up again.
+    #[inline]
+    pub fn into_region(self) -> (u64, u32) {
+        let at = self.region_offset();
+        std::mem::forget(self);
+        at
+    }
+
+    /// `(offset of the first data byte in the region, bytes of data)`.
+    #[inline]
+    pub fn region_offset(&self) -> (u64, u32) {
+        let m = self.m();
+        let offset = (m.frame as usize).wrapping_sub(pool::region().0 as usize) + m.data as usize;
+        (offset as u64, m.len as u32)
+    }
+
+    /// Takes up the frame that holds the byte at `offset` of the region, as a packet of `len` bytes from there.
+    /// Offsets or lengths outside the region or the frame give `None`, so a broken ring cannot break memory.
+    ///
+    /// # Safety
+    /// The frame was given up by [`Packet::into_region`] and neither the kernel nor anybody else still uses it.
+    #[inline]
+    pub unsafe fn from_region(offset: u64, len: u32) -> Option<Packet> {
+        let meta = NonNull::new(pool::meta_at(offset)?)?;
+        let size = pool::frame_size() as u64;
+        let headroom = offset & (size - 1);
+        if headroom + len as u64 > size {
+            return None;
+        }
+        let mut p = Packet { meta };
+        p.reset(headroom as u16);
+        p.mm().len = len as u16;
+        Some(p)
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Packet({} bytes: {:02x?})", self.len(), &self.data()[..self.len().min(32)])
+    }
+}

@@ -1,0 +1,103 @@
+//! Counters in a shared-memory file: plain words that one worker writes and any process may map and read.
+//!
+//! Reading costs the writer nothing: there is no lock, no message and no system call, only a cache line that the
+//! reader shares. Layout of the file, all integers in host order:
+//!
+//! | bytes | content |
+//! | --- | --- |
+//! | 0..8 | the magic text `CAUSEWAY` |
+//! | 8..16 | layout version, 1 |
+//! | 16..24 | number of words, *n* |
+//! | 24..32 | bytes of the directory that follows the words |
+//! | 64..64+8*n* | the words |
+//! | 64+8*n*.. | the directory: one line a word in use, `index<TAB>worker<TAB>element<TAB>counter` |
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes before the first word.
+pub const HEADER_BYTES: usize = 64;
+const MAGIC: &[u8; 8] = b"CAUSEWAY";
+const VERSION: u64 = 1;
+
+/// A mapping of shared words.
+#[derive(Debug)]
+pub struct Words {
+    base: *mut u8,
+    count: usize,
+    file: Option<File>,
+}
+
+// SAFETY: the mapping lives as long as the value and is reached only through atomics.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    /// `count` words in memory that no other process sees.
+    pub fn private(count: usize) -> io::Result<Words> {
+        Self::map(count, None)
+    }
+
+    /// `count` words in a new file at `path`; an old file there is replaced.
+    pub fn create(path: &Path, count: usize) -> io::Result<Words> {
+        // A reader of the old file keeps its own mapping; truncating in place would kill it with SIGBUS.
+        match std::fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        let mut file = File::options().read(true).write(true).create_new(true).open(path)?;
+        file.write_all(MAGIC)?;
+        file.write_all(&VERSION.to_ne_bytes())?;
+        file.write_all(&(count as u64).to_ne_bytes())?;
+        file.set_len((HEADER_BYTES + count * 8) as u64)?;
+        Self::map(count, Some(file))
+    }
+
+    fn map(count: usize, file: Option<File>) -> io::Result<Words> {
+        let bytes = HEADER_BYTES + count * 8;
+        let (flags, fd) = match &file {
+            Some(f) => (libc::MAP_SHARED, f.as_raw_fd()),
+            None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        };
+        // SAFETY: a new mapping of `bytes` bytes, checked below; the file, if any, is that long.
+        let base =
+            unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Words { base: base.cast(), count, file })
+    }
+
+    /// The words.
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the words start 64 bytes into a page-aligned mapping, are `count` in number, and are only ever
+        // used as atomics.
+        unsafe { std::slice::from_raw_parts(self.base.add(HEADER_BYTES).cast(), self.count) }
+    }
+
+    /// Writes the directory that tells readers what each word counts.
+    pub fn set_directory(&self, text: &str) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.write_all_at(text.as_bytes(), (HEADER_BYTES + self.count * 8) as u64)?;
+        file.write_all_at(&(text.len() as u64).to_ne_bytes(), 24)
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `map` with this length and ends with this value.
+        unsafe { libc::munmap(self.base.cast(), HEADER_BYTES + self.count * 8) };
+    }
+}
+
+/// Adds to a word that only the calling thread writes: a load and a store, no locked instruction.
+#[inline(always)]
+pub fn add(word: &AtomicU64, n: u64) {
+    word.store(word.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+}

@@ -1,0 +1,163 @@
+//! Packets, batches and the pool against simple models.
+
+use causeway_packet::{Anno, BATCH, Batch, NoRoom, Packet, pool};
+use proptest::prelude::*;
+use std::sync::mpsc;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Push(usize),
+    Pull(usize),
+    Put(usize),
+    Take(usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        (0usize..300).prop_map(Op::Push),
+        (0usize..300).prop_map(Op::Pull),
+        (0usize..900).prop_map(Op::Put),
+        (0usize..300).prop_map(Op::Take),
+    ]
+}
+
+proptest! {
+    /// The data window behaves as a byte vector that grows and shrinks at both ends, and header marks stay put.
+    #[test]
+    fn the_window_is_a_double_ended_vector(ops in prop::collection::vec(op(), 0..40)) {
+        let mut p = Packet::from_bytes(b"0123456789abcdef").unwrap();
+        let mut model = b"0123456789abcdef".to_vec();
+        p.set_network_header(4);
+        let mut mark = Some(4usize);
+        for op in ops {
+            let frame = p.headroom() + p.len() + p.tailroom();
+            match op {
+                Op::Push(n) => match p.push(n) {
+                    Ok(data) => {
+                        data[..n].fill(0xaa);
+                        model.splice(0..0, vec![0xaa; n]);
+                        mark = mark.map(|m| m + n);
+                    }
+                    Err(NoRoom) => prop_assert!(model.len() + n > frame),
+                },
+                Op::Pull(n) => match p.pull(n) {
+                    Ok(()) => {
+                        model.drain(..n);
+                        mark = mark.and_then(|m| m.checked_sub(n));
+                    }
+                    Err(NoRoom) => prop_assert!(n > model.len()),
+                },
+                Op::Put(n) => match p.put(n) {
+                    Ok(new) => {
+                        new.fill(0xbb);
+                        model.extend(vec![0xbb; n]);
+                    }
+                    Err(NoRoom) => prop_assert!(p.headroom() + model.len() + n > frame),
+                },
+                Op::Take(n) => match p.take(n) {
+                    Ok(()) => model.truncate(model.len() - n),
+                    Err(NoRoom) => prop_assert!(n > model.len()),
+                },
+            }
+            prop_assert_eq!(p.data(), &model[..]);
+            if let (Some(m), Some(at)) = (mark, p.network_offset()) {
+                prop_assert_eq!(m, at);
+            }
+            if mark.is_none() {
+                // Pulled past: the mark is before the data. Nothing that follows is compared with it.
+                p.clear_headers();
+            }
+        }
+    }
+
+    /// A batch behaves as a vector of at most `BATCH` packets.
+    #[test]
+    fn a_batch_is_a_vector(sizes in prop::collection::vec(0usize..64, 0..600), keep in any::<u64>(), max in 0usize..300) {
+        let mut batch = Batch::new();
+        let mut model = Vec::new();
+        for n in sizes {
+            let packet = Packet::from_bytes(&vec![n as u8; n]).unwrap();
+            match batch.push(packet) {
+                Ok(()) => model.push(n),
+                Err(_) => prop_assert_eq!(model.len(), BATCH),
+            }
+        }
+        batch.filter_map(|p| (keep >> p.len() & 1 == 1).then_some(p));
+        model.retain(|n| keep >> n & 1 == 1);
+        let mut front = Batch::new();
+        front.append_up_to(&mut batch, max);
+        let rest = model.split_off(max.min(model.len()));
+        prop_assert_eq!(front.iter().map(Packet::len).collect::<Vec<_>>(), model);
+        prop_assert_eq!(batch.drain().map(|p| p.len()).collect::<Vec<_>>(), rest);
+        prop_assert!(batch.is_empty());
+    }
+}
+
+#[test]
+fn a_copy_is_equal_and_apart() {
+    let mut p = Packet::from_bytes(b"hello, router").unwrap();
+    p.set_paint(7);
+    p.set_network_header(5);
+    p.set_timestamp_ns(42);
+    let mut q = p.copy().unwrap();
+    q.data_mut()[0] = b'J';
+    assert_eq!((p.data(), q.data()), (&b"hello, router"[..], &b"Jello, router"[..]));
+    assert_eq!((q.paint(), q.network_offset(), q.timestamp_ns()), (7, Some(5), 42));
+}
+
+#[test]
+fn a_fresh_packet_has_no_history() {
+    let mut p = Packet::from_bytes(b"x").unwrap();
+    p.set_anno_u32(Anno::AGGREGATE.offset, 9);
+    p.set_network_header(0);
+    drop(p);
+    // The magazine hands out the frame that was freed last.
+    let p = Packet::from_bytes(b"y").unwrap();
+    assert_eq!((p.anno_u32(Anno::AGGREGATE.offset), p.network_offset()), (0, None));
+}
+
+#[test]
+fn annotations_outside_the_area_are_harmless() {
+    let mut p = Packet::from_bytes(b"x").unwrap();
+    p.set_anno_u32(45, 1);
+    p.set_anno_u8(200, 1);
+    assert_eq!((p.anno_u32(45), p.anno_u8(200)), (0, 0));
+}
+
+#[test]
+fn frames_travel_between_threads_and_none_is_in_two_places() {
+    const FRAMES: usize = 20_000;
+    let (to, from) = mpsc::channel::<Vec<Packet>>();
+    let freer = std::thread::spawn(move || {
+        let mut seen = 0u64;
+        for batch in from {
+            for (i, p) in batch.into_iter().enumerate() {
+                assert_eq!(p.data(), (i as u64).to_ne_bytes(), "a frame had two owners");
+                seen += 1;
+            }
+        }
+        seen
+    });
+    for _ in 0..50 {
+        let batch: Vec<Packet> =
+            (0..FRAMES as u64 / 50).map(|i| Packet::from_bytes(&i.to_ne_bytes()).unwrap()).collect();
+        to.send(batch).unwrap();
+    }
+    drop(to);
+    assert_eq!(freer.join().unwrap(), FRAMES as u64);
+}
+
+#[test]
+fn region_offsets_outside_the_pool_are_refused() {
+    let p = Packet::from_bytes(b"abc").unwrap();
+    let (offset, len) = p.into_region();
+    let end = pool::region().1 as u64;
+    // SAFETY: the first three offsets name no frame or do not fit it, so none is taken; the last is the frame
+    // given up above.
+    unsafe {
+        assert!(Packet::from_region(end, 1).is_none());
+        assert!(Packet::from_region(u64::MAX, 1).is_none());
+        assert!(Packet::from_region(offset, 4_096).is_none());
+        assert_eq!(Packet::from_region(offset, len).unwrap().data(), b"abc");
+    }
+}
