@@ -1,1 +1,62 @@
 //! Longest-prefix match: the forwarding table, adjacencies and the structures it is compared with.
+//!
+//! A router asks one question for every packet: which route matches this destination best? This crate answers it,
+//! for IPv4 and IPv6 alike, in batches, from tables that a control thread changes while workers read them.
+//!
+//! # Parts
+//!
+//! - [`Prefix`] and [`Address`]: the two families behind one trait (`u32`, `u128`).
+//! - [`Lookup`] is what the packet path sees: one address, or a batch of up to [`BATCH_MAX`]. The answer is an
+//!   [`AdjacencyIndex`]; [`MISS`] (0) means that no route matches.
+//! - [`Table`] is what the control path sees: load, insert, replace, withdraw, and [`Rib`] for everything that
+//!   reads routes (iterate, exact and longest match, covered prefixes).
+//! - [`Fib`] joins a [`Rib`] and a [`Structure`] compiled from it. [`Fib4`], [`CompactFib4`] and [`Fib6`] are the
+//!   tables to use; their [`Fib::reader`] gives each worker a handle of its own.
+//!
+//! # Invariants
+//!
+//! - A lookup never allocates, locks, waits or fails, and sees each route before or after a change, never between.
+//! - A refused change leaves the table as it was.
+//! - Adjacency indices are dense (the adjacency table hands out the lowest free one), so structures store 15 bits.
+//!
+//! ```
+//! use causeway_fib::{Fib4, Lookup, Prefix4, Table, MISS};
+//!
+//! let mut fib = Fib4::new();
+//! fib.insert("10.0.0.0/8".parse()?, 1)?;
+//! fib.insert("10.1.0.0/16".parse()?, 2)?;
+//! let worker = fib.reader();
+//! let mut results = [MISS; 3];
+//! worker.lookup_batch(&[0x0a010203, 0x0a020304, 0x0b000001], &mut results);
+//! assert_eq!(results, [2, 1, MISS]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod address;
+mod error;
+mod fib;
+mod interim;
+mod prefix;
+mod rib;
+mod table;
+
+pub use address::Address;
+pub use error::{FibError, PrefixError};
+pub use fib::{Fib, Shared};
+pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
+pub use rib::Rib;
+pub use table::{AdjacencyIndex, BATCH_MAX, Lookup, MISS, Structure, Table};
+
+/// The default IPv4 table: for one big table.
+pub type Fib4 = Fib<u32, interim::Locked<u32>>;
+/// The compact IPv4 table: for many tables, or small ones.
+pub type CompactFib4 = Fib<u32, interim::Locked<u32>>;
+/// The default IPv6 table.
+pub type Fib6 = Fib<u128, interim::Locked<u128>>;
+
+/// A worker's handle of a [`Fib4`].
+pub type Fib4Reader = interim::Locked<u32>;
+/// A worker's handle of a [`CompactFib4`].
+pub type CompactFib4Reader = interim::Locked<u32>;
+/// A worker's handle of a [`Fib6`].
+pub type Fib6Reader = interim::Locked<u128>;

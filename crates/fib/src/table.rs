@@ -1,0 +1,99 @@
+//! The two faces of a table: [`Lookup`] for the packet path, [`Table`] for whoever changes it.
+
+use crate::address::Address;
+use crate::error::FibError;
+use crate::prefix::Prefix;
+use crate::rib::Rib;
+
+/// What a route leads to: an index into an adjacency table; [`MISS`] means "no route".
+pub type AdjacencyIndex = u32;
+
+/// The result of a lookup that no route matches.
+pub const MISS: AdjacencyIndex = 0;
+
+/// The most addresses that callers put in one batch; longer slices work and are cut into groups.
+pub const BATCH_MAX: usize = 256;
+
+/// Longest-prefix match, as the packet path sees it.
+///
+/// Nothing here allocates, blocks or fails.
+pub trait Lookup<A: Address> {
+    /// The adjacency of the longest prefix that contains `address`, or [`MISS`].
+    fn lookup(&self, address: A) -> AdjacencyIndex;
+
+    /// Looks up `addresses[i]` into `results[i]`; the shorter slice decides how many.
+    ///
+    /// The main interface: implementations interleave the lookups so that their cache misses overlap.
+    fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
+        for (result, &address) in results.iter_mut().zip(addresses) {
+            *result = self.lookup(address);
+        }
+    }
+
+    /// Memory the lookup structure occupies, in bytes, without the writer's own route list.
+    fn bytes(&self) -> usize;
+}
+
+/// A lookup structure compiled from a [`Rib`] and kept in step with it.
+///
+/// Implementations hold no routes of their own: the [`Rib`] is handed in, already changed.
+pub trait Structure<A: Address>: Lookup<A> {
+    /// The name in tables, plots and the command line.
+    const NAME: &'static str;
+    /// The largest adjacency index the structure stores.
+    const ADJACENCY_MAX: AdjacencyIndex;
+
+    /// An empty structure.
+    fn empty() -> Self
+    where
+        Self: Sized;
+
+    /// Brings the structure in step with `rib` after the route of `changed` was added, replaced or removed.
+    /// [`Prefix::DEFAULT`] stands for a change of everything.
+    ///
+    /// # Errors
+    /// [`FibError::Full`] if there is no room; the structure is as before.
+    fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError>;
+
+    /// Compiles the whole of `rib`.
+    ///
+    /// # Errors
+    /// [`FibError::Full`] if there is no room; the structure is as before.
+    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
+        self.update(rib, Prefix::DEFAULT)
+    }
+}
+
+/// A table that can be changed. One owner (the control thread) holds it; every refused change leaves it as it was.
+pub trait Table<A: Address>: Lookup<A> {
+    /// Puts `routes` in the place of everything; of duplicate prefixes the last counts.
+    ///
+    /// # Errors
+    /// [`FibError::Full`] or [`FibError::AdjacencyRange`].
+    fn load(&mut self, routes: &[(Prefix<A>, AdjacencyIndex)]) -> Result<(), FibError>;
+
+    /// Adds a route.
+    ///
+    /// # Errors
+    /// [`FibError::Exists`], [`FibError::Full`] or [`FibError::AdjacencyRange`].
+    fn insert(&mut self, prefix: Prefix<A>, adjacency: AdjacencyIndex) -> Result<(), FibError>;
+
+    /// Adds a route or changes where it leads; returns the adjacency it had.
+    ///
+    /// # Errors
+    /// [`FibError::Full`] or [`FibError::AdjacencyRange`].
+    fn replace(
+        &mut self,
+        prefix: Prefix<A>,
+        adjacency: AdjacencyIndex,
+    ) -> Result<Option<AdjacencyIndex>, FibError>;
+
+    /// Removes a route; returns the adjacency it had.
+    ///
+    /// # Errors
+    /// [`FibError::NotFound`]; [`FibError::Full`] if a structure needs room to shrink and has none.
+    fn withdraw(&mut self, prefix: Prefix<A>) -> Result<AdjacencyIndex, FibError>;
+
+    /// The routes themselves, for iteration, exact and longest match and covered prefixes.
+    fn rib(&self) -> &Rib<A>;
+}
