@@ -33,9 +33,11 @@
 //! sets of a first-level cache: a batch of 256 would evict itself. At a stride of 128 bytes it fits.
 
 mod batch;
+pub mod checksum;
 pub mod meta;
 mod packet;
 pub mod pool;
+pub mod wire;
 pub mod words;
 
 pub use batch::{BATCH, Batch};
