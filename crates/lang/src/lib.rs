@@ -1,1 +1,141 @@
-//! The Click language: lexer, parser, flattener, checks, printer, with spans for errors.
+//! The Click language: from text to a checked graph of elements.
+//!
+//! Work goes in three phases, each of which reports all of its errors together:
+//!
+//! 1. [`parse()`] reads text into a tree ([`ast`]) and the libraries it requires through a [`Loader`]; the crate does
+//!    no I/O. It knows no classes.
+//! 2. [`flatten()`] resolves names against [`Classes`], binds parameters and variables, chooses overloads, and
+//!    replaces compound elements and groups by their members. The result is a [`Graph`] with the names and the order
+//!    of elements that Click gives them: `Class@N` for anonymous elements, `compound/inner` for members.
+//! 3. [`check()`] settles how many ports every element has and whether each pushes or pulls, and finds ports that are
+//!    unused, used twice or joined the wrong way round.
+//!
+//! [`compile`] does all three. [`render`] turns diagnostics into
+//! text for people or for scripts, and [`args`] and [`values`] read the configuration strings of elements.
+//!
+//! Invariants: no text makes any function panic, recurse without bound or use more than a bounded multiple of memory
+//! (nesting, numbers of elements, connections and ports, and the work of variables are all limited, with an error);
+//! every diagnostic about a place carries its [`Span`]; a graph without errors names every element once, has no
+//! connection twice, and every port index in it is one the element has.
+
+mod archive;
+pub mod args;
+pub mod ast;
+mod chain;
+mod check;
+mod classes;
+mod connect;
+mod diag;
+mod elaborate;
+mod flatten;
+pub mod flow;
+mod graph;
+mod lexer;
+mod library;
+mod overload;
+mod parser;
+pub mod ports;
+pub mod render;
+mod source;
+mod suggest;
+mod tunnel;
+pub mod values;
+mod variables;
+
+pub use ast::Requirement;
+pub use chain::MAX_PORT;
+pub use check::{Checked, check};
+pub use classes::{ClassInfo, ClassList, Classes};
+pub use diag::{Diagnostic, Diagnostics, Note, Severity};
+pub use flatten::{Flattened, flatten};
+pub use graph::{Connection, ElementDecl, Graph, PortRef};
+pub use library::{LoadedFile, Loader, NoLibraries};
+pub use ports::Processing;
+pub use render::Quotes;
+pub use source::{FileId, Landmark, SourceFile, Sources, Span};
+pub use suggest::{did_you_mean, nearest};
+
+/// A parsed configuration.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The texts that spans point into.
+    pub sources: Sources,
+    /// The tree.
+    pub statements: Vec<ast::Stmt>,
+    /// What was found wrong.
+    pub diagnostics: Diagnostics,
+}
+
+/// Parses a configuration. `name` is what messages call it: a file name, or `config` for text from the command line.
+pub fn parse(name: &str, text: &str, loader: &dyn Loader) -> Program {
+    let mut program =
+        Program { sources: Sources::default(), statements: vec![], diagnostics: Diagnostics::new() };
+    if u32::try_from(text.len()).is_err() {
+        program.diagnostics.push(Diagnostic::general(format!("{name}: configuration too large")));
+        return program;
+    }
+    let file = program.sources.add(name, text);
+    program.statements =
+        parser::parse_file(&mut program.sources, &mut program.diagnostics, loader, &mut vec![], file, 0);
+    program
+}
+
+/// As [`parse()`], from the bytes of a file, which may be an `ar` archive with a member `config`. Bytes that are not
+/// UTF-8 are replaced.
+pub fn parse_bytes(name: &str, bytes: &[u8], loader: &dyn Loader) -> Program {
+    match archive::config_member(bytes) {
+        None => parse(name, &String::from_utf8_lossy(bytes), loader),
+        Some(Ok(member)) => parse(name, &String::from_utf8_lossy(member), loader),
+        Some(Err(message)) => {
+            let mut program = parse(name, "", loader);
+            program.diagnostics.push(Diagnostic::general(format!("{name}: {message}")));
+            program
+        }
+    }
+}
+
+/// A configuration that passed all checks.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The texts that spans point into.
+    pub sources: Sources,
+    /// The elements and connections.
+    pub graph: Graph,
+    /// The resolved ports.
+    pub checked: Checked,
+    /// Warnings.
+    pub warnings: Diagnostics,
+}
+
+/// A configuration that did not.
+#[derive(Debug)]
+pub struct Failed {
+    /// The texts that spans point into.
+    pub sources: Sources,
+    /// Errors and warnings.
+    pub diagnostics: Diagnostics,
+}
+
+/// Parses, flattens and checks a configuration file. Errors of the first two phases are reported together; the graph
+/// is checked only if there are none.
+pub fn compile(
+    name: &str,
+    bytes: &[u8],
+    loader: &dyn Loader,
+    classes: &dyn Classes,
+    params: &[(String, String)],
+) -> Result<Compiled, Box<Failed>> {
+    let program = parse_bytes(name, bytes, loader);
+    let Flattened { graph, diagnostics } = flatten(&program, classes, params);
+    let Program { sources, diagnostics: mut all, .. } = program;
+    all.append(diagnostics);
+    if all.has_errors() {
+        return Err(Box::new(Failed { sources, diagnostics: all }));
+    }
+    let mut checked = check(&graph, classes);
+    all.append(std::mem::take(&mut checked.diagnostics));
+    if all.has_errors() {
+        return Err(Box::new(Failed { sources, diagnostics: all }));
+    }
+    Ok(Compiled { sources, graph, checked, warnings: all })
+}
