@@ -1,1 +1,60 @@
 //! A mirror of the kernel's links, addresses, neighbours, next hops, routes and rules.
+//!
+//! The kernel keeps the machine's interfaces and addresses, answers ARP and neighbour discovery, and holds the routes that
+//! people and routing daemons install. The router forwards by a copy of that state, and this crate keeps the copy, over
+//! netlink (RFC 3549), for IPv4 and IPv6 alike, whoever writes the routes.
+//!
+//! # Parts
+//!
+//! - [`Mirror`] is the copy: plain data that [`Message`]s are applied to, without I/O or a clock.
+//! - [`Watcher`] is the I/O around it. It subscribes first and dumps then, dumps again when messages were lost or cannot tell
+//!   what happened, coalesces what changes (50 ms of quiet, 1 s at most), and keeps the gateways in use resolved.
+//! - [`Changes`] is what comes out: prefixes point to [`Hop`]s, hops to [`Adjacency`]s, by number, so that one change moves any
+//!   number of prefixes. [`Snapshot`] is what the changes add up to.
+//! - [`Finding`]s, from [`inspect`] and [`Watcher::findings`], say what the kernel does to packets that the router would not:
+//!   packet filter, policy rules, traffic control, IPsec.
+//! - [`interfaces`] lists the machine's interfaces; [`attach_clsact_redirect`] hands packets back to the kernel late.
+//!
+//! # Invariants
+//!
+//! - **Sure or pass.** Whatever is not fully understood (an encapsulation, an unknown attribute or type, routes that differ by
+//!   type of service or source, policy rules, a device that the router does not hold, a neighbour that is not resolved) is a
+//!   hop that leaves its packets to the kernel, with a named [`PuntReason`]. It is never dropped, and never ignored: an ignored
+//!   route would let a shorter prefix take its packets. A packet that no prefix covers is the kernel's too.
+//! - The answer for an address is that of the kernel's own lookup: the tables local, main and default in this order, the
+//!   longest prefix of the first table that has one, the lowest metric.
+//! - What the kernel removes without a message (IPv4 routes of a link that goes down, routes of a deleted next hop object) is
+//!   dead here as soon as the link or the object is, and a new dump tells what is left.
+//! - Applying messages one by one and dumping anew give the same result.
+//! - Bytes from the kernel never make it panic; what does not parse leads to a new dump, and if that does not parse, to an error.
+#![forbid(unsafe_code)]
+
+mod changes;
+mod clsact;
+mod decode;
+mod findings;
+mod interfaces;
+mod keeper;
+mod mirror;
+mod model;
+mod prefix;
+mod reader;
+mod requests;
+mod schedule;
+mod socket;
+mod uapi;
+mod watcher;
+mod wire;
+
+pub use changes::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Rewrite, Snapshot};
+pub use clsact::attach_clsact_redirect;
+pub use decode::{Message, Object, Operation};
+pub use findings::{Check, Finding, Severity, inspect};
+pub use interfaces::{Interface, interfaces};
+pub use mirror::{Mirror, Scope};
+pub use model::{
+    Address, Family, Link, Mac, Neighbour, NextHop, NextHopKind, Path, PuntReason, Qdisc, Route, Rule, Target,
+};
+pub use prefix::Prefix;
+pub use watcher::{Watcher, WatcherConfig, WatcherStats};
+pub use wire::Malformed;
