@@ -24,18 +24,23 @@
 //! # Building headers
 //!
 //! Structures of owned values ([`EthernetHeader`], [`Ipv4Header`], [`Ipv6Header`], [`UdpHeader`], [`ArpPacket`])
-//! write themselves with `emit` into a fixed-size array, so there is no length to get wrong.
+//! write themselves with `emit` into a fixed-size array, so there is no length to get wrong. Whole packets are
+//! made by [`Icmpv4Error`], [`Icmpv6Error`], [`ndisc::NeighborMessage`] and [`udp::encapsulate_v4`].
 
 #[macro_use]
 mod header;
 
 pub mod arp;
 pub mod ethernet;
+pub mod icmp_error;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipv4;
+pub mod ipv4_options;
 pub mod ipv6;
+pub mod ipv6_ext;
 mod malformed;
+pub mod ndisc;
 pub mod protocol;
 pub mod tcp;
 pub mod udp;
@@ -44,6 +49,7 @@ pub mod vlan;
 pub use arp::{Arp, ArpPacket};
 pub use ethernet::{Ethernet, EthernetHeader, MacAddr};
 pub use header::Value;
+pub use icmp_error::{Icmpv4Error, Icmpv6Error};
 pub use icmpv4::Icmpv4;
 pub use icmpv6::Icmpv6;
 pub use ipv4::{Ipv4, Ipv4Header};

@@ -1,6 +1,6 @@
 //! UDP (RFC 768).
 
-use super::Malformed;
+use super::{Ipv4Header, Ipv6Header, Malformed, ipv4, ipv6, protocol};
 use crate::checksum::{self, Sum};
 
 /// Length of the header.
@@ -124,4 +124,38 @@ impl UdpHeader {
         view.set_length(self.length);
         view.set_checksum(0);
     }
+}
+
+/// Makes `packet` a UDP packet over IPv4: writes both headers, checksums included, over its first 28 bytes. The
+/// rest is the payload. Of `ip`, total length and protocol are filled in, of `udp` the length.
+///
+/// # Errors
+/// [`Malformed::Truncated`] if `packet` has no room for the headers, [`Malformed::Length`] above 65,535 bytes.
+pub fn encapsulate_v4(mut ip: Ipv4Header, mut udp: UdpHeader, packet: &mut [u8]) -> Result<(), Malformed> {
+    ip.total_len = packet.len().try_into().map_err(|_| Malformed::Length)?;
+    ip.protocol = protocol::UDP;
+    let (ip_out, datagram) = packet.split_first_chunk_mut().ok_or(Malformed::Truncated)?;
+    udp.length = ip.total_len.saturating_sub(ipv4::HEADER_LEN as u16);
+    udp.emit(datagram.first_chunk_mut().ok_or(Malformed::Truncated)?);
+    ip.emit(ip_out);
+    let pseudo_header = checksum::pseudo_header_v4(ip.src, ip.dst, protocol::UDP, udp.length);
+    Udp { buf: datagram }.fill_checksum(pseudo_header);
+    Ok(())
+}
+
+/// Makes `packet` a UDP packet over IPv6: writes both headers, checksum included, over its first 48 bytes. The
+/// rest is the payload. Of `ip`, payload length and next header are filled in, of `udp` the length.
+///
+/// # Errors
+/// [`Malformed::Truncated`] if `packet` has no room for the headers, [`Malformed::Length`] above 65,575 bytes.
+pub fn encapsulate_v6(mut ip: Ipv6Header, mut udp: UdpHeader, packet: &mut [u8]) -> Result<(), Malformed> {
+    let (ip_out, datagram) =
+        packet.split_first_chunk_mut::<{ ipv6::HEADER_LEN }>().ok_or(Malformed::Truncated)?;
+    udp.length = datagram.len().try_into().map_err(|_| Malformed::Length)?;
+    udp.emit(datagram.first_chunk_mut().ok_or(Malformed::Truncated)?);
+    (ip.payload_len, ip.next_header) = (udp.length, protocol::UDP);
+    ip.emit(ip_out);
+    let pseudo_header = checksum::pseudo_header_v6(ip.src, ip.dst, protocol::UDP, u32::from(udp.length));
+    Udp { buf: datagram }.fill_checksum(pseudo_header);
+    Ok(())
 }
