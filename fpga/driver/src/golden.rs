@@ -1,0 +1,163 @@
+//! The reference for what the NIC does with a received frame: parse, match, classify, rewrite.
+//!
+//! Frames are Ethernet without the frame check sequence. The order of the checks is the hardware's; it decides
+//! which reason is counted when several apply.
+
+use crate::rules::{ClassKey, RuleTable};
+
+const ETHERTYPE: usize = 12;
+const IP: usize = 14;
+const IP_TOTAL_LENGTH: usize = 16;
+const IP_TTL: usize = 22;
+const IP_PROTOCOL: usize = 23;
+const IP_CHECKSUM: usize = 24;
+const IP_SRC: usize = 26;
+const IP_DST: usize = 30;
+const IP_END: usize = 34;
+
+/// Why the card dropped a frame after the MAC accepted it and before any FIFO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// The TTL would reach zero.
+    TtlExpired,
+    /// The IPv4 header checksum is wrong.
+    BadChecksum,
+    /// The IPv4 total length exceeds the frame.
+    Truncated,
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Rewritten, and forwarded to another card.
+    Fast {
+        /// The output card.
+        nic: u8,
+        /// Whether the packet is of the high class.
+        high: bool,
+    },
+    /// Untouched, to the host.
+    Slow {
+        /// Whether the packet is of the high class.
+        high: bool,
+    },
+    /// Dropped and counted.
+    Drop(DropReason),
+}
+
+/// Decides about `frame` as card `nic` of the router does, and rewrites it if it takes the fast path.
+pub fn process(table: &RuleTable, nic: u8, frame: &mut [u8]) -> Verdict {
+    let Some(key) = class_key(frame) else { return Verdict::Slow { high: false } };
+    let slow = Verdict::Slow { high: table.host_class.is_some_and(|rule| rule.matches(key)) };
+    let total_length = usize::from(be16(frame, IP_TOTAL_LENGTH));
+    let ours = table.nics.get(usize::from(nic)).is_some_and(|mac| frame[..6] == mac.0);
+    if !ours || frame[IP] != 0x45 || total_length < IP_END - IP {
+        return slow;
+    }
+    if ones_complement_sum(&frame[IP..IP_END]) != 0xffff {
+        return if table.policy.drop_bad_checksum { Verdict::Drop(DropReason::BadChecksum) } else { slow };
+    }
+    let Some(route) = table.lookup(be32(frame, IP_DST)).filter(|route| route.nic != nic) else { return slow };
+    if frame[IP_TTL] <= 1 {
+        return if table.policy.ttl_expired_to_host { slow } else { Verdict::Drop(DropReason::TtlExpired) };
+    }
+    if total_length > frame.len() - IP {
+        return Verdict::Drop(DropReason::Truncated);
+    }
+    frame[..6].copy_from_slice(&route.next_hop.0);
+    if !table.policy.keep_source_mac {
+        frame[6..12].copy_from_slice(&table.nics[usize::from(route.nic)].0);
+    }
+    decrement_ttl(frame);
+    let high = table.classes[usize::from(route.nic)].is_some_and(|rule| rule.matches(key));
+    Verdict::Fast { nic: route.nic, high }
+}
+
+/// The classification key, or none for what is not IPv4.
+fn class_key(frame: &[u8]) -> Option<ClassKey> {
+    let ipv4 = frame.len() >= IP_END && be16(frame, ETHERTYPE) == 0x0800 && frame[IP] >> 4 == 4;
+    ipv4.then(|| ClassKey::new(frame[IP + 1], be32(frame, IP_SRC), be32(frame, IP_DST), frame[IP_PROTOCOL]))
+}
+
+/// Takes one from the TTL and updates the checksum by RFC 1624 equation 3: the TTL is the high byte of its word,
+/// so that `~m + m'` is always 0xfeff in ones' complement.
+fn decrement_ttl(frame: &mut [u8]) {
+    frame[IP_TTL] -= 1;
+    let sum = u32::from(!be16(frame, IP_CHECKSUM)) + 0xfeff;
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    frame[IP_CHECKSUM..IP_SRC].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// The ones' complement sum of an even number of bytes (RFC 1071), folded to 16 bits.
+pub fn ones_complement_sum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 =
+        bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+fn be16(frame: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([frame[at], frame[at + 1]])
+}
+
+fn be32(frame: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_corpus_reaches_every_verdict() {
+        let table = corpus::table();
+        let mut seen = [0u32; 6];
+        for mut frame in corpus::frames(1).take(20_000) {
+            let index = match process(&table, 0, &mut frame) {
+                Verdict::Fast { high: false, .. } => 0,
+                Verdict::Fast { high: true, .. } => 1,
+                Verdict::Slow { high: false } => 2,
+                Verdict::Slow { high: true } => 3,
+                Verdict::Drop(DropReason::TtlExpired) => 4,
+                Verdict::Drop(DropReason::Truncated) => 5,
+                Verdict::Drop(DropReason::BadChecksum) => {
+                    unreachable!("the policy is to leave them to the host")
+                }
+            };
+            seen[index] += 1;
+        }
+        assert!(seen.iter().all(|&n| n > 50), "{seen:?}");
+    }
+
+    #[test]
+    fn a_forwarded_frame_differs_only_where_it_must_and_its_checksum_is_the_recomputed_one() {
+        let table = corpus::table();
+        for before in corpus::frames(2).take(20_000) {
+            let mut after = before.clone();
+            let Verdict::Fast { nic, .. } = process(&table, 0, &mut after) else {
+                assert_eq!(before, after);
+                continue;
+            };
+            assert_eq!(after[6..12], table.nics[usize::from(nic)].0);
+            assert_eq!(after[IP_TTL], before[IP_TTL] - 1);
+            let mut header = after[IP..IP_END].to_vec();
+            header[10..12].fill(0);
+            assert_eq!(be16(&after, IP_CHECKSUM), !ones_complement_sum(&header));
+            assert_eq!(
+                (&before[12..IP_TTL], before[IP_PROTOCOL], &before[IP_SRC..]),
+                (&after[12..IP_TTL], after[IP_PROTOCOL], &after[IP_SRC..])
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(mut frame in proptest::collection::vec(any::<u8>(), 0..200)) {
+            process(&corpus::table(), 0, &mut frame);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The software side of the FPGA-enhanced NIC: one rule table, and everything that is made from it.
+//!
+//! The NIC forwards from card to card what its rules are sure of and hands the rest to the host (Bianco et al.,
+//! *Boosting the Performance of PC-based Software Routers with FPGA-enhanced Network Interface Cards*, HPSR 2006).
+//! The rules are few: a ternary route towards each card, with the next hop's MAC address, and a ternary class rule
+//! for each destination. They are written once, in a [`RuleTable`], and compiled to
+//!
+//! * register writes for the NIC ([`registers`]),
+//! * a verdict and a rewritten frame in plain Rust ([`golden`]), the reference that the hardware is compared with.
+//!
+//! Parts:
+//!
+//! * [`rules`]: the table, its text form and its checks;
+//! * [`golden`]: parse, match, classify and rewrite, bit for bit as the NIC does;
+//! * [`registers`]: the register map of one card, and the writes that load a table into it;
+//! * [`corpus`]: a deterministic stream of frames, well-formed and malformed, on which all forms must agree.
+//!
+//! Invariants:
+//!
+//! * The routes of a valid table are disjoint, so that the order of the entries cannot matter.
+//! * The golden model never panics, whatever the bytes of the frame.
+//! * A frame that is not forwarded is never changed.
+
+#![forbid(unsafe_code)]
+
+pub mod corpus;
+pub mod golden;
+pub mod registers;
+pub mod rules;
+
+pub use golden::{DropReason, Verdict};
+pub use rules::{ClassKey, ClassRule, Mac, Policy, Route, RuleError, RuleTable};
