@@ -1,1 +1,55 @@
 //! The element library: one file an element, one folder a subject.
+//!
+//! # What this crate is for
+//!
+//! Every class that a configuration may use is here, each in a file of its own that holds all there is to know of
+//! it: a [`Spec`](causeway_engine::Spec) with its ports, documentation, handlers, drop reasons and an example;
+//! how it reads its configuration; what it does; and its tests. The element reference is generated from the specs.
+//!
+//! # The parts
+//!
+//! A folder is a subject, and its `mod.rs` lists the classes in it. [`library`] is all of them.
+//!
+//! # Invariants
+//!
+//! * No element panics on any packet or configuration, allocates per packet, or reads a clock by itself.
+//! * A packet that an element takes is emitted, left in the batch, dropped with a reason, or held and reported.
+
+use causeway_engine::Library;
+
+mod annotations;
+mod basic;
+mod queues;
+
+/// All element classes.
+pub fn library() -> Library {
+    let subjects = [annotations::SPECS, basic::SPECS, queues::SPECS];
+    Library::new(subjects.into_iter().flatten().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::library;
+    use causeway_engine::spec::ArgForm;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_class_is_documented_and_named_once() {
+        let mut names = HashSet::new();
+        for spec in library().iter() {
+            for name in [spec.name].iter().chain(spec.aliases) {
+                assert!(names.insert(*name), "{name} is named twice");
+            }
+            assert!(!spec.summary.is_empty() && !spec.summary.ends_with('.'), "{}: summary", spec.name);
+            assert!(!spec.category.is_empty() && !spec.doc.is_empty(), "{}: documentation", spec.name);
+            assert!(spec.example.contains(spec.name), "{}: the example must use it", spec.name);
+            assert!(spec.handlers.iter().all(|h| !h.doc.is_empty()), "{}: handlers", spec.name);
+            let positional = spec.args.iter().skip_while(|a| a.form != ArgForm::Keyword);
+            assert!(
+                positional.clone().all(|a| matches!(a.form, ArgForm::Keyword | ArgForm::Rest)),
+                "{}",
+                spec.name
+            );
+        }
+    }
+}

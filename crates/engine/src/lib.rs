@@ -1,1 +1,64 @@
 //! The run-time: elements, workers, tasks, timers, notifiers, handlers, hot swap, reception mechanisms.
+//!
+//! # What this crate is for
+//!
+//! It turns a checked configuration (a [`Plan`]) and a [`Library`] of element classes into a [`Router`] that runs
+//! on one or several workers, and lets the control side read and write handlers and replace the graph while
+//! packets flow.
+//!
+//! # The parts
+//!
+//! * [`Element`] is one step of the router; [`Spec`] is what its class says of itself; [`Conf`] reads its
+//!   configuration; [`Cx`] is what it may do while it runs.
+//! * `core` owns one worker's elements and edges and delivers packets: a stack of batches for pushing, a call for
+//!   pulling. `task`, `timer` and `signal` schedule; `clock` is live or simulated time.
+//! * `assemble` builds a plan: configure, place on workers, connect, wire notifiers, initialise. Edges that cross
+//!   workers become rings (`crossing`).
+//! * `worker` is the thread; `devices` and [`reception`] decide when a port's packets are taken.
+//! * [`Router`] is the control side: start, handlers, hot swap, stop. [`harness`] puts one element on the bench.
+//!
+//! # Invariants
+//!
+//! * An element never holds a reference to another and runs only on its own worker; there is no lock on the
+//!   packet path.
+//! * Delivery is depth first, outputs in order, without recursion.
+//! * Received = forwarded + punted + dropped by reason + held: a packet ends in [`Cx::drop`], in an element that
+//!   reports it as held, in a device, or at an unconnected output, which counts it.
+//! * The graph of a worker changes only between two rounds. A graph that cannot be built changes nothing.
+
+mod affinity;
+mod assemble;
+pub mod clock;
+mod conf;
+mod core;
+mod counters;
+mod crossing;
+mod cx;
+mod devices;
+mod element;
+pub mod handler;
+pub mod harness;
+mod names;
+mod notify;
+mod place;
+mod plan;
+pub mod reception;
+mod router;
+mod signal;
+pub mod spec;
+mod task;
+mod timer;
+pub mod value;
+mod worker;
+
+pub use assemble::ElementError;
+pub use conf::{Conf, Env, Invalid, Persistent};
+pub use counters::{Counter, Counters, Line};
+pub use cx::Cx;
+pub use element::{Element, Receiver, Run};
+pub use names::{Addresses, Names, Scope};
+pub use plan::{End, Plan, PlanElement};
+pub use router::{Options, Router, StartError};
+pub use spec::{Library, Spec};
+pub use task::{DEFAULT_TICKETS, MAX_TICKETS};
+pub use worker::Event;

@@ -234,13 +234,13 @@ fn prefetch(p: *const u8) {
 impl Packet {
     /// The link-layer header and what follows it, if its place is known and inside the data.
     pub fn mac_header(&self) -> Option<&[u8]> {
-        self.from_frame_offset(self.m().mac)
+        self.at_frame_offset(self.m().mac)
     }
 
     /// The network header and what follows it, if its place is known and inside the data.
     #[inline]
     pub fn network_header(&self) -> Option<&[u8]> {
-        self.from_frame_offset(self.m().network)
+        self.at_frame_offset(self.m().network)
     }
 
     /// The network header and what follows it, for writing.
@@ -253,7 +253,7 @@ impl Packet {
     /// The transport header and what follows it, if its place is known and inside the data.
     #[inline]
     pub fn transport_header(&self) -> Option<&[u8]> {
-        self.from_frame_offset(self.m().transport)
+        self.at_frame_offset(self.m().transport)
     }
 
     /// The transport header and what follows it, for writing.
@@ -263,7 +263,7 @@ impl Packet {
         self.data_mut().get_mut(at..)
     }
 
-    fn from_frame_offset(&self, offset: u16) -> Option<&[u8]> {
+    fn at_frame_offset(&self, offset: u16) -> Option<&[u8]> {
         self.data().get(self.data_offset(offset)?..)
     }
 

@@ -1,0 +1,87 @@
+//! Paint.
+
+use causeway_engine::spec::{optional, reads_writes, required};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::{Anno, Batch};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "Paint",
+    category: "annotations",
+    summary: "sets packets' paint annotation",
+    ports: "1/1",
+    processing: "a/a",
+    doc: "Sets the paint annotation of each packet to COLOR, an integer from 0 to 255. Paint marks where a packet \
+          came from, so that a later element (PaintTee, CheckPaint, PaintSwitch) can tell: the standard router \
+          paints by input interface and sends an ICMP redirect for a packet that leaves where it came in.",
+    args: &[
+        required("COLOR", "byte", "the paint"),
+        optional("ANNO", "annotation", "where to put it, one byte; default PAINT"),
+    ],
+    handlers: &[reads_writes("color", "the paint that is set")],
+    example: "InfiniteSource(LIMIT 5) -> Paint(3) -> Print -> Discard;",
+    see: &["CheckPaint", "PaintTee"],
+    build,
+    ..Spec::DEFAULT
+};
+
+struct Paint {
+    color: u8,
+    offset: u8,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let color = conf.required("COLOR");
+    let anno: Anno = conf.optional("ANNO", Anno::PAINT);
+    conf.finish()?;
+    Ok(Box::new(Paint { color, offset: anno.offset }))
+}
+
+impl Element for Paint {
+    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
+        for packet in batch.iter_mut() {
+            packet.set_anno_u8(self.offset, self.color);
+        }
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.color.to_string())
+    }
+
+    fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.color = value.trim().parse().map_err(|_| format!("'{value}' is not a color from 0 to 255"))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::Packet;
+
+    #[test]
+    fn paints_in_place_and_by_handler() {
+        let mut h = Harness::new(&SPEC, "3", 1, 1).unwrap();
+        h.push(0, Packet::from_bytes(b"x").unwrap());
+        assert_eq!(h.take(0)[0].paint(), 3);
+        h.write("color", "7").unwrap();
+        h.push(0, Packet::from_bytes(b"x").unwrap());
+        assert_eq!((h.take(0)[0].paint(), h.read("color").unwrap()), (7, "7".to_owned()));
+        assert!(h.write("color", "300").is_err());
+    }
+
+    #[test]
+    fn pulls_as_it_pushes() {
+        let mut h = Harness::pulled(&SPEC, "COLOR 9, ANNO 20").unwrap();
+        h.feed(0, Packet::from_bytes(b"x").unwrap());
+        assert_eq!(h.pull(0, 5)[0].anno_u8(20), 9);
+    }
+
+    #[test]
+    fn bad_configurations_are_named() {
+        let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
+        assert_eq!(errors(""), ["COLOR: required argument missing"]);
+        assert_eq!(errors("256"), ["COLOR: out of range, bound 255"]);
+        assert_eq!(errors("1, PAINT, FOO 3, 4"), ["FOO: unknown argument", "too many arguments"]);
+    }
+}

@@ -1,0 +1,303 @@
+//! From a plan to workers: configure the elements, place them, connect them, wire the notifiers, initialise.
+
+use crate::clock::Clock;
+use crate::conf::{Conf, Env};
+use crate::core::{Core, InPort, Node, OutPort};
+use crate::counters::Counter;
+use crate::crossing::{self, Doorbell, FromWorker, PullToWorker, ToWorker};
+use crate::element::Element;
+use crate::notify;
+use crate::plan::Plan;
+use crate::spec::{Library, Spec, phase};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What is wrong with the configuration of one element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElementError {
+    /// Where the element was declared.
+    pub landmark: String,
+    /// Its name.
+    pub name: String,
+    /// Its class.
+    pub class: String,
+    /// Whether it was being configured; else it was being initialised.
+    pub configuring: bool,
+    /// One line an error.
+    pub messages: Vec<String>,
+}
+
+impl fmt::Display for ElementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let doing = if self.configuring { "configuring" } else { "initializing" };
+        write!(f, "{}: While {doing} '{} :: {}':", self.landmark, self.name, self.class)?;
+        self.messages.iter().try_for_each(|m| write!(f, "\n  {m}"))
+    }
+}
+
+/// A node of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub worker: usize,
+    pub node: usize,
+}
+
+/// Where elements are, by name: one place, or one a worker when the graph is replicated.
+pub(crate) type Index = HashMap<Arc<str>, Vec<Place>>;
+
+/// An assembled router that does not run yet.
+pub(crate) struct Assembly {
+    pub cores: Vec<Core>,
+    pub index: Index,
+    pub names: Vec<Arc<str>>,
+    pub env: Env,
+}
+
+/// How to assemble.
+pub(crate) struct Layout<'a> {
+    pub library: &'a Library,
+    pub doorbells: &'a [Arc<Doorbell>],
+    /// Whether each worker gets a copy of the whole graph.
+    pub replicate: bool,
+    pub clock: Clock,
+}
+
+/// Builds `plan` for as many workers as there are doorbells.
+pub(crate) fn assemble(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<Assembly, Vec<ElementError>> {
+    let mut builder = Builder::new(plan, layout, env)?;
+    builder.configure()?;
+    builder.connect();
+    builder.initialize()?;
+    let Builder { cores, index, names, env, .. } = builder;
+    Ok(Assembly { cores, index, names, env })
+}
+
+struct Builder<'a> {
+    plan: &'a Plan,
+    layout: &'a Layout<'a>,
+    env: Env,
+    specs: Vec<&'static Spec>,
+    names: Vec<Arc<str>>,
+    cores: Vec<Core>,
+    index: Index,
+    /// For each element the place of each of its replicas.
+    places: Vec<Vec<Place>>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(plan: &'a Plan, layout: &'a Layout<'a>, mut env: Env) -> Result<Self, Vec<ElementError>> {
+        let mut unknown = Vec::new();
+        let mut specs = Vec::new();
+        for (i, e) in plan.elements.iter().enumerate() {
+            match layout.library.get(&e.class) {
+                Some(spec) => specs.push(spec),
+                None => {
+                    unknown.push(error(plan, i, true, vec![format!("unknown element class '{}'", e.class)]))
+                }
+            }
+        }
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        let names: Vec<Arc<str>> = plan.elements.iter().map(|e| e.name.as_str().into()).collect();
+        env.elements = names.clone();
+        Ok(Builder {
+            plan,
+            layout,
+            env,
+            specs,
+            names,
+            cores: Vec::new(),
+            index: Index::new(),
+            places: Vec::new(),
+        })
+    }
+
+    fn in_phase_order(&self, phases: std::ops::Range<i32>) -> Vec<usize> {
+        let mut order: Vec<_> =
+            (0..self.specs.len()).filter(|&i| phases.contains(&self.specs[i].phase)).collect();
+        order.sort_by_key(|&i| self.specs[i].phase);
+        order
+    }
+
+    /// Configures all elements, even after errors, so that all errors are seen at once.
+    fn configure(&mut self) -> Result<(), Vec<ElementError>> {
+        let workers = self.layout.doorbells.len();
+        let mut errors = Vec::new();
+        let mut built: HashMap<(usize, usize), Box<dyn Element>> = HashMap::new();
+        // Settings of other elements come first: where those live is one of them.
+        let mut worker_of = vec![0; self.specs.len()];
+        for (phases, placed) in [(i32::MIN..phase::DEFAULT, false), (phase::DEFAULT..i32::MAX, true)] {
+            if placed {
+                worker_of = crate::place::place(self.plan, &self.env.threads, workers);
+            }
+            for i in self.in_phase_order(phases) {
+                let homes = if self.layout.replicate { 0..workers } else { worker_of[i]..worker_of[i] + 1 };
+                for worker in homes {
+                    match self.build(i, worker) {
+                        Ok(element) => drop(built.insert((i, worker), element)),
+                        Err(e) => {
+                            errors.push(e);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        self.make_cores(workers);
+        for i in 0..self.specs.len() {
+            let mut places = Vec::new();
+            for worker in 0..workers {
+                if let Some(element) = built.remove(&(i, worker)) {
+                    places.push(self.add_node(i, worker, element));
+                }
+            }
+            self.index.insert(self.names[i].clone(), places.clone());
+            self.places.push(places);
+        }
+        Ok(())
+    }
+
+    fn build(&mut self, i: usize, worker: usize) -> Result<Box<dyn Element>, ElementError> {
+        let e = &self.plan.elements[i];
+        let ports = (e.pulled_inputs.len(), e.pulled_outputs.len());
+        let (name, spec) = (self.names[i].clone(), self.specs[i]);
+        let mut conf = Conf::new(&mut self.env, name, spec, worker, ports, &e.config);
+        (spec.build)(&mut conf).map_err(|_| {
+            let mut messages = conf.errors().to_vec();
+            if messages.is_empty() {
+                messages.push("cannot be configured".to_owned());
+            }
+            error(self.plan, i, true, messages)
+        })
+    }
+
+    fn make_cores(&mut self, workers: usize) {
+        for worker in 0..workers {
+            let looped = self.env.counters.add(worker, "", "drop.loop");
+            let seed = self.env.seed.wrapping_add(worker as u64);
+            self.cores.push(Core::new(worker, self.layout.clock.clone(), looped, seed));
+        }
+    }
+
+    fn add_node(&mut self, i: usize, worker: usize, element: Box<dyn Element>) -> Place {
+        let e = &self.plan.elements[i];
+        let (name, spec) = (self.names[i].clone(), self.specs[i]);
+        let ports = (e.pulled_inputs.len(), e.pulled_outputs.len());
+        let place = self.add(worker, name, spec, e.config.clone(), element, ports);
+        if let Some(&weight) = self.env.weights.get(&e.name) {
+            let tickets = (weight * crate::task::DEFAULT_TICKETS as f64) as u32;
+            self.cores[worker].tasks.set_tickets(place.node, tickets);
+        }
+        place
+    }
+
+    fn add(
+        &mut self,
+        worker: usize,
+        name: Arc<str>,
+        spec: &'static Spec,
+        config: String,
+        element: Box<dyn Element>,
+        (inputs, outputs): (usize, usize),
+    ) -> Place {
+        let counters = &mut self.env.counters;
+        let drops: Vec<Counter> =
+            spec.drops.iter().map(|d| counters.add(worker, &name, &format!("drop.{}", d.name))).collect();
+        let unconnected = counters.add(worker, &name, "drop.unconnected");
+        let core = &mut self.cores[worker];
+        let packets_signal = spec.notifies.packets.then(|| core.signals.add(false));
+        let room_signal = spec.notifies.room.then(|| core.signals.add(true));
+        core.nodes.push(Node {
+            name,
+            spec,
+            config,
+            element: Some(element),
+            outs: (0..outputs).map(|_| OutPort::default()).collect(),
+            ins: (0..inputs).map(|_| InPort::default()).collect(),
+            drops,
+            unconnected,
+            packets_signal,
+            room_signal,
+        });
+        Place { worker, node: core.nodes.len() - 1 }
+    }
+
+    fn connect(&mut self) {
+        for &((from, out), (to, input)) in &self.plan.edges {
+            let pulled = self.plan.elements[to].pulled_inputs.get(input) == Some(&true);
+            for replica in 0..self.places[from].len().max(self.places[to].len()) {
+                // Replicated graphs have as many places on both sides, others one.
+                let (Some(&a), Some(&b)) = (self.places[from].get(replica), self.places[to].get(replica))
+                else {
+                    continue;
+                };
+                self.connect_places((a, out), (b, input), pulled);
+            }
+        }
+        for core in &mut self.cores {
+            notify::wire(core);
+        }
+    }
+
+    fn connect_places(&mut self, (a, out): (Place, usize), (b, input): (Place, usize), pulled: bool) {
+        if a.worker == b.worker {
+            let nodes = &mut self.cores[a.worker].nodes;
+            if pulled {
+                nodes[b.node].ins[input].from = Some((a.node, out));
+            } else {
+                nodes[a.node].outs[out].to = Some((b.node, input));
+            }
+            return;
+        }
+        let (producer, consumer, doorbell) = crossing::ring(self.layout.doorbells[b.worker].clone());
+        let name: Arc<str> = format!("{}[{out}]", self.cores[a.worker].nodes[a.node].name).into();
+        let ring = (producer, doorbell);
+        let (spec, sender): (_, Box<dyn Element>) = match pulled {
+            true => (&crossing::PULL_TO_WORKER, Box::new(PullToWorker { ring: ring.0, doorbell: ring.1 })),
+            false => (&crossing::TO_WORKER, Box::new(ToWorker { ring: ring.0, doorbell: ring.1 })),
+        };
+        let receiver = Box::new(FromWorker { ring: consumer, pulled });
+        let s = self.add(a.worker, name.clone(), spec, String::new(), sender, (1, 0));
+        let r = self.add(b.worker, name, &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
+        self.connect_places((a, out), (s, 0), pulled);
+        self.connect_places((r, 0), (b, input), pulled);
+    }
+
+    /// Initialises in phase order and stops at the first failure.
+    fn initialize(&mut self) -> Result<(), Vec<ElementError>> {
+        for core in &mut self.cores {
+            for node in 0..core.nodes.len() {
+                if self.names.iter().all(|n| *n != core.nodes[node].name) {
+                    // The ends of rings cannot fail.
+                    core.activate(node, |e, cx| e.initialize(cx));
+                }
+            }
+        }
+        for i in self.in_phase_order(i32::MIN..i32::MAX) {
+            for place in self.places[i].clone() {
+                let done = self.cores[place.worker].activate(place.node, |e, cx| e.initialize(cx));
+                if let Some(Err(message)) = done {
+                    let messages = message.lines().map(str::to_owned).collect();
+                    return Err(vec![error(self.plan, i, false, messages)]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn error(plan: &Plan, i: usize, configuring: bool, messages: Vec<String>) -> ElementError {
+    let e = &plan.elements[i];
+    ElementError {
+        landmark: e.landmark.clone(),
+        name: e.name.clone(),
+        class: e.class.clone(),
+        configuring,
+        messages,
+    }
+}

@@ -1,0 +1,77 @@
+//! The clock that elements see.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Where simulated time starts unless told otherwise: 10⁹ seconds after the epoch.
+pub const SIMULATED_START_NS: u64 = 1_000_000_000_000_000_000;
+
+/// Live or simulated time, in nanoseconds since the epoch. It never goes back.
+#[derive(Clone, Debug)]
+pub enum Clock {
+    /// The machine's steady clock, offset to the time of day at the start and read once a scheduling round.
+    Live {
+        /// Instant that `start_ns` stands for.
+        start: Instant,
+        /// Time of day at `start`.
+        start_ns: u64,
+        /// The reading of this round.
+        now_ns: u64,
+        /// Whether the round's reading was taken.
+        fresh: bool,
+    },
+    /// Simulated time: every reading advances it by one nanosecond.
+    Simulated {
+        /// The last reading.
+        now_ns: u64,
+    },
+}
+
+impl Clock {
+    /// The machine's clock.
+    pub fn live() -> Clock {
+        let start_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+        Clock::Live { start: Instant::now(), start_ns, now_ns: start_ns, fresh: true }
+    }
+
+    /// Simulated time that starts at `now_ns`.
+    pub fn simulated(now_ns: u64) -> Clock {
+        Clock::Simulated { now_ns }
+    }
+
+    /// The time now.
+    #[inline]
+    pub fn now_ns(&mut self) -> u64 {
+        match self {
+            Clock::Live { start, start_ns, now_ns, fresh } => {
+                if !*fresh {
+                    *now_ns = *start_ns + start.elapsed().as_nanos() as u64;
+                    *fresh = true;
+                }
+                *now_ns
+            }
+            Clock::Simulated { now_ns } => {
+                *now_ns += 1;
+                *now_ns
+            }
+        }
+    }
+
+    /// Says that time may have passed: the next reading is a new one.
+    #[inline]
+    pub fn touch(&mut self) {
+        if let Clock::Live { fresh, .. } = self {
+            *fresh = false;
+        }
+    }
+
+    /// Lets simulated time jump to `when_ns`; says whether this clock can.
+    pub fn jump(&mut self, when_ns: u64) -> bool {
+        match self {
+            Clock::Live { .. } => false,
+            Clock::Simulated { now_ns } => {
+                *now_ns = when_ns.max(*now_ns);
+                true
+            }
+        }
+    }
+}

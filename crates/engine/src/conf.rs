@@ -1,0 +1,285 @@
+//! Reading an element's configuration.
+//!
+//! An element's `build` function asks for its arguments by name and type, in order, and finishes with
+//! [`Conf::finish`]. Errors are collected, so that all of them are reported together; until `finish` has
+//! succeeded nothing may be done with the values.
+//!
+//! ```ignore
+//! fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+//!     let color = conf.required::<u8>("COLOR");
+//!     let burst = conf.keyword("BURST", 32u32);
+//!     conf.finish()?;
+//!     Ok(Box::new(Paint { color, burst }))
+//! }
+//! ```
+//!
+//! Which text goes to which argument follows Click: of several `KEYWORD value` arguments the last one counts, a
+//! positional argument takes the next unread one that does not look like a keyword's, and a mandatory one takes
+//! even that.
+
+use crate::counters::{Counter, Counters};
+use crate::names::Names;
+use crate::spec::Spec;
+use crate::value::Value;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The configuration has errors; they were recorded in the [`Conf`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalid;
+
+/// Values by name that outlive a hot swap, such as which devices are open.
+pub type Persistent = Arc<Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>>;
+
+/// What the elements of one router share while they are configured.
+pub struct Env {
+    /// Names of addresses (AddressInfo), by scope.
+    pub names: Names,
+    /// Scheduling weights by element name (ScheduleInfo), 1.0 = usual.
+    pub weights: HashMap<String, f64>,
+    /// Workers by element name or compound prefix (StaticThreadSched); `None` = quiescent.
+    pub threads: Vec<(String, Option<usize>)>,
+    /// Seed of the workers' random numbers.
+    pub seed: u64,
+    /// Names of all elements.
+    pub elements: Vec<Arc<str>>,
+    /// Lines for standard error that do not make the configuration fail.
+    pub warnings: Vec<String>,
+    /// The router's counters.
+    pub counters: Counters,
+    /// Values that outlive a hot swap.
+    pub persistent: Persistent,
+    shared: HashMap<String, Arc<dyn Any + Send + Sync>>,
+}
+
+impl Env {
+    /// An environment without names whose counters are `counters`.
+    pub fn new(counters: Counters) -> Self {
+        Env {
+            names: Names::default(),
+            weights: HashMap::new(),
+            threads: Vec::new(),
+            seed: fastrand::u64(..),
+            elements: Vec::new(),
+            warnings: Vec::new(),
+            counters,
+            persistent: Persistent::default(),
+            shared: HashMap::new(),
+        }
+    }
+
+    /// The value called `key` that all elements of the router share, made by `make` for the first who asks.
+    /// `None` if it was made with another type.
+    pub fn shared<T: Any + Send + Sync>(&mut self, key: &str, make: impl FnOnce() -> T) -> Option<Arc<T>> {
+        let entry = self.shared.entry(key.to_owned()).or_insert_with(|| Arc::new(make()));
+        entry.clone().downcast().ok()
+    }
+
+    /// As [`Env::shared`], with the elements of the graphs before and after a hot swap as well.
+    pub fn persistent<T: Any + Send + Sync>(
+        &mut self,
+        key: &str,
+        make: impl FnOnce() -> T,
+    ) -> Option<Arc<T>> {
+        let mut values = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
+        values.entry(key.to_owned()).or_insert_with(|| Arc::new(make())).clone().downcast().ok()
+    }
+}
+
+struct Argument {
+    text: String,
+    read: bool,
+}
+
+/// One element's configuration, while it is being read.
+pub struct Conf<'a> {
+    /// What the elements share.
+    pub env: &'a mut Env,
+    name: Arc<str>,
+    spec: &'static Spec,
+    worker: usize,
+    n_inputs: usize,
+    n_outputs: usize,
+    args: Vec<Argument>,
+    errors: Vec<String>,
+}
+
+impl<'a> Conf<'a> {
+    /// The configuration `text` of element `name` on `worker`, with that many inputs and outputs in use.
+    pub fn new(
+        env: &'a mut Env,
+        name: Arc<str>,
+        spec: &'static Spec,
+        worker: usize,
+        ports: (usize, usize),
+        text: &str,
+    ) -> Self {
+        let args =
+            causeway_lang::args::split_args(text).into_iter().map(|text| Argument { text, read: false });
+        let args = args.collect();
+        Conf { env, name, spec, worker, n_inputs: ports.0, n_outputs: ports.1, args, errors: Vec::new() }
+    }
+
+    /// The element's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Worker that the element will live on.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// Number of inputs in use.
+    pub fn n_inputs(&self) -> usize {
+        self.n_inputs
+    }
+
+    /// Number of outputs in use.
+    pub fn n_outputs(&self) -> usize {
+        self.n_outputs
+    }
+
+    /// Number of arguments not read yet.
+    pub fn unread(&self) -> usize {
+        self.args.iter().filter(|a| !a.read).count()
+    }
+
+    /// A positional argument that must be given.
+    pub fn required<T: Value>(&mut self, name: &str) -> T {
+        match self.find(name, true) {
+            Some(text) => self.parse(name, &text).unwrap_or_else(T::placeholder),
+            None => {
+                self.errors.push(format!("{name}: required argument missing"));
+                T::placeholder()
+            }
+        }
+    }
+
+    /// A positional argument that may be left out.
+    pub fn optional<T: Value>(&mut self, name: &str, default: T) -> T {
+        self.find(name, false).and_then(|text| self.parse(name, &text)).unwrap_or(default)
+    }
+
+    /// A `NAME value` argument.
+    pub fn keyword<T: Value>(&mut self, name: &str, default: T) -> T {
+        self.keyword_given(name).unwrap_or(default)
+    }
+
+    /// A `NAME value` argument, if it is given.
+    pub fn keyword_given<T: Value>(&mut self, name: &str) -> Option<T> {
+        let text = self.find_keyword(name)?;
+        self.parse(name, &text)
+    }
+
+    /// A keyword argument that must be given.
+    pub fn keyword_required<T: Value>(&mut self, name: &str) -> T {
+        match self.find_keyword(name) {
+            Some(text) => self.parse(name, &text).unwrap_or_else(T::placeholder),
+            None => {
+                self.errors.push(format!("{name}: required argument missing"));
+                T::placeholder()
+            }
+        }
+    }
+
+    /// The text of all arguments that were not read yet, which are then read.
+    pub fn rest(&mut self) -> Vec<String> {
+        let unread = self.args.iter_mut().filter(|a| !a.read);
+        unread
+            .map(|a| {
+                a.read = true;
+                a.text.clone()
+            })
+            .collect()
+    }
+
+    /// Reads `text`, the value of `name`, recording an error if it is not a `T`. For elements that take their
+    /// arguments apart themselves.
+    pub fn parse<T: Value>(&mut self, name: &str, text: &str) -> Option<T> {
+        match T::parse(text, &self.env.names.scope(&self.name)) {
+            Ok(value) => Some(value),
+            Err(why) if name.is_empty() => {
+                self.errors.push(why);
+                None
+            }
+            Err(why) => {
+                self.errors.push(format!("{name}: {why}"));
+                None
+            }
+        }
+    }
+
+    /// Records an error in the configuration.
+    pub fn error(&mut self, text: impl Into<String>) {
+        self.errors.push(text.into());
+    }
+
+    /// Says something that does not make the configuration fail.
+    pub fn warn(&mut self, text: &str) {
+        let line = format!("warning: {} :: {}: {text}", self.name, self.spec.name);
+        self.env.warnings.push(line);
+    }
+
+    /// Complains of arguments that nobody read, and fails if there was any error.
+    pub fn finish(&mut self) -> Result<(), Invalid> {
+        let mut extra = false;
+        for arg in self.args.iter().filter(|a| !a.read) {
+            match keyword_of(&arg.text) {
+                Some((word, _)) => self.errors.push(format!("{word}: unknown argument")),
+                None => extra = true,
+            }
+        }
+        if extra {
+            self.errors.push("too many arguments".to_owned());
+        }
+        if self.errors.is_empty() { Ok(()) } else { Err(Invalid) }
+    }
+
+    /// A new counter called `name`.
+    pub fn counter(&mut self, name: &str) -> Counter {
+        self.env.counters.add(self.worker, &self.name, name)
+    }
+
+    /// The errors recorded so far.
+    pub fn errors(&self) -> &[String] {
+        &self.errors
+    }
+
+    fn find(&mut self, name: &str, mandatory: bool) -> Option<String> {
+        if let Some(text) = self.find_keyword(name) {
+            return Some(text);
+        }
+        let arg = self.args.iter_mut().find(|a| !a.read)?;
+        if !mandatory && keyword_of(&arg.text).is_some() {
+            return None;
+        }
+        arg.read = true;
+        Some(arg.text.clone())
+    }
+
+    fn find_keyword(&mut self, name: &str) -> Option<String> {
+        let mut found = None;
+        for arg in self.args.iter_mut() {
+            if let Some((word, value)) = keyword_of(&arg.text)
+                && word == name
+            {
+                found = Some(value.to_owned());
+                arg.read = true;
+            }
+        }
+        found
+    }
+}
+
+/// Keyword and value, if the argument has the shape of a keyword's.
+fn keyword_of(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| c.is_ascii_whitespace())?;
+    let (word, value) = (&text[..end], text[end..].trim_start());
+    let mut chars = word.chars();
+    let first = chars.next()?;
+    let rest = |c: char| c.is_ascii_alphanumeric() || "_:.?!".contains(c);
+    let shape = (first.is_ascii_alphabetic() || first == '_') && chars.all(rest) && !value.is_empty();
+    shape.then_some((word, value))
+}

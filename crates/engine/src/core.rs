@@ -1,0 +1,293 @@
+//! One worker's share of the router: its elements, edges, tasks, timers and notifiers, and the delivery of
+//! packets between them.
+//!
+//! Push delivery is a stack of batches. An element runs, its outputs go on the stack in reverse, and the top is
+//! delivered next: depth first, outputs in order, without recursion, so neither a long chain nor a loop in the
+//! graph can exhaust the call stack. Pulling is a call: the puller's element is set aside while its upstream
+//! neighbour runs, so two elements are never borrowed at once.
+
+use crate::counters::Counter;
+use crate::cx::Cx;
+use crate::element::{Element, Run};
+use crate::signal::{SignalId, Signals};
+use crate::spec::Spec;
+use crate::task::Tasks;
+use crate::timer::Timers;
+use causeway_packet::{Batch, Packet};
+use std::sync::Arc;
+
+/// Deliveries that one push may cause before the graph is taken to be a loop without end.
+const MAX_DELIVERIES: usize = 1 << 16;
+/// Empty batches kept for reuse.
+const SPARE_BATCHES: usize = 64;
+
+/// An element in its place.
+pub(crate) struct Node {
+    pub name: Arc<str>,
+    pub spec: &'static Spec,
+    pub config: String,
+    /// `None` while the element runs.
+    pub element: Option<Box<dyn Element>>,
+    pub outs: Vec<OutPort>,
+    pub ins: Vec<InPort>,
+    /// One counter for each of the class's drop reasons.
+    pub drops: Vec<Counter>,
+    /// Packets emitted to an output that leads nowhere.
+    pub unconnected: Counter,
+    /// Active while the element has packets for pullers.
+    pub packets_signal: Option<SignalId>,
+    /// Active while the element has room for pushers.
+    pub room_signal: Option<SignalId>,
+}
+
+/// An output.
+#[derive(Default)]
+pub(crate) struct OutPort {
+    /// Where packets go; `None` for a pull output or an unconnected one.
+    pub to: Option<(usize, usize)>,
+    /// Notifiers of room downstream; empty = never held back.
+    pub room: Vec<SignalId>,
+    /// Packets emitted in the running activation.
+    emitted: Vec<Box<Batch>>,
+}
+
+/// An input.
+#[derive(Default)]
+pub(crate) struct InPort {
+    /// Where packets are pulled from; `None` for a push input.
+    pub from: Option<(usize, usize)>,
+    /// Notifiers of packets upstream; `None` = unknown, always worth a try.
+    pub packets: Option<Vec<SignalId>>,
+}
+
+struct Delivery {
+    node: usize,
+    port: usize,
+    batch: Box<Batch>,
+}
+
+/// One worker's share of the router.
+pub(crate) struct Core {
+    pub worker: usize,
+    pub nodes: Vec<Node>,
+    pub tasks: Tasks,
+    pub timers: Timers,
+    pub signals: Signals,
+    pub clock: crate::clock::Clock,
+    /// Stop requests not yet looked at.
+    pub stops: u32,
+    /// Packets dropped because the graph sent them round and round.
+    pub looped: Counter,
+    pub rng: fastrand::Rng,
+    stack: Vec<Delivery>,
+    spare: Vec<Box<Batch>>,
+}
+
+impl Core {
+    pub fn new(worker: usize, clock: crate::clock::Clock, looped: Counter, seed: u64) -> Self {
+        Core {
+            worker,
+            nodes: Vec::new(),
+            tasks: Tasks::default(),
+            timers: Timers::default(),
+            signals: Signals::default(),
+            clock,
+            stops: 0,
+            looped,
+            rng: fastrand::Rng::with_seed(seed),
+            stack: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// An empty batch from the spare ones.
+    pub fn take_batch(&mut self) -> Box<Batch> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps an emptied batch for reuse; packets still in it are recycled.
+    pub fn keep_batch(&mut self, mut batch: Box<Batch>) {
+        batch.clear();
+        if self.spare.len() < SPARE_BATCHES {
+            self.spare.push(batch);
+        }
+    }
+
+    /// Runs `f` on the element of `node`, then puts what it emitted on the delivery stack. `None` if the element
+    /// is running already, which only a pull loop in the graph can cause.
+    pub fn activate<R>(
+        &mut self,
+        node: usize,
+        f: impl FnOnce(&mut dyn Element, &mut Cx<'_>) -> R,
+    ) -> Option<R> {
+        let n = self.nodes.get_mut(node)?;
+        let mut element = n.element.take()?;
+        let outs = std::mem::take(&mut n.outs);
+        let mut cx = Cx { core: self, node, outs };
+        let result = f(&mut *element, &mut cx);
+        let mut outs = cx.outs;
+        for out in outs.iter_mut().rev() {
+            while let Some(batch) = out.emitted.pop() {
+                match out.to {
+                    Some((node, port)) => self.stack.push(Delivery { node, port, batch }),
+                    None => self.unconnected(node, batch),
+                }
+            }
+        }
+        let n = &mut self.nodes[node];
+        n.outs = outs;
+        n.element = Some(element);
+        Some(result)
+    }
+
+    fn unconnected(&mut self, node: usize, batch: Box<Batch>) {
+        self.nodes[node].unconnected.add(batch.len() as u64);
+        self.keep_batch(batch);
+    }
+
+    /// Delivers `batch` to input `port` of `node`, and everything that follows from it.
+    pub fn push(&mut self, node: usize, port: usize, batch: Box<Batch>) {
+        self.stack.push(Delivery { node, port, batch });
+        self.deliver();
+    }
+
+    /// Delivers what is on the stack.
+    pub fn deliver(&mut self) {
+        let mut deliveries = 0;
+        while let Some(Delivery { node, port, mut batch }) = self.stack.pop() {
+            deliveries += 1;
+            if deliveries > MAX_DELIVERIES {
+                self.looped.add(batch.len() as u64);
+                self.keep_batch(batch);
+                continue;
+            }
+            let ran = self.activate(node, |element, cx| {
+                element.push(port, &mut batch, cx);
+                if !batch.is_empty() {
+                    let empty = cx.core.take_batch();
+                    cx.emit_batch(0, std::mem::replace(&mut batch, empty));
+                }
+            });
+            debug_assert!(ran.is_some(), "a pushed element never runs already");
+            self.keep_batch(batch);
+        }
+    }
+
+    /// Fills the empty `batch` with at most `max` packets from output `port` of `node`.
+    pub fn pull(&mut self, node: usize, port: usize, max: usize, batch: &mut Batch) {
+        self.activate(node, |element, cx| {
+            element.pull(port, max, batch, cx);
+            // What an agnostic element emits to the output that is being pulled is part of the answer.
+            if let Some(out) = cx.outs.get_mut(port).filter(|o| !o.emitted.is_empty()) {
+                for mut emitted in std::mem::take(&mut out.emitted) {
+                    batch.append(&mut emitted);
+                    let lost = emitted.len() as u64;
+                    cx.core.nodes[node].unconnected.add(lost);
+                    cx.core.keep_batch(emitted);
+                }
+            }
+        });
+    }
+
+    /// Runs one task; returns what it says, or `None` if none is scheduled.
+    pub fn run_task(&mut self) -> Option<Run> {
+        let node = self.tasks.next()?;
+        let run = self.activate(node, |element, cx| element.task(cx)).unwrap_or(Run::Sleep);
+        self.tasks.done(node, run);
+        self.deliver();
+        Some(run)
+    }
+
+    /// Runs the timers that are due at `now_ns`, at most `max`; returns how many ran.
+    pub fn run_timers(&mut self, now_ns: u64, max: usize) -> usize {
+        let mut ran = 0;
+        while ran < max {
+            let Some((node, key)) = self.timers.pop_due(now_ns) else { break };
+            self.activate(node, |element, cx| element.timer(key, cx));
+            self.deliver();
+            ran += 1;
+        }
+        ran
+    }
+
+    /// Receives at most `max` packets from the device of `node` and forwards them; returns how many came.
+    pub fn receive(&mut self, node: usize, max: usize) -> usize {
+        let mut received = 0;
+        while received < max {
+            let want = (max - received).min(causeway_packet::BATCH);
+            let mut batch = self.take_batch();
+            if let Some(device) = self.nodes.get_mut(node).and_then(|n| n.element.as_mut()?.receiver()) {
+                device.receive(want, &mut batch);
+            }
+            let got = batch.len();
+            received += got;
+            self.inject(node, batch);
+            if got < want {
+                break;
+            }
+        }
+        received
+    }
+
+    /// Lets the device element of `node` treat received packets as pushed to it, and forwards what it emits.
+    pub fn inject(&mut self, node: usize, mut batch: Box<Batch>) {
+        if !batch.is_empty() {
+            self.activate(node, |element, cx| {
+                element.push(0, &mut batch, cx);
+                if !batch.is_empty() {
+                    let empty = cx.core.take_batch();
+                    cx.emit_batch(0, std::mem::replace(&mut batch, empty));
+                }
+            });
+            self.deliver();
+        }
+        self.keep_batch(batch);
+    }
+
+    /// Sets a notifier and wakes those who wait for it.
+    pub fn signal(&mut self, id: SignalId, active: bool) {
+        if self.signals.set(id, active) && active {
+            for i in 0..self.signals.listeners(id).len() {
+                let node = self.signals.listeners(id)[i];
+                self.tasks.wake(node);
+            }
+        }
+    }
+}
+
+impl OutPort {
+    /// Adds a packet to what the running activation emitted.
+    #[inline]
+    pub fn emit(&mut self, mut packet: Packet, spare: &mut Vec<Box<Batch>>) {
+        if let Some(batch) = self.emitted.last_mut() {
+            match batch.push(packet) {
+                Ok(()) => return,
+                Err(back) => packet = back,
+            }
+        }
+        let mut batch = spare.pop().unwrap_or_default();
+        // An empty batch has room for one.
+        let _ = batch.push(packet);
+        self.emitted.push(batch);
+    }
+}
+
+impl Cx<'_> {
+    /// Emits a packet to output `port`. At an output that is not connected it is counted as `unconnected`.
+    #[inline]
+    pub fn emit(&mut self, port: usize, packet: Packet) {
+        match self.outs.get_mut(port) {
+            Some(out) => out.emit(packet, &mut self.core.spare),
+            None => self.core.nodes[self.node].unconnected.add(1),
+        }
+    }
+
+    /// Emits a whole batch to output `port`.
+    pub fn emit_batch(&mut self, port: usize, batch: Box<Batch>) {
+        match self.outs.get_mut(port) {
+            Some(out) if !batch.is_empty() => out.emitted.push(batch),
+            Some(_) => self.core.keep_batch(batch),
+            None => self.core.unconnected(self.node, batch),
+        }
+    }
+}

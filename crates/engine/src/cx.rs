@@ -1,0 +1,179 @@
+//! What an element may do while it runs.
+
+use crate::core::{Core, OutPort};
+use causeway_packet::{Batch, Packet};
+
+/// The element's view of the run-time during one call.
+pub struct Cx<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) node: usize,
+    pub(crate) outs: Vec<OutPort>,
+}
+
+impl Cx<'_> {
+    /// The element's name.
+    pub fn name(&self) -> &str {
+        &self.core.nodes[self.node].name
+    }
+
+    /// Number of the worker that the element lives on.
+    pub fn worker(&self) -> usize {
+        self.core.worker
+    }
+
+    /// Number of inputs in use.
+    pub fn n_inputs(&self) -> usize {
+        self.core.nodes[self.node].ins.len()
+    }
+
+    /// Number of outputs in use.
+    #[inline]
+    pub fn n_outputs(&self) -> usize {
+        self.outs.len()
+    }
+
+    /// Whether output `port` leads somewhere by push.
+    #[inline]
+    pub fn connected(&self, port: usize) -> bool {
+        self.outs.get(port).is_some_and(|o| o.to.is_some())
+    }
+
+    /// Whether input `port` is pulled.
+    pub fn pulls_from(&self, port: usize) -> bool {
+        self.core.nodes[self.node].ins.get(port).is_some_and(|i| i.from.is_some())
+    }
+
+    /// Drops a packet for reason number `reason` of the class's list.
+    #[inline]
+    pub fn drop(&mut self, reason: usize, packet: Packet) {
+        drop(packet);
+        self.count_drops(reason, 1);
+    }
+
+    /// Counts `n` packets that were dropped for reason number `reason` of the class's list.
+    #[inline]
+    pub fn count_drops(&mut self, reason: usize, n: u64) {
+        let node = &self.core.nodes[self.node];
+        node.drops.get(reason).unwrap_or(&node.unconnected).add(n);
+    }
+
+    /// Packets dropped so far, for all reasons.
+    pub fn dropped(&self) -> u64 {
+        self.core.nodes[self.node].drops.iter().map(|c| c.get()).sum()
+    }
+
+    /// Packets dropped so far for reason number `reason`.
+    pub fn dropped_for(&self, reason: usize) -> u64 {
+        self.core.nodes[self.node].drops.get(reason).map_or(0, |c| c.get())
+    }
+
+    /// Emits a packet to output `port` if that leads somewhere, else drops it for `reason`: what a/ah elements do
+    /// with packets that fail their check.
+    #[inline]
+    pub fn divert(&mut self, port: usize, reason: usize, packet: Packet) {
+        if self.connected(port) { self.emit(port, packet) } else { self.drop(reason, packet) }
+    }
+
+    /// Pulls at most `max` packets from input `port` into the empty `batch`.
+    pub fn pull(&mut self, port: usize, max: usize, batch: &mut Batch) {
+        if let Some((node, out)) = self.core.nodes[self.node].ins.get(port).and_then(|i| i.from) {
+            self.core.pull(node, out, max.min(causeway_packet::BATCH), batch);
+        }
+    }
+
+    /// Lends an empty batch; give it back with [`Cx::return_batch`].
+    pub fn lend_batch(&mut self) -> Box<Batch> {
+        self.core.take_batch()
+    }
+
+    /// Takes back a lent batch; packets still in it are recycled without being counted.
+    pub fn return_batch(&mut self, batch: Box<Batch>) {
+        self.core.keep_batch(batch);
+    }
+
+    /// Nanoseconds since the epoch. Live it is read once a scheduling round; under simulated time each call
+    /// advances it by one.
+    #[inline]
+    pub fn now_ns(&mut self) -> u64 {
+        self.core.clock.now_ns()
+    }
+
+    /// Schedules the element's task.
+    pub fn wake(&mut self) {
+        self.core.tasks.wake(self.node);
+    }
+
+    /// Keeps the element's task from running until it is woken.
+    pub fn sleep(&mut self) {
+        self.core.tasks.sleep(self.node);
+    }
+
+    /// Whether the element's task is scheduled.
+    pub fn is_scheduled(&self) -> bool {
+        self.core.tasks.is_scheduled(self.node)
+    }
+
+    /// Scheduling weight of the element's task; 1024 is the usual one.
+    pub fn tickets(&self) -> u32 {
+        self.core.tasks.tickets(self.node)
+    }
+
+    /// Sets the scheduling weight of the element's task, 1 to 32768.
+    pub fn set_tickets(&mut self, tickets: u32) {
+        self.core.tasks.set_tickets(self.node, tickets);
+    }
+
+    /// Sets timer `key` of the element to expire at `when_ns` on the clock of [`Cx::now_ns`]; a timer set before
+    /// under the same key is replaced.
+    pub fn set_timer(&mut self, key: u32, when_ns: u64) {
+        self.core.timers.set(self.node, key, when_ns);
+    }
+
+    /// Stops timer `key` of the element.
+    pub fn clear_timer(&mut self, key: u32) {
+        self.core.timers.clear(self.node, key);
+    }
+
+    /// Whether pulling from input `port` may give packets: false only while every notifier upstream says no.
+    pub fn packets_upstream(&self, port: usize) -> bool {
+        match self.core.nodes[self.node].ins.get(port).and_then(|i| i.packets.as_ref()) {
+            Some(signals) => signals.iter().any(|&s| self.core.signals.is_active(s)),
+            None => true,
+        }
+    }
+
+    /// Whether what is pushed to output `port` may find room: false only while every notifier downstream says no.
+    pub fn room_downstream(&self, port: usize) -> bool {
+        let Some(out) = self.outs.get(port) else { return true };
+        out.room.is_empty() || out.room.iter().any(|&s| self.core.signals.is_active(s))
+    }
+
+    /// Tells pullers whether this element has packets; waking those that sleep.
+    pub fn notify_packets(&mut self, available: bool) {
+        if let Some(id) = self.core.nodes[self.node].packets_signal {
+            self.core.signal(id, available);
+        }
+    }
+
+    /// Tells pushers whether this element has room; waking those that sleep.
+    pub fn notify_room(&mut self, available: bool) {
+        if let Some(id) = self.core.nodes[self.node].room_signal {
+            self.core.signal(id, available);
+        }
+    }
+
+    /// Asks the driver to stop the router.
+    pub fn stop_driver(&mut self) {
+        self.core.stops += 1;
+    }
+
+    /// The worker's random numbers; `RandomSeed` and the command line fix their seed.
+    pub fn rng(&mut self) -> &mut fastrand::Rng {
+        &mut self.core.rng
+    }
+
+    /// The element's present configuration string, as the `config` handler returns it.
+    pub fn set_config(&mut self, config: String) {
+        self.core.nodes[self.node].config = config;
+    }
+}

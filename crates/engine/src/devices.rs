@@ -1,0 +1,188 @@
+//! The receiving devices of one worker under the reception mechanisms.
+
+use crate::core::Core;
+use crate::counters::{Counter, Counters};
+use crate::reception::{Mechanism, PortCounters, Ports, Reception};
+use causeway_packet::Packet;
+use mio::unix::SourceFd;
+use mio::{Interest, Poll, Token};
+use std::collections::VecDeque;
+use std::io;
+
+struct Device {
+    node: usize,
+    fd: Option<i32>,
+    published: [Counter; 7],
+}
+
+/// The devices of one worker.
+pub(crate) struct Devices {
+    reception: Reception,
+    devices: Vec<Device>,
+    /// Packets between the interrupt handler and forwarding, with the device they came from.
+    backlog: VecDeque<(usize, Packet)>,
+}
+
+/// [`Ports`] over the elements of a worker.
+struct Live<'a> {
+    core: &'a mut Core,
+    devices: &'a [Device],
+    backlog: &'a mut VecDeque<(usize, Packet)>,
+}
+
+impl Devices {
+    /// The devices among the elements of `core`; those that do not say how they want to be received from use
+    /// `default`.
+    pub fn new(core: &mut Core, counters: &mut Counters, default: Mechanism, budget: usize) -> Self {
+        let mut reception = Reception::new(budget);
+        let mut devices = Vec::new();
+        for node in 0..core.nodes.len() {
+            let n = &mut core.nodes[node];
+            let Some(receiver) = n.element.as_mut().and_then(|e| e.receiver()) else { continue };
+            reception.add(receiver.mechanism().unwrap_or(default));
+            let fd = receiver.fd();
+            let published = NAMES.map(|name| counters.add(core.worker, &n.name, &format!("rx.{name}")));
+            devices.push(Device { node, fd, published });
+        }
+        Devices { reception, devices, backlog: VecDeque::new() }
+    }
+
+    /// Registers the devices' descriptors with `poll` and sets reception going.
+    pub fn register(&mut self, core: &mut Core, poll: &Poll) -> io::Result<()> {
+        for (port, device) in self.devices.iter().enumerate() {
+            if let Some(fd) = device.fd {
+                match poll.registry().register(&mut SourceFd(&fd), Token(port), Interest::READABLE) {
+                    // A plain file is always readable and cannot be waited for.
+                    Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
+                    other => other?,
+                }
+            }
+        }
+        self.reception.start(&mut Live { core, devices: &self.devices, backlog: &mut self.backlog });
+        Ok(())
+    }
+
+    /// Takes the descriptors out of `poll` again.
+    pub fn unregister(&self, poll: &Poll) {
+        for fd in self.devices.iter().filter_map(|d| d.fd) {
+            // A descriptor that is closed already is out of the poll as well.
+            let _ = poll.registry().deregister(&mut SourceFd(&fd));
+        }
+    }
+
+    /// The descriptor with token `port` became readable.
+    pub fn interrupt(&mut self, port: usize) {
+        self.reception.interrupt(port);
+    }
+
+    /// One turn of reception; says whether it found work.
+    pub fn run(&mut self, core: &mut Core) -> bool {
+        if self.devices.is_empty() {
+            return false;
+        }
+        let now_ns = core.clock.now_ns();
+        let mut io = Live { core, devices: &self.devices, backlog: &mut self.backlog };
+        let (forwarded, more) = self.reception.run(&mut io, now_ns);
+        if forwarded > 0 {
+            self.publish();
+        }
+        forwarded > 0 || more
+    }
+
+    fn publish(&self) {
+        for (port, device) in self.devices.iter().enumerate() {
+            if let Some(c) = self.reception.counters(port) {
+                device.published.iter().zip(values(c)).for_each(|(word, value)| word.set(value));
+            }
+        }
+    }
+
+    /// When reception wants to run again although no device says so.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        self.reception.deadline_ns()
+    }
+
+    /// Whether some device is polled, so that the worker must not sleep.
+    pub fn polling(&self) -> bool {
+        self.reception.polls_for_ever()
+    }
+
+    /// Whether some device may interrupt.
+    pub fn any_armed(&self) -> bool {
+        self.reception.any_armed()
+    }
+
+    /// Packets between interrupt and forwarding.
+    pub fn held(&self) -> usize {
+        self.backlog.len()
+    }
+}
+
+const NAMES: [&str; 7] =
+    ["interrupts", "polls", "empty-polls", "packets", "quota-hits", "backlog-drops", "rearms"];
+
+fn values(c: &PortCounters) -> [u64; 7] {
+    [c.interrupts, c.polls, c.empty_polls, c.packets, c.quota_hits, c.backlog_drops, c.rearms]
+}
+
+impl Live<'_> {
+    fn with<R>(&mut self, port: usize, f: impl FnOnce(&mut dyn crate::element::Receiver) -> R) -> Option<R> {
+        let node = self.devices.get(port)?.node;
+        self.core.nodes.get_mut(node)?.element.as_mut()?.receiver().map(f)
+    }
+}
+
+impl Ports for Live<'_> {
+    fn arm(&mut self, port: usize) {
+        self.with(port, |r| r.arm());
+    }
+
+    fn disarm(&mut self, port: usize) {
+        self.with(port, |r| r.disarm());
+    }
+
+    fn pending(&mut self, port: usize) -> usize {
+        self.with(port, |r| r.pending()).unwrap_or(0)
+    }
+
+    fn receive(&mut self, port: usize, max: usize) -> usize {
+        self.devices.get(port).map_or(0, |d| self.core.receive(d.node, max))
+    }
+
+    fn enqueue(&mut self, port: usize, room: usize) -> (usize, usize) {
+        let (mut put, mut dropped) = (0, 0);
+        let mut batch = self.core.take_batch();
+        loop {
+            self.with(port, |r| r.receive(causeway_packet::BATCH, &mut batch));
+            if batch.is_empty() {
+                break;
+            }
+            for packet in batch.drain() {
+                if put < room {
+                    self.backlog.push_back((port, packet));
+                    put += 1;
+                } else {
+                    dropped += 1;
+                }
+            }
+        }
+        self.core.keep_batch(batch);
+        (put, dropped)
+    }
+
+    fn forward(&mut self, max: usize) -> usize {
+        let mut forwarded = 0;
+        while forwarded < max
+            && let Some((port, packet)) = self.backlog.pop_front()
+        {
+            let mut batch = self.core.take_batch();
+            // An empty batch has room for one.
+            let _ = batch.push(packet);
+            if let Some(device) = self.devices.get(port) {
+                self.core.inject(device.node, batch);
+            }
+            forwarded += 1;
+        }
+        forwarded
+    }
+}

@@ -1,0 +1,114 @@
+//! The element: one step of the router.
+
+use crate::cx::Cx;
+use causeway_packet::Batch;
+use std::any::Any;
+
+/// What a task says when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// It did something and wants to run again.
+    Worked,
+    /// It found nothing to do and wants to run again; the worker may look after other things first.
+    Idle,
+    /// It wants to run only after [`Cx::wake`], a notifier or a write handler wakes it.
+    Sleep,
+}
+
+/// One step of the router.
+///
+/// An element never holds a reference to another. It leaves packets in its batch or gives them to [`Cx::emit`],
+/// and the run-time delivers them, depth first and outputs in order, so that a batch of one behaves as a packet
+/// does in Click. All methods are called on the one worker that the element lives on.
+///
+/// Per packet an element does not allocate, lock, read a clock or make a system call. Packets that it does not
+/// pass on it gives to [`Cx::drop`] with a reason, or keeps and reports from [`Element::held`].
+pub trait Element: Any + Send {
+    /// Takes packets on input `port`. Those left in `batch` on return leave by output 0, after any that were
+    /// emitted there; the others were emitted, dropped with a reason, or kept.
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let _ = (port, batch, cx);
+    }
+
+    /// Fills the empty `batch` with at most `max` packets for output `port`. The default pulls from input 0 and
+    /// treats what comes as pushed, which is right for every agnostic element with one input.
+    fn pull(&mut self, port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let _ = port;
+        cx.pull(0, max, batch);
+        if !batch.is_empty() {
+            self.push(0, batch, cx);
+        }
+    }
+
+    /// Called once before the router runs, in phase order; an error keeps the router from starting.
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        let _ = cx;
+        Ok(())
+    }
+
+    /// The element's task: a bounded piece of work. Runs once [`Cx::wake`] was called.
+    fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        let _ = cx;
+        Run::Sleep
+    }
+
+    /// A timer set by [`Cx::set_timer`] with this `key` has expired.
+    fn timer(&mut self, key: u32, cx: &mut Cx<'_>) {
+        let _ = (key, cx);
+    }
+
+    /// Answers a read handler of the element's [`crate::Spec::handlers`].
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        let _ = (arg, cx);
+        Err(format!("handler '{handler}' is not implemented"))
+    }
+
+    /// Carries out a write handler of the element's [`crate::Spec::handlers`].
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        let _ = (value, cx);
+        Err(format!("handler '{handler}' is not implemented"))
+    }
+
+    /// Key by which a hot swap finds the element's predecessor; by default the element's own name.
+    fn swap_key(&self) -> Option<String> {
+        None
+    }
+
+    /// Takes over the state of its predecessor in the old graph, when that is of the same type.
+    fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
+        let _ = (old, cx);
+    }
+
+    /// Packets that the element holds now.
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// The element's receiving device, if it has one.
+    fn receiver(&mut self) -> Option<&mut dyn Receiver> {
+        None
+    }
+}
+
+impl dyn Element {
+    /// The element as its own type, for [`Element::take_state`].
+    pub fn downcast_mut<T: Element>(&mut self) -> Option<&mut T> {
+        (self as &mut dyn Any).downcast_mut()
+    }
+}
+
+/// What a receiving device offers to the reception mechanisms of [`crate::reception`].
+pub trait Receiver {
+    /// Lets the device wake the worker when packets arrive.
+    fn arm(&mut self);
+    /// Silences the device.
+    fn disarm(&mut self);
+    /// Packets that wait; a lower bound above zero is enough where the device does not know better.
+    fn pending(&mut self) -> usize;
+    /// Fills `batch` with at most `max` packets.
+    fn receive(&mut self, max: usize, batch: &mut Batch);
+    /// Descriptor that becomes readable when packets arrive, if waiting is possible.
+    fn fd(&self) -> Option<std::os::fd::RawFd>;
+    /// How this port's packets are to be learnt of; `None` = the worker's default.
+    fn mechanism(&self) -> Option<crate::reception::Mechanism>;
+}

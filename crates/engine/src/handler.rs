@@ -1,0 +1,153 @@
+//! Handlers: the named values of elements that can be read and written while the router runs.
+
+use crate::core::Core;
+use std::fmt;
+
+/// Why a handler could not be read or written. The texts follow Click's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandlerError {
+    /// There is no such element.
+    NoElement(String),
+    /// The element has no such handler.
+    NoHandler(String),
+    /// The handler cannot be written.
+    ReadOnly(String),
+    /// The handler cannot be read.
+    WriteOnly(String),
+    /// The handler takes no parameters.
+    NoParameters(String),
+    /// The element says why not.
+    Failed(String),
+    /// The worker does not answer.
+    Gone,
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HandlerError::NoElement(n) => write!(f, "No element named '{n}'"),
+            HandlerError::NoHandler(n) => write!(f, "No handler named '{n}'"),
+            HandlerError::ReadOnly(n) => write!(f, "Handler '{n}' read-only"),
+            HandlerError::WriteOnly(n) => write!(f, "Handler '{n}' write-only"),
+            HandlerError::NoParameters(n) => write!(f, "read handler '{n}' does not take parameters"),
+            HandlerError::Failed(why) => f.write_str(why),
+            HandlerError::Gone => f.write_str("the worker does not answer"),
+        }
+    }
+}
+
+impl std::error::Error for HandlerError {}
+
+/// Handlers that every element has, with what reading them gives.
+pub const COMMON: &[(&str, &str)] = &[
+    ("name", "the element's name"),
+    ("class", "the element's class"),
+    ("config", "the element's configuration"),
+    ("ports", "the element's ports and what they are connected to"),
+    ("handlers", "the element's handlers, one a line, with `r` and `w`"),
+    ("drop_reasons", "packets dropped, one reason a line"),
+    ("held", "packets that the element holds"),
+];
+
+/// Reads `handler` of the element at `node`.
+pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<String, HandlerError> {
+    let n = core.nodes.get(node).ok_or(HandlerError::Gone)?;
+    let full = || format!("{}.{handler}", n.name);
+    if let Some(h) = n.spec.handlers.iter().find(|h| h.name == handler) {
+        if !h.access.reads() {
+            return Err(HandlerError::WriteOnly(full()));
+        }
+        if !arg.is_empty() && h.access != crate::spec::Access::ReadParam {
+            return Err(HandlerError::NoParameters(full()));
+        }
+        let value = core.activate(node, |e, cx| e.read(handler, arg, cx)).ok_or(HandlerError::Gone)?;
+        core.deliver();
+        return value.map_err(HandlerError::Failed);
+    }
+    if !COMMON.iter().any(|(name, _)| *name == handler) {
+        return Err(HandlerError::NoHandler(full()));
+    }
+    if !arg.is_empty() {
+        return Err(HandlerError::NoParameters(full()));
+    }
+    Ok(common(core, node, handler))
+}
+
+fn common(core: &Core, node: usize, handler: &str) -> String {
+    let n = &core.nodes[node];
+    match handler {
+        "name" => n.name.to_string(),
+        "class" => n.spec.name.to_owned(),
+        "config" => n.config.clone(),
+        "ports" => ports(core, node),
+        "handlers" => {
+            let own = n.spec.handlers.iter().rev().map(|h| {
+                let r = if h.access.reads() { "r" } else { "" };
+                let w = if h.access.writes() { "w" } else { "" };
+                let param = if h.access == crate::spec::Access::ReadParam { "+" } else { "" };
+                format!("{}\t{r}{w}{param}\n", h.name)
+            });
+            own.chain(COMMON.iter().rev().map(|(name, _)| format!("{name}\tr\n"))).collect()
+        }
+        "drop_reasons" => {
+            let reasons = n.spec.drops.iter().zip(&n.drops).map(|(d, c)| format!("{} {}\n", d.name, c.get()));
+            reasons.chain([format!("unconnected {}\n", n.unconnected.get())]).collect()
+        }
+        _ => n.element.as_ref().map_or(0, |e| e.held()).to_string(),
+    }
+}
+
+/// The `ports` handler in Click's format: count, then a line a port with its kind and its peers.
+fn ports(core: &Core, node: usize) -> String {
+    let n = &core.nodes[node];
+    let plural = |count: usize, what: &str| format!("{count} {what}{}\n", if count == 1 { "" } else { "s" });
+    let agnostic = n.spec.processing.contains('a');
+    let mark = if agnostic { "~" } else { "" };
+    let mut text = plural(n.ins.len(), "input");
+    for (i, input) in n.ins.iter().enumerate() {
+        let kind = if input.from.is_some() { "pull" } else { "push" };
+        let peers: Vec<String> = match input.from {
+            Some((from, out)) => vec![format!("{} [{out}]", core.nodes[from].name)],
+            None => pushers(core, node, i),
+        };
+        text += &format!("{kind}{mark}\t-\t{}\n", peers.join(", "));
+    }
+    text += &plural(n.outs.len(), "output");
+    for (o, out) in n.outs.iter().enumerate() {
+        let kind = if out.to.is_some() { "push" } else { "pull" };
+        let peers: Vec<String> = match out.to {
+            Some((to, input)) => vec![format!("[{input}] {}", core.nodes[to].name)],
+            None => pullers(core, node, o),
+        };
+        text += &format!("{kind}{mark}\t-\t{}\n", peers.join(", "));
+    }
+    text
+}
+
+fn pushers(core: &Core, node: usize, port: usize) -> Vec<String> {
+    let all = core.nodes.iter().flat_map(|n| n.outs.iter().enumerate().map(move |(i, o)| (n, i, o)));
+    all.filter(|(_, _, o)| o.to == Some((node, port))).map(|(n, i, _)| format!("{} [{i}]", n.name)).collect()
+}
+
+fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
+    let all = core.nodes.iter().flat_map(|n| n.ins.iter().enumerate().map(move |(i, p)| (n, i, p)));
+    all.filter(|(_, _, p)| p.from == Some((node, port)))
+        .map(|(n, i, _)| format!("[{i}] {}", n.name))
+        .collect()
+}
+
+/// Writes `value` to `handler` of the element at `node`.
+pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
+    let n = core.nodes.get(node).ok_or(HandlerError::Gone)?;
+    let full = || format!("{}.{handler}", n.name);
+    match n.spec.handlers.iter().find(|h| h.name == handler) {
+        Some(h) if h.access.writes() => {
+            let done = core.activate(node, |e, cx| e.write(handler, value, cx)).ok_or(HandlerError::Gone)?;
+            core.deliver();
+            done.map_err(HandlerError::Failed)
+        }
+        Some(_) => Err(HandlerError::ReadOnly(full())),
+        None if COMMON.iter().any(|(name, _)| *name == handler) => Err(HandlerError::ReadOnly(full())),
+        None => Err(HandlerError::NoHandler(full())),
+    }
+}

@@ -1,0 +1,71 @@
+//! Names of addresses: what AddressInfo defines, found from the inside of a compound outwards.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The addresses that one name stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// IPv4 address.
+    pub ip: Option<Ipv4Addr>,
+    /// Length of the IPv4 prefix, when the name stands for a network too.
+    pub ip_len: Option<u8>,
+    /// IPv6 address.
+    pub ip6: Option<Ipv6Addr>,
+    /// Length of the IPv6 prefix.
+    pub ip6_len: Option<u8>,
+    /// Ethernet address.
+    pub ether: Option<[u8; 6]>,
+}
+
+/// All named addresses of a router.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    by_name: HashMap<String, Addresses>,
+}
+
+/// [`Names`] as one element sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    names: &'a Names,
+    element: &'a str,
+}
+
+impl Names {
+    /// Adds to what `name` stands for, as the element `by` defines it: a name defined inside a compound is seen
+    /// inside it only. What is `None` in `addresses` stays as it was.
+    pub fn define(&mut self, by: &str, name: &str, addresses: Addresses) {
+        let scope = by.rfind('/').map_or("", |i| &by[..=i]);
+        let entry = self.by_name.entry(format!("{scope}{name}")).or_default();
+        *entry = Addresses {
+            ip: addresses.ip.or(entry.ip),
+            ip_len: addresses.ip_len.or(entry.ip_len),
+            ip6: addresses.ip6.or(entry.ip6),
+            ip6_len: addresses.ip6_len.or(entry.ip6_len),
+            ether: addresses.ether.or(entry.ether),
+        };
+    }
+
+    /// The names as `element` sees them.
+    pub fn scope<'a>(&'a self, element: &'a str) -> Scope<'a> {
+        Scope { names: self, element }
+    }
+}
+
+impl Scope<'_> {
+    /// What `name` stands for: in the element's own compound first, then in those around it, then among the
+    /// machine's interfaces.
+    pub fn get(&self, name: &str) -> Option<Addresses> {
+        if name.is_empty() {
+            return None;
+        }
+        let mut scope = self.element;
+        while let Some(i) = scope.rfind('/') {
+            if let Some(a) = self.names.by_name.get(&format!("{}{name}", &self.element[..=i])) {
+                return Some(*a);
+            }
+            scope = &scope[..i];
+        }
+        self.names.by_name.get(name).copied()
+    }
+}

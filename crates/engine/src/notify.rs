@@ -1,0 +1,86 @@
+//! Finds for each puller the notifiers of packets upstream, and for each pusher those of room downstream.
+//!
+//! The search goes through elements as their flow codes say, and ends at elements that notify. Where it ends at
+//! one that does not, the answer is unknown and nobody is held back.
+
+use crate::core::Core;
+use crate::signal::SignalId;
+use causeway_lang::flow::FlowCode;
+use std::collections::HashSet;
+
+/// Wires the notifiers of one worker.
+pub(crate) fn wire(core: &mut Core) {
+    for node in 0..core.nodes.len() {
+        for port in 0..core.nodes[node].ins.len() {
+            if core.nodes[node].ins[port].from.is_none() {
+                continue;
+            }
+            let found = packets_above(core, node, port);
+            let is_puller =
+                core.nodes[node].outs.iter().all(|o| o.to.is_some()) || core.nodes[node].outs.is_empty();
+            if let Some(ids) = found.as_ref().filter(|_| is_puller) {
+                for &id in ids {
+                    core.signals.listen(id, node);
+                }
+            }
+            core.nodes[node].ins[port].packets = found;
+        }
+        for port in 0..core.nodes[node].outs.len() {
+            let found = room_below(core, node, port);
+            if core.nodes[node].ins.iter().all(|i| i.from.is_some()) {
+                for &id in &found {
+                    core.signals.listen(id, node);
+                }
+            }
+            core.nodes[node].outs[port].room = found;
+        }
+    }
+}
+
+/// Notifiers of packets above a pull input; `None` = some path has none.
+fn packets_above(core: &Core, node: usize, port: usize) -> Option<Vec<SignalId>> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut todo = vec![(node, port)];
+    while let Some((node, port)) = todo.pop() {
+        let (up, out) = core.nodes[node].ins[port].from?;
+        if !seen.insert((up, out)) {
+            continue;
+        }
+        let n = &core.nodes[up];
+        if let Some(id) = n.packets_signal {
+            found.push(id);
+            continue;
+        }
+        let before = todo.len();
+        let flow = FlowCode::parse(n.spec.flow)?;
+        todo.extend(flow.inputs_to(out, n.ins.len()).filter(|&i| n.ins[i].from.is_some()).map(|i| (up, i)));
+        // An element that never gives anything has no inputs in use and says so by its name.
+        if todo.len() == before && n.spec.name != "Idle" {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+/// Notifiers of room below a push output; none = never held back.
+fn room_below(core: &Core, node: usize, port: usize) -> Vec<SignalId> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut todo = vec![(node, port)];
+    while let Some((node, port)) = todo.pop() {
+        let Some((down, input)) = core.nodes[node].outs[port].to else { continue };
+        if !seen.insert((down, input)) {
+            continue;
+        }
+        let n = &core.nodes[down];
+        if let Some(id) = n.room_signal {
+            found.push(id);
+            continue;
+        }
+        if let Some(flow) = FlowCode::parse(n.spec.flow) {
+            todo.extend(flow.outputs_from(input, n.outs.len()).map(|o| (down, o)));
+        }
+    }
+    found
+}

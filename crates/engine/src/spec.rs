@@ -1,0 +1,223 @@
+//! What an element class says of itself: the one table from which checks, documentation and building come.
+
+use crate::conf::{Conf, Invalid};
+use crate::element::Element;
+
+/// Order in which elements are configured and initialised; lower first, by element number within a phase.
+pub mod phase {
+    /// Settings that everything else depends on.
+    pub const FIRST: i32 = 0;
+    /// Tables of names and settings of other elements (AddressInfo, ScheduleInfo).
+    pub const INFO: i32 = 20;
+    /// Ordinary elements.
+    pub const DEFAULT: i32 = 100;
+    /// Devices that make packets.
+    pub const SOURCE_DEVICE: i32 = 120;
+    /// Devices that take packets.
+    pub const SINK_DEVICE: i32 = 130;
+}
+
+/// One element class: names, ports, documentation, and how to build it.
+pub struct Spec {
+    /// Class name, as configurations write it.
+    pub name: &'static str,
+    /// Other names of the same class.
+    pub aliases: &'static [&'static str],
+    /// Folder of the element library, which is its subject.
+    pub category: &'static str,
+    /// One verb phrase, without capital and full stop.
+    pub summary: &'static str,
+    /// Port counts `inputs/outputs`, such as `1/1-2`.
+    pub ports: &'static str,
+    /// Push, pull or agnostic by port, such as `a/ah`.
+    pub processing: &'static str,
+    /// Which input reaches which output, such as `x/x`.
+    pub flow: &'static str,
+    /// When the element is configured, one of [`phase`].
+    pub phase: i32,
+    /// What the element does, in prose (Markdown).
+    pub doc: &'static str,
+    /// Arguments in order, positional ones first.
+    pub args: &'static [ArgDoc],
+    /// Handlers besides those that every element has.
+    pub handlers: &'static [HandlerDoc],
+    /// Reasons for which the element drops packets; counted each on its own.
+    pub drops: &'static [DropDoc],
+    /// A configuration that runs.
+    pub example: &'static str,
+    /// Related classes.
+    pub see: &'static [&'static str],
+    /// Whether the element holds back its puller or pusher by notifiers.
+    pub notifies: Notifies,
+    /// Makes an element from its configuration.
+    pub build: fn(&mut Conf<'_>) -> Result<Box<dyn Element>, Invalid>,
+}
+
+/// Which notifiers an element offers (click: "empty" and "full" notification of queues).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notifies {
+    /// Pullers of its outputs sleep while it has no packets.
+    pub packets: bool,
+    /// Pushers to its inputs sleep while it has no room.
+    pub room: bool,
+}
+
+/// One argument.
+pub struct ArgDoc {
+    /// Name; positional arguments in capitals as keywords are.
+    pub name: &'static str,
+    /// Type and range in words, such as `byte` or `IPv4 address`.
+    pub kind: &'static str,
+    /// Whether it is positional, positional and mandatory, or a keyword.
+    pub form: ArgForm,
+    /// What it means; with the default.
+    pub doc: &'static str,
+}
+
+/// How an argument is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgForm {
+    /// Positional and mandatory.
+    Required,
+    /// Positional, may be left out.
+    Optional,
+    /// `KEYWORD value`.
+    Keyword,
+    /// Any number of them, to the end.
+    Rest,
+}
+
+/// One handler.
+pub struct HandlerDoc {
+    /// Name.
+    pub name: &'static str,
+    /// Read, write or both.
+    pub access: Access,
+    /// What is read, with its unit, or what writing does.
+    pub doc: &'static str,
+}
+
+/// What can be done with a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read.
+    Read,
+    /// Read, with parameters.
+    ReadParam,
+    /// Write.
+    Write,
+    /// Read and write.
+    ReadWrite,
+}
+
+impl Access {
+    /// Whether the handler can be read.
+    pub fn reads(self) -> bool {
+        self != Access::Write
+    }
+
+    /// Whether the handler can be written.
+    pub fn writes(self) -> bool {
+        matches!(self, Access::Write | Access::ReadWrite)
+    }
+}
+
+/// One reason for dropping a packet.
+pub struct DropDoc {
+    /// Name in counters, such as `bad-checksum`.
+    pub name: &'static str,
+    /// When it happens.
+    pub doc: &'static str,
+}
+
+impl Spec {
+    /// A class without documentation, to be completed by struct update: one push or pull input, one output.
+    pub const DEFAULT: Spec = Spec {
+        name: "",
+        aliases: &[],
+        category: "",
+        summary: "",
+        ports: "1/1",
+        processing: "a/a",
+        flow: "x/x",
+        phase: phase::DEFAULT,
+        doc: "",
+        args: &[],
+        handlers: &[],
+        drops: &[],
+        example: "",
+        see: &[],
+        notifies: Notifies { packets: false, room: false },
+        build: |_| Err(Invalid),
+    };
+}
+
+/// A positional argument that must be given.
+pub const fn required(name: &'static str, kind: &'static str, doc: &'static str) -> ArgDoc {
+    ArgDoc { name, kind, form: ArgForm::Required, doc }
+}
+
+/// A positional argument that may be left out.
+pub const fn optional(name: &'static str, kind: &'static str, doc: &'static str) -> ArgDoc {
+    ArgDoc { name, kind, form: ArgForm::Optional, doc }
+}
+
+/// A keyword argument.
+pub const fn keyword(name: &'static str, kind: &'static str, doc: &'static str) -> ArgDoc {
+    ArgDoc { name, kind, form: ArgForm::Keyword, doc }
+}
+
+/// Arguments of one kind, as many as wanted.
+pub const fn rest(name: &'static str, kind: &'static str, doc: &'static str) -> ArgDoc {
+    ArgDoc { name, kind, form: ArgForm::Rest, doc }
+}
+
+/// A handler that is read.
+pub const fn reads(name: &'static str, doc: &'static str) -> HandlerDoc {
+    HandlerDoc { name, access: Access::Read, doc }
+}
+
+/// A handler that is read with parameters.
+pub const fn reads_with(name: &'static str, doc: &'static str) -> HandlerDoc {
+    HandlerDoc { name, access: Access::ReadParam, doc }
+}
+
+/// A handler that is written.
+pub const fn writes(name: &'static str, doc: &'static str) -> HandlerDoc {
+    HandlerDoc { name, access: Access::Write, doc }
+}
+
+/// A handler that is read and written.
+pub const fn reads_writes(name: &'static str, doc: &'static str) -> HandlerDoc {
+    HandlerDoc { name, access: Access::ReadWrite, doc }
+}
+
+/// A reason for dropping.
+pub const fn drops(name: &'static str, doc: &'static str) -> DropDoc {
+    DropDoc { name, doc }
+}
+
+/// All element classes that a configuration may use.
+#[derive(Clone, Default)]
+pub struct Library {
+    specs: Vec<&'static Spec>,
+}
+
+impl Library {
+    /// A library of `specs`.
+    pub fn new(specs: impl IntoIterator<Item = &'static Spec>) -> Self {
+        let mut specs: Vec<_> = specs.into_iter().collect();
+        specs.sort_by_key(|s| s.name);
+        Library { specs }
+    }
+
+    /// The class called `name`, by its own name or an alias.
+    pub fn get(&self, name: &str) -> Option<&'static Spec> {
+        self.specs.iter().find(|s| s.name == name || s.aliases.contains(&name)).copied()
+    }
+
+    /// All classes, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Spec> + '_ {
+        self.specs.iter().copied()
+    }
+}

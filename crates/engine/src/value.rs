@@ -1,0 +1,250 @@
+//! Types of element arguments: how each is read from text.
+
+use crate::names::Scope;
+use causeway_lang::{args, values};
+use causeway_packet::Anno;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A type that an argument can have.
+pub trait Value: Sized {
+    /// Reads the whole of `text`; the error is Click's text for it.
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String>;
+    /// Some value, to go on with after an error; it is never used.
+    fn placeholder() -> Self;
+}
+
+fn message(e: values::ValueError) -> String {
+    e.to_string()
+}
+
+macro_rules! integers {
+    ($($t:ty),*) => {$(
+        impl Value for $t {
+            fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+                let n = values::integer(text, <$t>::MIN as i128, <$t>::MAX as i128).map_err(message)?;
+                <$t>::try_from(n).map_err(|_| "out of range".to_owned())
+            }
+
+            fn placeholder() -> Self {
+                0
+            }
+        }
+    )*};
+}
+integers!(u8, i8, u16, i16, u32, i32, u64, i64, usize);
+
+macro_rules! simple {
+    ($t:ty, $read:expr, $placeholder:expr) => {
+        impl Value for $t {
+            fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+                $read(text)
+            }
+
+            fn placeholder() -> Self {
+                $placeholder
+            }
+        }
+    };
+}
+simple!(bool, |t| values::boolean(t).map_err(message), false);
+simple!(f64, |t| values::real(t).map_err(message), 0.0);
+simple!(String, |t| values::string(t).map_err(message), String::new());
+
+/// The text of an argument as it stands, quotes and all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Raw(pub String);
+simple!(Raw, |t: &str| Ok(Raw(t.to_owned())), Raw::default());
+
+/// Bytes, from a text with or without quotes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bytes(pub Vec<u8>);
+simple!(Bytes, |t| values::string_bytes(t).map(Bytes).map_err(message), Bytes::default());
+
+/// A time in nanoseconds; a number without a unit is seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Nanoseconds(pub u64);
+simple!(
+    Nanoseconds,
+    |t| values::time_ns(t, values::SECOND_NS).map(Nanoseconds).map_err(message),
+    Nanoseconds(0)
+);
+
+/// A rate in bytes a second; a number without a unit is that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BytesPerSecond(pub u64);
+simple!(
+    BytesPerSecond,
+    |t| values::bandwidth_bytes_per_s(t).map(BytesPerSecond).map_err(message),
+    BytesPerSecond(0)
+);
+
+/// A file's name; `-` means standard input or output to some elements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filename(pub String);
+simple!(
+    Filename,
+    |t| values::filename(t, std::env::var("HOME").ok().as_deref()).map(Filename).map_err(message),
+    Filename::default()
+);
+
+/// An Ethernet address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ether(pub [u8; 6]);
+
+impl std::fmt::Display for Ether {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}-{b:02x}-{c:02x}-{d:02x}-{e:02x}-{g:02x}")
+    }
+}
+
+impl Value for Ether {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let named = || addresses(scope, text, &["eth", "ethernet"]).and_then(|a| a.ether);
+        values::ethernet_address(text)
+            .ok()
+            .or_else(named)
+            .map(Ether)
+            .ok_or("invalid Ethernet address".to_owned())
+    }
+
+    fn placeholder() -> Self {
+        Ether::default()
+    }
+}
+
+impl Value for Ipv4Addr {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        if let Ok(a) = values::ip_address(text) {
+            return Ok(a);
+        }
+        if let Some(name) = text.strip_suffix(":bcast") {
+            let (address, len) =
+                scope.get(name).and_then(|a| a.ip.zip(a.ip_len)).ok_or("invalid IP address")?;
+            return Ok(Ipv4Addr::from(u32::from(address) | !mask4(len)));
+        }
+        addresses(scope, text, &["ip"]).and_then(|a| a.ip).ok_or("invalid IP address".to_owned())
+    }
+
+    fn placeholder() -> Self {
+        Ipv4Addr::UNSPECIFIED
+    }
+}
+
+impl Value for Ipv6Addr {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let named = || addresses(scope, text, &["ip6"]).and_then(|a| a.ip6);
+        text.parse().ok().or_else(named).ok_or("invalid IPv6 address".to_owned())
+    }
+
+    fn placeholder() -> Self {
+        Ipv6Addr::UNSPECIFIED
+    }
+}
+
+/// An IPv4 address with a prefix length: `a.b.c.d/len`, `a.b.c.d/mask`, or a bare address, which is a /32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix4 {
+    /// The address as it was written, host bits included.
+    pub address: Ipv4Addr,
+    /// Prefix length, 0 to 32.
+    pub len: u8,
+}
+
+/// An IPv6 address with a prefix length, or a bare address, which is a /128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix6 {
+    /// The address as it was written, host bits included.
+    pub address: Ipv6Addr,
+    /// Prefix length, 0 to 128.
+    pub len: u8,
+}
+
+fn mask4(len: u8) -> u32 {
+    u32::MAX.checked_shl(32 - len.min(32) as u32).unwrap_or(0)
+}
+
+impl Prefix4 {
+    /// The network mask.
+    pub fn mask(&self) -> u32 {
+        mask4(self.len)
+    }
+
+    /// Whether the prefix covers `address`.
+    pub fn contains(&self, address: Ipv4Addr) -> bool {
+        (u32::from(address) ^ u32::from(self.address)) & self.mask() == 0
+    }
+}
+
+impl Value for Prefix4 {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        if let Ok((address, len)) = values::ip_prefix(text) {
+            return Ok(Prefix4 { address, len });
+        }
+        if let Ok(address) = values::ip_address(text) {
+            return Ok(Prefix4 { address, len: 32 });
+        }
+        let named = addresses(scope, text, &["ipnet", "ip"]).and_then(|a| a.ip.map(|ip| (ip, a.ip_len)));
+        let (address, len) = named.ok_or("invalid IP prefix")?;
+        Ok(Prefix4 { address, len: len.unwrap_or(32) })
+    }
+
+    fn placeholder() -> Self {
+        Prefix4 { address: Ipv4Addr::UNSPECIFIED, len: 0 }
+    }
+}
+
+impl Value for Prefix6 {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        if let Ok((address, len)) = values::ip6_prefix(text) {
+            return Ok(Prefix6 { address, len });
+        }
+        if let Ok(address) = text.parse() {
+            return Ok(Prefix6 { address, len: 128 });
+        }
+        let named = addresses(scope, text, &["ip6net", "ip6"]).and_then(|a| a.ip6.map(|ip| (ip, a.ip6_len)));
+        let (address, len) = named.ok_or("invalid IPv6 prefix")?;
+        Ok(Prefix6 { address, len: len.unwrap_or(128) })
+    }
+
+    fn placeholder() -> Self {
+        Prefix6 { address: Ipv6Addr::UNSPECIFIED, len: 0 }
+    }
+}
+
+/// Addresses of a name that may end in `:kind`, one of `kinds`.
+fn addresses(scope: &Scope<'_>, text: &str, kinds: &[&str]) -> Option<crate::names::Addresses> {
+    match text.rsplit_once(':') {
+        Some((name, kind)) if kinds.contains(&kind) => scope.get(name),
+        _ => scope.get(text),
+    }
+}
+
+/// A place in the annotation area, by name or by offset.
+impl Value for Anno {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        if let Some(anno) = Anno::by_name(text) {
+            return Ok(anno);
+        }
+        let offset = u8::parse(text, scope).map_err(|_| "invalid annotation".to_owned())?;
+        match (offset as usize) < causeway_packet::meta::ANNO_BYTES {
+            true => Ok(Anno { offset, width: 0 }),
+            false => Err("annotation out of range".to_owned()),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Anno::PAINT
+    }
+}
+
+/// A list of words, split at white space outside quotes.
+impl Value for Vec<String> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+        Ok(args::split_words(text))
+    }
+
+    fn placeholder() -> Self {
+        Vec::new()
+    }
+}
