@@ -9,6 +9,7 @@ use crate::element::Element;
 use crate::notify;
 use crate::plan::Plan;
 use crate::spec::{Library, Spec, phase};
+use causeway_lang::Diagnostic;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,20 @@ pub struct ElementError {
     pub configuring: bool,
     /// One line an error.
     pub messages: Vec<String>,
+}
+
+impl ElementError {
+    /// The error as diagnostics of the configuration `plan` came from, one a message.
+    pub fn diagnostics(&self, plan: &Plan) -> Vec<Diagnostic> {
+        let doing = if self.configuring { "configuring" } else { "initializing" };
+        let context = format!("While {doing} '{} :: {}':", self.name, self.class);
+        let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
+        let one = |message: &String| match span {
+            Some(span) => Diagnostic::error(span, message).context(&context),
+            None => Diagnostic::general(message).context(&context),
+        };
+        self.messages.iter().map(one).collect()
+    }
 }
 
 impl fmt::Display for ElementError {

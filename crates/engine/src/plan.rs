@@ -1,5 +1,8 @@
 //! A checked configuration, as the run-time needs it: elements, edges, and which edges push and which pull.
 
+use crate::spec::Library;
+use causeway_lang::{ClassInfo, Classes, Compiled, Processing, Span};
+
 /// One element of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanElement {
@@ -11,6 +14,8 @@ pub struct PlanElement {
     pub config: String,
     /// Where it was declared, as `file:line`.
     pub landmark: String,
+    /// Where it was declared, in the sources of the configuration; `None` for elements that no text declares.
+    pub span: Option<Span>,
     /// For each input in use, whether it is pulled.
     pub pulled_inputs: Vec<bool>,
     /// For each output in use, whether it is pulled.
@@ -27,6 +32,50 @@ pub struct Plan {
     pub elements: Vec<PlanElement>,
     /// Edges, from output to input.
     pub edges: Vec<(End, End)>,
-    /// The configuration's text as it was given.
-    pub source: String,
+}
+
+impl Plan {
+    /// The plan of a compiled configuration.
+    pub fn new(compiled: &Compiled) -> Plan {
+        let pulled = |ports: &[Processing]| ports.iter().map(|&p| p == Processing::Pull).collect();
+        let elements = compiled.graph.elements.iter().enumerate().map(|(i, e)| PlanElement {
+            name: e.name.clone(),
+            class: e.class.clone(),
+            config: e.config.clone(),
+            landmark: compiled.sources.landmark(e.span).short(),
+            span: Some(e.span),
+            pulled_inputs: pulled(compiled.checked.inputs(i)),
+            pulled_outputs: pulled(compiled.checked.outputs(i)),
+        });
+        let connections = compiled.graph.connections.iter();
+        let edges = connections.map(|c| ((c.from.element, c.from.port), (c.to.element, c.to.port)));
+        Plan { elements: elements.collect(), edges: edges.collect() }
+    }
+
+    /// Number of the element called `name`.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.elements.iter().position(|e| e.name == name)
+    }
+
+    /// Where output `port` of `element` leads; the first place if it leads to several.
+    pub fn next(&self, element: usize, port: usize) -> Option<End> {
+        self.edges.iter().find(|(from, _)| *from == (element, port)).map(|&(_, to)| to)
+    }
+}
+
+/// What the language asks of a library.
+impl Classes for Library {
+    fn get(&self, name: &str) -> Option<ClassInfo> {
+        let spec = Library::get(self, name)?;
+        Some(ClassInfo::new(spec.name, spec.ports, spec.processing).with_flow(spec.flow))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.iter().flat_map(|s| [s.name].into_iter().chain(s.aliases.iter().copied())).map(str::to_owned).collect()
+    }
+
+    fn has_package(&self, name: &str) -> bool {
+        // Specialising compilers of configurations ask for themselves; the optimiser does their work.
+        matches!(name, "fastclassifier" | "fastclick" | "click")
+    }
 }

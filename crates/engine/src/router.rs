@@ -184,6 +184,15 @@ impl Router {
         self.env.counters.read()
     }
 
+    /// Packets that the workers hold: in queues, in rings between workers, between interrupt and forwarding.
+    pub fn held(&self) -> usize {
+        let held = |w: &mut Worker| {
+            let elements = w.core.nodes.iter().filter_map(|n| n.element.as_ref());
+            elements.map(|e| e.held()).sum::<usize>() + w.devices.held()
+        };
+        (0..self.handles.len()).filter_map(|w| self.call(w, held)).sum()
+    }
+
     /// Reads handler `name` of `element`. When the graph is replicated, numbers are summed over the workers and
     /// other texts are those of the first.
     pub fn read(&self, element: &str, name: &str, arg: &str) -> Result<String, HandlerError> {

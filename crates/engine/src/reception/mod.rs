@@ -13,6 +13,8 @@
 //! | polling | there are none: every run looks at the ring | CvL §3.2 |
 
 mod mechanism;
+#[cfg(test)]
+mod tests;
 
 pub use mechanism::{BACKLOG, DEFAULT_BUDGET, DEFAULT_QUOTA, Mechanism};
 
