@@ -6,6 +6,8 @@
 //! graph can exhaust the call stack. Pulling is a call: the puller's element is set aside while its upstream
 //! neighbour runs, so two elements are never borrowed at once.
 
+#![allow(clippy::vec_box)] // A batch is 2 KiB; the boxes move between elements, the batches do not.
+
 use crate::counters::Counter;
 use crate::cx::Cx;
 use crate::element::{Element, Run};

@@ -71,7 +71,10 @@ impl Classes for Library {
     }
 
     fn names(&self) -> Vec<String> {
-        self.iter().flat_map(|s| [s.name].into_iter().chain(s.aliases.iter().copied())).map(str::to_owned).collect()
+        self.iter()
+            .flat_map(|s| [s.name].into_iter().chain(s.aliases.iter().copied()))
+            .map(str::to_owned)
+            .collect()
     }
 
     fn has_package(&self, name: &str) -> bool {

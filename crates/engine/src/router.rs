@@ -17,7 +17,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -151,10 +151,7 @@ impl Router {
     /// Waits for an event, at most `timeout`; `None` = nothing happened.
     pub fn wait(&self, timeout: Option<Duration>) -> Option<Event> {
         match timeout {
-            Some(t) => match self.events.recv_timeout(t) {
-                Ok(event) => Some(event),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            },
+            Some(t) => self.events.recv_timeout(t).ok(),
             None => self.events.recv().ok(),
         }
     }

@@ -1,7 +1,7 @@
 //! Types of element arguments: how each is read from text.
 
 use crate::names::Scope;
-use causeway_lang::{args, values};
+use causeway_lang::{addresses, args, values};
 use causeway_packet::Anno;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -100,12 +100,8 @@ impl std::fmt::Display for Ether {
 
 impl Value for Ether {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        let named = || addresses(scope, text, &["eth", "ethernet"]).and_then(|a| a.ether);
-        values::ethernet_address(text)
-            .ok()
-            .or_else(named)
-            .map(Ether)
-            .ok_or("invalid Ethernet address".to_owned())
+        let by_name = || named(scope, text, &["eth", "ethernet"]).and_then(|a| a.ether);
+        addresses::ether(text).ok().or_else(by_name).map(Ether).ok_or("invalid Ethernet address".to_owned())
     }
 
     fn placeholder() -> Self {
@@ -115,7 +111,7 @@ impl Value for Ether {
 
 impl Value for Ipv4Addr {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        if let Ok(a) = values::ip_address(text) {
+        if let Ok(a) = addresses::ip(text) {
             return Ok(a);
         }
         if let Some(name) = text.strip_suffix(":bcast") {
@@ -123,7 +119,7 @@ impl Value for Ipv4Addr {
                 scope.get(name).and_then(|a| a.ip.zip(a.ip_len)).ok_or("invalid IP address")?;
             return Ok(Ipv4Addr::from(u32::from(address) | !mask4(len)));
         }
-        addresses(scope, text, &["ip"]).and_then(|a| a.ip).ok_or("invalid IP address".to_owned())
+        named(scope, text, &["ip"]).and_then(|a| a.ip).ok_or("invalid IP address".to_owned())
     }
 
     fn placeholder() -> Self {
@@ -133,8 +129,8 @@ impl Value for Ipv4Addr {
 
 impl Value for Ipv6Addr {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        let named = || addresses(scope, text, &["ip6"]).and_then(|a| a.ip6);
-        text.parse().ok().or_else(named).ok_or("invalid IPv6 address".to_owned())
+        let by_name = || named(scope, text, &["ip6"]).and_then(|a| a.ip6);
+        addresses::ip6(text).ok().or_else(by_name).ok_or("invalid IPv6 address".to_owned())
     }
 
     fn placeholder() -> Self {
@@ -178,14 +174,12 @@ impl Prefix4 {
 
 impl Value for Prefix4 {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        if let Ok((address, len)) = values::ip_prefix(text) {
-            return Ok(Prefix4 { address, len });
+        if let Ok(written) = addresses::ip_prefix(text, true) {
+            let len = written.len().ok_or("the mask has a 0 before a 1")?;
+            return Ok(Prefix4 { address: written.address, len });
         }
-        if let Ok(address) = values::ip_address(text) {
-            return Ok(Prefix4 { address, len: 32 });
-        }
-        let named = addresses(scope, text, &["ipnet", "ip"]).and_then(|a| a.ip.map(|ip| (ip, a.ip_len)));
-        let (address, len) = named.ok_or("invalid IP prefix")?;
+        let found = named(scope, text, &["ipnet", "ip"]).and_then(|a| a.ip.map(|ip| (ip, a.ip_len)));
+        let (address, len) = found.ok_or("invalid IP address prefix")?;
         Ok(Prefix4 { address, len: len.unwrap_or(32) })
     }
 
@@ -196,14 +190,11 @@ impl Value for Prefix4 {
 
 impl Value for Prefix6 {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        if let Ok((address, len)) = values::ip6_prefix(text) {
-            return Ok(Prefix6 { address, len });
+        if let Ok(written) = addresses::ip6_prefix(text, true) {
+            return Ok(Prefix6 { address: written.address, len: written.len });
         }
-        if let Ok(address) = text.parse() {
-            return Ok(Prefix6 { address, len: 128 });
-        }
-        let named = addresses(scope, text, &["ip6net", "ip6"]).and_then(|a| a.ip6.map(|ip| (ip, a.ip6_len)));
-        let (address, len) = named.ok_or("invalid IPv6 prefix")?;
+        let found = named(scope, text, &["ip6net", "ip6"]).and_then(|a| a.ip6.map(|ip| (ip, a.ip6_len)));
+        let (address, len) = found.ok_or("invalid IPv6 address prefix")?;
         Ok(Prefix6 { address, len: len.unwrap_or(128) })
     }
 
@@ -213,7 +204,7 @@ impl Value for Prefix6 {
 }
 
 /// Addresses of a name that may end in `:kind`, one of `kinds`.
-fn addresses(scope: &Scope<'_>, text: &str, kinds: &[&str]) -> Option<crate::names::Addresses> {
+fn named(scope: &Scope<'_>, text: &str, kinds: &[&str]) -> Option<crate::names::Addresses> {
     match text.rsplit_once(':') {
         Some((name, kind)) if kinds.contains(&kind) => scope.get(name),
         _ => scope.get(text),

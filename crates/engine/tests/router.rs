@@ -1,6 +1,6 @@
 //! Whole routers from text: delivery order, scheduling, stopping, handlers, hot swap, several workers.
 
-use causeway_engine::spec::{reads, Notifies};
+use causeway_engine::spec::{Notifies, reads};
 use causeway_engine::{Conf, Cx, Element, Event, Invalid, Library, Options, Plan, Router, Run, Spec};
 use causeway_lang::NoLibraries;
 use causeway_packet::{Batch, Packet};
@@ -320,10 +320,7 @@ fn handlers_answer_and_say_what_is_wrong() {
     assert_eq!(router.write("s", "made", "1").unwrap_err().to_string(), "Handler 's.made' read-only");
     assert_eq!(router.read("s", "class", "").unwrap(), "Source");
     assert_eq!(router.read("s", "config", "").unwrap(), "3");
-    assert_eq!(
-        router.read("q", "ports", "").unwrap(),
-        "1 input\npush\t-\ts [0]\n1 output\npull\t-\t[0] d\n"
-    );
+    assert_eq!(router.read("q", "ports", "").unwrap(), "1 input\npush\t-\ts [0]\n1 output\npull\t-\t[0] d\n");
 }
 
 #[test]

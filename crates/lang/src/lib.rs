@@ -18,6 +18,7 @@
 //! every diagnostic about a place carries its [`Span`]; a graph without errors names every element once, has no
 //! connection twice, and every port index in it is one the element has.
 
+pub mod addresses;
 mod archive;
 pub mod args;
 pub mod ast;
