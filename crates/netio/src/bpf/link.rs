@@ -1,0 +1,91 @@
+//! Links: a program on an interface, for as long as a descriptor is open.
+
+use super::program::Program;
+use super::sys;
+use crate::error::{Error, ErrorKind, Result};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+const BPF_XDP: u32 = 37;
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+
+/// Where an XDP program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XdpMode {
+    /// In the driver, before the kernel makes a socket buffer.
+    Native,
+    /// In the stack, on socket buffers: works on every interface, slower.
+    Generic,
+}
+
+impl XdpMode {
+    /// `native` or `generic`.
+    pub fn name(self) -> &'static str {
+        match self {
+            XdpMode::Native => "native",
+            XdpMode::Generic => "generic",
+        }
+    }
+}
+
+/// An XDP program attached to an interface. Dropping it, or the end of the process, takes the program off.
+#[derive(Debug)]
+pub struct XdpLink {
+    fd: OwnedFd,
+    mode: XdpMode,
+}
+
+impl XdpLink {
+    /// Attaches `program` to the interface `ifindex`, called `ifname` in errors.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] when another program is there, [`ErrorKind::Unsupported`] when the driver has no XDP,
+    /// [`ErrorKind::NoInterface`], [`ErrorKind::Privilege`]. `ERANGE` and `EINVAL` of drivers that refuse the
+    /// interface's present MTU or offloads are [`ErrorKind::Unsupported`] too.
+    pub fn attach(program: &Program, ifname: &str, ifindex: u32, mode: XdpMode) -> Result<XdpLink> {
+        let mut attr = sys::LinkCreate {
+            prog_fd: program.as_fd().as_raw_fd() as u32,
+            target_ifindex: ifindex,
+            attach_type: BPF_XDP,
+            flags: match mode {
+                XdpMode::Native => XDP_FLAGS_DRV_MODE,
+                XdpMode::Generic => XDP_FLAGS_SKB_MODE,
+            },
+        };
+        // SAFETY: the attributes hold no addresses.
+        let fd = unsafe { sys::bpf_fd(sys::LINK_CREATE, &mut attr) }.map_err(|e| {
+            let e = Error::system(format!("{ifname}: attach an XDP program in {} mode", mode.name()), e);
+            match (e.kind(), e.errno()) {
+                (ErrorKind::Busy, _) => e.help(format!(
+                    "another program, perhaps a second router, holds {ifname}: stop it (`bpftool net` shows it)"
+                )),
+                (ErrorKind::Unsupported, _) | (_, Some(libc::EINVAL | libc::ERANGE)) => e
+                    .of_kind(ErrorKind::Unsupported)
+                    .help("the driver cannot: use generic mode, another interface, a smaller MTU, or AF_PACKET"),
+                _ => e,
+            }
+        })?;
+        Ok(XdpLink { fd, mode })
+    }
+
+    /// Puts `program` in the place of the attached one; no frame sees neither.
+    ///
+    /// # Errors
+    /// What bpf(2) says.
+    pub fn replace(&self, program: &Program) -> Result<()> {
+        let mut attr = sys::LinkUpdate {
+            link_fd: self.fd.as_raw_fd() as u32,
+            new_prog_fd: program.as_fd().as_raw_fd() as u32,
+            ..Default::default()
+        };
+        // SAFETY: the attributes hold no addresses.
+        unsafe { sys::bpf(sys::LINK_UPDATE, &mut attr) }
+            .map_err(|e| Error::system("replace an XDP program", e))?;
+        Ok(())
+    }
+
+    /// Where the program runs.
+    pub fn mode(&self) -> XdpMode {
+        self.mode
+    }
+}

@@ -1,0 +1,55 @@
+//! BPF without a compiler: programs are emitted from Rust and loaded with bpf(2).
+//!
+//! - [`Asm`] assembles instructions (labels, map references, helper calls, stack slots) into a [`Code`];
+//! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`] holds a
+//!   program on an interface;
+//! - [`classify`] holds the XDP programs that decide what the router takes and what the kernel keeps.
+//!
+//! Nothing is pinned: maps, programs and links are file descriptors, so the kernel takes all of it back when the
+//! process ends, however it ends. Instruction and attribute layouts are those of the kernel's user-space interface
+//! (RFC 9669 for the instruction set, `linux/bpf.h` for bpf(2)).
+
+mod asm;
+pub mod classify;
+
+mod insn;
+#[cfg(test)]
+mod interp;
+mod link;
+mod map;
+mod program;
+mod sys;
+
+pub use asm::{Asm, Code, Label, Slot};
+pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
+pub use link::{XdpLink, XdpMode};
+pub use map::{Map, MapKind, MappedArray, possible_cpus};
+pub use program::{Program, ProgramKind, TestRun, XdpContext};
+
+/// What an XDP program may return.
+pub mod action {
+    /// An error in the program: the frame is dropped and traced.
+    pub const XDP_ABORTED: i32 = 0;
+    /// Drop.
+    pub const XDP_DROP: i32 = 1;
+    /// Give the frame to the kernel's stack.
+    pub const XDP_PASS: i32 = 2;
+    /// Send the frame back out of the interface it came in on.
+    pub const XDP_TX: i32 = 3;
+    /// Do what the last redirect helper said.
+    pub const XDP_REDIRECT: i32 = 4;
+}
+
+/// Offsets of the fields of the XDP context, each 32 bits wide.
+pub mod xdp_md {
+    /// Start of the frame.
+    pub const DATA: i16 = 0;
+    /// One past the end of the frame.
+    pub const DATA_END: i16 = 4;
+    /// Start of the metadata before the frame.
+    pub const DATA_META: i16 = 8;
+    /// Interface the frame came in on.
+    pub const INGRESS_IFINDEX: i16 = 12;
+    /// Queue the frame came in on.
+    pub const RX_QUEUE_INDEX: i16 = 16;
+}
