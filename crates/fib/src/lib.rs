@@ -33,30 +33,42 @@
 //! ```
 
 mod address;
+mod blocks;
+mod chunks;
+mod compact16;
+mod epoch;
 mod error;
 mod fib;
 mod interim;
+mod mapping;
 mod prefix;
+mod rank24;
+mod reader;
 mod rib;
+mod runs;
+mod stride8;
 mod table;
 
 pub use address::Address;
+pub use compact16::{Compact16, Compact16Core};
 pub use error::{FibError, PrefixError};
 pub use fib::{Fib, Shared};
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
+pub use rank24::{Rank24, Rank24Core};
+pub use reader::Reader;
 pub use rib::Rib;
 pub use table::{AdjacencyIndex, BATCH_MAX, Lookup, MISS, Structure, Table};
 
 /// The default IPv4 table: for one big table.
-pub type Fib4 = Fib<u32, interim::Locked<u32>>;
+pub type Fib4 = Fib<u32, Rank24>;
 /// The compact IPv4 table: for many tables, or small ones.
-pub type CompactFib4 = Fib<u32, interim::Locked<u32>>;
+pub type CompactFib4 = Fib<u32, Compact16>;
 /// The default IPv6 table.
 pub type Fib6 = Fib<u128, interim::Locked<u128>>;
 
 /// A worker's handle of a [`Fib4`].
-pub type Fib4Reader = interim::Locked<u32>;
+pub type Fib4Reader = Reader<Rank24Core>;
 /// A worker's handle of a [`CompactFib4`].
-pub type CompactFib4Reader = interim::Locked<u32>;
+pub type CompactFib4Reader = Reader<Compact16Core>;
 /// A worker's handle of a [`Fib6`].
 pub type Fib6Reader = interim::Locked<u128>;

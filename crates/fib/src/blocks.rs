@@ -1,0 +1,62 @@
+//! Which parts of an array are in use: blocks of a few sizes out of one range.
+
+/// Hands out blocks of `1..=largest` units from a range, reusing freed ones of the same size first.
+///
+/// Sizes are few and tables keep their mix of sizes, so the range used stops growing once each size has had its
+/// busiest moment; when the range runs out, larger free blocks are split.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    start: u32,
+    next: u32,
+    end: u32,
+    free: Vec<Vec<u32>>,
+}
+
+impl Blocks {
+    pub(crate) fn new(start: u32, end: u32, largest: usize) -> Self {
+        Blocks { start, next: start, end, free: vec![Vec::new(); largest + 1] }
+    }
+
+    /// The first unit of a block of `size`, or `None` if nothing is left.
+    pub(crate) fn allocate(&mut self, size: usize) -> Option<u32> {
+        if let Some(at) = self.free[size].pop() {
+            return Some(at);
+        }
+        if self.end - self.next >= size as u32 {
+            let at = self.next;
+            self.next += size as u32;
+            return Some(at);
+        }
+        let larger = (size + 1..self.free.len()).find(|&larger| !self.free[larger].is_empty())?;
+        let at = self.free[larger].pop()?;
+        self.free[larger - size].push(at + size as u32);
+        Some(at)
+    }
+
+    pub(crate) fn release(&mut self, at: u32, size: usize) {
+        self.free[size].push(at);
+    }
+
+    /// Units ever handed out.
+    pub(crate) fn used(&self) -> usize {
+        (self.next - self.start) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_reused_and_split_before_the_range_is_full() {
+        let mut blocks = Blocks::new(100, 108, 4);
+        let four = blocks.allocate(4).unwrap();
+        assert_eq!(blocks.allocate(4), Some(104));
+        assert_eq!(blocks.allocate(1), None);
+        blocks.release(four, 4);
+        assert_eq!(blocks.allocate(3), Some(100));
+        assert_eq!(blocks.allocate(1), Some(103));
+        assert_eq!(blocks.allocate(1), None);
+        assert_eq!(blocks.used(), 8);
+    }
+}

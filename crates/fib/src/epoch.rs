@@ -1,0 +1,221 @@
+//! When may memory that readers could still be looking at be used again?
+//!
+//! Epoch-based reclamation for one writer and any number of readers. A reader announces the epoch it saw for the
+//! length of a batch ([`Participant::pin`]); the writer takes something out of sight, stamps it with the epoch
+//! and moves the epoch on ([`Domain::stamp`]); it reuses what is stamped before the oldest epoch announced
+//! ([`Domain::oldest`]). Readers only ever store to their own cache line, so they wait for nobody; an idle reader
+//! announces nothing and holds nothing back.
+
+#[cfg(loom)]
+use loom::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering, fence},
+};
+use std::cell::Cell;
+#[cfg(not(loom))]
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering, fence},
+};
+
+/// The announcement of an idle reader.
+const IDLE: u64 = 0;
+
+/// One reader's announcement, on a cache line of its own.
+#[repr(align(128))]
+#[derive(Debug)]
+struct Slot(AtomicU64);
+
+/// The epoch counter and the readers.
+#[derive(Debug)]
+pub(crate) struct Domain {
+    epoch: AtomicU64,
+    slots: Mutex<Vec<Arc<Slot>>>,
+}
+
+impl Domain {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Domain { epoch: AtomicU64::new(IDLE + 1), slots: Mutex::new(Vec::new()) })
+    }
+
+    /// Registers a reader. Control path: takes a lock that only registration and the writer's scan share.
+    pub(crate) fn participant(self: &Arc<Self>) -> Participant {
+        let slot = Arc::new(Slot(AtomicU64::new(IDLE)));
+        match self.slots.lock() {
+            Ok(mut slots) => slots.push(slot.clone()),
+            Err(poisoned) => poisoned.into_inner().push(slot.clone()),
+        }
+        Participant { domain: self.clone(), slot, depth: Cell::new(0) }
+    }
+
+    /// Ends the current epoch; everything taken out of sight before this call gets the returned stamp.
+    pub(crate) fn stamp(&self) -> u64 {
+        // Release: a reader that announces the next epoch has seen what was unpublished before.
+        self.epoch.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// What carries a smaller stamp than this, no reader can see.
+    pub(crate) fn oldest(&self) -> u64 {
+        // Pairs with the fence in `pin`: either this scan sees a reader's announcement, or that reader sees
+        // everything that was unpublished before this call.
+        fence(Ordering::SeqCst);
+        let mut slots = match self.slots.lock() {
+            Ok(slots) => slots,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        slots.retain(|slot| Arc::strong_count(slot) > 1);
+        let announced = slots.iter().map(|slot| slot.0.load(Ordering::Acquire));
+        announced.filter(|&epoch| epoch != IDLE).min().unwrap_or(u64::MAX)
+    }
+}
+
+/// A reader's side: one per handle, used by one thread at a time (`Send`, not `Sync`).
+#[derive(Debug)]
+pub(crate) struct Participant {
+    domain: Arc<Domain>,
+    slot: Arc<Slot>,
+    depth: Cell<u32>,
+}
+
+impl Clone for Participant {
+    fn clone(&self) -> Self {
+        self.domain.participant()
+    }
+}
+
+impl Participant {
+    /// Keeps what is visible now from being reused until the guard is dropped. Wait-free.
+    #[inline]
+    pub(crate) fn pin(&self) -> Pinned<'_> {
+        let depth = self.depth.get();
+        self.depth.set(depth + 1);
+        if depth == 0 {
+            let epoch = self.domain.epoch.load(Ordering::Acquire);
+            self.slot.0.store(epoch, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+        }
+        Pinned(self)
+    }
+}
+
+/// Proof that the reader's announcement stands.
+pub(crate) struct Pinned<'a>(&'a Participant);
+
+impl Drop for Pinned<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let depth = self.0.depth.get() - 1;
+        self.0.depth.set(depth);
+        if depth == 0 {
+            self.0.slot.0.store(IDLE, Ordering::Release);
+        }
+    }
+}
+
+/// Things out of sight that wait for the readers to move on, oldest first.
+#[derive(Debug)]
+pub(crate) struct Limbo<T> {
+    waiting: std::collections::VecDeque<(u64, T)>,
+}
+
+impl<T> Limbo<T> {
+    /// How many wait before the readers are asked: asking costs a fence and a scan.
+    const SCAN_EVERY: usize = 64;
+
+    pub(crate) fn new() -> Self {
+        Limbo { waiting: std::collections::VecDeque::new() }
+    }
+
+    /// Adds things that were taken out of sight just now.
+    pub(crate) fn retire(&mut self, domain: &Domain, things: impl IntoIterator<Item = T>) {
+        let mut things = things.into_iter().peekable();
+        if things.peek().is_some() {
+            let stamp = domain.stamp();
+            self.waiting.extend(things.map(|thing| (stamp, thing)));
+        }
+    }
+
+    /// Hands back what no reader can see, if enough waits to be worth asking or `now` is set.
+    pub(crate) fn reclaim(&mut self, domain: &Domain, now: bool, mut free: impl FnMut(T)) {
+        if self.waiting.is_empty() || (!now && self.waiting.len() < Self::SCAN_EVERY) {
+            return;
+        }
+        let oldest = domain.oldest();
+        while let Some((stamp, thing)) = self.waiting.pop_front() {
+            if stamp >= oldest {
+                self.waiting.push_front((stamp, thing));
+                break;
+            }
+            free(thing);
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::atomic::AtomicUsize;
+    use loom::thread;
+
+    /// A table of one entry that points to one of two cells. The writer moves it and reuses the cell it left,
+    /// exactly as the tables reuse leaves. A reader must see the value that belongs to the pointer it read.
+    #[test]
+    fn a_reader_never_sees_a_cell_reused() {
+        loom::model(|| {
+            let domain = Domain::new();
+            let reader = domain.participant();
+            let cells = Arc::new([AtomicUsize::new(10), AtomicUsize::new(0)]);
+            let entry = Arc::new(AtomicUsize::new(0));
+            let (cells_read, entry_read) = (cells.clone(), entry.clone());
+            let worker = thread::spawn(move || {
+                let _pinned = reader.pin();
+                let index = entry_read.load(Ordering::Acquire);
+                let value = cells_read[index].load(Ordering::Relaxed);
+                assert!(value == 10 + index, "cell {index} held {value}");
+            });
+            let mut limbo = Limbo::new();
+            cells[1].store(11, Ordering::Relaxed);
+            entry.store(1, Ordering::Release);
+            limbo.retire(&domain, [0_usize]);
+            limbo.reclaim(&domain, true, |index| cells[index].store(99, Ordering::Relaxed));
+            worker.join().unwrap();
+            limbo.reclaim(&domain, true, |index| cells[index].store(99, Ordering::Relaxed));
+            assert_eq!(cells[0].load(Ordering::Relaxed), 99, "nothing waits once the reader is idle");
+        });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_reader_holds_back_only_what_came_after_its_pin() {
+        let domain = Domain::new();
+        let reader = domain.participant();
+        let mut limbo = Limbo::new();
+        limbo.retire(&domain, ["before"]);
+        let pinned = reader.pin();
+        limbo.retire(&domain, ["during"]);
+        let mut freed = Vec::new();
+        limbo.reclaim(&domain, true, |thing| freed.push(thing));
+        assert_eq!(freed, ["before"]);
+        drop(pinned);
+        limbo.reclaim(&domain, true, |thing| freed.push(thing));
+        assert_eq!(freed, ["before", "during"]);
+    }
+
+    #[test]
+    fn nested_pins_end_with_the_outermost() {
+        let domain = Domain::new();
+        let reader = domain.participant();
+        let outer = reader.pin();
+        drop(reader.pin());
+        let stamp = domain.stamp();
+        assert!(domain.oldest() <= stamp);
+        drop(outer);
+        assert!(domain.oldest() > stamp);
+        drop(reader);
+        assert_eq!(domain.oldest(), u64::MAX);
+    }
+}

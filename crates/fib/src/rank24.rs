@@ -1,0 +1,304 @@
+//! The default IPv4 table: DIR-24 compressed by rank.
+//!
+//! DIR-24-8 (Gupta, Lin and McKeown, INFOCOM 1998) spends a leaf on each of the 2^24 /24 prefixes and so lives in
+//! DRAM. Here one 64-bit word stands for the 32 leaves under a /19: a bitmap of the /24s where the result changes and
+//! the place of the leaves that remain, so the table of the Internet takes some 5 MB and a lookup two loads. A /24
+//! with longer routes inside continues in a [`crate::stride8`] line.
+//!
+//! A change compiles the words it touches beside the old ones, stores them one by one (each an atomic word: a lookup
+//! sees the route before or after, never between) and reuses the old leaves when no reader can see them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+
+use crate::blocks::Blocks;
+use crate::chunks::{Run, for_each_chunk};
+use crate::epoch::{Domain, Limbo};
+use crate::error::FibError;
+use crate::fib::Shared;
+use crate::mapping::{Mapped, multiversioned, prefetch};
+use crate::prefix::Prefix;
+use crate::reader::Reader;
+use crate::rib::Rib;
+use crate::stride8::{CONTINUES, NodePool, Nodes};
+use crate::table::{AdjacencyIndex, Lookup, Structure};
+
+/// Address bits below the ones that choose a word.
+const CHUNK_BITS: u32 = 13;
+const CHUNKS: usize = 1 << 19;
+/// Room for 2^24 leaves in runs of any size, with as much again for what waits to be reused.
+const LEAVES: usize = 1 << 26;
+/// Leaf *n* below this holds adjacency *n*: a /19 with one result needs no leaf of its own.
+const SHARED_LEAVES: u32 = 1 << 15;
+/// Addresses whose loads are in flight together.
+const LANES: usize = 32;
+
+/// The part of a [`Rank24`] that readers walk.
+pub struct Rank24Core {
+    /// Position of the first leaf (high half) and bitmap of the /24s that start a run (bit 0 never set).
+    words: Mapped<AtomicU64, CHUNKS>,
+    leaves: Mapped<AtomicU16, LEAVES>,
+    nodes: Arc<Nodes>,
+    bytes: AtomicUsize,
+}
+
+impl Rank24Core {
+    #[inline(always)]
+    fn word(&self, address: u32) -> &AtomicU64 {
+        &self.words[(address >> CHUNK_BITS) as usize]
+    }
+
+    #[inline(always)]
+    fn leaf(&self, index: u32) -> &AtomicU16 {
+        &self.leaves[index as usize & (LEAVES - 1)]
+    }
+
+    #[inline(always)]
+    fn leaf_index(&self, address: u32) -> u32 {
+        let word = self.word(address).load(Ordering::Acquire);
+        let slot = (address >> 8) & 31;
+        ((word >> 32) as u32).wrapping_add(((word as u32) << (31 - slot)).count_ones())
+    }
+
+    #[inline(always)]
+    fn one<const FAST: bool>(&self, address: u32) -> AdjacencyIndex {
+        let leaf = self.leaf(self.leaf_index(address)).load(Ordering::Relaxed);
+        self.nodes.finish(leaf, address as u8)
+    }
+
+    #[inline(always)]
+    fn group(&self, addresses: &[u32], results: &mut [u32]) {
+        let mut indices = [0_u32; LANES];
+        for (index, &address) in indices.iter_mut().zip(addresses) {
+            *index = self.leaf_index(address);
+            prefetch(self.leaf(*index));
+        }
+        let mut any = 0;
+        for (result, &index) in results.iter_mut().zip(&indices) {
+            let leaf = self.leaf(index).load(Ordering::Relaxed);
+            any |= leaf;
+            *result = u32::from(leaf);
+        }
+        if any & CONTINUES != 0 {
+            for (result, &address) in results.iter_mut().zip(addresses) {
+                *result = self.nodes.finish(*result as u16, address as u8);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn batch<const FAST: bool>(&self, addresses: &[u32], results: &mut [u32]) {
+        let count = addresses.len().min(results.len());
+        let (groups, rest) = addresses[..count].as_chunks::<LANES>();
+        let (found, left) = results[..count].as_chunks_mut::<LANES>();
+        for (number, (group, found)) in groups.iter().zip(found).enumerate() {
+            for &address in groups.get(number + 1).map_or(rest, |next| next) {
+                prefetch(self.word(address));
+            }
+            self.group(group, found);
+        }
+        self.group(rest, left);
+    }
+}
+
+multiversioned!(fn lookup_one(core: &Rank24Core, address: u32) -> u32 = one);
+multiversioned!(fn lookup_many(core: &Rank24Core, addresses: &[u32], results: &mut [u32]) = batch);
+
+impl Lookup<u32> for Rank24Core {
+    #[inline]
+    fn lookup(&self, address: u32) -> AdjacencyIndex {
+        lookup_one(self, address)
+    }
+
+    #[inline]
+    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
+        lookup_many(self, addresses, results);
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// Something taken out of readers' sight.
+#[derive(Debug)]
+enum Retired {
+    Run { first: u32, count: usize },
+    Line(u32),
+}
+
+/// The default IPv4 table's structure; see the module.
+pub struct Rank24 {
+    core: Arc<Rank24Core>,
+    domain: Arc<Domain>,
+    blocks: Blocks,
+    pool: NodePool,
+    limbo: Limbo<Retired>,
+    runs: Vec<Run>,
+    leaves: Vec<(u8, u16)>,
+}
+
+impl Rank24 {
+    /// An empty structure with room for `leaves` results beyond one for each adjacency (at most 2^26 − 2^15).
+    #[must_use]
+    pub fn with_capacity(leaves: u32) -> Self {
+        let nodes = Arc::new(Nodes::new());
+        let core = Rank24Core {
+            words: Mapped::new(),
+            leaves: Mapped::new(),
+            nodes: nodes.clone(),
+            bytes: AtomicUsize::new(CHUNKS * 8),
+        };
+        let end = SHARED_LEAVES + leaves.min(LEAVES as u32 - SHARED_LEAVES);
+        Rank24 {
+            core: Arc::new(core),
+            domain: Domain::new(),
+            blocks: Blocks::new(SHARED_LEAVES, end, 32),
+            pool: NodePool::new(nodes),
+            limbo: Limbo::new(),
+            runs: Vec::new(),
+            leaves: Vec::new(),
+        }
+    }
+
+    /// The word for a chunk of `runs`; the one in place if it says the same. `None` if there is no room.
+    fn compile(&mut self, chunk: u32, runs: &[Run]) -> Option<u64> {
+        if let [(_, adjacency)] = *runs {
+            self.core.leaf(u32::from(adjacency)).store(adjacency, Ordering::Relaxed);
+            return Some(u64::from(adjacency) << 32);
+        }
+        let mut leaves = std::mem::take(&mut self.leaves);
+        let word = self.pool.leaves_of(runs, 32, &mut leaves).and_then(|()| self.place(chunk, &leaves));
+        if word.is_none() {
+            let lines = leaves.iter().filter(|leaf| leaf.1 & CONTINUES != 0);
+            lines.for_each(|leaf| self.pool.free_line(u32::from(leaf.1 & !CONTINUES)));
+        }
+        self.leaves = leaves;
+        word
+    }
+
+    fn place(&mut self, chunk: u32, leaves: &[(u8, u16)]) -> Option<u64> {
+        let bitmap = leaves[1..].iter().fold(0_u32, |bitmap, &(slot, _)| bitmap | 1 << slot);
+        let old = self.core.words[chunk as usize].load(Ordering::Relaxed);
+        let first = (old >> 32) as u32;
+        let same = |(rank, leaf): (u32, &(u8, u16))| {
+            leaf.1 & CONTINUES == 0 && self.core.leaf(first + rank).load(Ordering::Relaxed) == leaf.1
+        };
+        if old as u32 == bitmap && (0..).zip(leaves).all(same) {
+            return Some(old);
+        }
+        let first = self.blocks.allocate(leaves.len())?;
+        for (rank, &(_, leaf)) in (0..).zip(leaves) {
+            self.core.leaf(first + rank).store(leaf, Ordering::Relaxed);
+        }
+        Some(u64::from(first) << 32 | u64::from(bitmap))
+    }
+
+    /// What a word holds, to be freed with it.
+    fn parts(core: &Rank24Core, word: u64) -> impl Iterator<Item = Retired> + '_ {
+        let first = (word >> 32) as u32;
+        let own = first >= SHARED_LEAVES;
+        let count = if own { (word as u32).count_ones() + 1 } else { 0 };
+        (first..first + count)
+            .map(move |index| core.leaf(index).load(Ordering::Relaxed))
+            .filter(|leaf| leaf & CONTINUES != 0)
+            .map(|leaf| Retired::Line(u32::from(leaf & !CONTINUES)))
+            .chain(own.then_some(Retired::Run { first, count: count as usize }))
+    }
+
+    fn free(blocks: &mut Blocks, pool: &mut NodePool, retired: Retired) {
+        match retired {
+            Retired::Run { first, count } => blocks.release(first, count),
+            Retired::Line(line) => pool.free_line(line),
+        }
+    }
+
+    fn reclaim(&mut self, now: bool) {
+        let (blocks, pool) = (&mut self.blocks, &mut self.pool);
+        self.limbo.reclaim(&self.domain, now, |retired| Self::free(blocks, pool, retired));
+    }
+
+    /// Compiles the words of `range` that change. `None` if there is no room; nothing is left behind then.
+    fn compile_range(&mut self, rib: &Rib<u32>, range: Prefix<u32>) -> Option<Vec<(u32, u64)>> {
+        let mut changes = Vec::new();
+        let mut full = false;
+        let mut runs = std::mem::take(&mut self.runs);
+        for_each_chunk(rib, range, CHUNK_BITS, &mut runs, |chunk, runs| {
+            if full {
+                return;
+            }
+            match self.compile(chunk, runs) {
+                Some(word) if word == self.core.words[chunk as usize].load(Ordering::Relaxed) => {}
+                Some(word) => changes.push((chunk, word)),
+                None => full = true,
+            }
+        });
+        self.runs = runs;
+        if full {
+            for (_, word) in changes {
+                let parts: Vec<_> = Self::parts(&self.core, word).collect();
+                parts.into_iter().for_each(|part| Self::free(&mut self.blocks, &mut self.pool, part));
+            }
+            return None;
+        }
+        Some(changes)
+    }
+}
+
+impl Lookup<u32> for Rank24 {
+    #[inline]
+    fn lookup(&self, address: u32) -> AdjacencyIndex {
+        lookup_one(&self.core, address)
+    }
+
+    #[inline]
+    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
+        lookup_many(&self.core, addresses, results);
+    }
+
+    fn bytes(&self) -> usize {
+        self.core.bytes()
+    }
+}
+
+impl Structure<u32> for Rank24 {
+    const NAME: &'static str = "rank24";
+    const ADJACENCY_MAX: AdjacencyIndex = SHARED_LEAVES - 1;
+
+    fn empty() -> Self {
+        Self::with_capacity(u32::MAX)
+    }
+
+    fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
+        let range = Prefix::truncated(changed.first(), changed.len().min(32 - CHUNK_BITS as u8));
+        let changes = match self.compile_range(rib, range) {
+            Some(changes) => changes,
+            None => {
+                // What readers have left by now may be enough.
+                self.reclaim(true);
+                self.compile_range(rib, range).ok_or(FibError::Full)?
+            }
+        };
+        let core = &self.core;
+        let retired: Vec<_> = changes
+            .iter()
+            .flat_map(|&(chunk, word)| {
+                // Release: whoever reads the word reads the leaves written before.
+                Self::parts(core, core.words[chunk as usize].swap(word, Ordering::AcqRel))
+            })
+            .collect();
+        self.limbo.retire(&self.domain, retired);
+        self.reclaim(false);
+        let bytes = CHUNKS * 8 + self.blocks.used() * 2 + self.pool.bytes();
+        self.core.bytes.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Shared<u32> for Rank24 {
+    type Reader = Reader<Rank24Core>;
+
+    fn reader(&self) -> Self::Reader {
+        Reader::new(&self.core, &self.domain)
+    }
+}

@@ -1,0 +1,171 @@
+//! Every table against a list of routes that is searched from end to end, under random routes and updates.
+
+use causeway_fib::{Address, CompactFib4, Fib4, Fib6, FibError, Lookup, MISS, Prefix, Table};
+use proptest::prelude::*;
+
+/// The naive model: a list of routes.
+#[derive(Default)]
+struct Naive<A>(Vec<(Prefix<A>, u32)>);
+
+impl<A: Address> Naive<A> {
+    fn set(&mut self, prefix: Prefix<A>, adjacency: u32) {
+        self.remove(prefix);
+        self.0.push((prefix, adjacency));
+    }
+
+    fn remove(&mut self, prefix: Prefix<A>) -> bool {
+        let before = self.0.len();
+        self.0.retain(|route| route.0 != prefix);
+        self.0.len() < before
+    }
+
+    fn longest(&self, address: A) -> Option<(Prefix<A>, u32)> {
+        self.0.iter().copied().filter(|route| route.0.contains(address)).max_by_key(|route| route.0.len())
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Change<A: Address> {
+    Set(Prefix<A>, u32),
+    Remove(prop::sample::Index),
+}
+
+/// Addresses that share many bits, so that prefixes nest, touch and repeat.
+fn address4() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        any::<u32>(),
+        (0_u32..4, 0_u32..1 << 14).prop_map(|(high, low)| 0x0a00_0000 | high << 16 | low),
+        Just(0),
+        Just(u32::MAX),
+    ]
+}
+
+fn address6() -> impl Strategy<Value = u128> {
+    let base = 0x2001_0db8_u128 << 96;
+    prop_oneof![
+        any::<u128>(),
+        (0_u128..8, 0_u32..112).prop_map(move |(bits, shift)| base | bits << shift),
+        (0_u128..4, 0_u128..4, 0_u128..64)
+            .prop_map(move |(site, net, host)| base | site << 80 | net << 64 | host),
+        Just(0),
+        Just(u128::MAX),
+    ]
+}
+
+fn changes<A: Address>(address: impl Strategy<Value = A>) -> impl Strategy<Value = Vec<Change<A>>> {
+    let prefix = (address, prop_oneof![0..=A::BITS, A::BITS / 2..=A::BITS])
+        .prop_map(|(address, len)| Prefix::new(address, len).unwrap());
+    let change = prop_oneof![
+        3 => (prefix, 1..40_u32).prop_map(|(prefix, adjacency)| Change::Set(prefix, adjacency)),
+        2 => any::<prop::sample::Index>().prop_map(Change::Remove),
+    ];
+    prop::collection::vec(change, 1..120)
+}
+
+/// First, last and outside neighbours of every prefix, and the ends of the address space.
+fn probes<A: Address>(prefixes: &[Prefix<A>]) -> Vec<A> {
+    let mut probes = vec![A::ZERO, A::MAX];
+    for prefix in prefixes {
+        let (first, last) = (prefix.first(), prefix.last());
+        probes.extend([first, last]);
+        probes.extend(last.successor());
+        // The address before `first` ends in ones where `first` ends in zeros.
+        if first != A::ZERO {
+            let len = (0..=A::BITS).find(|&len| first & A::mask(len) == first).unwrap();
+            probes.push((first ^ (A::mask(len) & !A::mask(len - 1))) | !A::mask(len));
+        }
+    }
+    probes
+}
+
+fn check<A: Address, T: Table<A>>(table: &T, readers: &[&dyn Lookup<A>], naive: &Naive<A>, probes: &[A]) {
+    let mut results = vec![MISS; probes.len()];
+    for reader in readers {
+        reader.lookup_batch(probes, &mut results);
+        for (&address, &result) in probes.iter().zip(&results) {
+            let expected = naive.longest(address).map_or(MISS, |route| route.1);
+            assert_eq!(result, expected, "batch, {}", address.to_ip());
+            assert_eq!(reader.lookup(address), expected, "single, {}", address.to_ip());
+        }
+    }
+    for &address in probes {
+        assert_eq!(table.rib().longest(address), naive.longest(address), "longest, {}", address.to_ip());
+    }
+}
+
+fn replay<A: Address, T: Table<A>>(
+    table: &mut T,
+    reader: &dyn Lookup<A>,
+    changes: &[Change<A>],
+) -> Result<(), TestCaseError> {
+    let mut naive = Naive::default();
+    let mut seen = Vec::new();
+    for (step, change) in changes.iter().enumerate() {
+        match change {
+            Change::Set(prefix, adjacency) => {
+                let before = naive.0.iter().find(|route| route.0 == *prefix).map(|route| route.1);
+                prop_assert_eq!(table.replace(*prefix, *adjacency).unwrap(), before);
+                naive.set(*prefix, *adjacency);
+                seen.push(*prefix);
+            }
+            Change::Remove(_) if seen.is_empty() => {}
+            Change::Remove(index) => {
+                let prefix = *index.get(&seen);
+                let present = naive.remove(prefix);
+                prop_assert_eq!(table.withdraw(prefix).is_ok(), present);
+            }
+        }
+        if step % 16 == 0 || step + 1 == changes.len() {
+            check(table, &[reader, &*table], &naive, &probes(&seen));
+        }
+    }
+    let mut expected = naive.0.clone();
+    expected.sort();
+    prop_assert_eq!(table.rib().iter().collect::<Vec<_>>(), expected.clone());
+    for &outer in &seen {
+        let inside: Vec<_> = expected.iter().copied().filter(|route| outer.covers(route.0)).collect();
+        prop_assert_eq!(table.rib().covered(outer).collect::<Vec<_>>(), inside);
+    }
+    let mut loaded_in_one = expected.clone();
+    loaded_in_one.reverse();
+    table.load(&loaded_in_one).unwrap();
+    check(table, &[reader, &*table], &naive, &probes(&seen));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn fib4(changes in changes(address4())) {
+        let mut table = Fib4::new();
+        let reader = table.reader();
+        replay(&mut table, &reader, &changes)?;
+    }
+
+    #[test]
+    fn compact_fib4(changes in changes(address4())) {
+        let mut table = CompactFib4::new();
+        let reader = table.reader();
+        replay(&mut table, &reader, &changes)?;
+    }
+
+    #[test]
+    fn fib6(changes in changes(address6())) {
+        let mut table = Fib6::new();
+        let reader = table.reader();
+        replay(&mut table, &reader, &changes)?;
+    }
+}
+
+#[test]
+fn refused_changes_leave_the_table_as_it_was() {
+    let mut table = Fib4::new();
+    let prefix = "10.0.0.0/8".parse().unwrap();
+    table.insert(prefix, 1).unwrap();
+    assert_eq!(table.insert(prefix, 2), Err(FibError::Exists));
+    assert_eq!(table.withdraw("10.0.0.0/9".parse().unwrap()), Err(FibError::NotFound));
+    assert!(matches!(table.replace(prefix, 0), Err(FibError::AdjacencyRange { .. })));
+    assert!(matches!(table.replace(prefix, 1 << 15), Err(FibError::AdjacencyRange { .. })));
+    assert_eq!((table.lookup(0x0a00_0001), table.rib().len()), (1, 1));
+}
