@@ -244,6 +244,7 @@ impl Parser<'_> {
                 Char(']') => break,
                 _ => {
                     self.diags.error(token.span, "syntax error: expected port number");
+                    self.skip_to_bracket();
                     break;
                 }
             }
@@ -252,12 +253,23 @@ impl Parser<'_> {
             Some(close) => ports.span = open.span.to(close.span),
             None => {
                 let span = self.peek().span;
-                self.diags.push(
-                    Diagnostic::error(span, "expected ']'").note(Some(open.span), "the port list opens here"),
-                );
+                self.diags
+                    .push(Diagnostic::error(span, "expected ']'").see(open.span, "the port list opens here"));
             }
         }
         (!ports.ranges.is_empty()).then_some(ports)
+    }
+
+    /// Skips what cannot be in a port list, up to its end or the next thing that makes sense.
+    fn skip_to_bracket(&mut self) {
+        loop {
+            match self.peek().kind {
+                TokenKind::Ident | TokenKind::Variable | TokenKind::Colons => {}
+                Char(c) if !"]{}();".contains(c) => {}
+                _ => return,
+            }
+            self.next();
+        }
     }
 
     fn port_number(&mut self) -> u32 {

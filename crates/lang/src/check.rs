@@ -143,7 +143,7 @@ impl Check<'_> {
         self.diags.push(
             Diagnostic::error(element.span, format!("'{}' has no {side} {}", element.described(), port.port))
                 .hint(format!("it has {count} {side}{plural}, numbered from 0"))
-                .note(Some(connection.span), "the connection is made here"),
+                .see(connection.span, "the connection is made here"),
         );
     }
 
@@ -298,8 +298,8 @@ impl Check<'_> {
                 format!("illegal reuse of '{}' {kind} {}", element.described(), port.port),
             )
             .hint(hint)
-            .note(Some(first.span), "connected here")
-            .note(Some(second.span), "and here"),
+            .see(first.span, "connected here")
+            .see(second.span, "and here"),
         );
     }
 }

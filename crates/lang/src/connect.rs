@@ -183,7 +183,7 @@ impl Elaborator<'_> {
         let mut error = Diagnostic::error(name.span, format!("undeclared element '{}'", name.text));
         error = match self.later_declaration(&name.text) {
             Some(span) => error
-                .note(Some(span), format!("element '{}' is declared here", name.text))
+                .see(span, format!("element '{}' is declared here", name.text))
                 .hint("an element must be declared before it is used, or where it is first used"),
             None => {
                 let known = self.body.names.keys().cloned();

@@ -20,6 +20,8 @@ pub struct Note {
     pub span: Option<Span>,
     /// The text.
     pub message: String,
+    /// Click prints no such line, so its plain rendering must not either.
+    pub human_only: bool,
 }
 
 /// One error or warning.
@@ -82,10 +84,17 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a note.
+    /// Adds a line that both renderings show.
     #[must_use]
     pub fn note(mut self, span: Option<Span>, message: impl Into<String>) -> Self {
-        self.notes.push(Note { span, message: message.into() });
+        self.notes.push(Note { span, message: message.into(), human_only: false });
+        self
+    }
+
+    /// Adds a pointer to another place, for people only.
+    #[must_use]
+    pub fn see(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.notes.push(Note { span: Some(span), message: message.into(), human_only: true });
         self
     }
 

@@ -50,7 +50,7 @@ pub(crate) struct Body {
     pub defines: Vec<Definition>,
     pub names: HashMap<String, usize>,
     /// Leading nodes that do not count for anonymous names: a compound's `input` and `output`.
-    hidden: usize,
+    pub(crate) hidden: usize,
 }
 
 #[derive(Debug)]
@@ -86,10 +86,10 @@ pub(crate) struct Elaborator<'a> {
     pub defs: Vec<ClassDef>,
     pub requirements: Vec<Requirement>,
     /// Class names by scope, innermost last; the router's own classes are found so far in the first.
-    visible: Vec<HashMap<String, ClassId>>,
+    pub(crate) visible: Vec<HashMap<String, ClassId>>,
     pub(crate) body: Body,
     /// Elements declared anywhere in the current scope, for the hint that a declaration comes too late.
-    declared: HashMap<String, Span>,
+    pub(crate) declared: HashMap<String, Span>,
     pub(crate) edges_left: usize,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Elaborator<'a> {
 
     // ---- classes ----
 
-    fn add_def(&mut self, def: ClassDef) -> ClassId {
+    pub(crate) fn add_def(&mut self, def: ClassDef) -> ClassId {
         self.defs.push(def);
         self.defs.len() - 1
     }
@@ -227,136 +227,6 @@ impl<'a> Elaborator<'a> {
         self.make_visible(name, class);
     }
 
-    /// Defines all alternatives of a compound class; the first one's id stands for the class.
-    fn compound(&mut self, compound: &Compound, name: &str) -> ClassId {
-        let mut next = None;
-        if let Some(span) = compound.extends {
-            next = self.find_class(name);
-            if next.is_none() {
-                self.diags.error(span, format!("cannot extend unknown element class '{name}'"));
-            }
-        }
-        let ids: Vec<ClassId> =
-            compound.overloads.iter().map(|overload| self.overload(overload, name)).collect();
-        for &id in ids.iter().rev() {
-            if let ClassDef::Compound(def) = &mut self.defs[id] {
-                def.next = next;
-            }
-            next = Some(id);
-        }
-        match ids.first() {
-            Some(&first) => first,
-            // Only after a syntax error.
-            None => self.add_def(ClassDef::Unknown(name.to_string())),
-        }
-    }
-
-    fn overload(&mut self, overload: &Overload, name: &str) -> ClassId {
-        let outer_body = std::mem::take(&mut self.body);
-        let outer_declared = std::mem::take(&mut self.declared);
-        self.visible.push(HashMap::new());
-        for pseudo in ["input", "output"] {
-            self.add_tunnel_node(pseudo.to_string(), overload.span);
-        }
-        self.body.hidden = 2;
-        self.check_formals(&overload.formals);
-        collect_declared(&overload.body, &mut self.declared);
-        self.statements(&overload.body);
-
-        let printable = if name.is_empty() { "<anonymous>" } else { name };
-        let inputs = self.count_pseudo_ports(0, 0, false, printable, overload.span);
-        let outputs = self.count_pseudo_ports(1, 0, true, printable, overload.span);
-        self.visible.pop();
-        let depth = self.visible.len() - 1;
-        self.declared = outer_declared;
-        let mut body = std::mem::replace(&mut self.body, outer_body);
-        body.settle_anonymous_names();
-        let formals: Vec<Formal> = overload.formals.clone();
-        self.add_def(ClassDef::Compound(Box::new(CompoundDef {
-            name: name.to_string(),
-            span: overload.span,
-            depth,
-            formals,
-            body,
-            inputs,
-            outputs,
-            next: None,
-        })))
-    }
-
-    /// Positional parameters, then keywords, then `__REST__`, each name and keyword once.
-    fn check_formals(&mut self, formals: &[Formal]) {
-        let rank = |f: &Formal| match f.keyword.as_deref() {
-            None => 0,
-            Some("__REST__") => 2,
-            Some(_) => 1,
-        };
-        let mut order_reported = false;
-        for (i, formal) in formals.iter().enumerate() {
-            let earlier = &formals[..i];
-            if earlier.iter().any(|f| f.name == formal.name) {
-                self.diags.error(formal.span, format!("parameter '${}' multiply defined", formal.name));
-            }
-            if let Some(keyword) = &formal.keyword
-                && earlier.iter().any(|f| f.keyword.as_ref() == Some(keyword))
-            {
-                let message = format!("repeated keyword parameter '{keyword}' in compound element");
-                self.diags.error(formal.span, message);
-            }
-            if earlier.last().is_some_and(|last| rank(last) > rank(formal)) && !order_reported {
-                order_reported = true;
-                self.diags.push(
-                    Diagnostic::error(formal.span, "compound element parameters out of order")
-                        .note(None, "(The correct order is '[positional], [keywords], [__REST__]'.)"),
-                );
-            }
-            // A definition of the same name in the body would be a second one.
-            self.body.defines.push(Definition {
-                name: formal.name.clone(),
-                value: String::new(),
-                span: formal.span,
-            });
-        }
-    }
-
-    /// The number of ports used of a pseudo-element, by the edges from `first_edge` on. Its other side must not
-    /// be used, and its ports must be numbered without holes.
-    pub(crate) fn count_pseudo_ports(
-        &mut self,
-        node: usize,
-        first_edge: usize,
-        output: bool,
-        owner: &str,
-        span: Span,
-    ) -> usize {
-        let mut used: Vec<u32> = vec![];
-        let mut wrong = None;
-        for edge in &self.body.edges[first_edge.min(self.body.edges.len())..] {
-            let (inner, outer) = if output { (edge.to, edge.from) } else { (edge.from, edge.to) };
-            if inner.0 == node {
-                used.push(inner.1);
-            }
-            if outer.0 == node {
-                wrong = wrong.or(Some(edge.span));
-            }
-        }
-        let (name, right) = if output { ("output", "input") } else { ("input", "output") };
-        if let Some(at) = wrong {
-            let message = format!("'{owner}' pseudoelement '{name}' may only be used as {right}");
-            self.diags.error(at, message);
-        }
-        used.sort_unstable();
-        used.dedup();
-        let count = used.last().map_or(0, |&last| last as usize + 1);
-        let mut present = used.iter().peekable();
-        for port in 0..count as u32 {
-            if present.next_if_eq(&&port).is_none() {
-                self.diags.error(span, format!("'{owner}' {name} {port} missing"));
-            }
-        }
-        count
-    }
-
     // ---- elements ----
 
     pub(crate) fn add_node(&mut self, node: Node) -> usize {
@@ -415,7 +285,7 @@ pub(crate) fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
 }
 
 /// Every element declared by name in these statements and the groups in them.
-fn collect_declared(statements: &[Stmt], into: &mut HashMap<String, Span>) {
+pub(crate) fn collect_declared(statements: &[Stmt], into: &mut HashMap<String, Span>) {
     let mut add = |name: &Ident| {
         into.entry(name.text.clone()).or_insert(name.span);
     };

@@ -10,8 +10,8 @@
 //! 3. [`check()`] settles how many ports every element has and whether each pushes or pulls, and finds ports that are
 //!    unused, used twice or joined the wrong way round.
 //!
-//! [`compile`] does all three. [`render`] turns diagnostics into
-//! text for people or for scripts, and [`args`] and [`values`] read the configuration strings of elements.
+//! [`compile`] does all three. [`print`](mod@print) turns graphs and trees back into text, [`render`] turns diagnostics into
+//! text for people or for scripts, and [`args`], [`values`] and [`addresses`] read the configuration strings of elements.
 //!
 //! Invariants: no text makes any function panic, recurse without bound or use more than a bounded multiple of memory
 //! (nesting, numbers of elements, connections and ports, and the work of variables are all limited, with an error);
@@ -25,6 +25,7 @@ pub mod ast;
 mod chain;
 mod check;
 mod classes;
+mod compound;
 mod connect;
 mod diag;
 mod elaborate;
@@ -36,6 +37,7 @@ mod library;
 mod overload;
 mod parser;
 pub mod ports;
+pub mod print;
 pub mod render;
 mod source;
 mod suggest;

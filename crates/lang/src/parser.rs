@@ -111,7 +111,7 @@ impl Parser<'_> {
         if self.accept(Char(')')).is_none() {
             self.diags.push(
                 Diagnostic::error(self.peeked.map_or(span, |t| t.span), "expected ')'")
-                    .note(Some(open.span), "the configuration string opens here"),
+                    .see(open.span, "the configuration string opens here"),
             );
         }
         Config { text, span }

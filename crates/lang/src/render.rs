@@ -60,7 +60,7 @@ pub fn plain(diagnostics: &Diagnostics, sources: &Sources, quotes: Quotes) -> St
         for text in d.message.lines() {
             line(&mut out, &landmark, indent, &format!("{kind}{text}"), quotes);
         }
-        for note in &d.notes {
+        for note in d.notes.iter().filter(|n| !n.human_only) {
             let place = note.span.map_or_else(|| landmark.clone(), |s| plain_landmark(Some(s), sources));
             line(&mut out, &place, indent, &note.message, quotes);
         }
@@ -140,23 +140,18 @@ const MAX_SHOWN: usize = 160;
 fn snippet(out: &mut String, span: Span, sources: &Sources) {
     let Some(file) = sources.get(span.file) else { return };
     let (text, start) = file.line_at(span.start);
-    let first = (span.start - start) as usize;
+    let first = ((span.start - start) as usize).min(text.len());
     let last = ((span.end.max(span.start) - start) as usize).min(text.len());
-    let chars: Vec<(usize, char)> = text.char_indices().collect();
-    let caret = chars.iter().filter(|(at, _)| *at < first).count();
-    let width = chars.iter().filter(|(at, _)| (first..last).contains(at)).count().max(1);
+    let caret = text.get(..first).unwrap_or("").chars().count();
     // A long line is shown from a little before the place.
     let skip = if caret > MAX_SHOWN / 2 { caret - MAX_SHOWN / 4 } else { 0 };
-    let shown: String = chars
-        .iter()
-        .skip(skip)
-        .take(MAX_SHOWN)
-        .map(|&(_, c)| if c == '\t' || c.is_control() { ' ' } else { c })
-        .collect();
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let shown: String = text.chars().skip(skip).take(MAX_SHOWN).map(printable).collect();
     if shown.trim().is_empty() {
         return;
     }
-    let width = width.min(MAX_SHOWN.saturating_sub(caret - skip)).max(1);
+    let room = MAX_SHOWN.saturating_sub(caret - skip).max(1);
+    let width = text.get(first..last).unwrap_or("").chars().take(room).count().max(1);
     let _ = writeln!(out, "  | {shown}\n  | {}{}", " ".repeat(caret - skip), "^".repeat(width));
 }
 

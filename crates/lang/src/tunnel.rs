@@ -62,118 +62,112 @@ impl Wiring {
     }
 }
 
-/// Which way a search goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Down,
-    Up,
-}
-
-struct Search<'a, N> {
-    wiring: &'a Wiring,
-    numbers: &'a [Option<usize>],
-    name_of: N,
-    /// Edge ends by the port they start from and by the port they go to.
-    down: HashMap<Port, Vec<Port>>,
-    up: HashMap<Port, Vec<Port>>,
-    reported: HashSet<(Port, bool)>,
-    steps: usize,
-}
-
 /// Draws the connections between elements. `numbers` gives the element a node is, `name_of` a node's name and place.
+///
+/// A connection through tunnels stands where the first of its pieces stands.
 pub(crate) fn connections(
     wiring: &Wiring,
     numbers: &[Option<usize>],
     name_of: impl Fn(usize) -> (String, Span),
     diags: &mut Diagnostics,
 ) -> Vec<Connection> {
-    let mut down: HashMap<Port, Vec<Port>> = HashMap::new();
-    let mut up: HashMap<Port, Vec<Port>> = HashMap::new();
-    for edge in &wiring.edges {
-        if numbers[edge.from.0].is_none() || numbers[edge.to.0].is_none() {
-            down.entry(edge.from).or_default().push(edge.to);
-            up.entry(edge.to).or_default().push(edge.from);
+    report_unmatched(wiring, numbers, name_of, diags);
+    let mut walk = Walk { wiring, numbers, down: HashMap::new(), steps: MAX_STEPS, found: vec![] };
+    for (index, edge) in wiring.edges.iter().enumerate() {
+        if numbers[edge.from.0].is_none() {
+            walk.down.entry(edge.from).or_default().push(index);
         }
     }
-    let mut search =
-        Search { wiring, numbers, name_of, down, up, reported: HashSet::new(), steps: MAX_STEPS };
+    for (index, edge) in wiring.edges.iter().enumerate() {
+        let Some(element) = numbers[edge.from.0] else { continue };
+        walk.from(PortRef { element, port: edge.from.1 as usize }, index);
+        if walk.steps == 0 {
+            diags.error(edge.span, "configuration too large: too many connections through compounds");
+            return vec![];
+        }
+    }
+    let mut found = walk.found;
+    found.sort_by_key(|&(index, _, _)| index);
     let mut seen = HashSet::new();
-    let mut list = vec![];
-    for edge in &wiring.edges {
-        let sources = search.reach(edge.from, Way::Up, diags);
-        let targets = search.reach(edge.to, Way::Down, diags);
-        for &from in &sources {
-            for &to in &targets {
-                search.steps = search.steps.saturating_sub(1);
-                if search.steps == 0 {
-                    diags.error(edge.span, "configuration too large: too many connections through compounds");
-                    return vec![];
-                }
-                if seen.insert((from, to)) {
-                    list.push(Connection { from, to, span: edge.span });
-                }
-            }
-        }
-    }
-    list
+    found.retain(|&(_, from, to)| seen.insert((from, to)));
+    let connection =
+        |(index, from, to): (usize, _, _)| Connection { from, to, span: wiring.edges[index].span };
+    found.into_iter().map(connection).collect()
 }
 
-impl<N: Fn(usize) -> (String, Span)> Search<'_, N> {
-    /// The elements' ports that `start` stands for: itself, or those beyond the tunnel, in order.
-    fn reach(&mut self, start: Port, way: Way, diags: &mut Diagnostics) -> Vec<PortRef> {
-        let mut found = vec![];
-        if let Some(element) = self.numbers[start.0] {
-            found.push(PortRef { element, port: start.1 as usize });
-            return found;
-        }
+struct Walk<'a> {
+    wiring: &'a Wiring,
+    numbers: &'a [Option<usize>],
+    /// Edges by the tunnel port they leave.
+    down: HashMap<Port, Vec<usize>>,
+    steps: usize,
+    /// First piece and ends of connections.
+    found: Vec<(usize, PortRef, PortRef)>,
+}
+
+impl Walk<'_> {
+    /// Finds everything that edge `start`, from the port `from`, leads to.
+    fn from(&mut self, from: PortRef, start: usize) {
         let mut visited = HashSet::new();
-        let mut stack = vec![start];
-        while let Some(port) = stack.pop() {
+        let mut stack = vec![(start, start)];
+        while let Some((index, first)) = stack.pop() {
             if self.steps == 0 {
-                break;
+                return;
             }
             self.steps -= 1;
-            if let Some(element) = self.numbers[port.0] {
-                found.push(PortRef { element, port: port.1 as usize });
+            let to = self.wiring.edges[index].to;
+            if let Some(element) = self.numbers[to.0] {
+                self.found.push((first, from, PortRef { element, port: to.1 as usize }));
                 continue;
             }
-            if !visited.insert(port) {
-                continue;
-            }
-            let (beyond, edges) = match way {
-                Way::Down => (self.wiring.exits.get(&port.0), &self.down),
-                Way::Up => (self.wiring.entries.get(&port.0), &self.up),
-            };
-            // A pseudo-element used from its wrong side has been reported.
-            let Some(&beyond) = beyond else { continue };
-            match edges.get(&(beyond, port.1)) {
-                Some(next) => stack.extend(next.iter().rev()),
-                None => self.unmatched(port, beyond, way, diags),
+            let Some(&exit) = self.wiring.exits.get(&to.0) else { continue };
+            if visited.insert(to)
+                && let Some(next) = self.down.get(&(exit, to.1))
+            {
+                stack.extend(next.iter().rev().map(|&edge| (edge, first.min(edge))));
             }
         }
-        found
     }
+}
 
-    /// A boundary's port is used on one side only.
-    fn unmatched(&mut self, port: Port, beyond: usize, way: Way, diags: &mut Diagnostics) {
-        if !self.reported.insert((port, way == Way::Down)) {
+/// Reports the ports of boundaries that are used on one side only.
+fn report_unmatched(
+    wiring: &Wiring,
+    numbers: &[Option<usize>],
+    name_of: impl Fn(usize) -> (String, Span),
+    diags: &mut Diagnostics,
+) {
+    let left: HashSet<Port> = wiring.edges.iter().map(|e| e.from).collect();
+    let entered: HashSet<Port> = wiring.edges.iter().map(|e| e.to).collect();
+    let mut reported = HashSet::new();
+    let mut report = |entry: usize, exit: usize, port: u32, is_entered: bool| {
+        if !reported.insert((entry, port)) {
             return;
         }
-        let (entry, exit) = match way {
-            Way::Down => (port.0, beyond),
-            Way::Up => (beyond, port.0),
-        };
         // The compound is the outer of the two nodes: the one whose name is the shorter.
-        let ((entry_name, entry_span), (exit_name, exit_span)) =
-            ((self.name_of)(entry), (self.name_of)(exit));
+        let ((entry_name, entry_span), (exit_name, exit_span)) = (name_of(entry), name_of(exit));
         let is_input = entry_name.len() < exit_name.len();
         let (owner, span, side) =
             if is_input { (entry_name, entry_span, "input") } else { (exit_name, exit_span, "output") };
-        let used_outside = is_input == (way == Way::Down);
-        let message = match used_outside {
-            true => format!("'{owner}' has no {side} {}", port.1),
-            false => format!("'{owner}' {side} {} unused", port.1),
+        let message = match is_entered == is_input {
+            true => format!("'{owner}' has no {side} {port}"),
+            false => format!("'{owner}' {side} {port} unused"),
         };
         diags.error(span, message);
+    };
+    for edge in &wiring.edges {
+        // A pseudo-element used from its wrong side has no other end; it has been reported.
+        if numbers[edge.from.0].is_none()
+            && let Some(&entry) = wiring.entries.get(&edge.from.0)
+            && !entered.contains(&(entry, edge.from.1))
+        {
+            report(entry, edge.from.0, edge.from.1, false);
+        }
+        if numbers[edge.to.0].is_none()
+            && let Some(&exit) = wiring.exits.get(&edge.to.0)
+            && !left.contains(&(exit, edge.to.1))
+        {
+            report(edge.to.0, exit, edge.to.1, true);
+        }
     }
 }

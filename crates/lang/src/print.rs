@@ -1,0 +1,228 @@
+//! Graphs and trees as Click text. What is printed parses to an equal graph or tree.
+
+use crate::ast::*;
+use crate::graph::{Connection, Graph};
+use std::collections::VecDeque;
+
+/// A graph as Click's `flatconfig` handler shows it: requirements, declarations, an empty line, and chains.
+///
+/// Names are printed as they are, so that `Class@N` and `compound/inner` come back unchanged.
+pub fn graph(graph: &Graph) -> String {
+    let mut out = String::new();
+    for r in &graph.requirements {
+        out.push_str(&requirement(r));
+        out.push('\n');
+    }
+    for e in &graph.elements {
+        out.push_str(&format!("{} :: {}", e.name, e.class));
+        if !e.config.is_empty() {
+            out.push_str(&format!("({})", e.config));
+        }
+        out.push_str(";\n");
+    }
+    if !graph.connections.is_empty() {
+        out.push('\n');
+        chains(graph, &mut out);
+    }
+    out
+}
+
+/// Every connection once, in chains as long as they get, beginning with elements that nothing feeds.
+fn chains(graph: &Graph, out: &mut String) {
+    let count = graph.elements.len();
+    let mut from: Vec<VecDeque<&Connection>> = vec![VecDeque::new(); count];
+    let mut fed = vec![false; count];
+    for c in &graph.connections {
+        from[c.from.element].push_back(c);
+        fed[c.to.element] = true;
+    }
+    for list in &mut from {
+        list.make_contiguous().sort_by_key(|c| (c.from, c.to));
+    }
+    let sources = (0..count).filter(|&e| !fed[e]);
+    for start in sources.chain((0..count).filter(|&e| fed[e])) {
+        while !from[start].is_empty() {
+            out.push_str(&graph.elements[start].name);
+            let mut at = start;
+            let mut first = true;
+            while let Some(c) = from[at].pop_front() {
+                out.push_str(&port_after(c.from.port));
+                out.push_str(if first { " -> " } else { "\n    -> " });
+                out.push_str(&port_before(c.to.port));
+                out.push_str(&graph.elements[c.to.element].name);
+                (at, first) = (c.to.element, false);
+            }
+            out.push_str(";\n");
+        }
+    }
+}
+
+fn port_after(port: usize) -> String {
+    if port == 0 { String::new() } else { format!(" [{port}]") }
+}
+
+fn port_before(port: usize) -> String {
+    if port == 0 { String::new() } else { format!("[{port}] ") }
+}
+
+fn requirement(r: &Requirement) -> String {
+    match r.name.as_str() {
+        "" => format!("require({});", r.kind),
+        name => format!("require({} {name});", r.kind),
+    }
+}
+
+/// A tree as text, one statement a line. Comments outside of configuration strings are not in the tree. A library is
+/// printed as its requirement if `keep_libraries` is set, else as its statements.
+pub fn tree(statements: &[Stmt], keep_libraries: bool) -> String {
+    let mut printer = Printer { out: String::new(), indent: 0, keep_libraries };
+    printer.statements(statements);
+    printer.out
+}
+
+struct Printer {
+    out: String,
+    indent: usize,
+    keep_libraries: bool,
+}
+
+impl Printer {
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn line_start(&mut self) {
+        for _ in 0..self.indent {
+            self.out.push_str("    ");
+        }
+    }
+
+    fn statements(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            if let (Stmt::Library(library), false) = (statement, self.keep_libraries) {
+                self.statements(&library.body);
+                continue;
+            }
+            self.line_start();
+            self.statement(statement);
+            self.push("\n");
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        match statement {
+            Stmt::Chain(chain) => self.chain(chain),
+            Stmt::Declaration(d) => {
+                let names: Vec<&str> = d.names.iter().map(|n| n.text.as_str()).collect();
+                self.push(&format!("{} :: ", names.join(", ")));
+                self.class(&d.class);
+                self.config(d.config.as_ref());
+            }
+            Stmt::ElementClass(c) => {
+                self.push(&format!("elementclass {} ", c.name.text));
+                self.class(&c.class);
+            }
+            Stmt::Require(r) => return self.push(&requirement(r)),
+            Stmt::Define(d) => self.push(&format!("define(${} {})", d.name, d.value)),
+            Stmt::Library(l) => self.push(&format!("require(library {})", crate::args::quote(&l.name))),
+        }
+        self.push(";");
+    }
+
+    fn chain(&mut self, chain: &Chain) {
+        for (i, step) in chain.steps.iter().enumerate() {
+            let nothing = |end: &Endpoint| {
+                matches!(end.target, Target::ImpliedInput | Target::ImpliedOutput)
+                    && end.inputs.is_none()
+                    && end.outputs.is_none()
+            };
+            if let Some((arrow, _)) = step.arrow {
+                let first_implied = i == 1 && chain.steps[0].ends.iter().all(nothing);
+                self.push(if first_implied { "" } else { " " });
+                self.push(if arrow == Arrow::Double { "=>" } else { "->" });
+                self.push(if step.ends.iter().all(nothing) { "" } else { " " });
+            }
+            for (j, end) in step.ends.iter().enumerate() {
+                self.push(if j > 0 { ", " } else { "" });
+                self.endpoint(end);
+            }
+        }
+    }
+
+    fn endpoint(&mut self, end: &Endpoint) {
+        let named = !matches!(end.target, Target::ImpliedInput | Target::ImpliedOutput);
+        if let Some(p) = &end.inputs {
+            self.ports(p);
+            self.push(if named { " " } else { "" });
+        }
+        match &end.target {
+            Target::Name(name) => self.push(&name.text),
+            Target::Declared { name, class, config } => {
+                self.push(&format!("{} :: ", name.text));
+                self.class(class);
+                self.config(config.as_ref());
+            }
+            Target::Anonymous { class, config } => {
+                self.class(class);
+                self.config(config.as_ref());
+            }
+            Target::Group(group) => {
+                self.push("(\n");
+                self.block(&group.body);
+                self.push(")");
+            }
+            Target::ImpliedInput | Target::ImpliedOutput => {}
+        }
+        if let Some(p) = &end.outputs {
+            self.push(if named { " " } else { "" });
+            self.ports(p);
+        }
+    }
+
+    fn ports(&mut self, ports: &Ports) {
+        let range = |&(low, high): &(u32, u32)| match low == high {
+            true => low.to_string(),
+            false => format!("{low}-{high}"),
+        };
+        let pieces: Vec<String> = ports.ranges.iter().map(range).collect();
+        let more = if ports.expandable { "," } else { "" };
+        self.push(&format!("[{}{more}]", pieces.join(",")));
+    }
+
+    fn config(&mut self, config: Option<&Config>) {
+        if let Some(config) = config {
+            self.push(&format!("({})", config.text));
+        }
+    }
+
+    fn class(&mut self, class: &ClassRef) {
+        let compound = match class {
+            ClassRef::Name(name) => return self.push(&name.text),
+            ClassRef::Compound(compound) => compound,
+        };
+        self.push("{");
+        for (i, overload) in compound.overloads.iter().enumerate() {
+            self.push(if i > 0 { "|| " } else { " " });
+            let formals: Vec<String> = overload
+                .formals
+                .iter()
+                .map(|f| match &f.keyword {
+                    Some(keyword) => format!("{keyword} ${}", f.name),
+                    None => format!("${}", f.name),
+                })
+                .collect();
+            self.push(&formals.join(", "));
+            self.push(if formals.is_empty() { "|\n" } else { " |\n" });
+            self.block(&overload.body);
+        }
+        self.push(if compound.extends.is_some() { "|| ... }" } else { "}" });
+    }
+
+    /// Indented statements, and the indentation of the line that ends them.
+    fn block(&mut self, statements: &[Stmt]) {
+        self.indent += 1;
+        self.statements(statements);
+        self.indent -= 1;
+        self.line_start();
+    }
+}
