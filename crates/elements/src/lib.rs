@@ -19,11 +19,16 @@ use causeway_engine::Library;
 
 mod annotations;
 mod basic;
+mod counters;
+mod handlers;
+mod printing;
 mod queues;
+mod switching;
 
 /// All element classes.
 pub fn library() -> Library {
-    let subjects = [annotations::SPECS, basic::SPECS, queues::SPECS];
+    let subjects =
+        [annotations::SPECS, basic::SPECS, counters::SPECS, printing::SPECS, queues::SPECS, switching::SPECS];
     Library::new(subjects.into_iter().flatten().copied())
 }
 

@@ -2,5 +2,13 @@
 
 use causeway_engine::Spec;
 
+mod discard;
+mod idle;
+mod null;
+mod strip;
+mod tee;
+mod unstrip;
+
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[];
+pub(crate) const SPECS: &[&Spec] =
+    &[&discard::SPEC, &idle::SPEC, &null::SPEC, &strip::SPEC, &tee::SPEC, &unstrip::SPEC];

@@ -1,0 +1,93 @@
+//! PaintTee.
+
+use causeway_engine::spec::{drops, optional, reads_writes, required};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::{Anno, Batch};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "PaintTee",
+    category: "annotations",
+    summary: "sends a copy of packets that have one paint to a second output",
+    ports: "1/2",
+    processing: "a/ah",
+    doc: "Passes every packet by output 0, and sends a copy of those whose paint annotation is COLOR to output 1. \
+          The standard router has one in front of each interface, with the paint that packets got when they came \
+          in there: what leaves where it came from deserves an ICMP redirect, which output 1 leads to.",
+    args: &[
+        required("COLOR", "byte", "the paint whose packets are copied"),
+        optional("ANNO", "annotation", "where the paint is, one byte; default PAINT"),
+    ],
+    handlers: &[reads_writes("color", "the paint whose packets are copied")],
+    drops: &[drops("no-buffer", "there was no frame for a copy")],
+    example: "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> t :: PaintTee(1) -> Discard; t[1] -> Discard;",
+    see: &["Paint", "CheckPaint", "Tee"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const NO_BUFFER: usize = 0;
+
+struct PaintTee {
+    color: u8,
+    offset: u8,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let color = conf.required("COLOR");
+    let anno: Anno = conf.optional("ANNO", Anno::PAINT);
+    conf.finish()?;
+    Ok(Box::new(PaintTee { color, offset: anno.offset }))
+}
+
+impl Element for PaintTee {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        for packet in batch.iter().filter(|p| p.anno_u8(self.offset) == self.color) {
+            match packet.copy() {
+                Some(copy) => cx.emit(1, copy),
+                None => cx.count_drops(NO_BUFFER, 1),
+            }
+        }
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.color.to_string())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.color = crate::handlers::value(handler, value)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::{Harness, Output, Ports};
+    use causeway_packet::Packet;
+
+    fn painted(color: u8) -> Packet {
+        let mut packet = Packet::from_bytes(&[color]).unwrap();
+        packet.set_paint(color);
+        packet
+    }
+
+    #[test]
+    fn copies_the_painted_ones() {
+        let mut h = Harness::new(&SPEC, "2", 1, 2).unwrap();
+        h.push_all(0, [1, 2, 3, 2].map(painted));
+        let copies = h.take(1);
+        assert_eq!((h.take(0).len(), copies.len()), (4, 2));
+        assert!(copies.iter().all(|p| p.data() == [2] && p.paint() == 2));
+        h.write("color", "3").unwrap();
+        h.push_all(0, [1, 2, 3, 2].map(painted));
+        assert_eq!((h.take(1).len(), h.read("color").unwrap()), (1, "3".to_owned()));
+    }
+
+    #[test]
+    fn copies_are_pushed_while_packets_are_pulled() {
+        let ports = Ports { pulled_inputs: vec![true], outputs: vec![Output::Pulled, Output::Pushed] };
+        let mut h = Harness::with_ports(&SPEC, "2", &ports).unwrap();
+        [1, 2].into_iter().for_each(|c| h.feed(0, painted(c)));
+        assert_eq!((h.pull(0, 5).len(), h.take(1).len()), (2, 1));
+    }
+}

@@ -1,0 +1,50 @@
+//! Null.
+
+use causeway_engine::{Conf, Element, Invalid, Spec};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "Null",
+    category: "basic",
+    summary: "passes packets on unchanged",
+    ports: "1/1",
+    processing: "a/a",
+    doc: "Does nothing with its packets. It holds a place in a graph: a name to connect to, or the cost of one \
+          element more in a measurement.",
+    example: "InfiniteSource(LIMIT 5, STOP true) -> Null -> Discard;",
+    see: &["Idle", "Discard"],
+    build,
+    ..Spec::DEFAULT
+};
+
+struct Null;
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    conf.finish()?;
+    Ok(Box::new(Null))
+}
+
+impl Element for Null {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::Packet;
+
+    #[test]
+    fn pushed_or_pulled_packets_pass() {
+        let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+        h.push_all(0, (0..3u8).map(|n| Packet::from_bytes(&[n]).unwrap()));
+        assert_eq!(h.take(0).iter().map(|p| p.data()[0]).collect::<Vec<_>>(), [0, 1, 2]);
+        h.assert_balanced();
+        let mut h = Harness::pulled(&SPEC, "").unwrap();
+        h.feed(0, Packet::from_bytes(b"x").unwrap());
+        assert_eq!(h.pull(0, 8).len(), 1);
+        h.assert_balanced();
+    }
+
+    #[test]
+    fn takes_no_arguments() {
+        assert_eq!(Harness::new(&SPEC, "1", 1, 1).err().unwrap(), ["too many arguments"]);
+    }
+}

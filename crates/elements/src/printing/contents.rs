@@ -1,0 +1,55 @@
+//! What printing elements share: bytes as text, timestamps, and the way out.
+
+use causeway_engine::Conf;
+use causeway_engine::value::Value;
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+/// How the bytes of a packet are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Not at all.
+    None,
+    /// As hexadecimal digits.
+    Hex,
+    /// As characters, with a dot for what is none.
+    Ascii,
+}
+
+impl Contents {
+    /// Reads keyword `name`: `NONE`, `HEX` or `ASCII` in any case, or a boolean that stands for the first two.
+    pub(super) fn keyword(conf: &mut Conf<'_>, name: &str, default: Contents) -> Contents {
+        let Some(word) = conf.keyword_given::<String>(name) else { return default };
+        let names = causeway_engine::Names::default();
+        match (bool::parse(&word, &names.scope("")), word.to_ascii_uppercase().as_str()) {
+            (Ok(true), _) | (_, "HEX") => Contents::Hex,
+            (Ok(false), _) | (_, "NONE") => Contents::None,
+            (_, "ASCII") => Contents::Ascii,
+            _ => {
+                conf.error(format!("{name}: must be NONE, HEX or ASCII"));
+                default
+            }
+        }
+    }
+}
+
+/// Appends a byte in hexadecimal digits.
+pub(super) fn hex(text: &mut String, byte: u8) {
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{byte:02x}");
+}
+
+/// The character for a byte: itself if it is printable ASCII, else a dot.
+pub(super) fn printable(byte: u8) -> char {
+    if (32..=126).contains(&byte) { byte as char } else { '.' }
+}
+
+/// Appends a time since the epoch, in seconds with nine decimals.
+pub(super) fn timestamp(text: &mut String, ns: u64) {
+    let _ = write!(text, "{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+}
+
+/// Writes the lines of one batch to standard error, in one go. A closed standard error is no reason to stop.
+pub(super) fn to_stderr(lines: &str) {
+    let _ = std::io::stderr().write_all(lines.as_bytes());
+}

@@ -1,0 +1,9 @@
+//! Printing: a line of text for each packet, for people who look for a mistake.
+
+use causeway_engine::Spec;
+
+mod contents;
+mod print;
+
+/// The classes of this subject.
+pub(crate) const SPECS: &[&Spec] = &[&print::SPEC];

@@ -1,0 +1,207 @@
+//! Print.
+
+use super::contents::{self, Contents};
+use causeway_engine::spec::{keyword, optional, reads_writes};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::meta::ANNO_BYTES;
+use causeway_packet::{Batch, Packet};
+use std::fmt::Write as _;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "Print",
+    category: "printing",
+    summary: "prints packets' bytes",
+    ports: "1/1",
+    processing: "a/a",
+    doc: "Prints a line to standard error for each packet: LABEL, the packet's length, and its first MAXLENGTH \
+          bytes in groups of four, such as `arp:   42 | ffffffff ffff0200 00000001`. It is for looking at a few \
+          packets; each one costs microseconds.",
+    args: &[
+        optional("LABEL", "string", "how the line begins; default nothing"),
+        optional("MAXLENGTH", "bytes", "most bytes printed; negative prints all; default 24"),
+        keyword("LENGTH", "bytes", "the same as MAXLENGTH"),
+        keyword("NBYTES", "bytes", "the same as MAXLENGTH"),
+        keyword("CONTENTS", "NONE, HEX or ASCII", "how bytes are printed; default HEX"),
+        keyword("TIMESTAMP", "boolean", "whether to print the packet's timestamp; default false"),
+        keyword("PRINTANNO", "boolean", "whether to print the annotation area; default false"),
+        keyword("HEADROOM", "boolean", "whether to print headroom and tailroom; default false"),
+        keyword("CPU", "boolean", "whether to print the number of the worker; default false"),
+        keyword("ACTIVE", "boolean", "whether to print at all; default true"),
+    ],
+    handlers: &[reads_writes("active", "whether it prints")],
+    example: "InfiniteSource(DATA \"0123456789\", LIMIT 2, STOP true) -> Print(in, MAXLENGTH 8) -> Discard;",
+    see: &["IPPrint"],
+    build,
+    ..Spec::DEFAULT
+};
+
+struct Print {
+    label: String,
+    /// `None` prints all bytes.
+    max_length: Option<usize>,
+    contents: Contents,
+    timestamp: bool,
+    annotations: bool,
+    headroom: bool,
+    worker: bool,
+    active: bool,
+    /// The text of a batch, kept for its memory.
+    lines: String,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let label = conf.optional("LABEL", String::new());
+    let mut max_length = conf.optional("MAXLENGTH", 24i32);
+    for name in ["LENGTH", "NBYTES"] {
+        max_length = conf.keyword(name, max_length);
+    }
+    let print = Print {
+        label,
+        max_length: usize::try_from(max_length).ok(),
+        contents: Contents::keyword(conf, "CONTENTS", Contents::Hex),
+        timestamp: conf.keyword("TIMESTAMP", false),
+        annotations: conf.keyword("PRINTANNO", false),
+        headroom: conf.keyword("HEADROOM", false),
+        worker: conf.keyword("CPU", false),
+        active: conf.keyword("ACTIVE", true),
+        lines: String::new(),
+    };
+    conf.finish()?;
+    Ok(Box::new(print))
+}
+
+impl Print {
+    /// Appends the packet's line. Writing to a string cannot fail.
+    fn line(&self, packet: &Packet, worker: usize, text: &mut String) {
+        let mut separator = if self.label.is_empty() { "" } else { ": " };
+        *text += &self.label;
+        if self.worker {
+            let _ = write!(text, "({worker})");
+            separator = ": ";
+        }
+        if self.timestamp {
+            *text += separator;
+            contents::timestamp(text, packet.timestamp_ns());
+            separator = ": ";
+        }
+        let _ = write!(text, "{separator}{:4}", packet.len());
+        if self.headroom {
+            let _ = write!(text, " (h{} t{})", packet.headroom(), packet.tailroom());
+        }
+        if self.annotations {
+            *text += " | ";
+            (0..ANNO_BYTES as u8).for_each(|i| contents::hex(text, packet.anno_u8(i)));
+        }
+        let bytes = packet.data();
+        self.bytes(&bytes[..self.max_length.unwrap_or(usize::MAX).min(bytes.len())], text);
+        text.push('\n');
+    }
+
+    fn bytes(&self, bytes: &[u8], text: &mut String) {
+        if bytes.is_empty() || self.contents == Contents::None {
+            return;
+        }
+        *text += " | ";
+        for (i, &byte) in bytes.iter().enumerate() {
+            match self.contents {
+                Contents::Ascii => {
+                    if i % 8 == 0 {
+                        text.push(' ');
+                    }
+                    text.push(contents::printable(byte));
+                }
+                _ => {
+                    if i > 0 && i % 4 == 0 {
+                        text.push(' ');
+                    }
+                    contents::hex(text, byte);
+                }
+            }
+        }
+    }
+}
+
+impl Element for Print {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        if !self.active {
+            return;
+        }
+        let mut lines = std::mem::take(&mut self.lines);
+        for packet in batch.iter() {
+            self.line(packet, cx.worker(), &mut lines);
+        }
+        contents::to_stderr(&lines);
+        lines.clear();
+        self.lines = lines;
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.active.to_string())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.active = crate::handlers::value(handler, value)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+
+    fn line(config: &str, packet: &Packet) -> String {
+        let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
+        let mut text = String::new();
+        h.element::<Print>().unwrap().line(packet, 0, &mut text);
+        text
+    }
+
+    #[test]
+    fn lines_have_their_form() {
+        let mut packet = Packet::from_bytes(b"\x00\x11\x7eABCDEFG\x7f").unwrap();
+        packet.set_timestamp_ns(1_000_000_002_000_000_345);
+        for (config, text) in [
+            ("", "  11 | 00117e41 42434445 46477f\n"),
+            ("MAXLENGTH 0", "  11\n"),
+            ("x", "x:   11 | 00117e41 42434445 46477f\n"),
+            ("x, 4", "x:   11 | 00117e41\n"),
+            ("x, NBYTES 5", "x:   11 | 00117e41 42\n"),
+            ("x, CONTENTS none", "x:   11\n"),
+            ("x, CONTENTS ASCII", "x:   11 |  ..~ABCDE FG.\n"),
+            ("x, 2, CONTENTS true, TIMESTAMP true", "x: 1000000002.000000345:   11 | 0011\n"),
+            ("MAXLENGTH 2, TIMESTAMP true", "1000000002.000000345:   11 | 0011\n"),
+            ("x, 1, CPU true", "x(0):   11 | 00\n"),
+        ] {
+            assert_eq!(line(config, &packet), text, "{config}");
+        }
+        packet.set_anno_u8(1, 0xab);
+        let annotations = format!("  11 | 00ab{} | 00\n", "00".repeat(46));
+        assert_eq!(line("MAXLENGTH 1, PRINTANNO yes", &packet), annotations);
+        let room = format!("  11 (h{} t{}) | 00\n", packet.headroom(), packet.tailroom());
+        assert_eq!(line("MAXLENGTH 1, HEADROOM yes", &packet), room);
+    }
+
+    #[test]
+    fn a_negative_length_prints_all() {
+        let packet = Packet::from_bytes(&[0; 100]).unwrap();
+        assert_eq!(line("x, -1", &packet).matches("00").count(), 101);
+        assert_eq!(line("x", &packet).matches("00").count(), 25);
+    }
+
+    #[test]
+    fn packets_pass_and_the_handler_switches() {
+        let mut h = Harness::new(&SPEC, "ACTIVE false", 1, 1).unwrap();
+        h.push(0, Packet::from_bytes(b"x").unwrap());
+        assert_eq!((h.take(0).len(), h.read("active").unwrap()), (1, "false".to_owned()));
+        h.write("active", "true").unwrap();
+        assert_eq!(h.read("active").unwrap(), "true");
+        h.assert_balanced();
+    }
+
+    #[test]
+    fn contents_are_checked() {
+        let errors = Harness::new(&SPEC, "x, CONTENTS octal", 1, 1).err().unwrap();
+        assert_eq!(errors, ["CONTENTS: must be NONE, HEX or ASCII"]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Switch.
+
+use causeway_engine::spec::{drops, optional, reads_writes};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::Batch;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "Switch",
+    category: "switching",
+    summary: "sends all packets to one output that can be set",
+    ports: "1/-",
+    processing: "h/h",
+    doc: "Sends every packet to output OUTPUT. While OUTPUT is negative, or beyond the outputs in use, packets are \
+          dropped.",
+    args: &[optional("OUTPUT", "output", "where packets go; default 0")],
+    handlers: &[reads_writes("switch", "output that packets go to; -1 drops them")],
+    drops: &[drops("off", "OUTPUT was -1")],
+    example: "InfiniteSource(LIMIT 5, STOP true) -> s :: Switch(1); s[0] -> Discard; s[1] -> Discard;",
+    see: &["Tee"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const OFF: usize = 0;
+
+struct Switch {
+    /// `None` drops packets.
+    output: Option<usize>,
+    outputs: usize,
+}
+
+impl Switch {
+    fn set(&mut self, output: i32) {
+        self.output = usize::try_from(output).ok().filter(|&o| o < self.outputs);
+    }
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let output = conf.optional("OUTPUT", 0);
+    conf.finish()?;
+    let mut switch = Switch { output: None, outputs: conf.n_outputs() };
+    switch.set(output);
+    Ok(Box::new(switch))
+}
+
+impl Element for Switch {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        match self.output {
+            // What is left in the batch leaves by output 0.
+            Some(0) => {}
+            Some(port) => {
+                let mut out = cx.lend_batch();
+                out.append(batch);
+                cx.emit_batch(port, out);
+            }
+            None => {
+                cx.count_drops(OFF, batch.len() as u64);
+                batch.clear();
+            }
+        }
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.output.map_or("-1".to_owned(), |o| o.to_string()))
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        let output = crate::handlers::value(handler, value)?;
+        self.set(output);
+        cx.set_config(output.to_string());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::Packet;
+
+    fn taken(h: &mut Harness) -> [usize; 3] {
+        h.push_all(0, (0..2u8).map(|n| Packet::from_bytes(&[n]).unwrap()));
+        [0, 1, 2].map(|port| h.take(port).len())
+    }
+
+    #[test]
+    fn all_packets_take_the_output_that_is_set() {
+        let mut h = Harness::new(&SPEC, "", 1, 3).unwrap();
+        assert_eq!(taken(&mut h), [2, 0, 0]);
+        h.write("switch", "2").unwrap();
+        assert_eq!((taken(&mut h), h.read("switch").unwrap()), ([0, 0, 2], "2".to_owned()));
+        for off in ["-1", "3"] {
+            h.write("switch", off).unwrap();
+            assert_eq!((taken(&mut h), h.read("switch").unwrap()), ([0, 0, 0], "-1".to_owned()));
+        }
+        assert_eq!(h.drops(), [("off", 4)]);
+        assert!(h.write("switch", "left").is_err());
+        h.assert_balanced();
+    }
+
+    #[test]
+    fn order_is_kept() {
+        let mut h = Harness::new(&SPEC, "1", 1, 2).unwrap();
+        h.push_all(0, (0..9u8).map(|n| Packet::from_bytes(&[n]).unwrap()));
+        assert!(h.take(1).iter().map(|p| p.data()[0]).eq(0..9));
+    }
+}
