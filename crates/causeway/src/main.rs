@@ -1,2 +1,32 @@
 //! A software router: Click graphs over AF_XDP, beside the kernel's own stack.
-fn main() {}
+//!
+//! The binary is thin: [`cli`] says what can be asked for, a module of [`commands`] does each of it, [`session`]
+//! runs a router with its control socket and signals, and [`control`] is the protocol of that socket. Called by the
+//! name `click` it takes Click's options ([`click`]).
+
+mod cli;
+mod click;
+mod commands;
+mod control;
+mod load;
+mod session;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    let called =
+        args.first().and_then(|a| Path::new(a).file_name()).map(|n| n.to_string_lossy().into_owned());
+    let outcome = match called.as_deref() {
+        Some("click") => click::main(&args[1..]),
+        _ => cli::main(),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("causeway: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

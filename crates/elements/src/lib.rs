@@ -20,10 +20,13 @@ use causeway_engine::Library;
 mod annotations;
 mod basic;
 mod counters;
+mod fuse;
 mod handlers;
 mod printing;
 mod queues;
 mod switching;
+
+pub use fuse::{Optimised, optimise};
 
 /// All element classes.
 pub fn library() -> Library {

@@ -30,6 +30,11 @@ pub struct ElementError {
 }
 
 impl ElementError {
+    /// Whether the element failed to initialise, rather than to be configured.
+    pub fn initializing(&self) -> bool {
+        !self.configuring
+    }
+
     /// The error as diagnostics of the configuration `plan` came from, one a message.
     pub fn diagnostics(&self, plan: &Plan) -> Vec<Diagnostic> {
         let doing = if self.configuring { "configuring" } else { "initializing" };
@@ -88,6 +93,14 @@ pub(crate) fn assemble(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<Ass
     Ok(Assembly { cores, index, names, env })
 }
 
+/// Configures the elements of `plan` and throws them away.
+pub(crate) fn check(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<(), Vec<ElementError>> {
+    Builder::new(plan, layout, env)?.build_all(1).map(|_| ())
+}
+
+/// Elements by number and worker.
+type Built = HashMap<(usize, usize), Box<dyn Element>>;
+
 struct Builder<'a> {
     plan: &'a Plan,
     layout: &'a Layout<'a>,
@@ -137,10 +150,9 @@ impl<'a> Builder<'a> {
     }
 
     /// Configures all elements, even after errors, so that all errors are seen at once.
-    fn configure(&mut self) -> Result<(), Vec<ElementError>> {
-        let workers = self.layout.doorbells.len();
+    fn build_all(&mut self, workers: usize) -> Result<Built, Vec<ElementError>> {
         let mut errors = Vec::new();
-        let mut built: HashMap<(usize, usize), Box<dyn Element>> = HashMap::new();
+        let mut built = Built::new();
         // Settings of other elements come first: where those live is one of them.
         let mut worker_of = vec![0; self.specs.len()];
         for (phases, placed) in [(i32::MIN..phase::DEFAULT, false), (phase::DEFAULT..i32::MAX, true)] {
@@ -160,9 +172,12 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        if !errors.is_empty() {
-            return Err(errors);
-        }
+        if errors.is_empty() { Ok(built) } else { Err(errors) }
+    }
+
+    fn configure(&mut self) -> Result<(), Vec<ElementError>> {
+        let workers = self.layout.doorbells.len();
+        let mut built = self.build_all(workers)?;
         self.make_cores(workers);
         for i in 0..self.specs.len() {
             let mut places = Vec::new();

@@ -99,7 +99,7 @@ pub struct Router {
     library: Library,
     options: Options,
     handles: Vec<Handle>,
-    events: Receiver<Event>,
+    events: Option<Receiver<Event>>,
     plan: Plan,
     index: Index,
     names: Vec<Arc<str>>,
@@ -135,7 +135,15 @@ impl Router {
         // Failing to write the directory leaves the counters without names, and the router as good as before.
         let _ = assembly.env.counters.publish();
         let Assembly { index, names, env, .. } = assembly;
-        Ok(Router { library, options, handles, events, plan, index, names, env })
+        Ok(Router { library, options, handles, events: Some(events), plan, index, names, env })
+    }
+
+    /// Configures the elements of `plan` and throws them away: whether it could be built. Devices are not opened.
+    pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<(), StartError> {
+        let counters = Counters::new(capacity(plan, 1), None)
+            .map_err(|e| StartError::Io("no memory for counters", e))?;
+        let layout = Layout { library, doorbells: &[], replicate: false, clock: clock(options) };
+        crate::assemble::check(plan, &layout, Env::new(counters)).map_err(StartError::Elements)
     }
 
     /// Lets packets flow.
@@ -148,12 +156,18 @@ impl Router {
         self.tell(|| Command::Pause);
     }
 
-    /// Waits for an event, at most `timeout`; `None` = nothing happened.
+    /// Waits for an event, at most `timeout`; `None` = nothing happened, or somebody took the events.
     pub fn wait(&self, timeout: Option<Duration>) -> Option<Event> {
+        let events = self.events.as_ref()?;
         match timeout {
-            Some(t) => self.events.recv_timeout(t).ok(),
-            None => self.events.recv().ok(),
+            Some(t) => events.recv_timeout(t).ok(),
+            None => events.recv().ok(),
         }
+    }
+
+    /// Takes the stream of events, for somebody who waits for other things as well.
+    pub fn take_events(&mut self) -> Option<Receiver<Event>> {
+        self.events.take()
     }
 
     /// The names of all elements, in order.
@@ -312,6 +326,14 @@ impl Drop for Router {
     }
 }
 
+fn capacity(plan: &Plan, workers: usize) -> usize {
+    COUNTERS.0.max(plan.elements.len() * workers * COUNTERS.1)
+}
+
+fn clock(options: &Options) -> Clock {
+    options.simulated_ns.map_or_else(Clock::live, Clock::simulated)
+}
+
 fn build(
     library: &Library,
     plan: &Plan,
@@ -319,8 +341,7 @@ fn build(
     doorbells: &[Arc<Doorbell>],
     persistent: Option<crate::conf::Persistent>,
 ) -> Result<Assembly, StartError> {
-    let capacity = COUNTERS.0.max(plan.elements.len() * doorbells.len() * COUNTERS.1);
-    let counters = Counters::new(capacity, options.counters.as_deref())
+    let counters = Counters::new(capacity(plan, doorbells.len()), options.counters.as_deref())
         .map_err(|e| StartError::Io("cannot make the counters' file", e))?;
     let mut env = Env::new(counters);
     if let Some(p) = persistent {
@@ -329,8 +350,7 @@ fn build(
     if let Some(seed) = options.seed {
         env.seed = seed;
     }
-    let clock = options.simulated_ns.map_or_else(Clock::live, Clock::simulated);
-    let layout = Layout { library, doorbells, replicate: options.replicate, clock };
+    let layout = Layout { library, doorbells, replicate: options.replicate, clock: clock(options) };
     assemble(plan, &layout, env).map_err(StartError::Elements)
 }
 

@@ -1,0 +1,223 @@
+//! The command line.
+
+use crate::commands;
+use anyhow::Result;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A software router: Click graphs over AF_XDP, beside the kernel's own stack.
+#[derive(Parser)]
+#[command(name = "causeway", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a configuration
+    Run(RunArgs),
+    /// Check a configuration without running it
+    Check(CheckArgs),
+    /// Draw a configuration's graph as SVG or DOT
+    Graph(GraphArgs),
+    /// Show the element reference
+    Elements(ElementsArgs),
+    /// List the handlers of a running router
+    Handlers(HandlersArgs),
+    /// Read a handler of a running router
+    Read(ReadArgs),
+    /// Write a handler of a running router
+    Write(WriteArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff)
+    Man,
+}
+
+/// Where a configuration comes from.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct SourceArgs {
+    /// Configuration file; - is standard input
+    pub file: Option<PathBuf>,
+    /// Take TEXT as the configuration
+    #[arg(short = 'e', long, value_name = "TEXT")]
+    pub expression: Option<String>,
+}
+
+/// `run`.
+#[derive(Args)]
+pub struct RunArgs {
+    /// Where the configuration comes from
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Define $NAME for the configuration
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
+    pub define: Vec<(String, String)>,
+    /// Run a copy of the graph on each of N workers, a queue of every port each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: u16,
+    /// Pin the workers to these processors, in turn
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub processors: Vec<usize>,
+    /// Name of the control socket and of the shared counters
+    #[arg(long, default_value = "router", value_parser = router_name)]
+    pub name: String,
+    /// Path of the control socket, instead of one made from the name
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// How ports learn of packets that do not say: interrupt, moderated, napi, disable-enable, polling
+    #[arg(long, value_name = "MECHANISM", default_value = "napi")]
+    pub reception: String,
+    /// Packets that NAPI takes from one port in a turn
+    #[arg(long, default_value_t = causeway_engine::reception::DEFAULT_QUOTA)]
+    pub quota: u32,
+    /// Packets that NAPI takes from all ports of a worker in a run
+    #[arg(long, default_value_t = causeway_engine::reception::DEFAULT_BUDGET)]
+    pub budget: usize,
+    /// Frames in the pool
+    #[arg(long, default_value_t = causeway_packet::pool::Config::default().frames)]
+    pub frames: u32,
+    /// Bytes a frame: 2048, or 4096 for jumbo ports
+    #[arg(long, default_value_t = 2048)]
+    pub frame_size: u32,
+    /// Run the graph as it is written, without fusing elements
+    #[arg(long)]
+    pub plain: bool,
+}
+
+/// `check`.
+#[derive(Args)]
+pub struct CheckArgs {
+    /// Where the configuration comes from
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Define $NAME for the configuration
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
+    pub define: Vec<(String, String)>,
+    /// Print the graph after expansion of compounds
+    #[arg(long)]
+    pub flat: bool,
+    /// Say what the optimiser does
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// `graph`.
+#[derive(Args)]
+pub struct GraphArgs {
+    /// Where the configuration comes from
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Define $NAME for the configuration
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
+    pub define: Vec<(String, String)>,
+    /// Format
+    #[arg(long, value_enum, default_value = "svg")]
+    pub format: GraphFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Formats of `graph`.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum GraphFormat {
+    /// A picture
+    Svg,
+    /// For Graphviz
+    Dot,
+}
+
+/// `elements`.
+#[derive(Args)]
+pub struct ElementsArgs {
+    /// Class to describe; all are listed without it
+    pub name: Option<String>,
+    /// Write the whole reference as Markdown into this folder
+    #[arg(long, value_name = "DIR")]
+    pub markdown: Option<PathBuf>,
+}
+
+/// Which router is meant.
+#[derive(Args)]
+pub struct SocketArgs {
+    /// Control socket of the router; needed only when several run
+    #[arg(short, long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+}
+
+/// `handlers`.
+#[derive(Args)]
+pub struct HandlersArgs {
+    /// Element; the router's own handlers and all elements are listed without it
+    pub element: Option<String>,
+    /// Which router is meant
+    #[command(flatten)]
+    pub socket: SocketArgs,
+}
+
+/// `read`.
+#[derive(Args)]
+pub struct ReadArgs {
+    /// Handler, as ELEMENT.NAME or NAME
+    pub handler: String,
+    /// Its parameters
+    pub arguments: Vec<String>,
+    /// Which router is meant
+    #[command(flatten)]
+    pub socket: SocketArgs,
+}
+
+/// `write`.
+#[derive(Args)]
+pub struct WriteArgs {
+    /// Handler, as ELEMENT.NAME or NAME
+    pub handler: String,
+    /// The value; - reads it from standard input
+    pub value: Vec<String>,
+    /// Which router is meant
+    #[command(flatten)]
+    pub socket: SocketArgs,
+}
+
+fn definition(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let good = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if good { Ok((name.to_owned(), value.to_owned())) } else { Err(format!("'{name}' is not a name")) }
+}
+
+fn router_name(text: &str) -> Result<String, String> {
+    let good = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    if good && !text.starts_with('.') {
+        Ok(text.to_owned())
+    } else {
+        Err("a name is letters, digits, '-', '_' and '.'".to_owned())
+    }
+}
+
+/// Does what the command line asks for.
+pub fn main() -> Result<ExitCode> {
+    match Cli::parse().command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Check(args) => commands::check::check(&args),
+        Command::Graph(args) => commands::graph::graph(&args),
+        Command::Elements(args) => commands::elements::elements(&args),
+        Command::Handlers(args) => commands::handlers::list(&args),
+        Command::Read(args) => commands::handlers::read(&args),
+        Command::Write(args) => commands::handlers::write(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man => {
+            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

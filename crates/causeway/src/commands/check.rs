@@ -1,0 +1,27 @@
+//! `causeway check`.
+
+use super::{fail, source};
+use crate::cli::CheckArgs;
+use crate::load::{self, Style};
+use anyhow::Result;
+use causeway_engine::{Options, Router};
+use std::process::ExitCode;
+
+/// Checks a configuration: its text, its graph, and the arguments of every element. Devices are not opened.
+pub fn check(args: &CheckArgs) -> Result<ExitCode> {
+    let library = causeway_elements::library();
+    let loaded = match load::load(&source(&args.source), &library, &args.define, Style::Human) {
+        Ok(loaded) => loaded,
+        Err(text) => return Ok(fail(&text)),
+    };
+    if let Err(e) = Router::check(&library, &loaded.plan, &Options::default()) {
+        return Ok(fail(&loaded.explain(&e)));
+    }
+    if args.flat {
+        print!("{}", loaded.flat());
+    }
+    if args.explain {
+        print!("{}", causeway_elements::optimise(&loaded.plan).explanation);
+    }
+    Ok(ExitCode::SUCCESS)
+}

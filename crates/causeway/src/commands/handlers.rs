@@ -1,0 +1,49 @@
+//! `causeway handlers`, `read` and `write`: a running router over its control socket.
+
+use crate::cli::{HandlersArgs, ReadArgs, WriteArgs};
+use crate::control::Client;
+use anyhow::Result;
+use std::io::Read;
+use std::process::ExitCode;
+
+/// Lists handlers.
+pub fn list(args: &HandlersArgs) -> Result<ExitCode> {
+    let mut client = Client::connect(args.socket.socket.as_deref())?;
+    match &args.element {
+        Some(element) => print(&client.read(&format!("{element}.handlers"), "")?),
+        None => {
+            println!("# the router");
+            print(&client.read("handlers", "")?);
+            let elements = client.read("list", "")?;
+            println!("# elements; see theirs with `causeway handlers ELEMENT`");
+            elements.lines().skip(1).for_each(|e| println!("{e}"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a handler.
+pub fn read(args: &ReadArgs) -> Result<ExitCode> {
+    let mut client = Client::connect(args.socket.socket.as_deref())?;
+    print(&client.read(&args.handler, &args.arguments.join(" "))?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a handler.
+pub fn write(args: &WriteArgs) -> Result<ExitCode> {
+    let value = match args.value.as_slice() {
+        [dash] if dash == "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text)?;
+            text
+        }
+        words => words.join(" "),
+    };
+    Client::connect(args.socket.socket.as_deref())?.write(&args.handler, &value)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(value: &str) {
+    let newline = if value.is_empty() || value.ends_with('\n') { "" } else { "\n" };
+    print!("{value}{newline}");
+}

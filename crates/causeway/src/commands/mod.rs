@@ -1,0 +1,28 @@
+//! What the command line offers, a module each.
+
+pub mod check;
+pub mod elements;
+pub mod graph;
+pub mod handlers;
+pub mod run;
+
+use crate::cli::SourceArgs;
+use crate::load::Source;
+use std::process::ExitCode;
+
+/// The configuration that the arguments name.
+fn source(args: &SourceArgs) -> Source {
+    match (&args.file, &args.expression) {
+        (_, Some(text)) => Source::Text("config", text.clone()),
+        (Some(file), None) if file.as_os_str() == "-" => Source::Stdin,
+        (Some(file), None) => Source::File(file.clone()),
+        // The parser of the command line lets only the two through.
+        (None, None) => Source::Stdin,
+    }
+}
+
+/// Prints a complete error text.
+fn fail(text: &str) -> ExitCode {
+    eprint!("{text}");
+    ExitCode::FAILURE
+}

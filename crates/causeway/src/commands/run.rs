@@ -1,0 +1,69 @@
+//! `causeway run`.
+
+use super::{fail, source};
+use crate::cli::RunArgs;
+use crate::control::{Listener, run_dir, serve};
+use crate::load::{self, Loaded, Style};
+use crate::session::{End, Session, Setup};
+use anyhow::{Context, Result, bail};
+use causeway_engine::reception::Mechanism;
+use causeway_engine::{Options, Plan};
+use causeway_packet::pool;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Runs a configuration until it stops or is told to.
+pub fn run(args: RunArgs) -> Result<ExitCode> {
+    pool::init(pool::Config { frames: args.frames, frame_size: args.frame_size, mode: pool::Mode::Recycle })?;
+    let library = causeway_elements::library();
+    let loaded = match load::load(&source(&args.source), &library, &args.define, Style::Human) {
+        Ok(loaded) => loaded,
+        Err(text) => return Ok(fail(&text)),
+    };
+    run_loaded(loaded, args)
+}
+
+/// Runs a configuration that was loaded.
+fn run_loaded(loaded: Loaded, args: RunArgs) -> Result<ExitCode> {
+    let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
+        bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
+    };
+    let dir = run_dir();
+    std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let counters = dir.join(format!("{}.counters", args.name));
+    let options = Options {
+        workers: args.threads.into(),
+        replicate: args.threads > 1,
+        processors: args.processors,
+        counters: Some(counters.clone()),
+        mechanism,
+        budget: args.budget,
+        ..Options::default()
+    };
+    let prepare: fn(Plan) -> Plan = if args.plain { |plan| plan } else { crate::load::optimise };
+    let setup = Setup {
+        library: causeway_elements::library(),
+        params: args.define,
+        options,
+        reconfigurable: true,
+        prepare,
+    };
+    let socket = args.socket.unwrap_or_else(|| dir.join(format!("{}.sock", args.name)));
+    let listener =
+        Listener::unix(&socket).with_context(|| format!("cannot listen at {}", socket.display()))?;
+    let mut session = match Session::start(loaded, setup) {
+        Ok(session) => session,
+        Err(text) => return Ok(fail(&text)),
+    };
+    serve(&listener, session.desk())?;
+    say_where(&socket, &counters);
+    let end = session.run()?;
+    drop(session);
+    // The counters outlive the router no longer than their last reader's mapping.
+    let _ = std::fs::remove_file(&counters);
+    Ok(if end == End::Broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn say_where(socket: &PathBuf, counters: &PathBuf) {
+    eprintln!("control socket {}, counters {}", socket.display(), counters.display());
+}

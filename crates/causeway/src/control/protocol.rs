@@ -1,0 +1,228 @@
+//! Commands and replies, free of sockets.
+
+use causeway_engine::handler::HandlerError;
+
+/// What a client asks of the router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// The value of a handler.
+    Read(String, String),
+    /// To write a handler.
+    Write(String, String),
+    /// Whether a handler can be read.
+    CheckRead(String),
+    /// Whether a handler can be written.
+    CheckWrite(String),
+}
+
+/// Answers questions: the session that owns the router.
+pub trait Ask {
+    /// The value read, or an empty text.
+    fn ask(&self, question: Question) -> Result<String, HandlerError>;
+}
+
+/// What the server sends back, and what it wants next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// These bytes.
+    Send(Vec<u8>),
+    /// So many bytes of data first, then [`Pending::data`].
+    NeedBytes(usize, Pending),
+    /// Lines up to this one first, then [`Pending::data`].
+    NeedUntil(String, Pending),
+    /// These bytes, and the end of the connection.
+    Close(Vec<u8>),
+}
+
+/// A command that waits for its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    handler: String,
+    write: bool,
+}
+
+/// First line that a client sees.
+pub const GREETING: &str = "Click::ControlSocket/1.3\r\n";
+/// Data in one command at most.
+pub const MAX_DATA: usize = 64 << 20;
+
+impl Pending {
+    /// Carries out the command with its data.
+    pub fn data(self, data: &str, router: &dyn Ask) -> Vec<u8> {
+        if self.write {
+            write(router, self.handler, data.to_owned())
+        } else {
+            read(router, self.handler, data.to_owned())
+        }
+    }
+}
+
+/// Carries out one line.
+pub fn line(line: &str, router: &dyn Ask) -> Option<Reply> {
+    let (command, rest) = split(line.trim());
+    if command.is_empty() {
+        return None;
+    }
+    let (handler, argument) = split(rest);
+    let (handler, argument) = (handler.to_owned(), argument.to_owned());
+    let command = command.to_ascii_uppercase();
+    let needs_handler = !matches!(command.as_str(), "HELP" | "QUIT" | "CLOSE");
+    if needs_handler && handler.is_empty() {
+        let known = COMMANDS.iter().any(|(name, _)| name.split(' ').next() == Some(&command));
+        return Some(Reply::Send(match known || matches!(command.as_str(), "GET" | "SET" | "SETDATA") {
+            true => status(500, "Wrong number of arguments"),
+            false => status(501, &format!("Command '{command}' unimplemented")),
+        }));
+    }
+    Some(match command.as_str() {
+        "READ" | "GET" => Reply::Send(read(router, handler, argument)),
+        "WRITE" | "SET" => Reply::Send(write(router, handler, argument)),
+        "READDATA" | "WRITEDATA" | "SETDATA" => match argument.parse::<usize>() {
+            Ok(n) if n <= MAX_DATA => Reply::NeedBytes(n, Pending { handler, write: command != "READDATA" }),
+            Ok(_) => Reply::Send(status(521, "Data too long")),
+            Err(_) => Reply::Send(status(500, "Syntax error")),
+        },
+        "READUNTIL" | "WRITEUNTIL" => {
+            Reply::NeedUntil(argument, Pending { handler, write: command == "WRITEUNTIL" })
+        }
+        "CHECKREAD" => Reply::Send(check(router, Question::CheckRead(handler))),
+        "CHECKWRITE" => Reply::Send(check(router, Question::CheckWrite(handler))),
+        "LLRPC" => Reply::Send(status(522, "No LLRPCs are available")),
+        "HELP" => Reply::Send(help()),
+        "QUIT" | "CLOSE" => Reply::Close(status(200, "Goodbye!")),
+        _ => Reply::Send(status(501, &format!("Command '{command}' unimplemented"))),
+    })
+}
+
+fn split(text: &str) -> (&str, &str) {
+    match text.split_once(|c: char| c.is_ascii_whitespace()) {
+        Some((first, rest)) => (first, rest.trim_start()),
+        None => (text, ""),
+    }
+}
+
+const COMMANDS: &[(&str, &str)] = &[
+    ("READ handler [arguments]", "read a handler"),
+    ("READDATA handler n", "read a handler with n bytes of arguments"),
+    ("READUNTIL handler line", "read a handler with arguments up to a line"),
+    ("WRITE handler [value]", "write a handler"),
+    ("WRITEDATA handler n", "write n bytes to a handler"),
+    ("WRITEUNTIL handler line", "write data up to a line to a handler"),
+    ("CHECKREAD handler", "ask whether a handler can be read"),
+    ("CHECKWRITE handler", "ask whether a handler can be written"),
+    ("HELP", "show this"),
+    ("QUIT", "end the connection"),
+];
+
+fn help() -> Vec<u8> {
+    let mut lines = vec!["Commands:".to_owned()];
+    lines.extend(COMMANDS.iter().map(|(form, what)| format!("{form}: {what}")));
+    status(200, &lines.join("\n"))
+}
+
+/// A reply of one line a line of `text`.
+fn status(code: u16, text: &str) -> Vec<u8> {
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines.len().saturating_sub(1);
+    let mut out = String::new();
+    for (i, line) in lines.iter().enumerate() {
+        out += &format!("{code}{}{line}\r\n", if i == last { ' ' } else { '-' });
+    }
+    out.into_bytes()
+}
+
+fn read(router: &dyn Ask, handler: String, argument: String) -> Vec<u8> {
+    match router.ask(Question::Read(handler.clone(), argument)) {
+        Ok(value) => {
+            let mut out = status(200, &format!("Read handler '{handler}' OK"));
+            out.extend(format!("DATA {}\r\n", value.len()).into_bytes());
+            out.extend(value.into_bytes());
+            out
+        }
+        Err(HandlerError::Failed(why)) => status(590, &why),
+        Err(e) => refuse(&e),
+    }
+}
+
+fn write(router: &dyn Ask, handler: String, value: String) -> Vec<u8> {
+    match router.ask(Question::Write(handler.clone(), value)) {
+        Ok(_) => status(200, &format!("Write handler '{handler}' OK")),
+        Err(HandlerError::Failed(why)) => status(520, &format!("Write handler '{handler}' error:\n{why}")),
+        Err(e) => refuse(&e),
+    }
+}
+
+fn check(router: &dyn Ask, question: Question) -> Vec<u8> {
+    let (verb, handler) = match &question {
+        Question::CheckRead(h) => ("Read", h.clone()),
+        Question::CheckWrite(h) | Question::Read(h, _) | Question::Write(h, _) => ("Write", h.clone()),
+    };
+    match router.ask(question) {
+        Ok(_) => status(200, &format!("{verb} handler '{handler}' OK")),
+        Err(e) => refuse(&e),
+    }
+}
+
+fn refuse(error: &HandlerError) -> Vec<u8> {
+    let code = match error {
+        HandlerError::NoElement(_) => 510,
+        HandlerError::NoHandler(_) => 511,
+        HandlerError::ReadOnly(_) | HandlerError::WriteOnly(_) => 530,
+        HandlerError::NoParameters(_) => 590,
+        HandlerError::Failed(_) => 520,
+        HandlerError::Gone => 540,
+    };
+    status(code, &error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct One;
+
+    impl Ask for One {
+        fn ask(&self, question: Question) -> Result<String, HandlerError> {
+            match question {
+                Question::Read(h, a) if h == "c.count" => Ok(format!("7{a}")),
+                Question::Write(h, _) if h == "s.switch" => Err(HandlerError::Failed("bad\nvalue".into())),
+                Question::Read(h, _) | Question::Write(h, _) => Err(HandlerError::NoHandler(h)),
+                Question::CheckRead(_) => Ok(String::new()),
+                Question::CheckWrite(h) => Err(HandlerError::ReadOnly(h)),
+            }
+        }
+    }
+
+    fn say(text: &str) -> String {
+        match line(text, &One) {
+            Some(Reply::Send(b) | Reply::Close(b)) => String::from_utf8(b).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn replies_have_the_protocols_form() {
+        assert_eq!(say("read c.count"), "200 Read handler 'c.count' OK\r\nDATA 1\r\n7");
+        assert_eq!(say("GET c.count  x"), "200 Read handler 'c.count' OK\r\nDATA 2\r\n7x");
+        assert_eq!(
+            say("WRITE s.switch 9"),
+            "520-Write handler 's.switch' error:\r\n520-bad\r\n520 value\r\n"
+        );
+        assert_eq!(say("READ x.y"), "511 No handler named 'x.y'\r\n");
+        assert_eq!(say("CHECKWRITE c.count"), "530 Handler 'c.count' read-only\r\n");
+        assert_eq!(say("FOO bar"), "501 Command 'FOO' unimplemented\r\n");
+        assert_eq!(say("READ"), "500 Wrong number of arguments\r\n");
+        assert_eq!(say("WRITEDATA a.b 99999999999"), "521 Data too long\r\n");
+        assert!(line("  ", &One).is_none());
+        assert!(matches!(line("QUIT", &One), Some(Reply::Close(_))));
+    }
+
+    #[test]
+    fn commands_with_data_ask_for_it() {
+        let Some(Reply::NeedBytes(2, pending)) = line("READDATA c.count 2", &One) else { panic!() };
+        assert_eq!(pending.data("zz", &One), b"200 Read handler 'c.count' OK\r\nDATA 3\r\n7zz");
+        assert!(
+            matches!(line("WRITEUNTIL c.count EOF", &One), Some(Reply::NeedUntil(end, _)) if end == "EOF")
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! From a file or a text to a plan, with errors that point into it.
+
+use causeway_engine::{ElementError, Library, Plan, StartError};
+use causeway_lang::render::{self, Quotes};
+use causeway_lang::{Compiled, Diagnostics, LoadedFile, Sources, print};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Where a configuration comes from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A file.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// A text, by the name that messages call it.
+    Text(&'static str, String),
+}
+
+impl Source {
+    /// What messages call it.
+    pub fn name(&self) -> String {
+        match self {
+            Source::File(path) => path.display().to_string(),
+            Source::Stdin => "<stdin>".to_owned(),
+            Source::Text(name, _) => (*name).to_owned(),
+        }
+    }
+}
+
+/// Where libraries are looked for besides the requiring file's folder, when not along `CLICKPATH`.
+static LIBRARY_PATH: OnceLock<String> = OnceLock::new();
+
+/// Looks for libraries along `path` instead of `CLICKPATH`.
+pub fn set_library_path(path: String) {
+    // Given twice, the first counts.
+    let _ = LIBRARY_PATH.set(path);
+}
+
+/// How errors are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// With the source line, a caret and hints.
+    Human,
+    /// As Click shows them.
+    Click,
+}
+
+/// A configuration that passed all checks.
+pub struct Loaded {
+    /// What the run-time needs.
+    pub plan: Plan,
+    /// The compiled configuration.
+    pub compiled: Compiled,
+    /// The text as it was given.
+    pub text: String,
+    style: Style,
+}
+
+/// Reads and compiles a configuration. The error is the complete text for the user.
+pub fn load(
+    source: &Source,
+    library: &Library,
+    params: &[(String, String)],
+    style: Style,
+) -> Result<Loaded, String> {
+    let (name, bytes) = (source.name(), read(source)?);
+    match causeway_lang::compile(&name, &bytes, &find_library, library, params) {
+        Ok(compiled) => {
+            let warnings = show(&compiled.warnings, &compiled.sources, style);
+            eprint!("{warnings}");
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            Ok(Loaded { plan: Plan::new(&compiled), compiled, text, style })
+        }
+        Err(failed) => Err(show(&failed.diagnostics, &failed.sources, style)),
+    }
+}
+
+fn read(source: &Source) -> Result<Vec<u8>, String> {
+    let explain = |e: std::io::Error| format!("{}: {e}\n", source.name());
+    match source {
+        Source::Text(_, text) => Ok(text.clone().into_bytes()),
+        Source::Stdin => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).map_err(explain)?;
+            Ok(bytes)
+        }
+        Source::File(path) => std::fs::read(path).map_err(explain),
+    }
+}
+
+/// Looks for a required library beside the file that requires it, then along `CLICKPATH`.
+fn find_library(name: &str, from: &str) -> Option<LoadedFile> {
+    let beside = Path::new(from).parent().map(Path::to_path_buf).unwrap_or_default();
+    let path = LIBRARY_PATH.get().cloned().or_else(|| std::env::var("CLICKPATH").ok()).unwrap_or_default();
+    let along = path.split(':').filter(|p| !p.is_empty()).flat_map(|p| [Path::new(p).join("conf"), p.into()]);
+    let file = std::iter::once(beside).chain(along).map(|dir| dir.join(name)).find(|f| f.is_file())?;
+    let text = std::fs::read_to_string(&file).ok()?;
+    Some(LoadedFile { name: file.display().to_string(), text })
+}
+
+fn quotes() -> Quotes {
+    Quotes::for_lang(std::env::var("LANG").ok().as_deref())
+}
+
+fn show(diagnostics: &Diagnostics, sources: &Sources, style: Style) -> String {
+    match style {
+        Style::Human => render::human(diagnostics, sources, quotes()),
+        Style::Click => render::plain(diagnostics, sources, quotes()),
+    }
+}
+
+impl Loaded {
+    /// The configuration in flat form, as Click's `flatconfig` shows it.
+    pub fn flat(&self) -> String {
+        print::graph(&self.compiled.graph)
+    }
+
+    /// The complete text of why the router could not be started.
+    pub fn explain(&self, error: &StartError) -> String {
+        let StartError::Elements(errors) = error else { return format!("{error}\n") };
+        let mut all = Diagnostics::new();
+        for error in errors {
+            error.diagnostics(&self.plan).into_iter().for_each(|d| all.push(d));
+        }
+        let mut text = show(&all, &self.compiled.sources, self.style);
+        if self.style == Style::Click && errors.iter().all(ElementError::initializing) {
+            text += "Router could not be initialized!\n";
+        }
+        text
+    }
+}
+
+/// The plan as the optimiser makes it.
+pub fn optimise(plan: Plan) -> Plan {
+    causeway_elements::optimise(&plan).plan
+}

@@ -1,0 +1,247 @@
+//! A running router with its control socket and signals: one loop that owns the router and answers everybody.
+
+use crate::control::{Ask, Question};
+use crate::load::{self, Loaded, Source, Style};
+use anyhow::{Context, Result};
+use causeway_engine::handler::{COMMON, HandlerError};
+use causeway_engine::spec::Access;
+use causeway_engine::{Event, Library, Options, Router};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+/// What the loop waits for.
+enum Input {
+    Router(Event),
+    Signal(i32),
+    Question(Question, Sender<Result<String, HandlerError>>),
+}
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// An element or a handler asked for it.
+    Stopped,
+    /// A signal asked for it.
+    Signal(i32),
+    /// A worker ended by itself: an invariant was broken.
+    Broken,
+}
+
+/// A router and everything that goes with it.
+pub struct Session {
+    router: Router,
+    loaded: Loaded,
+    library: Library,
+    params: Vec<(String, String)>,
+    /// Whether the global handler `hotconfig` may replace the graph.
+    reconfigurable: bool,
+    prepare: fn(causeway_engine::Plan) -> causeway_engine::Plan,
+    inputs: Receiver<Input>,
+    sender: Sender<Input>,
+}
+
+/// The session's side of the control socket.
+struct Desk(Mutex<Sender<Input>>);
+
+impl Ask for Desk {
+    fn ask(&self, question: Question) -> Result<String, HandlerError> {
+        let (reply, answer) = mpsc::channel();
+        let sender = self.0.lock().map_err(|_| HandlerError::Gone)?.clone();
+        sender.send(Input::Question(question, reply)).map_err(|_| HandlerError::Gone)?;
+        answer.recv().unwrap_or(Err(HandlerError::Gone))
+    }
+}
+
+/// What a session is started with, besides the configuration.
+pub struct Setup {
+    /// The element classes.
+    pub library: Library,
+    /// Definitions of the command line.
+    pub params: Vec<(String, String)>,
+    /// How the router runs.
+    pub options: Options,
+    /// Whether `hotconfig` may replace the graph.
+    pub reconfigurable: bool,
+    /// What is done to a plan before it runs: the optimiser, or nothing.
+    pub prepare: fn(causeway_engine::Plan) -> causeway_engine::Plan,
+}
+
+impl Session {
+    /// Starts the router of `loaded`, paused. The error is the complete text for the user.
+    pub fn start(loaded: Loaded, setup: Setup) -> Result<Session, String> {
+        let Setup { library, params, options, reconfigurable, prepare } = setup;
+        let plan = prepare(loaded.plan.clone());
+        let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
+        router.warnings().iter().for_each(|w| eprintln!("{w}"));
+        let (sender, inputs) = mpsc::channel();
+        if let Some(events) = router.take_events() {
+            let sender = sender.clone();
+            std::thread::spawn(move || events.iter().all(|e| sender.send(Input::Router(e)).is_ok()));
+        }
+        Ok(Session { router, loaded, library, params, reconfigurable, prepare, inputs, sender })
+    }
+
+    /// What answers the clients of a control socket.
+    pub fn desk(&self) -> std::sync::Arc<dyn Ask + Send + Sync> {
+        std::sync::Arc::new(Desk(Mutex::new(self.sender.clone())))
+    }
+
+    /// The router.
+    pub fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// Runs until the router stops, a signal comes or a worker breaks.
+    pub fn run(&mut self) -> Result<End> {
+        let sender = self.sender.clone();
+        let mut signals =
+            signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])
+                .context("cannot watch for signals")?;
+        std::thread::spawn(move || signals.forever().all(|s| sender.send(Input::Signal(s)).is_ok()));
+        self.router.resume();
+        loop {
+            match self.inputs.recv().context("all senders are gone")? {
+                Input::Router(Event::StopRequested { .. }) => return Ok(self.end(End::Stopped)),
+                Input::Router(Event::Ended { worker }) => {
+                    eprintln!("causeway: worker {worker} ended; stopping");
+                    return Ok(self.end(End::Broken));
+                }
+                Input::Signal(s) => return Ok(self.end(End::Signal(s))),
+                Input::Question(question, reply) => {
+                    let stop = matches!(&question, Question::Write(h, _) if h == "stop");
+                    // A client that has gone misses nothing.
+                    let _ = reply.send(self.answer(question));
+                    if stop {
+                        return Ok(self.end(End::Stopped));
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&self, end: End) -> End {
+        self.router.pause();
+        end
+    }
+
+    /// Answers one question.
+    pub fn answer(&mut self, question: Question) -> Result<String, HandlerError> {
+        match question {
+            Question::Read(handler, argument) => match self.split(&handler) {
+                Some((element, name)) => self.router.read(&element, &name, &argument),
+                None => self.global(&handler),
+            },
+            Question::Write(handler, value) => match self.split(&handler) {
+                Some((element, name)) => self.router.write(&element, &name, &value).map(|()| String::new()),
+                None => self.write_global(&handler, &value).map(|()| String::new()),
+            },
+            Question::CheckRead(handler) => self.check(&handler, Access::reads, HandlerError::WriteOnly),
+            Question::CheckWrite(handler) => self.check(&handler, Access::writes, HandlerError::ReadOnly),
+        }
+    }
+
+    /// Element and handler of `element.handler`; elements may be named by number from 1.
+    fn split(&self, handler: &str) -> Option<(String, String)> {
+        let (element, name) = handler.rsplit_once('.')?;
+        let by_number =
+            element.parse::<usize>().ok().and_then(|n| self.router.elements().get(n.checked_sub(1)?));
+        Some((by_number.map_or(element.to_owned(), |n| n.to_string()), name.to_owned()))
+    }
+
+    fn check(
+        &self,
+        handler: &str,
+        may: fn(Access) -> bool,
+        refused: fn(String) -> HandlerError,
+    ) -> Result<String, HandlerError> {
+        let allowed = match self.split(handler) {
+            Some((element, name)) => self.access(&element, &name)?.is_some_and(may),
+            None => GLOBALS.iter().find(|(n, _)| *n == handler).is_some_and(|&(_, access)| may(access)),
+        };
+        if allowed { Ok(String::new()) } else { Err(refused(handler.to_owned())) }
+    }
+
+    fn access(&self, element: &str, name: &str) -> Result<Option<Access>, HandlerError> {
+        let class = self.router.read(element, "class", "")?;
+        let own = self.library.get(&class).and_then(|s| s.handlers.iter().find(|h| h.name == name));
+        match own.map(|h| h.access).or(COMMON.iter().any(|(n, _)| *n == name).then_some(Access::Read)) {
+            Some(access) => Ok(Some(access)),
+            None => Err(HandlerError::NoHandler(format!("{element}.{name}"))),
+        }
+    }
+
+    fn global(&self, handler: &str) -> Result<String, HandlerError> {
+        let lines = |names: &mut dyn Iterator<Item = String>| names.map(|n| n + "\n").collect::<String>();
+        let plan = &self.loaded.plan;
+        Ok(match handler {
+            "version" => env!("CARGO_PKG_VERSION").to_owned(),
+            "driver" => "userlevel".to_owned(),
+            "config" => self.loaded.text.clone(),
+            "flatconfig" => self.loaded.flat(),
+            "list" => format!(
+                "{}\n{}",
+                plan.elements.len(),
+                lines(&mut plan.elements.iter().map(|e| e.name.clone()))
+            ),
+            "classes" => lines(&mut self.library.iter().map(|s| s.name.to_owned())),
+            "packages" | "requirements" => {
+                lines(&mut self.loaded.compiled.graph.requirements.iter().map(|r| r.name.clone()))
+            }
+            "handlers" => lines(&mut GLOBALS.iter().map(|(name, access)| {
+                format!(
+                    "{name}\t{}{}",
+                    if access.reads() { "r" } else { "" },
+                    if access.writes() { "w" } else { "" }
+                )
+            })),
+            "counters" => lines(
+                &mut self
+                    .router
+                    .counters()
+                    .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
+            ),
+            "held" => self.router.held().to_string(),
+            "stop" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
+            _ => return Err(HandlerError::NoHandler(handler.to_owned())),
+        })
+    }
+
+    fn write_global(&mut self, handler: &str, value: &str) -> Result<(), HandlerError> {
+        match handler {
+            "stop" => Ok(()),
+            "hotconfig" if self.reconfigurable => self.swap(value).map_err(HandlerError::Failed),
+            "hotconfig" => Err(HandlerError::NoHandler(handler.to_owned())),
+            _ if GLOBALS.iter().any(|(n, _)| *n == handler) => {
+                Err(HandlerError::ReadOnly(handler.to_owned()))
+            }
+            _ => Err(HandlerError::NoHandler(handler.to_owned())),
+        }
+    }
+
+    /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.
+    pub fn swap(&mut self, text: &str) -> Result<(), String> {
+        let source = Source::Text("hotconfig", text.to_owned());
+        let loaded = load::load(&source, &self.library, &self.params, Style::Click)?;
+        let plan = (self.prepare)(loaded.plan.clone());
+        self.router.swap(plan).map_err(|e| loaded.explain(&e))?;
+        self.loaded = loaded;
+        Ok(())
+    }
+}
+
+/// The handlers of the router itself.
+const GLOBALS: &[(&str, Access)] = &[
+    ("version", Access::Read),
+    ("driver", Access::Read),
+    ("config", Access::Read),
+    ("flatconfig", Access::Read),
+    ("requirements", Access::Read),
+    ("handlers", Access::Read),
+    ("list", Access::Read),
+    ("stop", Access::Write),
+    ("classes", Access::Read),
+    ("packages", Access::Read),
+    ("counters", Access::Read),
+    ("held", Access::Read),
+    ("hotconfig", Access::Write),
+];
