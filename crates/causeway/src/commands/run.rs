@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::{Options, Plan};
 use causeway_packet::pool;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs a configuration until it stops or is told to.
@@ -64,6 +64,6 @@ fn run_loaded(loaded: Loaded, args: RunArgs) -> Result<ExitCode> {
     Ok(if end == End::Broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn say_where(socket: &PathBuf, counters: &PathBuf) {
+fn say_where(socket: &Path, counters: &Path) {
     eprintln!("control socket {}, counters {}", socket.display(), counters.display());
 }
