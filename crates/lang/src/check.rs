@@ -93,7 +93,7 @@ impl Check<'_> {
             if let Some(None) = parsed {
                 let message =
                     format!("class '{}' has a malformed port, processing or flow code", element.class);
-                self.diags.error(element.span, message);
+                self.diags.push(element.error(message));
             }
             // Flattening reports unknown classes; here they accept anything.
             self.codes.extend(parsed.flatten().or_else(|| codes(&ClassInfo::new("", "-", "a"))));
@@ -141,7 +141,8 @@ impl Check<'_> {
         let count = if side == "input" { inputs } else { outputs };
         let plural = if count == 1 { "" } else { "s" };
         self.diags.push(
-            Diagnostic::error(element.span, format!("'{}' has no {side} {}", element.described(), port.port))
+            element
+                .error(format!("'{}' has no {side} {}", element.described(), port.port))
                 .hint(format!("it has {count} {side}{plural}, numbered from 0"))
                 .see(connection.span, "the connection is made here"),
         );
@@ -231,8 +232,7 @@ impl Check<'_> {
                 ),
             )
             .hint(remedy),
-            None => Diagnostic::error(
-                self.graph.elements[from.element].span,
+            None => self.graph.elements[from.element].error(
                 format!(
                     "agnostic '{}' in mixed context: {input_name} input {}, {output_name} output {}",
                     self.described(from.element),
@@ -278,7 +278,10 @@ impl Check<'_> {
                         continue;
                     }
                     let decl = &self.graph.elements[element];
-                    self.diags.error(decl.span, format!("'{}' {name} {port} unused", decl.described()));
+                    let error = decl.error(format!("'{}' {name} {port} unused", decl.described()));
+                    self.diags.push(
+                        error.hint("every port must be connected; Idle and Discard fill unwanted ones"),
+                    );
                 }
             }
         }
@@ -293,13 +296,11 @@ impl Check<'_> {
             Side::Output => ("push output", "use a Tee to send copies to several elements"),
         };
         self.diags.push(
-            Diagnostic::error(
-                element.span,
-                format!("illegal reuse of '{}' {kind} {}", element.described(), port.port),
-            )
-            .hint(hint)
-            .see(first.span, "connected here")
-            .see(second.span, "and here"),
+            element
+                .error(format!("illegal reuse of '{}' {kind} {}", element.described(), port.port))
+                .hint(hint)
+                .see(first.span, "connected here")
+                .see(second.span, "and here"),
         );
     }
 }

@@ -72,6 +72,7 @@ struct FlatNode {
     kind: Kind,
     config: String,
     span: Span,
+    instance: Option<Span>,
 }
 
 struct Flattener<'a> {
@@ -100,7 +101,8 @@ impl Flattener<'_> {
                 NodeKind::Tunnel => Kind::Tunnel,
             };
             anonymous.push(node.anonymous);
-            self.add_node(FlatNode { name: node.name, kind, config: node.config, span: node.span });
+            let (name, config, span) = (node.name, node.config, node.span);
+            self.add_node(FlatNode { name, kind, config, span, instance: None });
         }
         body.edges.iter().for_each(|&edge| self.wiring.connect(edge));
         body.tunnels.iter().for_each(|&(from, to)| self.wiring.tunnel(from, to));
@@ -166,6 +168,7 @@ impl Flattener<'_> {
         }
         self.nodes[id].kind = Kind::Tunnel;
         let prefix = self.nodes[id].name.clone();
+        let instance = self.nodes[id].instance.or(Some(span));
         let mut map = Vec::with_capacity(body.nodes.len());
         for node in &body.nodes {
             let name = format!("{prefix}/{}", node.name);
@@ -186,7 +189,8 @@ impl Flattener<'_> {
                 NodeKind::Tunnel => Kind::Tunnel,
             };
             self.names.insert(name.clone(), self.nodes.len());
-            map.push(Some(self.add_node(FlatNode { name, kind, config, span: node.span })));
+            let span = node.span;
+            map.push(Some(self.add_node(FlatNode { name, kind, config, span, instance })));
         }
         if let [Some(input), Some(output), ..] = map[..] {
             self.wiring.compound(id, input, output);
@@ -230,7 +234,8 @@ impl Flattener<'_> {
             };
             numbers[id] = Some(graph.elements.len());
             let (name, config) = (node.name.clone(), std::mem::take(&mut node.config));
-            graph.elements.push(ElementDecl { name, class, config, span: node.span });
+            let (span, instance) = (node.span, node.instance);
+            graph.elements.push(ElementDecl { name, class, config, span, instance });
         }
         let name_of = |id: usize| (self.nodes[id].name.clone(), self.nodes[id].span);
         graph.connections = tunnel::connections(&self.wiring, &numbers, name_of, &mut self.diags);

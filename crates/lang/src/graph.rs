@@ -1,6 +1,7 @@
 //! The flattened configuration: elements and connections, no compounds.
 
 use crate::ast::Requirement;
+use crate::diag::Diagnostic;
 use crate::source::Span;
 use std::collections::HashMap;
 
@@ -15,12 +16,23 @@ pub struct ElementDecl {
     pub config: String,
     /// Where it is declared; for a member of a compound, inside the compound's class.
     pub span: Span,
+    /// For a member of a compound, where the outermost compound around it is declared.
+    pub instance: Option<Span>,
 }
 
 impl ElementDecl {
     /// How messages call it: `name :: Class`.
     pub fn described(&self) -> String {
         format!("{} :: {}", self.name, self.class)
+    }
+
+    /// An error about this element. People are shown where its compound is used, too.
+    pub fn error(&self, message: impl Into<String>) -> Diagnostic {
+        let error = Diagnostic::error(self.span, message);
+        match self.instance {
+            Some(instance) => error.see(instance, "in this compound element"),
+            None => error,
+        }
     }
 }
 

@@ -140,6 +140,18 @@ fn parameters() {
 }
 
 #[test]
+fn variables_are_scoped_by_the_text() {
+    let text =
+        "define($x top); elementclass B { Message($x) } elementclass A { $x | B; Message($x) } A(argument)";
+    assert_eq!(
+        elements(&flat(text)),
+        ["A@1/Message@2 :: Message(argument)", "A@1/B@1/Message@1 :: Message(top)"]
+    );
+    let text = "elementclass A { $x | elementclass B { $y | Message($x $y) } B(2) } A(1)";
+    assert_eq!(elements(&flat(text)), ["A@1/B@1/Message@1 :: Message(1 2)"]);
+}
+
+#[test]
 fn command_line_parameters_win() {
     let program = causeway_lang::parse("f", "define($x 5) Message($x $y)", &causeway_lang::NoLibraries);
     let params = [("x".to_string(), "1".to_string()), ("y".to_string(), "2".to_string())];

@@ -100,6 +100,16 @@ config:7: unknown element class 'Nope4'
 }
 
 #[test]
+fn a_directive_numbers_the_line_after_it_from_its_first_column() {
+    for end in ["\n", "\r\n", "\r"] {
+        assert_eq!(
+            errors(&format!("Idle{end}# 30{end}x;{end}y;")),
+            "config:30: undeclared element 'x'\nconfig:31: undeclared element 'y'\n"
+        );
+    }
+}
+
+#[test]
 fn all_line_ends_count() {
     assert_eq!(
         errors("Idle;\r\nIdle;\r\n\rx :: Nope").lines().next(),
