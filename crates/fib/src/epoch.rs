@@ -8,13 +8,14 @@
 
 #[cfg(loom)]
 use loom::sync::{
-    Arc, Mutex,
+    Mutex,
     atomic::{AtomicU64, Ordering, fence},
 };
 use std::cell::Cell;
+use std::sync::Arc;
 #[cfg(not(loom))]
 use std::sync::{
-    Arc, Mutex,
+    Mutex,
     atomic::{AtomicU64, Ordering, fence},
 };
 

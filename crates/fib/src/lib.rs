@@ -39,7 +39,8 @@ mod compact16;
 mod epoch;
 mod error;
 mod fib;
-mod interim;
+mod line6;
+mod lines6;
 mod mapping;
 mod prefix;
 mod rank24;
@@ -48,11 +49,13 @@ mod rib;
 mod runs;
 mod stride8;
 mod table;
+mod tree6;
 
 pub use address::Address;
 pub use compact16::{Compact16, Compact16Core};
 pub use error::{FibError, PrefixError};
 pub use fib::{Fib, Shared};
+pub use lines6::{Lines6, Lines6Core};
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
 pub use rank24::{Rank24, Rank24Core};
 pub use reader::Reader;
@@ -64,11 +67,11 @@ pub type Fib4 = Fib<u32, Rank24>;
 /// The compact IPv4 table: for many tables, or small ones.
 pub type CompactFib4 = Fib<u32, Compact16>;
 /// The default IPv6 table.
-pub type Fib6 = Fib<u128, interim::Locked<u128>>;
+pub type Fib6 = Fib<u128, Lines6>;
 
 /// A worker's handle of a [`Fib4`].
 pub type Fib4Reader = Reader<Rank24Core>;
 /// A worker's handle of a [`CompactFib4`].
 pub type CompactFib4Reader = Reader<Compact16Core>;
 /// A worker's handle of a [`Fib6`].
-pub type Fib6Reader = interim::Locked<u128>;
+pub type Fib6Reader = Reader<Lines6Core>;

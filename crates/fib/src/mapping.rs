@@ -22,6 +22,9 @@ unsafe impl Zeroed for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Zeroed for AtomicU64 {}
 
+// SAFETY: an array is as valid as its elements.
+unsafe impl<T: Zeroed, const K: usize> Zeroed for [T; K] {}
+
 const HUGE_PAGE: usize = 2 << 20;
 
 /// `N` zeroed `T`, mapped lazily and backed by huge pages where the system has them.
