@@ -52,7 +52,7 @@ impl WatcherConfig {
     pub fn new(ports: impl IntoIterator<Item = u32>) -> Self {
         WatcherConfig {
             ports: ports.into_iter().collect(),
-            receive_buffer_bytes: 64 << 20,
+            receive_buffer_bytes: 128 << 20,
             keep_resolved: true,
         }
     }
@@ -126,6 +126,11 @@ impl Watcher {
     /// Counts since the start.
     pub fn stats(&self) -> WatcherStats {
         self.stats
+    }
+
+    /// Whether some of the kernel's tables wait to be dumped again, because messages were lost or do not tell what happened.
+    pub fn in_doubt(&self) -> bool {
+        self.resync.due_at().is_some()
     }
 
     /// Asks the kernel to find out about a host on a port's link, or whether it is still there. Cheap to call for the same host

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{HOST0_MAC, HOST1_MAC, Testbed, leg};
+use common::{Follower, HOST0_MAC, HOST1_MAC, Testbed, leg};
 
 fn via_host0() -> (String, String) {
     (leg("r0", "10.0.0.2", 1, HOST0_MAC), leg("r0", "2001:db8::2", 1, HOST0_MAC))
@@ -38,10 +38,13 @@ fn a_host_on_the_link_is_forwarded_to_once_it_is_known() {
     follower
         .until("connected", |f| f.to("10.0.0.2") == "punt on-link" && f.to("2001:db8::2") == "punt on-link");
     let index = follower.watcher.mirror().link("r0").unwrap().index;
-    follower.watcher.solicit(index, "10.0.0.2".parse().unwrap());
-    follower.watcher.solicit(index, "2001:db8::2".parse().unwrap());
+    let solicit = |f: &mut Follower| {
+        // As packets would, which make the kernel ask. A link that has just come up may lose the first request.
+        f.watcher.solicit(index, "10.0.0.2".parse().unwrap());
+        f.watcher.solicit(index, "2001:db8::2".parse().unwrap());
+    };
     let (v4, v6) = via_host0();
-    follower.until("known", |f| f.to("10.0.0.2") == v4 && f.to("2001:db8::2") == v6);
+    follower.until_with("known", solicit, |f| f.to("10.0.0.2") == v4 && f.to("2001:db8::2") == v6);
     // A longer prefix that covers the host takes it away from the link, and gives it back.
     bed.router.ip("route add 10.0.0.0/30 via 10.0.1.2");
     let other = leg("r1", "10.0.1.2", 1, HOST1_MAC);
@@ -88,9 +91,7 @@ fn carrier_loss_is_dead_at_once() {
     let (v4, v6) = via_host0();
     let other = leg("r1", "10.0.1.2", 1, HOST1_MAC);
     let both = format!("{}, {other}", leg("r0", "10.0.0.2", 3, HOST0_MAC));
-    let up = |f: &common::Follower| {
-        f.to("10.8.0.1") == v4 && f.to("2001:db8:9::1") == v6 && f.to("10.7.0.1") == both
-    };
+    let up = |f: &Follower| f.to("10.8.0.1") == v4 && f.to("2001:db8:9::1") == v6 && f.to("10.7.0.1") == both;
     follower.until("up", up);
     assert_eq!(follower.to("10.9.0.1"), v4);
     bed.hosts.ip("link set h0 down");
@@ -126,8 +127,7 @@ fn an_object_that_changes_moves_its_prefixes_by_one_change() {
     bed.router.ip("nexthop replace id 2 blackhole");
     follower.until("blackhole", |f| f.to("11.0.0.1") == "punt blackhole");
     follower.settle();
-    let hosts = 2 + 2 * usize::from(follower.to("10.0.1.2") == "punt on-link");
-    assert!(follower.route_changes - before <= hosts, "only gateways may come and go as hosts on the link");
+    assert_eq!(follower.route_changes, before, "no prefix is told to have changed");
     bed.router.ip("nexthop del id 10");
     follower.until("gone", |f| f.to("11.0.0.1") == "none");
     bed.router.ip("nexthop add id 11 group 1 type resilient buckets 8");

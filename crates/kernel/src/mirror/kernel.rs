@@ -44,16 +44,23 @@ impl Kernel {
 
     /// What a hop comes to now.
     pub fn resolve(&self, key: &HopKey) -> Resolution {
+        let family = match key {
+            HopKey::Punt(reason) => return Resolution::Punt(*reason),
+            HopKey::Paths { family, .. } | HopKey::Object { family, .. } => *family,
+            HopKey::Host { address, .. } => Family::of(*address),
+        };
+        if !self.follows_rules(family) {
+            return Resolution::Punt(PuntReason::PolicyRules);
+        }
         match key {
             HopKey::Punt(reason) => Resolution::Punt(*reason),
-            HopKey::Paths { family, paths, mtu_bytes } => self.paths(*family, paths, *mtu_bytes),
-            HopKey::Object { family, id, mtu_bytes } => match self.object(*id) {
-                Ok(paths) => self.paths(*family, &paths, *mtu_bytes),
+            HopKey::Paths { paths, mtu_bytes, .. } => self.paths(paths, *mtu_bytes),
+            HopKey::Object { id, mtu_bytes, .. } => match self.object(*id) {
+                Ok(paths) => self.paths(&paths, *mtu_bytes),
                 Err(reason) => Resolution::Punt(reason),
             },
             HopKey::Host { ifindex, address } => {
-                let path = Path { ifindex: *ifindex, gateway: Some(*address), weight: 1 };
-                self.paths(Family::of(*address), &[path], None)
+                self.paths(&[Path { ifindex: *ifindex, gateway: Some(*address), weight: 1 }], None)
             }
         }
     }
@@ -75,10 +82,7 @@ impl Kernel {
         members.iter().map(member).collect()
     }
 
-    fn paths(&self, family: Family, paths: &[Path], mtu_bytes: Option<u32>) -> Resolution {
-        if !self.follows_rules(family) {
-            return Resolution::Punt(PuntReason::PolicyRules);
-        }
+    fn paths(&self, paths: &[Path], mtu_bytes: Option<u32>) -> Resolution {
         if let Some(reason) = paths.iter().find_map(|path| self.unfit(path.ifindex)) {
             return Resolution::Punt(reason);
         }

@@ -124,8 +124,14 @@ impl Mirror {
         let Message { operation, object } = message;
         let removed = operation == Operation::Removed;
         match object {
-            Object::Link(link) if removed => self.remove_link(link.index),
-            Object::Link(link) => self.put_link(link),
+            Object::Link(link) => {
+                // The kernel removes the IPv4 routes and the objects of such a link without saying so. That holds also if the
+                // link is known to be down from a dump: messages from before the dump may just have brought routes back.
+                if operation != Operation::Dumped && (removed || !link.alive()) {
+                    self.needs |= Scope::NEXT_HOPS | Scope::ROUTES4 | Scope::ROUTES6;
+                }
+                if removed { self.remove_link(link.index) } else { self.put_link(link) }
+            }
             Object::Address(address) => self.address(address, removed),
             Object::Neighbour(neighbour) => self.neighbour(neighbour, removed),
             Object::NextHop(next_hop) => self.next_hop(next_hop, removed),
@@ -230,7 +236,6 @@ impl Mirror {
         if let Some(before) = before
             && before.alive() != now.alive()
         {
-            // The kernel removes and revives IPv4 routes and objects of such a link without saying so.
             self.urgent |= before.alive();
             self.needs |= Scope::NEXT_HOPS | Scope::ROUTES4 | Scope::ROUTES6;
         }

@@ -97,12 +97,14 @@ pub(super) fn best(family: Family, candidates: &[Candidate]) -> Result<u32, Punt
 /// What happened to a list of candidates.
 struct Outcome {
     changed: bool,
-    /// A hop that lost a reference.
+    /// Hops that lost a reference.
     released: Option<u32>,
+    also_released: Option<u32>,
 }
 
 impl Outcome {
-    const NOTHING: Outcome = Outcome { changed: false, released: None };
+    const NOTHING: Outcome = Outcome { changed: false, released: None, also_released: None };
+    const ADDED: Outcome = Outcome { changed: true, ..Outcome::NOTHING };
 }
 
 impl Mirror {
@@ -127,7 +129,7 @@ impl Mirror {
             }
             (Operation::Dumped, _) => Ok(dumped(self.tables[rank].list(prefix), candidate)),
             (Operation::Added { replace, append }, Family::V4) => {
-                Ok(add4(self.tables[rank].list(prefix), candidate, replace, append))
+                add4(self.tables[rank].list(prefix), candidate, replace, append)
             }
             (Operation::Added { replace, .. }, Family::V6) => {
                 add6(self.tables[rank].list(prefix), candidate, replace)
@@ -135,8 +137,8 @@ impl Mirror {
         };
         self.tables[rank].drop_if_empty(prefix);
         match outcome {
-            Ok(Outcome { changed, released }) => {
-                released.into_iter().for_each(|hop| self.hops.release(hop));
+            Ok(Outcome { changed, released, also_released }) => {
+                released.into_iter().chain(also_released).for_each(|hop| self.hops.release(hop));
                 if changed {
                     self.route_changed(rank, prefix);
                 }
@@ -172,7 +174,7 @@ impl Mirror {
         }
         let Some(list) = self.tables[rank].routes.get_mut(&prefix) else { return Ok(Outcome::NOTHING) };
         if !gone.joins {
-            return remove_exact(list, gone);
+            return Ok(remove_exact(list, gone));
         }
         let Some(index) = list.iter().position(|c| c.joins && c.same_place(gone)) else {
             return Ok(Outcome::NOTHING);
@@ -185,7 +187,7 @@ impl Mirror {
                 list.remove(index);
             }
         }
-        Ok(Outcome { changed: true, released: Some(whole) })
+        Ok(Outcome { changed: true, released: Some(whole), also_released: None })
     }
 
     pub(super) fn sweep_routes(&mut self, family: Family) {
@@ -262,12 +264,12 @@ fn dumped(list: &mut Vec<Candidate>, candidate: Candidate) -> Outcome {
         Some(index) if list[index].generation != candidate.generation => {
             list.remove(index);
             list.push(candidate);
-            Outcome { changed: list.len() > 1, released: Some(candidate.hop) }
+            Outcome { changed: list.len() > 1, released: Some(candidate.hop), also_released: None }
         }
-        Some(_) => Outcome { changed: false, released: Some(candidate.hop) },
+        Some(_) => Outcome { released: Some(candidate.hop), ..Outcome::NOTHING },
         None => {
             list.push(candidate);
-            Outcome { changed: true, released: None }
+            Outcome::ADDED
         }
     }
 }
@@ -276,52 +278,59 @@ fn replace(old: &mut Candidate, new: Candidate) -> Outcome {
     let changed = !old.same_as(&new);
     let released = Some(old.hop);
     *old = new;
-    Outcome { changed, released }
+    Outcome { changed, released, also_released: None }
 }
 
-fn add4(list: &mut Vec<Candidate>, candidate: Candidate, replaces: bool, appends: bool) -> Outcome {
-    if let Some(same) = list.iter_mut().find(|c| c.same_as(&candidate)) {
+fn add4(
+    list: &mut Vec<Candidate>,
+    new: Candidate,
+    replaces: bool,
+    appends: bool,
+) -> Result<Outcome, Unclear> {
+    let same = list.iter().position(|c| c.same_as(&new));
+    let in_place: Vec<usize> = (0..list.len()).filter(|&i| list[i].same_place(&new)).collect();
+    match (same, &in_place[..]) {
         // A message about what a dump has shown already.
-        return replace(same, candidate);
-    }
-    let place = list.iter().position(|c| c.same_place(&candidate));
-    match place {
-        Some(index) if replaces => return replace(&mut list[index], candidate),
-        Some(index) if !appends => list.insert(index, candidate),
-        _ => list.push(candidate),
-    }
-    Outcome { changed: true, released: None }
-}
-
-/// Removes the route that equals `gone`, or else the only one in its place.
-fn remove_exact(list: &mut Vec<Candidate>, gone: &Candidate) -> Result<Outcome, Unclear> {
-    let mut in_place = (0..list.len()).filter(|&i| !list[i].joins && list[i].same_place(gone));
-    let index = match (list.iter().position(|c| c.same_as(gone)), in_place.next(), in_place.next()) {
-        (Some(index), _, _) | (None, Some(index), None) => index,
-        // Gone already: a message about what a dump did not show any more.
-        (None, None, _) => return Ok(Outcome::NOTHING),
-        (None, Some(_), Some(_)) => return Err(Unclear(None)),
-    };
-    let old = list.remove(index);
-    Ok(Outcome { changed: true, released: Some(old.hop) })
-}
-
-fn add6(list: &mut Vec<Candidate>, candidate: Candidate, replaces: bool) -> Result<Outcome, Unclear> {
-    if candidate.joins {
-        if let Some(whole) = list.iter_mut().find(|c| c.joins && c.same_place(&candidate)) {
-            return Ok(replace(whole, candidate));
+        (Some(index), [_]) => Ok(replace(&mut list[index], new)),
+        (Some(index), _) if !replaces => Ok(replace(&mut list[index], new)),
+        // The one to be replaced was brought back by a message that is older than the dump.
+        (Some(index), [first, last]) if index == *last => {
+            let outcome = replace(&mut list[index], new);
+            Ok(Outcome { changed: true, also_released: Some(list.remove(*first).hop), ..outcome })
         }
-    } else if let Some(same) = list.iter_mut().find(|c| c.same_as(&candidate)) {
-        return Ok(replace(same, candidate));
-    }
-    if replaces {
-        let mut others = list.iter_mut().filter(|c| c.same_place(&candidate));
-        match (others.next(), others.next()) {
-            (Some(only), None) => return Ok(replace(only, candidate)),
-            (Some(_), Some(_)) => return Err(Unclear(Some(candidate.hop))),
-            (None, _) => {}
+        (Some(_), _) => Err(Unclear(Some(new.hop))),
+        (None, [first, ..]) if replaces => Ok(replace(&mut list[*first], new)),
+        (None, [first, ..]) if !appends => {
+            list.insert(*first, new);
+            Ok(Outcome::ADDED)
+        }
+        (None, _) => {
+            list.push(new);
+            Ok(Outcome::ADDED)
         }
     }
-    list.push(candidate);
-    Ok(Outcome { changed: true, released: None })
+}
+
+/// Removes the route that equals `gone`. If there is none, the message is older than the last dump.
+fn remove_exact(list: &mut Vec<Candidate>, gone: &Candidate) -> Outcome {
+    match list.iter().position(|c| c.same_as(gone)) {
+        Some(index) => Outcome { changed: true, released: Some(list.remove(index).hop), also_released: None },
+        None => Outcome::NOTHING,
+    }
+}
+
+fn add6(list: &mut Vec<Candidate>, new: Candidate, replaces: bool) -> Result<Outcome, Unclear> {
+    let same =
+        list.iter().position(|c| if new.joins { c.joins && c.same_place(&new) } else { c.same_as(&new) });
+    let in_place: Vec<usize> = (0..list.len()).filter(|&i| list[i].same_place(&new)).collect();
+    match (same, &in_place[..]) {
+        (Some(index), [_]) => Ok(replace(&mut list[index], new)),
+        (Some(index), _) if !replaces => Ok(replace(&mut list[index], new)),
+        (None, [only]) if replaces => Ok(replace(&mut list[*only], new)),
+        (_, [_, _, ..]) if replaces => Err(Unclear(Some(new.hop))),
+        _ => {
+            list.push(new);
+            Ok(Outcome::ADDED)
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use causeway_kernel::{Hop, Snapshot, Watcher, WatcherConfig};
+use causeway_kernel::{Hop, Snapshot, Watcher, WatcherConfig, interfaces};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// A network namespace of our own, removed with all that is in it.
@@ -109,6 +109,10 @@ impl Testbed {
     pub fn new(tag: &str) -> Option<Self> {
         let (router, hosts) = (Namespace::new(tag)?, Namespace::new(tag)?);
         hosts.run("sysctl -qw net.ipv6.conf.all.keep_addr_on_down=1");
+        // Link-local addresses at once, so that no test sees them come.
+        for namespace in [&router, &hosts] {
+            namespace.run("sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0");
+        }
         for i in 0..2 {
             let (r, h) = (&router.0, &hosts.0);
             router.ip(&format!(
@@ -125,42 +129,38 @@ impl Testbed {
         Some(Testbed { router, hosts })
     }
 
-    /// Opens a watcher of the router's that holds these ports.
+    /// Opens a watcher of the router's that holds these ports, and takes in its first changes.
     pub fn follow(&self, ports: &[&str]) -> Follower {
-        self.follow_with(ports, |config| config)
+        let mut follower = self.open(ports);
+        follower.step();
+        follower
     }
 
-    pub fn follow_with(
+    /// Opens a watcher of the router's that holds these ports.
+    pub fn open(&self, ports: &[&str]) -> Follower {
+        self.open_with(ports, |config| config)
+    }
+
+    /// Opens a watcher with other settings.
+    pub fn open_with(
         &self,
         ports: &[&str],
         change: impl FnOnce(WatcherConfig) -> WatcherConfig + Send,
     ) -> Follower {
         let watcher = self.router.enter(|| {
-            let index = |name: &&str| {
-                let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
-                assert!(text.contains(&format!("{name}:")), "{text}");
-                rustix_index(name)
-            };
+            let all = interfaces().unwrap();
+            let index = |name: &&str| all.iter().find(|i| i.link.name == *name).unwrap().link.index;
             Watcher::open(change(WatcherConfig::new(ports.iter().map(index)))).unwrap()
         });
-        let mut follower = Follower { watcher, seen: Snapshot::default(), route_changes: 0 };
-        follower.step();
-        follower
+        Follower { watcher, seen: Snapshot::default(), route_changes: 0 }
     }
-}
-
-/// The index of an interface of the thread's namespace.
-fn rustix_index(name: &str) -> u32 {
-    let output = Command::new("ip").args(["-o", "link", "show", "dev", name]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.split(':').next().unwrap().trim().parse().unwrap()
 }
 
 /// A watcher and what its changes add up to.
 pub struct Follower {
     pub watcher: Watcher,
     pub seen: Snapshot,
-    /// Prefixes that were told to have changed.
+    /// Prefixes, other than single hosts, that were told to have changed.
     pub route_changes: usize,
 }
 
@@ -168,30 +168,32 @@ impl Follower {
     /// Takes in one set of changes.
     pub fn step(&mut self) {
         let changes = self.watcher.wait(Duration::from_millis(200)).unwrap();
-        self.route_changes += changes.routes.len();
+        self.route_changes += changes.routes.iter().filter(|(prefix, _)| !prefix.is_host()).count();
         self.seen.apply(&changes);
     }
 
     /// Follows until `condition` holds; panics after some seconds.
     pub fn until(&mut self, what: &str, condition: impl Fn(&Self) -> bool) {
+        self.until_with(what, |_| {}, condition);
+    }
+
+    /// As [`Follower::until`], doing something again and again meanwhile.
+    pub fn until_with(&mut self, what: &str, again: impl Fn(&mut Self), condition: impl Fn(&Self) -> bool) {
         let end = Instant::now() + Duration::from_secs(20);
         while !condition(self) {
+            again(self);
             assert!(Instant::now() < end, "never: {what}\n{}", self.text().join("\n"));
             self.step();
         }
     }
 
-    /// Follows until nothing has changed for a while, dumps included.
+    /// Follows until nothing has changed for a while and nothing is in doubt.
     pub fn settle(&mut self) {
         let mut quiet = 0;
-        while quiet < 8 {
-            let before = (self.watcher.stats().messages, self.watcher.stats().resyncs);
+        while quiet < 3 {
+            let before = self.watcher.stats();
             self.step();
-            quiet = if before == (self.watcher.stats().messages, self.watcher.stats().resyncs) {
-                quiet + 1
-            } else {
-                0
-            };
+            quiet = if before == self.watcher.stats() && !self.watcher.in_doubt() { quiet + 1 } else { 0 };
         }
         assert_eq!(self.seen, self.watcher.mirror().snapshot(), "changes do not add up to the snapshot");
     }
@@ -209,6 +211,18 @@ impl Follower {
         };
         self.seen.routes.iter().map(line).collect()
     }
+}
+
+/// Both must come to the same; neighbours may still come and go for some time.
+pub fn assert_same(a: &mut Follower, b: &mut Follower) {
+    for _ in 0..8 {
+        a.settle();
+        b.settle();
+        if a.text() == b.text() {
+            return;
+        }
+    }
+    assert_eq!(a.text(), b.text());
 }
 
 /// `punt REASON`, or the legs as `INTERFACE via ADDRESS weight N [unresolved|MAC]`.
