@@ -1,18 +1,41 @@
 //! Ports: how packets come into the router and leave it, and the BPF machinery under them.
 //!
+//! # What this crate is for
+//!
 //! The interface stays the kernel's: the default port (AF_XDP) attaches a small XDP program that hands to user space
 //! what is surely in transit and leaves the rest to the kernel's stack. That program, and all others, are assembled
 //! in this crate and loaded with bpf(2); there is no compiler, no ELF and no library in between.
 //!
-//! - [`bpf`]: assembler, maps, programs, links, and the classifying XDP programs.
+//! # The parts
 //!
-//! Invariants:
-//! - Nothing outlives the process: programs are held by descriptors, never pinned, and what was changed on an
+//! * [`port`]: what a port is, and how to add a backend;
+//! * [`afxdp`], [`memory`]: the ports, a `open` or `pair` function each;
+//! * [`live`]: transmission of large batches on copy-mode ports;
+//! * [`interface`], [`features`]: what the kernel says of an interface, and changes that undo themselves;
+//! * [`bpf`]: assembler, maps, programs, links, and the classifying XDP programs.
+//!
+//! # Invariants
+//!
+//! * Nothing outlives the process: programs are held by descriptors, never pinned, and what was changed on an
 //!   interface is put back when the port is dropped.
-//! - Every frame that a socket or a device drops is counted somewhere this crate shows.
-//! - Foreign bytes (frames, capture files) never make it panic.
+//! * Every frame that a socket or a device drops is counted somewhere this crate shows.
+//! * A frame is in one place: a packet, or one ring. Frames go to a ring by [`Packet::into_region`] and come back
+//!   by [`Packet::from_region`].
+//! * Foreign bytes (frames, capture files) never make it panic.
+//!
+//! [`Packet::into_region`]: causeway_packet::Packet::into_region
+//! [`Packet::from_region`]: causeway_packet::Packet::from_region
 
+pub mod afxdp;
 pub mod bpf;
 mod error;
+pub mod features;
+pub mod interface;
+pub mod live;
+pub mod memory;
+pub mod port;
+#[cfg(test)]
+mod testnet;
 
 pub use error::{Error, ErrorKind, Result};
+pub use port::{Counter, Port, Queue, Rx, Tx};

@@ -1,0 +1,177 @@
+//! AF_XDP ports: the kernel keeps the interface, and gives what the XDP program redirects.
+//!
+//! [`open`] attaches the program of [`crate::bpf::classify`], in the driver if it can, and binds a socket to every
+//! receive queue, sharing frames with the driver if it can. All sockets use the packet pool's region as one UMEM,
+//! so a frame received on one port is transmitted on another without a copy of ours. Copy-mode ports send large
+//! batches through [`crate::live`].
+//!
+//! What is held on the interface (program, offloads turned off, promiscuous mode) goes with the last half dropped.
+
+mod queue;
+mod ring;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+use crate::bpf::classify::{Filter, PortProgram, Reason};
+use crate::bpf::{XdpLink, XdpMode};
+use crate::error::{Error, ErrorKind, Result};
+use crate::features::{FeatureQuery, Features};
+use crate::interface::{Interface, Offload, OffloadGuard, PromiscuousGuard};
+use crate::live::LiveTx;
+use crate::port::{Counter, Port, Queue};
+use causeway_packet::pool;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+/// Bytes that the kernel keeps free before a received frame in a chunk.
+const XDP_HEADROOM: u32 = 256;
+/// Bytes of an Ethernet header with two VLAN tags.
+const LINK_HEADER: u32 = 22;
+
+/// How to open a port.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What user space takes.
+    pub filter: Filter,
+    /// Receive frames to other Ethernet addresses too.
+    pub promiscuous: bool,
+    /// Entries of the receive and transmit rings, a power of two; the fill ring has twice as many.
+    pub ring: u32,
+    /// Attach in generic mode even where the driver could.
+    pub generic: bool,
+    /// Send large batches of copy-mode ports as live frames where that is possible.
+    pub live: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { filter: Filter::All, promiscuous: false, ring: 2048, generic: false, live: true }
+    }
+}
+
+/// What is held on the interface. Fields are dropped in order: first the program goes, then the rest is restored.
+#[derive(Debug)]
+struct Device {
+    link: XdpLink,
+    program: PortProgram,
+    _promiscuous: Option<PromiscuousGuard>,
+    offloads: OffloadGuard,
+}
+
+impl Device {
+    fn release_queue(&self, queue: u32) {
+        // The slot may be empty already: the map forgets sockets that are closed.
+        let _ = self.program.sockets.remove(&queue.to_ne_bytes());
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Reason::ALL.iter().filter_map(|&r| Some((r.name(), self.program.count(r).ok()?))).collect()
+    }
+}
+
+/// Opens the interface `name` of the calling thread's network namespace.
+///
+/// # Errors
+/// One line each, with what to do: missing privileges, no such interface, an MTU too large for the pool's frames,
+/// another XDP program or socket on the interface, an interface or kernel without AF_XDP.
+pub fn open(name: &str, options: &Options) -> Result<Port> {
+    let interface = Interface::open(name)?;
+    check_mtu(&interface)?;
+    let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
+    let program = PortProgram::load(options.filter.clone(), interface.mac, interface.queues)?;
+    let (link, why) = attach(&interface, &program, features, options.generic)?;
+    let offloads = OffloadGuard::turn_off(name, &[Offload::Lro, Offload::RxVlan])?;
+    let promiscuous = options.promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?;
+    let device = Arc::new(Device { link, program, _promiscuous: promiscuous, offloads });
+    let mut mode = format!("AF_XDP, {}{why}", device.link.mode().name());
+    let mut queues = Vec::new();
+    for queue in 0..interface.queues {
+        let (made, text) = open_queue(&device, &interface, queue, features, options)?;
+        if queue == 0 {
+            mode.push_str(&text);
+        }
+        queues.push(made);
+    }
+    if !device.offloads.stuck.is_empty() {
+        mode.push_str(&format!("; the driver keeps {:?} on, which breaks forwarding", device.offloads.stuck));
+    }
+    let Interface { name, index, mac, mtu, .. } = interface;
+    Ok(Port { name, mac, mtu, ifindex: index, mode, queues })
+}
+
+fn check_mtu(interface: &Interface) -> Result<()> {
+    let Interface { name, mtu, .. } = interface;
+    let frame = pool::config().frame_size;
+    let most = frame - XDP_HEADROOM - LINK_HEADER;
+    if *mtu <= most {
+        return Ok(());
+    }
+    let what = format!("{name}: MTU {mtu} does not fit the pool's frames of {frame} bytes");
+    let other = if frame < 4096 { " or use frames of 4096 bytes" } else { "" };
+    Err(Error::new(ErrorKind::MtuTooLarge, what).help(format!("`ip link set dev {name} mtu {most}`{other}")))
+}
+
+/// Attaches in the driver, or else in the stack; the text says why not in the driver.
+fn attach(
+    interface: &Interface,
+    program: &PortProgram,
+    features: Option<Features>,
+    generic: bool,
+) -> Result<(XdpLink, &'static str)> {
+    let Interface { name, index, .. } = interface;
+    let try_mode = |mode| XdpLink::attach(&program.program, name, *index, mode);
+    if generic {
+        return Ok((try_mode(XdpMode::Generic)?, " (as asked)"));
+    }
+    match try_mode(XdpMode::Native) {
+        Ok(link) => Ok((link, "")),
+        Err(e) if e.kind() == ErrorKind::Unsupported => {
+            let why = match features {
+                Some(f) if !f.native() => " (the driver has no XDP)",
+                _ => " (the driver refuses the program at this MTU or with these offloads)",
+            };
+            // If generic mode fails too, its error is the one to show: it is the last resort.
+            Ok((try_mode(XdpMode::Generic)?, why))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn open_queue(
+    device: &Arc<Device>,
+    interface: &Interface,
+    queue: u32,
+    features: Option<Features>,
+    options: &Options,
+) -> Result<(Queue, String)> {
+    let Interface { name, index, .. } = interface;
+    let native = device.link.mode() == XdpMode::Native;
+    let bind = |zero_copy| socket::bind(name, *index, queue, options.ring, zero_copy);
+    let may_share = native && features.is_none_or(Features::zero_copy);
+    let tried = may_share.then(|| bind(true));
+    let (bound, mut text) = match tried {
+        Some(Ok(bound)) => (bound, ", zero-copy".to_owned()),
+        Some(Err(e)) if matches!(e.kind(), ErrorKind::Busy | ErrorKind::Privilege) => return Err(e),
+        Some(Err(e)) => (bind(false)?, format!(", copy (zero-copy: {e})")),
+        None if native => (bind(false)?, ", copy (the driver has no zero-copy)".to_owned()),
+        None => (bind(false)?, ", copy (generic mode)".to_owned()),
+    };
+    let (socket, rings) = bound;
+    let live = match (socket.zero_copy, options.live) {
+        (false, true) => match LiveTx::new(*index) {
+            Ok(live) => {
+                text.push_str(", live-frame transmission of large batches");
+                Some(live)
+            }
+            Err(e) => {
+                text.push_str(&format!(", no live-frame transmission ({e})"));
+                None
+            }
+        },
+        _ => None,
+    };
+    let (rx, tx) = queue::halves(device, &socket, queue, rings, live);
+    device.program.sockets.insert_u32(queue, socket.fd.as_raw_fd() as u32)?;
+    Ok((Queue { rx: Box::new(rx), tx: Box::new(tx) }, text))
+}

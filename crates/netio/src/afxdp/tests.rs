@@ -1,0 +1,120 @@
+//! AF_XDP between the ends of a veth pair, in a network namespace of the test's own.
+
+use super::*;
+use crate::bpf::classify::{Fragments, LocalAddresses};
+use crate::testnet::{self, Raw, udp_frame};
+use causeway_packet::{Batch, Packet};
+use std::net::Ipv4Addr;
+
+/// Receives until `want` packets came or a while passed.
+fn receive(port: &mut Port, want: usize) -> Batch {
+    let mut batch = Batch::new();
+    for _ in 0..400 {
+        let missing = want - batch.len();
+        port.queues[0].rx.receive(&mut batch, missing);
+        if batch.len() == want {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    batch
+}
+
+fn counter(list: &[Counter], name: &str) -> u64 {
+    list.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1)
+}
+
+fn forward_one_way(options: &Options) {
+    let mut a = open("r0", options).expect("r0");
+    let mut b = open("r1", options).expect("r1");
+    eprintln!("r0: {}", a.mode);
+    let (host, sink) = (Raw::open("g0"), Raw::open("s0"));
+    // Small batches through the ring, large ones as live frames where allowed.
+    for n in [1usize, 3, 40] {
+        let frames: Vec<Vec<u8>> = (0..n).map(|i| udp_frame(a.mac, i as u8, 60 + i * 7)).collect();
+        frames.iter().for_each(|f| host.send(f));
+        let mut batch = receive(&mut a, n);
+        assert_eq!(batch.len(), n, "{:?}", a.queues[0].rx.counters());
+        for (packet, frame) in batch.iter().zip(&frames) {
+            assert_eq!(packet.data(), &frame[..]);
+            assert!(packet.headroom() >= Packet::HEADROOM, "room for headers");
+        }
+        let before = testnet::free_frames();
+        assert_eq!(b.queues[0].tx.transmit(&mut batch), n);
+        while b.queues[0].tx.in_flight() > 0 {
+            b.queues[0].tx.flush();
+        }
+        assert_eq!(testnet::free_frames(), before + n as u64, "every frame came back");
+        let got = sink.receive(n);
+        assert_eq!(got, frames, "what leaves is what came");
+    }
+    let counters = b.queues[0].tx.counters();
+    assert_eq!(counter(&counters, "tx_packets"), 44);
+    assert_eq!(counter(&counters, "tx_live_packets") > 0, b.mode.contains("live-frame transmission of"));
+    assert_eq!(counter(&a.queues[0].rx.counters(), "rx_packets"), 44);
+    assert_eq!(counter(&a.queues[0].rx.counters(), "xdp_taken"), 44);
+}
+
+#[test]
+fn frames_pass_in_every_mode() {
+    testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
+        // What the sink's end needs to take redirected frames.
+        let _napi = testnet::pass_program("s0");
+        forward_one_way(&Options::default());
+        forward_one_way(&Options { live: false, ..Options::default() });
+        forward_one_way(&Options { generic: true, live: false, ring: 64, ..Options::default() });
+    });
+}
+
+#[test]
+fn closing_gives_frames_and_interface_back() {
+    testnet::run(&[("g0", "r0")], || {
+        let before = testnet::free_frames();
+        for _ in 0..3 {
+            let port = open("r0", &Options { promiscuous: true, ..Options::default() }).expect("reopened");
+            assert!(testnet::free_frames() + 4096 <= before, "the fill ring is full");
+            let again = open("r0", &Options::default()).expect_err("a second router");
+            assert_eq!(again.kind(), ErrorKind::Busy, "{again}");
+            assert!(again.to_string().contains("second router"), "{again}");
+            assert!(testnet::ip("ip -d link show r0").contains("promiscuity 1"));
+            drop(port);
+            let link = testnet::ip("ip -d link show r0");
+            assert!(!link.contains("xdp") && link.contains("promiscuity 0"), "{link}");
+        }
+        assert_eq!(testnet::free_frames(), before, "no frame is lost");
+    });
+}
+
+#[test]
+fn classified_traffic_goes_both_ways() {
+    testnet::run(&[("g0", "r0")], || {
+        let local = Arc::new(LocalAddresses::new().expect("maps"));
+        local.insert_v4(Ipv4Addr::new(198, 51, 100, 1)).expect("insert");
+        let filter = Filter::Transit(local, Fragments::Take);
+        let mut port = open("r0", &Options { filter, ..Options::default() }).expect("r0");
+        let (host, kernel) = (Raw::open("g0"), Raw::open("r0"));
+        let mac = port.mac;
+        host.send(&udp_frame(mac, 1, 60));
+        host.send(&udp_frame(mac, 7, 60)); // another address: in transit
+        let got = receive(&mut port, 1);
+        assert_eq!(got[0].data(), &udp_frame(mac, 7, 60)[..]);
+        assert_eq!(kernel.receive(1), vec![udp_frame(mac, 1, 60)], "the local address reaches the stack");
+        let counters = port.queues[0].rx.counters();
+        assert_eq!((counter(&counters, "xdp_pass_local"), counter(&counters, "xdp_taken")), (1, 1));
+    });
+}
+
+#[test]
+fn mistakes_are_one_clear_line() {
+    testnet::run(&[("g0", "r0")], || {
+        let text = |name: &str, kind| {
+            let e = open(name, &Options::default()).expect_err("must fail");
+            assert_eq!(e.kind(), kind, "{e}");
+            assert!(!e.to_string().contains('\n') && e.to_string().contains(name), "{e}");
+            e.to_string()
+        };
+        assert!(text("nosuch0", ErrorKind::NoInterface).contains("ip link"));
+        testnet::ip("ip link set dev r0 mtu 3000");
+        assert!(text("r0", ErrorKind::MtuTooLarge).contains("ip link set dev r0 mtu 1770"));
+    });
+}

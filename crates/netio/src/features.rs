@@ -1,0 +1,157 @@
+//! What XDP an interface's driver offers, asked over generic netlink (family `netdev`, Linux 6.3 and later).
+
+use crate::error::{Error, Result};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A set of XDP abilities, `NETDEV_XDP_ACT_*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features(pub u64);
+
+impl Features {
+    /// Runs programs in the driver.
+    pub fn native(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// Can be the target of a redirect.
+    pub fn redirect_target(self) -> bool {
+        self.0 & 4 != 0
+    }
+
+    /// Has zero-copy AF_XDP.
+    pub fn zero_copy(self) -> bool {
+        self.0 & 8 != 0
+    }
+}
+
+const GENL_ID_CTRL: u16 = 16;
+const CTRL_CMD_GETFAMILY: u8 = 3;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+const NETDEV_CMD_DEV_GET: u8 = 1;
+const NETDEV_A_DEV_IFINDEX: u16 = 1;
+const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
+/// Bytes of the netlink and generic netlink headers.
+const HEADERS: usize = 20;
+
+/// The question, kept open so that asking again costs one exchange.
+#[derive(Debug)]
+pub struct FeatureQuery {
+    socket: OwnedFd,
+    family: u16,
+}
+
+impl FeatureQuery {
+    /// Opens the family.
+    ///
+    /// # Errors
+    /// `ENOENT` on kernels without it.
+    pub fn new() -> Result<FeatureQuery> {
+        let failed = |e| Error::system("ask for XDP features", e);
+        // SAFETY: makes a new descriptor, checked and owned below.
+        let fd = unsafe {
+            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_GENERIC)
+        };
+        if fd < 0 {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        // SAFETY: new and ours.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let reply = exchange(&socket, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, b"netdev\0")
+            .map_err(failed)?;
+        let family = attribute(&reply, CTRL_ATTR_FAMILY_ID).and_then(|v| v.first_chunk::<2>());
+        match family {
+            Some(id) => Ok(FeatureQuery { socket, family: u16::from_ne_bytes(*id) }),
+            None => Err(failed(io::Error::from_raw_os_error(libc::ENOENT))),
+        }
+    }
+
+    /// The features of the interface `ifindex` now; they change with the peer of a veth.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn get(&self, ifindex: u32) -> Result<Features> {
+        let failed = |e| Error::system("ask for XDP features", e);
+        let index = ifindex.to_ne_bytes();
+        let reply = exchange(&self.socket, self.family, NETDEV_CMD_DEV_GET, NETDEV_A_DEV_IFINDEX, &index)
+            .map_err(failed)?;
+        match attribute(&reply, NETDEV_A_DEV_XDP_FEATURES).and_then(|v| v.first_chunk::<8>()) {
+            Some(features) => Ok(Features(u64::from_ne_bytes(*features))),
+            None => Err(failed(io::Error::from_raw_os_error(libc::EPROTO))),
+        }
+    }
+}
+
+/// Sends one request with one attribute and returns the answer's bytes.
+fn exchange(socket: &OwnedFd, family: u16, command: u8, attr: u16, value: &[u8]) -> io::Result<Vec<u8>> {
+    let attr_len = 4 + value.len();
+    let total = HEADERS + attr_len.next_multiple_of(4);
+    let mut message = Vec::with_capacity(total);
+    message.extend((total as u32).to_ne_bytes());
+    message.extend(family.to_ne_bytes());
+    message.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend([command, 1, 0, 0]);
+    message.extend((attr_len as u16).to_ne_bytes());
+    message.extend(attr.to_ne_bytes());
+    message.extend(value);
+    message.resize(total, 0);
+    // SAFETY: the buffer is live and as long as given.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut reply = vec![0u8; 8192];
+    // SAFETY: as above.
+    let got = unsafe { libc::recv(socket.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0) };
+    if got < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    reply.truncate(got as usize);
+    let kind = reply.get(4..6).map(|k| u16::from_ne_bytes([k[0], k[1]]));
+    if kind == Some(libc::NLMSG_ERROR as u16) {
+        let code = reply.get(16..20).map_or(-libc::EPROTO, |c| i32::from_ne_bytes([c[0], c[1], c[2], c[3]]));
+        return Err(io::Error::from_raw_os_error(-code));
+    }
+    Ok(reply)
+}
+
+/// The value of the first attribute `wanted` after the headers.
+fn attribute(message: &[u8], wanted: u16) -> Option<&[u8]> {
+    let mut rest = message.get(HEADERS..)?;
+    loop {
+        let head = rest.first_chunk::<4>()?;
+        let len = u16::from_ne_bytes([head[0], head[1]]) as usize;
+        let value = rest.get(4..len)?;
+        if u16::from_ne_bytes([head[2], head[3]]) & 0x3fff == wanted {
+            return Some(value);
+        }
+        rest = rest.get(len.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_no_native_xdp() {
+        match FeatureQuery::new() {
+            Ok(query) => assert!(!query.get(1).expect("lo").native()),
+            Err(e) => eprintln!("skipped: this kernel does not say: {e}"),
+        }
+    }
+
+    #[test]
+    fn cut_messages_are_refused() {
+        let mut message = vec![0; HEADERS];
+        message.extend([12, 0, 3, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(attribute(&message, 3), Some(&[1, 2, 3, 4, 5, 6, 7, 8][..]));
+        for end in 0..message.len() {
+            assert_eq!(attribute(&message[..end], 3), None);
+        }
+        message[HEADERS] = 0;
+        assert_eq!(attribute(&message, 3), None, "a length below the header's would loop");
+    }
+}

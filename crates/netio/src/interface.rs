@@ -1,0 +1,265 @@
+//! A network interface as ioctl(2) shows it: index, address, MTU, queues, offloads.
+
+use crate::error::{Error, ErrorKind, Result};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+const ETHTOOL_GGRO: u32 = 0x2b;
+const ETHTOOL_SGRO: u32 = 0x2c;
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETHTOOL_SFLAGS: u32 = 0x26;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GTXCSUM: u32 = 0x16;
+const ETHTOOL_STXCSUM: u32 = 0x17;
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+/// Merge packets on receipt, in the device.
+const FLAG_LRO: u32 = 1 << 15;
+/// Take VLAN tags out of received frames.
+const FLAG_RX_VLAN: u32 = 1 << 8;
+
+/// Facts of one interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Name.
+    pub name: String,
+    /// The kernel's index.
+    pub index: u32,
+    /// Ethernet address.
+    pub mac: [u8; 6],
+    /// Largest packet in bytes, without the Ethernet header.
+    pub mtu: u32,
+    /// Receive queues.
+    pub queues: u32,
+}
+
+/// `struct ethtool_channels`.
+#[derive(Default)]
+#[repr(C)]
+struct Channels {
+    cmd: u32,
+    max: [u32; 4],
+    rx: u32,
+    tx: u32,
+    other: u32,
+    combined: u32,
+}
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct Value {
+    cmd: u32,
+    data: u32,
+}
+
+/// A socket to make ioctls on.
+fn control() -> Result<OwnedFd> {
+    // SAFETY: makes a new descriptor, checked and owned below.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(Error::last_os("make a socket"));
+    }
+    // SAFETY: the descriptor is new and ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An `ifreq` for `name`.
+fn request(name: &str) -> Result<libc::ifreq> {
+    // SAFETY: `ifreq` is plain data, for which zeros are valid.
+    let mut ifr: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
+        return Err(Error::new(ErrorKind::NoInterface, format!("{name:?} is not an interface name")));
+    }
+    for (to, from) in ifr.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(ifr)
+}
+
+fn ioctl(fd: &OwnedFd, command: libc::c_ulong, ifr: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: the commands of this module read and write one `ifreq`, and what its data pointer names, which the
+    // callers keep alive and large enough for the command.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), command as _, std::ptr::from_mut(ifr)) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+impl Interface {
+    /// The interface called `name` in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoInterface`].
+    pub fn open(name: &str) -> Result<Interface> {
+        let fd = control()?;
+        let mut ifr = request(name)?;
+        let missing = |e| match Error::system(name, e) {
+            e if e.kind() == ErrorKind::NoInterface => {
+                Error::new(ErrorKind::NoInterface, format!("{name}: no such interface"))
+                    .help("`ip link` lists the interfaces")
+            }
+            e => e,
+        };
+        ioctl(&fd, libc::SIOCGIFINDEX as _, &mut ifr).map_err(missing)?;
+        // SAFETY: the kernel has written this member of the union for this command.
+        let index = unsafe { ifr.ifr_ifru.ifru_ifindex } as u32;
+        ioctl(&fd, libc::SIOCGIFMTU as _, &mut ifr).map_err(missing)?;
+        // SAFETY: as above.
+        let mtu = unsafe { ifr.ifr_ifru.ifru_mtu } as u32;
+        ioctl(&fd, libc::SIOCGIFHWADDR as _, &mut ifr).map_err(missing)?;
+        // SAFETY: as above.
+        let address = unsafe { ifr.ifr_ifru.ifru_hwaddr.sa_data };
+        let mac = std::array::from_fn(|i| address[i] as u8);
+        let mut channels = Channels { cmd: ETHTOOL_GCHANNELS, ..Default::default() };
+        let queues = match ethtool(&fd, name, std::ptr::from_mut(&mut channels).cast()) {
+            Ok(()) => (channels.rx + channels.combined).max(1),
+            // A driver that does not say has one.
+            Err(_) => 1,
+        };
+        Ok(Interface { name: name.to_owned(), index, mac, mtu, queues })
+    }
+}
+
+fn ethtool(fd: &OwnedFd, name: &str, data: *mut libc::c_char) -> Result<()> {
+    let mut ifr = request(name)?;
+    ifr.ifr_ifru.ifru_data = data;
+    ioctl(fd, SIOCETHTOOL, &mut ifr).map_err(|e| Error::system(format!("{name}: ethtool"), e))
+}
+
+fn value(fd: &OwnedFd, name: &str, cmd: u32, data: u32) -> Result<u32> {
+    let mut value = Value { cmd, data };
+    ethtool(fd, name, std::ptr::from_mut(&mut value).cast())?;
+    Ok(value.data)
+}
+
+/// An offload that a port may have to turn off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offload {
+    /// Packets merged by the device: what comes out is not what came in.
+    Lro,
+    /// VLAN tags taken out of frames by the device: XDP and AF_XDP never see them.
+    RxVlan,
+    /// Packets merged by the stack before a packet socket sees them.
+    Gro,
+    /// Checksums left to the device on transmission: what the stack sends through a veth is then unfinished.
+    TxChecksum,
+}
+
+impl Offload {
+    fn get(self, fd: &OwnedFd, name: &str) -> Result<bool> {
+        Ok(match self {
+            Offload::Lro => value(fd, name, ETHTOOL_GFLAGS, 0)? & FLAG_LRO != 0,
+            Offload::RxVlan => value(fd, name, ETHTOOL_GFLAGS, 0)? & FLAG_RX_VLAN != 0,
+            Offload::Gro => value(fd, name, ETHTOOL_GGRO, 0)? != 0,
+            Offload::TxChecksum => value(fd, name, ETHTOOL_GTXCSUM, 0)? != 0,
+        })
+    }
+
+    fn set(self, fd: &OwnedFd, name: &str, on: bool) -> Result<()> {
+        let flag = |flag: u32| {
+            let flags = value(fd, name, ETHTOOL_GFLAGS, 0)?;
+            value(fd, name, ETHTOOL_SFLAGS, if on { flags | flag } else { flags & !flag })
+        };
+        match self {
+            Offload::Lro => flag(FLAG_LRO)?,
+            Offload::RxVlan => flag(FLAG_RX_VLAN)?,
+            Offload::Gro => value(fd, name, ETHTOOL_SGRO, on.into())?,
+            Offload::TxChecksum => value(fd, name, ETHTOOL_STXCSUM, on.into())?,
+        };
+        Ok(())
+    }
+}
+
+/// Offloads turned off for as long as this value lives.
+#[derive(Debug)]
+pub struct OffloadGuard {
+    fd: OwnedFd,
+    name: String,
+    turned_off: Vec<Offload>,
+    /// Offloads that are on and that the driver does not let go.
+    pub stuck: Vec<Offload>,
+}
+
+impl OffloadGuard {
+    /// Turns `offloads` off on the interface `name`; those that the driver lacks or refuses are left.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Privilege`], or no socket.
+    pub fn turn_off(name: &str, offloads: &[Offload]) -> Result<OffloadGuard> {
+        let mut guard =
+            OffloadGuard { fd: control()?, name: name.to_owned(), turned_off: Vec::new(), stuck: Vec::new() };
+        for &offload in offloads {
+            if !offload.get(&guard.fd, name).unwrap_or(false) {
+                continue;
+            }
+            match offload.set(&guard.fd, name, false) {
+                Ok(()) if !offload.get(&guard.fd, name).unwrap_or(true) => guard.turned_off.push(offload),
+                Err(e) if e.kind() == ErrorKind::Privilege => return Err(e),
+                _ => guard.stuck.push(offload),
+            }
+        }
+        Ok(guard)
+    }
+}
+
+impl Drop for OffloadGuard {
+    fn drop(&mut self) {
+        for offload in self.turned_off.drain(..).rev() {
+            // The interface may be gone; then there is nothing to restore.
+            let _ = offload.set(&self.fd, &self.name, true);
+        }
+    }
+}
+
+/// Promiscuous mode for as long as this value lives: a membership of a packet socket, which the kernel ends with the
+/// process, however it ends.
+#[derive(Debug)]
+pub struct PromiscuousGuard {
+    _socket: OwnedFd,
+}
+
+impl PromiscuousGuard {
+    /// Makes the interface promiscuous.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Privilege`], or what setsockopt(2) says.
+    pub fn new(interface: &Interface) -> Result<PromiscuousGuard> {
+        // SAFETY: makes a new descriptor, checked and owned below. Protocol 0 receives nothing.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            return Err(Error::last_os(format!("{}: make a packet socket", interface.name)));
+        }
+        // SAFETY: new and ours.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: plain data, for which zeros are valid.
+        let mut mreq: libc::packet_mreq = unsafe { std::mem::zeroed() };
+        mreq.mr_ifindex = interface.index as i32;
+        mreq.mr_type = libc::PACKET_MR_PROMISC as u16;
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &mreq)
+            .map_err(|e| Error::system(format!("{}: promiscuous mode", interface.name), e))?;
+        Ok(PromiscuousGuard { _socket: socket })
+    }
+}
+
+/// setsockopt(2) with the plain value `option`.
+pub(crate) fn set_option<T: Copy>(fd: &OwnedFd, level: i32, name: i32, option: &T) -> io::Result<()> {
+    // SAFETY: `option` is live and its size is given; `Copy` types of this crate's use are plain C structures.
+    let r = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(option).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if r == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// getsockopt(2) into a plain value, of which the kernel may fill a part.
+pub(crate) fn get_option<T: Copy>(fd: &OwnedFd, level: i32, name: i32, mut value: T) -> io::Result<T> {
+    let mut len = size_of::<T>() as libc::socklen_t;
+    let at = std::ptr::from_mut(&mut value).cast();
+    // SAFETY: `value` is live and `len` its size; the kernel writes no more. `T` is a plain C structure of integers.
+    let r = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, at, &mut len) };
+    if r == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}

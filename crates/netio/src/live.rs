@@ -1,0 +1,232 @@
+//! Live-frame transmission: many packets into the kernel's redirect path with one system call.
+//!
+//! In copy mode an AF_XDP socket costs the kernel a socket buffer and two copies a packet. The kernel can also run an
+//! XDP program on frames that it makes itself and carry out the verdicts (`BPF_F_TEST_XDP_LIVE_FRAMES`). Here the
+//! program overwrites each such frame with the next packet of a memory-mapped array and redirects it to the outgoing
+//! interface: some 0.3 µs a packet against 1.8 µs, after a fixed cost of some 20 µs a call.
+//!
+//! A program that is attached nowhere enters and leaves the kernel's XDP dispatcher on every call, which waits for a
+//! grace period (some 30 ms). So it is attached to the loopback interface of a network namespace made for it, in
+//! which nothing else ever happens and which goes with the descriptors that name it.
+//!
+//! The target must be able to take redirected frames. On a veth that depends on the peer and may change, so the
+//! kernel is asked again from time to time; redirects to other devices would vanish unseen.
+
+use crate::bpf::{
+    Alu, Asm, Code, Cond, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpContext, XdpLink, XdpMode,
+    action,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::features::FeatureQuery;
+use crate::port::Counter;
+use causeway_packet::{BATCH, Batch, Packet};
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+
+/// Packets that the array holds.
+const SLOTS: u32 = BATCH as u32;
+/// Bytes of a slot before the packet: its length and the interface, 32 bits each.
+const SLOT_HEADER: i32 = 8;
+/// Longest packet: the frame must fit a page with the kernel's headroom and tailroom.
+const MAX_LEN: i32 = 3_200;
+/// Length of a frame before the program gives it its own.
+const INITIAL_LEN: i32 = 64;
+/// Packets after which the target's ability to take redirected frames is checked again.
+const RECHECK_PACKETS: u32 = 16_384;
+/// Frames that the kernel makes at a time.
+const RUN_BATCH: u32 = 256;
+/// Bytes of an Ethernet header: shorter packets cannot be redirected.
+const MIN_LEN: i32 = 14;
+
+/// Sends batches to one interface.
+#[derive(Debug)]
+pub struct LiveTx {
+    program: Program,
+    slots: MappedArray,
+    /// Word 0: next slot; word 1: packets that the program could not lay out.
+    words: MappedArray,
+    ifindex: u32,
+    query: FeatureQuery,
+    /// Packets until the next check.
+    until_check: u32,
+    usable: bool,
+    packets: u64,
+    errors: u64,
+    rejected: u64,
+    _spare: Spare,
+}
+
+/// The program's attachment and the namespace it is in.
+#[derive(Debug)]
+struct Spare {
+    _link: XdpLink,
+    _namespace: File,
+}
+
+impl LiveTx {
+    /// A transmitter to the interface `ifindex` of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when the interface takes no redirected frames or the kernel (before 5.18, or before
+    /// 6.3, which cannot be asked) has no live frames; [`ErrorKind::Privilege`].
+    pub fn new(ifindex: u32) -> Result<LiveTx> {
+        let query = FeatureQuery::new()?;
+        if !query.get(ifindex)?.redirect_target() {
+            return Err(Error::new(ErrorKind::Unsupported, "the interface takes no redirected frames")
+                .help("for a veth: `ethtool -K PEER gro on`"));
+        }
+        let slots = MappedArray::new("live_slots", (SLOT_HEADER + MAX_LEN) as usize, SLOTS)?;
+        let words = MappedArray::new("live_words", 16, 1)?;
+        let program = Program::load(ProgramKind::Xdp, "live_tx", &pump(&slots, &words)?)?;
+        let spare = Spare::attach(&program)?;
+        // One frame from an empty array is dropped by the program: it shows whether the kernel can do this at all.
+        program.run_live(&[0; INITIAL_LEN as usize], XdpContext::default(), 1, 1)?;
+        words.word(8).store(0, Ordering::Relaxed);
+        Ok(LiveTx {
+            program,
+            slots,
+            words,
+            ifindex,
+            query,
+            until_check: RECHECK_PACKETS,
+            usable: true,
+            packets: 0,
+            errors: 0,
+            rejected: 0,
+            _spare: spare,
+        })
+    }
+
+    /// Sends all packets of `batch` and returns how many packets and bytes that were. `None`, and nothing sent,
+    /// when the packets must go another way: the target takes no redirected frames now, or a packet is too long.
+    pub fn send(&mut self, batch: &mut Batch) -> Option<(usize, usize)> {
+        if !self.check(batch.len() as u32) || batch.iter().any(|p| !fits(p.len())) {
+            return None;
+        }
+        self.lay_out(batch);
+        let n = batch.len();
+        self.words.word(0).store(0, Ordering::Relaxed);
+        let first = [0; INITIAL_LEN as usize];
+        let run = self.program.run_live(&first, XdpContext::default(), n as u32, RUN_BATCH.min(n as u32));
+        let done = self.words.word(0).load(Ordering::Relaxed) as usize;
+        if run.is_err() {
+            self.errors += 1;
+            if done == 0 {
+                return None;
+            }
+        }
+        self.rejected += self.words.word(8).swap(0, Ordering::Relaxed);
+        // A run that was cut short has sent the first `done`; the others stay in the batch.
+        let mut sent = Batch::new();
+        sent.append_up_to(batch, done.min(n));
+        self.packets += sent.len() as u64;
+        Some((sent.len(), sent.iter().map(Packet::len).sum()))
+    }
+
+    /// What was sent this way, and what failed.
+    pub fn counters(&self) -> Vec<Counter> {
+        vec![
+            ("tx_live_packets", self.packets),
+            ("tx_live_error", self.errors),
+            ("tx_live_rejected", self.rejected),
+        ]
+    }
+
+    fn check(&mut self, n: u32) -> bool {
+        self.until_check = self.until_check.saturating_sub(n);
+        if self.until_check == 0 {
+            self.until_check = RECHECK_PACKETS;
+            self.usable = self.query.get(self.ifindex).is_ok_and(|f| f.redirect_target());
+        }
+        self.usable
+    }
+
+    /// Copies the packets into the slots.
+    fn lay_out(&mut self, batch: &Batch) {
+        let stride = self.slots.stride();
+        let ifindex = self.ifindex.to_ne_bytes();
+        for (slot, (i, packet)) in
+            self.slots.bytes_mut().chunks_exact_mut(stride).zip(batch.iter().enumerate())
+        {
+            batch.prefetch_data(i + 4);
+            let data = packet.data();
+            let (head, body) = slot.split_at_mut(SLOT_HEADER as usize);
+            head[..4].copy_from_slice(&(data.len() as u32).to_ne_bytes());
+            head[4..].copy_from_slice(&ifindex);
+            body[..data.len()].copy_from_slice(data);
+        }
+    }
+}
+
+fn fits(len: usize) -> bool {
+    (MIN_LEN as usize..=MAX_LEN as usize).contains(&len)
+}
+
+/// The program: takes the next slot, makes the frame as long as the packet, copies it, redirects.
+fn pump(slots: &MappedArray, words: &MappedArray) -> Result<Code> {
+    let mut a = Asm::new();
+    let key = a.slot(4);
+    let reject = a.label();
+    a.mov(Reg::R6, Reg::R1);
+    // Runs come one after another on one CPU, so the index needs no atomic.
+    a.map_value(Reg::R1, words.map().as_fd(), 0);
+    a.load(Size::D, Reg::R2, Reg::R1, 0);
+    a.mov(Reg::R3, Reg::R2);
+    a.alu(Alu::Add, Reg::R3, 1);
+    a.store(Size::D, Reg::R1, 0, Reg::R3);
+    a.store_slot(Size::W, key, 0, Reg::R2);
+    a.map(Reg::R1, slots.map().as_fd());
+    a.slot_address(Reg::R2, key);
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, Reg::R0, 0, reject);
+    a.mov(Reg::R7, Reg::R0);
+    a.load(Size::W, Reg::R8, Reg::R7, 0);
+    a.jump_if(Cond::Lt, Reg::R8, MIN_LEN, reject);
+    a.jump_if(Cond::Gt, Reg::R8, MAX_LEN, reject);
+    a.mov(Reg::R1, Reg::R6);
+    a.mov(Reg::R2, Reg::R8);
+    a.alu(Alu::Sub, Reg::R2, INITIAL_LEN);
+    a.call(Helper::XdpAdjustTail);
+    a.jump_if(Cond::Ne, Reg::R0, 0, reject);
+    a.mov(Reg::R1, Reg::R6);
+    a.mov(Reg::R2, 0);
+    a.mov(Reg::R3, Reg::R7);
+    a.alu(Alu::Add, Reg::R3, SLOT_HEADER);
+    a.mov(Reg::R4, Reg::R8);
+    a.call(Helper::XdpStoreBytes);
+    a.jump_if(Cond::Ne, Reg::R0, 0, reject);
+    a.load(Size::W, Reg::R1, Reg::R7, 4);
+    a.mov(Reg::R2, 0);
+    a.call(Helper::Redirect);
+    a.exit();
+    a.bind(reject);
+    a.map_value(Reg::R1, words.map().as_fd(), 8);
+    a.load(Size::D, Reg::R2, Reg::R1, 0);
+    a.alu(Alu::Add, Reg::R2, 1);
+    a.store(Size::D, Reg::R1, 0, Reg::R2);
+    a.mov(Reg::R0, action::XDP_DROP);
+    a.exit();
+    a.finish()
+}
+
+impl Spare {
+    /// Attaches `program` in a network namespace of its own. A thread is spent on it, because a namespace is entered
+    /// by threads.
+    fn attach(program: &Program) -> Result<Spare> {
+        const LOOPBACK: u32 = 1;
+        let enter = || {
+            // SAFETY: changes only this thread, which ends with this closure.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                return Err(Error::last_os("make a network namespace"));
+            }
+            let path = "/proc/thread-self/ns/net";
+            let namespace = File::open(path).map_err(|e| Error::system(format!("open {path}"), e))?;
+            let link = XdpLink::attach(program, "lo", LOOPBACK, XdpMode::Generic)?;
+            Ok(Spare { _link: link, _namespace: namespace })
+        };
+        let joined = std::thread::scope(|s| s.spawn(enter).join());
+        joined
+            .unwrap_or_else(|_| Err(Error::new(ErrorKind::System, "the thread in the new namespace failed")))
+    }
+}
