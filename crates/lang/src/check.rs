@@ -25,14 +25,14 @@ struct Sides {
 }
 
 impl Checked {
-    /// The inputs of an element; their number is the element's number of inputs.
+    /// The inputs of an element; their number is the element's number of inputs. Empty if there is no such element.
     pub fn inputs(&self, element: usize) -> &[Processing] {
-        &self.elements[element].inputs
+        self.elements.get(element).map_or(&[], |sides| &sides.inputs)
     }
 
-    /// The outputs of an element.
+    /// The outputs of an element; empty if there is no such element.
     pub fn outputs(&self, element: usize) -> &[Processing] {
-        &self.elements[element].outputs
+        self.elements.get(element).map_or(&[], |sides| &sides.outputs)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::ast::*;
 use crate::diag::Diagnostic;
 use crate::elaborate::{ClassDef, ClassId, CompoundDef, Elaborator, collect_declared};
 use crate::source::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 impl Elaborator<'_> {
     /// Defines all alternatives of a compound class; the first one's id stands for the class.
@@ -72,30 +72,25 @@ impl Elaborator<'_> {
             Some(_) => 1,
         };
         let mut order_reported = false;
-        for (i, formal) in formals.iter().enumerate() {
-            let earlier = &formals[..i];
-            if earlier.iter().any(|f| f.name == formal.name) {
-                self.diags.error(formal.span, format!("parameter '${}' multiply defined", formal.name));
-            }
+        let mut keywords = HashSet::new();
+        let mut before = 0;
+        for formal in formals {
+            // A definition of the same name in the body would be a second one.
+            self.claim_variable(&formal.name, formal.span);
             if let Some(keyword) = &formal.keyword
-                && earlier.iter().any(|f| f.keyword.as_ref() == Some(keyword))
+                && !keywords.insert(keyword)
             {
                 let message = format!("repeated keyword parameter '{keyword}' in compound element");
                 self.diags.error(formal.span, message);
             }
-            if earlier.last().is_some_and(|last| rank(last) > rank(formal)) && !order_reported {
+            if before > rank(formal) && !order_reported {
                 order_reported = true;
                 self.diags.push(
                     Diagnostic::error(formal.span, "compound element parameters out of order")
                         .note(None, "(The correct order is '[positional], [keywords], [__REST__]'.)"),
                 );
             }
-            // A definition of the same name in the body would be a second one.
-            self.body.defines.push(Definition {
-                name: formal.name.clone(),
-                value: String::new(),
-                span: formal.span,
-            });
+            before = rank(formal);
         }
     }
 

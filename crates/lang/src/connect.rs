@@ -4,6 +4,7 @@ use crate::ast::*;
 use crate::diag::Diagnostic;
 use crate::elaborate::{ClassId, Edge, Elaborator, Node, NodeKind};
 use crate::source::Span;
+use crate::suggest::did_you_mean;
 
 /// An element of a chain once its group or class has been seen, before it is made or looked up.
 enum Pending {
@@ -185,9 +186,9 @@ impl Elaborator<'_> {
             Some(span) => error
                 .see(span, format!("element '{}' is declared here", name.text))
                 .hint("an element must be declared before it is used, or where it is first used"),
+            None if self.diags.is_full() => error,
             None => {
-                let known = self.body.names.keys().cloned();
-                let near = crate::suggest::did_you_mean(&name.text, known);
+                let near = did_you_mean(&name.text, self.body.names.keys());
                 error.hint_opt(near.or_else(|| self.class_hint(&name.text)))
             }
         };

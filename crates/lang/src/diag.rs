@@ -154,6 +154,11 @@ impl Diagnostics {
         self.errors
     }
 
+    /// Whether further diagnostics are no longer kept; then hints for them need not be searched.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= MAX_KEPT
+    }
+
     /// Whether there is nothing at all, not even a warning.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()

@@ -8,7 +8,7 @@ use crate::classes::Classes;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::source::Span;
 use crate::suggest::did_you_mean;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Index into [`Elaborator::defs`].
 pub(crate) type ClassId = usize;
@@ -49,6 +49,8 @@ pub(crate) struct Body {
     pub tunnels: Vec<(usize, usize)>,
     pub defines: Vec<Definition>,
     pub names: HashMap<String, usize>,
+    /// Parameters and definitions.
+    pub variables: HashSet<String>,
     /// Leading nodes that do not count for anonymous names: a compound's `input` and `output`.
     pub(crate) hidden: usize,
 }
@@ -140,11 +142,18 @@ impl<'a> Elaborator<'a> {
     }
 
     fn define(&mut self, definition: &Definition) {
-        if self.body.defines.iter().any(|d| d.name == definition.name) {
-            self.diags.error(definition.span, format!("parameter '${}' multiply defined", definition.name));
-        } else {
+        if self.claim_variable(&definition.name, definition.span) {
             self.body.defines.push(definition.clone());
         }
+    }
+
+    /// Takes a variable's name in the current scope; reports it if it is taken.
+    pub(crate) fn claim_variable(&mut self, name: &str, span: Span) -> bool {
+        let free = self.body.variables.insert(name.to_string());
+        if !free {
+            self.diags.error(span, format!("parameter '${name}' multiply defined"));
+        }
+        free
     }
 
     // ---- classes ----
@@ -206,6 +215,9 @@ impl<'a> Elaborator<'a> {
     }
 
     pub(crate) fn class_hint(&self, name: &str) -> Option<String> {
+        if self.diags.is_full() {
+            return None;
+        }
         let scoped = self.visible.iter().flat_map(HashMap::keys).cloned();
         did_you_mean(name, self.classes.names().into_iter().chain(scoped))
     }

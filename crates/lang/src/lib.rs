@@ -13,6 +13,21 @@
 //! [`compile`] does all three. [`print`](mod@print) turns graphs and trees back into text, [`render`] turns diagnostics into
 //! text for people or for scripts, and [`args`], [`values`] and [`addresses`] read the configuration strings of elements.
 //!
+//! ```
+//! use causeway_lang::{ClassInfo, ClassList, NoLibraries, Processing, compile};
+//!
+//! let classes = ClassList(vec![
+//!     ClassInfo::new("InfiniteSource", "0/1", "a"),
+//!     ClassInfo::new("Queue", "1/1", "h/l"),
+//!     ClassInfo::new("Discard", "1/0", "a"),
+//! ]);
+//! let text = b"InfiniteSource(LIMIT 5) -> q :: Queue -> Discard";
+//! let router = compile("config", text, &NoLibraries, &classes, &[]).expect("no errors");
+//! let names: Vec<&str> = router.graph.elements.iter().map(|e| e.name.as_str()).collect();
+//! assert_eq!(names, ["InfiniteSource@1", "q", "Discard@3"]);
+//! assert_eq!(router.checked.inputs(2), [Processing::Pull]);
+//! ```
+//!
 //! Invariants: no text makes any function panic, recurse without bound or use more than a bounded multiple of memory
 //! (nesting, numbers of elements, connections and ports, and the work of variables are all limited, with an error);
 //! every diagnostic about a place carries its [`Span`]; a graph without errors names every element once, has no

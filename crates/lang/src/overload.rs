@@ -5,6 +5,7 @@ use crate::ast::Formal;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::elaborate::{ClassDef, ClassId, CompoundDef};
 use crate::source::Span;
+use std::collections::HashMap;
 
 /// The first alternative whose inputs, outputs and arguments all match, and the values of its parameters. If a
 /// class has only one and its arguments match, it is taken even if its ports do not: messages about single ports
@@ -49,33 +50,35 @@ pub(crate) fn resolve(
 /// The values of the parameters, in their order; `None` if an argument is missing or left over.
 fn assign(formals: &[Formal], arguments: &[String]) -> Option<Vec<String>> {
     let mut used = vec![false; arguments.len()];
+    let mut first_unused = 0;
+    let mut by_keyword: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        if let Some((word, value)) = args::keyword(argument) {
+            by_keyword.entry(word).or_default().push((at, value));
+        }
+    }
     let mut values = vec![];
     for formal in formals {
         let value = match formal.keyword.as_deref() {
             None => {
-                let at = used.iter().position(|u| !u)?;
-                used[at] = true;
-                arguments[at].clone()
+                while *used.get(first_unused)? {
+                    first_unused += 1;
+                }
+                used[first_unused] = true;
+                arguments[first_unused].clone()
             }
             Some("__REST__") => {
                 let rest: Vec<&String> =
                     arguments.iter().zip(&used).filter(|(_, used)| !**used).map(|(a, _)| a).collect();
+                let rest = args::join_args(&rest);
                 used.fill(true);
-                args::join_args(&rest)
+                rest
             }
             Some(word) => {
                 // The last argument with this keyword counts; the others of the same keyword are used up too.
-                let mut value = None;
-                for (argument, used) in arguments.iter().zip(&mut used) {
-                    match args::keyword(argument) {
-                        Some((found, text)) if !*used && found == word => {
-                            *used = true;
-                            value = Some(text.to_string());
-                        }
-                        _ => {}
-                    }
-                }
-                value?
+                let mut candidates = by_keyword.remove(word)?;
+                candidates.retain(|&(at, _)| !std::mem::replace(&mut used[at], true));
+                candidates.last()?.1.to_string()
             }
         };
         values.push(value);

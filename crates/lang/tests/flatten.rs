@@ -2,6 +2,8 @@
 
 mod common;
 use common::{connections, elements, errors, flat, graph};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 fn names(text: &str) -> Vec<String> {
     flat(text).elements.into_iter().map(|e| e.name).collect()
@@ -163,6 +165,26 @@ fn command_line_parameters_win() {
 fn repeated_connections_count_once() {
     let g = graph("i :: InfiniteSource; d :: Discard; i -> d; i -> d");
     assert_eq!(connections(&g), ["i [0] -> [0] d"]);
+}
+
+/// What a chain may pass through between two elements: nothing, groups, compounds.
+const PASSAGES: [&str; 5] =
+    ["", "-> (->)", "-> {->}", "-> ( -> { input -> output } -> )", "-> W -> (-> W ->)"];
+
+proptest! {
+    #[test]
+    fn what_only_passes_through_is_as_if_it_were_not_there(
+        wires in prop::collection::vec((0..3usize, 0..3usize, 0..3usize, 0..3usize, 0..PASSAGES.len()), 0..12)
+    ) {
+        let mut text = String::from("elementclass W { -> (->) -> }; a0, a1, a2 :: Idle; b0, b1, b2 :: Idle;\n");
+        let mut wanted = BTreeSet::new();
+        for (from, out, to, input, passage) in wires {
+            text.push_str(&format!("a{from} [{out}] {} -> [{input}] b{to};\n", PASSAGES[passage]));
+            wanted.insert(format!("a{from} [{out}] -> [{input}] b{to}"));
+        }
+        let found: BTreeSet<String> = connections(&flat(&text)).into_iter().collect();
+        prop_assert_eq!(found, wanted, "{}", text);
+    }
 }
 
 #[test]
