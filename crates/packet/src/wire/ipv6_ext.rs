@@ -182,6 +182,8 @@ impl<'a> Extensions<'a> {
         let &[_, length, ..] = rest else { return None };
         let length = match self.next_header {
             protocol::FRAGMENT => 8,
+            // Below 12 bytes there would be no room for its sequence number (RFC 4302 §2).
+            protocol::AH if length == 0 => return None,
             protocol::AH => (usize::from(length) + 2) * 4,
             _ => (usize::from(length) + 1) * 8,
         };
@@ -244,7 +246,7 @@ impl<T: AsRef<[u8]>> Ipv6<T> {
     /// The upper layer's protocol and offset, as far as that is sure.
     ///
     /// # Errors
-    /// [`Malformed::HeaderLength`] if the packet ends inside an extension header.
+    /// [`Malformed::HeaderLength`] if the packet ends inside an extension header, or an AH is below 12 bytes.
     #[inline]
     pub fn upper_layer(&self) -> Result<UpperLayer, Malformed> {
         let mut walk = self.extensions();
