@@ -13,7 +13,8 @@
 //!
 //! * The incremental update must keep to this. RFC 1141's `HC + m + ~m'` does not (it can give 0xffff where the
 //!   whole sum gives 0x0000), so [`update_u16`] follows equation 3 of RFC 1624, `~(~HC + ~m + m')`, which gives
-//!   the very bits of the recomputed checksum, as long as the old one was right and not itself 0xffff.
+//!   the very bits of the recomputed checksum, as long as the old one was right and the data, with the change
+//!   made, are not all zero. No IP header is; nor is anything under a pseudo-header. An ICMP echo reply can be.
 //! * UDP uses 0x0000 for "no checksum" and sends 0xffff in its place (RFC 768); the two verify alike. The UDP
 //!   view does that substitution, here there is none.
 

@@ -121,7 +121,12 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Icmpv4<T> {
     pub fn make_echo_reply(&mut self) {
         let word = |kind, code| u16::from_be_bytes([kind, code]);
         let (old, new) = (word(self.message_type(), self.code()), word(kind::ECHO_REPLY, self.code()));
-        self.set_checksum(checksum::update_u16(self.checksum(), old, new));
+        let sum = checksum::update_u16(self.checksum(), old, new);
         self.set_message_type(kind::ECHO_REPLY);
+        self.set_checksum(sum);
+        // A reply can be all zeros, the one message an incremental update gets wrong.
+        if sum == 0 {
+            self.fill_checksum();
+        }
     }
 }

@@ -1,0 +1,9 @@
+//! The 802.1Q view.
+#![no_main]
+
+#[path = "../../crates/packet/tests/exercise/mod.rs"]
+mod exercise;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    exercise::vlan(data);
+});

@@ -1,0 +1,25 @@
+# make fuzz: run every fuzz target for FUZZ_SECONDS, or those named in FUZZ_TARGETS.
+# Findings are kept in fuzz/artifacts/TARGET; inputs that reach new code in fuzz/corpus/TARGET.
+
+FUZZ_SECONDS ?= 10
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+
+# The coverage instrumentation that cargo-fuzz asks for, without the sanitizer that needs the nightly compiler.
+FUZZ_RUSTFLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
+	-Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+	-Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares
+
+.PHONY: fuzz
+# Naming the target keeps the flags away from build scripts and procedural macros.
+fuzz: fuzz_host = $(shell rustc -vV | sed -n 's/^host: //p')
+fuzz:
+	cd fuzz && RUSTFLAGS="$(FUZZ_RUSTFLAGS)" cargo build --release --locked --target $(fuzz_host) \
+		$(addprefix --bin ,$(FUZZ_TARGETS))
+	@set -e; for target in $(FUZZ_TARGETS); do \
+		echo "fuzz $$target: $(FUZZ_SECONDS) s"; \
+		mkdir -p fuzz/corpus/$$target fuzz/artifacts/$$target; \
+		fuzz/target/$(fuzz_host)/release/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=2048 \
+			-verbosity=0 -print_final_stats=1 -artifact_prefix=fuzz/artifacts/$$target/ fuzz/corpus/$$target; \
+	done
