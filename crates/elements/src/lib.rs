@@ -24,14 +24,22 @@ mod fuse;
 mod handlers;
 mod printing;
 mod queues;
+mod scheduling;
 mod switching;
 
 pub use fuse::{Optimised, optimise};
 
 /// All element classes.
 pub fn library() -> Library {
-    let subjects =
-        [annotations::SPECS, basic::SPECS, counters::SPECS, printing::SPECS, queues::SPECS, switching::SPECS];
+    let subjects = [
+        annotations::SPECS,
+        basic::SPECS,
+        counters::SPECS,
+        printing::SPECS,
+        queues::SPECS,
+        scheduling::SPECS,
+        switching::SPECS,
+    ];
     Library::new(subjects.into_iter().flatten().copied())
 }
 

@@ -2,7 +2,10 @@
 
 use causeway_engine::Spec;
 
+mod fifo;
 mod queue;
+mod simple_queue;
+mod unqueue;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&queue::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[&queue::SPEC, &simple_queue::SPEC, &unqueue::SPEC];

@@ -1,0 +1,203 @@
+//! The drop-tail queue that Queue and SimpleQueue are. What tells them apart is whether their class notifies.
+
+use crate::handlers;
+use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, optional, reads, reads_writes, writes};
+use causeway_engine::{Conf, Cx, Element, Invalid};
+use causeway_packet::{Batch, Packet};
+use std::collections::VecDeque;
+
+/// Arguments of the classes.
+pub(super) const ARGS: &[ArgDoc] = &[optional("CAPACITY", "packets", "most packets held; default 1000")];
+
+/// Handlers of the classes.
+pub(super) const HANDLERS: &[HandlerDoc] = &[
+    reads("length", "packets held now"),
+    reads("highwater_length", "most packets ever held"),
+    reads_writes("capacity", "most packets held; packets beyond a new capacity are dropped from the end"),
+    reads("drops", "packets that found the queue full"),
+    writes("reset_counts", "sets drops to zero and highwater_length to the present length"),
+    writes("reset", "drops all packets held"),
+];
+
+/// Drop reasons of the classes.
+pub(super) const DROPS: &[DropDoc] = &[
+    drops("full", "the queue held CAPACITY packets, and output 1 is not connected"),
+    drops("reset", "written to `reset` or `capacity`"),
+];
+
+const FULL: usize = 0;
+const RESET: usize = 1;
+/// Places that are allocated before there are packets for them; a longer queue grows when it must.
+const READY: usize = 1 << 16;
+
+/// A queue of at most `capacity` packets.
+pub(super) struct Fifo {
+    packets: VecDeque<Packet>,
+    capacity: usize,
+    highwater: usize,
+    /// Packets that found the queue full, dropped or sent to output 1.
+    overflows: u64,
+}
+
+/// Reads the configuration that the classes have in common.
+pub(super) fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let capacity = conf.optional("CAPACITY", 1_000u32) as usize;
+    conf.finish()?;
+    let packets = VecDeque::with_capacity(capacity.min(READY));
+    Ok(Box::new(Fifo { packets, capacity, highwater: 0, overflows: 0 }))
+}
+
+impl Fifo {
+    /// Tells the neighbours how things stand. Does nothing for a class without notifiers.
+    fn notify(&self, cx: &mut Cx<'_>) {
+        cx.notify_packets(!self.packets.is_empty());
+        cx.notify_room(self.packets.len() < self.capacity);
+    }
+
+    fn cut(&mut self, len: usize, cx: &mut Cx<'_>) {
+        let cut = self.packets.drain(len.min(self.packets.len())..).count();
+        cx.count_drops(RESET, cut as u64);
+    }
+}
+
+impl Element for Fifo {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let room = self.capacity.saturating_sub(self.packets.len());
+        let mut arriving = batch.drain();
+        self.packets.extend(arriving.by_ref().take(room));
+        for packet in arriving {
+            self.overflows += 1;
+            cx.divert(1, FULL, packet);
+        }
+        self.highwater = self.highwater.max(self.packets.len());
+        self.notify(cx);
+    }
+
+    fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let n = self.packets.len().min(max).min(batch.room());
+        batch.extend(self.packets.drain(..n));
+        self.notify(cx);
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(match handler {
+            "length" => self.packets.len().to_string(),
+            "highwater_length" => self.highwater.to_string(),
+            "capacity" => self.capacity.to_string(),
+            _ => self.overflows.to_string(),
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        match handler {
+            "capacity" => {
+                self.capacity = handlers::value::<u32>(handler, value)? as usize;
+                self.cut(self.capacity, cx);
+                cx.set_config(format!("CAPACITY {}", self.capacity));
+            }
+            "reset" => self.cut(0, cx),
+            _ => {
+                self.overflows = 0;
+                self.highwater = self.packets.len();
+            }
+        }
+        self.notify(cx);
+        Ok(())
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<Fifo>() {
+            self.packets.append(&mut old.packets);
+            self.highwater = old.highwater;
+            self.overflows = old.overflows;
+            self.cut(self.capacity, cx);
+            self.notify(cx);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.packets.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{queue, simple_queue};
+    use super::*;
+    use causeway_engine::Spec;
+    use causeway_engine::harness::{Harness, Output, Ports};
+    use proptest::prelude::*;
+
+    fn queue(spec: &'static Spec, config: &str, second: Output) -> Harness {
+        let ports = Ports { pulled_inputs: vec![false], outputs: vec![Output::Pulled, second] };
+        Harness::with_ports(spec, config, &ports).unwrap()
+    }
+
+    fn numbered(n: u8) -> Packet {
+        Packet::from_bytes(&[n]).unwrap()
+    }
+
+    #[test]
+    fn keeps_order_and_counts_what_does_not_fit() {
+        for spec in [&queue::SPEC, &simple_queue::SPEC] {
+            let mut h = queue(spec, "3", Output::Open);
+            h.push_all(0, (0..5).map(numbered));
+            assert_eq!((h.drops(), h.held()), (vec![("full", 2)], 3));
+            let out: Vec<u8> = h.pull(0, 10).iter().map(|p| p.data()[0]).collect();
+            assert_eq!(out, [0, 1, 2]);
+            let counts = |h: &mut Harness| (h.read("drops").unwrap(), h.read("highwater_length").unwrap());
+            assert_eq!(counts(&mut h), ("2".into(), "3".into()));
+            h.write("reset_counts", "").unwrap();
+            assert_eq!(counts(&mut h), ("0".into(), "0".into()));
+            h.assert_balanced();
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_to_output_1_if_there_is_one() {
+        let mut h = queue(&queue::SPEC, "1", Output::Pushed);
+        h.push_all(0, (0..3).map(numbered));
+        assert_eq!((h.take(1).len(), h.drops(), h.read("drops").unwrap()), (2, vec![], "2".to_owned()));
+        h.assert_balanced();
+    }
+
+    #[test]
+    fn a_smaller_capacity_cuts_the_tail() {
+        let mut h = queue(&queue::SPEC, "", Output::Open);
+        h.push_all(0, (0..10).map(numbered));
+        h.write("capacity", "4").unwrap();
+        assert_eq!(
+            (h.held(), h.drops(), h.read("config").unwrap()),
+            (4, vec![("reset", 6)], "CAPACITY 4".into())
+        );
+        assert!(h.write("capacity", "many").is_err());
+        h.write("reset", "").unwrap();
+        assert_eq!((h.read("length").unwrap(), h.drops()), ("0".into(), vec![("reset", 10)]));
+        h.assert_balanced();
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_bounded_list(
+            capacity in 0usize..20,
+            steps in proptest::collection::vec((any::<bool>(), 0usize..12), 0..30),
+        ) {
+            let mut h = queue(&simple_queue::SPEC, &capacity.to_string(), Output::Open);
+            let (mut model, mut next) = (VecDeque::new(), 0u8);
+            for (pushes, n) in steps {
+                if pushes {
+                    let arriving: Vec<u8> = (0..n).map(|i| next.wrapping_add(i as u8)).collect();
+                    next = next.wrapping_add(n as u8);
+                    h.push_all(0, arriving.iter().map(|&n| numbered(n)));
+                    let room = capacity - model.len();
+                    model.extend(arriving.into_iter().take(room));
+                } else {
+                    let pulled: Vec<u8> = h.pull(0, n).iter().map(|p| p.data()[0]).collect();
+                    let expected: Vec<u8> = model.drain(..n.min(model.len())).collect();
+                    prop_assert_eq!(pulled, expected);
+                }
+                h.assert_balanced();
+            }
+        }
+    }
+}
