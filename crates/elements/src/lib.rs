@@ -25,7 +25,9 @@ mod handlers;
 mod printing;
 mod queues;
 mod scheduling;
+mod sources;
 mod switching;
+mod token_bucket;
 
 pub use fuse::{Optimised, optimise};
 
@@ -38,6 +40,7 @@ pub fn library() -> Library {
         printing::SPECS,
         queues::SPECS,
         scheduling::SPECS,
+        sources::SPECS,
         switching::SPECS,
     ];
     Library::new(subjects.into_iter().flatten().copied())

@@ -1,0 +1,176 @@
+//! What the sources share: the packet they repeat, how many of them they make, and their handlers.
+
+use crate::handlers;
+use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_writes, writes};
+use causeway_engine::value::Bytes;
+use causeway_engine::{Conf, Counter, Cx};
+use causeway_packet::{Batch, Packet, pool};
+
+/// What a packet holds unless DATA says otherwise: 69 bytes, the length that Click's sources have.
+pub(super) const DATA: &[u8] = b"Causeway made this packet; it needs no more than sixty-nine bytes :-)";
+
+/// Keyword arguments of every source.
+pub(super) const LENGTH_ARG: ArgDoc = keyword(
+    "LENGTH",
+    "bytes",
+    "length of the packets: DATA is cut, or repeated, to it; negative means that of DATA; default -1",
+);
+/// See [`LENGTH_ARG`]; the name that older configurations have.
+pub(super) const DATASIZE_ARG: ArgDoc = keyword("DATASIZE", "bytes", "the same as LENGTH");
+/// Room in front of the data.
+pub(super) const HEADROOM_ARG: ArgDoc =
+    keyword("HEADROOM", "bytes", "room in front of the packets' data; default 128");
+/// What happens at the limit.
+pub(super) const STOP_ARG: ArgDoc =
+    keyword("STOP", "boolean", "whether to stop the router after LIMIT packets; default false");
+
+/// Packets made.
+pub(super) const COUNT: HandlerDoc = reads("count", "packets made since the last reset");
+/// Start again.
+pub(super) const RESET: HandlerDoc =
+    writes("reset", "sets the count to zero, so that LIMIT packets are made again");
+/// The limit.
+pub(super) const LIMIT: HandlerDoc = reads_writes("limit", "most packets made; negative means no limit");
+/// Whether it works.
+pub(super) const ACTIVE: HandlerDoc = reads_writes("active", "whether it makes packets");
+/// The bytes.
+pub(super) const DATA_HANDLER: HandlerDoc = reads_writes("data", "DATA, as it stands, without unquoting");
+/// The length.
+pub(super) const LENGTH: HandlerDoc = reads_writes("length", "LENGTH");
+
+/// Makes copies of one packet, at most so many.
+pub(super) struct Generator {
+    data: Vec<u8>,
+    /// Negative: that of `data`.
+    length: i32,
+    /// The bytes of a packet.
+    bytes: Vec<u8>,
+    headroom: usize,
+    stamp: bool,
+    /// Negative: none.
+    limit: i64,
+    stop: bool,
+    /// Whether it makes packets.
+    pub(super) active: bool,
+    count: Counter,
+}
+
+impl Generator {
+    /// A generator of packets with `data`, which has room in a frame.
+    pub(super) fn new(conf: &mut Conf<'_>, data: Vec<u8>, limit: i64, active: bool) -> Self {
+        Generator {
+            bytes: data.clone(),
+            data,
+            length: -1,
+            headroom: Packet::HEADROOM,
+            stamp: true,
+            limit,
+            stop: false,
+            active,
+            count: conf.counter("count"),
+        }
+    }
+
+    /// As [`Generator::new`]; reads the keywords of the sources whose packets have any content.
+    pub(super) fn configured(conf: &mut Conf<'_>, data: Bytes, limit: i64, active: bool) -> Self {
+        let mut generator = Generator::new(conf, data.0, limit, active);
+        generator.length = conf.keyword("LENGTH", -1);
+        generator.length = conf.keyword("DATASIZE", generator.length);
+        generator.headroom = conf.keyword("HEADROOM", Packet::HEADROOM as u32) as usize;
+        generator.stop = conf.keyword("STOP", false);
+        if let Err(why) = generator.render() {
+            conf.error(why);
+        }
+        generator
+    }
+
+    /// Lets packets have no timestamp, or have one.
+    pub(super) fn set_stamp(&mut self, stamp: bool) {
+        self.stamp = stamp;
+    }
+
+    /// The bytes of a packet, to be changed.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Bytes of a packet.
+    pub(super) fn packet_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn render(&mut self) -> Result<(), String> {
+        let length = usize::try_from(self.length).unwrap_or(self.data.len());
+        let room = (pool::config().frame_size as usize).saturating_sub(self.headroom);
+        if length > room {
+            return Err(format!("LENGTH: {length} bytes, but a frame has room for {room}"));
+        }
+        // Without data to repeat the packets are zeros.
+        let repeated = self.data.iter().copied().cycle().chain(std::iter::repeat(0));
+        self.bytes = repeated.take(length).collect();
+        Ok(())
+    }
+
+    /// Packets that may still be made.
+    pub(super) fn left(&self) -> u64 {
+        u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count.get()))
+    }
+
+    /// Appends at most `max` packets to `batch`, as many as limit, batch and pool allow; returns how many.
+    pub(super) fn fill(&mut self, max: u64, batch: &mut Batch, cx: &mut Cx<'_>) -> usize {
+        let want = max.min(self.left()).min(batch.room() as u64);
+        let now_ns = if self.stamp && want > 0 { cx.now_ns() } else { 0 };
+        let mut made = 0;
+        while made < want {
+            let Some(mut packet) = Packet::with_headroom(self.headroom) else { break };
+            let Ok(data) = packet.put(self.bytes.len()) else { break };
+            data.copy_from_slice(&self.bytes);
+            packet.set_timestamp_ns(now_ns);
+            if batch.push(packet).is_err() {
+                break;
+            }
+            made += 1;
+        }
+        self.count.add(made);
+        made as usize
+    }
+
+    /// Says that the limit was reached.
+    pub(super) fn end(&self, cx: &mut Cx<'_>) {
+        if self.stop {
+            cx.stop_driver();
+        }
+    }
+
+    /// Answers a read handler that all sources have.
+    pub(super) fn read(&self, handler: &str) -> String {
+        match handler {
+            "count" => self.count.get().to_string(),
+            "limit" => self.limit.to_string(),
+            "active" => self.active.to_string(),
+            "length" => self.length.to_string(),
+            _ => String::from_utf8_lossy(&self.data).into_owned(),
+        }
+    }
+
+    /// Carries out a write handler that all sources have.
+    pub(super) fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
+        match handler {
+            "reset" => self.count.set(0),
+            "limit" => self.limit = handlers::value(handler, value)?,
+            "active" => self.active = handlers::value(handler, value)?,
+            "length" => {
+                let before = std::mem::replace(&mut self.length, handlers::value(handler, value)?);
+                self.render().inspect_err(|_| self.length = before)?;
+            }
+            _ => {
+                let before = std::mem::replace(&mut self.data, value.as_bytes().to_vec());
+                if let Err(why) = self.render() {
+                    self.data = before;
+                    return Err(why);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! Sources: packets that the router makes by itself.
+
+use causeway_engine::Spec;
+
+mod fast_udp_source;
+mod generator;
+mod infinite_source;
+mod rated_source;
+mod timed_source;
+
+/// The classes of this subject.
+pub(crate) const SPECS: &[&Spec] =
+    &[&fast_udp_source::SPEC, &infinite_source::SPEC, &rated_source::SPEC, &timed_source::SPEC];

@@ -1,0 +1,166 @@
+//! TimedSource.
+
+use super::generator::{self, Generator};
+use crate::handlers;
+use causeway_engine::spec::{keyword, optional, reads_writes};
+use causeway_engine::value::{Bytes, Nanoseconds};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "TimedSource",
+    category: "sources",
+    summary: "makes a packet every so often",
+    ports: "0/1",
+    processing: "h/h",
+    doc: "Pushes a packet that contains DATA every INTERVAL seconds, the first one after an INTERVAL. After LIMIT \
+          packets it ends, and with STOP stops the router.",
+    args: &[
+        optional("INTERVAL", "seconds", "time between packets; default 0.5"),
+        optional("DATA", "string", "what packets contain; default a text of 69 bytes"),
+        keyword("LIMIT", "packets", "most packets made; negative means no limit; default -1"),
+        keyword("ACTIVE", "boolean", "whether to make packets; default true"),
+        generator::LENGTH_ARG,
+        generator::DATASIZE_ARG,
+        generator::HEADROOM_ARG,
+        generator::STOP_ARG,
+    ],
+    handlers: &[
+        generator::COUNT,
+        generator::RESET,
+        generator::DATA_HANDLER,
+        generator::LENGTH,
+        reads_writes("interval", "seconds between packets"),
+        generator::LIMIT,
+        generator::ACTIVE,
+    ],
+    example: "TimedSource(INTERVAL 10ms, DATA tick, LIMIT 3, STOP true) -> Discard;",
+    see: &["RatedSource", "InfiniteSource"],
+    build,
+    ..Spec::DEFAULT
+};
+
+/// The only timer: the next packet.
+const NEXT: u32 = 0;
+
+struct TimedSource {
+    packets: Generator,
+    interval_ns: u64,
+    /// When the next packet is due, while the timer runs.
+    due_ns: Option<u64>,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let Nanoseconds(interval_ns) = conf.optional("INTERVAL", Nanoseconds(500_000_000));
+    let data = conf.optional("DATA", Bytes(generator::DATA.to_vec()));
+    let limit = conf.keyword("LIMIT", -1);
+    let active = conf.keyword("ACTIVE", true);
+    let packets = Generator::configured(conf, data, limit, active);
+    if interval_ns == 0 {
+        conf.error("INTERVAL: must be above zero");
+    }
+    conf.finish()?;
+    Ok(Box::new(TimedSource { packets, interval_ns, due_ns: None }))
+}
+
+impl TimedSource {
+    /// Sets the timer an interval after `from_ns`.
+    fn set_timer(&mut self, from_ns: u64, cx: &mut Cx<'_>) {
+        let due_ns = from_ns.saturating_add(self.interval_ns);
+        self.due_ns = Some(due_ns);
+        cx.set_timer(NEXT, due_ns);
+    }
+
+    /// Sets the timer going if there is something to do and it does not run.
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        if self.packets.active && self.packets.left() > 0 && self.due_ns.is_none() {
+            let now_ns = cx.now_ns();
+            self.set_timer(now_ns, cx);
+        }
+    }
+}
+
+impl Element for TimedSource {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.start(cx);
+        Ok(())
+    }
+
+    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
+        let Some(due_ns) = self.due_ns.take().filter(|_| self.packets.active) else { return };
+        let mut batch = cx.lend_batch();
+        self.packets.fill(1, &mut batch, cx);
+        cx.emit_batch(0, batch);
+        match self.packets.left() {
+            0 => self.packets.end(cx),
+            // An interval after the last packet was due, so that lateness does not add up.
+            _ => self.set_timer(due_ns, cx),
+        }
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(match handler {
+            "interval" => (self.interval_ns as f64 / 1e9).to_string(),
+            _ => self.packets.read(handler),
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        if handler == "interval" {
+            let Nanoseconds(interval_ns) = handlers::value(handler, value)?;
+            if interval_ns == 0 {
+                return Err("interval: must be above zero".to_owned());
+            }
+            self.interval_ns = interval_ns;
+            self.due_ns = None;
+            cx.clear_timer(NEXT);
+        } else {
+            self.packets.write(handler, value)?;
+        }
+        self.start(cx);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+
+    #[test]
+    fn one_packet_an_interval() {
+        let mut h = Harness::new(&SPEC, "", 0, 1).unwrap();
+        h.advance(499_000_000);
+        assert_eq!(h.take(0).len(), 0);
+        h.advance(2_000_000);
+        assert_eq!(h.take(0)[0].data(), generator::DATA);
+        h.advance(10_000_000_000);
+        assert_eq!((h.take(0).len(), h.read("count").unwrap()), (20, "21".to_owned()));
+    }
+
+    #[test]
+    fn the_last_packet_stops_the_router() {
+        let mut h = Harness::new(&SPEC, "1, tick, LIMIT 2, STOP true", 0, 1).unwrap();
+        h.advance(1_500_000_000);
+        assert_eq!((h.take(0)[0].data(), h.stopped()), (&b"tick"[..], false));
+        h.advance(9_000_000_000);
+        assert_eq!((h.take(0).len(), h.stopped()), (1, true));
+        h.write("reset", "").unwrap();
+        h.advance(9_000_000_000);
+        assert_eq!(h.take(0).len(), 2);
+    }
+
+    #[test]
+    fn handlers_change_the_pace() {
+        let mut h = Harness::new(&SPEC, "INTERVAL 10, ACTIVE no", 0, 1).unwrap();
+        h.advance(60_000_000_000);
+        assert_eq!(h.take(0).len(), 0);
+        h.write("active", "yes").unwrap();
+        h.write("interval", "0.1").unwrap();
+        h.advance(1_050_000_000);
+        assert_eq!((h.take(0).len(), h.read("interval").unwrap()), (10, "0.1".to_owned()));
+        assert!(h.write("interval", "0").is_err());
+        h.write("active", "no").unwrap();
+        h.advance(5_000_000_000);
+        assert_eq!(h.take(0).len(), 0);
+    }
+}
