@@ -63,17 +63,13 @@ impl Elaborator<'_> {
 
     pub(crate) fn chain(&mut self, chain: &Chain) {
         let mut before: Option<Vec<End>> = None;
-        for (i, step) in chain.steps.iter().enumerate() {
-            if i == 0 {
-                self.ignored_ports(
-                    &step.ends,
-                    |e| e.inputs.as_ref(),
-                    "input ports ignored at start of chain",
-                );
-            }
+        if let Some(first) = chain.steps.first() {
+            self.ignored_ports(&first.ends, |e| e.inputs.as_ref(), "input ports ignored at start of chain");
+        }
+        for step in &chain.steps {
             let pending: Vec<_> = step.ends.iter().map(|end| (end, self.pending(end))).collect();
             let ends: Vec<End> =
-                pending.into_iter().filter_map(|(end, pending)| self.settle(end, pending)).collect();
+                pending.into_iter().map(|(end, pending)| self.settle(end, pending)).collect();
             if let (Some(before), Some((arrow, span))) = (&before, step.arrow) {
                 self.connect_all(before, &ends, arrow, span);
             }
@@ -151,7 +147,7 @@ impl Elaborator<'_> {
     }
 
     /// Makes or finds the element.
-    fn settle(&mut self, end: &Endpoint, pending: Pending) -> Option<End> {
+    fn settle(&mut self, end: &Endpoint, pending: Pending) -> End {
         let (node, inputs, outputs) = match pending {
             Pending::Node { node, inputs, outputs } => (node, inputs, outputs),
             Pending::Name { name, config } => (self.reference(&name, config.as_ref()), 0, 0),
@@ -161,11 +157,11 @@ impl Elaborator<'_> {
             }
         };
         // Naming either side's ports replaces the implied ports of a group on that side only.
-        Some(End {
+        End {
             node,
             inputs: PortSet::given(end.inputs.as_ref(), inputs),
             outputs: PortSet::given(end.outputs.as_ref(), outputs),
-        })
+        }
     }
 
     fn anonymous(&mut self, class_name: &str, class: ClassId, config: Option<&Config>, span: Span) -> usize {
@@ -234,34 +230,12 @@ impl Elaborator<'_> {
             outs.grow_if_bare(ins_least);
             ins.grow_if_bare(outs_least);
         }
-        let many_outs = outs.least > 1 || outs.expandable > 0;
-        let many_ins = ins.least > 1 || ins.expandable > 0;
-        if many_outs && many_ins {
-            if arrow == Arrow::Single {
-                self.diags.error(span, "syntax error: many-to-many connections require '=>'");
-            }
-            let or_more = |side: &Side| if side.expandable > 0 { " or more" } else { "" };
-            let mismatch = match (outs.expandable > 0, ins.expandable > 0) {
-                (false, false) => outs.least != ins.least,
-                (true, false) => ins.least < outs.least,
-                (false, true) => outs.least < ins.least,
-                (true, true) => false,
-            };
-            if mismatch {
-                let (o, i) = (outs.least, ins.least);
-                let message = format!(
-                    "connection mismatch: {o}{} outputs connected to {i}{} inputs",
-                    or_more(&outs),
-                    or_more(&ins)
-                );
-                self.diags.error(span, message);
-            }
-        }
+        self.check_counts(&outs, &ins, arrow, span);
         // One more than may be made, to notice that there are too many.
         let limit = self.edges_left + 1;
         let out_ports = outs.ports(ins.least, limit);
         let in_ports = ins.ports(outs.least, limit);
-        let pairs: Box<dyn Iterator<Item = _>> = match (many_outs, many_ins) {
+        let pairs: Box<dyn Iterator<Item = _>> = match (outs.is_many(), ins.is_many()) {
             (true, false) => Box::new(out_ports.zip(in_ports.cycle_first())),
             (false, true) => Box::new(out_ports.cycle_first().zip(in_ports)),
             _ => Box::new(out_ports.zip(in_ports)),
@@ -273,6 +247,28 @@ impl Elaborator<'_> {
             }
             self.edges_left -= 1;
             self.body.edges.push(Edge { from, to, span });
+        }
+    }
+
+    /// Lists must be equally long, and joined by `=>`, unless one of them has only one port.
+    fn check_counts(&mut self, outs: &Side, ins: &Side, arrow: Arrow, span: Span) {
+        if !(outs.is_many() && ins.is_many()) {
+            return;
+        }
+        if arrow == Arrow::Single {
+            self.diags.error(span, "syntax error: many-to-many connections require '=>'");
+        }
+        let mismatch = match (outs.expandable > 0, ins.expandable > 0) {
+            (false, false) => outs.least != ins.least,
+            (true, false) => ins.least < outs.least,
+            (false, true) => outs.least < ins.least,
+            (true, true) => false,
+        };
+        if mismatch {
+            let or_more = |side: &Side| if side.expandable > 0 { " or more" } else { "" };
+            let outputs = format!("{}{} outputs", outs.least, or_more(outs));
+            let inputs = format!("{}{} inputs", ins.least, or_more(ins));
+            self.diags.error(span, format!("connection mismatch: {outputs} connected to {inputs}"));
         }
     }
 }
@@ -291,6 +287,10 @@ impl<'a> Side<'a> {
         let least = ends.iter().map(|(_, p)| p.listed().max(1)).sum();
         let expandable = ends.iter().filter(|(_, p)| p.expandable).count();
         Self { ends, least, expandable }
+    }
+
+    fn is_many(&self) -> bool {
+        self.least > 1 || self.expandable > 0
     }
 
     /// With `=>`, a single element without ports has as many as the other side.

@@ -111,7 +111,9 @@ proptest! {
     #[test]
     fn random_configurations_come_back(text in statements(2)) {
         let program = parse("config", &text, &NoLibraries);
-        prop_assume!(!program.diagnostics.has_errors());
+        if program.diagnostics.has_errors() {
+            return Ok(());
+        }
         let once = print::tree(&program.statements, true);
         prop_assert_eq!(tree_text(&once), Some(once.clone()), "{}", text);
         let flattened = flatten(&program, &common::classes(), &[]);
@@ -121,5 +123,43 @@ proptest! {
             let printed = print::graph(&graph);
             prop_assert_eq!(&flat_anyhow(&printed), &graph, "{}", printed);
         }
+    }
+}
+
+/// Chains of elements, groups and compounds, with nothing wrong with them.
+fn well_formed() -> impl Strategy<Value = String> {
+    let piece = |level: usize| {
+        let mut pieces = vec![
+            "Null".to_string(),
+            "Print($p, \"${p}\")".into(),
+            "Paint(/* c */ ${q-2})".into(),
+            "(-> Null ->)".into(),
+            "{ -> Counter -> x :: Null -> }".into(),
+            "([0] -> Null -> [0])".into(),
+        ];
+        pieces.extend((0..level).map(|k| format!("C{k}(a b, Q 'c')")));
+        prop::collection::vec(prop::sample::select(pieces), 1..4).prop_map(|p| p.join(" -> "))
+    };
+    let classes = (piece(0), piece(1), piece(2)).prop_map(|(a, b, c)| {
+        let class = |k: usize, body: String| {
+            format!("elementclass C{k} {{ $p, Q $q | define($r $p) input -> {body} -> output }}\n")
+        };
+        [class(0, a), class(1, b), class(2, c)].concat()
+    });
+    let chain =
+        (piece(3), 0..3usize, 0..3usize).prop_map(|(p, o, i)| format!("s [{o}] -> {p} -> [{i}] t;\n"));
+    (classes, prop::collection::vec(chain, 1..4))
+        .prop_map(|(classes, chains)| format!("define($p 7); s, t :: Idle;\n{classes}{}", chains.concat()))
+}
+
+proptest! {
+    #[test]
+    fn flat_graphs_come_back(text in well_formed()) {
+        let graph = flat(&text);
+        prop_assert!(graph.elements.len() > 2);
+        let printed = print::graph(&graph);
+        prop_assert_eq!(&flat(&printed), &graph, "{}", printed);
+        let tree = tree_text(&text).expect("no errors");
+        prop_assert_eq!(&flat(&tree), &graph, "{}", tree);
     }
 }
