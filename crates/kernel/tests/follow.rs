@@ -181,3 +181,37 @@ fn ipv6_joins_routes_of_one_metric_and_takes_legs_apart() {
     follower.until("none", |f| f.to("2001:db8:9::") == "none");
     follower.settle();
 }
+
+#[test]
+fn gateways_are_kept_by_managed_entries_that_go_with_the_watcher() {
+    let Some(bed) = Testbed::new("keep") else { return };
+    bed.router.ip("route add 10.9.0.0/16 via 10.0.0.2");
+    let neighbours = || {
+        let output =
+            std::process::Command::new("ip").args(["-n", bed.router.name(), "neigh"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let mut follower = bed.follow(&["r0", "r1"]);
+    let (v4, _) = via_host0();
+    follower.until("resolved", |f| f.to("10.9.0.1") == v4);
+    let entry = |f: &Follower| {
+        let index = f.watcher.mirror().link("r0").unwrap().index;
+        f.watcher.mirror().neighbour_entry(index, "10.0.0.2".parse().unwrap()).copied()
+    };
+    follower.until("managed", |f| entry(f).is_some_and(|entry| entry.managed));
+    // Somebody deletes it: it comes back without a packet.
+    bed.router.ip("neigh del 10.0.0.2 dev r0");
+    follower.until("unresolved", |f| f.to("10.9.0.1").ends_with("unresolved"));
+    follower.until("resolved again", |f| f.to("10.9.0.1") == v4);
+    // The gateway gets another MAC address and says so.
+    bed.hosts.ip("link set h0 address 02:00:00:00:01:77");
+    bed.router.ip("neigh replace 10.0.0.2 lladdr 02:00:00:00:01:77 dev r0 nud reachable");
+    follower.until("moved", |f| f.to("10.9.0.1") == leg("r0", "10.0.0.2", 1, [2, 0, 0, 0, 1, 0x77]));
+    // A gateway that is not needed any more is let go, and the others at the end.
+    bed.router.ip("route replace 10.9.0.0/16 via 10.0.1.2");
+    follower.until("the other", |f| f.to("10.9.0.1") == leg("r1", "10.0.1.2", 1, HOST1_MAC));
+    follower.until("let go", |f| !entry(f).is_some_and(|entry| entry.managed));
+    assert!(neighbours().contains("managed"), "{}", neighbours());
+    drop(follower);
+    assert!(!neighbours().contains("managed"), "{}", neighbours());
+}
