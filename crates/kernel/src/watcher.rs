@@ -21,6 +21,10 @@ use crate::wire::Frames;
 /// How often the keeper looks after its neighbours.
 const KEEPER_PERIOD: Duration = Duration::from_secs(1);
 
+/// How often everything is dumped again, in case the kernel did something that it did not tell and that is not known to be of
+/// that kind.
+const AUDIT_PERIOD: Duration = Duration::from_secs(300);
+
 const GROUPS: [u32; 12] = [
     RTNLGRP_LINK,
     RTNLGRP_NEIGH,
@@ -89,6 +93,7 @@ pub struct Watcher {
     resync: Resync,
     keeper: Option<Keeper>,
     keeper_due: Instant,
+    audit_due: Instant,
     stats: WatcherStats,
 }
 
@@ -110,6 +115,7 @@ impl Watcher {
             resync: Resync::default(),
             keeper: config.keep_resolved.then(|| Keeper::new(kernel_manages_neighbours())),
             keeper_due: now,
+            audit_due: now + AUDIT_PERIOD,
             stats: WatcherStats::default(),
         };
         watcher.dump(Scope::ALL, now)?;
@@ -151,6 +157,10 @@ impl Watcher {
         let deadline = Instant::now() + timeout;
         loop {
             let now = Instant::now();
+            if self.audit_due <= now {
+                self.audit_due = now + AUDIT_PERIOD;
+                self.resync.want(Scope::ALL, now);
+            }
             if self.resync.due_at().is_some_and(|at| at <= now) {
                 let scope = self.resync.take();
                 self.dump(scope, now)?;
@@ -171,7 +181,8 @@ impl Watcher {
             if deadline <= now {
                 return Ok(Changes::default());
             }
-            let until = [self.resync.due_at(), self.coalescer.due_at(), self.keeper_due()];
+            let until =
+                [self.resync.due_at(), self.coalescer.due_at(), self.keeper_due(), Some(self.audit_due)];
             let until = until.into_iter().flatten().fold(deadline, Instant::min);
             match self.reader.batches.recv_timeout(until.saturating_duration_since(now)) {
                 Ok(batch) => self.take_in(batch),

@@ -1,6 +1,7 @@
 //! Hops and adjacencies, each kept once and counted.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::hash::Hash;
 use std::net::IpAddr;
 
@@ -65,7 +66,8 @@ pub(super) struct AdjacencyState {
 #[derive(Debug)]
 pub(super) struct Interned<K, V> {
     slots: Vec<Option<Slot<K, V>>>,
-    free: Vec<u32>,
+    /// The lowest is taken first, because users' tables are as long as the highest number in use.
+    free: BinaryHeap<Reverse<u32>>,
     ids: HashMap<K, u32>,
 }
 
@@ -78,7 +80,7 @@ struct Slot<K, V> {
 
 impl<K, V> Default for Interned<K, V> {
     fn default() -> Self {
-        Interned { slots: Vec::new(), free: Vec::new(), ids: HashMap::new() }
+        Interned { slots: Vec::new(), free: BinaryHeap::new(), ids: HashMap::new() }
     }
 }
 
@@ -91,7 +93,7 @@ impl<K: Clone + Eq + Hash, V: Default> Interned<K, V> {
         }
         let slot = Slot { key: key.clone(), value: V::default(), references: 1 };
         let id = match self.free.pop() {
-            Some(id) => {
+            Some(Reverse(id)) => {
                 self.slots[id as usize] = Some(slot);
                 id
             }
@@ -150,7 +152,7 @@ impl<K: Clone + Eq + Hash, V: Default> Interned<K, V> {
         for (id, place) in self.slots.iter_mut().enumerate() {
             if let Some(slot) = place.take_if(|slot| slot.references == 0) {
                 self.ids.remove(&slot.key);
-                self.free.push(id as u32);
+                self.free.push(Reverse(id as u32));
                 freed(id as u32, slot.value);
             }
         }

@@ -11,7 +11,7 @@ use std::ops::{BitOr, BitOrAssign};
 
 use crate::changes::{HopId, Snapshot};
 use crate::decode::{Message, Object, Operation};
-use crate::model::{Address, Family, Link, Neighbour, NextHop, Qdisc, Rule};
+use crate::model::{Address, Family, Link, Neighbour, NextHop, NextHopKind, Path, Qdisc, Rule};
 use crate::prefix::Prefix;
 use crate::uapi::NUD_STALE;
 use hops::{AdjacencyKey, AdjacencyState, HopKey, HopState, Interned};
@@ -127,7 +127,7 @@ impl Mirror {
             Object::Link(link) => {
                 // The kernel removes the IPv4 routes and the objects of such a link without saying so. That holds also if the
                 // link is known to be down from a dump: messages from before the dump may just have brought routes back.
-                if operation != Operation::Dumped && (removed || !link.alive()) {
+                if operation != Operation::Dumped && (removed || !link.alive()) && self.uses(link.index) {
                     self.needs |= Scope::NEXT_HOPS | Scope::ROUTES4 | Scope::ROUTES6;
                 }
                 if removed { self.remove_link(link.index) } else { self.put_link(link) }
@@ -233,10 +233,9 @@ impl Mirror {
         if before.as_ref() == Some(now) {
             return;
         }
-        if let Some(before) = before
-            && before.alive() != now.alive()
-        {
-            self.urgent |= before.alive();
+        let revived = now.alive();
+        if before.is_some_and(|before| before.alive() != revived) && self.uses(index) {
+            self.urgent |= !revived;
             self.needs |= Scope::NEXT_HOPS | Scope::ROUTES4 | Scope::ROUTES6;
         }
         self.link_changed(index);
@@ -244,11 +243,25 @@ impl Mirror {
 
     fn remove_link(&mut self, index: u32) {
         if let Some(before) = self.kernel.links.remove(&index) {
-            self.urgent |= before.value.alive();
-            self.needs |=
-                Scope::NEXT_HOPS | Scope::ROUTES4 | Scope::ROUTES6 | Scope::NEIGHBOURS | Scope::QDISCS;
+            self.urgent |= before.value.alive() && self.uses(index);
+            self.needs |= Scope::NEIGHBOURS | Scope::QDISCS;
             self.link_changed(index);
         }
+    }
+
+    /// Whether routes or addresses hang on the link, so that the kernel removes them with it. On a machine where the links of
+    /// containers come and go, most have none, and are not worth a dump.
+    fn uses(&self, index: u32) -> bool {
+        let on_link = |path: &Path| path.ifindex == index;
+        self.hops
+            .iter()
+            .any(|(_, key, _)| matches!(key, HopKey::Paths { paths, .. } if paths.iter().any(on_link)))
+            || self
+                .kernel
+                .objects
+                .values()
+                .any(|o| matches!(&o.value, NextHopKind::Path(path) if on_link(path)))
+            || self.kernel.addresses.keys().any(|address| address.ifindex == index)
     }
 
     fn link_changed(&mut self, index: u32) {
