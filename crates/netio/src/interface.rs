@@ -1,8 +1,13 @@
 //! A network interface as ioctl(2) shows it: index, address, MTU, queues, offloads.
 
 use crate::error::{Error, ErrorKind, Result};
+use causeway_packet::pool;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Bytes of an Ethernet header with two VLAN tags.
+const LINK_HEADER: u32 = 22;
 
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
@@ -75,7 +80,7 @@ fn request(name: &str) -> Result<libc::ifreq> {
     Ok(ifr)
 }
 
-fn ioctl(fd: &OwnedFd, command: libc::c_ulong, ifr: &mut libc::ifreq) -> io::Result<()> {
+fn ioctl(fd: &impl AsRawFd, command: libc::c_ulong, ifr: &mut libc::ifreq) -> io::Result<()> {
     // SAFETY: the commands of this module read and write one `ifreq`, and what its data pointer names, which the
     // callers keep alive and large enough for the command.
     match unsafe { libc::ioctl(fd.as_raw_fd(), command as _, std::ptr::from_mut(ifr)) } {
@@ -117,6 +122,54 @@ impl Interface {
         };
         Ok(Interface { name: name.to_owned(), index, mac, mtu, queues })
     }
+
+    /// Checks that the longest frame fits a frame of the pool with `headroom` bytes before it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MtuTooLarge`].
+    pub fn check_mtu(&self, headroom: u32) -> Result<()> {
+        let Interface { name, mtu, .. } = self;
+        let frame = pool::config().frame_size;
+        let most = frame - headroom - LINK_HEADER;
+        if *mtu <= most {
+            return Ok(());
+        }
+        let what = format!("{name}: MTU {mtu} does not fit the pool's frames of {frame} bytes");
+        let other = if frame < 4096 { " or use frames of 4096 bytes" } else { "" };
+        Err(Error::new(ErrorKind::MtuTooLarge, what)
+            .help(format!("`ip link set dev {name} mtu {most}`{other}")))
+    }
+}
+
+/// Sets the interface up.
+///
+/// # Errors
+/// [`ErrorKind::Privilege`], [`ErrorKind::NoInterface`].
+pub fn set_up(name: &str) -> Result<()> {
+    let failed = |e| Error::system(format!("set {name} up"), e);
+    let fd = control()?;
+    let mut ifr = request(name)?;
+    ioctl(&fd, libc::SIOCGIFFLAGS as _, &mut ifr).map_err(failed)?;
+    // SAFETY: the kernel has written this member of the union for this command.
+    let flags = unsafe { ifr.ifr_ifru.ifru_flags };
+    ifr.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+    ioctl(&fd, libc::SIOCSIFFLAGS as _, &mut ifr).map_err(failed)
+}
+
+/// Makes `file`, an open `/dev/net/tun`, the other side of the interface `name`.
+pub(crate) fn attach_tun(file: &File, name: &str, flags: i32) -> Result<()> {
+    let mut ifr = request(name)?;
+    ifr.ifr_ifru.ifru_flags = flags as libc::c_short;
+    ioctl(file, libc::TUNSETIFF as _, &mut ifr)
+        .map_err(|e| Error::system(format!("make the interface {name}"), e))
+}
+
+/// Turns an offload on or off for good, for interfaces that the caller made.
+///
+/// # Errors
+/// What ethtool's ioctl says.
+pub fn set_offload(name: &str, offload: Offload, on: bool) -> Result<()> {
+    offload.set(&control()?, name, on)
 }
 
 fn ethtool(fd: &OwnedFd, name: &str, data: *mut libc::c_char) -> Result<()> {

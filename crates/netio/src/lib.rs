@@ -9,7 +9,7 @@
 //! # The parts
 //!
 //! * [`port`]: what a port is, and how to add a backend;
-//! * [`afxdp`], [`memory`]: the ports, a `open` or `pair` function each;
+//! * [`afxdp`], [`afpacket`], [`tap`], [`memory`]: the ports, with a function each that opens them;
 //! * [`live`]: transmission of large batches on copy-mode ports;
 //! * [`interface`], [`features`]: what the kernel says of an interface, and changes that undo themselves;
 //! * [`bpf`]: assembler, maps, programs, links, and the classifying XDP programs.
@@ -26,6 +26,7 @@
 //! [`Packet::into_region`]: causeway_packet::Packet::into_region
 //! [`Packet::from_region`]: causeway_packet::Packet::from_region
 
+pub mod afpacket;
 pub mod afxdp;
 pub mod bpf;
 mod error;
@@ -34,6 +35,7 @@ pub mod interface;
 pub mod live;
 pub mod memory;
 pub mod port;
+pub mod tap;
 #[cfg(test)]
 mod testnet;
 

@@ -15,19 +15,16 @@ mod tests;
 
 use crate::bpf::classify::{Filter, PortProgram, Reason};
 use crate::bpf::{XdpLink, XdpMode};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::features::{FeatureQuery, Features};
 use crate::interface::{Interface, Offload, OffloadGuard, PromiscuousGuard};
 use crate::live::LiveTx;
 use crate::port::{Counter, Port, Queue};
-use causeway_packet::pool;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 /// Bytes that the kernel keeps free before a received frame in a chunk.
 const XDP_HEADROOM: u32 = 256;
-/// Bytes of an Ethernet header with two VLAN tags.
-const LINK_HEADER: u32 = 22;
 
 /// How to open a port.
 #[derive(Clone, Debug)]
@@ -77,7 +74,7 @@ impl Device {
 /// another XDP program or socket on the interface, an interface or kernel without AF_XDP.
 pub fn open(name: &str, options: &Options) -> Result<Port> {
     let interface = Interface::open(name)?;
-    check_mtu(&interface)?;
+    interface.check_mtu(XDP_HEADROOM)?;
     let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
     let program = PortProgram::load(options.filter.clone(), interface.mac, interface.queues)?;
     let (link, why) = attach(&interface, &program, features, options.generic)?;
@@ -98,18 +95,6 @@ pub fn open(name: &str, options: &Options) -> Result<Port> {
     }
     let Interface { name, index, mac, mtu, .. } = interface;
     Ok(Port { name, mac, mtu, ifindex: index, mode, queues })
-}
-
-fn check_mtu(interface: &Interface) -> Result<()> {
-    let Interface { name, mtu, .. } = interface;
-    let frame = pool::config().frame_size;
-    let most = frame - XDP_HEADROOM - LINK_HEADER;
-    if *mtu <= most {
-        return Ok(());
-    }
-    let what = format!("{name}: MTU {mtu} does not fit the pool's frames of {frame} bytes");
-    let other = if frame < 4096 { " or use frames of 4096 bytes" } else { "" };
-    Err(Error::new(ErrorKind::MtuTooLarge, what).help(format!("`ip link set dev {name} mtu {most}`{other}")))
 }
 
 /// Attaches in the driver, or else in the stack; the text says why not in the driver.

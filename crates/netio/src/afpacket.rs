@@ -1,0 +1,447 @@
+//! AF_PACKET ports: the fallback that every interface and kernel has.
+//!
+//! Received frames come through a memory-mapped TPACKET_V3 ring and are copied once into the pool; a block of the ring
+//! is handed over when it is full or after a millisecond, so latency is in milliseconds at low rates. Frames are sent
+//! with one sendmmsg(2) a batch, past the queueing discipline.
+//!
+//! The kernel still sees every received frame and acts on it: turn its forwarding off (`sysctl net.ipv4.ip_forward=0`)
+//! where this port forwards, or packets arrive twice.
+
+use crate::error::{Error, Result};
+use crate::interface::{Interface, Offload, OffloadGuard, PromiscuousGuard, get_option, set_option};
+use crate::port::{Counter, Port, Queue, Rx, Tx};
+use causeway_packet::{BATCH, Batch, Packet, PacketType};
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const PACKET_IGNORE_OUTGOING: i32 = 23;
+const TPACKET_V3: i32 = 2;
+const TP_STATUS_KERNEL: u32 = 0;
+const TP_STATUS_USER: u32 = 1;
+const TP_STATUS_CSUMNOTREADY: u32 = 1 << 3;
+const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
+const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+
+const BLOCK_SIZE: usize = 1 << 17;
+const BLOCKS: usize = 32;
+/// Time after which a block that is not full is handed over.
+const RETIRE_MS: u32 = 1;
+
+/// Offsets in the header of a block, `struct tpacket_block_desc`.
+mod block {
+    pub const STATUS: usize = 8;
+    pub const PACKETS: usize = 12;
+    pub const FIRST: usize = 16;
+}
+
+/// Offsets in the header of a packet, `struct tpacket3_hdr` and the address after it.
+mod header {
+    pub const NEXT: usize = 0;
+    pub const SECONDS: usize = 4;
+    pub const NANOSECONDS: usize = 8;
+    pub const CAPTURED: usize = 12;
+    pub const LENGTH: usize = 16;
+    pub const STATUS: usize = 20;
+    pub const MAC: usize = 24;
+    pub const HASH: usize = 28;
+    pub const VLAN_TCI: usize = 32;
+    pub const VLAN_TPID: usize = 36;
+    pub const PACKET_TYPE: usize = 48 + 10;
+}
+
+/// `struct tpacket_req3`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Request {
+    block_size: u32,
+    block_count: u32,
+    frame_size: u32,
+    frame_count: u32,
+    retire_ms: u32,
+    private_size: u32,
+    features: u32,
+}
+
+/// `struct tpacket_stats_v3`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Stats {
+    packets: u32,
+    drops: u32,
+    freezes: u32,
+}
+
+/// What both halves keep: the descriptor, and what was changed on the interface.
+#[derive(Debug)]
+struct Shared {
+    fd: OwnedFd,
+    _offloads: OffloadGuard,
+    _promiscuous: Option<PromiscuousGuard>,
+}
+
+/// The receive ring.
+#[derive(Debug)]
+struct RxRing {
+    base: NonNull<u8>,
+}
+
+// SAFETY: the mapping is used by the one thread that owns the value.
+unsafe impl Send for RxRing {}
+
+impl RxRing {
+    fn map(fd: &OwnedFd) -> io::Result<RxRing> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        let size = BLOCK_SIZE * BLOCKS;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), size, prot, flags, fd.as_raw_fd(), 0) };
+        match NonNull::new(base.cast()) {
+            Some(base) if base.as_ptr() as isize != -1 => Ok(RxRing { base }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn status(&self, block: usize) -> &AtomicU32 {
+        // SAFETY: inside the mapping and aligned; shared with the kernel, hence atomic.
+        unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(block * BLOCK_SIZE + block::STATUS).cast()) }
+    }
+
+    /// The bytes of a block that the kernel has handed over.
+    fn block(&self, block: usize) -> Option<&[u8]> {
+        if self.status(block).load(Ordering::Acquire) & TP_STATUS_USER == 0 {
+            return None;
+        }
+        // SAFETY: inside the mapping; the kernel does not write to a block until its status is given back, which
+        // needs `&mut` of the receiving half and so cannot happen during this borrow.
+        Some(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(block * BLOCK_SIZE), BLOCK_SIZE) })
+    }
+}
+
+impl Drop for RxRing {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, no longer used.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), BLOCK_SIZE * BLOCKS) };
+    }
+}
+
+#[derive(Debug)]
+struct PacketRx {
+    shared: Arc<Shared>,
+    ring: RxRing,
+    block: usize,
+    /// Packets left in the block, and where the next one is.
+    left: usize,
+    next: usize,
+    packets: u64,
+    bytes: u64,
+    pool_empty: u64,
+    too_long: u64,
+    unfinished: u64,
+    /// Asking resets the kernel's counters, so they are added up here.
+    drops: Cell<u64>,
+    freezes: Cell<u64>,
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|w| u32::from_ne_bytes(*w))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|w| u16::from_ne_bytes(*w))
+}
+
+/// One packet of a block, as its header describes it.
+struct Entry<'a> {
+    data: &'a [u8],
+    length: usize,
+    tag: Option<[u8; 4]>,
+    timestamp_ns: u64,
+    hash: u32,
+    kind: PacketType,
+    unfinished: bool,
+    /// Bytes to the next entry.
+    next: usize,
+}
+
+/// Reads the entry at `at` of a block; `None` if a length leads out of it.
+fn entry(block: &[u8], at: usize) -> Option<Entry<'_>> {
+    let head = block.get(at..)?;
+    let captured = word(head, header::CAPTURED)? as usize;
+    let from = half(head, header::MAC)? as usize;
+    let status = word(head, header::STATUS)?;
+    let seconds = u64::from(word(head, header::SECONDS)?);
+    let tag = (status & TP_STATUS_VLAN_VALID != 0).then(|| {
+        let known = status & TP_STATUS_VLAN_TPID_VALID != 0;
+        let tpid = half(head, header::VLAN_TPID).filter(|_| known).unwrap_or(0x8100).to_be_bytes();
+        let tci = (word(head, header::VLAN_TCI).unwrap_or(0) as u16).to_be_bytes();
+        [tpid[0], tpid[1], tci[0], tci[1]]
+    });
+    Some(Entry {
+        data: head.get(from..from.checked_add(captured)?)?,
+        length: word(head, header::LENGTH)? as usize,
+        tag,
+        timestamp_ns: seconds * 1_000_000_000 + u64::from(word(head, header::NANOSECONDS)?),
+        hash: word(head, header::HASH)?,
+        kind: match head.get(header::PACKET_TYPE)? {
+            1 => PacketType::Broadcast,
+            2 => PacketType::Multicast,
+            3 => PacketType::OtherHost,
+            _ => PacketType::Host,
+        },
+        unfinished: status & TP_STATUS_CSUMNOTREADY != 0,
+        next: word(head, header::NEXT)? as usize,
+    })
+}
+
+impl Entry<'_> {
+    /// Copies the entry into a packet, with its VLAN tag where it was on the wire.
+    fn packet(&self) -> Option<Packet> {
+        let mut packet = match (self.tag, self.data.split_at_checked(12)) {
+            (Some(tag), Some((addresses, rest))) => {
+                let mut packet = Packet::new()?;
+                let room = packet.put(self.data.len() + 4).ok()?;
+                room[..12].copy_from_slice(addresses);
+                room[12..16].copy_from_slice(&tag);
+                room[16..].copy_from_slice(rest);
+                packet
+            }
+            _ => Packet::from_bytes(self.data)?,
+        };
+        packet.set_timestamp_ns(self.timestamp_ns);
+        packet.set_flow_hash(self.hash);
+        packet.set_packet_type(self.kind);
+        packet.set_wire_len(self.length + self.tag.map_or(0, |_| 4));
+        Some(packet)
+    }
+}
+
+impl PacketRx {
+    /// Goes to the next block, if the kernel has handed it over, once the present one is used up.
+    fn advance(&mut self) -> bool {
+        while self.left == 0 {
+            let Some(bytes) = self.ring.block(self.block) else { return false };
+            self.left = word(bytes, block::PACKETS).unwrap_or(0) as usize;
+            self.next = word(bytes, block::FIRST).unwrap_or(0) as usize;
+            if self.left == 0 {
+                self.give_back();
+            }
+        }
+        true
+    }
+
+    fn give_back(&mut self) {
+        self.ring.status(self.block).store(TP_STATUS_KERNEL, Ordering::Release);
+        self.block = (self.block + 1) % BLOCKS;
+        self.left = 0;
+    }
+
+    /// Takes the next packet of the present block.
+    fn take(&mut self) -> Option<Packet> {
+        let found = self.ring.block(self.block).and_then(|b| entry(b, self.next));
+        let Some(entry) = found else {
+            // The block contradicts itself: nothing more can be read from it.
+            self.too_long += self.left as u64;
+            self.give_back();
+            return None;
+        };
+        let packet = entry.packet();
+        match &packet {
+            Some(packet) => {
+                self.packets += 1;
+                self.bytes += packet.len() as u64;
+                self.unfinished += u64::from(entry.unfinished);
+            }
+            None if entry.data.len() + 4 > causeway_packet::pool::config().frame_size as usize => {
+                self.too_long += 1;
+            }
+            None => self.pool_empty += 1,
+        }
+        self.next += entry.next;
+        self.left -= 1;
+        if self.left == 0 {
+            self.give_back();
+        }
+        packet
+    }
+}
+
+impl Rx for PacketRx {
+    fn pending(&mut self) -> usize {
+        if self.advance() { self.left } else { 0 }
+    }
+
+    fn receive(&mut self, batch: &mut Batch, max: usize) -> usize {
+        let max = max.min(batch.room());
+        let mut n = 0;
+        while n < max && self.advance() {
+            if let Some(packet) = self.take() {
+                // There is room for `max`.
+                let _ = batch.push(packet);
+                n += 1;
+            }
+        }
+        n
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.shared.fd.as_raw_fd())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        if let Ok(s) =
+            get_option(&self.shared.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, Stats::default())
+        {
+            self.drops.set(self.drops.get() + u64::from(s.drops));
+            self.freezes.set(self.freezes.get() + u64::from(s.freezes));
+        }
+        vec![
+            ("rx_packets", self.packets),
+            ("rx_bytes", self.bytes),
+            ("rx_pool_empty", self.pool_empty),
+            ("rx_too_long", self.too_long),
+            ("rx_checksum_unfinished", self.unfinished),
+            ("rx_dropped", self.drops.get()),
+            ("rx_ring_full", self.freezes.get()),
+        ]
+    }
+}
+
+#[derive(Debug)]
+struct PacketTx {
+    shared: Arc<Shared>,
+    packets: u64,
+    bytes: u64,
+    full: u64,
+    errors: u64,
+}
+
+impl Tx for PacketTx {
+    fn transmit(&mut self, batch: &mut Batch) -> usize {
+        // SAFETY: both are plain data, for which zeros are valid.
+        let mut parts: [libc::iovec; BATCH] = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for ((part, message), packet) in parts.iter_mut().zip(&mut messages).zip(batch.iter()) {
+            part.iov_base = packet.data().as_ptr().cast_mut().cast();
+            part.iov_len = packet.len();
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let (fd, count) = (self.shared.fd.as_raw_fd(), batch.len() as u32);
+        // SAFETY: `count` messages point to live parts, those to live packets; the kernel only reads the packets.
+        let sent = unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
+        let mut done = Batch::new();
+        if sent >= 0 {
+            done.append_up_to(batch, sent as usize);
+            self.packets += done.len() as u64;
+            self.bytes += done.iter().map(|p| p.len() as u64).sum::<u64>();
+        } else if !matches!(
+            io::Error::last_os_error().raw_os_error(),
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR)
+        ) {
+            // The first packet cannot be sent (too long, interface down): it must not hold up the others.
+            done.append_up_to(batch, 1);
+            self.errors += done.len() as u64;
+        }
+        self.full += u64::from(!batch.is_empty());
+        done.len()
+    }
+
+    fn flush(&mut self) {}
+
+    fn counters(&self) -> Vec<Counter> {
+        vec![
+            ("tx_packets", self.packets),
+            ("tx_bytes", self.bytes),
+            ("tx_ring_full", self.full),
+            ("tx_error", self.errors),
+        ]
+    }
+}
+
+/// Opens the interface `name` of the calling thread's network namespace.
+///
+/// # Errors
+/// One line each, with what to do: missing privileges, no such interface, an MTU too large for the pool's frames.
+pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
+    let interface = Interface::open(name)?;
+    interface.check_mtu(Packet::HEADROOM as u32)?;
+    let fd =
+        ring_socket(&interface).map_err(|e| Error::system(format!("{name}: open a packet socket"), e))?;
+    let ring = RxRing::map(&fd).map_err(|e| Error::system(format!("{name}: map the receive ring"), e))?;
+    bind(&fd, &interface).map_err(|e| Error::system(format!("{name}: bind a packet socket"), e))?;
+    let shared = Arc::new(Shared {
+        fd,
+        _offloads: OffloadGuard::turn_off(name, &[Offload::Lro, Offload::Gro])?,
+        _promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
+    });
+    let rx = PacketRx {
+        shared: shared.clone(),
+        ring,
+        block: 0,
+        left: 0,
+        next: 0,
+        packets: 0,
+        bytes: 0,
+        pool_empty: 0,
+        too_long: 0,
+        unfinished: 0,
+        drops: Cell::new(0),
+        freezes: Cell::new(0),
+    };
+    let tx = PacketTx { shared, packets: 0, bytes: 0, full: 0, errors: 0 };
+    Ok(Port {
+        name: interface.name,
+        mac: interface.mac,
+        mtu: interface.mtu,
+        ifindex: interface.index,
+        mode: "AF_PACKET, TPACKET_V3 ring, sendmmsg".to_owned(),
+        queues: vec![Queue { rx: Box::new(rx), tx: Box::new(tx) }],
+    })
+}
+
+/// A packet socket with its ring, not yet bound: protocol 0 receives nothing until then.
+fn ring_socket(interface: &Interface) -> io::Result<OwnedFd> {
+    // SAFETY: makes a new descriptor, checked and owned below.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: new and ours.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    set_option(&fd, libc::SOL_PACKET, libc::PACKET_VERSION, &TPACKET_V3)?;
+    set_option(&fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
+    set_option(&fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
+    let frame_size = (interface.mtu + 256).next_power_of_two().max(2048);
+    let request = Request {
+        block_size: BLOCK_SIZE as u32,
+        block_count: BLOCKS as u32,
+        frame_size,
+        frame_count: (BLOCK_SIZE * BLOCKS) as u32 / frame_size,
+        retire_ms: RETIRE_MS,
+        private_size: 0,
+        features: 0,
+    };
+    set_option(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+    Ok(fd)
+}
+
+fn bind(fd: &OwnedFd, interface: &Interface) -> io::Result<()> {
+    // SAFETY: plain data, for which zeros are valid.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = interface.index as i32;
+    let size = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address is live and its size is given.
+    let r = unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) };
+    if r == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+#[path = "afpacket_tests.rs"]
+mod tests;

@@ -1,0 +1,61 @@
+//! AF_PACKET over a veth pair, and its header parser on any bytes.
+
+use super::*;
+use crate::testnet::{self, Raw, udp_frame};
+use proptest::prelude::*;
+
+fn receive(port: &mut Port, want: usize) -> Batch {
+    let mut batch = Batch::new();
+    for _ in 0..400 {
+        let missing = want - batch.len();
+        port.queues[0].rx.receive(&mut batch, missing);
+        if batch.len() == want {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    batch
+}
+
+#[test]
+fn frames_come_and_go() {
+    testnet::run(&[("g0", "r0")], || {
+        let mut port = open("r0", true).expect("r0");
+        let host = Raw::open("g0");
+        let mut frames: Vec<Vec<u8>> = (0..100).map(|i| udp_frame(port.mac, i as u8, 60 + i * 14)).collect();
+        // A tagged frame: the kernel takes the tag out, the port puts it back.
+        frames[3].splice(12..12, [0x81, 0, 0, 42]);
+        frames.iter().for_each(|f| host.send(f));
+        let mut batch = receive(&mut port, frames.len());
+        let got: Vec<&[u8]> = batch.iter().map(|p| p.data()).collect();
+        assert_eq!(got, frames);
+        assert!(batch.iter().all(|p| p.timestamp_ns() > 0 && p.packet_type() == PacketType::Host));
+        assert_eq!(port.queues[0].tx.transmit(&mut batch), frames.len());
+        assert_eq!(host.receive(frames.len()).len(), frames.len());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(port.queues[0].rx.pending(), 0, "our own frames do not come back");
+        assert!(port.queues[0].rx.counters().contains(&("rx_dropped", 0)));
+    });
+}
+
+#[test]
+fn a_packet_that_cannot_be_sent_does_not_block() {
+    testnet::run(&[("g0", "r0")], || {
+        let mut port = open("r0", false).expect("r0");
+        let mut batch = Batch::new();
+        batch.extend([1700, 60].into_iter().filter_map(|n| Packet::from_bytes(&udp_frame([2; 6], 1, n))));
+        while port.queues[0].tx.transmit(&mut batch) > 0 {}
+        let counters = port.queues[0].tx.counters();
+        assert!(counters.contains(&("tx_error", 1)) && counters.contains(&("tx_packets", 1)), "{counters:?}");
+    });
+}
+
+proptest! {
+    /// Headers that lie lead to nothing worse than a refusal.
+    #[test]
+    fn any_block(bytes in proptest::collection::vec(any::<u8>(), 0..256), at in 0usize..300) {
+        if let Some(entry) = entry(&bytes, at) {
+            prop_assert!(entry.data.len() <= bytes.len());
+        }
+    }
+}
