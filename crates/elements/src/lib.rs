@@ -22,6 +22,8 @@ mod basic;
 mod counters;
 mod fuse;
 mod handlers;
+mod ip;
+mod iproute;
 mod printing;
 mod queues;
 mod scheduling;
@@ -37,6 +39,8 @@ pub fn library() -> Library {
         annotations::SPECS,
         basic::SPECS,
         counters::SPECS,
+        ip::SPECS,
+        iproute::SPECS,
         printing::SPECS,
         queues::SPECS,
         scheduling::SPECS,

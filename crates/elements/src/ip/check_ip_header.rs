@@ -1,0 +1,260 @@
+//! CheckIPHeader.
+
+use super::header::{self, Fault};
+use causeway_engine::spec::{DropDoc, drops, keyword, optional, reads};
+use causeway_engine::value::{Prefix4, Raw};
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
+use causeway_packet::{Batch, Packet};
+use std::net::Ipv4Addr;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "CheckIPHeader",
+    category: "ip",
+    summary: "checks IPv4 headers",
+    ports: "1/1-2",
+    processing: "a/ah",
+    doc: "Expects an IPv4 header OFFSET bytes into each packet. A good packet is cut to the length its header gives, \
+          its network and transport headers are marked, and its destination annotation becomes the header's \
+          destination. A bad one goes to output 1 if that is connected and is dropped otherwise. The checks are \
+          those of RFC 1812 §5.2.2; sources 0.0.0.0, 255.255.255.255 and those of BADSRC are bad unless the \
+          destination is one of GOODDST. INTERFACES names the router's own addresses with their prefix lengths: \
+          the broadcast address of each is a bad source, and the address itself a good destination.",
+    args: &[
+        optional("OFFSET", "bytes", "where the header begins; default 0"),
+        keyword("INTERFACES", "prefixes", "the router's addresses with prefix lengths"),
+        keyword("BADSRC", "IPv4 addresses", "further bad sources"),
+        keyword("GOODDST", "IPv4 addresses", "destinations for which the source is not looked at"),
+        keyword("CHECKSUM", "boolean", "whether the checksum is verified; default true"),
+        keyword("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"),
+        keyword("DETAILS", "boolean", "accepted for compatibility; see `drop_details`"),
+    ],
+    handlers: &[
+        reads("count", "good packets"),
+        reads("drops", "bad packets"),
+        reads("drop_details", "bad packets by reason, a line each"),
+    ],
+    drops: DROPS,
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> CheckIPHeader -> Discard;",
+    see: &["CheckIP6Header", "MarkIPHeader", "GetIPAddress"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const DROPS: &[DropDoc] = &[
+    drops("short", "fewer bytes than a header"),
+    drops("bad-version", "the version is not 4"),
+    drops("bad-header-length", "the header length is below 20 bytes or beyond the packet"),
+    drops("bad-length", "the total length is below the header length or beyond the packet"),
+    drops("bad-checksum", "the header checksum is wrong"),
+    drops("bad-source", "the source is an address that no packet may come from"),
+];
+const BAD_SOURCE: usize = 5;
+
+struct CheckIPHeader {
+    offset: usize,
+    checksum: bool,
+    sources: Sources,
+    good: Counter,
+    /// Bad packets by reason, dropped or diverted.
+    bad: [u64; DROPS.len()],
+}
+
+/// Which sources are bad.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources {
+    bad: Vec<u32>,
+    good_destinations: Vec<u32>,
+}
+
+impl Sources {
+    /// Whether a packet from `source` to `destination` is bad.
+    #[inline]
+    pub fn is_bad(&self, source: [u8; 4], destination: [u8; 4]) -> bool {
+        let source = u32::from_be_bytes(source);
+        self.bad.contains(&source) && !self.good_destinations.contains(&u32::from_be_bytes(destination))
+    }
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let mut sources = Sources { bad: vec![0, u32::MAX], good_destinations: Vec::new() };
+    let mut offset = 0u32;
+    // Before there were keywords, bad sources came first and the offset second.
+    let first: Raw = conf.optional("OFFSET", Raw("0".into()));
+    if first.0.is_empty() || first.0.contains('.') {
+        sources.bad.extend(addresses(conf, "BADSRC", &first.0));
+        offset = conf.optional("OFFSET", 0);
+    } else if let Some(n) = conf.parse("OFFSET", &first.0) {
+        offset = n;
+    }
+    let interfaces: Option<Raw> = conf.keyword_given("INTERFACES");
+    for text in interfaces.iter().flat_map(|r| r.0.split_ascii_whitespace()) {
+        if let Some(p) = conf.parse::<Prefix4>("INTERFACES", text) {
+            sources.good_destinations.push(p.address.into());
+            if p.len < 31 {
+                sources.bad.push(u32::from(p.address) | !p.mask());
+            }
+        }
+    }
+    if let Some(list) = conf.keyword_given::<Raw>("BADSRC") {
+        sources.bad.extend(addresses(conf, "BADSRC", &list.0));
+    }
+    if let Some(list) = conf.keyword_given::<Raw>("GOODDST") {
+        sources.good_destinations.extend(addresses(conf, "GOODDST", &list.0));
+    }
+    let checksum = conf.keyword("CHECKSUM", true);
+    conf.keyword("VERBOSE", false);
+    conf.keyword("DETAILS", false);
+    conf.finish()?;
+    let good = conf.counter("count");
+    Ok(Box::new(CheckIPHeader { offset: offset as usize, checksum, sources, good, bad: [0; DROPS.len()] }))
+}
+
+fn addresses(conf: &mut Conf<'_>, name: &str, list: &str) -> Vec<u32> {
+    list.split_ascii_whitespace().filter_map(|t| conf.parse::<Ipv4Addr>(name, t)).map(u32::from).collect()
+}
+
+impl CheckIPHeader {
+    /// Checks one packet and marks it; the error is the drop reason.
+    #[inline]
+    fn check(&self, packet: &mut Packet) -> Result<(), usize> {
+        let data = packet.data().get(self.offset..).ok_or(Fault::Short as usize)?;
+        let h = header::check(data, self.checksum).map_err(|fault| fault as usize)?;
+        if self.sources.is_bad(h.source, h.destination) {
+            return Err(BAD_SOURCE);
+        }
+        packet.truncate(self.offset + h.total_len);
+        packet.set_network_header(self.offset);
+        packet.set_transport_header(self.offset + h.header_len);
+        packet.set_dst_ip(h.destination);
+        Ok(())
+    }
+}
+
+impl Element for CheckIPHeader {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        batch.iter().take(8).for_each(|p| p.prefetch_data());
+        let mut bad = 0;
+        for i in 0..batch.len() {
+            batch.prefetch_data(i + 8);
+            // A bad packet is marked by its reason plus one until all are checked.
+            match self.check(&mut batch[i]) {
+                Ok(()) => batch[i].set_adjacency(0),
+                Err(reason) => {
+                    self.bad[reason] += 1;
+                    bad += 1;
+                    batch[i].set_adjacency(reason as u32 + 1);
+                }
+            }
+        }
+        self.good.add((batch.len() - bad) as u64);
+        if bad > 0 {
+            batch.filter_map(|mut packet| match packet.adjacency() {
+                0 => Some(packet),
+                reason => {
+                    packet.set_adjacency(0);
+                    cx.divert(1, reason as usize - 1, packet);
+                    None
+                }
+            });
+        }
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(match handler {
+            "count" => self.good.get().to_string(),
+            "drops" => self.bad.iter().sum::<u64>().to_string(),
+            _ => DROPS.iter().zip(self.bad).map(|(d, n)| format!("{n}\t{}\n", d.name)).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::wire::ipv4::Ipv4;
+    use proptest::prelude::*;
+
+    /// A good header of 20 bytes with 8 bytes of payload.
+    pub(crate) fn good() -> Vec<u8> {
+        let mut bytes = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        bytes.extend([0; 8]);
+        seal(&mut bytes);
+        bytes
+    }
+
+    fn seal(bytes: &mut [u8]) {
+        Ipv4::new_checked(bytes).unwrap().fill_checksum();
+    }
+
+    fn verdict(config: &str, bytes: &[u8]) -> Result<Packet, &'static str> {
+        let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
+        h.push(0, Packet::from_bytes(bytes).unwrap());
+        h.assert_balanced();
+        h.take(0).pop().ok_or_else(|| h.drops()[0].0)
+    }
+
+    #[test]
+    fn a_good_packet_is_cut_and_marked() {
+        let mut bytes = vec![0xee; 14];
+        bytes.extend(good());
+        bytes.extend([0xff; 18]);
+        let p = verdict("14", &bytes).unwrap();
+        assert_eq!((p.len(), p.network_offset(), p.transport_offset()), (42, Some(14), Some(34)));
+        assert_eq!(p.dst_ip(), [10, 0, 0, 2]);
+    }
+
+    #[test]
+    fn each_fault_has_its_reason() {
+        let broken = |at: usize, value: u8| {
+            let mut b = good();
+            b[at] = value;
+            verdict("", &b).err()
+        };
+        assert_eq!(verdict("", &good()[..19]).err(), Some("short"));
+        assert_eq!(broken(0, 0x65), Some("bad-version"));
+        assert_eq!(broken(0, 0x44), Some("bad-header-length"));
+        assert_eq!(broken(0, 0x4f), Some("bad-header-length"));
+        assert_eq!(broken(3, 29), Some("bad-length"));
+        assert_eq!(broken(3, 19), Some("bad-length"));
+        assert_eq!(broken(8, 63), Some("bad-checksum"));
+        assert!(
+            verdict("CHECKSUM false", &{
+                let mut b = good();
+                b[8] = 63;
+                b
+            })
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn bad_sources_are_bad_unless_the_destination_is_ours() {
+        let from = |source: [u8; 4], config: &str| {
+            let mut b = good();
+            b[12..16].copy_from_slice(&source);
+            seal(&mut b);
+            verdict(config, &b).is_ok()
+        };
+        assert!(!from([0; 4], "") && !from([255; 4], ""));
+        assert!(!from([10, 1, 255, 255], "INTERFACES 10.1.2.3/16 10.2.2.3/16"));
+        assert!(from([10, 1, 255, 255], "INTERFACES 10.1.2.3/16 10.0.0.2/8"));
+        assert!(!from([1, 2, 3, 4], "BADSRC 9.9.9.9 1.2.3.4") && !from([1, 2, 3, 4], "1.2.3.4 5.6.7.8, 0"));
+        assert!(from([0; 4], "GOODDST 10.0.0.2"));
+    }
+
+    #[test]
+    fn bad_packets_go_to_output_1_if_there_is_one() {
+        let mut h = Harness::new(&SPEC, "", 1, 2).unwrap();
+        h.push_all(0, [Packet::from_bytes(b"no").unwrap(), Packet::from_bytes(&good()).unwrap()]);
+        assert_eq!((h.take(0).len(), h.take(1).len(), h.drops()), (1, 1, vec![]));
+        assert_eq!((h.read("drops").unwrap(), h.read("count").unwrap()), ("1".into(), "1".into()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..80), offset in 0usize..40) {
+            let _ = verdict(&offset.to_string(), &bytes);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! DecIPTTL.
+
+use causeway_engine::spec::{drops, keyword, reads, reads_writes};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::{Batch, Packet, checksum};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "DecIPTTL",
+    category: "ip",
+    summary: "decrements the IPv4 time to live and drops packets that have lived too long",
+    ports: "1/1-2",
+    processing: "a/ah",
+    doc: "Decrements the time to live of each packet and updates the checksum by RFC 1624. A packet whose time to \
+          live is 1 or 0 goes to output 1 unchanged, where an ICMPError may answer it, or is dropped if that is not \
+          connected. The network header must be marked.",
+    args: &[
+        keyword("ACTIVE", "boolean", "whether anything is done; default true"),
+        keyword("MULTICAST", "boolean", "whether packets to multicast addresses count too; default true"),
+    ],
+    handlers: &[
+        reads("drops", "packets whose time to live was over"),
+        reads_writes("active", "whether anything is done"),
+    ],
+    drops: &[
+        drops("expired", "the time to live was 1 or 0 (RFC 1812 §5.3.1)"),
+        drops("no-header", "no IPv4 header is marked"),
+    ],
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> CheckIPHeader -> DecIPTTL -> Discard;",
+    see: &["DecIP6HLIM", "ICMPError"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const EXPIRED: usize = 0;
+const NO_HEADER: usize = 1;
+
+struct DecIPTTL {
+    active: bool,
+    multicast: bool,
+    expired: u64,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let active = conf.keyword("ACTIVE", true);
+    let multicast = conf.keyword("MULTICAST", true);
+    conf.finish()?;
+    Ok(Box::new(DecIPTTL { active, multicast, expired: 0 }))
+}
+
+/// Decrements the time to live in a header if it is above 1; says whether it was.
+#[inline]
+pub(crate) fn decrement(header: &mut [u8; 20]) -> bool {
+    if header[8] <= 1 {
+        return false;
+    }
+    header[8] -= 1;
+    let old = u16::from_be_bytes([header[10], header[11]]);
+    [header[10], header[11]] = checksum::decrement_ttl(old).to_be_bytes();
+    true
+}
+
+impl DecIPTTL {
+    #[inline]
+    fn decrement(&self, packet: &mut Packet) -> Result<(), usize> {
+        let header = packet.network_header_mut().and_then(|h| h.first_chunk_mut::<20>()).ok_or(NO_HEADER)?;
+        let is_multicast = header[16] >> 4 == 0xe;
+        if (is_multicast && !self.multicast) || decrement(header) { Ok(()) } else { Err(EXPIRED) }
+    }
+}
+
+impl Element for DecIPTTL {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        if !self.active {
+            return;
+        }
+        batch.filter_map(|mut packet| match self.decrement(&mut packet) {
+            Ok(()) => Some(packet),
+            Err(NO_HEADER) => {
+                cx.drop(NO_HEADER, packet);
+                None
+            }
+            Err(reason) => {
+                self.expired += 1;
+                cx.divert(1, reason, packet);
+                None
+            }
+        });
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(if handler == "drops" { self.expired.to_string() } else { self.active.to_string() })
+    }
+
+    fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.active = causeway_lang::values::boolean(value.trim()).map_err(|e| format!("active: {e}"))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::wire::ipv4::Ipv4;
+    use proptest::prelude::*;
+
+    fn packet(ttl: u8, destination: u8) -> Packet {
+        let mut bytes = [0x45, 0, 0, 20, 7, 7, 0, 0, ttl, 17, 0, 0, 10, 0, 0, 1, destination, 0, 0, 2];
+        Ipv4::new_checked(&mut bytes[..]).unwrap().fill_checksum();
+        let mut p = Packet::from_bytes(&bytes).unwrap();
+        p.set_network_header(0);
+        p
+    }
+
+    #[test]
+    fn expired_packets_are_diverted_unchanged_or_dropped() {
+        let mut h = Harness::new(&SPEC, "", 1, 2).unwrap();
+        h.push_all(0, [packet(1, 10), packet(2, 10), packet(0, 10)]);
+        assert_eq!(h.take(0).iter().map(|p| p.data()[8]).collect::<Vec<_>>(), [1]);
+        assert_eq!(h.take(1).iter().map(|p| p.data()[8]).collect::<Vec<_>>(), [1, 0]);
+        let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+        h.push_all(0, [packet(1, 10), Packet::from_bytes(b"no header").unwrap()]);
+        assert_eq!(
+            (h.drops(), h.read("drops").unwrap()),
+            (vec![("expired", 1), ("no-header", 1)], "1".into())
+        );
+        h.assert_balanced();
+    }
+
+    #[test]
+    fn multicast_and_inactivity() {
+        let mut h = Harness::new(&SPEC, "MULTICAST false", 1, 1).unwrap();
+        h.push_all(0, [packet(1, 224), packet(9, 10)]);
+        assert_eq!(h.take(0).iter().map(|p| p.data()[8]).collect::<Vec<_>>(), [1, 8]);
+        h.write("active", "false").unwrap();
+        h.push(0, packet(1, 10));
+        assert_eq!(h.take(0).len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn the_checksum_stays_right(ttl in 2u8.., id in any::<u16>()) {
+            let mut p = packet(ttl, 10);
+            p.data_mut()[4..6].copy_from_slice(&id.to_be_bytes());
+            Ipv4::new_checked(p.data_mut()).unwrap().fill_checksum();
+            let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+            h.push(0, p);
+            prop_assert!(Ipv4::new_checked(h.take(0)[0].data()).unwrap().checksum_ok());
+        }
+    }
+}

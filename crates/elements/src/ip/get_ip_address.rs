@@ -1,0 +1,86 @@
+//! GetIPAddress.
+
+use causeway_engine::spec::{keyword, optional};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::{Anno, Batch};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "GetIPAddress",
+    category: "ip",
+    summary: "copies an IPv4 address from the packet to its destination annotation",
+    doc: "Copies the four bytes at OFFSET, or with IP the source or destination of the marked header, to the \
+          annotation ANNO. A packet too short is passed on unchanged.",
+    args: &[
+        optional("OFFSET", "bytes", "where the address is"),
+        keyword("IP", "`src` or `dst`", "the address of the marked IPv4 header instead of an offset"),
+        keyword("ANNO", "annotation", "where to put it, four bytes; default DST_IP"),
+    ],
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) -> Discard;",
+    see: &["CheckIPHeader", "StaticIPLookup"],
+    build,
+    ..Spec::DEFAULT
+};
+
+struct GetIPAddress {
+    offset: usize,
+    from_header: bool,
+    anno: u8,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let header: Option<String> = conf.keyword_given("IP");
+    let anno: Anno = conf.keyword("ANNO", Anno::DST_IP);
+    let offset = match header.as_deref() {
+        Some("src") => 12,
+        Some("dst") => 16,
+        Some(_) => {
+            conf.error("IP: should be 'src' or 'dst'");
+            0
+        }
+        None => conf.required::<u32>("OFFSET"),
+    };
+    conf.finish()?;
+    Ok(Box::new(GetIPAddress { offset: offset as usize, from_header: header.is_some(), anno: anno.offset }))
+}
+
+impl Element for GetIPAddress {
+    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
+        for packet in batch.iter_mut() {
+            let bytes = if self.from_header { packet.network_header() } else { Some(packet.data()) };
+            if let Some(&address) =
+                bytes.and_then(|b| b.get(self.offset..)).and_then(|b| b.first_chunk::<4>())
+            {
+                packet.set_anno_bytes(self.anno, address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::Packet;
+
+    fn annotated(config: &str, len: usize) -> [u8; 4] {
+        let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
+        let mut p = Packet::from_bytes(&(0..len as u8).collect::<Vec<_>>()).unwrap();
+        p.set_network_header(4.min(len));
+        h.push(0, p);
+        h.take(0)[0].dst_ip()
+    }
+
+    #[test]
+    fn the_address_is_copied_from_an_offset_or_a_header() {
+        assert_eq!(annotated("16", 20), [16, 17, 18, 19]);
+        assert_eq!(annotated("IP src", 24), [16, 17, 18, 19]);
+        assert_eq!(annotated("IP dst", 24), [20, 21, 22, 23]);
+    }
+
+    #[test]
+    fn short_packets_stay_as_they_are() {
+        assert_eq!(annotated("16", 19), [0; 4]);
+        assert_eq!(annotated("IP dst", 23), [0; 4]);
+        assert_eq!(annotated("4000000000", 0), [0; 4]);
+    }
+}

@@ -1,0 +1,60 @@
+//! What a router must check of an IPv4 header before it believes it (RFC 1812 §5.2.2).
+
+use causeway_packet::checksum::Sum;
+
+/// What is wrong with a header; the number is the drop reason of CheckIPHeader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Fewer bytes than a header.
+    Short = 0,
+    /// The version is not 4.
+    Version = 1,
+    /// The header length is below 20 bytes or beyond the packet.
+    HeaderLength = 2,
+    /// The total length is below the header length or beyond the packet.
+    Length = 3,
+    /// The checksum is wrong.
+    Checksum = 4,
+}
+
+/// The fields of a checked header that forwarding needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// Bytes of header, options included.
+    pub header_len: usize,
+    /// Bytes of the whole packet as the header has it.
+    pub total_len: usize,
+    pub source: [u8; 4],
+    pub destination: [u8; 4],
+}
+
+/// Checks the header at the start of `data`.
+#[inline]
+pub(crate) fn check(data: &[u8], with_checksum: bool) -> Result<Header, Fault> {
+    let Some(h) = data.first_chunk::<20>() else { return Err(Fault::Short) };
+    if h[0] >> 4 != 4 {
+        return Err(Fault::Version);
+    }
+    let header_len = (h[0] & 15) as usize * 4;
+    if header_len < 20 {
+        return Err(Fault::HeaderLength);
+    }
+    // The usual header has no options, and its length is known when this is compiled.
+    let sum = match header_len {
+        20 => Sum::new().array(h),
+        _ => Sum::new().bytes(data.get(..header_len).ok_or(Fault::HeaderLength)?),
+    };
+    let total_len = u16::from_be_bytes([h[2], h[3]]) as usize;
+    if total_len < header_len || total_len > data.len() {
+        return Err(Fault::Length);
+    }
+    if with_checksum && sum.finish() != 0 {
+        return Err(Fault::Checksum);
+    }
+    Ok(Header {
+        header_len,
+        total_len,
+        source: [h[12], h[13], h[14], h[15]],
+        destination: [h[16], h[17], h[18], h[19]],
+    })
+}

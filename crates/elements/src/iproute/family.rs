@@ -1,0 +1,96 @@
+//! IPv4 and IPv6 behind one trait, so that the lookup element is written once.
+
+use causeway_engine::Conf;
+use causeway_engine::value::{self, Value};
+use causeway_fib::{Address, Prefix};
+use causeway_packet::Packet;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// An IP version, as routes and packets show it.
+pub(crate) trait Family: Address {
+    /// An address as it is written.
+    type Ip: Value + std::fmt::Display + Copy;
+
+    /// The destination annotation.
+    fn destination(packet: &Packet) -> Self;
+    /// Sets the destination annotation.
+    fn set_destination(self, packet: &mut Packet);
+    /// The address as it is written.
+    fn to_text(self) -> Self::Ip;
+    /// The address of a text's value.
+    fn from_text(ip: Self::Ip) -> Self;
+    /// A prefix as it is written; also whether bits beyond its length were set and are ignored.
+    fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<Self>, bool)>;
+    /// As [`Family::prefix`], without a configuration around it.
+    fn prefix_of(text: &str) -> Result<Prefix<Self>, String>;
+}
+
+fn masked<A: Address>(address: A, len: u8) -> (Prefix<A>, bool) {
+    (Prefix::truncated(address, len), address & !A::mask(len) != A::ZERO)
+}
+
+fn bare<T: Value>(text: &str) -> Result<T, String> {
+    T::parse(text, &causeway_engine::Names::default().scope(""))
+}
+
+impl Family for u32 {
+    type Ip = Ipv4Addr;
+
+    #[inline]
+    fn destination(packet: &Packet) -> u32 {
+        u32::from_be_bytes(packet.dst_ip())
+    }
+
+    #[inline]
+    fn set_destination(self, packet: &mut Packet) {
+        packet.set_dst_ip(self.to_be_bytes());
+    }
+
+    fn to_text(self) -> Ipv4Addr {
+        self.into()
+    }
+
+    fn from_text(ip: Ipv4Addr) -> u32 {
+        ip.into()
+    }
+
+    fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<u32>, bool)> {
+        let written: value::Prefix4 = conf.parse("", text)?;
+        Some(masked(written.address.into(), written.len))
+    }
+
+    fn prefix_of(text: &str) -> Result<Prefix<u32>, String> {
+        bare::<value::Prefix4>(text).map(|p| masked(p.address.into(), p.len).0)
+    }
+}
+
+impl Family for u128 {
+    type Ip = Ipv6Addr;
+
+    #[inline]
+    fn destination(packet: &Packet) -> u128 {
+        u128::from_be_bytes(packet.dst_ip6())
+    }
+
+    #[inline]
+    fn set_destination(self, packet: &mut Packet) {
+        packet.set_dst_ip6(self.to_be_bytes());
+    }
+
+    fn to_text(self) -> Ipv6Addr {
+        self.into()
+    }
+
+    fn from_text(ip: Ipv6Addr) -> u128 {
+        ip.into()
+    }
+
+    fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<u128>, bool)> {
+        let written: value::Prefix6 = conf.parse("", text)?;
+        Some(masked(written.address.into(), written.len))
+    }
+
+    fn prefix_of(text: &str) -> Result<Prefix<u128>, String> {
+        bare::<value::Prefix6>(text).map(|p| masked(p.address.into(), p.len).0)
+    }
+}
