@@ -100,6 +100,7 @@ impl Participant {
 }
 
 /// Proof that the reader's announcement stands.
+#[derive(Debug)]
 pub(crate) struct Pinned<'a>(&'a Participant);
 
 impl Drop for Pinned<'_> {
@@ -134,6 +135,11 @@ impl<T> Limbo<T> {
             let stamp = domain.stamp();
             self.waiting.extend(things.map(|thing| (stamp, thing)));
         }
+    }
+
+    /// Everything that waits, for an owner that goes away before its readers do.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.waiting.drain(..).map(|(_, thing)| thing)
     }
 
     /// Hands back what no reader can see, if enough waits to be worth asking or `now` is set.

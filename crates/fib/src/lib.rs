@@ -12,6 +12,7 @@
 //!   reads routes (iterate, exact and longest match, covered prefixes).
 //! - [`Fib`] joins a [`Rib`] and a [`Structure`] compiled from it. [`Fib4`], [`CompactFib4`] and [`Fib6`] are the
 //!   tables to use; their [`Fib::reader`] gives each worker a handle of its own.
+//! - [`Adjacencies`] holds what the indices lead to: next hops and groups of them.
 //!
 //! # Invariants
 //!
@@ -33,17 +34,20 @@
 //! ```
 
 mod address;
+mod adjacency;
 mod blocks;
 mod chunks;
 mod compact16;
 mod epoch;
 mod error;
 mod fib;
+mod group;
 mod line6;
 mod lines6;
 mod mapping;
 mod prefix;
 mod rank24;
+mod rcu;
 mod reader;
 mod rib;
 mod runs;
@@ -52,6 +56,7 @@ mod table;
 mod tree6;
 
 pub use address::Address;
+pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView};
 pub use compact16::{Compact16, Compact16Core};
 pub use error::{FibError, PrefixError};
 pub use fib::{Fib, Shared};

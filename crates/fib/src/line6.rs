@@ -67,9 +67,9 @@ fn rank_avx2(line: &Line, key: u32) -> usize {
 
 /// Fills a line. `results` are (first key, result), sorted, the first at key 0, at most [`FAN_OUT`].
 pub(crate) fn write(line: &Line, window_start: u8, children: u32, results: &[(u32, u16)]) {
-    for place in 0..FAN_OUT - 1 {
+    for (place, word) in line[..FAN_OUT - 1].iter().enumerate() {
         let boundary = results.get(place + 1).map_or(u32::MAX, |result| result.0 - 1);
-        line[place].store(boundary, Ordering::Relaxed);
+        word.store(boundary, Ordering::Relaxed);
     }
     for pair in 0..FAN_OUT / 2 {
         let half = |place: usize| u32::from(results.get(place).map_or(0, |result| result.1));

@@ -1,0 +1,127 @@
+//! Measures the lookup tables: `make bench-fib`.
+//!
+//! Needs nothing but the repository: it makes tables with the prefix lengths of the Internet. Real tables and
+//! update streams are given by path. With DPDK's development files present at build time its tables take part.
+//! All tables are measured in interleaved rounds on one processor and every result is checked against a slow
+//! reference, so what counts are ratios inside one run.
+
+mod contender;
+#[cfg(dpdk)]
+mod dpdk;
+mod options;
+mod race;
+mod random;
+mod report;
+mod tables;
+
+use causeway_fib::{Compact16, Lines6, Rank24};
+
+use contender::{Contender, ours, pin_to};
+use options::Options;
+use report::Section;
+use tables::{Family, Route, Update};
+
+type Contenders<A> = Vec<Box<dyn Contender<A>>>;
+
+fn contenders4(routes: &[Route<u32>], options: &Options) -> Contenders<u32> {
+    let mut all: Contenders<u32> =
+        vec![ours::<u32, Rank24>(routes, true), ours::<u32, Compact16>(routes, true)];
+    #[cfg(dpdk)]
+    if options.dpdk {
+        all.extend([1, 2, 4].into_iter().filter_map(|bytes| dpdk::fib(routes, bytes)));
+        all.extend(dpdk::lpm(routes));
+    }
+    keep(&mut all, options);
+    all
+}
+
+fn contenders6(routes: &[Route<u128>], options: &Options) -> Contenders<u128> {
+    let mut all: Contenders<u128> = vec![ours::<u128, Lines6>(routes, true)];
+    #[cfg(dpdk)]
+    if options.dpdk {
+        all.extend(dpdk::fib6(routes));
+        all.extend(dpdk::lpm6(routes));
+    }
+    keep(&mut all, options);
+    all
+}
+
+fn keep<A>(all: &mut Contenders<A>, options: &Options) {
+    all.retain(|one| {
+        options.only.is_empty() || options.only.iter().any(|name| one.name().contains(name.as_str()))
+    });
+}
+
+fn measure<A: Family>(
+    stem: &str,
+    title: &str,
+    routes: &[Route<A>],
+    stream: Option<&[Update<A>]>,
+    contenders: fn(&[Route<A>], &Options) -> Contenders<A>,
+    options: &Options,
+) -> Section {
+    let traffic = race::traffic(routes, 1 << options.queries_log2, 7);
+    let mut all = contenders(routes, options);
+    let mut scores = race::lookups(&all, &traffic, routes.len(), options.rounds);
+    if let Some(stream) = stream {
+        race::updates(&mut all, routes, stream, &mut scores);
+    }
+    let section = Section { title: title.to_owned(), stem: stem.to_owned(), scores };
+    report::print(&section);
+    report::print_ratios(&section, &["rank24", "compact16", "lines6"]);
+    section
+}
+
+/// Both next-hop mixes of one family.
+fn family<A: Family>(
+    paths: &(Option<String>, Option<String>),
+    count: usize,
+    contenders: fn(&[Route<A>], &Options) -> Contenders<A>,
+    options: &Options,
+) -> Result<Vec<Section>, String> {
+    let (routes, origin) = match &paths.0 {
+        Some(path) => (tables::read::<A>(path)?, "table from a file"),
+        None => (tables::synthetic::<A>(count, 1), "synthetic table"),
+    };
+    let stream = match &paths.1 {
+        Some(path) => tables::read_updates::<A>(path, 3)?,
+        None => tables::synthetic_updates(&routes, 400_000, 3),
+    };
+    let stream = &stream[..stream.len().min(options.updates)];
+    let stem = A::NAME.to_lowercase();
+    let title = format!("{}, {origin}", A::NAME);
+    let mut sections = vec![measure(&stem, &title, &routes, Some(stream), contenders, options)];
+    if options.random_next_hops {
+        let routes = tables::with_random_next_hops(&routes, 5);
+        let title = format!("{title}, random next hops");
+        sections.push(measure(&format!("{stem}-random"), &title, &routes, None, contenders, options));
+    }
+    Ok(sections)
+}
+
+fn run() -> Result<(), String> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    pin_to(options.processor);
+    #[cfg(dpdk)]
+    if options.dpdk && !dpdk::start() {
+        return Err("DPDK's memory could not be set up; --no-dpdk leaves DPDK out".to_owned());
+    }
+    let mut sections = Vec::new();
+    if options.ipv4 {
+        sections.extend(family::<u32>(&options.v4, options.routes4, contenders4, &options)?);
+    }
+    if options.ipv6 {
+        sections.extend(family::<u128>(&options.v6, options.routes6, contenders6, &options)?);
+    }
+    report::write(&options.output, &sections)
+        .map_err(|error| format!("{}: {error}", options.output.display()))?;
+    println!("\nresults and plots are in {}", options.output.display());
+    Ok(())
+}
+
+fn main() {
+    if let Err(message) = run() {
+        eprintln!("fib-bench: {message}");
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,67 @@
+//! A pointer that readers follow while the writer replaces what it points to.
+//!
+//! Adjacencies hold values of any type, so unlike the tables' words they cannot be one atomic integer. Copying the
+//! values under a lock instead would put the lock on the packet path; `make bench-fib` prints what a resolution
+//! costs.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::epoch::Pinned;
+
+/// An optional boxed value, replaced as a whole.
+#[derive(Debug)]
+pub(crate) struct RcuCell<T>(AtomicPtr<T>);
+
+/// A value taken out of sight that a reader may still look at.
+///
+/// Has no destructor: forgetting it leaks, freeing it early is what [`Retired::free`] asks about.
+#[derive(Debug)]
+pub(crate) struct Retired<T>(NonNull<T>);
+
+// SAFETY: owns the value, as a box does.
+unsafe impl<T: Send> Send for Retired<T> {}
+
+impl<T> RcuCell<T> {
+    pub(crate) fn empty() -> Self {
+        RcuCell(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// The value, for as long as the reader stays pinned.
+    ///
+    /// # Safety
+    /// `pinned` must belong to the domain whose epochs decide when this cell's retired values are freed.
+    #[inline]
+    pub(crate) unsafe fn get<'a>(&'a self, pinned: &'a Pinned<'_>) -> Option<&'a T> {
+        let _ = pinned;
+        // SAFETY: non-null pointers come from boxes, and none is freed while a reader that could have read it is
+        // pinned (the caller's promise).
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Puts a value in place and returns the one that was there.
+    pub(crate) fn swap(&self, value: Option<Box<T>>) -> Option<Retired<T>> {
+        let new = value.map_or(std::ptr::null_mut(), Box::into_raw);
+        NonNull::new(self.0.swap(new, Ordering::AcqRel)).map(Retired)
+    }
+}
+
+impl<T> Drop for RcuCell<T> {
+    fn drop(&mut self) {
+        if let Some(last) = self.swap(None) {
+            // SAFETY: `&mut self` proves that no reader has a reference into this cell.
+            unsafe { last.free() };
+        }
+    }
+}
+
+impl<T> Retired<T> {
+    /// Drops the value.
+    ///
+    /// # Safety
+    /// No reader may hold a reference to it: its stamp is before the oldest epoch announced.
+    pub(crate) unsafe fn free(self) {
+        // SAFETY: the pointer came out of a box in `swap` and is freed once, because `self` is consumed.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
