@@ -9,7 +9,7 @@
 //! # The parts
 //!
 //! * [`port`]: what a port is, and how to add a backend;
-//! * [`afxdp`], [`afpacket`], [`tap`], [`memory`]: the ports, with a function each that opens them;
+//! * [`afxdp`], [`afpacket`], [`tap`], [`pcap`], [`memory`]: the ports, with a function each that opens them;
 //! * [`live`]: transmission of large batches on copy-mode ports;
 //! * [`interface`], [`features`]: what the kernel says of an interface, and changes that undo themselves;
 //! * [`bpf`]: assembler, maps, programs, links, and the classifying XDP programs.
@@ -34,6 +34,7 @@ pub mod features;
 pub mod interface;
 pub mod live;
 pub mod memory;
+pub mod pcap;
 pub mod port;
 pub mod tap;
 #[cfg(test)]
