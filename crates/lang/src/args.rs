@@ -302,6 +302,7 @@ mod tests {
             ["a b", "'c,d' \"e,\\\",f\" \\<0a // ,>\n 0b>", "g  \n h"]
         );
         assert_eq!(split_args("'open, end"), ["'open, end"]);
+        assert_eq!(split_args("\"\\<22 /* \" */ 22>\", b"), ["\"\\<22 /* \" */ 22>\"", "b"]);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub(crate) struct Lexer {
     pos: usize,
     /// Directives before this place have been reported; the parser may go back.
     checked: usize,
+    /// A comment that is never closed.
+    unclosed: Option<Span>,
 }
 
 fn is_word(byte: u8) -> bool {
@@ -63,7 +65,7 @@ fn is_word(byte: u8) -> bool {
 impl Lexer {
     pub fn new(sources: &Sources, file: FileId) -> Self {
         let text = sources.get(file).map_or_else(|| "".into(), |f| f.text().clone());
-        Self { text, file, pos: 0, checked: 0 }
+        Self { text, file, pos: 0, checked: 0, unclosed: None }
     }
 
     fn at(&self, offset: usize) -> Option<u8> {
@@ -82,6 +84,11 @@ impl Lexer {
     /// Goes back to an earlier [`Lexer::position`].
     pub fn rewind(&mut self, position: usize) {
         self.pos = position;
+    }
+
+    /// The opening of a comment that is never closed, which hides the rest of the text.
+    pub fn unclosed_comment(&self) -> Option<Span> {
+        self.unclosed
     }
 
     pub fn text_of(&self, span: Span) -> &str {
@@ -171,6 +178,9 @@ impl Lexer {
             (Some(b'/'), Some(b'*')) => {
                 let rest = &self.text.as_bytes()[self.pos + 2..];
                 let end = rest.windows(2).position(|w| w == b"*/").map(|at| at + 2);
+                if end.is_none() {
+                    self.unclosed = Some(self.span(self.pos, self.pos + 2));
+                }
                 self.pos += 2 + end.unwrap_or(rest.len());
             }
             _ => return false,

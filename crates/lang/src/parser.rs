@@ -41,7 +41,11 @@ pub(crate) fn parse_file(
 ) -> Vec<Stmt> {
     let lexer = Lexer::new(sources, file);
     let mut parser = Parser { sources, diags, loader, libraries, lexer, peeked: None, depth, compounds: 0 };
-    parser.statements(Inside::File)
+    let statements = parser.statements(Inside::File);
+    if let Some(span) = parser.lexer.unclosed_comment() {
+        parser.diags.push(Diagnostic::warning(span, "comment is never closed"));
+    }
+    statements
 }
 
 impl Parser<'_> {

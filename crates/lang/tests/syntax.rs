@@ -46,7 +46,18 @@ fn unclosed_things() {
     assert_eq!(syntax("Idle -> ( -> Null ->"), "config:1: expected ')'\n");
     assert_eq!(syntax("elementclass { Idle }"), "config:1: expected element type name\n");
     assert_eq!(syntax("a, b ::"), "config:1: missing element type in declaration\n");
-    assert_eq!(syntax("Idle /* open"), "");
+    assert_eq!(syntax("Idle\n  /* open"), "config:2: warning: comment is never closed\n");
+    assert_eq!(
+        syntax("Print(a /* open)").lines().collect::<Vec<_>>(),
+        ["config:1: expected ')'", "config:1: warning: comment is never closed"]
+    );
+}
+
+#[test]
+fn implied_elements_stand_only_at_the_ends_of_lists() {
+    assert_eq!(syntax("{ , Null -> }").lines().next(), Some("config:1: syntax error near ','"));
+    assert_eq!(syntax("{ [0], [1] => Null, Null => [0], [1] }"), "");
+    assert_eq!(syntax("{ -> Null -> -> Null }").lines().next(), Some("config:1: syntax error near '->'"));
 }
 
 #[test]
@@ -153,7 +164,7 @@ fn libraries_are_read_once() {
 
     let program = parse(
         "main",
-        "require(library bad.click, library nope.click)\n x :: { require(library a) }",
+        "require(library bad.click, library nope.click)\n x :: { require(library a) } require(library late)",
         &loader,
     );
     let text =
@@ -163,6 +174,7 @@ fn libraries_are_read_once() {
         "main>bad.click:2: syntax error near '}'
 main:1: library 'nope.click' not found in CLICKPATH/conf
 main:2: 'require library' must be used at file scope
+main:2: library 'late' not found in CLICKPATH/conf
 "
     );
 }
