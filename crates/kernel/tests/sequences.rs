@@ -4,10 +4,12 @@
 mod common;
 mod model;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use causeway_kernel::{
-    Mirror, Neighbour, NextHopKind, Path, Prefix, PuntReason, Route, Rule, Scope, Snapshot, Target,
+    Hop, HopId, Mirror, Neighbour, NextHopKind, Path, Prefix, PuntReason, Route, Rule, Scope, Snapshot,
+    Target,
 };
 use common::describe;
 use model::{NaiveKernel, PORTS};
@@ -83,6 +85,8 @@ enum Step {
     Collect,
     /// The mirror dumps everything again before it has read all messages.
     Resync,
+    /// Messages are lost, and the mirror dumps everything again.
+    Lose,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -109,6 +113,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (any::<bool>(), any::<bool>()).prop_map(|(family, there)| Step::Rule { family, there }),
         3 => Just(Step::Collect),
         1 => Just(Step::Resync),
+        1 => Just(Step::Lose),
     ];
     proptest::collection::vec(step, 1..80)
 }
@@ -171,7 +176,7 @@ fn perform(kernel: &mut NaiveKernel, step: &Step) {
             let rule = Rule { family, priority: 50, table: 100, plain: false, bytes: vec![1] };
             kernel.set_rule(rule, *there);
         }
-        Step::Collect | Step::Resync => {}
+        Step::Collect | Step::Resync | Step::Lose => {}
     }
 }
 
@@ -187,18 +192,20 @@ fn read(kernel: &mut NaiveKernel, mirror: &mut Mirror) {
     }
 }
 
-/// Takes in the changes; every number must refer to something that is there.
+/// Takes in the changes; all that is pointed to must be there, and nothing else.
 fn collect(mirror: &mut Mirror, seen: &mut Snapshot) {
     seen.apply(&mirror.collect());
     assert_eq!(*seen, mirror.snapshot());
-    for (prefix, hop) in &seen.routes {
-        assert!(seen.hops.contains_key(hop), "{prefix}");
-    }
+    let hops: BTreeSet<HopId> = seen.routes.values().copied().collect();
+    assert!(hops.iter().eq(seen.hops.keys()), "{hops:?} {:?}", seen.hops);
+    let mut adjacencies = BTreeSet::new();
     for hop in seen.hops.values() {
-        if let causeway_kernel::Hop::Forward { legs, .. } = hop {
-            assert!(!legs.is_empty() && legs.iter().all(|leg| seen.adjacencies.contains_key(&leg.adjacency)));
+        if let Hop::Forward { legs, .. } = hop {
+            assert!(!legs.is_empty());
+            adjacencies.extend(legs.iter().map(|leg| leg.adjacency));
         }
     }
+    assert!(adjacencies.iter().eq(seen.adjacencies.keys()), "{adjacencies:?} {:?}", seen.adjacencies);
 }
 
 fn lines(seen: &Snapshot) -> Vec<String> {
@@ -220,6 +227,10 @@ fn check(mut kernel: NaiveKernel, steps: &[Step]) -> Result<(), TestCaseError> {
                 if kernel.duplicates {
                     read(&mut kernel, &mut mirror);
                 }
+                kernel.dump(&mut mirror, Scope::ALL);
+            }
+            Step::Lose => {
+                kernel.said.clear();
                 kernel.dump(&mut mirror, Scope::ALL);
             }
             _ => {}
