@@ -22,6 +22,7 @@ mod basic;
 mod counters;
 mod fuse;
 mod handlers;
+mod information;
 mod ip;
 mod iproute;
 mod printing;
@@ -39,6 +40,7 @@ pub fn library() -> Library {
         annotations::SPECS,
         basic::SPECS,
         counters::SPECS,
+        information::SPECS,
         ip::SPECS,
         iproute::SPECS,
         printing::SPECS,
@@ -47,7 +49,7 @@ pub fn library() -> Library {
         sources::SPECS,
         switching::SPECS,
     ];
-    Library::new(subjects.into_iter().flatten().copied())
+    Library::new(subjects.into_iter().flatten().copied()).with_interfaces(information::interface)
 }
 
 #[cfg(test)]

@@ -130,6 +130,7 @@ impl<'a> Builder<'a> {
         }
         let names: Vec<Arc<str>> = plan.elements.iter().map(|e| e.name.as_str().into()).collect();
         env.elements = names.clone();
+        env.names.set_interfaces(layout.library.interfaces());
         Ok(Builder {
             plan,
             layout,

@@ -56,7 +56,7 @@ pub use conf::{Conf, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
 pub use element::{Element, Receiver, Run};
-pub use names::{Addresses, Names, Scope};
+pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};
 pub use router::{Options, Router, StartError};
 pub use spec::{Library, Spec};

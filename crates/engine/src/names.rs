@@ -18,10 +18,14 @@ pub struct Addresses {
     pub ether: Option<[u8; 6]>,
 }
 
+/// What the machine says of its interface of that name.
+pub type Interfaces = fn(&str) -> Option<Addresses>;
+
 /// All named addresses of a router.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     by_name: HashMap<String, Addresses>,
+    interfaces: Option<Interfaces>,
 }
 
 /// [`Names`] as one element sees them.
@@ -46,6 +50,11 @@ impl Names {
         };
     }
 
+    /// Lets names that nobody defined stand for the addresses of the interface of that name.
+    pub fn set_interfaces(&mut self, interfaces: Option<Interfaces>) {
+        self.interfaces = interfaces;
+    }
+
     /// The names as `element` sees them.
     pub fn scope<'a>(&'a self, element: &'a str) -> Scope<'a> {
         Scope { names: self, element }
@@ -66,6 +75,29 @@ impl Scope<'_> {
             }
             scope = &scope[..i];
         }
-        self.names.by_name.get(name).copied()
+        let global = self.names.by_name.get(name).copied();
+        global.or_else(|| self.names.interfaces.and_then(|ask| ask(name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ether(last: u8) -> Addresses {
+        Addresses { ether: Some([2, 0, 0, 0, 0, last]), ..Addresses::default() }
+    }
+
+    #[test]
+    fn names_are_looked_up_from_the_inside_outwards_then_among_interfaces() {
+        let mut names = Names::default();
+        names.define("a/b/info", "gate", ether(1));
+        names.define("info", "gate", ether(2));
+        names.set_interfaces(Some(|name| (name == "gate" || name == "eth9").then(|| ether(9))));
+        let get = |element: &str, name: &str| names.scope(element).get(name);
+        assert_eq!(get("a/b/c/x", "gate"), Some(ether(1)));
+        assert_eq!(get("a/x", "gate"), Some(ether(2)));
+        assert_eq!(get("a/x", "eth9"), Some(ether(9)));
+        assert_eq!((get("x", "eth8"), get("x", "")), (None, None));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::conf::{Conf, Invalid};
 use crate::element::Element;
+use crate::names::Interfaces;
 
 /// Order in which elements are configured and initialised; lower first, by element number within a phase.
 pub mod phase {
@@ -201,6 +202,7 @@ pub const fn drops(name: &'static str, doc: &'static str) -> DropDoc {
 #[derive(Clone, Default)]
 pub struct Library {
     specs: Vec<&'static Spec>,
+    interfaces: Option<Interfaces>,
 }
 
 impl Library {
@@ -208,7 +210,17 @@ impl Library {
     pub fn new(specs: impl IntoIterator<Item = &'static Spec>) -> Self {
         let mut specs: Vec<_> = specs.into_iter().collect();
         specs.sort_by_key(|s| s.name);
-        Library { specs }
+        Library { specs, interfaces: None }
+    }
+
+    /// The same library, which knows the addresses of the machine's interfaces.
+    pub fn with_interfaces(self, interfaces: Interfaces) -> Self {
+        Library { interfaces: Some(interfaces), ..self }
+    }
+
+    /// What the machine says of its interfaces, if anybody can tell.
+    pub fn interfaces(&self) -> Option<Interfaces> {
+        self.interfaces
     }
 
     /// The class called `name`, by its own name or an alias.

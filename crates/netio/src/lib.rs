@@ -26,6 +26,7 @@
 //! [`Packet::into_region`]: causeway_packet::Packet::into_region
 //! [`Packet::from_region`]: causeway_packet::Packet::from_region
 
+pub mod addresses;
 pub mod afpacket;
 pub mod afxdp;
 pub mod bpf;

@@ -1,0 +1,58 @@
+//! Information: settings of other elements, and names for addresses. These elements see no packets.
+
+use causeway_engine::{Addresses, Conf, Element, Spec};
+use std::sync::Arc;
+
+mod address_info;
+mod schedule_info;
+mod static_thread_sched;
+
+/// The classes of this subject.
+pub(crate) const SPECS: &[&Spec] = &[&address_info::SPEC, &schedule_info::SPEC, &static_thread_sched::SPEC];
+
+/// An element that has done all its work once it is configured.
+struct Settled;
+
+impl Element for Settled {}
+
+/// The addresses of the machine's interface called `name`.
+pub(crate) fn interface(name: &str) -> Option<Addresses> {
+    let found = causeway_netio::addresses::of_interface(name)?;
+    Some(Addresses {
+        ip: found.ip.map(|(address, _)| address),
+        ip_len: found.ip.map(|(_, len)| len),
+        ip6: found.ip6.map(|(address, _)| address),
+        ip6_len: found.ip6.map(|(_, len)| len),
+        ether: found.mac,
+    })
+}
+
+/// The full name of the element or compound that `name` means where `conf`'s element stands, with all elements
+/// it covers. Names are looked up in the element's own compound first, then in those around it.
+fn covered(conf: &Conf<'_>, name: &str) -> Option<(String, Vec<Arc<str>>)> {
+    let mut scope = &conf.name()[..];
+    loop {
+        scope = scope.rfind('/').map_or("", |i| &scope[..i]);
+        let full = if scope.is_empty() { name.to_owned() } else { format!("{scope}/{name}") };
+        let inside = |e: &str| e == full || e.strip_prefix(&full).is_some_and(|rest| rest.starts_with('/'));
+        let elements: Vec<_> = conf.env.elements.iter().filter(|e| inside(e)).cloned().collect();
+        match (elements.is_empty(), scope.is_empty()) {
+            (false, _) => return Some((full, elements)),
+            (true, true) => return None,
+            (true, false) => {}
+        }
+    }
+}
+
+/// The arguments, each split into the name and the value that it must be.
+fn pairs(conf: &mut Conf<'_>) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    for text in conf.rest() {
+        match text.split_once(char::is_whitespace) {
+            Some((name, value)) => pairs.push((name.to_owned(), value.trim().to_owned())),
+            None if text.is_empty() => {}
+            None => conf.error(format!("'{text}': expected a name and a value")),
+        }
+    }
+    pairs
+}
