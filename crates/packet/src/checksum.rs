@@ -37,7 +37,7 @@ impl Sum {
     #[inline]
     #[must_use]
     pub fn bytes(self, data: &[u8]) -> Self {
-        Self(self.0 + reduce(sum_words(data)))
+        Self(self.0 + sum_words(data))
     }
 
     /// Adds the words of a fixed-size piece, such as an option-less header; `N` is even.
@@ -45,7 +45,7 @@ impl Sum {
     #[must_use]
     pub fn array<const N: usize>(self, data: &[u8; N]) -> Self {
         const { assert!(N.is_multiple_of(2) && N <= 64) };
-        Self(self.0 + reduce(sum_short(data)))
+        Self(self.0 + sum_words(data))
     }
 
     /// Adds one 16-bit word.
@@ -77,45 +77,36 @@ const fn reduce(sum: u64) -> u64 {
     (sum & 0xffff_ffff) + (sum >> 32)
 }
 
-/// Sums 32-bit lanes into 64-bit accumulators. No lane can overflow below 16 GiB of data.
+/// Sums the words of `data`, eight bytes at a time, to a few bits more than 32.
+///
+/// Since 2^16 leaves 1 when divided by 2^16 - 1, so do 2^32 and 2^64: wide words add up like narrow ones, and
+/// the upper half of a 128-bit accumulator counts the carries. The compiler makes that an add and an
+/// add-with-carry; two accumulators let the two chains overlap.
 #[inline]
 fn sum_words(data: &[u8]) -> u64 {
-    if data.len() < 64 { sum_short(data) } else { sum_long(data) }
-}
-
-/// Long runs: eight independent accumulators, which the compiler keeps in vector registers.
-fn sum_long(data: &[u8]) -> u64 {
-    let (blocks, rest) = data.as_chunks::<32>();
-    let mut lanes = [0u64; 8];
-    for block in blocks {
-        for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
-            *lane += u64::from(u32::from_ne_bytes(*word));
-        }
+    let (words, mut rest) = data.as_chunks::<8>();
+    let (pairs, single) = words.as_chunks::<2>();
+    let (mut even, mut odd) = (0u128, 0u128);
+    for [first, second] in pairs {
+        even += u128::from(u64::from_ne_bytes(*first));
+        odd += u128::from(u64::from_ne_bytes(*second));
     }
-    lanes.iter().sum::<u64>() + sum_short(rest)
-}
-
-/// Headers and remainders: 8 bytes at a time, then 4, 2 and 1.
-#[inline]
-fn sum_short(data: &[u8]) -> u64 {
-    let (chunks, mut rest) = data.as_chunks::<8>();
-    let mut sum = 0u64;
-    for chunk in chunks {
-        let word = u64::from_ne_bytes(*chunk);
-        sum += (word & 0xffff_ffff) + (word >> 32);
+    if let [word] = single {
+        even += u128::from(u64::from_ne_bytes(*word));
     }
     if let Some((word, tail)) = rest.split_first_chunk::<4>() {
-        sum += u64::from(u32::from_ne_bytes(*word));
+        odd += u128::from(u32::from_ne_bytes(*word));
         rest = tail;
     }
     if let Some((word, tail)) = rest.split_first_chunk::<2>() {
-        sum += u64::from(u16::from_ne_bytes(*word));
+        odd += u128::from(u16::from_ne_bytes(*word));
         rest = tail;
     }
     if let [last] = rest {
-        sum += u64::from(u16::from_ne_bytes([*last, 0]));
+        odd += u128::from(u16::from_ne_bytes([*last, 0]));
     }
-    sum
+    let sum = even + odd;
+    reduce(sum as u64) + (sum >> 64) as u64
 }
 
 /// The checksum of `data`, with the checksum field in it taken as it stands: zero it first.

@@ -1,5 +1,6 @@
 //! Options, extension headers and error rules, case by case, with the bytes the RFCs give.
 
+use causeway_packet::checksum::Sum;
 use causeway_packet::wire::ipv4_options::{BadOption, Ipv4Option, OptionAt, Route, Timestamp};
 use causeway_packet::wire::ipv6_ext::UpperLayer;
 use causeway_packet::wire::ndisc::{NdOption, RouterAdvertisement, solicited_node};
@@ -328,4 +329,44 @@ fn echo_reply_of_zeros() {
     icmp.fill_checksum();
     icmp.make_echo_reply();
     assert_eq!((icmp.message_type(), icmp.checksum()), (0, 0xffff));
+}
+
+#[test]
+fn udp_checksum_of_zero_is_sent_as_ones() {
+    // Ports and length add up to ffff with this destination port, so the checksum comes out as 0.
+    let mut datagram = [0, 1, 0xff, 0xf6, 0, 8, 0, 0];
+    let mut udp = Udp::new_checked(&mut datagram[..]).unwrap();
+    udp.fill_checksum(Sum::new());
+    assert_eq!(udp.checksum(), 0xffff);
+    assert!(udp.checksum_ok(Sum::new()));
+    // There and back by updates: never 0, which would say that there is none.
+    udp.set_dst_port(80);
+    udp.update_checksum_u16(0xfff6, 80);
+    assert!(udp.checksum_ok(Sum::new()) && udp.checksum() != 0xffff);
+    udp.set_dst_port(0xfff6);
+    udp.update_checksum_u16(80, 0xfff6);
+    assert_eq!(udp.checksum(), 0xffff);
+    // None stays none.
+    udp.set_checksum(0);
+    udp.update_checksum_u16(1, 2);
+    udp.update_checksum_u32(1, 2);
+    assert_eq!(udp.checksum(), 0);
+    assert!(udp.checksum_ok(Sum::new()));
+}
+
+#[test]
+fn bad_tcp_options_end_the_list() {
+    let options = |options: [u8; 4]| {
+        let mut segment = [0; 24];
+        segment[12] = 6 << 4;
+        segment[20..].copy_from_slice(&options);
+        Tcp::new_checked(segment).unwrap().options().map(|option| option.is_ok()).collect::<Vec<_>>()
+    };
+    assert_eq!(options([1, 1, 4, 2]), [true]);
+    assert_eq!(options([4, 2, 4, 2]), [true, true]);
+    assert_eq!(options([4, 2, 0, 2]), [true]);
+    assert_eq!(options([4, 2, 4, 1]), [true, false], "length below 2");
+    assert_eq!(options([4, 2, 4, 0]), [true, false], "length below 2");
+    assert_eq!(options([2, 5, 0, 0]), [false], "beyond the header");
+    assert_eq!(options([1, 1, 1, 4]), [false], "no length");
 }

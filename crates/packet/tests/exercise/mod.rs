@@ -93,7 +93,8 @@ pub fn arp(data: &[u8]) -> bool {
 pub fn ipv4(data: &[u8]) -> bool {
     let mut copy = data.to_vec();
     if let Ok(quoted) = Ipv4::new_quoted(data) {
-        assert!(quoted.payload().len() <= data.len());
+        let end = data.len().min(quoted.total_len().into());
+        assert_eq!(quoted.payload(), data.get(quoted.header_len()..end).unwrap_or_default());
     }
     let Ok(mut view) = Ipv4::new_checked(&mut copy[..]) else { return false };
     let (header_len, total_len) = (view.header_len(), usize::from(view.total_len()));
@@ -156,7 +157,9 @@ fn ipv4_options(view: &mut Ipv4<&mut [u8]>) {
 pub fn ipv6(data: &[u8]) -> bool {
     let mut copy = data.to_vec();
     if let Ok(quoted) = Ipv6::new_quoted(data) {
-        let _ = (quoted.payload().len(), quoted.upper_layer());
+        let end = data.len().min(40 + usize::from(quoted.payload_len()));
+        assert_eq!(quoted.payload(), &data[40..end]);
+        let _ = quoted.upper_layer();
     }
     let Ok(mut view) = Ipv6::new_checked(&mut copy[..]) else { return false };
     let end = 40 + usize::from(view.payload_len());
@@ -269,7 +272,9 @@ pub fn ndisc(data: &[u8]) -> bool {
 pub fn udp(data: &[u8]) -> bool {
     let mut copy = data.to_vec();
     if let Ok(quoted) = Udp::new_quoted(data) {
-        let _ = (quoted.payload().len(), quoted.checksum_ok(Sum::new()));
+        let end = data.len().min(quoted.length().into());
+        assert_eq!(quoted.payload(), data.get(8..end).unwrap_or_default());
+        let _ = quoted.checksum_ok(Sum::new());
     }
     let Ok(mut view) = Udp::new_checked(&mut copy[..]) else { return false };
     let length = usize::from(view.length());
