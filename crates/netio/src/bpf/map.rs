@@ -224,6 +224,8 @@ pub struct MappedArray {
 
 // SAFETY: the mapping belongs to this value alone on our side; its address is valid on every thread.
 unsafe impl Send for MappedArray {}
+// SAFETY: a shared reference only gives out atomics.
+unsafe impl Sync for MappedArray {}
 
 impl MappedArray {
     /// An array of `entries` values of `value_size` bytes, in one piece: entry `i` starts at `i * stride`, where
