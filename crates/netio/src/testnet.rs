@@ -29,17 +29,20 @@ pub fn run(pairs: &'static [(&'static str, &'static str)], test: impl FnOnce() +
         ip("ip link set dev lo up");
         for (a, b) in pairs {
             ip(&format!("ip link add {a} type veth peer name {b}"));
-            for end in [a, b] {
-                // No neighbour discovery of the kernel's own among the test's frames.
-                ip(&format!("ip link set dev {end} addrgenmode none"));
-                ip(&format!("ip link set dev {end} up"));
-            }
+            up(a);
+            up(b);
         }
         test();
     });
     if let Err(panic) = thread.join() {
         std::panic::resume_unwind(panic);
     }
+}
+
+/// Sets an interface up, without neighbour discovery of the kernel's own among the test's frames.
+pub fn up(name: &str) {
+    ip(&format!("ip link set dev {name} addrgenmode none"));
+    ip(&format!("ip link set dev {name} up"));
 }
 
 /// Runs a command line in the test's namespace and returns what it printed.

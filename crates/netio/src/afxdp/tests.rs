@@ -118,3 +118,60 @@ fn mistakes_are_one_clear_line() {
         assert!(text("r0", ErrorKind::MtuTooLarge).contains("ip link set dev r0 mtu 1770"));
     });
 }
+
+#[test]
+fn every_queue_receives() {
+    testnet::run(&[], || {
+        let queues = "numrxqueues 2 numtxqueues 2";
+        testnet::ip(&format!("ip link add r0 {queues} type veth peer name g0 {queues}"));
+        ["r0", "g0"].iter().for_each(|end| testnet::up(end));
+        let mut port = open("r0", &Options::default()).expect("r0");
+        assert_eq!(port.queues.len(), 2);
+        let mut peer = open("g0", &Options { live: false, ..Options::default() }).expect("g0");
+        // A packet that leaves by one queue of a veth arrives at the other end's queue of the same number.
+        for queue in [0, 1] {
+            let mut batch = Batch::new();
+            batch.extend((0..5).filter_map(|i| Packet::from_bytes(&udp_frame(port.mac, i, 60))));
+            assert_eq!(peer.queues[queue].tx.transmit(&mut batch), 5);
+            peer.queues[queue].tx.flush();
+            let mut got = Batch::new();
+            assert_eq!(port.queues[queue].rx.receive(&mut got, 10), 5, "queue {queue}");
+            assert_eq!(port.queues[1 - queue].rx.pending(), 0);
+        }
+    });
+}
+
+/// Name of the variable that turns the test below into the router that it kills.
+const HOLD: &str = "CAUSEWAY_TEST_HOLD";
+
+#[test]
+fn a_killed_router_leaves_nothing() {
+    use std::io::{BufRead, BufReader};
+    if let Ok(name) = std::env::var(HOLD) {
+        let _port = open(&name, &Options { promiscuous: true, ..Options::default() }).expect("the port");
+        println!("\nready");
+        std::thread::sleep(std::time::Duration::from_secs(30));
+        return;
+    }
+    testnet::run(&[("g0", "r0")], || {
+        let mut router = std::process::Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "afxdp::tests::a_killed_router_leaves_nothing", "--nocapture"])
+            .env(HOLD, "r0")
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a router");
+        let lines = BufReader::new(router.stdout.take().expect("piped")).lines();
+        assert!(lines.map_while(|l| l.ok()).any(|l| l == "ready"));
+        let (host, kernel) = (Raw::open("g0"), Raw::open("r0"));
+        let mac = Interface::open("r0").expect("r0").mac;
+        host.send(&udp_frame(mac, 1, 60));
+        assert!(kernel.receive(1).is_empty(), "the router takes all");
+        router.kill().expect("killed");
+        router.wait().expect("waited");
+        host.send(&udp_frame(mac, 2, 60));
+        assert_eq!(kernel.receive(1), vec![udp_frame(mac, 2, 60)], "the kernel gets the next frame");
+        let link = testnet::ip("ip -d link show r0");
+        assert!(!link.contains("xdp") && link.contains("promiscuity 0"), "{link}");
+        open("r0", &Options::default()).expect("a new router");
+    });
+}
