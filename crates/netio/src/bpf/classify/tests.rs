@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::bpf::interp::{self, FakeMap};
+use crate::bpf::{Code, action};
 use crate::error::ErrorKind;
 use proptest::prelude::*;
 use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
 
 const MAC: [u8; 6] = [2, 0x11, 0x22, 0x33, 0x44, 0x55];
 const LOCAL4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
