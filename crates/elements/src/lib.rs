@@ -19,9 +19,11 @@ use causeway_engine::Library;
 
 mod annotations;
 mod basic;
+mod classify;
 mod counters;
 mod fuse;
 mod handlers;
+mod icmp;
 mod information;
 mod ip;
 mod iproute;
@@ -39,7 +41,9 @@ pub fn library() -> Library {
     let subjects = [
         annotations::SPECS,
         basic::SPECS,
+        classify::SPECS,
         counters::SPECS,
+        icmp::SPECS,
         information::SPECS,
         ip::SPECS,
         iproute::SPECS,

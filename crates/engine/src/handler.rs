@@ -53,7 +53,7 @@ pub const COMMON: &[(&str, &str)] = &[
 pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<String, HandlerError> {
     let n = core.nodes.get(node).ok_or(HandlerError::Gone)?;
     let full = || format!("{}.{handler}", n.name);
-    if let Some(h) = n.spec.handlers.iter().find(|h| h.name == handler) {
+    if let Some(h) = n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
         if !h.access.reads() {
             return Err(HandlerError::WriteOnly(full()));
         }
@@ -81,13 +81,17 @@ fn common(core: &Core, node: usize, handler: &str) -> String {
         "config" => n.config.clone(),
         "ports" => ports(core, node),
         "handlers" => {
-            let own = n.spec.handlers.iter().rev().map(|h| {
+            let outs = n.outs.len();
+            let own = n.spec.handlers.iter().rev().flat_map(|h| h.names(outs).map(move |name| (h, name)));
+            let own = own.map(|(h, name)| {
                 let r = if h.access.reads() { "r" } else { "" };
                 let w = if h.access.writes() { "w" } else { "" };
                 let param = if h.access == crate::spec::Access::ReadParam { "+" } else { "" };
-                format!("{}\t{r}{w}{param}\n", h.name)
+                format!("{name}\t{r}{w}{param}\n")
             });
-            own.chain(COMMON.iter().rev().map(|(name, _)| format!("{name}\tr\n"))).collect()
+            let common =
+                COMMON.iter().rev().filter(|(name, _)| !n.spec.handlers.iter().any(|h| h.name == *name));
+            own.chain(common.map(|(name, _)| format!("{name}\tr\n"))).collect()
         }
         "drop_reasons" => {
             let reasons = n.spec.drops.iter().zip(&n.drops).map(|(d, c)| format!("{} {}\n", d.name, c.get()));
@@ -140,7 +144,7 @@ fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
 pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
     let n = core.nodes.get(node).ok_or(HandlerError::Gone)?;
     let full = || format!("{}.{handler}", n.name);
-    match n.spec.handlers.iter().find(|h| h.name == handler) {
+    match n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
         Some(h) if h.access.writes() => {
             let done = core.activate(node, |e, cx| e.write(handler, value, cx)).ok_or(HandlerError::Gone)?;
             core.deliver();

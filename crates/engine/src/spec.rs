@@ -90,12 +90,34 @@ pub enum ArgForm {
 
 /// One handler.
 pub struct HandlerDoc {
-    /// Name.
+    /// Name. One that ends in `#` stands for a handler for each output: `pattern#` for `pattern0`, `pattern1` ….
     pub name: &'static str,
     /// Read, write or both.
     pub access: Access,
     /// What is read, with its unit, or what writing does.
     pub doc: &'static str,
+}
+
+impl HandlerDoc {
+    /// Whether this is the handler called `name` of an element with that many outputs.
+    pub fn is(&self, name: &str, outputs: usize) -> bool {
+        match self.name.strip_suffix('#') {
+            None => self.name == name,
+            Some(_) => self.names(outputs).any(|own| own == name),
+        }
+    }
+
+    /// The names of this handler of an element with that many outputs.
+    pub fn names(&self, outputs: usize) -> impl Iterator<Item = String> {
+        let (stem, count) = match self.name.strip_suffix('#') {
+            None => (self.name, None),
+            Some(stem) => (stem, Some(outputs)),
+        };
+        (0..count.unwrap_or(1)).map(move |i| match count {
+            None => stem.to_owned(),
+            Some(_) => format!("{stem}{i}"),
+        })
+    }
 }
 
 /// What can be done with a handler.

@@ -1,0 +1,55 @@
+//! From answers to outputs: what all classifiers do with a batch.
+
+use super::program::{Bases, DROP, Program};
+use causeway_engine::Cx;
+use causeway_packet::{BATCH, Batch, Packet};
+
+/// Sends each packet of `batch` to the output that `program` says; `bases` finds its headers. Packets that no
+/// pattern matches are dropped for reason 0 of the class.
+///
+/// A batch whose packets all go one way, the usual case, moves as a whole.
+#[inline]
+pub(crate) fn dispatch(
+    program: &Program,
+    batch: &mut Batch,
+    cx: &mut Cx<'_>,
+    bases: impl Fn(&Packet) -> Bases,
+) {
+    let mut answers = [0usize; BATCH];
+    let mut same = true;
+    for (i, answer) in answers.iter_mut().enumerate().take(batch.len()) {
+        batch.prefetch_data(i + 4);
+        let packet = &batch[i];
+        *answer = program.run(packet.data(), &bases(packet));
+    }
+    let first = answers[0];
+    for answer in answers.iter().take(batch.len()) {
+        same &= *answer == first;
+    }
+    match (same, first) {
+        (true, 0) => {}
+        (true, DROP) => {
+            cx.count_drops(0, batch.len() as u64);
+            batch.clear();
+        }
+        (true, port) => {
+            let mut out = cx.lend_batch();
+            out.append(batch);
+            cx.emit_batch(port, out);
+        }
+        (false, _) => {
+            let mut answers = answers.iter();
+            batch.filter_map(|packet| match answers.next() {
+                Some(0) | None => Some(packet),
+                Some(&DROP) => {
+                    cx.drop(0, packet);
+                    None
+                }
+                Some(&port) => {
+                    cx.emit(port, packet);
+                    None
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Classification: the content of a packet decides where it goes.
+//!
+//! Patterns are read into expressions over the words of a packet ([`expr`]), by [`pattern`] for Classifier and by
+//! [`ip_expr`] for IPClassifier and IPFilter; [`program`] makes one decision program of them, in which no path
+//! tests the same thing twice; [`dispatch`] runs it over a batch.
+
+use causeway_engine::Spec;
+
+mod classifier;
+mod dispatch;
+mod expr;
+mod ip_classifier;
+mod ip_expr;
+mod ip_filter;
+mod ip_test;
+mod ip_value;
+mod pattern;
+mod patterns;
+mod program;
+mod thread;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+/// The classes of this subject.
+pub(crate) const SPECS: &[&Spec] = &[&classifier::SPEC, &ip_classifier::SPEC, &ip_filter::SPEC];

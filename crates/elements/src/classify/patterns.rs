@@ -1,0 +1,90 @@
+//! What the classifiers have in common: a list of patterns that can be read and changed while packets flow.
+
+use super::dispatch::dispatch;
+use super::expr::Expr;
+use super::program::{Bases, Goal, Program};
+use causeway_engine::{Conf, Cx, Invalid, Names, Scope};
+use causeway_packet::{Batch, Packet};
+
+/// Reads one pattern.
+pub(crate) type Parse = fn(&str, &Scope<'_>) -> Result<Expr, String>;
+
+/// Patterns, one an output.
+pub(crate) struct Patterns {
+    parse: Parse,
+    texts: Vec<String>,
+    program: Program,
+    names: Names,
+}
+
+impl Patterns {
+    /// The patterns that are the arguments of `conf`, one for each output in use.
+    pub(crate) fn build(conf: &mut Conf<'_>, parse: Parse) -> Result<Patterns, Invalid> {
+        let (texts, names, name) = (conf.rest(), conf.env.names.clone(), conf.name().clone());
+        let outputs = conf.n_outputs();
+        let compiled = compile(parse, &texts, outputs, &names.scope(&name));
+        let program = compiled.map_err(|errors| {
+            errors.into_iter().for_each(|e| conf.error(e));
+            Invalid
+        })?;
+        conf.finish()?;
+        Ok(Patterns { parse, texts, program, names })
+    }
+
+    #[inline]
+    pub(crate) fn push(&self, batch: &mut Batch, cx: &mut Cx<'_>, bases: impl Fn(&Packet) -> Bases) {
+        dispatch(&self.program, batch, cx, bases);
+    }
+
+    /// Answers `program`, `config` and `pattern#`.
+    pub(crate) fn read(&self, handler: &str) -> Result<String, String> {
+        match number(handler) {
+            Some(n) => self.texts.get(n).cloned().ok_or_else(|| "no such pattern".to_owned()),
+            None if handler == "config" => Ok(self.texts.join(", ")),
+            None => Ok(self.program.to_string()),
+        }
+    }
+
+    /// Carries out `config` and `pattern#`; if anything is wrong, nothing changes.
+    pub(crate) fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        let mut texts = self.texts.clone();
+        match number(handler) {
+            Some(n) => {
+                let text = texts.get_mut(n).ok_or("no such pattern")?;
+                *text = value.trim().to_owned();
+            }
+            None => texts = causeway_lang::args::split_args(value),
+        }
+        let scope = self.names.scope(cx.name());
+        self.program =
+            compile(self.parse, &texts, cx.n_outputs(), &scope).map_err(|errors| errors.join("\n"))?;
+        cx.set_config(texts.join(", "));
+        self.texts = texts;
+        Ok(())
+    }
+}
+
+/// The number in `pattern3`.
+fn number(handler: &str) -> Option<usize> {
+    handler.strip_prefix("pattern")?.parse().ok()
+}
+
+fn compile(
+    parse: Parse,
+    texts: &[String],
+    outputs: usize,
+    scope: &Scope<'_>,
+) -> Result<Program, Vec<String>> {
+    if texts.len() != outputs {
+        let plural = if outputs == 1 { "" } else { "s" };
+        return Err(vec![format!("need {outputs} argument{plural}, one per output port")]);
+    }
+    let (mut rules, mut errors) = (Vec::new(), Vec::new());
+    for (output, text) in texts.iter().enumerate() {
+        match parse(text, scope) {
+            Ok(expr) => rules.push((expr, Goal::Output(output))),
+            Err(why) => errors.push(format!("pattern {output}: {why}")),
+        }
+    }
+    if errors.is_empty() { Ok(Program::new(&rules)) } else { Err(errors) }
+}
