@@ -33,6 +33,7 @@ mod scheduling;
 mod sources;
 mod switching;
 mod token_bucket;
+mod traces;
 
 pub use fuse::{Optimised, optimise};
 
@@ -52,6 +53,7 @@ pub fn library() -> Library {
         scheduling::SPECS,
         sources::SPECS,
         switching::SPECS,
+        traces::SPECS,
     ];
     Library::new(subjects.into_iter().flatten().copied()).with_interfaces(information::interface)
 }

@@ -1,7 +1,7 @@
 //! Capture files as ports, and as readers and writers: pcap and pcapng.
 //!
 //! The formats are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. Both byte orders and all timestamp
-//! resolutions are read; what is written is little-endian with nanoseconds.
+//! resolutions are read; what is written is little-endian, with nanoseconds unless microseconds are asked for.
 
 mod read;
 mod write;

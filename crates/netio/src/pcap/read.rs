@@ -104,6 +104,15 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
+    /// The type of link, as tcpdump.org lists them: the file's, or that of the first interface of a pcapng section
+    /// once its description was read.
+    pub fn linktype(&self) -> Option<u32> {
+        match &self.kind {
+            Kind::Pcap { linktype, .. } => Some(*linktype),
+            Kind::PcapNg { interfaces } => interfaces.first().map(|i| i.linktype),
+        }
+    }
+
     /// The next packet; `None` at the end of the stream.
     ///
     /// # Errors

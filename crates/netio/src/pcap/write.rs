@@ -7,6 +7,8 @@ use std::io::{self, Write};
 pub enum Format {
     /// Classic pcap with nanoseconds.
     Pcap,
+    /// Classic pcap with microseconds, for programs that know no others.
+    PcapMicroseconds,
     /// pcapng: one section, one interface.
     PcapNg,
 }
@@ -28,9 +30,10 @@ impl<W: Write> Writer<W> {
     /// What `out` says.
     pub fn new(mut out: W, format: Format, linktype: u32) -> io::Result<Writer<W>> {
         match format {
-            Format::Pcap => {
+            Format::Pcap | Format::PcapMicroseconds => {
+                let magic = if format == Format::Pcap { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
                 let version = 4 << 16 | 2;
-                for word in [0xa1b2_3c4d, version, 0, 0, SNAP_LEN, linktype] {
+                for word in [magic, version, 0, 0, SNAP_LEN, linktype] {
                     out.write_all(&u32::to_le_bytes(word))?;
                 }
             }
@@ -57,8 +60,9 @@ impl<W: Write> Writer<W> {
         let len = data.len() as u32;
         let wire_len = wire_len.max(len);
         match self.format {
-            Format::Pcap => {
-                let (seconds, rest) = (timestamp_ns / 1_000_000_000, timestamp_ns % 1_000_000_000);
+            Format::Pcap | Format::PcapMicroseconds => {
+                let (seconds, rest_ns) = (timestamp_ns / 1_000_000_000, timestamp_ns % 1_000_000_000);
+                let rest = if self.format == Format::Pcap { rest_ns } else { rest_ns / 1_000 };
                 for word in [seconds as u32, rest as u32, len, wire_len] {
                     self.out.write_all(&word.to_le_bytes())?;
                 }

@@ -1,0 +1,104 @@
+//! Which part of a trace is wanted, by its timestamps.
+
+use causeway_engine::Conf;
+use causeway_engine::value::Nanoseconds;
+
+/// A point in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Point {
+    /// Nanoseconds since the epoch.
+    At(u64),
+    /// Nanoseconds after the trace's first packet.
+    AfterFirst(u64),
+    /// Nanoseconds after the first packet of the part that is wanted.
+    AfterStart(u64),
+}
+
+/// Where a packet lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Before the part that is wanted.
+    Before,
+    /// In it.
+    Inside,
+    /// Behind it, and so is all that follows.
+    Behind,
+}
+
+/// The part of a trace between two points.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Range {
+    start: Option<Point>,
+    end: Option<Point>,
+    first_ns: Option<u64>,
+    started_ns: Option<u64>,
+}
+
+impl Range {
+    /// Reads START or START_AFTER, and END, END_AFTER or INTERVAL.
+    pub(super) fn keywords(conf: &mut Conf<'_>) -> Range {
+        let start = one_of(conf, &[("START", Point::At), ("START_AFTER", Point::AfterFirst)]);
+        let end = one_of(
+            conf,
+            &[("END", Point::At), ("END_AFTER", Point::AfterFirst), ("INTERVAL", Point::AfterStart)],
+        );
+        Range { start, end, ..Range::default() }
+    }
+
+    /// Where the next packet of the trace lies, which was captured at `ns`.
+    pub(super) fn place(&mut self, ns: u64) -> Place {
+        let first_ns = *self.first_ns.get_or_insert(ns);
+        let started_ns = self.started_ns;
+        let point_ns = |point| match point {
+            Point::At(at) => at,
+            Point::AfterFirst(after) => first_ns.saturating_add(after),
+            Point::AfterStart(after) => started_ns.map_or(u64::MAX, |s| s.saturating_add(after)),
+        };
+        if self.start.is_some_and(|start| ns < point_ns(start)) {
+            return Place::Before;
+        }
+        if self.end.is_some_and(|end| ns >= point_ns(end)) {
+            return Place::Behind;
+        }
+        self.started_ns.get_or_insert(ns);
+        Place::Inside
+    }
+}
+
+fn one_of(conf: &mut Conf<'_>, choices: &[(&str, fn(u64) -> Point)]) -> Option<Point> {
+    let mut chosen = None;
+    for (name, point) in choices {
+        let Some(Nanoseconds(ns)) = conf.keyword_given(name) else { continue };
+        if chosen.replace(point(ns)).is_some() {
+            let names: Vec<_> = choices.iter().map(|(n, _)| *n).collect();
+            conf.error(format!("at most one of {} may be given", names.join(", ")));
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Place::{Before, Behind, Inside};
+
+    fn places(start: Option<Point>, end: Option<Point>) -> Vec<Place> {
+        let mut range = Range { start, end, ..Range::default() };
+        [10, 20, 30, 40, 50].map(|ns| range.place(ns)).to_vec()
+    }
+
+    #[test]
+    fn points_are_absolute_or_relative() {
+        assert_eq!(places(None, None), [Inside; 5]);
+        assert_eq!(places(Some(Point::At(30)), None), [Before, Before, Inside, Inside, Inside]);
+        assert_eq!(
+            places(Some(Point::AfterFirst(5)), Some(Point::At(40))),
+            [Before, Inside, Inside, Behind, Behind]
+        );
+        assert_eq!(places(None, Some(Point::AfterFirst(10))), [Inside, Behind, Behind, Behind, Behind]);
+        assert_eq!(
+            places(Some(Point::At(20)), Some(Point::AfterStart(20))),
+            [Before, Inside, Inside, Behind, Behind]
+        );
+    }
+}

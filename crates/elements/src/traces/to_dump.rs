@@ -1,0 +1,319 @@
+//! ToDump.
+
+use super::encap;
+use causeway_engine::spec::{drops, keyword, phase, reads, required, writes};
+use causeway_engine::value::Filename;
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
+use causeway_netio::pcap::{Format, Writer};
+use causeway_packet::{Anno, Batch, Packet};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "ToDump",
+    category: "traces",
+    summary: "writes packets to a capture file",
+    ports: "1/0-1",
+    processing: "a/a",
+    phase: phase::DEFAULT + 100,
+    doc: "Writes packets to a pcap file, an existing one anew; `-` is standard output. Packets without a timestamp \
+          get the present time. With an output the packets go on there, otherwise they end here, and behind a pull \
+          output ToDump pulls them by itself. A hot swap goes on in the same file.",
+    args: &[
+        required("FILENAME", "file name", "the file"),
+        keyword("SNAPLEN", "bytes", "most bytes of a packet written; 0 writes all; default 2000"),
+        keyword(
+            "ENCAP",
+            "word",
+            "the packets' first header, which readers must know: ETHER, IP, FDDI, ATM, 802_11, SLL, AIRONET, HDLC, \
+             PPP_HDLC, PPP, SUNATM, PRISM or NULL; default ETHER",
+        ),
+        keyword(
+            "EXTRA_LENGTH",
+            "boolean",
+            "whether the length on the wire includes the EXTRA_LENGTH annotation; default true",
+        ),
+        keyword("UNBUFFERED", "boolean", "whether to write each batch at once; default false"),
+        keyword("NANO", "boolean", "whether timestamps have nanoseconds, not microseconds; default true"),
+    ],
+    handlers: &[
+        reads("count", "packets written since the last reset"),
+        writes("reset_counts", "sets the count to zero"),
+        reads("filename", "FILENAME"),
+    ],
+    drops: &[drops("write-error", "the file cannot be written, and there is no output")],
+    example: "InfiniteSource(LIMIT 9, STOP true) -> ToDump(/tmp/causeway-example.pcap);",
+    see: &["FromDump"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const WRITE_ERROR: usize = 0;
+/// Packets pulled a turn.
+const BURST: usize = 32;
+
+type Output = Writer<Box<dyn Write + Send>>;
+
+/// How far the file is.
+enum State {
+    /// Nothing is written yet, so that a predecessor's file is whole until it is taken over. `None` = standard
+    /// output.
+    Ready(Option<File>),
+    /// The head is written.
+    Writing(Output),
+    /// It cannot be written, or a successor has it.
+    Closed,
+}
+
+struct ToDump {
+    filename: String,
+    snap_len: usize,
+    linktype: u32,
+    format: Format,
+    extra_length: bool,
+    unbuffered: bool,
+    state: State,
+    count: Counter,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let Filename(filename) = conf.required("FILENAME");
+    let snap_len = match conf.keyword("SNAPLEN", 2_000u32) {
+        0 => usize::MAX,
+        n => n as usize,
+    };
+    let word = conf.keyword("ENCAP", "ETHER".to_owned());
+    let linktype = encap::by_name(&word).unwrap_or_else(|| {
+        conf.error(format!("ENCAP: unknown encapsulation '{word}'"));
+        0
+    });
+    let extra_length = conf.keyword("EXTRA_LENGTH", true);
+    let unbuffered = conf.keyword("UNBUFFERED", false);
+    let format = if conf.keyword("NANO", true) { Format::Pcap } else { Format::PcapMicroseconds };
+    conf.finish()?;
+    let count = conf.counter("count");
+    let state = State::Closed;
+    let dump = ToDump { filename, snap_len, linktype, format, extra_length, unbuffered, state, count };
+    Ok(Box::new(dump))
+}
+
+impl ToDump {
+    /// The file, with its head written when it is used for the first time; `None` if it cannot be written.
+    fn output(&mut self) -> io::Result<Option<&mut Output>> {
+        if let State::Ready(file) = &mut self.state {
+            let out: Box<dyn Write + Send> = match file.take() {
+                Some(file) => {
+                    // Pipes and devices have no old content.
+                    if file.metadata()?.is_file() {
+                        file.set_len(0)?;
+                    }
+                    Box::new(BufWriter::new(file))
+                }
+                None => Box::new(BufWriter::new(io::stdout())),
+            };
+            self.state = State::Writing(Writer::new(out, self.format, self.linktype)?);
+        }
+        match &mut self.state {
+            State::Writing(out) => Ok(Some(out)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes the packets; those without a timestamp as of `now_ns`. Says how many were written.
+    fn write_all(&mut self, batch: &[Packet], now_ns: u64) -> io::Result<usize> {
+        let (snap_len, extra_length, unbuffered) = (self.snap_len, self.extra_length, self.unbuffered);
+        let Some(out) = self.output()? else { return Ok(0) };
+        for packet in batch {
+            let extra = if extra_length { packet.anno_u32(Anno::EXTRA_LENGTH.offset) } else { 0 };
+            let wire_len = (packet.len() as u32).saturating_add(extra);
+            let data = packet.data().get(..snap_len).unwrap_or(packet.data());
+            let ns = if packet.timestamp_ns() == 0 { now_ns } else { packet.timestamp_ns() };
+            out.write(ns, wire_len, data)?;
+        }
+        if unbuffered {
+            out.flush()?;
+        }
+        Ok(batch.len())
+    }
+}
+
+impl Element for ToDump {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.state = State::Ready(match self.filename.as_str() {
+            "-" => None,
+            name => {
+                let file = OpenOptions::new().write(true).create(true).truncate(false).open(name);
+                Some(file.map_err(|e| format!("{name}: {e}"))?)
+            }
+        });
+        if cx.pulls_from(0) && cx.n_outputs() == 0 {
+            cx.wake();
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let now_ns = cx.now_ns();
+        let written = self.write_all(batch, now_ns).unwrap_or_else(|e| {
+            eprintln!("{}: {}: {e}", cx.name(), self.filename);
+            self.state = State::Closed;
+            0
+        });
+        self.count.add(written as u64);
+        if cx.n_outputs() == 0 {
+            cx.count_drops(WRITE_ERROR, (batch.len() - written) as u64);
+            batch.clear();
+        }
+    }
+
+    fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        let mut batch = cx.lend_batch();
+        cx.pull(0, BURST, &mut batch);
+        let pulled = batch.len();
+        self.push(0, &mut batch, cx);
+        cx.return_batch(batch);
+        match pulled {
+            0 if !cx.packets_upstream(0) => Run::Sleep,
+            0 => Run::Idle,
+            _ => Run::Worked,
+        }
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(if handler == "count" { self.count.get().to_string() } else { self.filename.clone() })
+    }
+
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.count.set(0);
+        Ok(())
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<ToDump>().filter(|old| old.filename == self.filename)
+            && matches!(old.state, State::Writing(_))
+        {
+            self.state = std::mem::replace(&mut old.state, State::Closed);
+            self.count.set(old.count.get());
+        }
+    }
+}
+
+impl Drop for ToDump {
+    /// A file that got no packets still has a head, unless it has a content that is not ours to remove.
+    fn drop(&mut self) {
+        if let State::Ready(Some(file)) = &self.state
+            && file.metadata().is_ok_and(|m| m.len() == 0)
+        {
+            // There is nobody left to tell of an error.
+            let _ = self.output();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::{Harness, Ports};
+    use causeway_netio::pcap::Reader;
+    use std::path::PathBuf;
+
+    struct Target(PathBuf);
+
+    impl Target {
+        fn new(test: &str) -> Target {
+            let name = format!("causeway-to-dump-{test}-{}.pcap", std::process::id());
+            Target(std::env::temp_dir().join(name))
+        }
+
+        fn config(&self, keywords: &str) -> String {
+            format!("{}{keywords}", self.0.display())
+        }
+
+        /// Time, length on the wire and bytes of each packet in the file, and its link type.
+        fn read(&self) -> (Vec<(u64, u32, Vec<u8>)>, Option<u32>) {
+            let mut reader = Reader::new(File::open(&self.0).unwrap()).unwrap();
+            let mut packets = Vec::new();
+            while let Some(r) = reader.next_record().unwrap() {
+                packets.push((r.timestamp_ns, r.wire_len, r.data.to_vec()));
+            }
+            (packets, reader.linktype())
+        }
+    }
+
+    impl Drop for Target {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn packet(bytes: &[u8]) -> Packet {
+        let mut packet = Packet::from_bytes(bytes).unwrap();
+        packet.set_timestamp_ns(1_000_000_000_123_456_789);
+        packet.set_anno_u32(Anno::EXTRA_LENGTH.offset, 10);
+        packet
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        const T: u64 = 1_000_000_000_123_456_789;
+        for (keywords, ns, wire_len, bytes, linktype) in [
+            ("", T, 16, &b"abcdef"[..], 1),
+            (", SNAPLEN 4, ENCAP ip", T, 16, b"abcd", 101),
+            (", SNAPLEN 0, EXTRA_LENGTH no", T, 6, b"abcdef", 1),
+            (", NANO false, UNBUFFERED true", T / 1_000 * 1_000, 16, b"abcdef", 1),
+        ] {
+            let target = Target::new("write");
+            let mut h = Harness::new(&SPEC, &target.config(keywords), 1, 1).unwrap();
+            h.push(0, packet(b"abcdef"));
+            assert_eq!((h.take(0).len(), h.read("count").unwrap()), (1, "1".to_owned()));
+            h.assert_balanced();
+            drop(h);
+            assert_eq!(target.read(), (vec![(ns, wire_len, bytes.to_vec())], Some(linktype)), "{keywords}");
+        }
+    }
+
+    #[test]
+    fn pulls_by_itself_and_stamps_what_has_no_time() {
+        let target = Target::new("pull");
+        let ports = Ports { pulled_inputs: vec![true], outputs: vec![] };
+        let mut h = Harness::with_ports(&SPEC, &target.config(""), &ports).unwrap();
+        (0..3u8).for_each(|n| h.feed(0, Packet::from_bytes(&[n]).unwrap()));
+        assert_eq!((h.run_task(), h.run_task()), (Some(Run::Worked), Some(Run::Idle)));
+        drop(h);
+        let (packets, _) = target.read();
+        assert_eq!(packets.len(), 3);
+        assert!(packets.iter().all(|p| p.0 >= 1_000_000_000_000_000_000));
+    }
+
+    #[test]
+    fn a_file_without_packets_is_a_capture_file() {
+        let target = Target::new("empty");
+        drop(Harness::new(&SPEC, &target.config(""), 1, 0).unwrap());
+        assert_eq!(target.read(), (vec![], Some(1)));
+    }
+
+    #[test]
+    fn an_old_file_is_replaced_by_the_first_packet_only() {
+        let target = Target::new("old");
+        std::fs::write(&target.0, [7; 1_000]).unwrap();
+        let mut h = Harness::new(&SPEC, &target.config(""), 1, 0).unwrap();
+        assert_eq!(std::fs::read(&target.0).unwrap(), [7; 1_000]);
+        h.push(0, packet(b"x"));
+        drop(h);
+        assert_eq!(target.read().0.len(), 1);
+    }
+
+    #[test]
+    fn a_full_disk_is_counted() {
+        let mut h = Harness::new(&SPEC, "/dev/full, UNBUFFERED true", 1, 0).unwrap();
+        (0..2).for_each(|_| h.push(0, packet(b"x")));
+        assert_eq!((h.drops(), h.read("count").unwrap()), (vec![("write-error", 2)], "0".to_owned()));
+    }
+
+    #[test]
+    fn bad_configurations_are_named() {
+        let error = |config: &str| Harness::new(&SPEC, config, 1, 0).err().unwrap().concat();
+        assert!(error("/no/such/folder/x").starts_with("/no/such/folder/x: No such file"));
+        assert_eq!(error("x, ENCAP X25"), "ENCAP: unknown encapsulation 'X25'");
+    }
+}
