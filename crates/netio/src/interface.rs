@@ -36,6 +36,8 @@ pub struct Interface {
     pub mtu: u32,
     /// Receive queues.
     pub queues: u32,
+    /// Whether it is set up.
+    pub up: bool,
 }
 
 /// `struct ethtool_channels`.
@@ -115,13 +117,21 @@ impl Interface {
         // SAFETY: as above.
         let address = unsafe { ifr.ifr_ifru.ifru_hwaddr.sa_data };
         let mac = std::array::from_fn(|i| address[i] as u8);
+        ioctl(&fd, libc::SIOCGIFFLAGS as _, &mut ifr).map_err(missing)?;
+        // SAFETY: as above.
+        let up = unsafe { ifr.ifr_ifru.ifru_flags } & libc::IFF_UP as libc::c_short != 0;
         let mut channels = Channels { cmd: ETHTOOL_GCHANNELS, ..Default::default() };
         let queues = match ethtool(&fd, name, std::ptr::from_mut(&mut channels).cast()) {
             Ok(()) => (channels.rx + channels.combined).max(1),
             // A driver that does not say has one.
             Err(_) => 1,
         };
-        Ok(Interface { name: name.to_owned(), index, mac, mtu, queues })
+        Ok(Interface { name: name.to_owned(), index, mac, mtu, queues, up })
+    }
+
+    /// What to add to a port's mode when the interface is down.
+    pub(crate) fn down_note(&self) -> String {
+        if self.up { String::new() } else { format!("; it is down: `ip link set dev {} up`", self.name) }
     }
 
     /// Checks that the longest frame fits a frame of the pool with `headroom` bytes before it.

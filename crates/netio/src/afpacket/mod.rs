@@ -307,11 +307,11 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
     };
     let tx = PacketTx { shared, packets: 0, bytes: 0, full: 0, errors: 0 };
     Ok(Port {
+        mode: format!("AF_PACKET, TPACKET_V3 ring, sendmmsg{}", interface.down_note()),
         name: interface.name,
         mac: interface.mac,
         mtu: interface.mtu,
         ifindex: interface.index,
-        mode: "AF_PACKET, TPACKET_V3 ring, sendmmsg".to_owned(),
         queues: vec![Queue { rx: Box::new(rx), tx: Box::new(tx) }],
     })
 }

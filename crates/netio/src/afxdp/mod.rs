@@ -103,6 +103,7 @@ pub fn open(name: &str, options: &Options) -> Result<Port> {
     if !device.offloads.stuck.is_empty() {
         mode.push_str(&format!("; the driver keeps {:?} on, which breaks forwarding", device.offloads.stuck));
     }
+    mode.push_str(&interface.down_note());
     let Interface { name, index, mac, mtu, .. } = interface;
     Ok(Port { name, mac, mtu, ifindex: index, mode, queues })
 }

@@ -86,6 +86,28 @@ fn closing_gives_frames_and_interface_back() {
 }
 
 #[test]
+fn a_closed_queue_passes_to_the_kernel() {
+    testnet::run(&[("g0", "r0")], || {
+        let Port { mut queues, mac, .. } = open("r0", &Options::default()).expect("r0");
+        let Queue { rx, tx } = queues.remove(0);
+        drop(rx);
+        let (host, kernel) = (Raw::open("g0"), Raw::open("r0"));
+        host.send(&udp_frame(mac, 1, 60));
+        assert_eq!(kernel.receive(1).len(), 1, "the program is still there, the queue's socket is not");
+        drop(tx);
+    });
+}
+
+#[test]
+fn a_port_that_is_down_says_so() {
+    testnet::run(&[("g0", "r0")], || {
+        testnet::ip("ip link set dev r0 down");
+        let port = open("r0", &Options::default()).expect("r0");
+        assert!(port.mode.ends_with("; it is down: `ip link set dev r0 up`"), "{}", port.mode);
+    });
+}
+
+#[test]
 fn classified_traffic_goes_both_ways() {
     testnet::run(&[("g0", "r0")], || {
         let local = Arc::new(LocalAddresses::new().expect("maps"));

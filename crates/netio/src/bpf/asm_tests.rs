@@ -168,6 +168,16 @@ fn verifier_log_is_shown() {
     assert!(error.to_string().contains("invalid bpf_context access"), "{error}");
 }
 
+/// Moves the calling thread to `cpu`, if there is such a one.
+fn on_cpu(cpu: usize) {
+    // SAFETY: the set is plain data, for which zeros are valid, and `cpu` is inside it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set);
+    }
+}
+
 #[test]
 fn maps_are_shared_with_the_program() {
     let (Ok(hash), Ok(counters), Ok(words)) = (
@@ -204,7 +214,11 @@ fn maps_are_shared_with_the_program() {
     let program = load(&a.finish().expect("assembled")).expect("maps were allowed");
     let context = Some(XdpContext { ingress_ifindex: 1, rx_queue_index: 0 });
     words.word(8).store(99, Ordering::Relaxed);
-    assert_eq!(program.test_run(&[0; 14], context, 3).expect("run").verdict, 1234);
+    // On two CPUs, where there are two: the counters are per CPU.
+    on_cpu(0);
+    assert_eq!(program.test_run(&[0; 14], context, 2).expect("run").verdict, 1234);
+    on_cpu(1);
+    assert_eq!(program.test_run(&[0; 14], context, 1).expect("run").verdict, 1234);
     assert_eq!(words.word(8).load(Ordering::Relaxed), 0);
     assert_eq!(counters.per_cpu_sum(1).expect("sum"), 15);
     assert_eq!(counters.per_cpu_sum(0).expect("sum"), 0);
