@@ -1,5 +1,6 @@
 # make fuzz: run every fuzz target for FUZZ_SECONDS, or those named in FUZZ_TARGETS.
-# Findings are kept in fuzz/artifacts/TARGET; inputs that reach new code in fuzz/corpus/TARGET.
+# Findings are kept in fuzz/artifacts/TARGET, inputs that reach new code in fuzz/corpus/TARGET. A target may have
+# inputs to start from in fuzz/seeds/TARGET, one a file.
 
 FUZZ_SECONDS ?= 10
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
@@ -15,11 +16,13 @@ FUZZ_RUSTFLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
 # Naming the target keeps the flags away from build scripts and procedural macros.
 fuzz: fuzz_host = $(shell rustc -vV | sed -n 's/^host: //p')
 fuzz:
-	cd fuzz && RUSTFLAGS="$(FUZZ_RUSTFLAGS)" cargo build --release --locked --target $(fuzz_host) \
+	cd fuzz && RUSTFLAGS="$(FUZZ_RUSTFLAGS)" cargo build --release --target $(fuzz_host) \
 		$(addprefix --bin ,$(FUZZ_TARGETS))
 	@set -e; for target in $(FUZZ_TARGETS); do \
 		echo "fuzz $$target: $(FUZZ_SECONDS) s"; \
 		mkdir -p fuzz/corpus/$$target fuzz/artifacts/$$target; \
+		seeds=; if [ -d fuzz/seeds/$$target ]; then seeds=fuzz/seeds/$$target; fi; \
 		fuzz/target/$(fuzz_host)/release/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=2048 \
-			-verbosity=0 -print_final_stats=1 -artifact_prefix=fuzz/artifacts/$$target/ fuzz/corpus/$$target; \
+			-use_value_profile=1 -verbosity=0 -print_final_stats=1 \
+			-artifact_prefix=fuzz/artifacts/$$target/ fuzz/corpus/$$target $$seeds; \
 	done
