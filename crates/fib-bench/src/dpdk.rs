@@ -1,6 +1,7 @@
 //! DPDK's lookup libraries as contenders, through the shim in `shim/dpdk.c`.
 
 use std::ffi::{CString, c_char, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use causeway_fib::{Address, Prefix};
@@ -27,7 +28,7 @@ unsafe extern "C" {
 }
 
 /// What all tables of one run take.
-const MEGABYTES: u32 = 2400;
+const MEGABYTES: u32 = 4000;
 
 /// Starts DPDK's memory, on huge pages if enough are reserved. Once in a process; true if it worked.
 pub fn start() -> bool {
@@ -62,8 +63,11 @@ pub struct Dpdk {
     build: Duration,
 }
 
+/// DPDK wants names of tables to be unique in the process.
 fn c_name(name: &str) -> CString {
-    CString::new(name).unwrap_or_default()
+    static TABLES: AtomicU32 = AtomicU32::new(0);
+    let number = TABLES.fetch_add(1, Ordering::Relaxed);
+    CString::new(format!("{name} {number}")).unwrap_or_default()
 }
 
 fn finish<A>(

@@ -14,6 +14,8 @@ mod random;
 mod report;
 mod tables;
 
+use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
+use causeway_fib::rivals::{btree6::BTree6, dir24_8::Dir24_8, poptrie::Poptrie, ranges::Ranges};
 use causeway_fib::{Compact16, Lines6, Rank24};
 
 use contender::{Contender, ours, pin_to};
@@ -24,8 +26,15 @@ use tables::{Family, Route, Update};
 type Contenders<A> = Vec<Box<dyn Contender<A>>>;
 
 fn contenders4(routes: &[Route<u32>], options: &Options) -> Contenders<u32> {
-    let mut all: Contenders<u32> =
-        vec![ours::<u32, Rank24>(routes, true), ours::<u32, Compact16>(routes, true)];
+    let mut all: Contenders<u32> = vec![
+        ours::<u32, Rank24>(routes, true),
+        ours::<u32, Compact16>(routes, true),
+        ours::<u32, Radix<u32>>(routes, true),
+        ours::<u32, LcTrie<u32>>(routes, true),
+        ours::<u32, Dir24_8>(routes, true),
+        ours::<u32, Poptrie>(routes, false),
+        ours::<u32, Ranges<u32>>(routes, false),
+    ];
     #[cfg(dpdk)]
     if options.dpdk {
         all.extend([1, 2, 4].into_iter().filter_map(|bytes| dpdk::fib(routes, bytes)));
@@ -36,7 +45,14 @@ fn contenders4(routes: &[Route<u32>], options: &Options) -> Contenders<u32> {
 }
 
 fn contenders6(routes: &[Route<u128>], options: &Options) -> Contenders<u128> {
-    let mut all: Contenders<u128> = vec![ours::<u128, Lines6>(routes, true)];
+    let mut all: Contenders<u128> = vec![
+        ours::<u128, Lines6>(routes, true),
+        ours::<u128, Radix<u128>>(routes, true),
+        ours::<u128, LcTrie<u128>>(routes, true),
+        ours::<u128, Poptrie>(routes, false),
+        ours::<u128, BTree6>(routes, false),
+        ours::<u128, Ranges<u128>>(routes, false),
+    ];
     #[cfg(dpdk)]
     if options.dpdk {
         all.extend(dpdk::fib6(routes));

@@ -28,15 +28,11 @@ fn window(line: &Line, address: u128) -> u32 {
     ((address << (line[15].load(Ordering::Relaxed) & 127)) >> 96) as u32
 }
 
-/// One step down: a result, or the child to go on with.
+/// One step down: the result, and should it have [`CHILD`] set, the line to go on with.
 #[inline(always)]
-pub(crate) fn step<const FAST: bool>(line: &Line, address: u128) -> Result<u16, u32> {
-    let key = window(line, address);
-    let found = result(line, rank::<FAST>(line, key));
-    if found & CHILD == 0 {
-        return Ok(found);
-    }
-    Err(line[14].load(Ordering::Relaxed).wrapping_add(u32::from(found & !CHILD)))
+pub(crate) fn step<const FAST: bool>(line: &Line, address: u128) -> (u16, u32) {
+    let found = result(line, rank::<FAST>(line, window(line, address)));
+    (found, line[14].load(Ordering::Relaxed).wrapping_add(u32::from(found & !CHILD)))
 }
 
 /// How many boundaries are at or below `key`. `FAST` only in code that runs when AVX2 was found.
@@ -99,10 +95,10 @@ mod tests {
         for key in keys.iter().flat_map(|&key| [key.saturating_sub(1), key, key.saturating_add(1)]) {
             let expected = results.iter().rev().find(|result| result.0 <= key).unwrap().1;
             let address = u128::from(key) << 96;
-            assert_eq!(step::<false>(&line, address), Ok(expected), "{key}");
+            assert_eq!(step::<false>(&line, address).0, expected, "{key}");
             #[cfg(target_arch = "x86_64")]
             if crate::mapping::has_avx2() {
-                assert_eq!(step::<true>(&line, address), Ok(expected), "{key}");
+                assert_eq!(step::<true>(&line, address).0, expected, "{key}");
             }
         }
     }

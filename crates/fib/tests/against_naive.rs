@@ -1,6 +1,10 @@
 //! Every table against a list of routes that is searched from end to end, under random routes and updates.
 
-use causeway_fib::{Address, CompactFib4, Fib4, Fib6, FibError, Lookup, MISS, Prefix, Table};
+use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
+use causeway_fib::rivals::{
+    btree6::BTree6, dir24_8::Dir24_8, linear::Linear, poptrie::Poptrie, ranges::Ranges,
+};
+use causeway_fib::{Address, CompactFib4, Fib, Fib4, Fib6, FibError, Lookup, MISS, Prefix, Structure, Table};
 use proptest::prelude::*;
 
 /// The naive model: a list of routes.
@@ -78,9 +82,27 @@ fn probes<A: Address>(prefixes: &[Prefix<A>]) -> Vec<A> {
     probes
 }
 
-fn check<A: Address, T: Table<A>>(table: &T, readers: &[&dyn Lookup<A>], naive: &Naive<A>, probes: &[A]) {
+/// A table seen as a lookup only.
+struct ByRef<'a, T>(&'a T);
+
+impl<A: Address, T: Lookup<A>> Lookup<A> for ByRef<'_, T> {
+    fn lookup(&self, address: A) -> u32 {
+        self.0.lookup(address)
+    }
+
+    fn lookup_batch(&self, addresses: &[A], results: &mut [u32]) {
+        self.0.lookup_batch(addresses, results);
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+fn check<A: Address, T: Table<A>>(table: &T, reader: Option<&dyn Lookup<A>>, naive: &Naive<A>, probes: &[A]) {
     let mut results = vec![MISS; probes.len()];
-    for reader in readers {
+    let own: &dyn Lookup<A> = &ByRef(table);
+    for reader in reader.into_iter().chain([own]) {
         reader.lookup_batch(probes, &mut results);
         for (&address, &result) in probes.iter().zip(&results) {
             let expected = naive.longest(address).map_or(MISS, |route| route.1);
@@ -95,7 +117,7 @@ fn check<A: Address, T: Table<A>>(table: &T, readers: &[&dyn Lookup<A>], naive: 
 
 fn replay<A: Address, T: Table<A>>(
     table: &mut T,
-    reader: &dyn Lookup<A>,
+    reader: Option<&dyn Lookup<A>>,
     changes: &[Change<A>],
 ) -> Result<(), TestCaseError> {
     let mut naive = Naive::default();
@@ -116,7 +138,7 @@ fn replay<A: Address, T: Table<A>>(
             }
         }
         if step % 16 == 0 || step + 1 == changes.len() {
-            check(table, &[reader, &*table], &naive, &probes(&seen));
+            check(table, reader, &naive, &probes(&seen));
         }
     }
     let mut expected = naive.0.clone();
@@ -129,7 +151,7 @@ fn replay<A: Address, T: Table<A>>(
     let mut loaded_in_one = expected.clone();
     loaded_in_one.reverse();
     table.load(&loaded_in_one).unwrap();
-    check(table, &[reader, &*table], &naive, &probes(&seen));
+    check(table, reader, &naive, &probes(&seen));
     Ok(())
 }
 
@@ -140,21 +162,64 @@ proptest! {
     fn fib4(changes in changes(address4())) {
         let mut table = Fib4::new();
         let reader = table.reader();
-        replay(&mut table, &reader, &changes)?;
+        replay(&mut table, Some(&reader), &changes)?;
     }
 
     #[test]
     fn compact_fib4(changes in changes(address4())) {
         let mut table = CompactFib4::new();
         let reader = table.reader();
-        replay(&mut table, &reader, &changes)?;
+        replay(&mut table, Some(&reader), &changes)?;
     }
 
     #[test]
     fn fib6(changes in changes(address6())) {
         let mut table = Fib6::new();
         let reader = table.reader();
-        replay(&mut table, &reader, &changes)?;
+        replay(&mut table, Some(&reader), &changes)?;
+    }
+}
+
+fn replay_plain<A: Address, S: Structure<A>>(changes: &[Change<A>]) -> Result<(), TestCaseError> {
+    replay(&mut Fib::<A, S>::new(), None, changes)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn papers_and_rivals4(changes in changes(address4())) {
+        replay_plain::<u32, Radix<u32>>(&changes)?;
+        replay_plain::<u32, LcTrie<u32>>(&changes)?;
+        replay_plain::<u32, Linear<u32>>(&changes)?;
+    }
+
+    #[test]
+    fn papers_and_rivals6(changes in changes(address6())) {
+        replay_plain::<u128, Radix<u128>>(&changes)?;
+        replay_plain::<u128, LcTrie<u128>>(&changes)?;
+        replay_plain::<u128, Linear<u128>>(&changes)?;
+        replay_plain::<u128, BTree6>(&changes)?;
+    }
+
+    #[test]
+    fn lc_trie_parameters(changes in changes(address4()), fill in 0.1_f32..1.0, root in 1_u8..12) {
+        let mut table = Fib::with_structure(LcTrie::<u32>::with_parameters(fill, root));
+        replay(&mut table, None, &changes)?;
+    }
+}
+
+proptest! {
+    // These are compiled whole at every change.
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn built_whole(four in changes(address4()), six in changes(address6())) {
+        replay_plain::<u32, Ranges<u32>>(&four)?;
+        replay_plain::<u128, Ranges<u128>>(&six)?;
+        replay_plain::<u32, Poptrie>(&four)?;
+        replay_plain::<u128, Poptrie>(&six)?;
+        replay_plain::<u32, Dir24_8>(&four)?;
     }
 }
 

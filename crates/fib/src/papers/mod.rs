@@ -1,0 +1,4 @@
+//! What the lookup paper (Bolla and Bruschi) compares: two trees, a route cache, and policy routing.
+
+pub mod lctrie;
+pub mod radix;
