@@ -3,7 +3,9 @@
 use causeway_engine::Spec;
 
 mod contents;
+mod ip_print;
+mod ip_text;
 mod print;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&print::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[&ip_print::SPEC, &print::SPEC];

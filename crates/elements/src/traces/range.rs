@@ -14,6 +14,9 @@ enum Point {
     AfterStart(u64),
 }
 
+/// A keyword, and the point that its time means.
+type Choice = (&'static str, fn(u64) -> Point);
+
 /// Where a packet lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -65,7 +68,7 @@ impl Range {
     }
 }
 
-fn one_of(conf: &mut Conf<'_>, choices: &[(&str, fn(u64) -> Point)]) -> Option<Point> {
+fn one_of(conf: &mut Conf<'_>, choices: &[Choice]) -> Option<Point> {
     let mut chosen = None;
     for (name, point) in choices {
         let Some(Nanoseconds(ns)) = conf.keyword_given(name) else { continue };

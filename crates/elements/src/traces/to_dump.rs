@@ -219,6 +219,9 @@ mod tests {
 
     struct Target(PathBuf);
 
+    /// Time, length on the wire and bytes.
+    type Written = (u64, u32, Vec<u8>);
+
     impl Target {
         fn new(test: &str) -> Target {
             let name = format!("causeway-to-dump-{test}-{}.pcap", std::process::id());
@@ -229,8 +232,8 @@ mod tests {
             format!("{}{keywords}", self.0.display())
         }
 
-        /// Time, length on the wire and bytes of each packet in the file, and its link type.
-        fn read(&self) -> (Vec<(u64, u32, Vec<u8>)>, Option<u32>) {
+        /// The packets in the file, and its link type.
+        fn read(&self) -> (Vec<Written>, Option<u32>) {
             let mut reader = Reader::new(File::open(&self.0).unwrap()).unwrap();
             let mut packets = Vec::new();
             while let Some(r) = reader.next_record().unwrap() {
