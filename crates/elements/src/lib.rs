@@ -21,6 +21,7 @@ mod annotations;
 mod basic;
 mod classify;
 mod counters;
+mod ethernet;
 mod fuse;
 mod handlers;
 mod icmp;
@@ -44,6 +45,7 @@ pub fn library() -> Library {
         basic::SPECS,
         classify::SPECS,
         counters::SPECS,
+        ethernet::SPECS,
         icmp::SPECS,
         information::SPECS,
         ip::SPECS,

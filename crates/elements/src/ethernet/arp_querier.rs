@@ -1,0 +1,373 @@
+//! ARPQuerier.
+
+use super::arp_table::{ArpTable, Found, Limits};
+use causeway_engine::spec::{drops, keyword, optional, reads, reads_writes, required, writes};
+use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::wire::ethernet::{self, ether_type};
+use causeway_packet::wire::{Arp, ArpPacket, EthernetHeader, MacAddr, arp};
+use causeway_packet::{Batch, Packet};
+use std::net::Ipv4Addr;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "ARPQuerier",
+    category: "ethernet",
+    summary: "encapsulates IP packets in Ethernet headers found by ARP",
+    ports: "2/1-2",
+    processing: "h/h",
+    flow: "xy/x",
+    doc: "Takes IP packets on input 0 and ARP packets, with their Ethernet headers, on input 1. An IP packet gets an \
+          Ethernet header from ETH to the neighbour in its destination annotation and leaves by output 0. While the \
+          neighbour's address is not known the packet waits and the neighbour is asked for, at most every 0.1 s; \
+          queries leave by output 1 if that is connected, else by output 0. A response on input 1 is remembered and \
+          ends there; packets that waited for it go on.\n\n\
+          Packets to 255.255.255.255, to BROADCAST and to multicast groups need no ARP. Packets without \
+          destination annotation are dropped.",
+    args: &[
+        required(
+            "IP",
+            "IP prefix",
+            "own address; its network's broadcast address is the default of BROADCAST",
+        ),
+        optional("ETH", "Ethernet address", "own Ethernet address; default that of the name that IP is"),
+        keyword("CAPACITY", "packets", "most packets that wait, the oldest of which go first; default 2048"),
+        keyword("ENTRY_CAPACITY", "entries", "most neighbours; default 0, no limit"),
+        keyword(
+            "ENTRY_PACKET_CAPACITY",
+            "packets",
+            "most packets that wait for one neighbour; default 0, no limit",
+        ),
+        keyword("CAPACITY_SLIM_FACTOR", "number", "beyond a limit, 1/2^N of it is freed at once; default 2"),
+        keyword("TIMEOUT", "time", "life of what is known of a neighbour; 0 = for ever; default 5 min"),
+        keyword(
+            "POLL_TIMEOUT",
+            "time",
+            "age at which a neighbour in use is asked again; 0 = never; default 1 min",
+        ),
+        keyword("BROADCAST", "IP address", "the network's broadcast address"),
+        keyword("BROADCAST_POLL", "boolean", "ask again by broadcast instead of unicast; default false"),
+    ],
+    handlers: &[
+        reads_writes("ipaddr", "own IP address"),
+        reads_writes("broadcast", "the network's broadcast address"),
+        reads("table", "neighbours, a line each: address, 1 if known, Ethernet address, age in seconds"),
+        reads("stats", "packets dropped and queries sent, in words"),
+        reads("queries", "queries sent"),
+        reads("responses", "responses received"),
+        reads("drops", "packets dropped"),
+        reads("count", "neighbours in the table"),
+        reads("length", "packets that wait"),
+        writes("insert", "`IP ETH`: makes a neighbour known"),
+        writes("delete", "`IP`: forgets a neighbour and drops what waits for it"),
+        writes("clear", "forgets all neighbours and drops what waits for them"),
+    ],
+    drops: &[
+        drops("full", "it waited, and was the oldest when a capacity was passed"),
+        drops("expired", "it waited until TIMEOUT"),
+        drops("deleted", "it waited for a neighbour that was deleted by handler"),
+        drops("no-destination", "it had no destination annotation"),
+        drops("no-headroom", "its frame had no room for a header"),
+        drops("response", "an ARP response, which ends here"),
+        drops("not-a-response", "it came on input 1 and is no ARP response from a host"),
+    ],
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) \
+              -> q :: ARPQuerier(1.0.0.1/24, 2:0:0:0:0:1) -> Discard; Idle -> [1]q;",
+    see: &["ARPResponder", "EtherEncap"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const FULL: usize = 0;
+const EXPIRED: usize = 1;
+const DELETED: usize = 2;
+const NO_DESTINATION: usize = 3;
+const NO_HEADROOM: usize = 4;
+const RESPONSE: usize = 5;
+const NOT_A_RESPONSE: usize = 6;
+
+/// Time between two searches for expired entries, at least.
+const EXPIRY_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Slots of the cache of headers, a power of two.
+const CACHED: usize = 512;
+
+type Header = [u8; ethernet::HEADER_LEN];
+
+/// The header for one destination; it may be used until `until_ns`.
+#[derive(Clone, Copy, Debug)]
+struct Cached {
+    until_ns: u64,
+    dst: u32,
+    header: Header,
+}
+
+const NOT_CACHED: Cached = Cached { until_ns: 0, dst: 0, header: [0; ethernet::HEADER_LEN] };
+
+struct ArpQuerier {
+    ip: Ipv4Addr,
+    mac: MacAddr,
+    broadcast: Ipv4Addr,
+    broadcast_poll: bool,
+    table: ArpTable,
+    /// One slot for each hash of an address. It only repeats what the table says.
+    cache: Box<[Cached; CACHED]>,
+    queries: u64,
+    responses: u64,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let seconds = |s: u64| Nanoseconds(s * 1_000_000_000);
+    let limits = Limits {
+        packets: conf.keyword("CAPACITY", 2_048u32) as usize,
+        entries: conf.keyword("ENTRY_CAPACITY", 0u32) as usize,
+        entry_packets: conf.keyword("ENTRY_PACKET_CAPACITY", 0u32) as usize,
+        slim_factor: conf.keyword("CAPACITY_SLIM_FACTOR", 2u32),
+        timeout_ns: conf.keyword("TIMEOUT", seconds(300)).0,
+        poll_timeout_ns: conf.keyword("POLL_TIMEOUT", seconds(60)).0,
+    };
+    let broadcast: Option<Ipv4Addr> = conf.keyword_given("BROADCAST");
+    let broadcast_poll = conf.keyword("BROADCAST_POLL", false);
+    let one_name = conf.unread() == 1;
+    let own: Raw = conf.required("IP");
+    let prefix = if own.0.is_empty() { None } else { conf.parse::<Prefix4>("IP", &own.0) };
+    let mac: Ether = match one_name {
+        true => conf.parse("ETH", &own.0).unwrap_or_default(),
+        false => conf.required("ETH"),
+    };
+    conf.finish()?;
+    let prefix = prefix.ok_or(Invalid)?;
+    let network = (prefix.len < 31).then(|| Ipv4Addr::from(u32::from(prefix.address) | !prefix.mask()));
+    Ok(Box::new(ArpQuerier {
+        ip: prefix.address,
+        mac: MacAddr(mac.0),
+        broadcast: broadcast.or(network).unwrap_or(Ipv4Addr::BROADCAST),
+        broadcast_poll,
+        table: ArpTable::new(limits),
+        cache: Box::new([NOT_CACHED; CACHED]),
+        queries: 0,
+        responses: 0,
+    }))
+}
+
+/// The slot of an address: the top bits of a product (Fibonacci hashing), which spread neighbouring addresses.
+#[inline]
+fn slot(dst: u32) -> usize {
+    (dst.wrapping_mul(0x9e37_79b1) >> (32 - CACHED.trailing_zeros())) as usize % CACHED
+}
+
+/// Puts `header` in front of `packet`.
+#[inline]
+fn encapsulate(mut packet: Packet, header: &Header, cx: &mut Cx<'_>) -> Option<Packet> {
+    match packet.push(ethernet::HEADER_LEN).map(|data| data.first_chunk_mut()) {
+        Ok(Some(start)) => *start = *header,
+        _ => {
+            cx.drop(NO_HEADROOM, packet);
+            return None;
+        }
+    }
+    packet.set_mac_header(0);
+    Some(packet)
+}
+
+impl ArpQuerier {
+    fn header_to(&self, dst: MacAddr) -> Header {
+        let mut header = [0; ethernet::HEADER_LEN];
+        EthernetHeader { dst, src: self.mac, ether_type: ether_type::IPV4 }.emit(&mut header);
+        header
+    }
+
+    /// What the cache does not know.
+    #[cold]
+    fn resolve(&mut self, packet: Packet, dst: u32, now_ns: u64, cx: &mut Cx<'_>) -> Option<Packet> {
+        let ip = Ipv4Addr::from(dst);
+        let (mac, until_ns) = if ip.is_unspecified() {
+            cx.drop(NO_DESTINATION, packet);
+            return None;
+        } else if ip.is_broadcast() || ip == self.broadcast {
+            (MacAddr::BROADCAST, u64::MAX)
+        } else if ip.is_multicast() {
+            (MacAddr::from_ipv4_multicast(ip), u64::MAX)
+        } else {
+            match self.table.find(ip, now_ns) {
+                Found::Known { mac, until_ns, poll } => {
+                    if poll {
+                        self.query(ip, if self.broadcast_poll { MacAddr::BROADCAST } else { mac }, cx);
+                    }
+                    (mac, until_ns)
+                }
+                Found::Unknown => {
+                    let (ask, dropped) = self.table.wait(ip, packet, now_ns);
+                    cx.count_drops(FULL, dropped as u64);
+                    if ask {
+                        self.query(ip, MacAddr::BROADCAST, cx);
+                    }
+                    return None;
+                }
+            }
+        };
+        let header = self.header_to(mac);
+        self.cache[slot(dst)] = Cached { until_ns, dst, header };
+        encapsulate(packet, &header, cx)
+    }
+
+    /// Asks `to` who has `target`. When there is no frame for it, the next packet tries again.
+    fn query(&mut self, target: Ipv4Addr, to: MacAddr, cx: &mut Cx<'_>) {
+        let mut bytes = [0; ethernet::HEADER_LEN + arp::PACKET_LEN];
+        if let Some((header, body)) = bytes.split_first_chunk_mut()
+            && let Some(body) = body.first_chunk_mut()
+        {
+            EthernetHeader { dst: to, src: self.mac, ether_type: ether_type::ARP }.emit(header);
+            ArpPacket::request(self.mac, self.ip, target).emit(body);
+        }
+        let Some(mut packet) = Packet::from_bytes(&bytes) else { return };
+        packet.set_mac_header(0);
+        packet.set_network_header(ethernet::HEADER_LEN);
+        self.queries += 1;
+        cx.emit(if cx.connected(1) { 1 } else { 0 }, packet);
+    }
+
+    fn response(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let sender = packet.data().get(ethernet::HEADER_LEN..).and_then(|body| {
+            let arp = Arp::new_checked(body).ok().filter(|a| a.operation() == arp::REPLY)?;
+            // No host has such addresses; to believe them would let one packet turn traffic into broadcasts.
+            let (ip, mac) = (arp.sender_ip(), arp.sender_mac());
+            let of_host = !(mac.is_multicast() || ip.is_unspecified() || ip.is_multicast());
+            of_host.then_some((ip, mac))
+        });
+        match sender {
+            Some((ip, mac)) => {
+                cx.drop(RESPONSE, packet);
+                self.responses += 1;
+                self.learn(ip, mac, cx);
+            }
+            None => cx.drop(NOT_A_RESPONSE, packet),
+        }
+    }
+
+    fn learn(&mut self, ip: Ipv4Addr, mac: MacAddr, cx: &mut Cx<'_>) {
+        let now_ns = cx.now_ns();
+        let header = self.header_to(mac);
+        self.cache[slot(ip.into())] = NOT_CACHED;
+        let (packets, dropped) = self.table.learn(ip, mac, now_ns);
+        cx.count_drops(FULL, dropped as u64);
+        for packet in packets {
+            if let Some(packet) = encapsulate(packet, &header, cx) {
+                cx.emit(0, packet);
+            }
+        }
+    }
+
+    fn expire(&mut self, cx: &mut Cx<'_>) {
+        let now_ns = cx.now_ns();
+        let (dropped, next_ns) = self.table.expire(now_ns);
+        cx.count_drops(EXPIRED, dropped as u64);
+        let soonest_ns = now_ns + EXPIRY_INTERVAL_NS;
+        cx.set_timer(0, next_ns.unwrap_or(soonest_ns).max(soonest_ns));
+    }
+
+    fn forget_headers(&mut self) {
+        self.cache.fill(NOT_CACHED);
+    }
+
+    fn list(&self, now_ns: u64) -> String {
+        let mut text = String::new();
+        for (ip, n) in self.table.list() {
+            let mac = Ether(n.mac.unwrap_or(MacAddr::ZERO).0);
+            let age_s = now_ns.saturating_sub(n.since_ns) as f64 / 1e9;
+            text += &format!("{ip} {} {mac} {age_s:.6}\n", n.mac.is_some() as u8);
+        }
+        text
+    }
+}
+
+impl Element for ArpQuerier {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        if self.table.limits.timeout_ns > 0 {
+            let now_ns = cx.now_ns();
+            cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        if port == 1 {
+            for packet in batch.drain() {
+                self.response(packet, cx);
+            }
+            return;
+        }
+        let now_ns = cx.now_ns();
+        batch.filter_map(|packet| {
+            let dst = u32::from_be_bytes(packet.dst_ip());
+            let cached = &self.cache[slot(dst)];
+            if cached.dst == dst && now_ns < cached.until_ns {
+                return encapsulate(packet, &cached.header, cx);
+            }
+            self.resolve(packet, dst, now_ns, cx)
+        });
+    }
+
+    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
+        self.expire(cx);
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        let dropped: u64 = (FULL..=NO_HEADROOM).map(|reason| cx.dropped_for(reason)).sum();
+        Ok(match handler {
+            "ipaddr" => self.ip.to_string(),
+            "broadcast" => self.broadcast.to_string(),
+            "table" => self.list(cx.now_ns()),
+            "stats" => format!("{dropped} packets killed\n{} ARP queries sent\n", self.queries),
+            "queries" => self.queries.to_string(),
+            "responses" => self.responses.to_string(),
+            "drops" => dropped.to_string(),
+            "count" => self.table.len().to_string(),
+            _ => self.table.held().to_string(),
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        use crate::handlers::value as parse;
+        match handler {
+            "ipaddr" => self.ip = parse(handler, value)?,
+            "broadcast" => {
+                self.broadcast = parse(handler, value)?;
+                self.forget_headers();
+            }
+            "insert" => {
+                let words: Vec<&str> = value.split_whitespace().collect();
+                let [ip, mac] = words[..] else { return Err("insert: expected 'IP ETH'".to_owned()) };
+                let (ip, mac): (Ipv4Addr, Ether) = (parse(handler, ip)?, parse(handler, mac)?);
+                self.learn(ip, MacAddr(mac.0), cx);
+            }
+            "delete" => {
+                let ip = parse(handler, value)?;
+                let (there, dropped) = self.table.forget(ip);
+                self.forget_headers();
+                cx.count_drops(DELETED, dropped as u64);
+                if !there {
+                    return Err(format!("delete: no entry for {ip}"));
+                }
+            }
+            _ => {
+                self.forget_headers();
+                cx.count_drops(DELETED, self.table.clear() as u64);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<ArpQuerier>() {
+            let dropped = self.table.take_over(&mut old.table);
+            cx.count_drops(FULL, dropped as u64);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.table.held()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! Ethernet: encapsulation and address resolution.
+
+use causeway_engine::Spec;
+
+mod arp_querier;
+mod arp_responder;
+mod arp_table;
+mod drop_broadcasts;
+mod ether_encap;
+
+/// The classes of this subject.
+pub(crate) const SPECS: &[&Spec] =
+    &[&arp_querier::SPEC, &arp_responder::SPEC, &drop_broadcasts::SPEC, &ether_encap::SPEC];
