@@ -67,6 +67,40 @@ fn frames_pass_in_every_mode() {
 }
 
 #[test]
+fn the_books_balance_when_rings_overflow() {
+    testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
+        let mut a = open("r0", &Options { ring: 64, ..Options::default() }).expect("r0");
+        let mut b = open("r1", &Options { ring: 64, live: false, ..Options::default() }).expect("r1");
+        let mut host = LiveTx::new(Interface::open("g0").expect("g0").index).expect("live frames");
+        let mut forwarded = 0;
+        for round in 0..50 {
+            let mut burst = Batch::new();
+            burst.extend((0..50).filter_map(|i| Packet::from_bytes(&udp_frame(a.mac, i, 60))));
+            assert_eq!(host.send(&mut burst).expect("sent").0, 50);
+            // Some rounds let the rings overflow.
+            if round % 4 == 3 {
+                let mut batch = Batch::new();
+                while a.queues[0].rx.receive(&mut batch, 32) > 0 {
+                    while !batch.is_empty() {
+                        forwarded += b.queues[0].tx.transmit(&mut batch) as u64;
+                        b.queues[0].tx.flush();
+                    }
+                }
+            }
+        }
+        // What the interrupt thread still has, if it was busy.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let waiting = a.queues[0].rx.pending() as u64;
+        let rx = a.queues[0].rx.counters();
+        let dropped = counter(&rx, "rx_dropped") + counter(&rx, "rx_ring_full");
+        assert!(dropped > 0, "{rx:?}");
+        assert_eq!(counter(&rx, "xdp_taken"), counter(&rx, "rx_packets") + waiting + dropped, "{rx:?}");
+        assert_eq!(counter(&rx, "rx_packets"), forwarded);
+        assert_eq!(counter(&b.queues[0].tx.counters(), "tx_packets"), forwarded);
+    });
+}
+
+#[test]
 fn closing_gives_frames_and_interface_back() {
     testnet::run(&[("g0", "r0")], || {
         let before = testnet::free_frames();
