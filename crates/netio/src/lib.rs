@@ -11,6 +11,7 @@
 //! * [`port`]: what a port is, and how to add a backend;
 //! * [`afxdp`], [`afpacket`], [`tap`], [`pcap`], [`memory`]: the ports, with a function each that opens them;
 //! * [`live`]: transmission of large batches on copy-mode ports;
+//! * [`punt`]: the way back into the kernel's stack;
 //! * [`interface`], [`features`]: what the kernel says of an interface, and changes that undo themselves;
 //! * [`bpf`]: assembler, maps, programs, links, and the classifying XDP programs.
 //!
@@ -37,6 +38,7 @@ pub mod live;
 pub mod memory;
 pub mod pcap;
 pub mod port;
+pub mod punt;
 pub mod tap;
 #[cfg(test)]
 mod testnet;

@@ -141,6 +141,7 @@ pub fn pair(name: &str, capacity: usize) -> (Port, Port) {
         mac: [0; 6],
         mtu: 1500,
         ifindex: 0,
+        generic: false,
         mode: "memory ring".to_owned(),
         queues: vec![Queue {
             rx: Box::new(MemoryRx { ring: rx.clone(), received: 0 }),

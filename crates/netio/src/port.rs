@@ -85,6 +85,8 @@ pub struct Port {
     pub ifindex: u32,
     /// Which mode it got, and why not a better one: a line for people.
     pub mode: String,
+    /// Whether it takes frames by a generic XDP program, which also sees what is put back at the interface's ingress.
+    pub generic: bool,
     /// Its queues, each with both halves.
     pub queues: Vec<Queue>,
 }

@@ -159,6 +159,7 @@ pub fn open(name: &str, kind: Kind) -> Result<Port> {
         mac: interface.mac,
         mtu: interface.mtu,
         ifindex: interface.index,
+        generic: false,
         mode: if kind == Kind::Tap { "TAP" } else { "TUN" }.to_owned(),
         queues: vec![Queue { rx: Box::new(rx), tx: Box::new(tx) }],
     })

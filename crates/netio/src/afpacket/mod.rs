@@ -312,6 +312,7 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
         mac: interface.mac,
         mtu: interface.mtu,
         ifindex: interface.index,
+        generic: false,
         queues: vec![Queue { rx: Box::new(rx), tx: Box::new(tx) }],
     })
 }

@@ -105,7 +105,8 @@ pub fn open(name: &str, options: &Options) -> Result<Port> {
     }
     mode.push_str(&interface.down_note());
     let Interface { name, index, mac, mtu, .. } = interface;
-    Ok(Port { name, mac, mtu, ifindex: index, mode, queues })
+    let generic = device.link.mode() == XdpMode::Generic;
+    Ok(Port { name, mac, mtu, ifindex: index, mode, generic, queues })
 }
 
 /// Attaches in the driver, or else in the stack; the text says why not in the driver.

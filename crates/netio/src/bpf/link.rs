@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 const BPF_XDP: u32 = 37;
+const BPF_TCX_INGRESS: u32 = 46;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
@@ -87,5 +88,36 @@ impl XdpLink {
     /// Where the program runs.
     pub fn mode(&self) -> XdpMode {
         self.mode
+    }
+}
+
+/// A traffic-control program at the ingress of an interface. Dropping it, or the end of the process, takes it off.
+#[derive(Debug)]
+pub struct TcxLink {
+    _fd: OwnedFd,
+}
+
+impl TcxLink {
+    /// Attaches `program`, of kind [`ProgramKind::SchedCls`](super::ProgramKind::SchedCls), to the interface
+    /// `ifindex`, called `ifname` in errors.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] on kernels before 6.6; [`ErrorKind::NoInterface`], [`ErrorKind::Privilege`].
+    pub fn attach_ingress(program: &Program, ifname: &str, ifindex: u32) -> Result<TcxLink> {
+        let mut attr = sys::LinkCreate {
+            prog_fd: program.as_fd().as_raw_fd() as u32,
+            target_ifindex: ifindex,
+            attach_type: BPF_TCX_INGRESS,
+            flags: 0,
+        };
+        // SAFETY: the attributes hold no addresses.
+        let fd = unsafe { sys::bpf_fd(sys::LINK_CREATE, &mut attr) }.map_err(|e| {
+            let e = Error::system(format!("{ifname}: attach a program at the ingress"), e);
+            match e.errno() {
+                Some(libc::EINVAL) => e.of_kind(ErrorKind::Unsupported).help("Linux 6.6 or later is needed"),
+                _ => e,
+            }
+        })?;
+        Ok(TcxLink { _fd: fd })
     }
 }
