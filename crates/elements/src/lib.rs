@@ -22,6 +22,7 @@ mod basic;
 mod classify;
 mod counters;
 mod ethernet;
+pub mod devices;
 mod fuse;
 mod handlers;
 mod icmp;
@@ -45,6 +46,7 @@ pub fn library() -> Library {
         basic::SPECS,
         classify::SPECS,
         counters::SPECS,
+        devices::SPECS,
         ethernet::SPECS,
         icmp::SPECS,
         information::SPECS,

@@ -50,6 +50,8 @@ pub struct Env {
     pub counters: Counters,
     /// Values that outlive a hot swap.
     pub persistent: Persistent,
+    /// Copies of the graph, one a worker; 1 when it is not replicated.
+    pub replicas: usize,
     shared: HashMap<String, Arc<dyn Any + Send + Sync>>,
 }
 
@@ -65,6 +67,7 @@ impl Env {
             warnings: Vec::new(),
             counters,
             persistent: Persistent::default(),
+            replicas: 1,
             shared: HashMap::new(),
         }
     }
@@ -129,6 +132,11 @@ impl<'a> Conf<'a> {
     /// Worker that the element will live on.
     pub fn worker(&self) -> usize {
         self.worker
+    }
+
+    /// Which copy of the graph the element belongs to, and how many copies there are.
+    pub fn replica(&self) -> (usize, usize) {
+        if self.env.replicas > 1 { (self.worker, self.env.replicas) } else { (0, 1) }
     }
 
     /// Number of inputs in use.

@@ -11,7 +11,7 @@ use std::io;
 
 struct Device {
     node: usize,
-    fd: Option<i32>,
+    fds: Vec<i32>,
     published: [Counter; 7],
 }
 
@@ -40,9 +40,9 @@ impl Devices {
             let n = &mut core.nodes[node];
             let Some(receiver) = n.element.as_mut().and_then(|e| e.receiver()) else { continue };
             reception.add(receiver.mechanism().unwrap_or(default));
-            let fd = receiver.fd();
+            let fds = receiver.fds();
             let published = NAMES.map(|name| counters.add(core.worker, &n.name, &format!("rx.{name}")));
-            devices.push(Device { node, fd, published });
+            devices.push(Device { node, fds, published });
         }
         Devices { reception, devices, backlog: VecDeque::new() }
     }
@@ -50,8 +50,8 @@ impl Devices {
     /// Registers the devices' descriptors with `poll` and sets reception going.
     pub fn register(&mut self, core: &mut Core, poll: &Poll) -> io::Result<()> {
         for (port, device) in self.devices.iter().enumerate() {
-            if let Some(fd) = device.fd {
-                match poll.registry().register(&mut SourceFd(&fd), Token(port), Interest::READABLE) {
+            for fd in &device.fds {
+                match poll.registry().register(&mut SourceFd(fd), Token(port), Interest::READABLE) {
                     // A plain file is always readable and cannot be waited for.
                     Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
                     other => other?,
@@ -64,9 +64,9 @@ impl Devices {
 
     /// Takes the descriptors out of `poll` again.
     pub fn unregister(&self, poll: &Poll) {
-        for fd in self.devices.iter().filter_map(|d| d.fd) {
+        for fd in self.devices.iter().flat_map(|d| &d.fds) {
             // A descriptor that is closed already is out of the poll as well.
-            let _ = poll.registry().deregister(&mut SourceFd(&fd));
+            let _ = poll.registry().deregister(&mut SourceFd(fd));
         }
     }
 

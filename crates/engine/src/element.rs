@@ -107,8 +107,8 @@ pub trait Receiver {
     fn pending(&mut self) -> usize;
     /// Fills `batch` with at most `max` packets.
     fn receive(&mut self, max: usize, batch: &mut Batch);
-    /// Descriptor that becomes readable when packets arrive, if waiting is possible.
-    fn fd(&self) -> Option<std::os::fd::RawFd>;
+    /// Descriptors that become readable when packets arrive; none where waiting is not possible.
+    fn fds(&self) -> Vec<std::os::fd::RawFd>;
     /// How this port's packets are to be learnt of; `None` = the worker's default.
     fn mechanism(&self) -> Option<crate::reception::Mechanism>;
 }

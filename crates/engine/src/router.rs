@@ -2,7 +2,7 @@
 
 use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
 use crate::clock::Clock;
-use crate::conf::Env;
+use crate::conf::{Env, Persistent};
 use crate::core::Core;
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
@@ -43,6 +43,8 @@ pub struct Options {
     pub mechanism: Mechanism,
     /// Packets in one NAPI run over all ports of a worker.
     pub budget: usize,
+    /// Values that the elements find and that outlive hot swaps.
+    pub persistent: Persistent,
 }
 
 impl Default for Options {
@@ -56,6 +58,7 @@ impl Default for Options {
             counters: None,
             mechanism: Mechanism::default(),
             budget: DEFAULT_BUDGET,
+            persistent: Persistent::default(),
         }
     }
 }
@@ -118,7 +121,7 @@ impl Router {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|e| StartError::Io("cannot make a wake-up descriptor", e))?;
         let (event_sender, events) = mpsc::channel();
-        let mut assembly = build(&library, &plan, &options, &doorbells, None)?;
+        let mut assembly = build(&library, &plan, &options, &doorbells)?;
         let mut handles = Vec::new();
         for ((core, poll), doorbell) in
             std::mem::take(&mut assembly.cores).into_iter().zip(polls).zip(doorbells)
@@ -236,8 +239,7 @@ impl Router {
     /// predecessor, and the new graph runs. Packets that arrive meanwhile wait in the devices' rings.
     pub fn swap(&mut self, plan: Plan) -> Result<(), StartError> {
         let doorbells: Vec<_> = self.handles.iter().map(|h| h.doorbell.clone()).collect();
-        let persistent = self.env.persistent.clone();
-        let mut assembly = build(&self.library, &plan, &self.options, &doorbells, Some(persistent))?;
+        let mut assembly = build(&self.library, &plan, &self.options, &doorbells)?;
         let mut new: Vec<Core> = std::mem::take(&mut assembly.cores);
         let mut old = Vec::new();
         for worker in 0..self.handles.len() {
@@ -339,14 +341,12 @@ fn build(
     plan: &Plan,
     options: &Options,
     doorbells: &[Arc<Doorbell>],
-    persistent: Option<crate::conf::Persistent>,
 ) -> Result<Assembly, StartError> {
     let counters = Counters::new(capacity(plan, doorbells.len()), options.counters.as_deref())
         .map_err(|e| StartError::Io("cannot make the counters' file", e))?;
     let mut env = Env::new(counters);
-    if let Some(p) = persistent {
-        env.persistent = p;
-    }
+    env.persistent = options.persistent.clone();
+    env.replicas = if options.replicate { doorbells.len() } else { 1 };
     if let Some(seed) = options.seed {
         env.seed = seed;
     }

@@ -190,6 +190,28 @@ pub fn set_up(name: &str) -> Result<()> {
     ioctl(&fd, libc::SIOCSIFFLAGS as _, &mut ifr).map_err(failed)
 }
 
+/// Gives `name` the IPv4 `address` with a prefix of `len` bits (at most 32), replacing the one it has.
+///
+/// # Errors
+/// Missing privileges, no such interface.
+pub fn set_address(name: &str, address: std::net::Ipv4Addr, len: u8) -> Result<()> {
+    let failed = |e| Error::system(format!("give {name} the address {address}/{len}"), e);
+    let mask = u32::MAX.checked_shl(32 - u32::from(len.min(32))).unwrap_or(0);
+    let fd = control()?;
+    for (command, value) in [(libc::SIOCSIFADDR, u32::from(address)), (libc::SIOCSIFNETMASK, mask)] {
+        let mut ifr = request(name)?;
+        let mut text = [0; 14];
+        for (to, from) in text[2..6].iter_mut().zip(value.to_be_bytes()) {
+            *to = from as libc::c_char;
+        }
+        // A `sockaddr_in` in the form of a `sockaddr`: two bytes of port, then the address.
+        ifr.ifr_ifru.ifru_addr =
+            libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: text };
+        ioctl(&fd, command as _, &mut ifr).map_err(failed)?;
+    }
+    Ok(())
+}
+
 /// Makes `file`, an open `/dev/net/tun`, the other side of the interface `name`.
 pub(crate) fn attach_tun(file: &File, name: &str, flags: i32) -> Result<()> {
     let mut ifr = request(name)?;

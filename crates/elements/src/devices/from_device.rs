@@ -1,0 +1,275 @@
+//! FromDevice and PollDevice.
+
+use super::registry::{Device, Method, Opener, announce, lines};
+use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
+use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, phase, reads, required};
+use causeway_engine::value::Nanoseconds;
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
+use causeway_netio::Rx;
+use causeway_packet::{Batch, PacketType};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "FromDevice",
+    category: "devices",
+    summary: "receives packets from a network interface",
+    ports: "0/1",
+    processing: "h/h",
+    phase: phase::SOURCE_DEVICE,
+    doc: "Receives frames from the interface DEVNAME and pushes them with their Ethernet headers. The packet type \
+          annotation says whether a frame was for this host. By default it receives over AF_XDP, in the driver and \
+          without copies where these can be had; `mode` says what was got and why. All frames come to the graph \
+          then and the kernel sees none, so the graph must answer ARP itself; with METHOD TRANSIT only those come \
+          that are surely in transit, and the kernel keeps the rest; with METHOD PACKET (AF_PACKET) the kernel sees \
+          each frame as well. In a router that runs a copy of its graph on each of several workers, each copy \
+          receives from its share of the interface's queues.",
+    args: ARGS,
+    handlers: HANDLERS,
+    example: "FromDevice(eth0) -> Counter -> Queue -> ToDevice(eth1);",
+    see: &["ToDevice", "PollDevice", "FromHost", "FromDump"],
+    build: |conf| build(conf, None),
+    ..Spec::DEFAULT
+};
+
+pub(crate) static POLL: Spec = Spec {
+    name: "PollDevice",
+    summary: "receives packets from a network interface by polling",
+    doc: "FromDevice with RECEPTION polling: the worker looks at the interface in every round and never sleeps. \
+          (Click's class of this name belongs to its kernel driver; configurations for it run here.)",
+    example: "PollDevice(eth0) -> Counter -> Queue -> ToDevice(eth1);",
+    see: &["FromDevice", "ToDevice"],
+    build: |conf| build(conf, Some(Mechanism::Polling)),
+    ..SPEC
+};
+
+const ARGS: &[ArgDoc] = &[
+    required("DEVNAME", "interface", "where to receive"),
+    keyword("METHOD", "AFXDP, TRANSIT, GENERIC or PACKET", "how; default AFXDP. LINUX and PCAP mean PACKET"),
+    keyword("PROMISC", "boolean", "receive frames to other addresses too; default false"),
+    keyword(
+        "RECEPTION",
+        "mechanism",
+        "how the worker learns of packets: interrupt, moderated, napi, disable-enable or \
+             polling; default that of the command line",
+    ),
+    keyword("QUOTA", "packets", "with napi: packets in one turn; default 64"),
+    keyword("PACKETS", "packets", "with moderated: packets that raise an interrupt; default 32"),
+    keyword("TIME", "time", "with moderated: from the first packet to the interrupt; default 100us"),
+    keyword("SNIFFER", "boolean", "true is METHOD PACKET: the kernel sees the frames as well; default false"),
+    keyword("BURST", "packets", "accepted for compatibility: QUOTA"),
+    keyword("SNAPLEN", "bytes", "longer frames are cut to this; default: none are"),
+    keyword("HEADROOM", "bytes", "accepted for compatibility"),
+];
+
+const HANDLERS: &[HandlerDoc] = &[
+    reads("count", "packets received"),
+    reads("mode", "how the interface is received from, and why not better"),
+    reads(
+        "counters",
+        "all that the interface and its sockets counted, drops by reason included, a line each",
+    ),
+    reads("kernel_drops", "packets that the interface or its sockets dropped before the graph"),
+];
+
+struct FromDevice {
+    opener: Opener,
+    method: Method,
+    mechanism: Option<Mechanism>,
+    replica: (usize, usize),
+    snaplen: usize,
+    device: Option<Arc<Device>>,
+    queues: Vec<(usize, Box<dyn Rx>)>,
+    /// Queue to look at first, so that none starves.
+    next: usize,
+    count: Counter,
+}
+
+/// The method called `name`.
+fn method(conf: &mut Conf<'_>, name: &str, promiscuous: bool) -> Method {
+    match name.to_ascii_uppercase().as_str() {
+        "AFXDP" | "AF_XDP" | "XDP" => Method::AfXdp { promiscuous, generic: false },
+        "GENERIC" => Method::AfXdp { promiscuous, generic: true },
+        "TRANSIT" => Method::Transit,
+        "PACKET" | "AF_PACKET" | "LINUX" | "PCAP" => Method::Packet { promiscuous },
+        other => {
+            conf.error(format!("METHOD: '{other}' is not one of AFXDP, TRANSIT, GENERIC and PACKET"));
+            Method::Transit
+        }
+    }
+}
+
+/// The reception mechanism that the keywords ask for, if any.
+fn mechanism(conf: &mut Conf<'_>) -> Option<Mechanism> {
+    let burst = conf.keyword("BURST", DEFAULT_QUOTA);
+    let quota = conf.keyword("QUOTA", burst);
+    let packets = conf.keyword("PACKETS", 32u32);
+    let time = conf.keyword("TIME", Nanoseconds(100_000));
+    let name: String = conf.keyword_given("RECEPTION")?;
+    let found = Mechanism::by_name(&name, quota, packets, time.0);
+    if found.is_none() {
+        conf.error(format!("RECEPTION: '{name}' is not one of {}", Mechanism::NAMES.join(", ")));
+    }
+    found
+}
+
+fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Element>, Invalid> {
+    let name: String = conf.required("DEVNAME");
+    let promiscuous = conf.keyword("PROMISC", false);
+    let sniffer = conf.keyword("SNIFFER", false);
+    let text = conf.keyword("METHOD", if sniffer { "PACKET" } else { "AFXDP" }.to_owned());
+    let method = method(conf, &text, promiscuous);
+    let mechanism = mechanism(conf).or(default);
+    let snaplen = conf.keyword("SNAPLEN", u32::MAX);
+    conf.keyword("HEADROOM", 0u32);
+    conf.finish()?;
+    let opener = Opener::new(conf, &name, "receives from")?;
+    Ok(Box::new(FromDevice {
+        opener,
+        method,
+        mechanism,
+        replica: conf.replica(),
+        snaplen: snaplen as usize,
+        device: None,
+        queues: Vec::new(),
+        next: 0,
+        count: conf.counter("count"),
+    }))
+}
+
+/// How a frame was addressed, for a host whose address is `mac`.
+fn packet_type(frame: &[u8], mac: &[u8; 6]) -> PacketType {
+    match frame.first_chunk::<6>() {
+        Some(to) if to == mac => PacketType::Host,
+        Some([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) => PacketType::Broadcast,
+        Some([first, ..]) if first & 1 == 1 => PacketType::Multicast,
+        _ => PacketType::OtherHost,
+    }
+}
+
+impl Element for FromDevice {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        let device = self.opener.open(self.method)?;
+        device.check_queues(self.replica)?;
+        self.queues = device.take_rx(self.replica);
+        if !self.queues.is_empty() {
+            announce(&device, cx);
+        }
+        self.device = Some(device);
+        Ok(())
+    }
+
+    /// Received packets pass through here before they leave by the output.
+    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
+        self.count.add(batch.len() as u64);
+        let mac = self.device.as_ref().map_or([0; 6], |d| d.mac);
+        batch.iter().take(8).for_each(|p| p.prefetch_data());
+        for i in 0..batch.len() {
+            batch.prefetch_data(i + 8);
+            let packet = &mut batch[i];
+            if packet.len() > self.snaplen {
+                packet.set_wire_len(packet.len());
+                packet.truncate(self.snaplen);
+            }
+            packet.set_mac_header(0);
+            packet.set_packet_type(packet_type(packet.data(), &mac));
+        }
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        let counters = || self.queues.iter().flat_map(|(_, rx)| rx.counters());
+        Ok(match handler {
+            "count" => self.count.get().to_string(),
+            "mode" => self.device.as_ref().map_or(String::new(), |d| d.mode.clone()),
+            "counters" => lines(counters()),
+            _ => counters().filter(|(name, _)| is_drop(name)).map(|(_, n)| n).sum::<u64>().to_string(),
+        })
+    }
+
+    fn swap_key(&self) -> Option<String> {
+        self.device.as_ref().map(|d| format!("receives from {}", d.name))
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<FromDevice>() {
+            self.queues.append(&mut old.queues);
+        }
+    }
+
+    fn receiver(&mut self) -> Option<&mut dyn Receiver> {
+        Some(self)
+    }
+}
+
+/// Whether a counter of a port counts packets that were lost.
+fn is_drop(name: &str) -> bool {
+    ["drop", "full", "empty", "too_long", "invalid"].iter().any(|part| name.contains(part))
+        && !name.starts_with("tx")
+}
+
+impl Receiver for FromDevice {
+    fn arm(&mut self) {
+        self.queues.iter_mut().for_each(|(_, rx)| rx.arm());
+    }
+
+    fn disarm(&mut self) {
+        self.queues.iter_mut().for_each(|(_, rx)| rx.disarm());
+    }
+
+    fn pending(&mut self) -> usize {
+        self.queues.iter_mut().map(|(_, rx)| rx.pending()).sum()
+    }
+
+    fn receive(&mut self, max: usize, batch: &mut Batch) {
+        let n = self.queues.len();
+        for i in 0..n {
+            let left = max.saturating_sub(batch.len());
+            if left > 0 {
+                self.queues[(self.next + i) % n].1.receive(batch, left);
+            }
+        }
+        self.next = (self.next + 1) % n.max(1);
+    }
+
+    fn fds(&self) -> Vec<RawFd> {
+        self.queues.iter().filter_map(|(_, rx)| rx.fd()).collect()
+    }
+
+    fn mechanism(&self) -> Option<Mechanism> {
+        self.mechanism
+    }
+}
+
+impl Drop for FromDevice {
+    fn drop(&mut self) {
+        if let Some(device) = &self.device {
+            device.put_rx(self.queues.drain(..));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+
+    #[test]
+    fn bad_configurations_are_named() {
+        let errors = |text: &str| Harness::new(&SPEC, text, 0, 1).err().unwrap();
+        assert_eq!(errors(""), ["DEVNAME: required argument missing"]);
+        assert!(errors("eth0, METHOD dpdk")[0].contains("'DPDK' is not one of"));
+        assert!(errors("eth0, RECEPTION often")[0].contains("'often' is not one of interrupt"));
+        let missing = errors("no-such-interface-0");
+        assert!(missing[0].contains("no-such-interf") && missing.len() == 1, "{missing:?}");
+    }
+
+    #[test]
+    fn frames_are_told_apart_by_their_destination() {
+        let mac = [2, 0, 0, 0, 0, 1];
+        assert_eq!(packet_type(&[2, 0, 0, 0, 0, 1, 9], &mac), PacketType::Host);
+        assert_eq!(packet_type(&[255; 14], &mac), PacketType::Broadcast);
+        assert_eq!(packet_type(&[1, 0, 0x5e, 0, 0, 1], &mac), PacketType::Multicast);
+        assert_eq!(packet_type(&[2, 0, 0, 0, 0, 2], &mac), PacketType::OtherHost);
+        assert_eq!(packet_type(&[2, 0], &mac), PacketType::OtherHost);
+    }
+}

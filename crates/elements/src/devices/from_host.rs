@@ -1,0 +1,135 @@
+//! FromHost.
+
+use super::registry::{Device, Method, Opener};
+use causeway_engine::reception::Mechanism;
+use causeway_engine::spec::{keyword, optional, phase, reads, required};
+use causeway_engine::value::Prefix4;
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
+use causeway_netio::{Rx, interface, tap};
+use causeway_packet::Batch;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "FromHost",
+    category: "devices",
+    summary: "receives packets that the host's own stack sends to an interface made for it",
+    ports: "0/1",
+    processing: "h/h",
+    phase: phase::SOURCE_DEVICE,
+    doc: "Makes the interface DEVNAME and pushes what the host sends there: Ethernet frames with TYPE tap, the \
+          default, or bare IP packets with TYPE tun. With ADDR the interface gets that address, so that the host \
+          routes the prefix to it. The interface goes with the router. ToHost of the same name is the way back.",
+    args: &[
+        required("DEVNAME", "interface", "name of the interface to make"),
+        optional("ADDR", "prefix", "IPv4 address and prefix length to give it"),
+        keyword("TYPE", "`tap` or `tun`", "frames or packets; default tap"),
+    ],
+    handlers: &[reads("count", "packets received from the host")],
+    example: "FromHost(host0, 10.9.0.1/24) -> Print(host) -> Discard;",
+    see: &["ToHost", "FromDevice"],
+    build,
+    ..Spec::DEFAULT
+};
+
+struct FromHost {
+    opener: Opener,
+    kind: tap::Kind,
+    address: Option<Prefix4>,
+    name: String,
+    device: Option<Arc<Device>>,
+    rx: Option<(usize, Box<dyn Rx>)>,
+    count: Counter,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let name: String = conf.required("DEVNAME");
+    let text: String = conf.optional("ADDR", String::new());
+    let address = if text.is_empty() { None } else { conf.parse::<Prefix4>("ADDR", &text) };
+    let kind = match conf.keyword("TYPE", "tap".to_owned()).to_ascii_lowercase().as_str() {
+        "tap" | "ether" => tap::Kind::Tap,
+        "tun" | "ip" => tap::Kind::Tun,
+        other => {
+            conf.error(format!("TYPE: '{other}' is not 'tap' or 'tun'"));
+            tap::Kind::Tap
+        }
+    };
+    conf.finish()?;
+    let opener = Opener::new(conf, &name, "receives from")?;
+    let count = conf.counter("count");
+    Ok(Box::new(FromHost { opener, kind, address, name, device: None, rx: None, count }))
+}
+
+impl Element for FromHost {
+    fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
+        let device = self.opener.open(Method::Tap(self.kind))?;
+        if let Some(p) = self.address {
+            interface::set_address(&self.name, p.address, p.len).map_err(|e| e.to_string())?;
+        }
+        self.rx = device.take_rx((0, 1)).pop();
+        self.device = Some(device);
+        Ok(())
+    }
+
+    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
+        self.count.add(batch.len() as u64);
+        batch.iter_mut().for_each(|p| match self.kind {
+            tap::Kind::Tap => p.set_mac_header(0),
+            tap::Kind::Tun => p.set_network_header(0),
+        });
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.count.get().to_string())
+    }
+
+    fn swap_key(&self) -> Option<String> {
+        Some(format!("receives from {}", self.name))
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<FromHost>() {
+            self.rx = old.rx.take().or(self.rx.take());
+        }
+    }
+
+    fn receiver(&mut self) -> Option<&mut dyn Receiver> {
+        Some(self)
+    }
+}
+
+impl Receiver for FromHost {
+    fn arm(&mut self) {
+        self.rx.iter_mut().for_each(|(_, rx)| rx.arm());
+    }
+
+    fn disarm(&mut self) {
+        self.rx.iter_mut().for_each(|(_, rx)| rx.disarm());
+    }
+
+    fn pending(&mut self) -> usize {
+        self.rx.as_mut().map_or(0, |(_, rx)| rx.pending())
+    }
+
+    fn receive(&mut self, max: usize, batch: &mut Batch) {
+        if let Some((_, rx)) = &mut self.rx {
+            rx.receive(batch, max);
+        }
+    }
+
+    fn fds(&self) -> Vec<RawFd> {
+        self.rx.iter().filter_map(|(_, rx)| rx.fd()).collect()
+    }
+
+    fn mechanism(&self) -> Option<Mechanism> {
+        None
+    }
+}
+
+impl Drop for FromHost {
+    fn drop(&mut self) {
+        if let Some(device) = &self.device {
+            device.put_rx(self.rx.take().into_iter());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Devices: where packets come from outside and go there.
+
+use causeway_engine::Spec;
+
+mod from_device;
+mod from_host;
+mod registry;
+mod to_device;
+mod to_host;
+
+/// The classes of this subject.
+pub(crate) const SPECS: &[&Spec] =
+    &[&from_device::POLL, &from_device::SPEC, &from_host::SPEC, &to_device::SPEC, &to_host::SPEC];
+
+pub use registry::{LOCAL_ADDRESSES, OpenPorts};

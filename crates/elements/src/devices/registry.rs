@@ -1,0 +1,183 @@
+//! The ports that are open, shared by the elements that receive and those that transmit, and kept open while a hot
+//! swap replaces these.
+//!
+//! A port opens when the first element asks for it and closes when the last one that uses it is gone. Each half of
+//! each queue belongs to one element at a time; an element that goes puts its halves back.
+
+use causeway_engine::{Conf, Cx, Invalid};
+use causeway_netio::bpf::classify::{Filter, Fragments, LocalAddresses};
+use causeway_netio::{Port, Rx, Tx, afpacket, afxdp, tap};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Key of the [`LocalAddresses`] among the values that outlive a hot swap: whoever runs the router puts them there
+/// and keeps them in step with the kernel.
+pub const LOCAL_ADDRESSES: &str = "local addresses";
+
+/// How a port is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// AF_XDP, taking every frame.
+    AfXdp {
+        /// Whether frames to other addresses are received too.
+        promiscuous: bool,
+        /// Whether XDP's generic mode is used even where the driver has its own.
+        generic: bool,
+    },
+    /// AF_XDP, taking what is surely in transit.
+    Transit,
+    /// AF_PACKET: the kernel sees every frame as well.
+    Packet {
+        /// Whether frames to other addresses are received too.
+        promiscuous: bool,
+    },
+    /// A TAP or TUN interface that is made for the purpose.
+    Tap(tap::Kind),
+}
+
+/// The ports that are open, by name.
+#[derive(Default)]
+pub struct OpenPorts(Mutex<HashMap<String, Weak<Device>>>);
+
+/// An open port.
+pub(crate) struct Device {
+    pub name: String,
+    pub mac: [u8; 6],
+    /// Which mode it got, and why not a better one.
+    pub mode: String,
+    method: Method,
+    rx: Mutex<Vec<Option<Box<dyn Rx>>>>,
+    tx: Mutex<Vec<Option<Box<dyn Tx>>>>,
+}
+
+/// What an element needs to open its port.
+#[derive(Clone)]
+pub(crate) struct Opener {
+    ports: Arc<OpenPorts>,
+    local: Option<Arc<LocalAddresses>>,
+    name: String,
+}
+
+impl Opener {
+    /// For the port called `name`. In one graph only one element may receive from it, and only one transmit.
+    pub fn new(conf: &mut Conf<'_>, name: &str, direction: &str) -> Result<Opener, Invalid> {
+        let key = format!("{direction} {name} on worker {}", conf.worker());
+        let mine = conf.name().clone();
+        let owner = conf.env.shared(&key, || mine.clone()).ok_or(Invalid)?;
+        if *owner != mine {
+            conf.error(format!("'{owner}' {direction} {name} already; use one element and a Tee or a Queue"));
+            return Err(Invalid);
+        }
+        let ports = conf.env.persistent("open ports", OpenPorts::default).ok_or(Invalid)?;
+        let values = conf.env.persistent.lock().unwrap_or_else(PoisonError::into_inner);
+        let local = values.get(LOCAL_ADDRESSES).and_then(|v| v.clone().downcast().ok());
+        drop(values);
+        Ok(Opener { ports, local, name: name.to_owned() })
+    }
+
+    /// The port, opened now if it is not open.
+    pub fn open(&self, method: Method) -> Result<Arc<Device>, String> {
+        let mut ports = self.ports.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = ports.get(&self.name).and_then(Weak::upgrade) {
+            let compatible =
+                device.method == method || method == (Method::AfXdp { promiscuous: false, generic: false });
+            return match compatible {
+                true => Ok(device),
+                false => Err(format!(
+                    "{} is open in another way already; write the same METHOD everywhere",
+                    self.name
+                )),
+            };
+        }
+        let port = self.open_port(method).map_err(|e| e.to_string())?;
+        let (rx, tx) = port.queues.into_iter().map(|q| (Some(q.rx), Some(q.tx))).unzip();
+        let Port { name, mac, mode, .. } = port;
+        let device = Arc::new(Device { name, mac, mode, method, rx: Mutex::new(rx), tx: Mutex::new(tx) });
+        ports.retain(|_, d| d.strong_count() > 0);
+        ports.insert(self.name.clone(), Arc::downgrade(&device));
+        Ok(device)
+    }
+
+    fn open_port(&self, method: Method) -> causeway_netio::Result<Port> {
+        let options = afxdp::Options::default();
+        match method {
+            Method::AfXdp { promiscuous, generic } => {
+                afxdp::open(&self.name, &afxdp::Options { promiscuous, generic, ..options })
+            }
+            Method::Transit => {
+                let local = match &self.local {
+                    Some(local) => local.clone(),
+                    None => Arc::new(LocalAddresses::new()?),
+                };
+                let filter = Filter::Transit(local, Fragments::Take);
+                afxdp::open(&self.name, &afxdp::Options { filter, ..options })
+            }
+            Method::Packet { promiscuous } => afpacket::open(&self.name, promiscuous),
+            Method::Tap(kind) => tap::open(&self.name, kind),
+        }
+    }
+}
+
+/// Queues of a port that replica `(number, of)` of the graph serves: every `of`-th one.
+fn share(queues: usize, (number, of): (usize, usize)) -> impl Iterator<Item = usize> {
+    (number..queues).step_by(of.max(1))
+}
+
+impl Device {
+    /// Takes the receiving halves of a replica's queues. None come while an element of the running graph has them;
+    /// a hot swap hands them over then.
+    pub fn take_rx(&self, replica: (usize, usize)) -> Vec<(usize, Box<dyn Rx>)> {
+        let mut halves = self.rx.lock().unwrap_or_else(PoisonError::into_inner);
+        share(halves.len(), replica).filter_map(|q| Some((q, halves[q].take()?))).collect()
+    }
+
+    /// Puts receiving halves back.
+    pub fn put_rx(&self, back: impl Iterator<Item = (usize, Box<dyn Rx>)>) {
+        let mut halves = self.rx.lock().unwrap_or_else(PoisonError::into_inner);
+        back.for_each(|(q, half)| halves[q] = Some(half));
+    }
+
+    /// Takes the transmitting half of a replica's first queue, as [`Device::take_rx`].
+    pub fn take_tx(&self, replica: (usize, usize)) -> Option<(usize, Box<dyn Tx>)> {
+        let mut halves = self.tx.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = share(halves.len(), replica).next()?;
+        Some((queue, halves[queue].take()?))
+    }
+
+    /// Puts a transmitting half back.
+    pub fn put_tx(&self, (queue, half): (usize, Box<dyn Tx>)) {
+        let mut halves = self.tx.lock().unwrap_or_else(PoisonError::into_inner);
+        halves[queue] = Some(half);
+    }
+
+    /// An error if a replica would have no queue.
+    pub fn check_queues(&self, (number, of): (usize, usize)) -> Result<(), String> {
+        let queues = self.rx.lock().unwrap_or_else(PoisonError::into_inner).len();
+        match number < queues {
+            true => Ok(()),
+            false => Err(format!(
+                "{0} has {queues} queue(s) for {of} workers; `ethtool -L {0} combined {of}`, or fewer --threads",
+                self.name
+            )),
+        }
+    }
+}
+
+/// A line of counters: `name value`.
+pub(crate) fn lines(counters: impl IntoIterator<Item = (&'static str, u64)>) -> String {
+    let mut sums: Vec<(&str, u64)> = Vec::new();
+    for (name, value) in counters {
+        match sums.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, sum)) => *sum += value,
+            None => sums.push((name, value)),
+        }
+    }
+    sums.iter().map(|(name, value)| format!("{name} {value}\n")).collect()
+}
+
+/// Says on standard error which mode a port got, once.
+pub(crate) fn announce(device: &Device, cx: &Cx<'_>) {
+    if cx.worker() == 0 {
+        eprintln!("{}: {}", device.name, device.mode);
+    }
+}

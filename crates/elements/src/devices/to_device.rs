@@ -1,0 +1,213 @@
+//! ToDevice.
+
+use super::registry::{Device, Method, Opener, lines};
+use crate::handlers::task;
+use causeway_engine::spec::{drops, keyword, phase, reads, required};
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
+use causeway_netio::Tx;
+use causeway_packet::{BATCH, Batch};
+use std::sync::Arc;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "ToDevice",
+    category: "devices",
+    summary: "sends packets to a network interface",
+    ports: "1/0",
+    processing: "a/a",
+    phase: phase::SINK_DEVICE,
+    doc: "Sends packets, which must have their Ethernet headers, to the interface DEVNAME. Behind a Queue it pulls, \
+          at most BURST packets at a time, and leaves packets in the queue while the interface's ring is full. \
+          Without a queue packets are pushed to it, and those that find the ring full are dropped. It shares the \
+          interface with a FromDevice of the same name.",
+    args: &[
+        required("DEVNAME", "interface", "where to send"),
+        keyword("BURST", "packets", "most packets pulled at a time, 1 to 256; default 256"),
+        keyword(
+            "METHOD",
+            "AFXDP, TRANSIT, GENERIC or PACKET",
+            "as for FromDevice; default: whatever that has, or AFXDP",
+        ),
+        keyword("NO_PAD", "boolean", "accepted for compatibility"),
+        keyword("DEBUG", "boolean", "accepted for compatibility"),
+    ],
+    handlers: &[
+        reads("count", "packets handed to the interface"),
+        reads("drops", "packets dropped because the ring was full"),
+        reads("mode", "how the interface is sent to"),
+        reads("counters", "all that the interface and its sockets counted, a line each"),
+        task::TICKETS,
+        task::SCHEDULED,
+        task::HOME_THREAD,
+    ],
+    drops: &[drops("ring-full", "pushed while the interface's ring was full")],
+    example: "FromDevice(eth0) -> Queue(200) -> ToDevice(eth1);",
+    see: &["FromDevice", "ToHost", "ToDump"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const RING_FULL: usize = 0;
+/// How long packets wait in a ring that the device does not empty before it is asked again.
+const RETRY_NS: u64 = 50_000;
+const RETRY: u32 = 0;
+
+struct ToDevice {
+    opener: Opener,
+    method: Method,
+    replica: (usize, usize),
+    burst: usize,
+    pulled: bool,
+    device: Option<Arc<Device>>,
+    tx: Option<(usize, Box<dyn Tx>)>,
+    /// Pulled, and not yet taken by the ring.
+    waiting: Box<Batch>,
+    count: Counter,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let name: String = conf.required("DEVNAME");
+    let burst = conf.keyword("BURST", BATCH as u32);
+    let text = conf.keyword("METHOD", "AFXDP".to_owned());
+    conf.keyword("NO_PAD", false);
+    conf.keyword("DEBUG", false);
+    let method = match text.to_ascii_uppercase().as_str() {
+        "AFXDP" | "AF_XDP" | "XDP" => Method::AfXdp { promiscuous: false, generic: false },
+        "GENERIC" => Method::AfXdp { promiscuous: false, generic: true },
+        "TRANSIT" => Method::Transit,
+        "PACKET" | "AF_PACKET" | "LINUX" | "PCAP" => Method::Packet { promiscuous: false },
+        other => {
+            conf.error(format!("METHOD: '{other}' is not one of AFXDP, TRANSIT, GENERIC and PACKET"));
+            Method::Transit
+        }
+    };
+    conf.finish()?;
+    let opener = Opener::new(conf, &name, "sends to")?;
+    Ok(Box::new(ToDevice {
+        opener,
+        method,
+        replica: conf.replica(),
+        burst: (burst as usize).clamp(1, BATCH),
+        pulled: false,
+        device: None,
+        tx: None,
+        waiting: Box::default(),
+        count: conf.counter("count"),
+    }))
+}
+
+impl ToDevice {
+    /// Gives `batch` to the ring; what does not fit stays.
+    fn transmit(&mut self, batch: &mut Batch) {
+        let Some((_, tx)) = &mut self.tx else { return };
+        let mut sent = tx.transmit(batch);
+        if !batch.is_empty() {
+            // The device may have finished with some frames since.
+            tx.flush();
+            sent += tx.transmit(batch);
+        }
+        self.count.add(sent as u64);
+    }
+
+    /// Flushes, and comes back later while packets are under way.
+    fn flush(&mut self, cx: &mut Cx<'_>) {
+        if let Some((_, tx)) = &mut self.tx {
+            tx.flush();
+            if tx.in_flight() > 0 || !self.waiting.is_empty() {
+                let when = cx.now_ns() + RETRY_NS;
+                cx.set_timer(RETRY, when);
+            }
+        }
+    }
+
+    fn pull_and_send(&mut self, cx: &mut Cx<'_>) -> Run {
+        let mut batch = std::mem::take(&mut self.waiting);
+        if batch.is_empty() {
+            cx.pull(0, self.burst, &mut batch);
+        }
+        let had = batch.len();
+        self.transmit(&mut batch);
+        let moved = had > batch.len();
+        self.waiting = batch;
+        self.flush(cx);
+        match moved {
+            true => Run::Worked,
+            // The ring is full: the retry timer wakes the task.
+            false if !self.waiting.is_empty() => Run::Sleep,
+            false if cx.packets_upstream(0) => Run::Idle,
+            false => Run::Sleep,
+        }
+    }
+}
+
+impl Element for ToDevice {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.pulled = cx.pulls_from(0);
+        let device = self.opener.open(self.method)?;
+        device.check_queues(self.replica)?;
+        self.tx = device.take_tx(self.replica);
+        self.device = Some(device);
+        if self.pulled {
+            cx.wake();
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        self.transmit(batch);
+        cx.count_drops(RING_FULL, batch.len() as u64);
+        batch.clear();
+        // The flush comes once for all batches of this round.
+        cx.wake();
+    }
+
+    fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        if self.pulled {
+            return self.pull_and_send(cx);
+        }
+        self.flush(cx);
+        Run::Sleep
+    }
+
+    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
+        cx.wake();
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        if let Some(text) = task::read(handler, cx) {
+            return Ok(text);
+        }
+        Ok(match handler {
+            "count" => self.count.get().to_string(),
+            "drops" => cx.dropped().to_string(),
+            "mode" => self.device.as_ref().map_or(String::new(), |d| d.mode.clone()),
+            _ => lines(self.tx.iter().flat_map(|(_, tx)| tx.counters())),
+        })
+    }
+
+    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        task::write_tickets(value, cx)
+    }
+
+    fn swap_key(&self) -> Option<String> {
+        self.device.as_ref().map(|d| format!("sends to {}", d.name))
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<ToDevice>() {
+            self.tx = old.tx.take().or(self.tx.take());
+            self.waiting = std::mem::take(&mut old.waiting);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+impl Drop for ToDevice {
+    fn drop(&mut self) {
+        if let (Some(device), Some(half)) = (&self.device, self.tx.take()) {
+            device.put_tx(half);
+        }
+    }
+}
