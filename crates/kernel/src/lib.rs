@@ -27,6 +27,37 @@
 //!   dead here as soon as the link or the object is, and a new dump tells what is left.
 //! - Applying messages one by one and dumping anew give the same result.
 //! - Bytes from the kernel never make it panic; what does not parse leads to a new dump, and if that does not parse, to an error.
+//!
+//! # A forwarding table that follows the kernel
+//!
+//! ```no_run
+//! use causeway_fib::{Fib4, Table};
+//! use causeway_kernel::{HopId, Prefix, Watcher, WatcherConfig, interfaces};
+//! use std::time::Duration;
+//!
+//! /// The table's index for all hops that have no index of their own. What it leads to must be a punt: to leave the route out
+//! /// would let a shorter prefix take its packets.
+//! const PUNT: u32 = 1;
+//!
+//! let ports = interfaces()?.into_iter().filter(|i| i.link.name == "eth0" || i.link.name == "eth1");
+//! let mut watcher = Watcher::open(WatcherConfig::new(ports.map(|i| i.link.index)))?;
+//! let mut fib = Fib4::new();
+//! loop {
+//!     let changes = watcher.wait(Duration::from_secs(1))?;
+//!     // First what changes.adjacencies and changes.hops say is new, for the index of each hop.
+//!     let index = |HopId(hop)| if hop < 30_000 { PUNT + 1 + hop } else { PUNT };
+//!     for (prefix, hop) in &changes.routes {
+//!         match (prefix, hop) {
+//!             (Prefix::V4(prefix), Some(hop)) => drop(fib.replace(*prefix, index(*hop))?),
+//!             (Prefix::V4(prefix), None) => drop(fib.withdraw(*prefix)?),
+//!             (Prefix::V6(_), _) => {} // The same with another table.
+//!         }
+//!     }
+//!     // Then what they say is gone; and if changes.findings is set, watcher.findings().
+//! }
+//! # #[allow(unreachable_code)]
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod changes;
