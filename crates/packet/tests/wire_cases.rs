@@ -370,3 +370,12 @@ fn bad_tcp_options_end_the_list() {
     assert_eq!(options([2, 5, 0, 0]), [false], "beyond the header");
     assert_eq!(options([1, 1, 1, 4]), [false], "no length");
 }
+
+#[test]
+fn vlan_tag_bits() {
+    let mut tag = [0xb0, 0x05, 0x08, 0x00];
+    let mut vlan = Vlan::new_checked(&mut tag[..]).unwrap();
+    assert_eq!((vlan.priority(), vlan.drop_eligible(), vlan.vid()), (5, true, 5));
+    vlan.set_vid(0xffff);
+    assert_eq!((vlan.priority(), vlan.drop_eligible(), vlan.vid()), (5, true, 0xfff));
+}
