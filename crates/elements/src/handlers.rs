@@ -2,12 +2,53 @@
 
 use causeway_engine::spec::{HandlerDoc, reads, reads_writes};
 use causeway_engine::value::Value;
-use causeway_engine::{Cx, MAX_TICKETS, Names};
+use causeway_engine::{Cx, MAX_TICKETS, Names, Scope};
 
 /// The value written to `handler`, in the form that arguments of its type have.
 pub(crate) fn value<T: Value>(handler: &str, text: &str) -> Result<T, String> {
     let names = Names::default();
     T::parse(text.trim(), &names.scope("")).map_err(|why| format!("{handler}: {why}"))
+}
+
+/// A handler that an element calls when something has happened, such as END_CALL's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Call {
+    handler: String,
+    value: String,
+}
+
+impl Call {
+    /// A call that stops the router.
+    pub(crate) fn stop() -> Call {
+        Call { handler: "stop".to_owned(), value: String::new() }
+    }
+
+    /// Makes the call, once the packets under way are delivered.
+    pub(crate) fn make(&self, cx: &mut Cx<'_>) {
+        cx.call_later(&self.handler, &self.value);
+    }
+}
+
+/// `HANDLER [VALUE]`, where HANDLER is `stop` or `element.handler`.
+impl Value for Call {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+        let (handler, value) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        match handler == "stop" || handler.contains('.') {
+            true => Ok(Call { handler: handler.to_owned(), value: value.trim().to_owned() }),
+            false => Err("bad handler name".to_owned()),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Call::default()
+    }
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.handler)?;
+        if self.value.is_empty() { Ok(()) } else { write!(f, " {}", self.value) }
+    }
 }
 
 /// The handlers of an element with a task, besides its own ones.

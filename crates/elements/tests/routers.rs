@@ -90,6 +90,15 @@ fn schedulers_feed_one_puller_from_several_queues() {
 }
 
 #[test]
+fn an_end_calls_a_handler_of_another_element() {
+    let text = "elementclass Pair { $last | a :: InfiniteSource(LIMIT 5, END_CALL b.active true) -> Discard;
+                  b :: InfiniteSource(LIMIT 7, ACTIVE false, END_CALL $last) -> c :: Counter -> Discard }
+                p :: Pair(d.active true); d :: TimedSource(1, ACTIVE false, LIMIT 1, STOP true) -> Discard;";
+    let router = run(text);
+    assert_eq!((read(&router, "p/c.count"), read(&router, "d.count")), ("7".into(), "1".into()));
+}
+
+#[test]
 fn packets_cross_to_the_worker_that_is_named() {
     let text = "StaticThreadSched(u 1);
                 s :: InfiniteSource(LIMIT 3000, BURST 32) -> Queue -> u :: Unqueue(BURST 32) -> c :: Counter

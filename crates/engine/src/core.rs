@@ -16,10 +16,13 @@ use crate::spec::Spec;
 use crate::task::Tasks;
 use crate::timer::Timers;
 use causeway_packet::{Batch, Packet};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.
 const MAX_DELIVERIES: usize = 1 << 16;
+/// Handlers that elements may call after one delivery before they are taken to call each other without end.
+const MAX_CALLS: usize = 1 << 10;
 /// Empty batches kept for reuse.
 const SPARE_BATCHES: usize = 64;
 
@@ -62,6 +65,15 @@ pub(crate) struct InPort {
     pub packets: Option<Vec<SignalId>>,
 }
 
+/// A write handler that an element wants called.
+pub(crate) struct Call {
+    /// Node that wants it, from where names are looked up.
+    pub node: usize,
+    /// `element.handler`.
+    pub handler: String,
+    pub value: String,
+}
+
 struct Delivery {
     node: usize,
     port: usize,
@@ -81,6 +93,9 @@ pub(crate) struct Core {
     /// Packets dropped because the graph sent them round and round.
     pub looped: Counter,
     pub rng: fastrand::Rng,
+    /// Handlers to be called when the present delivery is over.
+    pub calls: VecDeque<Call>,
+    calling: bool,
     stack: Vec<Delivery>,
     spare: Vec<Box<Batch>>,
 }
@@ -97,6 +112,8 @@ impl Core {
             stops: 0,
             looped,
             rng: fastrand::Rng::with_seed(seed),
+            calls: VecDeque::new(),
+            calling: false,
             stack: Vec::new(),
             spare: Vec::new(),
         }
@@ -173,6 +190,47 @@ impl Core {
             debug_assert!(ran.is_some(), "a pushed element never runs already");
             self.keep_batch(batch);
         }
+        if !self.calls.is_empty() {
+            self.run_calls();
+        }
+    }
+
+    /// Calls the handlers that elements asked for; those that they cause in turn come after them.
+    #[cold]
+    fn run_calls(&mut self) {
+        if std::mem::replace(&mut self.calling, true) {
+            return;
+        }
+        let mut left = MAX_CALLS;
+        while let Some(Call { node, handler, value }) = self.calls.pop_front() {
+            let caller = self.nodes[node].name.clone();
+            let done = match left.checked_sub(1) {
+                Some(fewer) => {
+                    left = fewer;
+                    self.write_from(&caller, &handler, &value)
+                }
+                None => Err("handlers call each other without end".to_owned()),
+            };
+            if let Err(why) = done {
+                eprintln!("{caller}: calling '{handler}': {why}");
+            }
+        }
+        self.calling = false;
+    }
+
+    /// Writes `value` to `handler` of an element whose name is looked up from `caller`'s compound outwards.
+    fn write_from(&mut self, caller: &str, handler: &str, value: &str) -> Result<(), String> {
+        let (element, name) = handler.rsplit_once('.').ok_or("it names no element")?;
+        let mut scope = caller;
+        let node = loop {
+            scope = scope.rfind('/').map_or("", |i| &scope[..i]);
+            let full = if scope.is_empty() { element.to_owned() } else { format!("{scope}/{element}") };
+            let found = self.nodes.iter().position(|n| *n.name == *full);
+            if found.is_some() || scope.is_empty() {
+                break found.ok_or("there is no such element on this worker")?;
+            }
+        };
+        crate::handler::write(self, node, name, value).map_err(|e| e.to_string())
     }
 
     /// Fills the empty `batch` with at most `max` packets from output `port` of `node`.

@@ -1,6 +1,6 @@
 //! What an element may do while it runs.
 
-use crate::core::{Core, OutPort};
+use crate::core::{Call, Core, OutPort};
 use causeway_packet::{Batch, Packet};
 
 /// The element's view of the run-time during one call.
@@ -159,6 +159,19 @@ impl Cx<'_> {
     pub fn notify_room(&mut self, available: bool) {
         if let Some(id) = self.core.nodes[self.node].room_signal {
             self.core.signal(id, available);
+        }
+    }
+
+    /// Writes `value` to `handler` once the packets now under way are delivered: to `stop`, which stops the router,
+    /// or to `element.handler` of an element on the same worker, looked up from this element's compound outwards. An
+    /// error goes to standard error.
+    pub fn call_later(&mut self, handler: &str, value: &str) {
+        match handler {
+            "stop" => self.stop_driver(),
+            _ => {
+                let (handler, value) = (handler.to_owned(), value.to_owned());
+                self.core.calls.push_back(Call { node: self.node, handler, value });
+            }
         }
     }
 

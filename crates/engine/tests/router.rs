@@ -1,6 +1,6 @@
 //! Whole routers from text: delivery order, scheduling, stopping, handlers, hot swap, several workers.
 
-use causeway_engine::spec::{Notifies, reads};
+use causeway_engine::spec::{Notifies, reads, writes};
 use causeway_engine::{Conf, Cx, Element, Event, Invalid, Library, Options, Plan, Router, Run, Spec};
 use causeway_lang::NoLibraries;
 use causeway_packet::{Batch, Packet};
@@ -240,8 +240,36 @@ fn build_failing(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 static FAILING: Spec = Spec { name: "Failing", ports: "0/0", build: build_failing, ..Spec::DEFAULT };
 
+/// Calls its own handler whenever that is called.
+static BOUNCE: Spec = Spec {
+    name: "Bounce",
+    ports: "0/0",
+    handlers: &[reads("bounces", "calls so far"), writes("bounce", "calls itself")],
+    build: |conf| {
+        conf.finish()?;
+        Ok(Box::new(Bounce { bounces: 0 }))
+    },
+    ..Spec::DEFAULT
+};
+
+struct Bounce {
+    bounces: u64,
+}
+
+impl Element for Bounce {
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.bounces.to_string())
+    }
+
+    fn write(&mut self, _: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.bounces += 1;
+        cx.call_later(value, value);
+        Ok(())
+    }
+}
+
 fn library() -> Library {
-    Library::new([&SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN, &FAILING])
+    Library::new([&BOUNCE, &SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN, &FAILING])
 }
 
 fn plan(text: &str) -> Plan {
@@ -321,6 +349,16 @@ fn handlers_answer_and_say_what_is_wrong() {
     assert_eq!(router.read("s", "class", "").unwrap(), "Source");
     assert_eq!(router.read("s", "config", "").unwrap(), "3");
     assert_eq!(router.read("q", "ports", "").unwrap(), "1 input\npush\t-\ts [0]\n1 output\npull\t-\t[0] d\n");
+}
+
+#[test]
+fn handlers_that_call_each_other_without_end_are_cut() {
+    let router = start("c/b :: Bounce; d :: Bounce;", 1);
+    router.write("c/b", "bounce", "d.bounce").unwrap();
+    let calls: u64 = router.read("d", "bounces", "").unwrap().parse().unwrap();
+    assert!((100..10_000).contains(&calls), "{calls}");
+    router.write("d", "bounce", "stop").unwrap();
+    assert_eq!(router.wait(Some(Duration::from_secs(20))), Some(Event::StopRequested { worker: 0 }));
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Counter.
 
 use super::rate::Rate;
-use causeway_engine::spec::{reads, writes};
-use causeway_engine::{Conf, Counter as Count, Cx, Element, Invalid, Spec};
+use crate::handlers::{self, Call};
+use causeway_engine::spec::{keyword, reads, reads_writes, writes};
+use causeway_engine::value::Value;
+use causeway_engine::{Conf, Counter as Count, Cx, Element, Invalid, Scope, Spec};
 use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -14,6 +16,14 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Counts the packets and bytes that pass. The counts are words in the router's shared counter file, which \
           anyone may read without asking the router. The rates are exponentially weighted moving averages that \
           remember about a second. A hot swap starts all of them anew.",
+    args: &[
+        keyword(
+            "COUNT_CALL",
+            "packets, handler and value",
+            "write handler to call when the count reaches a number",
+        ),
+        keyword("BYTE_COUNT_CALL", "bytes, handler and value", "the same for the byte count"),
+    ],
     handlers: &[
         reads("count", "packets since the last reset"),
         reads("byte_count", "bytes since the last reset"),
@@ -22,6 +32,8 @@ pub(crate) static SPEC: Spec = Spec {
         reads("byte_rate", "recent rate in bytes a second"),
         writes("reset", "sets counts and rates to zero"),
         writes("reset_counts", "the same as `reset`"),
+        reads_writes("count_call", "COUNT_CALL; writing a number alone keeps the handler"),
+        reads_writes("byte_count_call", "BYTE_COUNT_CALL; writing a number alone keeps the handler"),
     ],
     example: "InfiniteSource(LIMIT 1000, STOP true) -> Counter -> Discard;",
     see: &["AverageCounter"],
@@ -29,7 +41,18 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
+/// A handler to be called when a count reaches a number.
+#[derive(Clone, Debug, Default)]
+struct Trigger {
+    at: u64,
+    call: Option<Call>,
+    /// Whether it was called since the last reset.
+    called: bool,
+}
+
 struct Counter {
+    on_packets: Trigger,
+    on_bytes: Trigger,
     packets: Count,
     bytes: Count,
     packet_rate: Rate,
@@ -37,13 +60,55 @@ struct Counter {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let on_packets = conf.keyword("COUNT_CALL", Trigger::default());
+    let on_bytes = conf.keyword("BYTE_COUNT_CALL", Trigger::default());
     conf.finish()?;
     Ok(Box::new(Counter {
+        on_packets,
+        on_bytes,
         packets: conf.counter("count"),
         bytes: conf.counter("byte_count"),
         packet_rate: Rate::default(),
         byte_rate: Rate::default(),
     }))
+}
+
+/// `N HANDLER [VALUE]`, or `N` alone.
+impl Value for Trigger {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let (at, call) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let call = match call.trim() {
+            "" => None,
+            call => Some(Call::parse(call, scope)?),
+        };
+        Ok(Trigger { at: u64::parse(at, scope)?, call, called: false })
+    }
+
+    fn placeholder() -> Self {
+        Trigger::default()
+    }
+}
+
+impl Trigger {
+    /// Makes the call if `count` has reached the number for the first time.
+    #[inline]
+    fn check(&mut self, count: u64, cx: &mut Cx<'_>) {
+        if let Some(call) = &self.call
+            && !self.called
+            && count >= self.at
+        {
+            self.called = true;
+            call.make(cx);
+        }
+    }
+
+    fn rewrite(&mut self, new: Trigger) {
+        *self = Trigger { call: new.call.or(self.call.take()), ..new };
+    }
+
+    fn text(&self) -> String {
+        self.call.as_ref().map_or_else(String::new, |call| format!("{} {call}", self.at))
+    }
 }
 
 impl Element for Counter {
@@ -55,19 +120,35 @@ impl Element for Counter {
         let now_ns = cx.now_ns();
         self.packet_rate.add(packets, now_ns);
         self.byte_rate.add(bytes, now_ns);
+        self.on_packets.check(self.packets.get(), cx);
+        self.on_bytes.check(self.bytes.get(), cx);
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
             "count" => self.packets.get().to_string(),
             "byte_count" => self.bytes.get().to_string(),
+            "count_call" => self.on_packets.text(),
+            "byte_count_call" => self.on_bytes.text(),
             "rate" => self.packet_rate.per_s(cx.now_ns()).to_string(),
             "bit_rate" => (self.byte_rate.per_s(cx.now_ns()) * 8.0).to_string(),
             _ => self.byte_rate.per_s(cx.now_ns()).to_string(),
         })
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        match handler {
+            "count_call" => {
+                self.on_packets.rewrite(handlers::value(handler, value)?);
+                return Ok(());
+            }
+            "byte_count_call" => {
+                self.on_bytes.rewrite(handlers::value(handler, value)?);
+                return Ok(());
+            }
+            _ => {}
+        }
+        (self.on_packets.called, self.on_bytes.called) = (false, false);
         self.packets.set(0);
         self.bytes.set(0);
         self.packet_rate = Rate::default();
@@ -94,6 +175,26 @@ mod tests {
         h.write("reset", "").unwrap();
         assert_eq!((h.read("count").unwrap(), h.read("byte_count").unwrap()), ("0".into(), "0".into()));
         h.assert_balanced();
+    }
+
+    #[test]
+    fn calls_a_handler_when_a_count_is_reached() {
+        let mut h = Harness::new(&SPEC, "COUNT_CALL 3 stop, BYTE_COUNT_CALL 90 element.reset", 1, 1).unwrap();
+        let push = |h: &mut Harness| {
+            h.push(0, Packet::from_bytes(&[0; 20]).unwrap());
+            (h.read("count").unwrap(), h.stopped())
+        };
+        for (count, stopped) in
+            [("1", false), ("2", false), ("3", true), ("4", true), ("0", true), ("1", true)]
+        {
+            assert_eq!(push(&mut h), (count.to_owned(), stopped));
+        }
+        h.write("byte_count_call", "50").unwrap();
+        assert_eq!(h.read("byte_count_call").unwrap(), "50 element.reset");
+        assert_eq!((push(&mut h).0, push(&mut h).0), ("2".to_owned(), "0".to_owned()));
+        assert!(h.write("count_call", "many stop").is_err());
+        let errors = Harness::new(&SPEC, "COUNT_CALL 3 halt", 1, 1).err().unwrap();
+        assert_eq!(errors, ["COUNT_CALL: bad handler name"]);
     }
 
     #[test]

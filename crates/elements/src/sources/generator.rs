@@ -1,6 +1,6 @@
 //! What the sources share: the packet they repeat, how many of them they make, and their handlers.
 
-use crate::handlers;
+use crate::handlers::{self, Call};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_writes, writes};
 use causeway_engine::value::Bytes;
 use causeway_engine::{Conf, Counter, Cx};
@@ -23,6 +23,9 @@ pub(super) const HEADROOM_ARG: ArgDoc =
 /// What happens at the limit.
 pub(super) const STOP_ARG: ArgDoc =
     keyword("STOP", "boolean", "whether to stop the router after LIMIT packets; default false");
+/// What else happens there.
+pub(super) const END_CALL_ARG: ArgDoc =
+    keyword("END_CALL", "handler and value", "write handler to call after LIMIT packets; instead of STOP");
 
 /// Packets made.
 pub(super) const COUNT: HandlerDoc = reads("count", "packets made since the last reset");
@@ -49,7 +52,7 @@ pub(super) struct Generator {
     stamp: bool,
     /// Negative: none.
     limit: i64,
-    stop: bool,
+    end: Option<Call>,
     /// Whether it makes packets.
     pub(super) active: bool,
     count: Counter,
@@ -65,7 +68,7 @@ impl Generator {
             headroom: Packet::HEADROOM,
             stamp: true,
             limit,
-            stop: false,
+            end: None,
             active,
             count: conf.counter("count"),
         }
@@ -77,7 +80,12 @@ impl Generator {
         generator.length = conf.keyword("LENGTH", -1);
         generator.length = conf.keyword("DATASIZE", generator.length);
         generator.headroom = conf.keyword("HEADROOM", Packet::HEADROOM as u32) as usize;
-        generator.stop = conf.keyword("STOP", false);
+        generator.end = conf.keyword("STOP", false).then(Call::stop);
+        if let Some(call) = conf.keyword_given("END_CALL")
+            && generator.end.replace(call).is_some()
+        {
+            conf.error("specify at most one of STOP and END_CALL");
+        }
         if let Err(why) = generator.render() {
             conf.error(why);
         }
@@ -137,8 +145,8 @@ impl Generator {
 
     /// Says that the limit was reached.
     pub(super) fn end(&self, cx: &mut Cx<'_>) {
-        if self.stop {
-            cx.stop_driver();
+        if let Some(call) = &self.end {
+            call.make(cx);
         }
     }
 

@@ -26,6 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
         generator::DATASIZE_ARG,
         generator::HEADROOM_ARG,
         generator::STOP_ARG,
+        generator::END_CALL_ARG,
         keyword("TIMESTAMP", "boolean", "whether packets get a timestamp; default true"),
     ],
     handlers: &[

@@ -27,6 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
         generator::DATASIZE_ARG,
         generator::HEADROOM_ARG,
         generator::STOP_ARG,
+        generator::END_CALL_ARG,
         keyword("BANDWIDTH", "bandwidth", "sets RATE from the length of the first packet"),
     ],
     handlers: &[

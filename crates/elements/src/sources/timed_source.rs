@@ -23,6 +23,7 @@ pub(crate) static SPEC: Spec = Spec {
         generator::DATASIZE_ARG,
         generator::HEADROOM_ARG,
         generator::STOP_ARG,
+        generator::END_CALL_ARG,
     ],
     handlers: &[
         generator::COUNT,

@@ -2,7 +2,7 @@
 
 use super::encap;
 use super::range::{Place, Range};
-use crate::handlers::{self, task};
+use crate::handlers::{self, Call, task};
 use causeway_engine::spec::{Notifies, drops, keyword, reads, reads_writes, required, writes};
 use causeway_engine::value::Filename;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
@@ -26,6 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
     args: &[
         required("FILENAME", "file name", "the file"),
         keyword("STOP", "boolean", "whether to stop the router at the end; default false"),
+        keyword("END_CALL", "handler and value", "write handler to call at the end; instead of STOP"),
         keyword("TIMING", "boolean", "whether to keep the times between packets; default false"),
         keyword("SAMPLE", "probability", "with which a packet is emitted; default 1"),
         keyword("FORCE_IP", "boolean", "whether to pass IPv4 only and mark its headers; default false"),
@@ -82,7 +83,7 @@ struct FromDump {
     /// What the clock said when the packet of the second time was emitted.
     base_ns: Option<(u64, u64)>,
     force_ip: bool,
-    stop: bool,
+    end: Option<Call>,
     active: bool,
     burst: u32,
     count: Counter,
@@ -103,7 +104,7 @@ enum Pause {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let Filename(filename) = conf.required("FILENAME");
-    let dump = FromDump {
+    let mut dump = FromDump {
         filename,
         reader: None,
         linktype: None,
@@ -113,11 +114,16 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         timing: conf.keyword("TIMING", false),
         base_ns: None,
         force_ip: conf.keyword("FORCE_IP", false),
-        stop: conf.keyword("STOP", false),
+        end: conf.keyword("STOP", false).then(Call::stop),
         active: conf.keyword("ACTIVE", true),
         burst: conf.keyword("BURST", 1),
         count: conf.counter("count"),
     };
+    if let Some(call) = conf.keyword_given("END_CALL")
+        && dump.end.replace(call).is_some()
+    {
+        conf.error("specify at most one of STOP and END_CALL");
+    }
     conf.keyword("MMAP", false);
     if !(0.0..=1.0).contains(&dump.sample) {
         conf.error("SAMPLE: must be from 0 to 1");
@@ -215,8 +221,8 @@ impl FromDump {
     fn end(&mut self, cx: &mut Cx<'_>) {
         self.reader = None;
         self.active = false;
-        if self.stop {
-            cx.stop_driver();
+        if let Some(call) = &self.end {
+            call.make(cx);
         }
     }
 
