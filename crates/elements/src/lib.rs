@@ -36,6 +36,7 @@ mod sources;
 mod switching;
 mod token_bucket;
 mod traces;
+mod udp;
 
 pub use fuse::{Optimised, optimise};
 
@@ -58,6 +59,7 @@ pub fn library() -> Library {
         sources::SPECS,
         switching::SPECS,
         traces::SPECS,
+        udp::SPECS,
     ];
     Library::new(subjects.into_iter().flatten().copied()).with_interfaces(information::interface)
 }

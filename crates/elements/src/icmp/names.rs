@@ -69,3 +69,9 @@ pub(crate) fn code_name(kind: u8, code: u8) -> Option<&'static str> {
 pub(crate) fn icmp_type(word: &str) -> Option<u8> {
     find(TYPES, word)
 }
+
+/// The code that `word` names for messages of type `kind`, or the number that it is.
+pub(crate) fn icmp_code(kind: u8, word: &str) -> Option<u8> {
+    let codes = CODES.iter().find(|(k, _)| *k == kind).map_or(&[][..], |(_, codes)| codes);
+    find(codes, word)
+}

@@ -1,0 +1,140 @@
+//! ICMPPingResponder.
+
+use causeway_engine::spec::drops;
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::wire::icmpv4::kind;
+use causeway_packet::wire::{Icmpv4, Ipv4, protocol};
+use causeway_packet::{Batch, Packet};
+use std::net::Ipv4Addr;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "ICMPPingResponder",
+    category: "icmp",
+    summary: "answers ICMP echo requests",
+    ports: "1/1-2",
+    processing: "a/ah",
+    doc: "Turns each ICMP echo request, whose IP header must be marked, into the reply to it: addresses change \
+          places, the TTL starts anew, and the destination annotation is set (RFC 792). Other packets, fragments, \
+          and requests to or from addresses that are not one host's go to output 1 if that is connected, and are \
+          dropped otherwise.",
+    drops: &[drops("no-request", "not an echo request from one host to another")],
+    example: "InfiniteSource(LIMIT 5) -> MarkIPHeader -> ICMPPingResponder -> Discard;",
+    see: &["ICMPError", "IPClassifier"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const NO_REQUEST: usize = 0;
+/// TTL of the replies (RFC 1700, "IP TIME TO LIVE PARAMETER").
+const TTL: u8 = 64;
+
+struct IcmpPingResponder;
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    conf.finish()?;
+    Ok(Box::new(IcmpPingResponder))
+}
+
+fn is_host(address: Ipv4Addr) -> bool {
+    !(address.is_unspecified() || address.is_multicast() || address.is_broadcast())
+}
+
+/// Makes a reply of `packet` and returns where it goes; anything but a request stays as it is.
+fn reply(packet: &mut Packet) -> Option<Ipv4Addr> {
+    let mut ip = Ipv4::new_checked(packet.network_header_mut()?).ok()?;
+    let (src, dst) = (ip.src(), ip.dst());
+    if ip.protocol() != protocol::ICMP || ip.is_fragment() || !is_host(src) || !is_host(dst) {
+        return None;
+    }
+    let mut icmp = Icmpv4::new_checked(ip.payload_mut()).ok()?;
+    if icmp.message_type() != kind::ECHO_REQUEST {
+        return None;
+    }
+    icmp.make_echo_reply();
+    ip.set_src(dst);
+    ip.set_dst(src);
+    ip.set_ttl(TTL);
+    ip.fill_checksum();
+    Some(src)
+}
+
+impl Element for IcmpPingResponder {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        batch.filter_map(|mut packet| match reply(&mut packet) {
+            Some(dst) => {
+                packet.set_dst_ip(dst.octets());
+                Some(packet)
+            }
+            None => {
+                cx.divert(1, NO_REQUEST, packet);
+                None
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::wire::Ipv4Header;
+    use proptest::prelude::*;
+
+    fn echo(message_type: u8, dst: [u8; 4], flags_fragment: u16) -> Packet {
+        let mut bytes = [5; 38];
+        let header = Ipv4Header {
+            tos: 0,
+            total_len: 37,
+            identification: 1,
+            flags_fragment,
+            ttl: 3,
+            protocol: protocol::ICMP,
+            src: [10, 0, 0, 1].into(),
+            dst: dst.into(),
+        };
+        header.emit(bytes.first_chunk_mut().unwrap());
+        let mut icmp = Icmpv4::new_checked(&mut bytes[20..37]).unwrap();
+        icmp.set_message_type(message_type);
+        icmp.fill_checksum();
+        let mut p = Packet::from_bytes(&bytes).unwrap();
+        p.set_network_header(0);
+        p
+    }
+
+    #[test]
+    fn requests_are_answered_and_others_are_not() {
+        let mut h = Harness::new(&SPEC, "", 1, 2).unwrap();
+        h.push_all(
+            0,
+            [
+                echo(8, [10, 0, 0, 2], 0),
+                echo(0, [10, 0, 0, 2], 0),
+                echo(8, [255; 4], 0),
+                echo(8, [10, 0, 0, 2], 0x2000),
+                Packet::from_bytes(&[]).unwrap(),
+            ],
+        );
+        let out = h.take(0);
+        assert_eq!((out.len(), h.take(1).len()), (1, 4));
+        let ip = Ipv4::new_checked(out[0].data()).unwrap();
+        assert!(ip.checksum_ok());
+        assert_eq!((ip.src(), ip.dst(), ip.ttl()), ([10, 0, 0, 2].into(), [10, 0, 0, 1].into(), 64));
+        let icmp = Icmpv4::new_checked(ip.payload()).unwrap();
+        assert!(icmp.checksum_ok());
+        assert_eq!((icmp.message_type(), icmp.identifier(), out[0].dst_ip()), (0, 0x0505, [10, 0, 0, 1]));
+        h.assert_balanced();
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_pass_or_go(bytes in prop::collection::vec(any::<u8>(), 0..60), start in prop::bool::ANY) {
+            let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+            let good = echo(8, [10, 0, 0, 2], 0);
+            let n = if start { bytes.len().min(20) } else { 0 };
+            let mut p = Packet::from_bytes(&[&good.data()[..n], &bytes[n..]].concat()).unwrap();
+            p.set_network_header(0);
+            h.push(0, p);
+            h.assert_balanced();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! FixIPSrc.
+
+use causeway_engine::spec::required;
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::wire::Ipv4;
+use causeway_packet::{Anno, Batch};
+use std::net::Ipv4Addr;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "FixIPSrc",
+    category: "ip",
+    summary: "sets the source address of packets that ask for it",
+    doc: "Puts IPADDR into the source field of IP packets whose fix-source annotation is set, updates their checksum \
+          and clears the annotation; other packets pass unchanged. ICMPError sets the annotation: an ICMP error's \
+          source is the address of the interface it leaves by (RFC 1812 §4.3.2.4), which is known only after the \
+          lookup.",
+    args: &[required("IPADDR", "IP address", "address of the outgoing interface")],
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) \
+              -> ICMPError(2.0.0.1, timeexceeded) -> FixIPSrc(3.0.0.1) -> Discard;",
+    see: &["ICMPError"],
+    build,
+    ..Spec::DEFAULT
+};
+
+struct FixIpSrc {
+    address: Ipv4Addr,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let address = conf.required("IPADDR");
+    conf.finish()?;
+    Ok(Box::new(FixIpSrc { address }))
+}
+
+impl Element for FixIpSrc {
+    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
+        for packet in batch.iter_mut() {
+            if packet.anno_u8(Anno::FIX_IP_SRC.offset) == 0 {
+                continue;
+            }
+            packet.set_anno_u8(Anno::FIX_IP_SRC.offset, 0);
+            if let Some(Ok(mut ip)) = packet.network_header_mut().map(Ipv4::new_quoted) {
+                ip.rewrite_src(self.address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::Packet;
+    use causeway_packet::wire::Ipv4Header;
+
+    #[test]
+    fn only_packets_that_ask_are_changed() {
+        let mut bytes = [0; 20];
+        Ipv4Header {
+            tos: 0,
+            total_len: 20,
+            identification: 1,
+            flags_fragment: 0,
+            ttl: 1,
+            protocol: 1,
+            src: [10, 0, 0, 1].into(),
+            dst: [10, 9, 0, 1].into(),
+        }
+        .emit(&mut bytes);
+        let mut h = Harness::new(&SPEC, "1.2.3.4", 1, 1).unwrap();
+        for asks in [1, 0] {
+            let mut p = Packet::from_bytes(&bytes).unwrap();
+            p.set_network_header(0);
+            p.set_anno_u8(Anno::FIX_IP_SRC.offset, asks);
+            h.push(0, p);
+        }
+        let mut bare = Packet::from_bytes(&[]).unwrap();
+        bare.set_anno_u8(Anno::FIX_IP_SRC.offset, 1);
+        h.push(0, bare);
+        let out = h.take(0);
+        let ip = Ipv4::new_checked(out[0].data()).unwrap();
+        assert!(ip.checksum_ok());
+        assert_eq!((ip.src(), out[0].anno_u8(Anno::FIX_IP_SRC.offset)), ([1, 2, 3, 4].into(), 0));
+        assert_eq!((out[1].data(), out.len()), (&bytes[..], 3));
+        h.assert_balanced();
+    }
+}

@@ -1,0 +1,255 @@
+//! UDPIPEncap.
+
+use causeway_engine::spec::{drops, optional, reads_writes, required};
+use causeway_engine::value::{Raw, Value};
+use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec};
+use causeway_lang::addresses::{self, Transport};
+use causeway_packet::checksum::Sum;
+use causeway_packet::wire::{Ipv4Header, Udp, UdpHeader, ipv4, protocol, udp};
+use causeway_packet::{Batch, Packet};
+use std::net::Ipv4Addr;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "UDPIPEncap",
+    category: "udp",
+    summary: "puts UDP and IP headers in front of packets",
+    doc: "Prepends a UDP header from SPORT to DPORT and an IPv4 header from SRC to DST, with TTL 250 and a new \
+          identification for each packet. Marks both headers and sets the destination annotation to DST. With \
+          `DST_ANNO` for DST the annotation says where the packet goes. Ports may be given by service name.",
+    args: &[
+        required("SRC", "IP address", "the source"),
+        required("SPORT", "UDP port", "the source port"),
+        required("DST", "IP address or DST_ANNO", "the destination"),
+        required("DPORT", "UDP port", "the destination port"),
+        optional("CHECKSUM", "boolean", "whether to compute the UDP checksum; default true"),
+    ],
+    handlers: &[
+        reads_writes("src", "the source address"),
+        reads_writes("sport", "the source port"),
+        reads_writes("dst", "the destination address, or DST_ANNO"),
+        reads_writes("dport", "the destination port"),
+    ],
+    drops: &[
+        drops("no-headroom", "the packet's frame had no room for the headers"),
+        drops("too-long", "the packet would be longer than 65535 bytes"),
+    ],
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 1234, 1.0.0.2, domain) -> Discard;",
+    see: &["EtherEncap", "SetUDPChecksum"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const NO_HEADROOM: usize = 0;
+const TOO_LONG: usize = 1;
+
+const TTL: u8 = 250;
+const HEADERS_LEN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
+
+/// The destination, or `None` for that of the annotation.
+#[derive(Clone, Copy)]
+struct Destination(Option<Ipv4Addr>);
+
+impl Value for Destination {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        if text == "DST_ANNO" {
+            return Ok(Destination(None));
+        }
+        Ipv4Addr::parse(text, scope).map(|a| Destination(Some(a)))
+    }
+
+    fn placeholder() -> Self {
+        Destination(None)
+    }
+}
+
+impl std::fmt::Display for Destination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str("DST_ANNO"),
+        }
+    }
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    addresses::port(text, Transport::Udp).map_err(|e| e.to_string())
+}
+
+struct UdpIpEncap {
+    src: Ipv4Addr,
+    dst: Destination,
+    ports: [u16; 2],
+    checksum: bool,
+    id: u16,
+    /// Headers of a packet without length, identification and checksums.
+    template: [u8; HEADERS_LEN],
+    /// Sum of the template's IP header.
+    sum: Sum,
+    names: Names,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let (src, sport): (_, Raw) = (conf.required("SRC"), conf.required("SPORT"));
+    let (dst, dport): (_, Raw) = (conf.required("DST"), conf.required("DPORT"));
+    let checksum = conf.optional("CHECKSUM", true);
+    let mut ports = [0; 2];
+    for (to, (name, text)) in ports.iter_mut().zip([("SPORT", sport.0), ("DPORT", dport.0)]) {
+        match port(&text) {
+            Ok(number) => *to = number,
+            // That it is missing was said already.
+            Err(_) if text.is_empty() => {}
+            Err(why) => conf.error(format!("{name}: {why}")),
+        }
+    }
+    conf.finish()?;
+    let (template, names) = ([0; HEADERS_LEN], conf.env.names.clone());
+    let mut element = UdpIpEncap { src, dst, ports, checksum, id: 0, template, sum: Sum::new(), names };
+    element.make_template();
+    Ok(Box::new(element))
+}
+
+impl UdpIpEncap {
+    fn make_template(&mut self) {
+        let Some((ip, rest)) = self.template.split_first_chunk_mut() else { return };
+        Ipv4Header {
+            tos: 0,
+            total_len: 0,
+            identification: 0,
+            flags_fragment: 0,
+            ttl: TTL,
+            protocol: protocol::UDP,
+            src: self.src,
+            dst: self.dst.0.unwrap_or(Ipv4Addr::UNSPECIFIED),
+        }
+        .emit(ip);
+        ip[ipv4::field::CHECKSUM].fill(0);
+        self.sum = Sum::new().array(ip);
+        if let Some(udp) = rest.first_chunk_mut() {
+            UdpHeader { src_port: self.ports[0], dst_port: self.ports[1], length: 0 }.emit(udp);
+        }
+    }
+
+    fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), usize> {
+        let annotated = packet.dst_ip();
+        let data = packet.push(HEADERS_LEN).map_err(|_| NO_HEADROOM)?;
+        let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
+        let (headers, _) = data.split_first_chunk_mut::<HEADERS_LEN>().ok_or(NO_HEADROOM)?;
+        *headers = self.template;
+        self.id = self.id.wrapping_add(1);
+        headers[ipv4::field::TOTAL_LEN].copy_from_slice(&total_len.to_be_bytes());
+        headers[ipv4::field::IDENTIFICATION].copy_from_slice(&self.id.to_be_bytes());
+        let mut sum = self.sum.word(total_len).word(self.id);
+        let dst = match self.dst.0 {
+            Some(dst) => dst,
+            None => {
+                headers[ipv4::field::DST].copy_from_slice(&annotated);
+                sum = sum.array(&annotated);
+                annotated.into()
+            }
+        };
+        headers[ipv4::field::CHECKSUM].copy_from_slice(&sum.finish().to_be_bytes());
+        let udp_len = total_len - ipv4::HEADER_LEN as u16;
+        headers[ipv4::HEADER_LEN..][udp::field::LENGTH].copy_from_slice(&udp_len.to_be_bytes());
+        if self.checksum {
+            let pseudo_header =
+                causeway_packet::checksum::pseudo_header_v4(self.src, dst, protocol::UDP, udp_len);
+            if let Ok(mut udp) = Udp::new_checked(&mut data[ipv4::HEADER_LEN..]) {
+                udp.fill_checksum(pseudo_header);
+            }
+        }
+        packet.set_dst_ip(dst.octets());
+        packet.set_network_header(0);
+        packet.set_transport_header(ipv4::HEADER_LEN);
+        Ok(())
+    }
+}
+
+impl Element for UdpIpEncap {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        batch.filter_map(|mut packet| match self.encapsulate(&mut packet) {
+            Ok(()) => Some(packet),
+            Err(reason) => {
+                cx.drop(reason, packet);
+                None
+            }
+        });
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(match handler {
+            "src" => self.src.to_string(),
+            "sport" => self.ports[0].to_string(),
+            "dst" => self.dst.to_string(),
+            _ => self.ports[1].to_string(),
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        let (value, scope) = (value.trim(), self.names.scope(cx.name()));
+        let done = match handler {
+            "src" => Ipv4Addr::parse(value, &scope).map(|src| self.src = src),
+            "sport" => port(value).map(|p| self.ports[0] = p),
+            "dst" => Destination::parse(value, &scope).map(|dst| self.dst = dst),
+            _ => port(value).map(|p| self.ports[1] = p),
+        };
+        done.map_err(|why| format!("{handler}: {why}"))?;
+        self.make_template();
+        let [sport, dport] = self.ports;
+        cx.set_config(format!("{}, {sport}, {}, {dport}, {}", self.src, self.dst, self.checksum));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use causeway_packet::wire::Ipv4;
+
+    fn check(p: &Packet, dst: [u8; 4], id: u16, with_checksum: bool) {
+        let ip = Ipv4::new_checked(p.data()).unwrap();
+        assert!(ip.checksum_ok());
+        assert_eq!((ip.src(), ip.dst()), ([1, 0, 0, 1].into(), dst.into()));
+        assert_eq!((ip.identification(), ip.ttl(), ip.total_len()), (id, 250, 31));
+        let udp = Udp::new_checked(ip.payload()).unwrap();
+        assert_eq!((udp.src_port(), udp.dst_port(), udp.payload()), (7, 53, &b"abc"[..]));
+        assert_eq!(udp.checksum() != 0, with_checksum);
+        assert!(udp.checksum_ok(ip.pseudo_header(udp.length())));
+        assert_eq!((p.dst_ip(), p.network_offset(), p.transport_offset()), (dst, Some(0), Some(20)));
+    }
+
+    #[test]
+    fn headers_are_whole() {
+        let mut h = Harness::new(&SPEC, "1.0.0.1, 7, 1.0.0.2, domain", 1, 1).unwrap();
+        h.push_all(0, (0..2).map(|_| Packet::from_bytes(b"abc").unwrap()));
+        let out = h.take(0);
+        check(&out[0], [1, 0, 0, 2], 1, true);
+        check(&out[1], [1, 0, 0, 2], 2, true);
+        h.write("dst", "9.9.9.9").unwrap();
+        h.push(0, Packet::from_bytes(b"abc").unwrap());
+        check(&h.take(0)[0], [9, 9, 9, 9], 3, true);
+        assert_eq!(h.read("config").unwrap(), "1.0.0.1, 7, 9.9.9.9, 53, true");
+        h.assert_balanced();
+    }
+
+    #[test]
+    fn the_annotation_may_say_where_to() {
+        let mut h = Harness::new(&SPEC, "1.0.0.1, 7, DST_ANNO, 53, CHECKSUM false", 1, 1).unwrap();
+        let mut p = Packet::from_bytes(b"abc").unwrap();
+        p.set_dst_ip([200, 201, 202, 203]);
+        h.push(0, p);
+        check(&h.take(0)[0], [200, 201, 202, 203], 1, false);
+    }
+
+    #[test]
+    fn arguments_are_checked() {
+        let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
+        assert_eq!(errors("1.0.0.1, 7, 1.0.0.2"), ["DPORT: required argument missing"]);
+        assert_eq!(
+            errors("1.0.0.1, x, 1.0.0, 70000"),
+            ["DST: invalid IP address", "SPORT: invalid number", "DPORT: out of range, bound 65535"]
+        );
+        let mut h = Harness::new(&SPEC, "1.0.0.1, 7, 1.0.0.2, 53", 1, 1).unwrap();
+        assert_eq!(h.write("sport", "x").unwrap_err(), "sport: invalid number");
+    }
+}
