@@ -18,6 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const FRAME_LEN: usize = 60;
+/// Windows of a measurement, of which the cheapest counts: in a virtual machine the first touch of a page is the
+/// host's work, some 10 µs, and live frames take pages as the kernel hands them out.
+const WINDOWS: u32 = 5;
 
 fn ip(line: &str) -> std::result::Result<(), Box<dyn Error>> {
     let status = Command::new("ip").args(line.split_whitespace()).status()?;
@@ -123,10 +126,17 @@ fn measure(seconds: f64, count: impl Fn() -> u64 + Sync, mut step: impl FnMut() 
             }
         };
         run(Duration::from_millis(200), warm);
-        let (start, cpu, before) = (Instant::now(), cpu_s(), count());
-        run(Duration::from_secs_f64(seconds), start);
-        let n = (count() - before) as f64;
-        let cost = Cost { mpps: n / start.elapsed().as_secs_f64() / 1e6, cpu_ns: (cpu_s() - cpu) * 1e9 / n };
+        let mut cost = Cost { mpps: 0.0, cpu_ns: f64::INFINITY };
+        for _ in 0..WINDOWS {
+            let (start, cpu, before) = (Instant::now(), cpu_s(), count());
+            run(Duration::from_secs_f64(seconds / f64::from(WINDOWS)), start);
+            let n = (count() - before) as f64;
+            let window =
+                Cost { mpps: n / start.elapsed().as_secs_f64() / 1e6, cpu_ns: (cpu_s() - cpu) * 1e9 / n };
+            if window.cpu_ns < cost.cpu_ns {
+                cost = window;
+            }
+        }
         stop.store(true, Ordering::Relaxed);
         generator.join().unwrap_or(Ok(())).map(|()| cost)
     })
