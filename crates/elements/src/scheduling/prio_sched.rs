@@ -30,7 +30,7 @@ impl Element for PrioSched {
         let mut some = cx.lend_batch();
         for input in 0..cx.n_inputs() {
             if cx.packets_upstream(input) {
-                cx.pull(input, max, &mut some);
+                cx.pull(input, max - batch.len(), &mut some);
                 batch.append(&mut some);
             }
             if batch.len() == max {
