@@ -17,7 +17,11 @@ fn run(file: &str, params: &[(&str, &str)]) -> Router {
     let options = Options { simulated_ns: Some(SIMULATED_START_NS), ..Options::default() };
     let router = Router::start(library, plan, options).unwrap_or_else(|e| panic!("{e}"));
     router.resume();
-    assert_eq!(router.wait(Some(Duration::from_secs(60))), Some(Event::StopRequested { worker: 0 }), "{file}");
+    assert_eq!(
+        router.wait(Some(Duration::from_secs(60))),
+        Some(Event::StopRequested { worker: 0 }),
+        "{file}"
+    );
     router
 }
 

@@ -26,6 +26,22 @@ fn run(text: &str) -> Router {
     run_on(1, text)
 }
 
+#[test]
+fn every_example_is_a_router() {
+    let library = causeway_elements::library();
+    let mut wrong = Vec::new();
+    for spec in library.iter() {
+        match causeway_lang::compile(spec.name, spec.example.as_bytes(), &NoLibraries, &library, &[]) {
+            Ok(compiled) => {
+                let checked = Router::check(&library, &Plan::new(&compiled), &Options::default());
+                wrong.extend(checked.err().map(|e| e.to_string()));
+            }
+            Err(failed) => wrong.push(format!("{}: {:?}", spec.name, failed.diagnostics.messages())),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn read(router: &Router, handler: &str) -> String {
     let (element, name) = handler.split_once('.').unwrap();
     router.read(element, name, "").unwrap()

@@ -198,6 +198,19 @@ mod tests {
     }
 
     #[test]
+    fn a_handler_is_called_once_until_the_next_reset() {
+        let mut h = Harness::new(&SPEC, "COUNT_CALL 2 element.byte_count_call 999", 1, 1).unwrap();
+        let after = |h: &mut Harness| {
+            h.write("byte_count_call", "1000 stop").unwrap();
+            h.push(0, Packet::from_bytes(b"x").unwrap());
+            h.read("byte_count_call").unwrap()
+        };
+        assert_eq!([after(&mut h), after(&mut h), after(&mut h)], ["1000 stop", "999 stop", "1000 stop"]);
+        h.write("reset", "").unwrap();
+        assert_eq!([after(&mut h), after(&mut h)], ["1000 stop", "999 stop"]);
+    }
+
+    #[test]
     fn rates_follow_the_traffic() {
         let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
         assert_eq!(h.read("rate").unwrap(), "0");

@@ -14,7 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     args: ARGS,
     handlers: HANDLERS,
     drops: DROPS,
-    example: "InfiniteSource(LIMIT 5) -> CheckIP6Header -> rt :: LookupIP6Route(2001:db8::/32 0, ::/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
+    example: "InfiniteSource(LIMIT 5, STOP true) -> rt :: LookupIP6Route(2001:db8::/32 0, ::/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["CheckIP6Header", "GetIP6Address"],
     build: build::<u128, Lines6>,
     ..Spec::DEFAULT
