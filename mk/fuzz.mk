@@ -15,7 +15,7 @@ FUZZ_RUSTFLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
 .PHONY: fuzz
 # Naming the target keeps the flags away from build scripts and procedural macros.
 fuzz: fuzz_host = $(shell rustc -vV | sed -n 's/^host: //p')
-fuzz:
+fuzz: ## fuzz everything that reads foreign bytes (FUZZ_SECONDS=10 a target)
 	cd fuzz && RUSTFLAGS="$(FUZZ_RUSTFLAGS)" cargo build --release --target $(fuzz_host) \
 		$(addprefix --bin ,$(FUZZ_TARGETS))
 	@set -e; for target in $(FUZZ_TARGETS); do \
