@@ -5,20 +5,28 @@ use causeway_engine::{Event, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use std::time::Duration;
 
-/// Runs the router that `text` describes on `workers` until one of its elements stops it.
-fn run_on(workers: usize, text: &str) -> Router {
+fn plan(text: &str) -> Plan {
     let library = causeway_elements::library();
     let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]);
-    let plan = Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())));
+    Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())))
+}
+
+/// Starts the router that `text` describes on `workers`.
+fn start_on(workers: usize, text: &str) -> Router {
     // Several workers have no common simulated clock.
     let simulated_ns = (workers == 1).then_some(SIMULATED_START_NS);
     let options = Options { workers, simulated_ns, ..Options::default() };
-    let router = Router::start(library, plan, options).unwrap_or_else(|e| panic!("{e}"));
+    let router = Router::start(causeway_elements::library(), plan(text), options);
+    let router = router.unwrap_or_else(|e| panic!("{e}"));
     router.resume();
-    assert!(
-        matches!(router.wait(Some(Duration::from_secs(60))), Some(Event::StopRequested { .. })),
-        "{text}"
-    );
+    router
+}
+
+/// Runs the router that `text` describes on `workers` until one of its elements stops it.
+fn run_on(workers: usize, text: &str) -> Router {
+    let router = start_on(workers, text);
+    let event = router.wait(Some(Duration::from_secs(60)));
+    assert!(matches!(event, Some(Event::StopRequested { .. })), "{text}");
     router
 }
 
@@ -123,6 +131,29 @@ fn packets_cross_to_the_worker_that_is_named() {
     let router = run_on(2, text);
     assert_eq!((read(&router, "s.home_thread"), read(&router, "u.home_thread")), ("0".into(), "1".into()));
     assert_eq!(read(&router, "c.count"), "3000");
+}
+
+#[test]
+fn a_swap_keeps_queued_packets_and_goes_on_in_the_same_file() {
+    let path = std::env::temp_dir().join(format!("causeway-routers-swap-{}.pcap", std::process::id()));
+    let config = |limit: u32, queue: &str, rest: &str| {
+        let dump = path.display();
+        format!(
+            "InfiniteSource(LIMIT {limit}) -> d :: ToDump({dump}) -> q :: {queue} -> Unqueue{rest} -> Discard;"
+        )
+    };
+    let mut router = start_on(1, &config(5, "Queue", "(ACTIVE false)"));
+    let start = std::time::Instant::now();
+    while read(&router, "q.length") != "5" {
+        assert!(start.elapsed() < Duration::from_secs(60), "five packets are never queued");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    router.swap(plan(&config(3, "SimpleQueue", " -> Counter(COUNT_CALL 8 stop)"))).unwrap();
+    assert!(matches!(router.wait(Some(Duration::from_secs(60))), Some(Event::StopRequested { .. })));
+    drop(router);
+    let router = run(&format!("FromDump({}, STOP true) -> c :: Counter -> Discard;", path.display()));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(read(&router, "c.count"), "8");
 }
 
 #[test]
