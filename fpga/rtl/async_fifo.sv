@@ -1,0 +1,75 @@
+// First-word-fall-through FIFO between two clocks, with Gray-coded pointers through two flip-flops: of a pointer
+// that is sampled while it changes, at most one bit is unsure, so the sample is the old value or the new one.
+`default_nettype none
+
+module async_fifo #(
+    parameter W = 70,
+    parameter AW = 4   // log2 of the depth
+) (
+    input  wire         wr_clk,
+    input  wire         wr_rst,
+    input  wire         wr_en,
+    input  wire [W-1:0] wr_data,
+    output wire         wr_full,
+    output wire [AW:0]  wr_level,  // words stored, as the writer knows; never too few
+    input  wire         rd_clk,
+    input  wire         rd_rst,
+    input  wire         rd_en,
+    output wire [W-1:0] rd_data,
+    output wire         rd_valid
+);
+  reg [W-1:0] mem[0:(1 << AW)-1];
+  reg [AW:0] wr_bin, wr_gray, rd_bin, rd_gray;
+  (* async_reg = "true" *) reg [AW:0] rd_gray_w1, rd_gray_w2, wr_gray_r1, wr_gray_r2;
+  reg [AW:0] rd_bin_w;
+
+  wire [AW:0] wr_next = wr_bin + 1'b1;
+  wire [AW:0] rd_next = rd_bin + 1'b1;
+
+  integer i;
+  always @* begin
+    rd_bin_w = rd_gray_w2;
+    for (i = AW - 1; i >= 0; i = i - 1) rd_bin_w[i] = rd_bin_w[i+1] ^ rd_gray_w2[i];
+  end
+
+  assign wr_level = wr_bin - rd_bin_w;
+  assign wr_full = wr_level[AW];
+  assign rd_valid = rd_gray != wr_gray_r2;
+  assign rd_data = mem[rd_bin[AW-1:0]];
+
+  always @(posedge wr_clk) begin
+    if (wr_en) mem[wr_bin[AW-1:0]] <= wr_data;
+    rd_gray_w1 <= rd_gray;
+    rd_gray_w2 <= rd_gray_w1;
+    if (wr_rst) begin
+      wr_bin <= 0;
+      wr_gray <= 0;
+      rd_gray_w1 <= 0;
+      rd_gray_w2 <= 0;
+    end else if (wr_en) begin
+      wr_bin <= wr_next;
+      wr_gray <= wr_next ^ (wr_next >> 1);
+    end
+  end
+
+  always @(posedge rd_clk) begin
+    wr_gray_r1 <= wr_gray;
+    wr_gray_r2 <= wr_gray_r1;
+    if (rd_rst) begin
+      rd_bin <= 0;
+      rd_gray <= 0;
+      wr_gray_r1 <= 0;
+      wr_gray_r2 <= 0;
+    end else if (rd_en) begin
+      rd_bin <= rd_next;
+      rd_gray <= rd_next ^ (rd_next >> 1);
+    end
+  end
+
+`ifdef ASSERTIONS
+  always @(posedge wr_clk) if (!wr_rst) assert (!(wr_en && wr_full));
+  always @(posedge rd_clk) if (!rd_rst) assert (!(rd_en && !rd_valid));
+`endif
+endmodule
+
+`default_nettype wire

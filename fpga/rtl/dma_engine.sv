@@ -1,0 +1,59 @@
+// Four channels, one bus master: the requests are served round robin, one sequence each. A channel holds its request
+// until done; its data are taken by dma_pop, first word falling through.
+`default_nettype none
+
+module dma_engine (
+    input  wire         clk,
+    input  wire         rst,
+    input  wire [3:0]   valid,
+    input  wire [3:0]   read,       // memory read (no data), else write
+    input  wire [127:0] addr,
+    input  wire [39:0]  words,      // 1 to 512
+    input  wire [255:0] data,
+    output wire [3:0]   pop,
+    output reg  [3:0]   done,
+    // Bus master.
+    output reg          m_start,
+    output reg  [3:0]   m_cmd,
+    output reg  [31:0]  m_addr,
+    output reg  [9:0]   m_words,
+    output wire [63:0]  m_data,
+    input  wire         m_pop,
+    input  wire         m_done
+);
+  reg busy;
+  reg [1:0] channel;
+  wire [3:0] grant;
+  wire [1:0] pick;
+  wire any;
+  wire take = any && !busy && done == 0;
+  rr_arbiter #(.N(4)) turn (
+      .clk(clk), .rst(rst), .req(valid), .take(take), .grant(grant), .index(pick), .any(any)
+  );
+  assign m_data = data[64*channel+:64];
+  assign pop = m_pop ? (4'd1 << channel) : 4'd0;
+
+  always @(posedge clk) begin
+    m_start <= 1'b0;
+    done <= 0;
+    if (take) begin
+      busy <= 1'b1;
+      channel <= pick;
+      m_start <= 1'b1;
+      m_cmd <= read[pick] ? nic_pkg::CMD_READ : nic_pkg::CMD_WRITE;
+      m_addr <= addr[32*pick+:32];
+      m_words <= words[10*pick+:10];
+    end
+    if (m_done) begin
+      busy <= 1'b0;
+      done <= 4'd1 << channel;
+    end
+    if (rst) begin
+      busy <= 1'b0;
+      m_start <= 1'b0;
+      done <= 0;
+    end
+  end
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,80 @@
+// Gigabit MAC, transmit side: pads to 60 bytes, appends the check sequence, keeps twelve byte times between frames.
+// Once a frame has begun, its bytes must come without a pause.
+`default_nettype none
+
+module gmii_mac_tx (
+    input  wire       clk,
+    input  wire       rst,
+    input  wire [7:0] s_axis_tdata,
+    input  wire       s_axis_tvalid,
+    input  wire       s_axis_tlast,
+    output wire       s_axis_tready,
+    output reg  [7:0] gmii_txd,
+    output reg        gmii_tx_en,
+    output reg        gmii_tx_er
+);
+  localparam [2:0] IDLE = 3'd0, PREAMBLE = 3'd1, DATA = 3'd2, PAD = 3'd3, FCS = 3'd4, GAP = 3'd5;
+
+  reg [2:0] state;
+  reg [3:0] step;      // within preamble, check sequence or gap
+  reg [5:0] short_by;  // bytes until the minimum of 60
+  reg [31:0] crc;
+  wire [7:0] body = (state == PAD) ? 8'h00 : s_axis_tdata;
+  wire [31:0] crc_next;
+  crc32_byte crc_step (.crc(crc), .data(body), .next(crc_next));
+
+  assign s_axis_tready = state == DATA;
+  wire minimum = short_by <= 6'd1;
+
+  always @(posedge clk) begin
+    gmii_tx_en <= state != IDLE && state != GAP;
+    gmii_tx_er <= 1'b0;
+    step <= step + 1'b1;
+    case (state)
+      IDLE: begin
+        step <= 0;
+        gmii_txd <= 8'h00;
+        if (s_axis_tvalid) state <= PREAMBLE;
+      end
+      PREAMBLE: begin
+        gmii_txd <= (step == 4'd7) ? 8'hd5 : 8'h55;
+        crc <= 32'hffffffff;
+        short_by <= 6'd60;
+        if (step == 4'd7) state <= DATA;
+      end
+      DATA, PAD: begin
+        gmii_txd <= body;
+        gmii_tx_er <= state == DATA && !s_axis_tvalid;
+        crc <= crc_next;
+        if (!minimum) short_by <= short_by - 1'b1;
+        step <= 0;
+        if (state == PAD || s_axis_tlast || !s_axis_tvalid) state <= minimum ? FCS : PAD;
+      end
+      FCS: begin
+        gmii_txd <= ~crc[7:0];
+        crc <= crc >> 8;
+        if (step == 4'd3) begin
+          state <= GAP;
+          step <= 0;
+        end
+      end
+      default: begin
+        gmii_txd <= 8'h00;
+        // Eleven here and one in IDLE make twelve.
+        if (step == 4'd10) state <= IDLE;
+      end
+    endcase
+    if (rst) begin
+      state <= IDLE;
+      gmii_tx_en <= 1'b0;
+      gmii_txd <= 8'h00;
+    end
+  end
+
+`ifdef ASSERTIONS
+  // No underrun.
+  always @(posedge clk) if (!rst) assert (!(state == DATA && !s_axis_tvalid));
+`endif
+endmodule
+
+`default_nettype wire

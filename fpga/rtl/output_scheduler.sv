@@ -1,0 +1,65 @@
+// Feeds the transmit MAC: at every packet boundary the slow path's FIFO first, then the fast path's. Only whole
+// packets are begun and words are read as fast as the MAC's FIFO takes them, so the MAC cannot run dry in a frame.
+`default_nettype none
+
+module output_scheduler (
+    input  wire        clk,
+    input  wire        rst,
+    input  wire        slow_packet,
+    output wire        slow_rd_en,
+    input  wire [63:0] slow_data,
+    output wire        slow_done,
+    input  wire        fast_packet,
+    output wire        fast_rd_en,
+    input  wire [63:0] fast_data,
+    output wire        fast_done,
+    output reg         m_axis_tvalid,
+    output wire [63:0] m_axis_tdata,
+    output reg  [2:0]  m_axis_tbytes,
+    output reg         m_axis_tlast,
+    input  wire        m_axis_room    // two more words can be taken
+);
+  localparam [1:0] IDLE = 2'd0, HEADER = 2'd1, DATA = 2'd2, DONE = 2'd3;
+  reg [1:0] state;
+  reg from_slow;
+  reg [7:0] left;
+  reg [2:0] tail_bytes;
+  wire [63:0] head = from_slow ? slow_data : fast_data;
+  wire start = state == IDLE && (slow_packet || fast_packet);
+  wire step = state == DATA && m_axis_room;
+  assign slow_rd_en = (start && slow_packet) || (step && from_slow);
+  assign fast_rd_en = (start && !slow_packet) || (step && !from_slow);
+  assign slow_done = state == DONE && from_slow;
+  assign fast_done = state == DONE && !from_slow;
+  assign m_axis_tdata = head;
+
+  always @(posedge clk) begin
+    m_axis_tvalid <= step;
+    m_axis_tlast <= left == 8'd1;
+    m_axis_tbytes <= (left == 8'd1) ? tail_bytes : 3'd7;
+    case (state)
+      IDLE:
+        if (start) begin
+          from_slow <= slow_packet;
+          state <= HEADER;
+        end
+      HEADER: begin
+        left <= head[10:3] + {7'd0, head[2:0] != 0};
+        tail_bytes <= head[2:0] - 1'b1;
+        state <= DATA;
+      end
+      DATA:
+        if (step) begin
+          left <= left - 1'b1;
+          if (left == 8'd1) state <= DONE;
+        end
+      default: state <= IDLE;
+    endcase
+    if (rst) begin
+      state <= IDLE;
+      m_axis_tvalid <= 1'b0;
+    end
+  end
+endmodule
+
+`default_nettype wire

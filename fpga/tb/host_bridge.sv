@@ -1,0 +1,62 @@
+// The chipset as one bus agent: as a target it takes writes and block reads of host memory (addresses below 2 GiB),
+// as a master it writes and reads the cards' registers and completes their reads. Memory and processor are outside,
+// in the test bench.
+`default_nettype none
+
+module host_bridge (
+    input  wire        clk,
+    input  wire        rst,
+    // To memory.
+    output wire        mem_wr_valid,
+    output wire [31:0] mem_wr_addr,
+    output wire [63:0] mem_wr_data,
+    output wire        mem_rd_valid,
+    output wire [31:0] mem_rd_addr,
+    output wire [9:0]  mem_rd_words,
+    output wire [3:0]  mem_rd_requester,
+    // From the processor: one transaction at a time.
+    input  wire        start,
+    input  wire [3:0]  cmd,
+    input  wire [31:0] addr,
+    input  wire [9:0]  words,
+    input  wire [63:0] data,
+    output wire        pop,
+    output wire        done,
+    output wire        aborted,
+    output wire [63:0] read_data,
+    // Bus.
+    output wire        req,
+    input  wire        gnt,
+    output wire        frame_o,
+    output wire        irdy_o,
+    output wire [3:0]  cmd_o,
+    output wire [63:0] ad_o,
+    output wire        devsel_o,
+    input  wire        frame_i,
+    input  wire        irdy_i,
+    input  wire [3:0]  cmd_i,
+    input  wire [63:0] ad_i,
+    input  wire        devsel_i,
+    input  wire        trdy_i,
+    input  wire        disconnect_i
+);
+  wire disconnected, trdy_o, disconnect_o, rd_valid;
+  wire [31:0] rd_addr;
+  wire [63:0] target_ad;
+  pcix_master master (
+      .clk(clk), .rst(rst), .id(4'd15), .start(start), .cmd(cmd), .addr(addr), .words(words), .data(data), .pop(pop),
+      .done(done), .aborted(aborted), .disconnected(disconnected), .read_data(read_data), .req(req), .gnt(gnt),
+      .frame_o(frame_o), .irdy_o(irdy_o), .cmd_o(cmd_o), .ad_o(ad_o), .devsel_i(devsel_i), .trdy_i(trdy_i),
+      .disconnect_i(disconnect_i), .ad_i(ad_i)
+  );
+  pcix_target #(.CLAIM_READS(1)) target (
+      .clk(clk), .rst(rst), .base(32'd0), .window(32'h8000_0000), .want_disconnect(1'b0), .frame_i(frame_i),
+      .irdy_i(irdy_i), .cmd_i(cmd_i), .ad_i(ad_i), .devsel_o(devsel_o), .trdy_o(trdy_o),
+      .disconnect_o(disconnect_o), .ad_o(target_ad), .wr_valid(mem_wr_valid), .wr_addr(mem_wr_addr),
+      .wr_data(mem_wr_data), .rd_valid(rd_valid), .rd_addr(rd_addr), .rd_done(1'b0), .rd_data(64'd0),
+      .block_valid(mem_rd_valid), .block_words(mem_rd_words), .block_requester(mem_rd_requester)
+  );
+  assign mem_rd_addr = rd_addr;
+endmodule
+
+`default_nettype wire
