@@ -27,7 +27,7 @@ module counter_bank #(
   end
 
   ram_1r1w #(.W(32), .DEPTH(1 << AW)) ram (
-      .clk(clk), .wr_en(state == STORE), .wr_addr(which), .wr_data(rd_data + 32'd1), .rd_en(state == FETCH || state == ANSWER),
+      .clk(clk), .wr_en(state == STORE && !rst), .wr_addr(which), .wr_data(rd_data + 32'd1), .rd_en(state == FETCH || state == ANSWER),
       .rd_addr(which), .rd_data(rd_data)
   );
 

@@ -1,0 +1,337 @@
+//! The host: memory with the cards' rings, and a processor that forwards.
+//!
+//! The processor sleeps until a card interrupts, then polls NAPI-style (Salim et al., ALS 2001): the card's receive
+//! interrupt stays masked while its rings give packets, at most a quota from a card before the next one's turn, the
+//! high class's ring strictly before the low class's. A packet costs a fixed time; it is looked up in this project's
+//! own FIB and posted to the output card's transmit queue.
+
+use std::collections::VecDeque;
+
+use causeway_fib::{Fib4, Lookup, MISS, Prefix4, Table};
+use causeway_nic_driver::registers as reg;
+use causeway_nic_driver::{Mac, RuleTable};
+
+use crate::testbed::PCI_NS;
+
+/// Bytes of host memory for each card.
+const CARD_BYTES: u32 = 0x20_0000;
+const RX_BUFFERS: u32 = 0x0;
+const RX_BUFFERS_STRIDE: u32 = 0x8_0000;
+const RX_DESCRIPTORS: u32 = 0x10_0000;
+const RX_DESCRIPTORS_STRIDE: u32 = 0x800;
+const TX_BUFFERS: u32 = 0x18_0000;
+const TX_DONE: u32 = 0x1f_0000;
+/// Packets taken from a card before the next one's turn.
+const QUOTA: u32 = 64;
+/// Buffers are given back in groups, to spare the bus.
+const GIVE_BACK: u16 = 16;
+
+/// How fast the host is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostParameters {
+    /// Processor time per forwarded packet; 1 667 ns gives the papers' 600 kpkt/s.
+    pub packet_cost_ns: u64,
+    /// From the interrupt line to the first poll.
+    pub interrupt_latency_ns: u64,
+    /// From a read request to its completion being ready.
+    pub memory_latency_ns: u64,
+}
+
+impl Default for HostParameters {
+    fn default() -> Self {
+        Self { packet_cost_ns: 1_667, interrupt_latency_ns: 2_000, memory_latency_ns: 200 }
+    }
+}
+
+/// A bus transaction that the host wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transaction {
+    /// Bus command.
+    pub command: u8,
+    /// Bus address.
+    pub address: u32,
+    /// Data; for an immediate read one word that is ignored.
+    pub data: Vec<u64>,
+}
+
+/// Bus commands, as in `nic_pkg`.
+pub mod command {
+    /// Immediate read of one register.
+    pub const READ_DWORD: u8 = 0x6;
+    /// Split completion.
+    pub const SPLIT: u8 = 0xc;
+    /// Memory write.
+    pub const WRITE: u8 = 0xf;
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    next: u16,
+    ungiven: u16,
+}
+
+#[derive(Debug, Default)]
+struct Card {
+    rings: [Ring; 2],
+    tail: [u16; 2],
+    posted: u16,
+    polled: bool,
+    taken: u32,
+}
+
+/// What the host counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    /// Packets taken from receive rings.
+    pub received: u64,
+    /// Packets posted to a transmit queue.
+    pub forwarded: u64,
+    /// Packets without a route, not IPv4, or with TTL used up.
+    pub not_routed: u64,
+    /// Packets dropped because the output card's transmit queue was full.
+    pub tx_full: u64,
+    /// Interrupts taken.
+    pub interrupts: u64,
+}
+
+/// The host model.
+pub struct Host {
+    parameters: HostParameters,
+    memory: Vec<u64>,
+    fib: Fib4,
+    next_hops: Vec<(u8, Mac)>,
+    table: RuleTable,
+    cards: Vec<Card>,
+    turn: usize,
+    busy_until_ns: u64,
+    awake: bool,
+    writes: VecDeque<Transaction>,
+    completions: VecDeque<(u64, Transaction)>,
+    /// What has happened so far.
+    pub counters: HostCounters,
+}
+
+impl Host {
+    /// A host that forwards by all routes of `table`, whatever the cards know of them.
+    ///
+    /// # Panics
+    /// If a route of the table is no prefix, which the tables of this crate never have.
+    pub fn new(table: &RuleTable, parameters: HostParameters) -> Self {
+        let cards = table.nics.len();
+        let mut fib = Fib4::new();
+        let mut next_hops = vec![(0, Mac::default())];
+        for route in &table.routes {
+            let prefix = Prefix4::new(route.value, route.mask.leading_ones() as u8);
+            let prefix = prefix.unwrap_or_else(|e| panic!("route {route:?}: {e}"));
+            fib.insert(prefix, next_hops.len() as u32).unwrap_or_else(|e| panic!("route {route:?}: {e}"));
+            next_hops.push((route.nic, route.next_hop));
+        }
+        Self {
+            parameters,
+            memory: vec![0; cards * CARD_BYTES as usize / 8],
+            fib,
+            next_hops,
+            table: table.clone(),
+            cards: (0..cards).map(|_| Card::default()).collect(),
+            turn: 0,
+            busy_until_ns: 0,
+            awake: false,
+            writes: VecDeque::new(),
+            completions: VecDeque::new(),
+            counters: HostCounters::default(),
+        }
+    }
+
+    /// Queues the writes that set up a card's rings.
+    pub fn set_up(&mut self, nic: u8) {
+        let base = u32::from(nic) * CARD_BYTES;
+        for class in 0..2 {
+            let offset = reg::RX_RING_STRIDE * class as u16;
+            let class = class as u32;
+            self.write_register(
+                nic,
+                reg::RX_DESC_BASE + offset,
+                base + RX_DESCRIPTORS + class * RX_DESCRIPTORS_STRIDE,
+            );
+            self.write_register(
+                nic,
+                reg::RX_BUFFER_BASE + offset,
+                base + RX_BUFFERS + class * RX_BUFFERS_STRIDE,
+            );
+            self.cards[usize::from(nic)].tail[class as usize] = reg::RX_RING_LEN;
+            self.write_register(nic, reg::RX_TAIL + offset, u32::from(reg::RX_RING_LEN));
+        }
+        self.write_register(nic, reg::TX_DONE_ADDRESS, base + TX_DONE);
+        self.write_register(nic, reg::IRQ_ENABLE, 1);
+    }
+
+    /// Queues a register write.
+    pub fn write_register(&mut self, nic: u8, register: u16, value: u32) {
+        self.write(reg::bus_address(nic, register), u64::from(value));
+    }
+
+    /// Queues a write of one word.
+    pub fn write(&mut self, address: u32, value: u64) {
+        self.writes.push_back(Transaction { command: command::WRITE, address, data: vec![value] });
+    }
+
+    /// A card wrote a word of memory.
+    pub fn memory_write(&mut self, address: u32, value: u64) {
+        if let Some(word) = self.memory.get_mut(address as usize / 8) {
+            *word = value;
+        }
+    }
+
+    /// A card asks for memory.
+    pub fn memory_read(&mut self, now_ns: u64, address: u32, words: u64, requester: u8) {
+        let first = address as usize / 8;
+        let data = self.memory.get(first..first + words as usize).map(<[u64]>::to_vec).unwrap_or_default();
+        let address = reg::bus_address(requester, 0x2000);
+        let completion = Transaction { command: command::SPLIT, address, data };
+        self.completions.push_back((now_ns + self.parameters.memory_latency_ns, completion));
+    }
+
+    /// The transaction to put on the bus next.
+    pub fn next_transaction(&mut self, now_ns: u64) -> Option<Transaction> {
+        if self.completions.front().is_some_and(|(ready_ns, _)| *ready_ns <= now_ns) {
+            return self.completions.pop_front().map(|(_, transaction)| transaction);
+        }
+        self.writes.pop_front()
+    }
+
+    /// Whether nothing is queued or in progress on the host.
+    pub fn is_quiet(&self, now_ns: u64) -> bool {
+        !self.awake && self.writes.is_empty() && self.completions.is_empty() && self.busy_until_ns <= now_ns
+    }
+
+    /// Lets the processor act; `irq` has a bit for each card.
+    #[inline]
+    pub fn run(&mut self, now_ns: u64, irq: u32) {
+        if now_ns < self.busy_until_ns || (!self.awake && irq == 0) {
+            return;
+        }
+        for nic in 0..self.cards.len() {
+            if irq >> nic & 1 == 1 && !self.cards[nic].polled {
+                self.cards[nic].polled = true;
+                self.counters.interrupts += 1;
+                self.write_register(nic as u8, reg::IRQ_ENABLE, 0);
+            }
+        }
+        if !self.awake {
+            self.awake = true;
+            self.busy_until_ns = now_ns + self.parameters.interrupt_latency_ns;
+            return;
+        }
+        self.poll(now_ns);
+    }
+
+    /// One packet, or the end of a card's turn.
+    fn poll(&mut self, now_ns: u64) {
+        for _ in 0..self.cards.len() {
+            let nic = self.turn;
+            if self.cards[nic].polled {
+                if self.cards[nic].taken < QUOTA
+                    && let Some((class, bytes)) = self.pending(nic)
+                {
+                    self.cards[nic].taken += 1;
+                    self.take(nic, class, bytes);
+                    // The processor has its own clock: a packet begins when the one before ended, not at a bus edge.
+                    let begin_ns =
+                        if now_ns - self.busy_until_ns < PCI_NS { self.busy_until_ns } else { now_ns };
+                    self.busy_until_ns = begin_ns + self.parameters.packet_cost_ns;
+                    return;
+                }
+                if self.pending(nic).is_none() {
+                    // Unmasked without clearing: a descriptor may have come since the look. The price is an
+                    // interrupt now and then for packets that were polled already.
+                    self.cards[nic].polled = false;
+                    self.write_register(nic as u8, reg::IRQ_ENABLE, 1);
+                }
+                self.cards[nic].taken = 0;
+            }
+            self.turn = (self.turn + 1) % self.cards.len();
+        }
+        self.awake = self.cards.iter().any(|card| card.polled);
+    }
+
+    /// The class and length of the packet that is next in a card's rings.
+    fn pending(&self, nic: usize) -> Option<(usize, usize)> {
+        for class in [1, 0] {
+            let next = self.cards[nic].rings[class].next;
+            let at = nic as u32 * CARD_BYTES + RX_DESCRIPTORS + class as u32 * RX_DESCRIPTORS_STRIDE;
+            let descriptor = self.memory[at as usize / 8 + usize::from(next % reg::RX_RING_LEN)];
+            let phase = u64::from((next / reg::RX_RING_LEN).is_multiple_of(2));
+            // A ring that was never written holds zero, which is the second lap's phase with no length.
+            if descriptor >> 63 == phase && descriptor & 0x7ff != 0 {
+                return Some((class, (descriptor & 0x7ff) as usize));
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, nic: usize, class: usize, bytes: usize) {
+        self.counters.received += 1;
+        let ring = &mut self.cards[nic].rings[class];
+        let index = u32::from(ring.next % reg::RX_RING_LEN);
+        ring.next = ring.next.wrapping_add(1);
+        ring.ungiven += 1;
+        let buffer = nic as u32 * CARD_BYTES + RX_BUFFERS + class as u32 * RX_BUFFERS_STRIDE;
+        let at = (buffer + index * reg::BUFFER_BYTES) as usize / 8;
+        let words = &self.memory[at..at + bytes.div_ceil(8)];
+        let mut frame: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        frame.truncate(bytes);
+        if ring.ungiven == GIVE_BACK {
+            ring.ungiven = 0;
+            let tail = self.cards[nic].tail[class].wrapping_add(GIVE_BACK);
+            self.cards[nic].tail[class] = tail;
+            let register = reg::RX_TAIL + reg::RX_RING_STRIDE * class as u16;
+            self.write_register(nic as u8, register, u32::from(tail));
+        }
+        self.forward(frame);
+    }
+
+    fn forward(&mut self, mut frame: Vec<u8>) {
+        let Some((out, next_hop)) = self.route(&frame) else {
+            self.counters.not_routed += 1;
+            return;
+        };
+        let source = self.table.nics[usize::from(out)];
+        forward_rewrite(&mut frame, source, next_hop);
+        let card = usize::from(out);
+        let done_at = (u32::from(out) * CARD_BYTES + TX_DONE) as usize / 8;
+        let outstanding = self.cards[card].posted.wrapping_sub(self.memory[done_at] as u16);
+        if outstanding >= reg::TX_QUEUE_LEN {
+            self.counters.tx_full += 1;
+            return;
+        }
+        let index = u32::from(self.cards[card].posted % reg::TX_QUEUE_LEN);
+        self.cards[card].posted = self.cards[card].posted.wrapping_add(1);
+        let address = u32::from(out) * CARD_BYTES + TX_BUFFERS + index * reg::BUFFER_BYTES;
+        for (word, chunk) in self.memory[address as usize / 8..].iter_mut().zip(frame.chunks(8)) {
+            let mut bytes = [0; 8];
+            bytes[..chunk.len()].copy_from_slice(chunk);
+            *word = u64::from_le_bytes(bytes);
+        }
+        self.write(reg::bus_address(out, reg::TX_POST), (frame.len() as u64) << 32 | u64::from(address));
+        self.counters.forwarded += 1;
+    }
+
+    fn route(&self, frame: &[u8]) -> Option<(u8, Mac)> {
+        if frame.len() < 34 || frame[12..15] != [8, 0, 0x45] || frame[22] <= 1 {
+            return None;
+        }
+        let dst = u32::from_be_bytes([frame[30], frame[31], frame[32], frame[33]]);
+        let index = self.fib.lookup(dst);
+        if index == MISS { None } else { self.next_hops.get(index as usize).copied() }
+    }
+}
+
+/// What a forwarding router does to a frame: addresses, TTL, checksum (RFC 1812 §5.3.1, RFC 1624).
+pub fn forward_rewrite(frame: &mut [u8], source: Mac, next_hop: Mac) {
+    frame[..6].copy_from_slice(&next_hop.0);
+    frame[6..12].copy_from_slice(&source.0);
+    frame[22] -= 1;
+    frame[24..26].fill(0);
+    let checksum = !causeway_nic_driver::golden::ones_complement_sum(&frame[14..34]);
+    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+}

@@ -1,0 +1,221 @@
+//! The experiments: the paper's, and what it could not run.
+
+use crate::scenario::{Scenario, source};
+use crate::traffic::{Source, Spacing};
+
+/// One run of an experiment, and its place on the plot's x axis.
+pub struct Run {
+    /// What is simulated.
+    pub scenario: Scenario,
+    /// The series it belongs to.
+    pub series: String,
+    /// The x value.
+    pub x: f64,
+}
+
+/// Runs that belong together.
+pub struct Experiment {
+    /// Short name, of the result file's section and the plot.
+    pub name: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// The name of the x axis; empty if there is no plot.
+    pub x_axis: &'static str,
+    /// The runs.
+    pub runs: Vec<Run>,
+}
+
+fn run(scenario: Scenario, series: impl Into<String>, x: f64) -> Run {
+    Run { scenario, series: series.into(), x }
+}
+
+/// The scenarios A to F of the paper's figure 3.
+pub fn routing() -> Vec<Scenario> {
+    let slow = |mut scenario: Scenario| {
+        scenario.fast_path = false;
+        scenario
+    };
+    vec![
+        slow(Scenario::new("A", 2, vec![source(0, &[1])])),
+        Scenario::new("B", 2, vec![source(0, &[1])]),
+        Scenario::new("C", 2, vec![source(0, &[1]), source(1, &[0])]),
+        Scenario::new("D", 3, vec![source(0, &[2]), source(1, &[2])]),
+        Scenario::new("E", 3, vec![source(0, &[1, 2])]),
+        Scenario::new("F", 3, mesh(3, 64)),
+    ]
+}
+
+/// Every port sends at line rate to all others in turn.
+pub fn mesh(cards: u8, frame_bytes: u16) -> Vec<Source> {
+    let ports = 0..cards;
+    ports.map(|n| Source { frame_bytes, ..source(n, &others(n, cards)) }).collect()
+}
+
+/// The other ports, beginning with the next one, so that no output is everybody's first.
+fn others(port: u8, cards: u8) -> Vec<u8> {
+    (1..cards).map(|k| (port + k) % cards).collect()
+}
+
+/// Scenario D with a load, a frame size and a share of the high class.
+pub fn two_to_one(name: &str, load: f64, frame_bytes: u16, high_share: f64) -> Scenario {
+    let sources = [0, 1].map(|n| Source { load, frame_bytes, high_share, ..source(n, &[2]) });
+    let mut scenario = Scenario::new(name, 3, sources.to_vec());
+    scenario.classify = high_share > 0.0;
+    scenario
+}
+
+/// Scenario A with a load and a share of the high class.
+pub fn slow_mix(name: &str, load: f64, high_share: f64, classify: bool) -> Scenario {
+    let mut scenario = Scenario::new(name, 2, vec![Source { load, high_share, ..source(0, &[1]) }]);
+    scenario.fast_path = false;
+    scenario.classify = classify;
+    scenario
+}
+
+/// One input all high class at 0.8 Gbit/s, the other all low class at line rate, to one output.
+pub fn unequal(name: &str, high_first: bool) -> Scenario {
+    let high = Source { load: 0.8, high_share: 1.0, ..source(0, &[2]) };
+    let mut scenario = Scenario::new(name, 3, vec![high, source(1, &[2])]);
+    scenario.classify = true;
+    scenario.high_first = high_first;
+    scenario
+}
+
+const LOADS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+const FRAME_SIZES: [u16; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+
+/// All experiments.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            name: "routing",
+            title: "Routing, scenarios A to F (paper section IV-B), 64-byte frames at line rate",
+            x_axis: "",
+            runs: routing().into_iter().map(|s| run(s, "", 0.0)).collect(),
+        },
+        Experiment {
+            name: "sources",
+            title: "C and E with phases and random spacing: no lock-in behind the zero loss",
+            x_axis: "",
+            runs: other_sources(),
+        },
+        Experiment {
+            name: "frame-size",
+            title: "Slow path against frame size (paper figure 4): one flow, and three bidirectional ports",
+            x_axis: "frame size (bytes)",
+            runs: frame_sizes(),
+        },
+        Experiment {
+            name: "qos-slow",
+            title: "Two classes on the slow path (paper figure 5), half of the packets high, classification off and on",
+            x_axis: "offered load (Gbit/s)",
+            runs: qos_slow(),
+        },
+        Experiment {
+            name: "qos-fast",
+            title: "Two classes on the fast path, scenario D (paper figure 6), shares of the high class",
+            x_axis: "load of each input (Gbit/s)",
+            runs: qos_fast(),
+        },
+        Experiment {
+            name: "cards",
+            title: "Beyond the paper: 2 to 8 ports at line rate, all to all, up to the bus limit",
+            x_axis: "ports",
+            runs: cards(),
+        },
+        Experiment {
+            name: "grant-minimum",
+            title: "Beyond the paper: D with the minimum-grant register, 64 and 1518 bytes",
+            x_axis: "",
+            runs: grant_minimum(),
+        },
+        Experiment {
+            name: "unequal",
+            title: "Beyond the paper: one input all high class (0.8 Gbit/s), the other all low (1 Gbit/s), one output",
+            x_axis: "",
+            runs: vec![
+                run(unequal("unequal-round-robin", false), "", 0.0),
+                run(unequal("unequal-high-first", true), "", 0.0),
+            ],
+        },
+    ]
+}
+
+fn other_sources() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for mut scenario in routing().into_iter().filter(|s| s.name == "C" || s.name == "E") {
+        let name = scenario.name.clone();
+        for (phase_ns, suffix) in [(336, "phase-half"), (111, "phase-odd")] {
+            scenario.name = format!("{name}-{suffix}");
+            scenario.sources.iter_mut().for_each(|s| s.start_ns = u64::from(s.port) * phase_ns);
+            runs.push(run(scenario.clone(), "", 0.0));
+        }
+        scenario.name = format!("{name}-poisson");
+        scenario.sources.iter_mut().for_each(|s| (s.spacing, s.load) = (Spacing::Poisson, 0.9));
+        runs.push(run(scenario, "", 0.0));
+    }
+    runs
+}
+
+fn frame_sizes() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for frame_bytes in FRAME_SIZES {
+        for (ports, series) in [(1, "one flow"), (3, "three bidirectional")] {
+            let all = mesh(3, frame_bytes);
+            let sources = if ports == 1 { vec![Source { frame_bytes, ..source(0, &[1]) }] } else { all };
+            let mut scenario = Scenario::new(&format!("slow-{ports}-{frame_bytes}"), 3, sources);
+            scenario.fast_path = false;
+            runs.push(run(scenario, series, f64::from(frame_bytes)));
+        }
+    }
+    runs
+}
+
+fn qos_slow() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for (classify, label) in [(false, "off"), (true, "on")] {
+        for load in LOADS {
+            let name = format!("qos-slow-{label}-{load}");
+            runs.push(run(slow_mix(&name, load, 0.5, classify), format!("classification {label}"), load));
+        }
+    }
+    runs
+}
+
+fn qos_fast() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for share in [0.25, 0.5, 0.75] {
+        for load in LOADS {
+            let scenario = two_to_one(&format!("qos-fast-{share}-{load}"), load, 64, share);
+            runs.push(run(scenario, format!("high share {share}"), load));
+        }
+    }
+    runs
+}
+
+fn cards() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for overhead in [6, 10, 16] {
+        for cards in 2..=8 {
+            let mut scenario =
+                Scenario::new(&format!("mesh-{cards}-overhead-{overhead}"), cards.into(), mesh(cards, 64));
+            scenario.bus_overhead_cycles = overhead;
+            scenario = scenario.lasting(1_000, 4_000);
+            runs.push(run(scenario, format!("{overhead} cycles overhead"), f64::from(cards)));
+        }
+    }
+    runs
+}
+
+fn grant_minimum() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for frame_bytes in [64, 1518] {
+        for grant_min_words in [0, 191] {
+            let name = format!("D-{frame_bytes}-minimum-{grant_min_words}");
+            let mut scenario = two_to_one(&name, 1.0, frame_bytes, 0.0);
+            scenario.grant_min_words = grant_min_words;
+            runs.push(run(scenario, "", 0.0));
+        }
+    }
+    runs
+}

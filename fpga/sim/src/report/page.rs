@@ -1,0 +1,119 @@
+//! The page of results against the paper.
+
+use std::fmt::Write as _;
+
+use super::Results;
+use crate::scenario::Outcome;
+
+/// What the paper reports for A to F, in Gbit/s and in words.
+const PAPER: [(&str, f64, &str); 6] = [
+    ("A", 0.4, "slow path; bound by 600 kpkt/s"),
+    ("B", 1.0, "no loss"),
+    ("C", 2.0, "no loss"),
+    ("D", 1.0, "half of each input; excess dropped at the inputs"),
+    ("E", 1.0, "each packet to its port"),
+    ("F", 3.0, "three bidirectional flows"),
+];
+
+/// The whole page.
+pub fn markdown(all: &[Results]) -> String {
+    let mut s = String::from(
+        "# The FPGA-enhanced NIC: results\n\nEvery number on this page is **modelled**: the Verilog of `fpga/rtl` run \
+         clock by clock, on a modelled bus and host. `make fpga-experiments` writes this page, the plots and \
+         [`fpga-nic.json`](fpga-nic.json), which holds all parameters, losses and counters. Rates are at the line: \
+         preamble and gap count, 64-byte frames are 1 488 095 a second at 1 Gbit/s. The host spends 1 667 ns a packet \
+         (600 kpkt/s, the paper's figure); bus overhead is ten cycles a sequence unless said otherwise; 1 ms is left \
+         to fill the queues and 10 ms are measured (4 ms with more than one card count).\n\n",
+    );
+    for results in all {
+        let _ = writeln!(s, "## {}\n", results.experiment.title);
+        match results.experiment.name {
+            "routing" => routing(&mut s, results),
+            "qos-slow" | "qos-fast" => classes(&mut s, results),
+            _ => table(&mut s, results),
+        }
+        if !results.experiment.x_axis.is_empty() {
+            let name = results.experiment.name;
+            let _ = writeln!(s, "\n![{name}](fpga-nic-{name}.svg)");
+        }
+        s.push('\n');
+    }
+    s
+}
+
+fn routing(s: &mut String, results: &Results) {
+    *s += "| run | paper (Gbit/s) | here (Gbit/s) | lost at input FIFOs | lost elsewhere | bus busy | bursts | packets a burst | median latency (µs) | paper says |\n";
+    *s += "|---|---|---|---|---|---|---|---|---|---|\n";
+    for (outcome, (name, gbps, says)) in results.outcomes.iter().zip(PAPER) {
+        let at_inputs = outcome.counted("drop_fifo");
+        let bursts = outcome.counted("bursts_sent");
+        let per_burst = outcome.counted("tx_fast") as f64 / bursts.max(1) as f64;
+        let _ = writeln!(
+            s,
+            "| {name} | {gbps:.1} | {:.3} | {at_inputs} | {} | {:.1} % | {bursts} | {per_burst:.2} | {:.1} | {says} |",
+            outcome.delivered_bps() / 1e9,
+            outcome.lost() - at_inputs,
+            100.0 * outcome.bus_busy(),
+            median_us(outcome),
+        );
+    }
+    *s += "\nShares of the inputs in D: ";
+    let d = &results.outcomes[3];
+    for port in 0..2 {
+        let share = d.delivered_pps(|key| key.0 == port) / d.offered_pps(|key| key.0 == port);
+        let _ = write!(s, "port {port} {:.1} % ", 100.0 * share);
+    }
+    s.push('\n');
+}
+
+fn median_us(outcome: &Outcome) -> f64 {
+    let medians: Vec<f64> = outcome.flows.iter().map(|f| f64::from(f.latency_ns[1]) / 1e3).collect();
+    medians.iter().sum::<f64>() / medians.len().max(1) as f64
+}
+
+fn classes(s: &mut String, results: &Results) {
+    *s += "| series | load (Gbit/s) | high delivered | low delivered | high kpkt/s | low kpkt/s |\n|---|---|---|---|---|---|\n";
+    for (run, outcome) in results.experiment.runs.iter().zip(&results.outcomes) {
+        let pps = [true, false].map(|high| outcome.delivered_pps(|key| key.2 == high));
+        let part = [true, false]
+            .map(|high| 100.0 * pps[usize::from(!high)] / outcome.offered_pps(|key| key.2 == high));
+        let _ = writeln!(
+            s,
+            "| {} | {:.1} | {:.1} % | {:.1} % | {:.0} | {:.0} |",
+            run.series,
+            run.x,
+            part[0].min(100.0),
+            part[1].min(100.0),
+            pps[0] / 1e3,
+            pps[1] / 1e3
+        );
+    }
+}
+
+fn table(s: &mut String, results: &Results) {
+    *s += "| run | offered (Gbit/s) | delivered (Gbit/s) | lost | bus busy | bus data | bursts | empty | packets a burst |\n";
+    *s += "|---|---|---|---|---|---|---|---|---|\n";
+    for outcome in &results.outcomes {
+        let bursts = outcome.counted("bursts_sent");
+        let _ = writeln!(
+            s,
+            "| {} | {:.3} | {:.3} | {} | {:.1} % | {:.1} % | {bursts} | {} | {:.2} |",
+            outcome.scenario.name,
+            outcome.line_bps(outcome.offered_pps(|_| true)) / 1e9,
+            outcome.delivered_bps() / 1e9,
+            outcome.lost(),
+            100.0 * outcome.bus_busy(),
+            100.0 * outcome.bus.data as f64 / outcome.bus.cycles as f64,
+            outcome.counted("bursts_empty"),
+            outcome.counted("tx_fast") as f64 / bursts.max(1) as f64,
+        );
+    }
+    if results.experiment.name == "unequal" {
+        *s += "\n| run | high class delivered | low class delivered |\n|---|---|---|\n";
+        for outcome in &results.outcomes {
+            let part =
+                |high| 100.0 * outcome.delivered_pps(|k| k.2 == high) / outcome.offered_pps(|k| k.2 == high);
+            let _ = writeln!(s, "| {} | {:.1} % | {:.1} % |", outcome.scenario.name, part(true), part(false));
+        }
+    }
+}

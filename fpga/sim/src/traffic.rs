@@ -1,0 +1,210 @@
+//! Traffic: per port a source with a load, a frame size and a mix of destinations and classes. Every frame carries a
+//! stamp (source port, flow, sequence number, time), from which it can be made again, so that the scoreboard needs
+//! no copies.
+
+use causeway_nic_driver::Mac;
+use causeway_nic_driver::corpus::Random;
+use causeway_nic_driver::golden::ones_complement_sum;
+
+use crate::gmii::OVERHEAD_BYTES;
+
+/// The ToS byte of high-class packets (DSCP expedited forwarding).
+pub const TOS_HIGH: u8 = 0xb8;
+const STAMP_MAGIC: u16 = 0xca5e;
+const STAMP_AT: usize = 42;
+
+/// What identifies a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The port it was sent into.
+    pub port: u8,
+    /// The network it is for: 10.0.`dest`.0/24.
+    pub dest: u8,
+    /// Whether it carries the high class's ToS.
+    pub high: bool,
+    /// Counts the frames of (port, dest, high) from 0.
+    pub sequence: u32,
+    /// When its first bit was sent.
+    pub sent_ns: u64,
+    /// Bytes with check sequence.
+    pub frame_bytes: u16,
+}
+
+impl Stamp {
+    /// Builds the frame, without check sequence, addressed to the router's card at `router_mac`.
+    pub fn frame(&self, router_mac: Mac) -> Vec<u8> {
+        let length = usize::from(self.frame_bytes) - 4;
+        let mut frame = vec![0; length];
+        frame[..6].copy_from_slice(&router_mac.0);
+        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 1, self.port]);
+        frame[12..16].copy_from_slice(&[8, 0, 0x45, if self.high { TOS_HIGH } else { 0 }]);
+        frame[16..18].copy_from_slice(&(length as u16 - 14).to_be_bytes());
+        frame[18..20].copy_from_slice(&(self.sequence as u16).to_be_bytes());
+        frame[22..24].copy_from_slice(&[64, 17]);
+        frame[26..34].copy_from_slice(&[10, 0, self.port, 2, 10, 0, self.dest, 2]);
+        let checksum = !ones_complement_sum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+        frame[36..38].copy_from_slice(&9u16.to_be_bytes());
+        frame[38..40].copy_from_slice(&(length as u16 - 34).to_be_bytes());
+        let stamp = &mut frame[STAMP_AT..];
+        stamp[..2].copy_from_slice(&STAMP_MAGIC.to_be_bytes());
+        stamp[2] = self.port;
+        stamp[3] = self.dest | if self.high { 0x80 } else { 0 };
+        stamp[4..8].copy_from_slice(&self.sequence.to_be_bytes());
+        stamp[8..16].copy_from_slice(&self.sent_ns.to_be_bytes());
+        for (i, byte) in stamp[16..].iter_mut().enumerate() {
+            *byte = (self.sequence as u8).wrapping_add(i as u8);
+        }
+        frame
+    }
+
+    /// Reads the stamp of a received frame.
+    pub fn read(frame: &[u8]) -> Option<Self> {
+        let stamp = frame.get(STAMP_AT..STAMP_AT + 16)?;
+        if stamp[..2] != STAMP_MAGIC.to_be_bytes() {
+            return None;
+        }
+        let mut time = [0; 8];
+        time.copy_from_slice(&stamp[8..16]);
+        Some(Self {
+            port: stamp[2],
+            dest: stamp[3] & 0x7f,
+            high: stamp[3] & 0x80 != 0,
+            sequence: u32::from_be_bytes([stamp[4], stamp[5], stamp[6], stamp[7]]),
+            sent_ns: u64::from_be_bytes(time),
+            frame_bytes: frame.len() as u16 + 4,
+        })
+    }
+}
+
+/// When frames follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// At equal distances, as a router tester sends.
+    Exact,
+    /// At exponentially distributed distances, never closer than the line allows.
+    Poisson,
+}
+
+/// What one port is offered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// The port.
+    pub port: u8,
+    /// Share of the line rate, above 0 and up to 1; preamble and gap count.
+    pub load: f64,
+    /// Bytes with check sequence, 64 to 1518.
+    pub frame_bytes: u16,
+    /// Destination networks, taken in turn.
+    pub dests: Vec<u8>,
+    /// Share of the high class; spread evenly.
+    pub high_share: f64,
+    /// The spacing.
+    pub spacing: Spacing,
+    /// The first frame's time.
+    pub start_ns: u64,
+}
+
+/// Makes the frames of a [`Source`] as their times come.
+#[derive(Debug)]
+pub struct Generator {
+    source: Source,
+    random: Random,
+    next_ns: f64,
+    period_ns: f64,
+    turn: usize,
+    high_credit: f64,
+    high_now: bool,
+    sequences: [[u32; 2]; 8],
+}
+
+impl Generator {
+    /// A generator; the seed matters for random spacing only.
+    pub fn new(source: Source, seed: u64) -> Self {
+        let line_bytes = u64::from(source.frame_bytes) + OVERHEAD_BYTES;
+        let period_ns = (line_bytes * 8) as f64 / source.load;
+        let next_ns = source.start_ns as f64;
+        let random = Random::new(seed ^ u64::from(source.port) << 32);
+        Self {
+            source,
+            random,
+            next_ns,
+            period_ns,
+            turn: 0,
+            high_credit: 0.5,
+            high_now: false,
+            sequences: [[0; 2]; 8],
+        }
+    }
+
+    /// The port that is fed.
+    pub fn port(&self) -> u8 {
+        self.source.port
+    }
+
+    /// The next frame's stamp, if it is due; the caller sends it now.
+    pub fn due(&mut self, now_ns: u64) -> Option<Stamp> {
+        if self.next_ns > now_ns as f64 {
+            return None;
+        }
+        let step = match self.source.spacing {
+            Spacing::Exact => self.period_ns,
+            Spacing::Poisson => {
+                let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+                -(1.0 - uniform).ln() * self.period_ns
+            }
+        };
+        self.next_ns += step;
+        let dest = self.source.dests[self.turn % self.source.dests.len()];
+        // The class changes after a whole turn of destinations, so that every destination sees the same mix.
+        if self.turn.is_multiple_of(self.source.dests.len()) {
+            self.high_credit += self.source.high_share;
+            self.high_now = self.high_credit >= 1.0;
+            self.high_credit -= f64::from(u8::from(self.high_now));
+        }
+        self.turn += 1;
+        let high = self.high_now;
+        let counter = &mut self.sequences[usize::from(dest & 7)][usize::from(high)];
+        let sequence = *counter;
+        *counter += 1;
+        let (port, frame_bytes) = (self.source.port, self.source.frame_bytes);
+        Some(Stamp { port, dest, high, sequence, sent_ns: now_ns, frame_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_survives_its_frame() {
+        let stamp = Stamp { port: 3, dest: 1, high: true, sequence: 77, sent_ns: 123_456, frame_bytes: 64 };
+        assert_eq!(Stamp::read(&stamp.frame(Mac::default())), Some(stamp));
+    }
+
+    #[test]
+    fn load_mix_and_turns_are_as_asked() {
+        let source = Source {
+            port: 0,
+            load: 0.5,
+            frame_bytes: 64,
+            dests: vec![1, 2],
+            high_share: 0.25,
+            spacing: Spacing::Exact,
+            start_ns: 0,
+        };
+        let mut generator = Generator::new(source, 1);
+        let mut counts = [[0; 2]; 3];
+        for now_ns in (0..10_000_000).step_by(8) {
+            if let Some(stamp) = generator.due(now_ns) {
+                counts[usize::from(stamp.dest)][usize::from(stamp.high)] += 1;
+            }
+        }
+        let total: i32 = counts.iter().flatten().sum();
+        assert!((total - 7441).abs() <= 1, "{counts:?}");
+        for dest in [1, 2] {
+            assert!((counts[dest][1] - 930).abs() <= 2, "{counts:?}");
+            assert!((counts[dest][0] - 2790).abs() <= 2, "{counts:?}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The paper's scenarios on three cards, shorter than the experiments: the same rates, losses only where they may be.
+
+use causeway_nic_sim::report::experiments::{mesh, routing, slow_mix, two_to_one};
+use causeway_nic_sim::scenario::{Outcome, Scenario, run};
+
+fn outcome(name: &str) -> Outcome {
+    let scenario = routing().into_iter().find(|s| s.name == name).unwrap();
+    checked(scenario.lasting(800, 2_000))
+}
+
+/// Runs, and holds the scoreboard's word: every frame bit-exact and in order, every loss counted.
+fn checked(scenario: Scenario) -> Outcome {
+    let outcome = run(&scenario).unwrap();
+    assert!(outcome.errors.is_empty(), "{}: {:?}", scenario.name, outcome.errors);
+    outcome
+}
+
+fn assert_gbps(outcome: &Outcome, expected: f64) {
+    let gbps = outcome.delivered_bps() / 1e9;
+    assert!(
+        (gbps / expected - 1.0).abs() < 0.005,
+        "{}: {gbps} Gbit/s, not {expected}",
+        outcome.scenario.name
+    );
+}
+
+#[test]
+fn a_slow_path_is_bound_by_the_host() {
+    let outcome = outcome("A");
+    assert_gbps(&outcome, 0.403);
+    assert_eq!(outcome.lost(), outcome.counted("drop_fifo_host_low"));
+}
+
+#[test]
+fn b_c_e_f_lose_nothing() {
+    for (name, gbps) in [("B", 1.0), ("C", 2.0), ("E", 1.0), ("F", 3.0)] {
+        let outcome = outcome(name);
+        assert_gbps(&outcome, gbps);
+        assert_eq!(outcome.lost(), 0, "{name}");
+        assert_eq!(outcome.counted("rx_slow"), 0, "{name}");
+    }
+}
+
+#[test]
+fn d_halves_both_inputs_and_drops_only_there() {
+    let outcome = outcome("D");
+    assert_gbps(&outcome, 1.0);
+    for port in 0..2 {
+        let share = outcome.delivered_pps(|key| key.0 == port) / outcome.offered_pps(|key| key.0 == port);
+        assert!((share - 0.5).abs() < 0.01, "port {port}: {share}");
+    }
+    assert_eq!(outcome.lost(), outcome.counted("drop_fifo_nic2_low"));
+    assert!(outcome.lost() > 1_000);
+}
+
+#[test]
+fn large_frames_and_odd_sizes_cross_whole() {
+    for frame_bytes in [65, 71, 127, 1513, 1518] {
+        let mut scenario = Scenario::new("sizes", 3, mesh(3, frame_bytes)).lasting(300, 500);
+        assert_eq!(checked(scenario.clone()).lost(), 0, "{frame_bytes}");
+        scenario.fast_path = false;
+        scenario.sources.iter_mut().for_each(|s| s.load = 0.1);
+        assert_eq!(checked(scenario).lost(), 0, "{frame_bytes}, slow path");
+    }
+}
+
+#[test]
+fn random_spacing_loses_nothing_either() {
+    let mut scenario = Scenario::new("poisson", 4, mesh(4, 64)).lasting(300, 2_000);
+    for source in &mut scenario.sources {
+        source.spacing = causeway_nic_sim::traffic::Spacing::Poisson;
+        source.load = 0.7;
+    }
+    assert_eq!(checked(scenario).lost(), 0);
+}
+
+#[test]
+fn classified_slow_path_loses_low_class_only() {
+    // 0.7 Gbit/s are 1.04 Mpkt/s, half of them high: 521 k, below the host's 600 k.
+    let on = checked(slow_mix("on", 0.7, 0.5, true).lasting(2_500, 2_500));
+    assert_eq!(on.counted("drop_fifo_host_high"), 0);
+    assert!(on.counted("drop_fifo_host_low") > 500);
+    let off = checked(slow_mix("off", 0.7, 0.5, false).lasting(2_500, 2_500));
+    let part = |high| off.delivered_pps(|k| k.2 == high) / off.offered_pps(|k| k.2 == high);
+    assert!((part(true) - part(false)).abs() < 0.03, "{} {}", part(true), part(false));
+}
+
+#[test]
+fn classified_fast_path_loses_low_class_only() {
+    let outcome = checked(two_to_one("D", 0.8, 64, 0.25).lasting(1_500, 2_500));
+    assert_eq!(outcome.counted("drop_fifo_nic2_high"), 0);
+    assert_gbps(&outcome, 1.0);
+    let low = outcome.delivered_pps(|k| !k.2) / outcome.offered_pps(|k| !k.2);
+    assert!((low - 0.5).abs() < 0.02, "{low}");
+}
+
+#[test]
+fn eight_cards_fill_the_bus_and_share_it() {
+    let outcome = checked(Scenario::new("mesh-8", 8, mesh(8, 64)).lasting(1_000, 1_000));
+    assert!(outcome.bus_busy() > 0.99);
+    let gbps = outcome.delivered_bps() / 1e9;
+    assert!((4.5..4.98).contains(&gbps), "{gbps}");
+    let by_port: Vec<f64> = (0..8).map(|p| outcome.delivered_pps(|k| k.0 == p)).collect();
+    let (least, most) = by_port.iter().fold((f64::MAX, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
+    assert!(least / most > 0.8, "{by_port:?}");
+    assert_eq!(outcome.lost(), outcome.counted("drop_fifo"));
+}
+
+#[test]
+fn the_minimum_grant_ends_empty_bursts() {
+    let without = checked(two_to_one("D", 1.0, 1518, 0.0).lasting(1_000, 1_500));
+    let mut scenario = two_to_one("D-min", 1.0, 1518, 0.0).lasting(1_000, 1_500);
+    scenario.grant_min_words = 191;
+    let with = checked(scenario);
+    assert!(without.counted("bursts_empty") > 10 * with.counted("bursts_sent"));
+    assert_eq!(with.counted("bursts_empty"), 0);
+    let (with_busy, without_busy) = (with.bus_busy(), without.bus_busy());
+    assert!(with_busy < 0.6 * without_busy, "{with_busy} {without_busy}");
+    assert_gbps(&with, without.delivered_bps() / 1e9);
+}
