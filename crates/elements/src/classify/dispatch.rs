@@ -15,18 +15,15 @@ pub(crate) fn dispatch(
     cx: &mut Cx<'_>,
     bases: impl Fn(&Packet) -> Bases,
 ) {
-    let mut answers = [0usize; BATCH];
+    let mut answers = [0u32; BATCH];
     let mut same = true;
-    for (i, answer) in answers.iter_mut().enumerate().take(batch.len()) {
+    for i in 0..batch.len() {
         batch.prefetch_data(i + 4);
         let packet = &batch[i];
-        *answer = program.run(packet.data(), &bases(packet));
+        answers[i] = program.run(packet.data(), &bases(packet)) as u32;
+        same &= answers[i] == answers[0];
     }
-    let first = answers[0];
-    for answer in answers.iter().take(batch.len()) {
-        same &= *answer == first;
-    }
-    match (same, first) {
+    match (same, answers[0] as usize) {
         (true, 0) => {}
         (true, DROP) => {
             cx.count_drops(0, batch.len() as u64);
@@ -39,13 +36,13 @@ pub(crate) fn dispatch(
         }
         (false, _) => {
             let mut answers = answers.iter();
-            batch.filter_map(|packet| match answers.next() {
+            batch.filter_map(|packet| match answers.next().map(|&a| a as usize) {
                 Some(0) | None => Some(packet),
-                Some(&DROP) => {
+                Some(DROP) => {
                     cx.drop(0, packet);
                     None
                 }
-                Some(&port) => {
+                Some(port) => {
                     cx.emit(port, packet);
                     None
                 }

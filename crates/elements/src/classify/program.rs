@@ -36,7 +36,74 @@ struct Step {
     value: u32,
     to: [u32; 2],
     offset: u16,
-    base: u16,
+    base: u8,
+    /// Place of the word in the program's window.
+    slot: u8,
+}
+
+/// Which words of a packet are all that the program looks at. A packet that has them runs through without
+/// further checks of length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Window {
+    /// The first 32 bytes.
+    Start,
+    /// The first 60 bytes, which are the shortest Ethernet frame.
+    Frame,
+    /// 32 bytes from the network header on and 16 from the transport header on.
+    Headers,
+    /// Others.
+    None,
+}
+
+impl Window {
+    /// The smallest window with all tests in it.
+    fn of(nodes: &[Node]) -> Window {
+        let within = |base: Base, end: u16| {
+            nodes.iter().filter(|n| n.test.base == base).all(|n| n.test.offset + 4 <= end)
+        };
+        let data_only = nodes.iter().all(|n| n.test.base == Base::Data);
+        let no_data = nodes.iter().all(|n| n.test.base != Base::Data);
+        match (data_only, no_data) {
+            (true, _) if within(Base::Data, 32) => Window::Start,
+            (true, _) if within(Base::Data, 60) => Window::Frame,
+            (_, true) if within(Base::Network, 32) && within(Base::Transport, 16) => Window::Headers,
+            _ => Window::None,
+        }
+    }
+
+    /// Where `test` finds its word in the window.
+    fn slot(self, test: &Test) -> u8 {
+        let first = if self == Window::Headers && test.base == Base::Transport { TRANSPORT_SLOT } else { 0 };
+        (first + test.offset as usize / 4) as u8
+    }
+
+    /// The words of a packet, if it has them all.
+    #[inline(always)]
+    fn words(self, data: &[u8], bases: &Bases) -> Option<[u32; SLOTS]> {
+        let mut words = [0; SLOTS];
+        match self {
+            Window::Start => load(&mut words, data.first_chunk::<32>()?),
+            Window::Frame => load(&mut words, data.first_chunk::<60>()?),
+            Window::Headers => {
+                load(&mut words, data.get(bases[1]..)?.first_chunk::<32>()?);
+                load(&mut words[TRANSPORT_SLOT..], data.get(bases[2]..)?.first_chunk::<16>()?);
+            }
+            Window::None => return None,
+        }
+        Some(words)
+    }
+}
+
+/// Words that a window has room for, a power of two.
+const SLOTS: usize = 16;
+/// Where the words of the transport header start.
+const TRANSPORT_SLOT: usize = 8;
+
+#[inline(always)]
+fn load<const N: usize>(words: &mut [u32], bytes: &[u8; N]) {
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        *word = u32::from_ne_bytes(*bytes);
+    }
 }
 
 /// Answers are numbered from here on, above every step.
@@ -65,6 +132,7 @@ pub(crate) fn bases(network: Option<usize>, transport: Option<usize>) -> Bases {
 pub(crate) struct Program {
     steps: Box<[Step]>,
     start: u32,
+    window: Window,
     nodes: Vec<Node>,
     first: Goal,
 }
@@ -78,19 +146,32 @@ impl Program {
             first = builder.add(expr, *goal, first);
         }
         let (nodes, first) = thread::optimise(builder.nodes, first);
+        let window = Window::of(&nodes);
         let steps = nodes.iter().map(|n| Step {
             mask: u32::from_ne_bytes(n.test.mask.to_be_bytes()),
             value: u32::from_ne_bytes(n.test.value.to_be_bytes()),
             to: n.to.map(encode),
             offset: n.test.offset,
-            base: n.test.base as u16,
+            base: n.test.base as u8,
+            slot: window.slot(&n.test),
         });
-        Program { steps: steps.collect(), start: encode(first), nodes, first }
+        Program { steps: steps.collect(), start: encode(first), window, nodes, first }
     }
 
     /// The output for a packet, or [`DROP`].
     #[inline]
     pub(crate) fn run(&self, data: &[u8], bases: &Bases) -> usize {
+        let Some(words) = self.window.words(data, bases) else { return self.run_checked(data, bases) };
+        let mut at = self.start;
+        while let Some(step) = self.steps.get(at as usize) {
+            let word = words[step.slot as usize % SLOTS];
+            at = step.to[(word & step.mask == step.value) as usize];
+        }
+        (at - ANSWERS) as usize
+    }
+
+    /// The same for packets and programs that do not fit a window.
+    fn run_checked(&self, data: &[u8], bases: &Bases) -> usize {
         let mut at = self.start;
         while let Some(step) = self.steps.get(at as usize) {
             let base = bases.get(step.base as usize).copied().unwrap_or(NOWHERE);
@@ -217,7 +298,7 @@ impl fmt::Display for Program {
             writeln!(f, "all->{}", goal(self.first))?;
         }
         for (i, Node { test, to }) in self.nodes.iter().enumerate() {
-            let offset = test.base as u16 as u32 * 256 + test.offset as u32;
+            let offset = test.base as u32 * 256 + test.offset as u32;
             let (no, yes) = (goal(to[0]), goal(to[1]));
             writeln!(f, "{i:2} {offset:3}/{:08x}%{:08x}  yes->{yes}  no->{no}", test.value, test.mask)?;
         }

@@ -182,16 +182,16 @@ fn nonsense_is_refused() {
 }
 
 /// Tests of few words and bits, so that they imply and exclude each other.
-fn any_test() -> impl Strategy<Value = Expr> {
-    let base = prop_oneof![Just(Base::Data), Just(Base::Network), Just(Base::Transport)];
+fn any_test(bases: &'static [Base], words: u16) -> impl Strategy<Value = Expr> {
+    let base = prop::sample::select(bases);
     let mask = prop_oneof![Just(0x0300_0000), Just(0x0100_0002), Just(0x0001_0000), Just(0x0000_0003u32)];
-    (base, 0u16..2, mask, any::<u32>()).prop_map(|(base, word, mask, value)| {
+    (base, 0..words, mask, any::<u32>()).prop_map(|(base, word, mask, value)| {
         Expr::Test(Test { base, offset: word * 4, mask, value: value & mask })
     })
 }
 
-fn any_expr() -> impl Strategy<Value = Expr> {
-    let leaf = prop_oneof![8 => any_test(), 1 => any::<bool>().prop_map(Expr::Const)];
+fn any_expr(bases: &'static [Base], words: u16) -> BoxedStrategy<Expr> {
+    let leaf = prop_oneof![8 => any_test(bases, words), 1 => any::<bool>().prop_map(Expr::Const)];
     leaf.prop_recursive(5, 40, 4, |inner| {
         prop_oneof![
             inner.clone().prop_map(Expr::not),
@@ -200,18 +200,30 @@ fn any_expr() -> impl Strategy<Value = Expr> {
             [inner.clone(), inner.clone(), inner].prop_map(|parts| Expr::If(Box::new(parts))),
         ]
     })
+    .boxed()
+}
+
+/// Lists of expressions for each way in which programs are run.
+fn any_exprs() -> impl Strategy<Value = Vec<Expr>> {
+    const ALL: &[Base] = &[Base::Data, Base::Network, Base::Transport];
+    prop_oneof![
+        prop::collection::vec(any_expr(ALL, 2), 0..6),
+        prop::collection::vec(any_expr(&ALL[..1], 2), 0..6),
+        prop::collection::vec(any_expr(&ALL[..1], 15), 0..6),
+        prop::collection::vec(any_expr(&ALL[1..], 3), 0..6),
+    ]
 }
 
 /// A packet of bytes with few bits, often cut short, with headers here and there.
 fn any_packet() -> impl Strategy<Value = (Vec<u8>, Option<usize>, Option<usize>)> {
-    let data = prop::collection::vec(0u8..4, 0..24);
-    (data, prop::option::weighted(0.9, 0usize..12), prop::option::weighted(0.8, 0usize..16))
+    let data = prop_oneof![prop::collection::vec(0u8..4, 0..24), prop::collection::vec(0u8..4, 24..90)];
+    (data, prop::option::weighted(0.9, 0usize..12), prop::option::weighted(0.8, 0usize..40))
 }
 
 proptest! {
     #[test]
     fn the_program_agrees_with_direct_evaluation(
-        exprs in prop::collection::vec(any_expr(), 0..6),
+        exprs in any_exprs(),
         packets in prop::collection::vec(any_packet(), 1..60),
     ) {
         let rules: Vec<_> = exprs.iter().enumerate().map(|(i, e)| (e.clone(), Goal::Output(i))).collect();
@@ -226,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn no_step_is_idle(exprs in prop::collection::vec(any_expr(), 1..4)) {
+    fn no_step_is_idle(exprs in any_exprs()) {
         let rules: Vec<_> = exprs.iter().enumerate().map(|(i, e)| (e.clone(), Goal::Output(i))).collect();
         let text = Program::new(&rules).to_string();
         for line in text.lines().filter(|l| l.contains("yes->")) {
