@@ -4,7 +4,7 @@ use causeway_engine::Spec;
 
 mod check_paint;
 mod paint;
-mod paint_tee;
+pub(crate) mod paint_tee;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&check_paint::SPEC, &paint::SPEC, &paint_tee::SPEC];

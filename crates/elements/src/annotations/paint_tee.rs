@@ -2,7 +2,7 @@
 
 use causeway_engine::spec::{drops, optional, reads_writes, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Anno, Batch};
+use causeway_packet::{Anno, Batch, Packet};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "PaintTee",
@@ -39,13 +39,18 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(PaintTee { color, offset: anno.offset }))
 }
 
+/// Sends a copy of `packet` to output 1, or counts a drop for reason `no_buffer` if there is no frame.
+pub(crate) fn emit_copy(packet: &Packet, no_buffer: usize, cx: &mut Cx<'_>) {
+    match packet.copy() {
+        Some(copy) => cx.emit(1, copy),
+        None => cx.count_drops(no_buffer, 1),
+    }
+}
+
 impl Element for PaintTee {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         for packet in batch.iter().filter(|p| p.anno_u8(self.offset) == self.color) {
-            match packet.copy() {
-                Some(copy) => cx.emit(1, copy),
-                None => cx.count_drops(NO_BUFFER, 1),
-            }
+            emit_copy(packet, NO_BUFFER, cx);
         }
     }
 
@@ -63,7 +68,6 @@ impl Element for PaintTee {
 mod tests {
     use super::*;
     use causeway_engine::harness::{Harness, Output, Ports};
-    use causeway_packet::Packet;
 
     fn painted(color: u8) -> Packet {
         let mut packet = Packet::from_bytes(&[color]).unwrap();

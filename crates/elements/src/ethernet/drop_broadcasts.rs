@@ -30,7 +30,9 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(DropBroadcasts))
 }
 
-fn to_many(packet_type: PacketType) -> bool {
+/// Whether a packet of this type came to more than one host.
+#[inline]
+pub(crate) fn to_many(packet_type: PacketType) -> bool {
     matches!(packet_type, PacketType::Broadcast | PacketType::Multicast)
 }
 

@@ -5,7 +5,7 @@ use causeway_engine::Spec;
 mod arp_querier;
 mod arp_responder;
 mod arp_table;
-mod drop_broadcasts;
+pub(crate) mod drop_broadcasts;
 mod ether_encap;
 
 /// The classes of this subject.

@@ -1,9 +1,10 @@
 //! CheckIPHeader.
 
 use super::header::{self, Fault};
-use causeway_engine::spec::{DropDoc, drops, keyword, optional, reads};
+use super::tally::{self, Tally};
+use causeway_engine::spec::{DropDoc, drops, keyword, optional};
 use causeway_engine::value::{Prefix4, Raw};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
 
@@ -28,19 +29,15 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"),
         keyword("DETAILS", "boolean", "accepted for compatibility; see `drop_details`"),
     ],
-    handlers: &[
-        reads("count", "good packets"),
-        reads("drops", "bad packets"),
-        reads("drop_details", "bad packets by reason, a line each"),
-    ],
+    handlers: tally::HANDLERS,
     drops: DROPS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> CheckIPHeader -> Discard;",
-    see: &["CheckIP6Header", "MarkIPHeader", "GetIPAddress"],
+    see: &["CheckIP6Header", "MarkIPHeader", "GetIPAddress", "IPInputCombo"],
     build,
     ..Spec::DEFAULT
 };
 
-const DROPS: &[DropDoc] = &[
+pub(crate) const DROPS: &[DropDoc] = &[
     drops("short", "fewer bytes than a header"),
     drops("bad-version", "the version is not 4"),
     drops("bad-header-length", "the header length is below 20 bytes or beyond the packet"),
@@ -48,15 +45,23 @@ const DROPS: &[DropDoc] = &[
     drops("bad-checksum", "the header checksum is wrong"),
     drops("bad-source", "the source is an address that no packet may come from"),
 ];
+/// Reason number of packets that end before their header does.
+pub(crate) const SHORT: usize = Fault::Short as usize;
 const BAD_SOURCE: usize = 5;
 
 struct CheckIPHeader {
-    offset: usize,
-    checksum: bool,
-    sources: Sources,
-    good: Counter,
-    /// Bad packets by reason, dropped or diverted.
-    bad: [u64; DROPS.len()],
+    checker: Checker,
+    tally: Tally<{ DROPS.len() }>,
+}
+
+/// How headers are checked.
+pub(crate) struct Checker {
+    /// Bytes before the header.
+    pub offset: usize,
+    /// Whether the checksum is verified.
+    pub checksum: bool,
+    /// Which sources are bad.
+    pub sources: Sources,
 }
 
 /// Which sources are bad.
@@ -67,6 +72,29 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
+    /// The sources that are always bad, and what INTERFACES and GOODDST say.
+    pub fn read(conf: &mut Conf<'_>) -> Self {
+        let mut sources = Sources { bad: vec![0, u32::MAX], good_destinations: Vec::new() };
+        let interfaces: Option<Raw> = conf.keyword_given("INTERFACES");
+        for text in interfaces.iter().flat_map(|r| r.0.split_ascii_whitespace()) {
+            if let Some(p) = conf.parse::<Prefix4>("INTERFACES", text) {
+                sources.good_destinations.push(p.address.into());
+                if p.len < 31 {
+                    sources.bad.push(u32::from(p.address) | !p.mask());
+                }
+            }
+        }
+        if let Some(list) = conf.keyword_given::<Raw>("GOODDST") {
+            sources.good_destinations.extend(addresses(conf, "GOODDST", &list.0));
+        }
+        sources
+    }
+
+    /// Adds the list of bad sources that BADSRC gave.
+    pub fn add_bad(&mut self, conf: &mut Conf<'_>, list: &str) {
+        self.bad.extend(addresses(conf, "BADSRC", list));
+    }
+
     /// Whether a packet from `source` to `destination` is bad.
     #[inline]
     pub fn is_bad(&self, source: [u8; 4], destination: [u8; 4]) -> bool {
@@ -76,48 +104,36 @@ impl Sources {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let mut sources = Sources { bad: vec![0, u32::MAX], good_destinations: Vec::new() };
+    let mut sources = Sources::read(conf);
+    if let Some(list) = conf.keyword_given::<Raw>("BADSRC") {
+        sources.add_bad(conf, &list.0);
+    }
     let mut offset = 0u32;
     // Before there were keywords, bad sources came first and the offset second.
     let first: Raw = conf.optional("OFFSET", Raw("0".into()));
     if first.0.is_empty() || first.0.contains('.') {
-        sources.bad.extend(addresses(conf, "BADSRC", &first.0));
+        sources.add_bad(conf, &first.0);
         offset = conf.optional("OFFSET", 0);
     } else if let Some(n) = conf.parse("OFFSET", &first.0) {
         offset = n;
-    }
-    let interfaces: Option<Raw> = conf.keyword_given("INTERFACES");
-    for text in interfaces.iter().flat_map(|r| r.0.split_ascii_whitespace()) {
-        if let Some(p) = conf.parse::<Prefix4>("INTERFACES", text) {
-            sources.good_destinations.push(p.address.into());
-            if p.len < 31 {
-                sources.bad.push(u32::from(p.address) | !p.mask());
-            }
-        }
-    }
-    if let Some(list) = conf.keyword_given::<Raw>("BADSRC") {
-        sources.bad.extend(addresses(conf, "BADSRC", &list.0));
-    }
-    if let Some(list) = conf.keyword_given::<Raw>("GOODDST") {
-        sources.good_destinations.extend(addresses(conf, "GOODDST", &list.0));
     }
     let checksum = conf.keyword("CHECKSUM", true);
     conf.keyword("VERBOSE", false);
     conf.keyword("DETAILS", false);
     conf.finish()?;
-    let good = conf.counter("count");
-    Ok(Box::new(CheckIPHeader { offset: offset as usize, checksum, sources, good, bad: [0; DROPS.len()] }))
+    let checker = Checker { offset: offset as usize, checksum, sources };
+    Ok(Box::new(CheckIPHeader { checker, tally: Tally::new(conf) }))
 }
 
 fn addresses(conf: &mut Conf<'_>, name: &str, list: &str) -> Vec<u32> {
     list.split_ascii_whitespace().filter_map(|t| conf.parse::<Ipv4Addr>(name, t)).map(u32::from).collect()
 }
 
-impl CheckIPHeader {
-    /// Checks one packet and marks it; the error is the drop reason.
+impl Checker {
+    /// Checks one packet and marks it; the error is the reason, an index of [`DROPS`].
     #[inline]
-    fn check(&self, packet: &mut Packet) -> Result<(), usize> {
-        let data = packet.data().get(self.offset..).ok_or(Fault::Short as usize)?;
+    pub fn check(&self, packet: &mut Packet) -> Result<(), usize> {
+        let data = packet.data().get(self.offset..).ok_or(SHORT)?;
         let h = header::check(data, self.checksum).map_err(|fault| fault as usize)?;
         if self.sources.is_bad(h.source, h.destination) {
             return Err(BAD_SOURCE);
@@ -132,39 +148,12 @@ impl CheckIPHeader {
 
 impl Element for CheckIPHeader {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.iter().take(8).for_each(|p| p.prefetch_data());
-        let mut bad = 0;
-        for i in 0..batch.len() {
-            batch.prefetch_data(i + 8);
-            // A bad packet is marked by its reason plus one until all are checked.
-            match self.check(&mut batch[i]) {
-                Ok(()) => batch[i].set_adjacency(0),
-                Err(reason) => {
-                    self.bad[reason] += 1;
-                    bad += 1;
-                    batch[i].set_adjacency(reason as u32 + 1);
-                }
-            }
-        }
-        self.good.add((batch.len() - bad) as u64);
-        if bad > 0 {
-            batch.filter_map(|mut packet| match packet.adjacency() {
-                0 => Some(packet),
-                reason => {
-                    packet.set_adjacency(0);
-                    cx.divert(1, reason as usize - 1, packet);
-                    None
-                }
-            });
-        }
+        let checker = &self.checker;
+        self.tally.sift(batch, cx, |packet| checker.check(packet));
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "count" => self.good.get().to_string(),
-            "drops" => self.bad.iter().sum::<u64>().to_string(),
-            _ => DROPS.iter().zip(self.bad).map(|(d, n)| format!("{n}\t{}\n", d.name)).collect(),
-        })
+        Ok(self.tally.read(handler, DROPS))
     }
 }
 

@@ -3,7 +3,7 @@
 use causeway_engine::spec::required;
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::Ipv4;
-use causeway_packet::{Anno, Batch};
+use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -32,16 +32,22 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(FixIpSrc { address }))
 }
 
+/// Writes `address` into the source field if the annotation asks for it, and clears the annotation.
+#[inline]
+pub(crate) fn fix_source(packet: &mut Packet, address: Ipv4Addr) {
+    if packet.anno_u8(Anno::FIX_IP_SRC.offset) == 0 {
+        return;
+    }
+    packet.set_anno_u8(Anno::FIX_IP_SRC.offset, 0);
+    if let Some(Ok(mut ip)) = packet.network_header_mut().map(Ipv4::new_quoted) {
+        ip.rewrite_src(address);
+    }
+}
+
 impl Element for FixIpSrc {
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
         for packet in batch.iter_mut() {
-            if packet.anno_u8(Anno::FIX_IP_SRC.offset) == 0 {
-                continue;
-            }
-            packet.set_anno_u8(Anno::FIX_IP_SRC.offset, 0);
-            if let Some(Ok(mut ip)) = packet.network_header_mut().map(Ipv4::new_quoted) {
-                ip.rewrite_src(self.address);
-            }
+            fix_source(packet, self.address);
         }
     }
 }
@@ -50,7 +56,6 @@ impl Element for FixIpSrc {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
     use causeway_packet::wire::Ipv4Header;
 
     #[test]

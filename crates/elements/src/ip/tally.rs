@@ -1,0 +1,69 @@
+//! What elements that check packets have in common: sorting out the bad ones, and saying how many and why.
+
+use causeway_engine::spec::{DropDoc, HandlerDoc, reads};
+use causeway_engine::{Conf, Counter, Cx};
+use causeway_packet::{Batch, Packet};
+
+/// The handlers that [`Tally::read`] answers.
+pub(crate) const HANDLERS: &[HandlerDoc] = &[
+    reads("count", "good packets"),
+    reads("drops", "bad packets"),
+    reads("drop_details", "bad packets by reason, a line each"),
+];
+
+/// Good packets, and bad ones by `N` reasons, whether they were dropped or diverted.
+pub(crate) struct Tally<const N: usize> {
+    good: Counter,
+    bad: [u64; N],
+}
+
+impl<const N: usize> Tally<N> {
+    pub fn new(conf: &mut Conf<'_>) -> Self {
+        Tally { good: conf.counter("count"), bad: [0; N] }
+    }
+
+    /// Judges each packet while the bytes of later ones are being fetched. Those for which `judge` gives a reason
+    /// go to output 1, or are dropped for that reason if it is not connected; the others stay in the batch.
+    #[inline]
+    pub fn sift(
+        &mut self,
+        batch: &mut Batch,
+        cx: &mut Cx<'_>,
+        mut judge: impl FnMut(&mut Packet) -> Result<(), usize>,
+    ) {
+        batch.iter().take(8).for_each(|p| p.prefetch_data());
+        let mut bad = 0;
+        for i in 0..batch.len() {
+            batch.prefetch_data(i + 8);
+            // A bad packet is marked by its reason plus one until all are judged.
+            match judge(&mut batch[i]) {
+                Ok(()) => batch[i].set_adjacency(0),
+                Err(reason) => {
+                    self.bad[reason] += 1;
+                    bad += 1;
+                    batch[i].set_adjacency(reason as u32 + 1);
+                }
+            }
+        }
+        self.good.add((batch.len() - bad) as u64);
+        if bad > 0 {
+            batch.filter_map(|mut packet| match packet.adjacency() {
+                0 => Some(packet),
+                reason => {
+                    packet.set_adjacency(0);
+                    cx.divert(1, reason as usize - 1, packet);
+                    None
+                }
+            });
+        }
+    }
+
+    /// Answers one of [`HANDLERS`].
+    pub fn read(&self, handler: &str, reasons: &[DropDoc]) -> String {
+        match handler {
+            "count" => self.good.get().to_string(),
+            "drops" => self.bad.iter().sum::<u64>().to_string(),
+            _ => reasons.iter().zip(self.bad).map(|(d, n)| format!("{n}\t{}\n", d.name)).collect(),
+        }
+    }
+}
