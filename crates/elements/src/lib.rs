@@ -28,6 +28,7 @@ mod handlers;
 mod icmp;
 mod information;
 mod ip;
+mod ip6;
 mod iproute;
 mod printing;
 mod queues;
@@ -52,6 +53,7 @@ pub fn library() -> Library {
         icmp::SPECS,
         information::SPECS,
         ip::SPECS,
+        ip6::SPECS,
         iproute::SPECS,
         printing::SPECS,
         queues::SPECS,

@@ -1,0 +1,182 @@
+//! CheckIP6Header.
+
+use crate::ip::tally::{self, Tally};
+use causeway_engine::spec::{DropDoc, drops, optional};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::wire::ipv6::{HEADER_LEN, field};
+use causeway_packet::{Batch, Packet};
+use std::net::Ipv6Addr;
+use std::ops::Range;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "CheckIP6Header",
+    category: "ip6",
+    summary: "checks IPv6 headers",
+    ports: "1/1-2",
+    processing: "a/ah",
+    doc: "Expects an IPv6 header OFFSET bytes into each packet. A good packet is cut to the length its header gives, \
+          its network header and the end of its fixed header are marked, and its IPv6 destination annotation becomes \
+          the header's destination. A bad one goes to output 1 if that is connected and is dropped otherwise. A \
+          source must not be a multicast address (RFC 4291 §2.7) or one of BADADDRS; a router, but not a host, has \
+          the unspecified address `::` among these (§2.5.2).",
+    args: &[
+        optional("BADADDRS", "IPv6 addresses", "bad sources"),
+        optional("OFFSET", "bytes", "where the header begins; default 0"),
+    ],
+    handlers: tally::HANDLERS,
+    drops: DROPS,
+    example: r"InfiniteSource(DATA \<60000000 0000 3b 40 20010db8000000000000000000000001
+              20010db8000000000000000000000002>, LIMIT 5) -> CheckIP6Header(::) -> Discard;",
+    see: &["CheckIPHeader", "GetIP6Address", "DecIP6HLIM", "LookupIP6Route"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const DROPS: &[DropDoc] = &[
+    drops("short", "fewer bytes than a header"),
+    drops("bad-version", "the version is not 6"),
+    drops("bad-length", "the payload reaches beyond the packet"),
+    drops("bad-source", "the source is an address that no packet may come from"),
+];
+const SHORT: usize = 0;
+const BAD_VERSION: usize = 1;
+const BAD_LENGTH: usize = 2;
+const BAD_SOURCE: usize = 3;
+
+struct CheckIP6Header {
+    checker: Checker,
+    tally: Tally<{ DROPS.len() }>,
+}
+
+struct Checker {
+    offset: usize,
+    bad_sources: Vec<[u8; 16]>,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let list: Vec<String> = conf.optional("BADADDRS", Vec::new());
+    let offset: u32 = conf.optional("OFFSET", 0);
+    let addresses = list.iter().filter_map(|a| conf.parse::<Ipv6Addr>("BADADDRS", a));
+    let bad_sources = addresses.map(|a| a.octets()).collect();
+    conf.finish()?;
+    let checker = Checker { offset: offset as usize, bad_sources };
+    Ok(Box::new(CheckIP6Header { checker, tally: Tally::new(conf) }))
+}
+
+/// The address in `range` of the header.
+#[inline]
+fn address(header: &[u8; HEADER_LEN], range: Range<usize>) -> [u8; 16] {
+    header[range].first_chunk().copied().unwrap_or_default()
+}
+
+impl Checker {
+    /// Checks one packet and marks it; the error is the reason, an index of [`DROPS`].
+    #[inline]
+    fn check(&self, packet: &mut Packet) -> Result<(), usize> {
+        let data = packet.data().get(self.offset..).ok_or(SHORT)?;
+        let h = data.first_chunk::<HEADER_LEN>().ok_or(SHORT)?;
+        if h[0] >> 4 != 6 {
+            return Err(BAD_VERSION);
+        }
+        // The payload of a jumbogram has length 0 here, and is cut: it is longer than any frame (RFC 2675).
+        let total_len = HEADER_LEN + u16::from_be_bytes([h[4], h[5]]) as usize;
+        if total_len > data.len() {
+            return Err(BAD_LENGTH);
+        }
+        let (source, destination) = (address(h, field::SRC), address(h, field::DST));
+        if source[0] == 0xff || self.bad_sources.contains(&source) {
+            return Err(BAD_SOURCE);
+        }
+        packet.truncate(self.offset + total_len);
+        packet.set_network_header(self.offset);
+        packet.set_transport_header(self.offset + HEADER_LEN);
+        packet.set_dst_ip6(destination);
+        Ok(())
+    }
+}
+
+impl Element for CheckIP6Header {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let checker = &self.checker;
+        self.tally.sift(batch, cx, |packet| checker.check(packet));
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.tally.read(handler, DROPS))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+    use proptest::prelude::*;
+
+    /// A good packet from 2001:db8::1 to 2001:db8::2 with hop limit `hops` and `payload`.
+    pub fn packet(hops: u8, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, payload.len() as u8, 59, hops];
+        for last in 1..=2 {
+            bytes.extend([0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+        }
+        bytes.extend(payload);
+        bytes
+    }
+
+    fn verdict(config: &str, bytes: &[u8]) -> Result<Packet, &'static str> {
+        let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
+        h.push(0, Packet::from_bytes(bytes).unwrap());
+        h.assert_balanced();
+        h.take(0).pop().ok_or_else(|| h.drops()[0].0)
+    }
+
+    #[test]
+    fn a_good_packet_is_cut_and_marked() {
+        let bytes = [&[0xee; 14][..], &packet(64, b"payload"), &[0; 9]].concat();
+        let p = verdict("OFFSET 14", &bytes).unwrap();
+        assert_eq!((p.len(), p.network_offset(), p.transport_offset()), (61, Some(14), Some(54)));
+        assert_eq!(Ipv6Addr::from(p.dst_ip6()), "2001:db8::2".parse::<Ipv6Addr>().unwrap());
+        assert!(verdict(":: ::1, 14", &bytes).is_ok());
+    }
+
+    #[test]
+    fn each_fault_has_its_reason() {
+        let good = packet(64, b"payload");
+        let broken = |at: usize, value: u8| {
+            let mut b = good.clone();
+            b[at] = value;
+            verdict("", &b).err()
+        };
+        assert_eq!(verdict("", &good[..39]).err(), Some("short"));
+        assert_eq!(broken(0, 0x45), Some("bad-version"));
+        assert_eq!(broken(5, 8), Some("bad-length"));
+        assert_eq!(broken(8, 0xff), Some("bad-source"));
+        assert_eq!(verdict(":: 2001:db8::1", &good).err(), Some("bad-source"));
+        assert_eq!(verdict("2001:db8::2", &good).err(), None);
+    }
+
+    #[test]
+    fn bad_packets_go_to_output_1_if_there_is_one() {
+        let mut h = Harness::new(&SPEC, "", 1, 2).unwrap();
+        h.push_all(0, [Packet::from_bytes(b"no").unwrap(), Packet::from_bytes(&packet(1, b"")).unwrap()]);
+        assert_eq!((h.take(0).len(), h.take(1).len(), h.drops()), (1, 1, vec![]));
+        assert_eq!(h.read("drop_details").unwrap().lines().next(), Some("1\tshort"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_judged(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..90), offset in 0usize..50, six in any::<bool>(),
+        ) {
+            if let Some(first) = bytes.get_mut(offset).filter(|_| six) {
+                *first = 0x60;
+            }
+            if let Some(length) = bytes.get_mut(offset + 4).filter(|_| six) {
+                *length = 0;
+            }
+            let view = bytes.get(offset..).and_then(|b| causeway_packet::wire::Ipv6::new_checked(b).ok());
+            let good = view.filter(|ip| !ip.src().is_multicast());
+            let out = verdict(&format!("OFFSET {offset}"), &bytes);
+            prop_assert_eq!(out.ok().map(|p| p.len()), good.map(|ip| offset + 40 + ip.payload().len()));
+        }
+    }
+}
