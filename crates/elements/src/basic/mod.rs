@@ -2,6 +2,7 @@
 
 use causeway_engine::Spec;
 
+mod check_length;
 mod discard;
 mod idle;
 mod null;
@@ -10,5 +11,12 @@ mod tee;
 mod unstrip;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] =
-    &[&discard::SPEC, &idle::SPEC, &null::SPEC, &strip::SPEC, &tee::SPEC, &unstrip::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[
+    &check_length::SPEC,
+    &discard::SPEC,
+    &idle::SPEC,
+    &null::SPEC,
+    &strip::SPEC,
+    &tee::SPEC,
+    &unstrip::SPEC,
+];

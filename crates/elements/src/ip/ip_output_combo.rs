@@ -15,8 +15,8 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "does the last steps of an IPv4 router before an interface in one",
     ports: "1/5",
     processing: "h/h",
-    doc: "Does what `DropBroadcasts -> PaintTee(COLOR) -> IPGWOptions(IPADDR) -> FixIPSrc(IPADDR) -> DecIPTTL` and a \
-          check against MTU do, touching each packet once. Packets that may leave do so by output 0. The others are \
+    doc: "Does what `DropBroadcasts -> PaintTee(COLOR) -> IPGWOptions(IPADDR) -> FixIPSrc(IPADDR) -> DecIPTTL \
+          -> CheckLength(MTU)` do, touching each packet once. Packets that may leave do so by output 0. The others are \
           those that an ICMPError has to see: output 1 has copies of packets whose paint is COLOR (`redirect`), 2 \
           packets with malformed options (`parameterproblem`), 3 those that have lived too long (`timeexceeded`), \
           and 4 those longer than MTU, which an IPFragmenter cuts or diverts to another ICMPError \
@@ -40,6 +40,7 @@ pub(crate) static SPEC: Spec = Spec {
         "IPGWOptions",
         "FixIPSrc",
         "DecIPTTL",
+        "CheckLength",
         "IPFragmenter",
     ],
     build,

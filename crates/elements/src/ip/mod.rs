@@ -11,11 +11,13 @@ mod dec_ip_ttl;
 mod fix_ip_src;
 mod get_ip_address;
 pub(crate) mod header;
+mod ip_encap;
 mod ip_fragmenter;
 mod ip_gw_options;
 mod ip_input_combo;
 mod ip_output_combo;
 mod mark_ip_header;
+mod set_ip_address;
 mod set_ip_checksum;
 pub(crate) mod tally;
 
@@ -25,10 +27,12 @@ pub(crate) const SPECS: &[&Spec] = &[
     &dec_ip_ttl::SPEC,
     &fix_ip_src::SPEC,
     &get_ip_address::SPEC,
+    &ip_encap::SPEC,
     &ip_fragmenter::SPEC,
     &ip_gw_options::SPEC,
     &ip_input_combo::SPEC,
     &ip_output_combo::SPEC,
     &mark_ip_header::SPEC,
+    &set_ip_address::SPEC,
     &set_ip_checksum::SPEC,
 ];

@@ -47,7 +47,7 @@ const HEADERS_LEN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
 
 /// The destination, or `None` for that of the annotation.
 #[derive(Clone, Copy)]
-struct Destination(Option<Ipv4Addr>);
+pub(crate) struct Destination(pub Option<Ipv4Addr>);
 
 impl Value for Destination {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
