@@ -18,6 +18,8 @@ pub struct Cli {
 enum Command {
     /// Run a configuration
     Run(RunArgs),
+    /// Forward between interfaces by the kernel's routes, beside the kernel
+    Up(UpArgs),
     /// Check a configuration without running it
     Check(CheckArgs),
     /// Draw a configuration's graph as SVG or DOT
@@ -59,6 +61,14 @@ pub struct RunArgs {
     /// Define $NAME for the configuration
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
     pub define: Vec<(String, String)>,
+    /// How it runs
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
+}
+
+/// How a router runs.
+#[derive(Args)]
+pub struct RuntimeArgs {
     /// Run a copy of the graph on each of N workers, a queue of every port each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: u16,
@@ -89,6 +99,23 @@ pub struct RunArgs {
     /// Run the graph as it is written, without fusing elements
     #[arg(long)]
     pub plain: bool,
+}
+
+/// `up`.
+#[derive(Args)]
+pub struct UpArgs {
+    /// Interfaces to forward between; the kernel keeps them
+    #[arg(required = true, value_name = "IF")]
+    pub interfaces: Vec<String>,
+    /// Print the graph and exit
+    #[arg(long)]
+    pub print: bool,
+    /// Start although packets would pass by rules that the kernel applies
+    #[arg(long)]
+    pub force: bool,
+    /// How it runs
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
 }
 
 /// `check`.
@@ -205,6 +232,7 @@ fn router_name(text: &str) -> Result<String, String> {
 pub fn main() -> Result<ExitCode> {
     match Cli::parse().command {
         Command::Run(args) => commands::run::run(args),
+        Command::Up(args) => commands::up::up(args),
         Command::Check(args) => commands::check::check(&args),
         Command::Graph(args) => commands::graph::graph(&args),
         Command::Elements(args) => commands::elements::elements(&args),

@@ -30,6 +30,7 @@ mod information;
 mod ip;
 mod ip6;
 mod iproute;
+pub mod kernel;
 mod printing;
 mod queues;
 mod scheduling;
@@ -55,6 +56,7 @@ pub fn library() -> Library {
         ip::SPECS,
         ip6::SPECS,
         iproute::SPECS,
+        kernel::SPECS,
         printing::SPECS,
         queues::SPECS,
         scheduling::SPECS,

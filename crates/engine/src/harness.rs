@@ -3,7 +3,7 @@
 //! Element tests use this, and so does anything that wants an element without a router around it.
 
 use crate::clock::{Clock, SIMULATED_START_NS};
-use crate::conf::{Conf, Env};
+use crate::conf::{Conf, Env, Persistent};
 use crate::core::{Core, InPort, Node, OutPort};
 use crate::counters::Counters;
 use crate::cx::Cx;
@@ -97,8 +97,19 @@ impl Harness {
 
     /// As [`Harness::new`], with ports as `ports` says.
     pub fn with_ports(spec: &'static Spec, config: &str, ports: &Ports) -> Result<Harness, Vec<String>> {
+        Self::with_values(spec, config, ports, Persistent::default())
+    }
+
+    /// As [`Harness::with_ports`], for an element that finds `values` among those that outlive a hot swap.
+    pub fn with_values(
+        spec: &'static Spec,
+        config: &str,
+        ports: &Ports,
+        values: Persistent,
+    ) -> Result<Harness, Vec<String>> {
         let io = |e: std::io::Error| vec![e.to_string()];
         let mut env = Env::new(Counters::new(4_096, None).map_err(io)?);
+        env.persistent = values;
         let counts = (ports.pulled_inputs.len(), ports.outputs.len());
         let mut conf = Conf::new(&mut env, "element".into(), spec, 0, counts, config);
         let element = match (spec.build)(&mut conf) {

@@ -277,21 +277,28 @@ impl<T> AdjacencyView<'_, T> {
         unsafe { cell.get(&self.pinned) }
     }
 
-    /// The next hop for a packet: the entry's own, or the member of the group that `flow_hash` chooses.
-    /// `None` for [`MISS`] and for indices that lead nowhere.
+    /// The next hop for a packet: the entry's own, or the member of the group that the packet's flow hash chooses;
+    /// `flow_hash` is called for groups only. `None` for [`MISS`] and for indices that lead nowhere.
     #[inline]
     #[must_use]
-    pub fn resolve(&self, index: AdjacencyIndex, flow_hash: u32) -> Option<&T> {
+    pub fn resolve_with(&self, index: AdjacencyIndex, flow_hash: impl FnOnce() -> u32) -> Option<&T> {
         if index == MISS {
             return None;
         }
         match self.entry(index)? {
             Entry::NextHop(next_hop) => Some(next_hop),
-            Entry::Group(buckets) => match self.entry(buckets[flow_hash as usize % BUCKETS])? {
+            Entry::Group(buckets) => match self.entry(buckets[flow_hash() as usize % BUCKETS])? {
                 Entry::NextHop(next_hop) => Some(next_hop),
                 Entry::Group(_) => None,
             },
         }
+    }
+
+    /// [`resolve_with`](Self::resolve_with) for a hash that is known already.
+    #[inline]
+    #[must_use]
+    pub fn resolve(&self, index: AdjacencyIndex, flow_hash: u32) -> Option<&T> {
+        self.resolve_with(index, || flow_hash)
     }
 }
 

@@ -20,18 +20,36 @@ struct Punt {
     _link: TcxLink,
 }
 
-/// Opens the way into the kernel's stack for frames that came in on `from`. The TAP is called `punt` and the
-/// interface's index.
+/// What [`open`] needs to know of the port that frames came in on.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// Interface name.
+    pub name: String,
+    /// Interface index.
+    pub ifindex: u32,
+    /// Whether the port is in generic XDP mode.
+    pub generic: bool,
+}
+
+impl From<&Port> for Origin {
+    fn from(port: &Port) -> Origin {
+        Origin { name: port.name.clone(), ifindex: port.ifindex, generic: port.generic }
+    }
+}
+
+/// Opens way number `copy` into the kernel's stack for frames that came in on `from`: workers that share no way
+/// need a number each. The TAP is called `punt`, the interface's index and, above 0, the number.
 ///
 /// # Errors
 /// As [`tap::open`]; [`ErrorKind::Unsupported`] for ports in generic mode, and on kernels before 6.6, which cannot
 /// hold the hook by a descriptor.
-pub fn open(from: &Port) -> Result<Box<dyn Tx>> {
+pub fn open(from: &Origin, copy: usize) -> Result<Box<dyn Tx>> {
     if from.generic {
         let what = format!("{}: frames cannot be punted from a port in generic XDP mode", from.name);
         return Err(Error::new(ErrorKind::Unsupported, what).help("the port would take them again"));
     }
-    let mut port = tap::open(&format!("punt{}", from.ifindex), tap::Kind::Tap)?;
+    let suffix = if copy == 0 { String::new() } else { format!(".{copy}") };
+    let mut port = tap::open(&format!("punt{}{suffix}", from.ifindex), tap::Kind::Tap)?;
     let mut a = Asm::new();
     a.mov(Reg::R1, from.ifindex as i32);
     a.mov(Reg::R2, BPF_F_INGRESS);
@@ -69,7 +87,7 @@ mod tests {
         testnet::run(&[("g0", "r0")], || {
             // The port takes everything that comes in; a punted frame must not be taken again.
             let mut port = afxdp::open("r0", &afxdp::Options::default()).expect("r0");
-            let mut punt = open(&port).expect("punt");
+            let mut punt = open(&Origin::from(&port), 0).expect("punt");
             let kernel = Raw::open("r0");
             let frame = udp_frame(port.mac, 1, 60);
             let mut batch = Batch::new();
@@ -79,8 +97,8 @@ mod tests {
             assert_eq!(port.queues[0].rx.pending(), 0);
             drop((punt, port));
             let options = afxdp::Options { generic: true, ..Default::default() };
-            let refused =
-                open(&afxdp::open("r0", &options).expect("r0")).map(|_| ()).expect_err("generic mode");
+            let generic = afxdp::open("r0", &options).expect("r0");
+            let refused = open(&Origin::from(&generic), 0).map(|_| ()).expect_err("generic mode");
             assert_eq!(refused.kind(), ErrorKind::Unsupported);
             assert!(!testnet::ip("ip link").contains("punt"), "the TAP goes with the port");
         });
@@ -92,7 +110,7 @@ mod tests {
             testnet::ip("ip addr add 198.51.100.1/24 dev r0");
             testnet::ip("ip neigh add 198.51.100.9 lladdr 02:00:00:00:00:09 dev r0");
             let r0 = afxdp::open("r0", &afxdp::Options::default()).expect("r0");
-            let mut punt = open(&r0).expect("punt");
+            let mut punt = open(&Origin::from(&r0), 0).expect("punt");
             let host = Raw::open("g0");
             // An echo request from the neighbour; the checksum is that of type 8 and zeros.
             let mut frame = udp_frame(r0.mac, 1, 42);

@@ -5,6 +5,7 @@ pub mod elements;
 pub mod graph;
 pub mod handlers;
 pub mod run;
+pub mod up;
 
 use crate::cli::SourceArgs;
 use crate::load::Source;

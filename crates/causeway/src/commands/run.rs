@@ -1,30 +1,43 @@
 //! `causeway run`.
 
 use super::{fail, source};
-use crate::cli::RunArgs;
+use crate::cli::{RunArgs, RuntimeArgs};
 use crate::control::{Listener, run_dir, serve};
 use crate::load::{self, Loaded, Style};
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
 use causeway_engine::reception::Mechanism;
-use causeway_engine::{Options, Plan};
+use causeway_engine::{Options, Persistent, Plan};
 use causeway_packet::pool;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
-    pool::init(pool::Config { frames: args.frames, frame_size: args.frame_size, mode: pool::Mode::Recycle })?;
+    init_pool(&args.runtime)?;
     let library = causeway_elements::library();
-    let loaded = match load::load(&source(&args.source), &library, &args.define, Style::Human) {
-        Ok(loaded) => loaded,
-        Err(text) => return Ok(fail(&text)),
-    };
-    run_loaded(loaded, args)
+    match load::load(&source(&args.source), &library, &args.define, Style::Human) {
+        Ok(loaded) => run_loaded(loaded, args.runtime, args.define, Persistent::default()),
+        Err(text) => Ok(fail(&text)),
+    }
 }
 
-/// Runs a configuration that was loaded.
-fn run_loaded(loaded: Loaded, args: RunArgs) -> Result<ExitCode> {
+/// Makes the packet pool that the command line asks for.
+pub fn init_pool(args: &RuntimeArgs) -> Result<()> {
+    Ok(pool::init(pool::Config {
+        frames: args.frames,
+        frame_size: args.frame_size,
+        mode: pool::Mode::Recycle,
+    })?)
+}
+
+/// Runs a configuration that was loaded, whose elements find `persistent`.
+pub fn run_loaded(
+    loaded: Loaded,
+    args: RuntimeArgs,
+    params: Vec<(String, String)>,
+    persistent: Persistent,
+) -> Result<ExitCode> {
     let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
         bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
     };
@@ -38,16 +51,12 @@ fn run_loaded(loaded: Loaded, args: RunArgs) -> Result<ExitCode> {
         counters: Some(counters.clone()),
         mechanism,
         budget: args.budget,
+        persistent,
         ..Options::default()
     };
     let prepare: fn(Plan) -> Plan = if args.plain { |plan| plan } else { crate::load::optimise };
-    let setup = Setup {
-        library: causeway_elements::library(),
-        params: args.define,
-        options,
-        reconfigurable: true,
-        prepare,
-    };
+    let library = causeway_elements::library();
+    let setup = Setup { library, params, options, reconfigurable: true, prepare };
     let socket = args.socket.unwrap_or_else(|| dir.join(format!("{}.sock", args.name)));
     let listener =
         Listener::unix(&socket).with_context(|| format!("cannot listen at {}", socket.display()))?;

@@ -4,7 +4,7 @@ use causeway_engine::Spec;
 
 mod from_device;
 mod from_host;
-mod registry;
+pub(crate) mod registry;
 mod to_device;
 mod to_host;
 

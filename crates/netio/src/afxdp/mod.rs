@@ -24,7 +24,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 /// Bytes that the kernel keeps free before a received frame in a chunk.
-const XDP_HEADROOM: u32 = 256;
+pub const XDP_HEADROOM: u32 = 256;
 
 /// How to open a port.
 #[derive(Clone, Debug)]
