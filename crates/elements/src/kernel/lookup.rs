@@ -35,7 +35,7 @@ pub(crate) static SPEC6: Spec = Spec {
     name: "KernelIP6Lookup",
     summary: "looks up IPv6 destinations in a table that follows the kernel's routes",
     doc: "KernelIPLookup for IPv6.",
-    example: "FromDevice(eth0, METHOD TRANSIT) -> CheckIP6Header(14) -> r :: KernelIP6Lookup(eth1); \
+    example: "FromDevice(eth0, METHOD TRANSIT) -> CheckIP6Header(OFFSET 14) -> r :: KernelIP6Lookup(eth1); \
               r[0] -> DecIP6HLIM -> NeighborRewrite(eth1) -> ToDevice(eth1, METHOD TRANSIT); r[1] -> ToKernel(eth0);",
     see: &["KernelIPLookup", "NeighborRewrite", "ToKernel", "LookupIP6Route"],
     build: build::<u128>,

@@ -26,24 +26,30 @@ pub fn text(ports: &[String]) -> String {
         ports.join(", ")
     );
     let quoted: Vec<String> = ports.iter().map(|p| quote(p)).collect();
-    for number in 0..ports.len() {
-        // Writing to a string cannot fail.
-        let _ = port(&mut text, &quoted, number);
+    for part in [devices, routes] {
+        for number in 0..ports.len() {
+            // Writing to a string cannot fail.
+            let _ = part(&mut text, &quoted, number);
+        }
     }
     text
 }
 
-fn port(text: &mut String, ports: &[String], i: usize) -> std::fmt::Result {
-    let (name, all, last) = (&ports[i], ports.join(", "), ports.len());
-    writeln!(text, "\n// {name}")?;
-    writeln!(text, "in{i} :: FromDevice({name}, METHOD TRANSIT);")?;
+fn devices(text: &mut String, ports: &[String], i: usize) -> std::fmt::Result {
+    let name = &ports[i];
+    writeln!(text, "\nin{i} :: FromDevice({name}, METHOD TRANSIT);")?;
     writeln!(text, "out{i} :: ToDevice({name}, METHOD TRANSIT);")?;
-    writeln!(text, "kernel{i} :: ToKernel({name});")?;
+    writeln!(text, "kernel{i} :: ToKernel({name});")
+}
+
+fn routes(text: &mut String, ports: &[String], i: usize) -> std::fmt::Result {
+    let (name, all, last) = (&ports[i], ports.join(", "), ports.len());
+    writeln!(text, "\n// From {name}")?;
     writeln!(text, "in{i} -> type{i} :: Classifier(12/0800, 12/86DD, -);")?;
     writeln!(text, "type{i}[0] -> check4_{i} :: CheckIPHeader(14) -> route4_{i} :: KernelIPLookup({all});")?;
     writeln!(
         text,
-        "type{i}[1] -> check6_{i} :: CheckIP6Header(14) -> route6_{i} :: KernelIP6Lookup({all});"
+        "type{i}[1] -> check6_{i} :: CheckIP6Header(OFFSET 14) -> route6_{i} :: KernelIP6Lookup({all});"
     )?;
     writeln!(text, "type{i}[2] -> kernel{i};")?;
     for version in [4, 6] {
