@@ -1,5 +1,15 @@
 # The lookup tables' bench. FIB_BENCH_ARGS hands on real tables, for example
 #   make bench-fib FIB_BENCH_ARGS="--v4 routes.txt.gz --v4-updates updates.txt.gz"
-.PHONY: bench-fib
-bench-fib: ## the lookup tables, against their rivals
+.PHONY: bench-fib bench-lut bench-fib-readers bench-fib-worst
+bench-fib:
 	cargo run --release -p causeway-fib-bench -- $(FIB_BENCH_ARGS)
+
+# The lookup paper's experiments, standalone.
+bench-lut:
+	cargo run --release -p causeway-fib-bench -- lut
+
+# What updates cost readers, and tables made to be slow.
+bench-fib-readers:
+	cargo run --release -p causeway-fib-bench -- disturb $(FIB_BENCH_ARGS)
+bench-fib-worst:
+	cargo run --release -p causeway-fib-bench -- worst

@@ -6,8 +6,10 @@
 //! reference, so what counts are ratios inside one run.
 
 mod contender;
+mod disturb;
 #[cfg(dpdk)]
 mod dpdk;
+mod lut;
 mod options;
 mod race;
 mod random;
@@ -19,7 +21,7 @@ use causeway_fib::rivals::{btree6::BTree6, dir24_8::Dir24_8, poptrie::Poptrie, r
 use causeway_fib::{Compact16, Lines6, Rank24};
 
 use contender::{Contender, ours, pin_to};
-use options::Options;
+use options::{Command, Options};
 use report::Section;
 use tables::{Family, Route, Update};
 
@@ -88,6 +90,13 @@ fn measure<A: Family>(
     section
 }
 
+fn load<A: Family>(paths: &(Option<String>, Option<String>), count: usize) -> Result<Vec<Route<A>>, String> {
+    match &paths.0 {
+        Some(path) => tables::read(path),
+        None => Ok(tables::synthetic(count, 1)),
+    }
+}
+
 /// Both next-hop mixes of one family.
 fn family<A: Family>(
     paths: &(Option<String>, Option<String>),
@@ -95,10 +104,8 @@ fn family<A: Family>(
     contenders: fn(&[Route<A>], &Options) -> Contenders<A>,
     options: &Options,
 ) -> Result<Vec<Section>, String> {
-    let (routes, origin) = match &paths.0 {
-        Some(path) => (tables::read::<A>(path)?, "table from a file"),
-        None => (tables::synthetic::<A>(count, 1), "synthetic table"),
-    };
+    let origin = if paths.0.is_some() { "table from a file" } else { "synthetic table" };
+    let routes = load::<A>(paths, count)?;
     let stream = match &paths.1 {
         Some(path) => tables::read_updates::<A>(path, 3)?,
         None => tables::synthetic_updates(&routes, 400_000, 3),
@@ -118,16 +125,32 @@ fn family<A: Family>(
 fn run() -> Result<(), String> {
     let options = Options::parse(std::env::args().skip(1))?;
     pin_to(options.processor);
+    match options.command {
+        Command::Tables => tables(&options),
+        Command::Lut => lut::run(&options.output),
+        Command::Disturb => {
+            disturb::readers::<u32, Rank24>(&load(&options.v4, options.routes4)?);
+            disturb::readers::<u128, Lines6>(&load(&options.v6, options.routes6)?);
+            Ok(())
+        }
+        Command::Worst => {
+            disturb::worst();
+            Ok(())
+        }
+    }
+}
+
+fn tables(options: &Options) -> Result<(), String> {
     #[cfg(dpdk)]
     if options.dpdk && !dpdk::start() {
         return Err("DPDK's memory could not be set up; --no-dpdk leaves DPDK out".to_owned());
     }
     let mut sections = Vec::new();
     if options.ipv4 {
-        sections.extend(family::<u32>(&options.v4, options.routes4, contenders4, &options)?);
+        sections.extend(family::<u32>(&options.v4, options.routes4, contenders4, options)?);
     }
     if options.ipv6 {
-        sections.extend(family::<u128>(&options.v6, options.routes6, contenders6, &options)?);
+        sections.extend(family::<u128>(&options.v6, options.routes6, contenders6, options)?);
     }
     report::write(&options.output, &sections)
         .map_err(|error| format!("{}: {error}", options.output.display()))?;

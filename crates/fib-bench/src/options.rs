@@ -2,13 +2,29 @@
 
 use std::path::PathBuf;
 
-const USAGE: &str = "usage: fib-bench [--v4 FILE] [--v4-updates FILE] [--v6 FILE] [--v6-updates FILE]
+const USAGE: &str =
+    "usage: fib-bench [lut | disturb | worst] [--v4 FILE] [--v4-updates FILE] [--v6 FILE] [--v6-updates FILE]
   [--routes4 N] [--routes6 N] [--queries-log2 N] [--rounds N] [--updates N] [--only NAME]...
   [--no-ipv4] [--no-ipv6] [--no-random-next-hops] [--no-dpdk] [--processor N] [--output DIRECTORY]
 files hold lines of `prefix [next hop]`, update streams lines of `A prefix` or `W prefix`; .gz is understood";
 
+/// Which measurement.
+#[derive(Clone, Copy)]
+pub enum Command {
+    /// All tables against each other.
+    Tables,
+    /// The lookup paper's experiments.
+    Lut,
+    /// Readers while a writer changes the table.
+    Disturb,
+    /// Crafted tables and traffic.
+    Worst,
+}
+
 /// What to measure.
 pub struct Options {
+    /// Which measurement.
+    pub command: Command,
     /// IPv4 table and update stream.
     pub v4: (Option<String>, Option<String>),
     /// IPv6 table and update stream.
@@ -44,6 +60,7 @@ impl Options {
     /// Reads the command line.
     pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
         let mut options = Options {
+            command: Command::Tables,
             v4: (None, None),
             v6: (None, None),
             routes4: 1_000_000,
@@ -62,6 +79,9 @@ impl Options {
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value\n{USAGE}"));
             match word.as_str() {
+                "lut" => options.command = Command::Lut,
+                "disturb" => options.command = Command::Disturb,
+                "worst" => options.command = Command::Worst,
                 "--v4" => options.v4.0 = Some(value()?),
                 "--v4-updates" => options.v4.1 = Some(value()?),
                 "--v6" => options.v6.0 = Some(value()?),
