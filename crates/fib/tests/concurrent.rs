@@ -1,0 +1,141 @@
+//! Readers look up while the writer changes routes as fast as it can: no result may ever belong to another prefix,
+//! which is what reuse of memory under a reader would show as.
+//!
+//! Two seconds a table and 100 000 changes; `CAUSEWAY_STRESS_SECONDS` and `CAUSEWAY_STRESS_CHANGES` set others.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use causeway_fib::{Address, CompactFib4, Fib, Fib4, Fib6, Lookup, Prefix, Shared, Table};
+
+/// Disjoint prefixes, each with two results of its own.
+const PREFIXES: u32 = 4096;
+/// What covers them all: one of two.
+const COVERS: [u32; 2] = [1, 2];
+const OWN: u32 = 10;
+
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (((self.0 >> 33) * u64::from(below)) >> 31) as u32
+    }
+}
+
+fn setting(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn own(number: u32) -> u32 {
+    OWN + number % 4000 * 2
+}
+
+/// Reads until told to stop; returns how many results it checked.
+fn read<A: Address, L: Lookup<A>>(reader: &L, prefixes: &[Prefix<A>], stop: &AtomicBool, seed: u64) -> u64 {
+    let mut numbers = Numbers(seed);
+    let (mut checked, mut addresses, mut of) = (0, [A::ZERO; 256], [0; 256]);
+    let mut results = [0; 256];
+    while !stop.load(Ordering::Relaxed) {
+        for (address, of) in addresses.iter_mut().zip(&mut of) {
+            *of = numbers.next(PREFIXES);
+            let prefix = prefixes[*of as usize];
+            *address = if numbers.next(2) == 0 { prefix.first() } else { prefix.last() };
+        }
+        reader.lookup_batch(&addresses, &mut results);
+        for (&result, &of) in results.iter().zip(&of) {
+            let fits = COVERS.contains(&result) || result & !1 == own(of);
+            assert!(fits, "prefix {of} gave {result}, which is neither {} nor a cover", own(of));
+        }
+        checked += results.len() as u64;
+    }
+    checked
+}
+
+fn stress<A: Address, S: Shared<A>>(cover: Prefix<A>, prefixes: &[Prefix<A>]) {
+    let seconds =
+        std::env::var("CAUSEWAY_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let mut fib = Fib::<A, S>::build(&[(cover, COVERS[0])]).unwrap();
+    let (stop, checked) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for seed in 0..2 {
+            let (reader, stop, checked) = (fib.reader(), &stop, &checked);
+            scope.spawn(move || checked.fetch_add(read(&reader, prefixes, stop, seed), Ordering::Relaxed));
+        }
+        let mut numbers = Numbers(99);
+        let (end, mut changes) = (Instant::now() + Duration::from_secs(seconds), 0_u32);
+        while Instant::now() < end {
+            for _ in 0..64 {
+                changes += 1;
+                let number = numbers.next(PREFIXES);
+                let prefix = prefixes[number as usize];
+                match numbers.next(3) {
+                    0 => drop(fib.withdraw(prefix)),
+                    which => drop(fib.replace(prefix, own(number) + which - 1).unwrap()),
+                }
+                if changes % 4096 == 0 {
+                    fib.replace(cover, COVERS[changes as usize / 4096 % 2]).unwrap();
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(changes > 64, "the writer never ran");
+    });
+    assert!(checked.load(Ordering::Relaxed) > 0, "the readers never ran");
+}
+
+fn prefixes4() -> Vec<Prefix<u32>> {
+    (0..PREFIXES)
+        .map(|number| Prefix::truncated(0x0a00_0000 | number << 12, 20 + (number % 13) as u8))
+        .collect()
+}
+
+#[test]
+fn fib4_readers_see_only_what_was_there() {
+    stress::<u32, causeway_fib::Rank24>("10.0.0.0/8".parse().unwrap(), &prefixes4());
+}
+
+#[test]
+fn compact_readers_see_only_what_was_there() {
+    stress::<u32, causeway_fib::Compact16>("10.0.0.0/8".parse().unwrap(), &prefixes4());
+}
+
+#[test]
+fn fib6_readers_see_only_what_was_there() {
+    let prefix = |number: u32| {
+        let address = 0x2001_0db8_u128 << 96 | u128::from(number) << 84;
+        Prefix::truncated(address, 44 + (number % 85) as u8)
+    };
+    stress::<u128, causeway_fib::Lines6>(
+        "2001:db8::/32".parse().unwrap(),
+        &(0..PREFIXES).map(prefix).collect::<Vec<_>>(),
+    );
+}
+
+/// Memory is bounded by the busiest moment, however many changes come.
+fn no_growth<A: Address, T: Table<A>>(fib: &mut T, prefixes: &[Prefix<A>]) {
+    let changes = setting("CAUSEWAY_STRESS_CHANGES", 100_000);
+    let mut numbers = Numbers(5);
+    let mut churn = |fib: &mut T, count| {
+        for _ in 0..count {
+            let number = numbers.next(PREFIXES);
+            match numbers.next(3) {
+                0 => drop(fib.withdraw(prefixes[number as usize])),
+                which => drop(fib.replace(prefixes[number as usize], own(number) + which - 1).unwrap()),
+            }
+        }
+    };
+    churn(fib, changes / 2);
+    let half_way = fib.bytes();
+    churn(fib, changes / 2);
+    let growth = fib.bytes() as f64 / half_way as f64;
+    assert!(growth < 1.01, "from {half_way} to {} bytes in the second half", fib.bytes());
+}
+
+#[test]
+fn memory_does_not_grow_with_changes() {
+    no_growth(&mut Fib4::new(), &prefixes4());
+    no_growth(&mut CompactFib4::new(), &prefixes4());
+    let six = |number: u32| Prefix::truncated(0x2001_0db8_u128 << 96 | u128::from(number) << 84, 48);
+    no_growth(&mut Fib6::new(), &(0..PREFIXES).map(six).collect::<Vec<_>>());
+}
