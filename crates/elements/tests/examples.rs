@@ -5,7 +5,7 @@ use causeway_engine::{Options, Plan, Router};
 use causeway_lang::NoLibraries;
 
 /// Subjects whose elements open devices and files, which a test does not have.
-const EXTERNAL: &[&str] = &["devices", "traces"];
+const EXTERNAL: &[&str] = &["devices", "kernel", "traces"];
 
 #[test]
 fn every_example_starts() {

@@ -71,25 +71,24 @@ impl Forwarding {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The one that the router was started with; an error if there is none.
+    /// The one that the router was started with. Without one the tables are empty, and all packets the kernel's.
     pub(crate) fn find(conf: &mut Conf<'_>) -> Result<Arc<Forwarding>, Invalid> {
-        let values = conf.env.persistent.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = values.get(FORWARDING).and_then(|v| v.clone().downcast().ok());
-        drop(values);
-        found.ok_or_else(|| {
-            conf.error(
-                "there are no tables that follow the kernel's; `causeway up` runs such configurations",
+        let empty = || Forwarding::new(Vec::new(), &Fib4::new(), &Fib6::new(), &Adjacencies::new());
+        let found = conf.env.persistent(FORWARDING, empty).ok_or(Invalid)?;
+        if found.ports.is_empty() {
+            conf.warn(
+                "no tables follow the kernel's, so all packets are left to it; `causeway up` keeps them",
             );
-            Invalid
-        })
+        }
+        Ok(found)
     }
 
-    /// The number of the port called `name`; an error if the tables do not know it.
+    /// The number of the port called `name`; an error if there are ports, but none of that name.
     pub(crate) fn number(&self, conf: &mut Conf<'_>, name: &str) -> Option<u16> {
         let number = self.ports.iter().position(|p| p == name);
-        if number.is_none() {
+        if number.is_none() && !self.ports.is_empty() {
             conf.error(format!(
-                "the kernel's routes are not followed for '{name}', only for {}",
+                "the kernel's routes are followed for {}, not for '{name}'",
                 self.ports.join(", ")
             ));
         }

@@ -51,23 +51,27 @@ const HANDLERS: &[HandlerDoc] = &[
 ];
 
 /// Why a packet leaves by the last output.
-const PUNTS: [&str; 4] = ["no-route", "kernel", "too-long", "out-of-date"];
+const PUNTS: [&str; 5] = ["no-route", "kernel", "too-long", "out-of-date", "no-header"];
 const NO_ROUTE: usize = 0;
 const LEFT_TO_KERNEL: usize = 1;
 const TOO_LONG: usize = 2;
 const OUT_OF_DATE: usize = 3;
+const NO_HEADER: usize = 4;
 
 /// An IP version, as its headers show it.
 trait Version: Address {
     type Table: Lookup<Self> + Send + 'static;
+    /// Octets in the shortest header.
+    const HEADER: usize;
     fn table(readers: Readers) -> (Self::Table, AdjacencyReader<Neighbor>);
-    /// The destination in a header; zero, which no route leads to, if it is cut short.
+    /// The destination in a header; zero if it is cut short.
     fn destination(header: &[u8]) -> Self;
     fn flow_hash(packet: &Packet) -> u32;
 }
 
 impl Version for u32 {
     type Table = Fib4Reader;
+    const HEADER: usize = 20;
 
     fn table(readers: Readers) -> (Fib4Reader, AdjacencyReader<Neighbor>) {
         (readers.v4, readers.neighbors)
@@ -85,6 +89,7 @@ impl Version for u32 {
 
 impl Version for u128 {
     type Table = Fib6Reader;
+    const HEADER: usize = 40;
 
     fn table(readers: Readers) -> (Fib6Reader, AdjacencyReader<Neighbor>) {
         (readers.v6, readers.neighbors)
@@ -182,8 +187,9 @@ impl<A: Version> Element for KernelLookup<A> {
                 hash = A::flow_hash(&packet);
                 hash
             });
-            let length = packet.len() - packet.network_offset().unwrap_or(0);
+            let length = packet.network_header().map_or(0, <[u8]>::len);
             let reason = match hop {
+                _ if length < A::HEADER => NO_HEADER,
                 None => NO_ROUTE,
                 Some(hop) if hop.port == KERNEL => LEFT_TO_KERNEL,
                 Some(hop) if length > hop.mtu_bytes as usize => TOO_LONG,

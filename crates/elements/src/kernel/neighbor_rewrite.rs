@@ -1,6 +1,6 @@
 //! NeighborRewrite.
 
-use super::forwarding::{Forwarding, Neighbor};
+use super::forwarding::{Forwarding, KERNEL, Neighbor};
 use causeway_engine::spec::{drops, reads, required};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_fib::AdjacencyReader;
@@ -37,9 +37,9 @@ struct NeighborRewrite {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("IF");
-    conf.finish()?;
     let forwarding = Forwarding::find(conf)?;
-    let port = forwarding.number(conf, &name).ok_or(Invalid)?;
+    let port = forwarding.number(conf, &name).unwrap_or(KERNEL);
+    conf.finish()?;
     let neighbors = forwarding.readers().neighbors;
     Ok(Box::new(NeighborRewrite { neighbors, port, count: conf.counter("count"), gone: 0 }))
 }
@@ -49,7 +49,7 @@ impl Element for NeighborRewrite {
         let view = self.neighbors.pin();
         batch.filter_map(|mut packet| {
             let found = view.resolve(packet.adjacency(), packet.flow_hash());
-            let hop = found.filter(|hop| hop.port == self.port);
+            let hop = found.filter(|hop| hop.port == self.port && hop.port != KERNEL);
             match (hop, packet.data_mut().first_chunk_mut::<12>()) {
                 (Some(hop), Some(addresses)) => {
                     *addresses = hop.addresses;
