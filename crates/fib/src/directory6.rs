@@ -92,7 +92,8 @@ impl Lines6 {
         if let [(_, adjacency)] = *runs {
             return Some(u32::from(adjacency));
         }
-        let bits = if may_split && runs.len() > FAN_OUT { directory_bits(runs, position) } else { 0 };
+        let bits =
+            if may_split && runs.len() > FAN_OUT { directory_bits(runs, position, false).1 } else { 0 };
         if bits == 0 {
             return self.pool.build(runs, position).map(|line| LINE | line);
         }
@@ -126,7 +127,7 @@ impl Lines6 {
             self.core.entries[usize::from(adjacency)].store(u32::from(adjacency), Ordering::Relaxed);
             return Some(u64::from(adjacency) << 32);
         }
-        let bits = directory_bits(runs, ROOT_BITS);
+        let bits = directory_bits(runs, ROOT_BITS, true).1;
         let first = self.compile_directory(runs, ROOT_BITS, bits, true)?;
         Some(u64::from(first) << 32 | u64::from(bits))
     }
@@ -285,32 +286,37 @@ fn for_each_chunk(
     }
 }
 
-/// How many bits to index the runs of a bucket by, from bit `position` on: the fewest bytes, where each level of lines
-/// a run needs beyond the first counts as [`DEEP_RUN_BYTES`]. Raising that trades memory for speed: 5 makes the
-/// table of the Internet a fifth smaller and lookups a tenth slower, 24 the reverse.
-fn directory_bits(runs: &[Run], position: u8) -> u8 {
-    const DEEP_RUN_BYTES: usize = 12;
+/// How many bits to index runs by, from bit `position` on, and what that costs: the bytes, where each level of lines
+/// a run needs beyond the first counts as [`DEEP_RUN_BYTES`]. With `deeper`, crowded buckets may become directories
+/// themselves, and the choice looks ahead to that: routes that crowd far below bit `position` are reached only if
+/// this directory spends bits that tell nothing apart.
+fn directory_bits(runs: &[Run], position: u8, deeper: bool) -> (usize, u8) {
     // More than eight entries a run never pay, and looking at them all would make small changes slow.
     let most = DIRECTORY_BITS_MAX.min(runs.len().ilog2() as u8 + 3);
-    let mut counts = vec![0_usize; 1 << most];
-    for run in runs {
-        counts[run.0.bits(position, most) as usize] += 1;
-    }
-    let mut best = (usize::MAX, 0);
-    for bits in (0..=most).rev() {
-        let bytes = |&count: &usize| match count {
-            0 | 1 => 0,
-            2..FAN_OUT => 64,
-            // A line for every nine runs, and for each run the levels above it.
-            _ => 64 + count * (64 / 9 + DEEP_RUN_BYTES * (count.ilog10() as usize)),
+    let cost = |bits: u8| {
+        let buckets = runs.chunk_by(|a, b| a.0.bits(position, bits) == b.0.bits(position, bits));
+        let bytes = |bucket: &[Run]| match tree_bytes(bucket.len()) {
+            tree if deeper && bucket.len() > FAN_OUT => {
+                tree.min(directory_bits(bucket, position + bits, false).0)
+            }
+            tree => tree,
         };
-        let cost = (4 << bits) + counts.iter().map(bytes).sum::<usize>();
-        if cost < best.0 {
-            best = (cost, bits);
-        }
-        counts = counts.chunks(2).map(|pair| pair.iter().sum()).collect();
+        (4 << bits) + buckets.map(bytes).sum::<usize>()
+    };
+    (0..=most).map(|bits| (cost(bits), bits)).min().unwrap_or((0, 0))
+}
+
+/// What a level of lines above a run is worth, in bytes. Raising it trades memory for speed: 5 makes the table of
+/// the Internet a fifth smaller and lookups a tenth slower, 24 the reverse.
+const DEEP_RUN_BYTES: usize = 12;
+
+fn tree_bytes(runs: usize) -> usize {
+    match runs {
+        0 | 1 => 0,
+        2..FAN_OUT => 64,
+        // A line for every nine runs, and for each run the levels above it.
+        _ => 64 + runs * (64 / 9 + DEEP_RUN_BYTES * (runs.ilog10() as usize)),
     }
-    best.1
 }
 
 impl Lookup<u128> for Lines6 {
