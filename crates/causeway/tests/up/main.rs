@@ -1,0 +1,180 @@
+//! `causeway up` between two hosts in network namespaces: what it forwards, what it leaves to the kernel, and that
+//! the kernel goes on when it is gone. Needs root, iproute2, ethtool and ping.
+
+mod net;
+
+use net::{Net, wait_for};
+use rustix::process::Signal;
+use std::net::UdpSocket;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+#[test]
+fn both_versions_are_forwarded_by_the_graph() {
+    let Some(net) = Net::new() else { return };
+    let up = net.up();
+    for (target, route) in [("10.77.2.2", "route4_0"), ("2001:db8:2::2", "route6_0")] {
+        net.meet(&up, target.contains(':'));
+        let before = up.number(&format!("{route}.count"));
+        let (good, text) = net.ping(&format!("-c 10 {target}"));
+        assert!(good && text.contains("ttl=63"), "{text}");
+        assert!(up.number(&format!("{route}.count")) >= before + 10, "the kernel forwarded them");
+    }
+}
+
+#[test]
+fn the_kernel_answers_for_what_cannot_be_forwarded() {
+    let Some(net) = Net::new() else { return };
+    for (space, device) in [("r", "rb"), ("b", "b0")] {
+        net.ip(space, &format!("link set {device} mtu 1280"));
+    }
+    let up = net.up();
+    for (target, expired, too_long) in
+        [("10.77.2.2", "Time to live exceeded", "mtu = 1280"), ("2001:db8:2::2", "Time exceeded", "mtu=1280")]
+    {
+        net.meet(&up, target.contains(':'));
+        let (_, text) = net.ping(&format!("-c 1 -t 1 {target}"));
+        assert!(text.contains(expired), "{text}");
+        let (_, text) = net.ping(&format!("-c 1 -M do -s 1400 {target}"));
+        assert!(text.contains(too_long), "{text}");
+    }
+    // These the driver's program cannot know: they came to the graph, and went to the kernel from there.
+    assert_eq!(up.line("route4_0.punts", "too-long"), 1);
+    assert_eq!(up.line("route6_0.punts", "too-long"), 1);
+    assert!(up.number("kernel0.count") >= 2);
+    assert_eq!(up.number("kernel0.drops"), 0);
+}
+
+#[test]
+fn routes_are_followed() {
+    let Some(net) = Net::new() else { return };
+    let up = net.up();
+    for (family, prefix, host, via, lookup) in [
+        ("", "10.78.0.0/24", "10.78.0.1", "10.77.2.2", "route4_0.lookup"),
+        ("-6", "2001:db8:78::/48", "2001:db8:78::1", "2001:db8:2::2", "route6_0.lookup"),
+    ] {
+        net.ip("b", &format!("{family} addr add {host} dev lo"));
+        let question = format!("{lookup} {host}");
+        assert_eq!(up.read(&question), "none");
+        let (_, text) = net.ping(&format!("-c 1 {host}"));
+        assert!(text.to_lowercase().contains("unreachable") || text.contains("No route"), "{text}");
+        net.ip("r", &format!("{family} route add {prefix} via {via}"));
+        wait_for("the new route", || up.read(&question).starts_with("rb "));
+        let (good, text) = net.ping(&format!("-c 5 {host}"));
+        assert!(good, "{text}");
+        net.ip("r", &format!("{family} route del {prefix}"));
+        wait_for("the route to go", || up.read(&question) == "none");
+        assert!(!net.ping(&format!("-c 1 {host}")).0);
+    }
+}
+
+#[test]
+fn an_interface_that_goes_down_takes_its_routes_along() {
+    let Some(net) = Net::new() else { return };
+    let up = net.up();
+    net.meet(&up, false);
+    // The kernel deletes IPv4 routes then and does not say so.
+    net.ip("r", "link set rb down");
+    wait_for("the routes to go", || !up.read("route4_0.lookup 10.77.2.2").starts_with("rb "));
+    net.ip("r", "link set rb up");
+    net.meet(&up, false);
+    assert!(net.ping("-c 3 10.77.2.2").0);
+}
+
+#[test]
+fn the_kernel_forwards_on_when_the_router_is_killed() {
+    let Some(net) = Net::new() else { return };
+    let mut up = net.up();
+    net.meet(&up, false);
+    let done = Arc::new(AtomicBool::new(false));
+    let ended = done.clone();
+    let receiver = net.spawn("b", move || {
+        let socket = UdpSocket::bind("10.77.2.2:4000").expect("bind");
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20).expect("buffer");
+        socket.set_read_timeout(Some(Duration::from_millis(200))).expect("timeout");
+        let (mut received, mut last, mut bytes) = (0u32, 0, [0; 64]);
+        loop {
+            match socket.recv(&mut bytes) {
+                Ok(n) if n >= 4 => {
+                    received += 1;
+                    last = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                }
+                Ok(_) => {}
+                Err(_) if ended.load(Ordering::Relaxed) => return (received, last),
+                Err(_) => {}
+            }
+        }
+    });
+    // At most 2 a millisecond, half of them before the kill.
+    let (killed, halfway) = std::sync::mpsc::channel();
+    let sender = net.spawn("a", move || {
+        let socket = UdpSocket::bind("10.77.1.2:0").expect("bind");
+        for n in 1..=8000u32 {
+            if n == 4000 {
+                killed.send(()).expect("the test waits");
+            }
+            socket.send_to(&n.to_be_bytes(), "10.77.2.2:4000").expect("send");
+            if n % 2 == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    });
+    halfway.recv().expect("the sender");
+    assert!(up.number("route4_0.count") >= 3000, "the graph carries the load");
+    up.end(Signal::KILL);
+    sender.join().expect("sender");
+    done.store(true, Ordering::Relaxed);
+    let (received, last) = receiver.join().expect("receiver");
+    println!("killed under load: {} of 8000 packets lost", 8000 - received);
+    assert_eq!(last, 8000, "the kernel forwards on");
+    assert!(received >= 4000, "{received}");
+    let links = net.ip("r", "link show");
+    assert!(!links.contains("xdp") && !links.contains("punt"), "{links}");
+}
+
+#[test]
+fn a_router_that_ends_leaves_the_interfaces_as_they_were() {
+    let Some(net) = Net::new() else { return };
+    let state = || {
+        let features = ["ra", "rb"].map(|device| net.inside("r", "ethtool", &format!("-k {device}")));
+        (features, net.ip("r", "link show").matches("xdp").count(), net.ip("r", "link show type tun"))
+    };
+    let before = state();
+    let mut up = net.up();
+    let (_, programs, punts) = state();
+    assert!(programs >= 2 && punts.matches("punt").count() == 2, "{programs} {punts}");
+    assert_eq!(up.end(Signal::TERM), Some(0));
+    assert_eq!(state(), before);
+    assert!(net.ping("-c 3 10.77.2.2").0, "the kernel forwards");
+}
+
+#[test]
+fn bad_input_is_answered_with_one_line_and_what_to_do() {
+    let Some(net) = Net::new() else { return };
+    let refused = |args: &str| {
+        let output = net.causeway(args).stdin(Stdio::null()).output().expect("causeway");
+        assert_eq!(output.status.code(), Some(1), "{args}");
+        String::from_utf8_lossy(&output.stderr).trim().to_owned()
+    };
+    let one_line = |args: &str, wanted: &str| {
+        let text = refused(args);
+        assert!(text.lines().count() == 1 && text.contains(wanted), "{args}: {text}");
+    };
+    one_line("up ra ra", "ra is named twice");
+    one_line("up ra nosuch0", "nosuch0: no such interface");
+    assert!(refused("up ra lo").contains("lo"));
+    {
+        let _up = net.up();
+        one_line("up ra --name second", "attached already, perhaps by another router");
+    }
+    net.ip("r", "rule add from 10.0.0.0/8 lookup 100 priority 100");
+    let text = refused("up ra rb");
+    assert!(text.contains("ip rule del priority 100") && text.contains("--force"), "{text}");
+    net.ip("r", "rule del priority 100");
+    for (space, device) in [("a", "a0"), ("r", "ra")] {
+        net.ip(space, &format!("link set {device} mtu 9000"));
+    }
+    one_line("up ra rb", "MTU 9000 does not fit");
+}
