@@ -1,5 +1,6 @@
 //! IPEncap.
 
+use super::template::Template;
 use crate::udp::udp_ip_encap::Destination;
 use causeway_engine::spec::{drops, keyword, reads_writes, required};
 use causeway_engine::value::{Raw, Value};
@@ -51,9 +52,11 @@ const TOO_LONG: usize = 1;
 const TTL: u8 = 250;
 
 struct IPEncap {
-    /// The header but for length, identification and, if it comes from the annotation, destination.
+    /// What the template was made of.
     header: Ipv4Header,
+    template: Template,
     dst: Destination,
+    id: u16,
     names: Names,
 }
 
@@ -84,7 +87,13 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         src,
         dst: placeholder,
     };
-    Ok(Box::new(IPEncap { header, dst, names: conf.env.names.clone() }))
+    Ok(Box::new(IPEncap {
+        header,
+        template: Template::new(header),
+        dst,
+        id: 0,
+        names: conf.env.names.clone(),
+    }))
 }
 
 /// The TOS byte, given as a whole or in parts.
@@ -113,8 +122,8 @@ impl IPEncap {
         let data = packet.push(HEADER_LEN).map_err(|_| NO_HEADROOM)?;
         let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
         let to = data.first_chunk_mut::<HEADER_LEN>().ok_or(NO_HEADROOM)?;
-        self.header.identification = self.header.identification.wrapping_add(1);
-        Ipv4Header { total_len, dst, ..self.header }.emit(to);
+        self.id = self.id.wrapping_add(1);
+        self.template.write(to, total_len, self.id, dst);
         packet.set_dst_ip(dst.octets());
         packet.set_network_header(0);
         packet.set_transport_header(HEADER_LEN);
@@ -143,7 +152,9 @@ impl Element for IPEncap {
             "src" => Ipv4Addr::parse(value, &scope).map(|src| self.header.src = src),
             _ => Destination::parse(value, &scope).map(|dst| self.dst = dst),
         };
-        done.map_err(|why| format!("{handler}: {why}"))
+        done.map_err(|why| format!("{handler}: {why}"))?;
+        self.template = Template::new(self.header);
+        Ok(())
     }
 }
 

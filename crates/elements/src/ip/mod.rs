@@ -20,6 +20,7 @@ mod mark_ip_header;
 mod set_ip_address;
 mod set_ip_checksum;
 pub(crate) mod tally;
+pub(crate) mod template;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[

@@ -1,10 +1,10 @@
 //! UDPIPEncap.
 
+use crate::ip::template::Template;
 use causeway_engine::spec::{drops, optional, reads_writes, required};
 use causeway_engine::value::{Raw, Value};
 use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec};
 use causeway_lang::addresses::{self, Transport};
-use causeway_packet::checksum::Sum;
 use causeway_packet::wire::{Ipv4Header, Udp, UdpHeader, ipv4, protocol, udp};
 use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
@@ -81,10 +81,7 @@ struct UdpIpEncap {
     ports: [u16; 2],
     checksum: bool,
     id: u16,
-    /// Headers of a packet without length, identification and checksums.
-    template: [u8; HEADERS_LEN],
-    /// Sum of the template's IP header.
-    sum: Sum,
+    template: Template,
     names: Names,
 }
 
@@ -102,54 +99,36 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         }
     }
     conf.finish()?;
-    let (template, names) = ([0; HEADERS_LEN], conf.env.names.clone());
-    let mut element = UdpIpEncap { src, dst, ports, checksum, id: 0, template, sum: Sum::new(), names };
-    element.make_template();
-    Ok(Box::new(element))
+    let (template, names) = (template(src), conf.env.names.clone());
+    Ok(Box::new(UdpIpEncap { src, dst, ports, checksum, id: 0, template, names }))
+}
+
+/// The IP header of packets from `src`.
+fn template(src: Ipv4Addr) -> Template {
+    Template::new(Ipv4Header {
+        tos: 0,
+        total_len: 0,
+        identification: 0,
+        flags_fragment: 0,
+        ttl: TTL,
+        protocol: protocol::UDP,
+        src,
+        dst: Ipv4Addr::UNSPECIFIED,
+    })
 }
 
 impl UdpIpEncap {
-    fn make_template(&mut self) {
-        let Some((ip, rest)) = self.template.split_first_chunk_mut() else { return };
-        Ipv4Header {
-            tos: 0,
-            total_len: 0,
-            identification: 0,
-            flags_fragment: 0,
-            ttl: TTL,
-            protocol: protocol::UDP,
-            src: self.src,
-            dst: self.dst.0.unwrap_or(Ipv4Addr::UNSPECIFIED),
-        }
-        .emit(ip);
-        ip[ipv4::field::CHECKSUM].fill(0);
-        self.sum = Sum::new().array(ip);
-        if let Some(udp) = rest.first_chunk_mut() {
-            UdpHeader { src_port: self.ports[0], dst_port: self.ports[1], length: 0 }.emit(udp);
-        }
-    }
-
     fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), usize> {
-        let annotated = packet.dst_ip();
+        let dst = self.dst.0.unwrap_or_else(|| packet.dst_ip().into());
         let data = packet.push(HEADERS_LEN).map_err(|_| NO_HEADROOM)?;
         let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
-        let (headers, _) = data.split_first_chunk_mut::<HEADERS_LEN>().ok_or(NO_HEADROOM)?;
-        *headers = self.template;
+        let (ip, rest) = data.split_first_chunk_mut().ok_or(NO_HEADROOM)?;
+        let udp = rest.first_chunk_mut().ok_or(NO_HEADROOM)?;
         self.id = self.id.wrapping_add(1);
-        headers[ipv4::field::TOTAL_LEN].copy_from_slice(&total_len.to_be_bytes());
-        headers[ipv4::field::IDENTIFICATION].copy_from_slice(&self.id.to_be_bytes());
-        let mut sum = self.sum.word(total_len).word(self.id);
-        let dst = match self.dst.0 {
-            Some(dst) => dst,
-            None => {
-                headers[ipv4::field::DST].copy_from_slice(&annotated);
-                sum = sum.array(&annotated);
-                annotated.into()
-            }
-        };
-        headers[ipv4::field::CHECKSUM].copy_from_slice(&sum.finish().to_be_bytes());
+        self.template.write(ip, total_len, self.id, dst);
+        let [src_port, dst_port] = self.ports;
         let udp_len = total_len - ipv4::HEADER_LEN as u16;
-        headers[ipv4::HEADER_LEN..][udp::field::LENGTH].copy_from_slice(&udp_len.to_be_bytes());
+        UdpHeader { src_port, dst_port, length: udp_len }.emit(udp);
         if self.checksum {
             let pseudo_header =
                 causeway_packet::checksum::pseudo_header_v4(self.src, dst, protocol::UDP, udp_len);
@@ -193,7 +172,7 @@ impl Element for UdpIpEncap {
             _ => port(value).map(|p| self.ports[1] = p),
         };
         done.map_err(|why| format!("{handler}: {why}"))?;
-        self.make_template();
+        self.template = template(self.src);
         let [sport, dport] = self.ports;
         cx.set_config(format!("{}, {sport}, {}, {dport}, {}", self.src, self.dst, self.checksum));
         Ok(())
