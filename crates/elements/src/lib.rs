@@ -35,6 +35,7 @@ mod printing;
 mod queues;
 mod scheduling;
 mod sources;
+pub mod standard_router;
 mod switching;
 mod token_bucket;
 mod traces;
@@ -51,6 +52,7 @@ pub fn library() -> Library {
         counters::SPECS,
         devices::SPECS,
         ethernet::SPECS,
+        fuse::SPECS,
         icmp::SPECS,
         information::SPECS,
         ip::SPECS,

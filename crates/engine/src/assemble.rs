@@ -254,6 +254,7 @@ impl<'a> Builder<'a> {
             unconnected,
             packets_signal,
             room_signal,
+            watchers: Vec::new(),
         });
         Place { worker, node: core.nodes.len() - 1 }
     }

@@ -79,6 +79,11 @@ impl Env {
         entry.clone().downcast().ok()
     }
 
+    /// As [`Env::shared`], if somebody has made the value.
+    pub fn shared_if_made<T: Any + Send + Sync>(&self, key: &str) -> Option<Arc<T>> {
+        self.shared.get(key)?.clone().downcast().ok()
+    }
+
     /// As [`Env::shared`], with the elements of the graphs before and after a hot swap as well.
     pub fn persistent<T: Any + Send + Sync>(
         &mut self,

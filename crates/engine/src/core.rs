@@ -18,6 +18,7 @@ use crate::timer::Timers;
 use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.
 const MAX_DELIVERIES: usize = 1 << 16;
@@ -43,6 +44,8 @@ pub(crate) struct Node {
     pub packets_signal: Option<SignalId>,
     /// Active while the element has room for pushers.
     pub room_signal: Option<SignalId>,
+    /// Set when a write handler has changed how the element treats packets.
+    pub watchers: Vec<Arc<AtomicBool>>,
 }
 
 /// An output.

@@ -69,6 +69,12 @@ pub trait Element: Any + Send {
         Err(format!("handler '{handler}' is not implemented"))
     }
 
+    /// Whether writing `handler` changes how packets are treated, in a way that elements fused with this one cannot
+    /// see by themselves. Counters and shared tables are no such thing.
+    fn reconfigures(&self, handler: &str) -> bool {
+        !handler.starts_with("reset")
+    }
+
     /// Key by which a hot swap finds the element's predecessor; by default the element's own name.
     fn swap_key(&self) -> Option<String> {
         None

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 /// Why a handler could not be read or written. The texts follow Click's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +149,10 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
         Some(h) if h.access.writes() => {
             let done = core.activate(node, |e, cx| e.write(handler, value, cx)).ok_or(HandlerError::Gone)?;
             core.deliver();
+            let n = &core.nodes[node];
+            if done.is_ok() && n.element.as_ref().is_some_and(|e| e.reconfigures(handler)) {
+                n.watchers.iter().for_each(|w| w.store(true, Ordering::Relaxed));
+            }
             done.map_err(HandlerError::Failed)
         }
         Some(_) => Err(HandlerError::ReadOnly(full())),

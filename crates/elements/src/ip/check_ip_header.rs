@@ -2,6 +2,7 @@
 
 use super::header::{self, Fault};
 use super::tally::{self, Tally};
+use crate::fuse::parts::{self, HeaderPart};
 use causeway_engine::spec::{DropDoc, drops, keyword, optional};
 use causeway_engine::value::{Prefix4, Raw};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
@@ -121,8 +122,11 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.keyword("VERBOSE", false);
     conf.keyword("DETAILS", false);
     conf.finish()?;
+    let tally = Tally::new(conf);
+    let good = tally.good.clone();
+    parts::offer(conf, HeaderPart { checksum, sources: sources.clone(), good });
     let checker = Checker { offset: offset as usize, checksum, sources };
-    Ok(Box::new(CheckIPHeader { checker, tally: Tally::new(conf) }))
+    Ok(Box::new(CheckIPHeader { checker, tally }))
 }
 
 fn addresses(conf: &mut Conf<'_>, name: &str, list: &str) -> Vec<u32> {

@@ -2,12 +2,12 @@
 
 use causeway_engine::Spec;
 
-mod check_ip_header;
+pub(crate) mod check_ip_header;
 #[cfg(test)]
 mod combos;
 #[cfg(test)]
 mod corpus;
-mod dec_ip_ttl;
+pub(crate) mod dec_ip_ttl;
 mod fix_ip_src;
 mod get_ip_address;
 pub(crate) mod header;

@@ -13,7 +13,8 @@ pub(crate) const HANDLERS: &[HandlerDoc] = &[
 
 /// Good packets, and bad ones by `N` reasons, whether they were dropped or diverted.
 pub(crate) struct Tally<const N: usize> {
-    good: Counter,
+    /// Good packets.
+    pub good: Counter,
     bad: [u64; N],
 }
 

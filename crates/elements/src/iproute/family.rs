@@ -1,8 +1,10 @@
 //! IPv4 and IPv6 behind one trait, so that the lookup element is written once.
 
+use super::hops::View;
+use crate::fuse::parts::{self, LookupPart};
 use causeway_engine::Conf;
 use causeway_engine::value::{self, Value};
-use causeway_fib::{Address, Prefix};
+use causeway_fib::{Address, Lookup, Prefix};
 use causeway_packet::Packet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -23,6 +25,10 @@ pub(crate) trait Family: Address {
     fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<Self>, bool)>;
     /// As [`Family::prefix`], without a configuration around it.
     fn prefix_of(text: &str) -> Result<Prefix<Self>, String>;
+    /// Offers the table to a fused element, where there is one for this version.
+    fn offer<R: Lookup<Self> + Clone + Send + 'static>(conf: &mut Conf<'_>, reader: &R, hops: &View<Self>) {
+        let _ = (conf, reader, hops);
+    }
 }
 
 fn masked<A: Address>(address: A, len: u8) -> (Prefix<A>, bool) {
@@ -61,6 +67,10 @@ impl Family for u32 {
 
     fn prefix_of(text: &str) -> Result<Prefix<u32>, String> {
         bare::<value::Prefix4>(text).map(|p| masked(p.address.into(), p.len).0)
+    }
+
+    fn offer<R: Lookup<u32> + Clone + Send + 'static>(conf: &mut Conf<'_>, reader: &R, hops: &View<u32>) {
+        parts::offer(conf, LookupPart { reader: Box::new(reader.clone()), hops: hops.clone() });
     }
 }
 

@@ -49,6 +49,12 @@ impl<A: Address> View<A> {
         &self.hops
     }
 
+    /// The hops as [`View::current`] found them last.
+    #[inline]
+    pub fn seen(&self) -> &[Hop<A>] {
+        &self.hops
+    }
+
     #[cold]
     fn renew(&mut self) {
         self.seen = self.published.version.load(Ordering::Acquire);

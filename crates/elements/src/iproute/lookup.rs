@@ -67,6 +67,7 @@ where
         let r = routes.lock().unwrap_or_else(PoisonError::into_inner);
         (r.reader(), View::new(r.hops.published()))
     };
+    A::offer(conf, &reader, &hops);
     Ok(Box::new(IpLookup { routes, reader, hops }))
 }
 
@@ -97,6 +98,11 @@ where
             cx.emit(hop.port as usize, packet);
             None
         });
+    }
+
+    /// The table is shared with elements fused with this one.
+    fn reconfigures(&self, _handler: &str) -> bool {
+        false
     }
 
     fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
