@@ -20,6 +20,8 @@ enum Command {
     Run(RunArgs),
     /// Forward between interfaces by the kernel's routes, beside the kernel
     Up(UpArgs),
+    /// Say what this machine lacks for `up`, and the command that mends it
+    Doctor(DoctorArgs),
     /// Check a configuration without running it
     Check(CheckArgs),
     /// Draw a configuration's graph as SVG or DOT
@@ -116,6 +118,14 @@ pub struct UpArgs {
     /// How it runs
     #[command(flatten)]
     pub runtime: RuntimeArgs,
+}
+
+/// `doctor`.
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Interfaces to look at; all that could be ports without it
+    #[arg(value_name = "IF")]
+    pub interfaces: Vec<String>,
 }
 
 /// `check`.
@@ -233,6 +243,7 @@ pub fn main() -> Result<ExitCode> {
     match Cli::parse().command {
         Command::Run(args) => commands::run::run(args),
         Command::Up(args) => commands::up::up(args),
+        Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Graph(args) => commands::graph::graph(&args),
         Command::Elements(args) => commands::elements::elements(&args),

@@ -278,6 +278,14 @@ impl Offload {
     }
 }
 
+/// Whether an offload is on.
+///
+/// # Errors
+/// What ethtool's ioctl says; drivers without the offload say that it is not supported.
+pub fn offload(name: &str, offload: Offload) -> Result<bool> {
+    offload.get(&control()?, name)
+}
+
 /// Offloads turned off for as long as this value lives.
 #[derive(Debug)]
 pub struct OffloadGuard {

@@ -1,6 +1,7 @@
 //! What the command line offers, a module each.
 
 pub mod check;
+pub mod doctor;
 pub mod elements;
 pub mod graph;
 pub mod handlers;
