@@ -34,6 +34,8 @@ enum Command {
     Read(ReadArgs),
     /// Write a handler of a running router
     Write(WriteArgs),
+    /// Measure the router on this machine
+    Bench(BenchArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -181,6 +183,25 @@ pub struct ElementsArgs {
     pub markdown: Option<PathBuf>,
 }
 
+/// `bench`.
+#[derive(Args)]
+pub struct BenchArgs {
+    /// Benchmarks to run: memory, veth, latency; all by default
+    pub parts: Vec<String>,
+    /// Seconds of each round
+    #[arg(long, default_value_t = 0.4)]
+    pub seconds: f64,
+    /// Rounds; the median counts
+    #[arg(long, default_value_t = 5)]
+    pub rounds: usize,
+    /// Processor to pin the measured worker to
+    #[arg(long, default_value_t = 0)]
+    pub processor: usize,
+    /// Write the results to this file
+    #[arg(short, long, value_name = "FILE", default_value = "bench.json")]
+    pub output: PathBuf,
+}
+
 /// Which router is meant.
 #[derive(Args)]
 pub struct SocketArgs {
@@ -250,6 +271,7 @@ pub fn main() -> Result<ExitCode> {
         Command::Handlers(args) => commands::handlers::list(&args),
         Command::Read(args) => commands::handlers::read(&args),
         Command::Write(args) => commands::handlers::write(&args),
+        Command::Bench(args) => commands::bench::bench(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)

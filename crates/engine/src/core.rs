@@ -19,6 +19,7 @@ use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.
 const MAX_DELIVERIES: usize = 1 << 16;
@@ -96,6 +97,10 @@ pub(crate) struct Core {
     /// Packets dropped because the graph sent them round and round.
     pub looped: Counter,
     pub rng: fastrand::Rng,
+    /// Nanoseconds of each node by itself, while somebody measures.
+    pub profile: Option<Vec<u64>>,
+    /// Of the running element: nanoseconds spent in elements that it pulled from.
+    nested_ns: u64,
     /// Handlers to be called when the present delivery is over.
     pub calls: VecDeque<Call>,
     calling: bool,
@@ -115,6 +120,8 @@ impl Core {
             stops: 0,
             looped,
             rng: fastrand::Rng::with_seed(seed),
+            profile: None,
+            nested_ns: 0,
             calls: VecDeque::new(),
             calling: false,
             stack: Vec::new(),
@@ -145,9 +152,13 @@ impl Core {
         let n = self.nodes.get_mut(node)?;
         let mut element = n.element.take()?;
         let outs = std::mem::take(&mut n.outs);
+        let started = self.profile.is_some().then(|| (Instant::now(), std::mem::take(&mut self.nested_ns)));
         let mut cx = Cx { core: self, node, outs };
         let result = f(&mut *element, &mut cx);
         let mut outs = cx.outs;
+        if let Some((start, outer_ns)) = started {
+            self.account(node, start.elapsed().as_nanos() as u64, outer_ns);
+        }
         for out in outs.iter_mut().rev() {
             while let Some(batch) = out.emitted.pop() {
                 match out.to {
@@ -160,6 +171,18 @@ impl Core {
         n.outs = outs;
         n.element = Some(element);
         Some(result)
+    }
+
+    /// Adds the time of one activation to the profile. A clock read a batch is what profiling costs.
+    fn account(&mut self, node: usize, elapsed_ns: u64, outer_ns: u64) {
+        let own_ns = elapsed_ns.saturating_sub(self.nested_ns);
+        self.nested_ns = outer_ns + elapsed_ns;
+        if let Some(profile) = &mut self.profile {
+            if node >= profile.len() {
+                profile.resize(node + 1, 0);
+            }
+            profile[node] += own_ns;
+        }
     }
 
     fn unconnected(&mut self, node: usize, batch: Box<Batch>) {

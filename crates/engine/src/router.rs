@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
 use crate::spec::Library;
 use crate::worker::{Command, DOORBELL, Event, Worker};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -205,6 +205,28 @@ impl Router {
             elements.map(|e| e.held()).sum::<usize>() + w.devices.held()
         };
         (0..self.handles.len()).filter_map(|w| self.call(w, held)).sum()
+    }
+
+    /// Starts measuring the time of each element, from zero, or stops.
+    pub fn set_profiling(&self, on: bool) {
+        for worker in 0..self.handles.len() {
+            self.call(worker, move |w| w.core.profile = on.then(Vec::new));
+        }
+    }
+
+    /// Nanoseconds that each element has taken by itself since profiling was switched on, over all workers.
+    pub fn profile(&self) -> Vec<(String, u64)> {
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        for worker in 0..self.handles.len() {
+            let times = |w: &mut Worker| -> Vec<(String, u64)> {
+                let profile = w.core.profile.iter().flatten();
+                w.core.nodes.iter().zip(profile).map(|(n, ns)| (n.name.to_string(), *ns)).collect()
+            };
+            for (name, ns) in self.call(worker, times).unwrap_or_default() {
+                *sums.entry(name).or_default() += ns;
+            }
+        }
+        sums.into_iter().collect()
     }
 
     /// Reads handler `name` of `element`. When the graph is replicated, numbers are summed over the workers and

@@ -1,5 +1,6 @@
 //! What the command line offers, a module each.
 
+pub mod bench;
 pub mod check;
 pub mod doctor;
 pub mod elements;

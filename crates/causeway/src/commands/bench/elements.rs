@@ -1,0 +1,114 @@
+//! The ends of the benchmark's graph: a source that copies frames from a prepared trace, and a sink.
+
+use causeway_engine::spec::{keyword, reads};
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
+use causeway_packet::{BATCH, Batch, Packet, PacketType};
+use std::sync::Arc;
+
+/// Key of the [`Trace`] among the values that elements find.
+pub const TRACE: &str = "bench trace";
+
+/// The frames that sources copy, over and over.
+pub struct Trace(pub Vec<Vec<u8>>);
+
+/// Pushes copies of the trace's frames in fresh packets, as fast as there is room downstream.
+pub static SOURCE: Spec = Spec {
+    name: "TraceSource",
+    category: "bench",
+    ports: "0/1",
+    processing: "h/h",
+    args: &[keyword("BURST", "packets", "packets a turn")],
+    handlers: &[reads("count", "packets made")],
+    build: source,
+    ..Spec::DEFAULT
+};
+
+/// Pulls packets and recycles them.
+pub static SINK: Spec = Spec {
+    name: "PullSink",
+    category: "bench",
+    ports: "1/0",
+    processing: "l/l",
+    handlers: &[reads("count", "packets recycled")],
+    build: sink,
+    ..Spec::DEFAULT
+};
+
+struct TraceSource {
+    trace: Arc<Trace>,
+    at: usize,
+    burst: usize,
+    count: Counter,
+}
+
+fn source(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let burst = conf.keyword("BURST", 128u32);
+    conf.finish()?;
+    let trace = conf.env.persistent(TRACE, || Trace(Vec::new())).ok_or(Invalid)?;
+    let count = conf.counter("count");
+    Ok(Box::new(TraceSource { trace, at: 0, burst: (burst as usize).min(BATCH), count }))
+}
+
+impl Element for TraceSource {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        cx.wake();
+        Ok(())
+    }
+
+    fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        let frames = &self.trace.0;
+        if frames.is_empty() {
+            return Run::Sleep;
+        }
+        let mut batch = cx.lend_batch();
+        for _ in 0..self.burst {
+            let Some(mut packet) = Packet::from_bytes(&frames[self.at]) else { break };
+            self.at = if self.at + 1 == frames.len() { 0 } else { self.at + 1 };
+            packet.set_mac_header(0);
+            packet.set_packet_type(PacketType::Host);
+            // A batch takes as many as a burst has at most.
+            let _ = batch.push(packet);
+        }
+        self.count.add(batch.len() as u64);
+        cx.emit_batch(0, batch);
+        Run::Worked
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.count.get().to_string())
+    }
+}
+
+struct PullSink {
+    count: Counter,
+}
+
+fn sink(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    conf.finish()?;
+    Ok(Box::new(PullSink { count: conf.counter("count") }))
+}
+
+impl Element for PullSink {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        cx.wake();
+        Ok(())
+    }
+
+    fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        let mut batch: Box<Batch> = cx.lend_batch();
+        cx.pull(0, BATCH, &mut batch);
+        let n = batch.len();
+        self.count.add(n as u64);
+        batch.clear();
+        cx.return_batch(batch);
+        match n {
+            0 if cx.packets_upstream(0) => Run::Idle,
+            0 => Run::Sleep,
+            _ => Run::Worked,
+        }
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.count.get().to_string())
+    }
+}
