@@ -2,17 +2,17 @@
 // answers ARP and pings, and sends every ICMP error that a router owes. The kernel keeps nothing of these interfaces:
 // `causeway up` is the router that shares them with the kernel.
 //
-//   causeway run conf/router.click -D dev0=eth1 -D ip0=10.0.0.1 -D length0=24 -D mac0=02:00:00:00:00:01 \
-//                                  -D dev1=eth2 -D ip1=10.0.1.1 -D length1=24 -D mac1=02:00:00:00:00:02
+//   causeway run conf/router.click -D dev0=eth1 -D addr0=10.0.0.1/24 -D mac0=02:00:00:00:00:01 \
+//                                  -D dev1=eth2 -D addr1=10.0.1.1/24 -D mac1=02:00:00:00:00:02
 //
 // The Ethernet addresses are those that the router answers ARP with: let them be the interfaces' own. What neither
 // network covers goes to $gateway by the second interface.
 
-define($dev0 eth1, $ip0 10.0.0.1, $length0 24, $mac0 02:00:00:00:00:01, $mtu0 1500,
-       $dev1 eth2, $ip1 10.0.1.1, $length1 24, $mac1 02:00:00:00:00:02, $mtu1 1500,
+define($dev0 eth1, $addr0 10.0.0.1/24, $mac0 02:00:00:00:00:01, $mtu0 1500,
+       $dev1 eth2, $addr1 10.0.1.1/24, $mac1 02:00:00:00:00:02, $mtu1 1500,
        $gateway 10.0.1.2);
 
-AddressInfo(if0 $ip0/$length0 $mac0, if1 $ip1/$length1 $mac1);
+AddressInfo(if0 $addr0 $mac0, if1 $addr1 $mac1);
 
 // The Ethernet side of an interface. Input: IP packets to send, with the next hop in their annotation.
 // Outputs: IP packets that came in, with their Ethernet headers; ARP replies, for the host.
@@ -57,14 +57,14 @@ leave1 :: Leave(if1:ip, 2, $mtu1);
 ping :: ICMPPingResponder;
 host :: ToHost(causeway0);
 
-routes :: StaticIPLookup($ip0/32 0,
-                         $ip1/32 0,
-                         $ip0/$length0 1,
-                         $ip1/$length1 2,
+routes :: StaticIPLookup(if0:ip 0,
+                         if1:ip 0,
+                         if0:ipnet 1,
+                         if1:ipnet 2,
                          0.0.0.0/0 $gateway 2);
 
 check :: Strip(14)
-      -> CheckIPHeader(INTERFACES $ip0/$length0 $ip1/$length1)
+      -> CheckIPHeader(INTERFACES if0 if1)
       -> GetIPAddress(16)
       -> routes;
 

@@ -160,6 +160,10 @@ fn mask4(len: u8) -> u32 {
     u32::MAX.checked_shl(32 - len.min(32) as u32).unwrap_or(0)
 }
 
+fn mask6(len: u8) -> u128 {
+    u128::MAX.checked_shl(128 - len.min(128) as u32).unwrap_or(0)
+}
+
 impl Prefix4 {
     /// The network mask.
     pub fn mask(&self) -> u32 {
@@ -180,7 +184,9 @@ impl Value for Prefix4 {
         }
         let found = named(scope, text, &["ipnet", "ip"]).and_then(|a| a.ip.map(|ip| (ip, a.ip_len)));
         let (address, len) = found.ok_or("invalid IP address prefix")?;
-        Ok(Prefix4 { address, len: len.unwrap_or(32) })
+        let len = len.filter(|_| !text.ends_with(":ip")).unwrap_or(32);
+        let network = Ipv4Addr::from(u32::from(address) & mask4(len));
+        Ok(Prefix4 { address: if text.ends_with(":ipnet") { network } else { address }, len })
     }
 
     fn placeholder() -> Self {
@@ -195,7 +201,9 @@ impl Value for Prefix6 {
         }
         let found = named(scope, text, &["ip6net", "ip6"]).and_then(|a| a.ip6.map(|ip| (ip, a.ip6_len)));
         let (address, len) = found.ok_or("invalid IPv6 address prefix")?;
-        Ok(Prefix6 { address, len: len.unwrap_or(128) })
+        let len = len.filter(|_| !text.ends_with(":ip6")).unwrap_or(128);
+        let network = Ipv6Addr::from(u128::from(address) & mask6(len));
+        Ok(Prefix6 { address: if text.ends_with(":ip6net") { network } else { address }, len })
     }
 
     fn placeholder() -> Self {

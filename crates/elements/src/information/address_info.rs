@@ -95,7 +95,9 @@ mod tests {
         let scope = env.names.scope("x");
         assert_eq!(Ipv4Addr::parse("gate", &scope), Ok(Ipv4Addr::new(10, 0, 0, 1)));
         assert_eq!(Ipv4Addr::parse("gate:bcast", &scope), Ok(Ipv4Addr::new(10, 0, 0, 255)));
-        assert_eq!(Prefix4::parse("gate:ipnet", &scope).map(|p| p.len), Ok(24));
+        let network = Prefix4 { address: Ipv4Addr::new(10, 0, 0, 0), len: 24 };
+        assert_eq!(Prefix4::parse("gate:ipnet", &scope), Ok(network));
+        assert_eq!(Prefix4::parse("gate:ip", &scope).map(|p| p.len), Ok(32));
         assert_eq!(Ether::parse("copy", &scope).map(|e| e.0), Ok([2, 0, 0, 0, 0, 10]));
         assert_eq!(Ipv6Addr::parse("gate:ip6", &scope), Ok("fe80::1".parse().unwrap()));
         assert_eq!(Prefix6::parse("copy", &scope).map(|p| p.len), Ok(64));
