@@ -106,11 +106,8 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|e| e as _)
-    }
-}
+// Without `source`: the line has it already, and reports of chains of errors would show it twice.
+impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {

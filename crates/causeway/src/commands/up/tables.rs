@@ -78,6 +78,11 @@ impl Tables {
         self.forwarding.trust(false);
     }
 
+    /// Routes in the tables, IPv4 and IPv6.
+    pub fn routes(&self) -> (usize, usize) {
+        (self.v4.rib().len(), self.v6.rib().len())
+    }
+
     /// Brings the tables up to date.
     pub fn apply(&mut self, changes: &Changes) {
         for (address, there) in &changes.addresses {
@@ -281,3 +286,6 @@ fn legs(hop: &Hop) -> &[Leg] {
 fn left_to_kernel(serial: u32) -> Neighbor {
     Neighbor { port: KERNEL, mtu_bytes: 0, addresses: [0; 12], serial }
 }
+
+#[cfg(test)]
+mod tests;
