@@ -33,7 +33,11 @@ fn hop() -> impl Strategy<Value = Hop> {
 /// A prefix by number, nested in one another, of either family.
 fn prefix(n: u32) -> Prefix {
     let len = [0, 8, 16, 24][(n / 2) as usize];
-    if n % 2 == 0 { Prefix::new([10, 1, 2, 3].into(), len) } else { Prefix::new(probe(Family::V6), 2 * len) }
+    if n.is_multiple_of(2) {
+        Prefix::new([10, 1, 2, 3].into(), len)
+    } else {
+        Prefix::new(probe(Family::V6), 2 * len)
+    }
 }
 
 fn probe(family: Family) -> IpAddr {
