@@ -18,7 +18,6 @@ module async_fifo #(
     output wire [W-1:0] rd_data,
     output wire         rd_valid
 );
-  reg [W-1:0] mem[0:(1 << AW)-1];
   reg [AW:0] wr_bin, wr_gray, rd_bin, rd_gray;
   (* async_reg = "true" *) reg [AW:0] rd_gray_w1, rd_gray_w2, wr_gray_r1, wr_gray_r2;
   reg [AW:0] rd_bin_w;
@@ -35,10 +34,12 @@ module async_fifo #(
   assign wr_level = wr_bin - rd_bin_w;
   assign wr_full = wr_level[AW];
   assign rd_valid = rd_gray != wr_gray_r2;
-  assign rd_data = mem[rd_bin[AW-1:0]];
+  lutram_1r1w #(.W(W), .AW(AW)) mem (
+      .wr_clk(wr_clk), .wr_en(wr_en), .wr_addr(wr_bin[AW-1:0]), .wr_data(wr_data), .rd_addr(rd_bin[AW-1:0]),
+      .rd_data(rd_data)
+  );
 
   always @(posedge wr_clk) begin
-    if (wr_en) mem[wr_bin[AW-1:0]] <= wr_data;
     rd_gray_w1 <= rd_gray;
     rd_gray_w2 <= rd_gray_w1;
     if (wr_rst) begin
@@ -67,8 +68,22 @@ module async_fifo #(
   end
 
 `ifdef ASSERTIONS
-  always @(posedge wr_clk) if (!wr_rst) assert (!(wr_en && wr_full));
-  always @(posedge rd_clk) if (!rd_rst) assert (!(rd_en && !rd_valid));
+  reg [AW:0] wr_gray_before, rd_gray_before;
+  reg wr_known = 1'b0, rd_known = 1'b0;
+  wire [AW:0] wr_change = wr_gray ^ wr_gray_before;
+  wire [AW:0] rd_change = rd_gray ^ rd_gray_before;
+  always @(posedge wr_clk) begin
+    wr_gray_before <= wr_gray;
+    wr_known <= !wr_rst;
+    if (!wr_rst) assert (!(wr_en && wr_full));
+    if (!wr_rst && wr_known) assert ((wr_change & (wr_change - 1'b1)) == 0);
+  end
+  always @(posedge rd_clk) begin
+    rd_gray_before <= rd_gray;
+    rd_known <= !rd_rst;
+    if (!rd_rst) assert (!(rd_en && !rd_valid));
+    if (!rd_rst && rd_known) assert ((rd_change & (rd_change - 1'b1)) == 0);
+  end
 `endif
 endmodule
 

@@ -32,8 +32,10 @@ module rr_arbiter #(
   end
 
 `ifdef ASSERTIONS
+  wire [N-1:0] below = ~above;  // ones up to some requester
   always @(posedge clk)
     if (!rst) begin
+      assert ((below & (below + 1'b1)) == 0);
       assert ((grant & (grant - 1'b1)) == 0);
       assert ((grant & ~req) == 0);
       assert (any == (grant != 0));

@@ -15,15 +15,16 @@ module sync_fifo #(
     output wire         rd_valid,
     output wire [AW:0]  level
 );
-  reg [W-1:0] mem[0:(1 << AW)-1];
   reg [AW:0] wr_ptr, rd_ptr;
   assign level = wr_ptr - rd_ptr;
   assign full = level[AW];
   assign rd_valid = wr_ptr != rd_ptr;
-  assign rd_data = mem[rd_ptr[AW-1:0]];
+  lutram_1r1w #(.W(W), .AW(AW)) mem (
+      .wr_clk(clk), .wr_en(wr_en), .wr_addr(wr_ptr[AW-1:0]), .wr_data(wr_data), .rd_addr(rd_ptr[AW-1:0]),
+      .rd_data(rd_data)
+  );
 
   always @(posedge clk) begin
-    if (wr_en) mem[wr_ptr[AW-1:0]] <= wr_data;
     if (rst) begin
       wr_ptr <= 0;
       rd_ptr <= 0;

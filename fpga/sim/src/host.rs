@@ -76,6 +76,8 @@ struct Card {
     tail: [u16; 2],
     posted: u16,
     polled: bool,
+    /// The write that masks the interrupt, counted from the first write.
+    masked_by: u64,
     taken: u32,
 }
 
@@ -106,6 +108,8 @@ pub struct Host {
     busy_until_ns: u64,
     awake: bool,
     writes: VecDeque<Transaction>,
+    queued: u64,
+    written: u64,
     completions: VecDeque<(u64, Transaction)>,
     /// What has happened so far.
     pub counters: HostCounters,
@@ -137,6 +141,8 @@ impl Host {
             busy_until_ns: 0,
             awake: false,
             writes: VecDeque::new(),
+            queued: 0,
+            written: 0,
             completions: VecDeque::new(),
             counters: HostCounters::default(),
         }
@@ -172,6 +178,7 @@ impl Host {
 
     /// Queues a write of one word.
     pub fn write(&mut self, address: u32, value: u64) {
+        self.queued += 1;
         self.writes.push_back(Transaction { command: command::WRITE, address, data: vec![value] });
     }
 
@@ -199,6 +206,11 @@ impl Host {
         self.writes.pop_front()
     }
 
+    /// A transaction of ours has been on the bus.
+    pub fn transacted(&mut self, transaction: &Transaction) {
+        self.written += u64::from(transaction.command == command::WRITE);
+    }
+
     /// Whether nothing is queued or in progress on the host.
     pub fn is_quiet(&self, now_ns: u64) -> bool {
         !self.awake && self.writes.is_empty() && self.completions.is_empty() && self.busy_until_ns <= now_ns
@@ -215,6 +227,7 @@ impl Host {
                 self.cards[nic].polled = true;
                 self.counters.interrupts += 1;
                 self.write_register(nic as u8, reg::IRQ_ENABLE, 0);
+                self.cards[nic].masked_by = self.queued;
             }
         }
         if !self.awake {
@@ -229,7 +242,8 @@ impl Host {
     fn poll(&mut self, now_ns: u64) {
         for _ in 0..self.cards.len() {
             let nic = self.turn;
-            if self.cards[nic].polled {
+            // Not before the mask is written: what the card forgets with it must be in memory when we look.
+            if self.cards[nic].polled && self.written >= self.cards[nic].masked_by {
                 if self.cards[nic].taken < QUOTA
                     && let Some((class, bytes)) = self.pending(nic)
                 {

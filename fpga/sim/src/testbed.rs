@@ -446,6 +446,7 @@ impl Testbed {
                 if self.chipset.aborted() == 1 {
                     self.scoreboard.error("the host addressed nobody".into());
                 }
+                self.host.transacted(transaction);
                 self.transaction = None;
             }
         } else if let Some(next) = self.host.next_transaction(self.now_ns) {
