@@ -27,6 +27,9 @@ demo-clean: ## remove what a demo that was killed left behind
 test: ## all that CI runs, as root
 	@.ci/run
 
+bench: build ## measure the router, by element and in all: tables, and the file bench.json (BENCH_ARGS=...)
+	@$(CAUSEWAY) bench --output $(BENCH_OUTPUT) $(BENCH_ARGS)
+
 docs: ## write the element reference, docs/elements, from the code
 	@$(MAKE) --no-print-directory build PROFILE=dev
 	rm -rf docs/elements
@@ -42,5 +45,6 @@ clean: ## remove what was built
 	rm -rf target fuzz/target
 
 PREFIX ?= /usr/local
+BENCH_OUTPUT ?= bench.json
 
 include $(wildcard mk/*.mk)
