@@ -23,6 +23,6 @@ fuzz: ## fuzz everything that reads foreign bytes (FUZZ_SECONDS=10 a target)
 		mkdir -p fuzz/corpus/$$target fuzz/artifacts/$$target; \
 		seeds=; if [ -d fuzz/seeds/$$target ]; then seeds=fuzz/seeds/$$target; fi; \
 		fuzz/target/$(fuzz_host)/release/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=2048 \
-			-use_value_profile=1 -verbosity=0 -print_final_stats=1 \
+			$(FUZZ_FLAGS) -use_value_profile=1 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=fuzz/artifacts/$$target/ fuzz/corpus/$$target $$seeds; \
 	done
