@@ -12,7 +12,7 @@ CAUSEWAY = $(CURDIR)/target/$(profile_dir)/causeway
 .PHONY: help build demo demo-clean test bench docs install clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build the binary: target/release/causeway (PROFILE=dev: target/debug/causeway)
 	@mk/need cc:build-essential

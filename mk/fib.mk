@@ -1,15 +1,15 @@
 # The lookup tables' bench. FIB_BENCH_ARGS hands on real tables, for example
 #   make bench-fib FIB_BENCH_ARGS="--v4 routes.txt.gz --v4-updates updates.txt.gz"
 .PHONY: bench-fib bench-lut bench-fib-readers bench-fib-worst
-bench-fib:
+bench-fib: ## the lookup tables, against their rivals
 	cargo run --release -p causeway-fib-bench -- $(FIB_BENCH_ARGS)
 
 # The lookup paper's experiments, standalone.
-bench-lut:
+bench-lut: ## the lookup paper's experiments
 	cargo run --release -p causeway-fib-bench -- lut
 
 # What updates cost readers, and tables made to be slow.
-bench-fib-readers:
+bench-fib-readers: ## what updates cost readers of the lookup tables
 	cargo run --release -p causeway-fib-bench -- disturb $(FIB_BENCH_ARGS)
-bench-fib-worst:
+bench-fib-worst: ## lookup tables made to be slow
 	cargo run --release -p causeway-fib-bench -- worst
