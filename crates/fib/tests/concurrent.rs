@@ -1,7 +1,7 @@
 //! Readers look up while the writer changes routes as fast as it can: no result may ever belong to another prefix,
 //! which is what reuse of memory under a reader would show as.
 //!
-//! Two seconds a table and 100 000 changes; `CAUSEWAY_STRESS_SECONDS` and `CAUSEWAY_STRESS_CHANGES` set others.
+//! Two seconds a table and 300 000 changes; `CAUSEWAY_STRESS_SECONDS` and `CAUSEWAY_STRESS_CHANGES` set others.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -114,7 +114,7 @@ fn fib6_readers_see_only_what_was_there() {
 
 /// Memory is bounded by the busiest moment, however many changes come.
 fn no_growth<A: Address, T: Table<A>>(fib: &mut T, prefixes: &[Prefix<A>]) {
-    let changes = setting("CAUSEWAY_STRESS_CHANGES", 100_000);
+    let changes = setting("CAUSEWAY_STRESS_CHANGES", 300_000);
     let mut numbers = Numbers(5);
     let mut churn = |fib: &mut T, count| {
         for _ in 0..count {
@@ -125,11 +125,11 @@ fn no_growth<A: Address, T: Table<A>>(fib: &mut T, prefixes: &[Prefix<A>]) {
             }
         }
     };
-    churn(fib, changes / 2);
-    let half_way = fib.bytes();
-    churn(fib, changes / 2);
-    let growth = fib.bytes() as f64 / half_way as f64;
-    assert!(growth < 1.01, "from {half_way} to {} bytes in the second half", fib.bytes());
+    churn(fib, changes / 4 * 3);
+    let before = fib.bytes();
+    churn(fib, changes / 4);
+    let growth = fib.bytes() as f64 / before as f64;
+    assert!(growth < 1.02, "from {before} to {} bytes in the last quarter", fib.bytes());
 }
 
 #[test]
