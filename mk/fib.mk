@@ -1,6 +1,6 @@
 # The lookup tables' bench. FIB_BENCH_ARGS hands on real tables, for example
 #   make bench-fib FIB_BENCH_ARGS="--v4 routes.txt.gz --v4-updates updates.txt.gz"
-.PHONY: bench-fib bench-lut bench-fib-readers bench-fib-worst
+.PHONY: bench-fib bench-lut bench-fib-readers bench-fib-worst bench-fib-policy
 bench-fib: ## the lookup tables, against their rivals
 	cargo run --release -p causeway-fib-bench -- $(FIB_BENCH_ARGS)
 
@@ -13,3 +13,7 @@ bench-fib-readers: ## what updates cost readers of the lookup tables
 	cargo run --release -p causeway-fib-bench -- disturb $(FIB_BENCH_ARGS)
 bench-fib-worst: ## lookup tables made to be slow
 	cargo run --release -p causeway-fib-bench -- worst
+
+# Policy rules in front of a table.
+bench-fib-policy: ## what policy rules cost
+	cargo run --release -p causeway-fib-bench -- policy $(FIB_BENCH_ARGS)

@@ -11,6 +11,7 @@ mod disturb;
 mod dpdk;
 mod lut;
 mod options;
+mod policy;
 mod race;
 mod random;
 mod report;
@@ -133,6 +134,7 @@ fn run() -> Result<(), String> {
             disturb::readers::<u128, Lines6>(&load(&options.v6, options.routes6)?);
             Ok(())
         }
+        Command::Policy => policy::run(&load(&options.v4, options.routes4)?),
         Command::Worst => {
             disturb::worst();
             Ok(())

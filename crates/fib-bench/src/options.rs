@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 const USAGE: &str =
-    "usage: fib-bench [lut | disturb | worst] [--v4 FILE] [--v4-updates FILE] [--v6 FILE] [--v6-updates FILE]
+    "usage: fib-bench [lut | disturb | policy | worst] [--v4 FILE] [--v4-updates FILE] [--v6 FILE] [--v6-updates FILE]
   [--routes4 N] [--routes6 N] [--queries-log2 N] [--rounds N] [--updates N] [--only NAME]...
   [--no-ipv4] [--no-ipv6] [--no-random-next-hops] [--no-dpdk] [--processor N] [--output DIRECTORY]
 files hold lines of `prefix [next hop]`, update streams lines of `A prefix` or `W prefix`; .gz is understood";
@@ -17,6 +17,8 @@ pub enum Command {
     Lut,
     /// Readers while a writer changes the table.
     Disturb,
+    /// Policy rules in front of a table.
+    Policy,
     /// Crafted tables and traffic.
     Worst,
 }
@@ -81,6 +83,7 @@ impl Options {
             match word.as_str() {
                 "lut" => options.command = Command::Lut,
                 "disturb" => options.command = Command::Disturb,
+                "policy" => options.command = Command::Policy,
                 "worst" => options.command = Command::Worst,
                 "--v4" => options.v4.0 = Some(value()?),
                 "--v4-updates" => options.v4.1 = Some(value()?),
