@@ -92,8 +92,11 @@ impl Lines6 {
         if let [(_, adjacency)] = *runs {
             return Some(u32::from(adjacency));
         }
-        let bits =
-            if may_split && runs.len() > FAN_OUT { directory_bits(runs, position, false).1 } else { 0 };
+        let bits = if may_split && runs.len() > FAN_OUT {
+            directory_bits(&shared_bits(runs), position, false).1
+        } else {
+            0
+        };
         if bits == 0 {
             return self.pool.build(runs, position).map(|line| LINE | line);
         }
@@ -127,7 +130,7 @@ impl Lines6 {
             self.core.entries[usize::from(adjacency)].store(u32::from(adjacency), Ordering::Relaxed);
             return Some(u64::from(adjacency) << 32);
         }
-        let bits = directory_bits(runs, ROOT_BITS, true).1;
+        let bits = directory_bits(&shared_bits(runs), ROOT_BITS, true).1;
         let first = self.compile_directory(runs, ROOT_BITS, bits, true)?;
         Some(u64::from(first) << 32 | u64::from(bits))
     }
@@ -290,12 +293,14 @@ fn for_each_chunk(
 /// a run needs beyond the first counts as [`DEEP_RUN_BYTES`]. With `deeper`, crowded buckets may become directories
 /// themselves, and the choice looks ahead to that: routes that crowd far below bit `position` are reached only if
 /// this directory spends bits that tell nothing apart.
-fn directory_bits(runs: &[Run], position: u8, deeper: bool) -> (usize, u8) {
+///
+/// `shared` is how many bits each run has in common with the one before it.
+fn directory_bits(shared: &[u8], position: u8, deeper: bool) -> (usize, u8) {
     // More than eight entries a run never pay, and looking at them all would make small changes slow.
-    let most = DIRECTORY_BITS_MAX.min(runs.len().ilog2() as u8 + 3);
+    let most = DIRECTORY_BITS_MAX.min(shared.len().ilog2() as u8 + 3);
     let cost = |bits: u8| {
-        let buckets = runs.chunk_by(|a, b| a.0.bits(position, bits) == b.0.bits(position, bits));
-        let bytes = |bucket: &[Run]| match tree_bytes(bucket.len()) {
+        let buckets = shared.chunk_by(|_, &next| next >= position + bits);
+        let bytes = |bucket: &[u8]| match tree_bytes(bucket.len()) {
             tree if deeper && bucket.len() > FAN_OUT => {
                 tree.min(directory_bits(bucket, position + bits, false).0)
             }
@@ -304,6 +309,12 @@ fn directory_bits(runs: &[Run], position: u8, deeper: bool) -> (usize, u8) {
         (4 << bits) + buckets.map(bytes).sum::<usize>()
     };
     (0..=most).map(|bits| (cost(bits), bits)).min().unwrap_or((0, 0))
+}
+
+/// How many bits each run has in common with the one before it.
+fn shared_bits(runs: &[Run]) -> Vec<u8> {
+    let between = runs.windows(2).map(|pair| pair[0].0.common_bits(pair[1].0));
+    std::iter::once(0).chain(between).collect()
 }
 
 /// What a level of lines above a run is worth, in bytes. Raising it trades memory for speed: 5 makes the table of
