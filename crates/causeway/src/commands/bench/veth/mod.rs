@@ -1,0 +1,182 @@
+//! Between network namespaces: the router against the kernel's forwarding and a bare XDP redirect.
+//!
+//! Generator, router and sink share the machine. The kernel and the redirect forward within the generator's system
+//! call, on its processor; Causeway is a process on another. So the processor time a packet is shown beside the rate,
+//! with the generator's and the sink's share in all three.
+
+mod latency;
+mod testbed;
+mod traffic;
+
+pub use latency::latency;
+
+use super::report::{Report, Row};
+use crate::cli::BenchArgs;
+use anyhow::{Context, Result, bail};
+use causeway_netio::bpf::XdpLink;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use testbed::{RouterProcess, Testbed};
+use traffic::{Load, Sink, Stream};
+
+/// Bytes of a frame on the wire, with the checksum.
+const FRAME_LENS: [usize; 3] = [64, 512, 1518];
+/// How long traffic flows before it is measured.
+const WARM_UP: Duration = Duration::from_millis(200);
+
+/// What forwards, in the order of a round. The first is the baseline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Kernel,
+    Causeway,
+    Redirect,
+}
+
+impl Way {
+    const ALL: [Way; 3] = [Way::Kernel, Way::Causeway, Way::Redirect];
+
+    fn name(self) -> &'static str {
+        match self {
+            Way::Kernel => "kernel",
+            Way::Causeway => "causeway up",
+            Way::Redirect => "XDP redirect",
+        }
+    }
+}
+
+/// What keeps a way of forwarding in place.
+enum Forwarder {
+    Kernel,
+    Causeway(RouterProcess),
+    Redirect { _link: XdpLink },
+}
+
+impl Forwarder {
+    fn start(bed: &Testbed, way: Way, processor: usize) -> Result<Forwarder> {
+        bed.check()?;
+        Ok(match way {
+            Way::Kernel => {
+                bed.kernel()?;
+                Forwarder::Kernel
+            }
+            Way::Causeway => Forwarder::Causeway(bed.causeway(processor)?),
+            Way::Redirect => Forwarder::Redirect { _link: bed.redirect()? },
+        })
+    }
+
+    /// Processor time that this process and the router have had.
+    fn cpu_ns(&self) -> Result<u64> {
+        let router = match self {
+            Forwarder::Causeway(router) => process_ns(router.id())?,
+            Forwarder::Kernel | Forwarder::Redirect { .. } => 0,
+        };
+        Ok(process_ns(std::process::id())? + router)
+    }
+}
+
+/// Processor time of the threads that a process has.
+fn process_ns(process: u32) -> Result<u64> {
+    let folder = format!("/proc/{process}/task");
+    let mut sum = 0;
+    for thread in std::fs::read_dir(&folder).context(folder)? {
+        // A thread that ended meanwhile counts no more.
+        let text = std::fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
+        sum += text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
+}
+
+/// What one measurement gives.
+#[derive(Clone, Copy)]
+struct Cost {
+    mpps: f64,
+    cpu_ns: f64,
+}
+
+/// The most that arrives, and what it takes.
+fn measure(
+    bed: &Testbed,
+    sink: &Arc<Sink>,
+    forwarder: &Forwarder,
+    frame_len: usize,
+    args: &BenchArgs,
+) -> Result<Cost> {
+    bed.check()?;
+    let load = Load::start(bed, sink, Stream { frame_len, rate_pps: None, avoid: args.processor })?;
+    std::thread::sleep(WARM_UP);
+    let by_kernel = bed.kernel_forwarded()?;
+    let (start, packets, cpu_ns) = (Instant::now(), sink.count(), forwarder.cpu_ns()?);
+    std::thread::sleep(Duration::from_secs_f64(args.seconds.clamp(0.05, 60.0)));
+    let (packets, cpu_ns) = (sink.count() - packets, forwarder.cpu_ns()? - cpu_ns);
+    let seconds = start.elapsed().as_secs_f64();
+    let by_kernel = bed.kernel_forwarded()? - by_kernel;
+    load.finish()?;
+    if packets == 0 {
+        bail!("nothing of {frame_len}-byte frames arrived");
+    }
+    let should = if matches!(forwarder, Forwarder::Kernel) { packets } else { 0 };
+    if by_kernel.abs_diff(should) > packets / 20 {
+        bail!("the kernel forwarded {by_kernel} of {packets} packets; it should have been {should}");
+    }
+    Ok(Cost { mpps: packets as f64 / seconds / 1e6, cpu_ns: cpu_ns as f64 / packets as f64 })
+}
+
+/// Whether this can be measured here; says why not.
+fn possible(program: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root");
+        return false;
+    }
+    let found = Command::new(program).arg("-V").output().is_ok();
+    if !found {
+        println!("skipped: needs the command {program}");
+    }
+    found
+}
+
+/// Forwarding rates.
+pub fn rates(args: &BenchArgs, report: &mut Report) -> Result<()> {
+    report.heading("Between namespaces: forwarding over veth, generator and sink of our own");
+    if !possible("ip") {
+        return Ok(());
+    }
+    let bed = Testbed::new()?;
+    let sink = Arc::new(Sink::new(&bed)?);
+    // By frame length, then by way, then by round.
+    let mut costs = vec![vec![Vec::new(); Way::ALL.len()]; FRAME_LENS.len()];
+    for _ in 0..args.rounds.clamp(1, 100) {
+        for (w, way) in Way::ALL.into_iter().enumerate() {
+            let forwarder = Forwarder::start(&bed, way, args.processor)?;
+            for (l, frame_len) in FRAME_LENS.into_iter().enumerate() {
+                costs[l][w].push(measure(&bed, &sink, &forwarder, frame_len, args)?);
+            }
+        }
+    }
+    for (frame_len, ways) in FRAME_LENS.into_iter().zip(&costs) {
+        compare(report, frame_len, ways, "Mpps", "rate", |c| c.mpps);
+        compare(report, frame_len, ways, "ns", "processor time", |c| c.cpu_ns);
+    }
+    Ok(())
+}
+
+/// Reports one value of all ways, against the kernel's.
+fn compare(
+    report: &mut Report,
+    frame_len: usize,
+    ways: &[Vec<Cost>],
+    unit: &'static str,
+    what: &str,
+    value: impl Fn(&Cost) -> f64,
+) {
+    let mut kernel: Option<Row> = None;
+    for (way, costs) in Way::ALL.into_iter().zip(ways) {
+        let rounds: Vec<f64> = costs.iter().map(&value).collect();
+        let name = format!("veth/{frame_len} bytes/{}/{what}", way.name());
+        let Some(row) = Row::of(name, unit, &rounds) else { continue };
+        match &kernel {
+            Some(kernel) => report.add(row.against(kernel)),
+            None => report.add(kernel.insert(row).clone()),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Three network namespaces, g0--r0 router r1--s0, and what forwards between them. All of it goes when it is dropped.
+
+use anyhow::{Context, Result, anyhow, bail};
+use causeway_netio::bpf::{Asm, Helper, Program, ProgramKind, Reg, XdpLink, XdpMode};
+use causeway_netio::interface::{Interface, Offload, set_offload};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Where the frames of the generator and the pings go, behind s0. The block is for benchmarks (RFC 2544, appendix
+/// C.2.2).
+pub const SINK: [u8; 4] = [198, 18, 2, 1];
+/// Where they come from: g0.
+pub const GENERATOR: [u8; 4] = [10, 78, 1, 2];
+/// What a router says once its ports are open.
+const READY: &str = "control socket";
+/// How long a router may take to start, or to stop.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A network namespace, deleted when this is dropped.
+pub struct Namespace {
+    name: String,
+    file: File,
+}
+
+impl Namespace {
+    fn new(role: &str) -> Result<Namespace> {
+        let name = format!("cwb-{}-{role}", std::process::id());
+        ip(&format!("netns add {name}"))?;
+        let path = format!("/run/netns/{name}");
+        match File::open(&path) {
+            Ok(file) => Ok(Namespace { name, file }),
+            Err(e) => {
+                ip(&format!("netns del {name}"))?;
+                Err(e).context(path)
+            }
+        }
+    }
+
+    /// Runs `work` on a thread in this namespace.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        std::thread::scope(|s| {
+            let thread = s.spawn(|| {
+                self.enter()?;
+                work()
+            });
+            thread.join().unwrap_or_else(|_| Err(anyhow!("a thread in {} failed", self.name)))
+        })
+    }
+
+    /// Moves the calling thread into this namespace.
+    pub fn enter(&self) -> Result<()> {
+        move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
+            .with_context(|| format!("cannot enter {}", self.name))
+    }
+
+    /// A command that runs in this namespace.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, program]);
+        command
+    }
+
+    fn ip(&self, line: &str) -> Result<()> {
+        ip(&format!("-n {} {line}", self.name))
+    }
+
+    fn set(&self, setting: &str, value: &str) -> Result<()> {
+        let path = format!("/proc/sys/net/{setting}");
+        self.run(|| std::fs::write(&path, value).context(path))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if let Err(e) = ip(&format!("netns del {}", self.name)) {
+            eprintln!("causeway: {e:#}");
+        }
+    }
+}
+
+fn ip(line: &str) -> Result<()> {
+    let out =
+        Command::new("ip").args(line.split_whitespace()).output().context("cannot run ip (iproute2)")?;
+    if !out.status.success() {
+        bail!("ip {line}: {}", String::from_utf8_lossy(&out.stderr).trim());
+    }
+    Ok(())
+}
+
+/// The namespaces and the links between them.
+pub struct Testbed {
+    /// With g0.
+    pub generator: Arc<Namespace>,
+    /// With r0 and r1.
+    pub router: Namespace,
+    /// With s0.
+    pub sink: Namespace,
+    interrupted: Arc<AtomicBool>,
+    signals: Vec<signal_hook::SigId>,
+}
+
+impl Testbed {
+    /// Makes the namespaces. From here to its end, an interrupt ends the benchmark instead of the process.
+    pub fn new() -> Result<Testbed> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let mut bed = Testbed {
+            generator: Arc::new(Namespace::new("g")?),
+            router: Namespace::new("r")?,
+            sink: Namespace::new("s")?,
+            interrupted: interrupted.clone(),
+            signals: Vec::new(),
+        };
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            bed.signals.push(signal_hook::flag::register(signal, interrupted.clone())?);
+        }
+        bed.link(&bed.generator, "g0", "r0", 1)?;
+        bed.link(&bed.sink, "s0", "r1", 2)?;
+        bed.router.set("ipv4/ip_forward", "1")?;
+        let sink_mac = bed.sink.run(|| Ok(Interface::open("s0")?.mac))?;
+        let mac = sink_mac.map(|b| format!("{b:02x}")).join(":");
+        bed.router.ip(&format!("neigh replace 10.78.2.2 lladdr {mac} nud permanent dev r1"))?;
+        bed.router.ip("route add 198.18.2.0/24 via 10.78.2.2")?;
+        bed.sink.ip("addr add 198.18.2.1/32 dev lo")?;
+        Ok(bed)
+    }
+
+    /// Connects `host` to the router by network 10.78.`n`.0/24.
+    fn link(&self, host: &Namespace, end: &str, port: &str, n: u8) -> Result<()> {
+        for namespace in [host, &self.router] {
+            // Only what is measured is on the wire.
+            namespace.set("ipv6/conf/default/disable_ipv6", "1")?;
+            namespace.ip("link set lo up")?;
+        }
+        ip(&format!(
+            "link add {end} netns {} type veth peer name {port} netns {}",
+            host.name, self.router.name
+        ))?;
+        for (namespace, name, last) in [(host, end, 2), (&self.router, port, 1)] {
+            namespace.ip(&format!("addr add 10.78.{n}.{last}/24 dev {name}"))?;
+            namespace.ip(&format!("link set {name} up"))?;
+        }
+        // A host leaves checksums to the device, which a veth does not compute.
+        host.run(|| Ok(set_offload(end, Offload::TxChecksum, false)?))?;
+        host.ip(&format!("route add default via 10.78.{n}.1"))
+    }
+
+    /// Fails after an interrupt.
+    pub fn check(&self) -> Result<()> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        Ok(())
+    }
+
+    /// IPv4 packets that the kernel has forwarded in the router's namespace.
+    pub fn kernel_forwarded(&self) -> Result<u64> {
+        let path = "/proc/thread-self/net/snmp";
+        let text = self.router.run(|| std::fs::read_to_string(path).context(path))?;
+        let mut lines = text.lines().filter_map(|l| l.strip_prefix("Ip:"));
+        let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let mut columns = names.split_whitespace().zip(values.split_whitespace());
+        let value = columns.find(|(name, _)| *name == "ForwDatagrams").and_then(|(_, v)| v.parse().ok());
+        value.with_context(|| format!("{path} has no ForwDatagrams"))
+    }
+
+    /// Leaves forwarding to the kernel.
+    pub fn kernel(&self) -> Result<()> {
+        // Gives r0 the interrupt work that frames redirected to g0 need. Only works while the interface is up.
+        self.router.run(|| Ok(set_offload("r0", Offload::Gro, true)?))
+    }
+
+    /// Redirects every frame from r0 to r1 in the driver, unchanged.
+    pub fn redirect(&self) -> Result<XdpLink> {
+        self.router.run(|| {
+            let mut a = Asm::new();
+            a.mov(Reg::R1, Interface::open("r1")?.index as i32);
+            a.mov(Reg::R2, 0);
+            a.call(Helper::Redirect);
+            a.exit();
+            let program = Program::load(ProgramKind::Xdp, "redirect", &a.finish()?)?;
+            Ok(XdpLink::attach(&program, "r0", Interface::open("r0")?.index, XdpMode::Native)?)
+        })
+    }
+
+    /// Starts `causeway up` between r0 and r1.
+    pub fn causeway(&self, processor: usize) -> Result<RouterProcess> {
+        let binary = std::env::current_exe().context("cannot find this program")?;
+        let mut command = self.router.command(&binary.to_string_lossy());
+        let name = format!("bench-{}", std::process::id());
+        command.args(["up", "r0", "r1", "--name", &name, "--processors", &processor.to_string()]);
+        RouterProcess::start(command)
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        for signal in self.signals.drain(..) {
+            signal_hook::low_level::unregister(signal);
+        }
+    }
+}
+
+/// A router in a process of its own, stopped when this is dropped.
+pub struct RouterProcess(Child);
+
+impl RouterProcess {
+    fn start(mut command: Command) -> Result<RouterProcess> {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let mut router = RouterProcess(child.context("cannot start the router")?);
+        let stderr = router.0.stderr.take().context("the router has no standard error")?;
+        let (sender, lines) = channel();
+        // Reads to the end, so that the router never waits for room in the pipe.
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let mut said = Vec::new();
+        loop {
+            match lines.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(READY) => return Ok(router),
+                Ok(line) => said.push(line),
+                Err(RecvTimeoutError::Disconnected) => bail!("the router did not start: {}", said.join("; ")),
+                Err(RecvTimeoutError::Timeout) => bail!("the router is not ready: {}", said.join("; ")),
+            }
+        }
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for RouterProcess {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE {
+            if !matches!(self.0.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
