@@ -34,7 +34,7 @@ module async_fifo #(
   assign wr_level = wr_bin - rd_bin_w;
   assign wr_full = wr_level[AW];
   assign rd_valid = rd_gray != wr_gray_r2;
-  lutram_1r1w #(.W(W), .AW(AW)) mem (
+  lutram_1r1w #(.W(W), .AW(AW)) store (
       .wr_clk(wr_clk), .wr_en(wr_en), .wr_addr(wr_bin[AW-1:0]), .wr_data(wr_data), .rd_addr(rd_bin[AW-1:0]),
       .rd_data(rd_data)
   );

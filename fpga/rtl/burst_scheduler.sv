@@ -85,7 +85,16 @@ module burst_scheduler #(
   reg [63:0] out_word;
   assign rd_en = state == DATA && room;
   assign rd_queue = {burst_peer, high_class};
-  wire [23:0] used_now = used_words[24*burst_peer+:24];
+  wire [23:0] used_of[0:PEERS-1];
+  wire [15:0] packets_of[0:PEERS-1];
+  genvar g;
+  generate
+    for (g = 0; g < PEERS; g = g + 1) begin : peers
+      assign used_of[g] = used_words[24*g+:24];
+      assign packets_of[g] = packets[16*g+:16];
+    end
+  endgenerate
+  wire [23:0] used_now = used_of[burst_peer];
 
   always @* begin
     len_queue = {burst_peer, high_class};
@@ -104,7 +113,10 @@ module burst_scheduler #(
   reg started;
   wire fifo_valid, fifo_full;
   assign dma_words = (remaining > 13'd512) ? 10'd512 : remaining[9:0];
-  assign dma_valid = started && remaining != 0 && level >= prefill;
+  // A register, because arbiter and address come behind it in the same cycle; not set again before `remaining` tells
+  // of the sequence that is done.
+  reg ready;
+  assign dma_valid = ready;
   reg was_null;
 
   sync_fifo #(.W(64), .AW(4)) out_fifo (
@@ -124,6 +136,7 @@ module burst_scheduler #(
     token_return <= 1'b0;
     sent <= 1'b0;
     sent_empty <= 1'b0;
+    ready <= started && remaining != 0 && level >= prefill && !dma_done && !rst;
     if (dma_done) remaining <= remaining - {3'd0, dma_words};
     case (state)
       IDLE: begin
@@ -134,7 +147,7 @@ module burst_scheduler #(
           high_class <= 1'b1;
           scan_start <= 1'b1;
           scan_grant <= grant_high[pick];
-          scan_packets <= packets[16*pick+8+:8];
+          scan_packets <= packets_of[pick][15:8];
           state <= SCAN_HIGH;
         end
       end
@@ -145,7 +158,7 @@ module burst_scheduler #(
           high_class <= 1'b0;
           scan_start <= 1'b1;
           scan_grant <= grant_low[burst_peer];
-          scan_packets <= packets[16*burst_peer+:8];
+          scan_packets <= packets_of[burst_peer][7:0];
           state <= SCAN_LOW;
         end
       SCAN_LOW:

@@ -34,6 +34,14 @@ module request_scheduler #(
   wire any;
   wire take = any && !waiting && !req_valid;
 
+  wire [23:0] used_of[0:PEERS-1];
+  genvar g;
+  generate
+    for (g = 0; g < PEERS; g = g + 1) begin : peers
+      assign used_of[g] = used_words[24*g+:24];
+    end
+  endgenerate
+  wire [23:0] picked = used_of[pick];
   integer i;
   always @* for (i = 0; i < PEERS; i = i + 1) active[i] = token[i] && used_words[24*i+:24] != 0;
 
@@ -46,8 +54,8 @@ module request_scheduler #(
     if (take) begin
       req_valid <= 1'b1;
       req_peer <= pick;
-      req_low <= used_words[24*pick+:12];
-      req_high <= used_words[24*pick+12+:12];
+      req_low <= picked[11:0];
+      req_high <= picked[23:12];
       waiting <= 1'b1;
       waiting_peer <= pick;
       token <= token & ~grant;

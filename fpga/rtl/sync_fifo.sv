@@ -19,7 +19,7 @@ module sync_fifo #(
   assign level = wr_ptr - rd_ptr;
   assign full = level[AW];
   assign rd_valid = wr_ptr != rd_ptr;
-  lutram_1r1w #(.W(W), .AW(AW)) mem (
+  lutram_1r1w #(.W(W), .AW(AW)) store (
       .wr_clk(clk), .wr_en(wr_en), .wr_addr(wr_ptr[AW-1:0]), .wr_data(wr_data), .rd_addr(rd_ptr[AW-1:0]),
       .rd_data(rd_data)
   );
