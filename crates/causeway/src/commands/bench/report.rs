@@ -85,7 +85,7 @@ impl Report {
             "causeway": env!("CARGO_PKG_VERSION"),
             "kernel": text("/proc/sys/kernel/osrelease").trim(),
             "processor": model.unwrap_or_default().trim_start_matches([':', ' ', '\t']),
-            "load_before": text("/proc/loadavg").split(' ').next().unwrap_or_default(),
+            "load_average_1_min": text("/proc/loadavg").split(' ').next().unwrap_or_default(),
             "results": results,
         });
         std::fs::write(file, format!("{run:#}\n")).with_context(|| format!("cannot write {}", file.display()))
