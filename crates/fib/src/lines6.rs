@@ -108,16 +108,23 @@ impl Lines6Core {
             *index = Self::first_index(*root, address);
             prefetch(self.entry(*index));
         }
-        for ((root, index), &address) in roots.iter().zip(&mut indices).zip(addresses) {
+        // A first entry is read once: the writer may put a second directory in its place at any time.
+        let mut entries = [0_u32; LANES];
+        for (lane, &address) in addresses.iter().enumerate() {
+            let (root, index) = (roots[lane & (LANES - 1)], &mut indices[lane & (LANES - 1)]);
             let entry = self.entry(*index).load(Ordering::Acquire);
-            *index = Self::second_index(*root, *index, entry, address);
+            entries[lane & (LANES - 1)] = entry;
+            *index = Self::second_index(root, *index, entry, address);
             prefetch(self.entry(*index));
         }
         // Lanes that still have a line to search: lane and line.
         let mut active = [(0_u32, 0_u32); LANES];
         let mut count = 0;
-        for (lane, (result, &index)) in results.iter_mut().zip(&indices).enumerate() {
-            let entry = self.entry(index).load(Ordering::Acquire);
+        for (lane, (result, (&index, &first))) in
+            results.iter_mut().zip(indices.iter().zip(&entries)).enumerate()
+        {
+            let inside = self.entry(index).load(Ordering::Acquire);
+            let entry = std::hint::select_unpredictable(first >> 30 == 3, inside, first);
             *result = entry;
             prefetch(self.line(entry & !LINE));
             active[count & (LANES - 1)] = (lane as u32, entry & !LINE);
