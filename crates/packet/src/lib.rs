@@ -32,11 +32,13 @@
 //! power-of-two frames, and at a stride of 2 048 bytes the metadata of all packets would share two of the 64
 //! sets of a first-level cache: a batch of 256 would evict itself. At a stride of 128 bytes it fits.
 
+mod annotations;
 mod batch;
 pub mod checksum;
 pub mod meta;
 mod packet;
 pub mod pool;
+mod region;
 pub mod wire;
 pub mod words;
 

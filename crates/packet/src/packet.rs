@@ -1,6 +1,6 @@
 //! A packet: the only owner of one frame.
 
-use crate::meta::{Anno, Meta, NO_HEADER, PacketType};
+use crate::meta::{Meta, NO_HEADER};
 use crate::pool;
 use std::fmt;
 use std::ptr::NonNull;
@@ -22,7 +22,7 @@ impl std::error::Error for NoRoom {}
 /// The data window starts at an offset in the frame; the bytes before it are headroom, those after it tailroom.
 /// Header offsets stay valid when the window moves, because they are kept relative to the frame.
 pub struct Packet {
-    meta: NonNull<Meta>,
+    pub(crate) meta: NonNull<Meta>,
 }
 
 // SAFETY: a packet is the only owner of its frame and metadata; both are plain memory without thread affinity.
@@ -75,19 +75,19 @@ impl Packet {
         Some(p)
     }
 
-    fn reset(&mut self, headroom: u16) {
+    pub(crate) fn reset(&mut self, headroom: u16) {
         let frame = self.m().frame;
         *self.mm() = Meta::fresh(frame, headroom);
     }
 
     #[inline(always)]
-    fn m(&self) -> &Meta {
+    pub(crate) fn m(&self) -> &Meta {
         // SAFETY: the packet is the only owner of its metadata, which was written when the frame was first taken.
         unsafe { self.meta.as_ref() }
     }
 
     #[inline(always)]
-    fn mm(&mut self) -> &mut Meta {
+    pub(crate) fn mm(&mut self) -> &mut Meta {
         // SAFETY: as in `m`; the borrow of `self` is exclusive.
         unsafe { self.meta.as_mut() }
     }
@@ -330,208 +330,6 @@ impl Packet {
 #[inline]
 fn clamp_header(offset: usize) -> u16 {
     if offset <= pool::frame_size() { offset as u16 } else { NO_HEADER }
-}
-
-/// Annotations and the other fields of the metadata.
-impl Packet {
-    /// Annotation byte at `offset`; 0 outside the area.
-    #[inline]
-    pub fn anno_u8(&self, offset: u8) -> u8 {
-        self.m().anno.get(offset as usize).copied().unwrap_or(0)
-    }
-
-    /// Sets the annotation byte at `offset`; outside the area nothing happens.
-    #[inline]
-    pub fn set_anno_u8(&mut self, offset: u8, value: u8) {
-        if let Some(b) = self.mm().anno.get_mut(offset as usize) {
-            *b = value;
-        }
-    }
-
-    /// `N` annotation bytes from `offset`; zeros outside the area.
-    #[inline]
-    pub fn anno_bytes<const N: usize>(&self, offset: u8) -> [u8; N] {
-        let at = offset as usize;
-        self.m().anno.get(at..).and_then(|a| a.first_chunk::<N>()).copied().unwrap_or([0; N])
-    }
-
-    /// Sets `N` annotation bytes from `offset`; what does not fit the area is not written.
-    #[inline]
-    pub fn set_anno_bytes<const N: usize>(&mut self, offset: u8, value: [u8; N]) {
-        if let Some(a) = self.mm().anno.get_mut(offset as usize..).and_then(|a| a.first_chunk_mut::<N>()) {
-            *a = value;
-        }
-    }
-
-    /// Annotation word at `offset`, in host order.
-    #[inline]
-    pub fn anno_u32(&self, offset: u8) -> u32 {
-        u32::from_ne_bytes(self.anno_bytes(offset))
-    }
-
-    /// Sets the annotation word at `offset`, in host order.
-    #[inline]
-    pub fn set_anno_u32(&mut self, offset: u8, value: u32) {
-        self.set_anno_bytes(offset, value.to_ne_bytes());
-    }
-
-    /// Sets all annotations to zero.
-    pub fn clear_annos(&mut self) {
-        self.mm().anno = [0; crate::meta::ANNO_BYTES];
-    }
-
-    /// Destination address for lookups (Click's DST_IP annotation) in network order, as its four bytes.
-    #[inline]
-    pub fn dst_ip(&self) -> [u8; 4] {
-        self.anno_bytes(Anno::DST_IP.offset)
-    }
-
-    /// Sets the destination address for lookups.
-    #[inline]
-    pub fn set_dst_ip(&mut self, address: [u8; 4]) {
-        self.set_anno_bytes(Anno::DST_IP.offset, address);
-    }
-
-    /// IPv6 destination address for lookups (Click's DST_IP6 annotation).
-    #[inline]
-    pub fn dst_ip6(&self) -> [u8; 16] {
-        self.anno_bytes(Anno::DST_IP6.offset)
-    }
-
-    /// Sets the IPv6 destination address for lookups.
-    #[inline]
-    pub fn set_dst_ip6(&mut self, address: [u8; 16]) {
-        self.set_anno_bytes(Anno::DST_IP6.offset, address);
-    }
-
-    /// Paint annotation.
-    #[inline]
-    pub fn paint(&self) -> u8 {
-        self.anno_u8(Anno::PAINT.offset)
-    }
-
-    /// Sets the paint annotation.
-    #[inline]
-    pub fn set_paint(&mut self, paint: u8) {
-        self.set_anno_u8(Anno::PAINT.offset, paint);
-    }
-
-    /// How the packet was addressed at the link layer.
-    #[inline]
-    pub fn packet_type(&self) -> PacketType {
-        self.m().packet_type
-    }
-
-    /// Sets how the packet was addressed at the link layer.
-    #[inline]
-    pub fn set_packet_type(&mut self, packet_type: PacketType) {
-        self.mm().packet_type = packet_type;
-    }
-
-    /// Adjacency index found by a lookup; 0 = none.
-    #[inline]
-    pub fn adjacency(&self) -> u32 {
-        self.m().adjacency
-    }
-
-    /// Sets the adjacency index.
-    #[inline]
-    pub fn set_adjacency(&mut self, index: u32) {
-        self.mm().adjacency = index;
-    }
-
-    /// Hash of the flow; 0 = not computed.
-    #[inline]
-    pub fn flow_hash(&self) -> u32 {
-        self.m().flow_hash
-    }
-
-    /// Sets the hash of the flow.
-    #[inline]
-    pub fn set_flow_hash(&mut self, hash: u32) {
-        self.mm().flow_hash = hash;
-    }
-
-    /// Number of the port that received the packet.
-    #[inline]
-    pub fn rx_port(&self) -> u16 {
-        self.m().rx_port
-    }
-
-    /// Sets the number of the receiving port.
-    #[inline]
-    pub fn set_rx_port(&mut self, port: u16) {
-        self.mm().rx_port = port;
-    }
-
-    /// Timestamp in nanoseconds since the epoch; 0 = not set.
-    pub fn timestamp_ns(&self) -> u64 {
-        self.m().timestamp_ns
-    }
-
-    /// Sets the timestamp.
-    pub fn set_timestamp_ns(&mut self, ns: u64) {
-        self.mm().timestamp_ns = ns;
-    }
-
-    /// Bytes that the packet had on the wire, more than `len` when a capture cut it short.
-    pub fn wire_len(&self) -> usize {
-        (self.m().wire_len as usize).max(self.len())
-    }
-
-    /// Sets the length on the wire.
-    pub fn set_wire_len(&mut self, len: usize) {
-        self.mm().wire_len = len.min(u32::MAX as usize) as u32;
-    }
-
-    /// Copies annotations, timestamp and link-layer type from another packet, as a derived packet keeps them.
-    pub fn copy_annos(&mut self, from: &Packet) {
-        let (to, from) = (self.mm(), from.m());
-        to.anno = from.anno;
-        to.timestamp_ns = from.timestamp_ns;
-        to.packet_type = from.packet_type;
-        to.rx_port = from.rx_port;
-        to.flow_hash = from.flow_hash;
-    }
-}
-
-/// Between packets and the rings of a device, which know frames by their offset in the region.
-impl Packet {
-    /// Gives up the packet for `(offset of its first data byte in the region, bytes of data)`. The frame is
-    /// lost to the pool until [`Packet::from_region`] takes it up again.
-    #[inline]
-    pub fn into_region(self) -> (u64, u32) {
-        let at = self.region_offset();
-        std::mem::forget(self);
-        at
-    }
-
-    /// `(offset of the first data byte in the region, bytes of data)`.
-    #[inline]
-    pub fn region_offset(&self) -> (u64, u32) {
-        let m = self.m();
-        let offset = (m.frame as usize).wrapping_sub(pool::region().0 as usize) + m.data as usize;
-        (offset as u64, m.len as u32)
-    }
-
-    /// Takes up the frame that holds the byte at `offset` of the region, as a packet of `len` bytes from there.
-    /// Offsets or lengths outside the region or the frame give `None`, so a broken ring cannot break memory.
-    ///
-    /// # Safety
-    /// The frame was given up by [`Packet::into_region`] and neither the kernel nor anybody else still uses it.
-    #[inline]
-    pub unsafe fn from_region(offset: u64, len: u32) -> Option<Packet> {
-        let meta = NonNull::new(pool::meta_at(offset)?)?;
-        let size = pool::frame_size() as u64;
-        let headroom = offset & (size - 1);
-        if headroom + len as u64 > size {
-            return None;
-        }
-        let mut p = Packet { meta };
-        p.reset(headroom as u16);
-        p.mm().len = len as u16;
-        Some(p)
-    }
 }
 
 impl fmt::Debug for Packet {
