@@ -9,7 +9,7 @@ profile_dir = $(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 CAUSEWAY = $(CURDIR)/target/$(profile_dir)/causeway
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-clean test bench docs install clean
+.PHONY: help build demo demo-clean test docs install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,9 +27,6 @@ demo-clean: ## remove what a demo that was killed left behind
 test: ## all that CI runs, as root
 	@.ci/run
 
-bench: build ## measure the router, by element and in all: tables, and the file bench.json (BENCH_ARGS=...)
-	@$(CAUSEWAY) bench --output $(BENCH_OUTPUT) $(BENCH_ARGS)
-
 docs: ## write the element reference, docs/elements, from the code
 	@$(MAKE) --no-print-directory build PROFILE=dev
 	rm -rf docs/elements
@@ -45,6 +42,5 @@ clean: ## remove what was built
 	rm -rf target fuzz/target
 
 PREFIX ?= /usr/local
-BENCH_OUTPUT ?= bench.json
 
 include $(wildcard mk/*.mk)
