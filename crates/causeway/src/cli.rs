@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::commands;
+use crate::{commands, output};
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -273,7 +273,9 @@ pub fn main() -> Result<ExitCode> {
         Command::Write(args) => commands::handlers::write(&args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut script);
+            output::print(String::from_utf8_lossy(&script))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Man => {

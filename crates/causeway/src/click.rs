@@ -2,6 +2,7 @@
 
 use crate::control::{Listener, Question, serve};
 use crate::load::{self, Source, Style};
+use crate::output;
 use crate::session::{End, Session, Setup};
 use anyhow::Result;
 use causeway_engine::Options;
@@ -57,7 +58,7 @@ enum Parsed {
 pub fn main(args: &[String]) -> Result<ExitCode> {
     match parse(args) {
         Parsed::Print(text) => {
-            print!("{text}");
+            output::print(text)?;
             Ok(ExitCode::SUCCESS)
         }
         Parsed::Wrong(why) => {
@@ -211,12 +212,7 @@ fn run(i: Invocation) -> ExitCode {
     };
     if let Some(output) = &i.output {
         let flat = loaded.flat();
-        let written = if output == "-" {
-            print!("{flat}");
-            Ok(())
-        } else {
-            std::fs::write(output, flat)
-        };
+        let written = if output == "-" { output::print(flat) } else { std::fs::write(output, flat) };
         if let Err(e) = written {
             return fail(&format!("{output}: {e}\n"));
         }
@@ -307,9 +303,12 @@ fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> ExitCode {
     }
     for (handler, value) in values {
         let newline = if value.ends_with('\n') { "" } else { "\n" };
-        match headers {
-            true => print!("{handler}:\n{value}{newline}\n"),
-            false => print!("{value}{newline}"),
+        let printed = match headers {
+            true => output::print(format_args!("{handler}:\n{value}{newline}\n")),
+            false => output::print(format_args!("{value}{newline}")),
+        };
+        if printed.is_err() {
+            break;
         }
     }
     match &i.exit_handler {

@@ -9,6 +9,7 @@ mod click;
 mod commands;
 mod control;
 mod load;
+mod output;
 mod session;
 
 use std::path::Path;
@@ -24,6 +25,8 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
+        // Whoever read the output had enough.
+        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("causeway: {error:#}");
             ExitCode::FAILURE

@@ -3,6 +3,7 @@
 use super::{fail, source};
 use crate::cli::CheckArgs;
 use crate::load::{self, Style};
+use crate::output;
 use anyhow::Result;
 use causeway_engine::{Options, Router};
 use std::process::ExitCode;
@@ -18,10 +19,10 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
         return Ok(fail(&loaded.explain(&e)));
     }
     if args.flat {
-        print!("{}", loaded.flat());
+        output::print(loaded.flat())?;
     }
     if args.explain {
-        print!("{}", causeway_elements::optimise(&loaded.plan).explanation);
+        output::print(causeway_elements::optimise(&loaded.plan).explanation)?;
     }
     Ok(ExitCode::SUCCESS)
 }

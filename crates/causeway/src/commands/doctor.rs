@@ -6,6 +6,7 @@ mod machine;
 mod ports;
 
 use crate::cli::DoctorArgs;
+use crate::output;
 use anyhow::Result;
 use std::fmt;
 use std::process::ExitCode;
@@ -63,13 +64,13 @@ impl fmt::Display for Check {
 pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     let mut missing = 0;
     for check in machine::checks().into_iter().chain(ports::checks(&args.interfaces)) {
-        println!("{check}");
+        output::print_line(&check)?;
         missing += usize::from(check.state == State::Missing);
     }
     if missing == 0 {
-        println!("`causeway up` has what it needs");
+        output::print_line("`causeway up` has what it needs")?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("`causeway up` lacks {missing} of these");
+    output::print_line(format_args!("`causeway up` lacks {missing} of these"))?;
     Ok(ExitCode::FAILURE)
 }

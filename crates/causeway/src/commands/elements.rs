@@ -1,6 +1,7 @@
 //! `causeway elements`: the element reference, generated from the classes themselves.
 
 use crate::cli::ElementsArgs;
+use crate::output;
 use anyhow::{Context, Result, bail};
 use causeway_engine::spec::{Access, ArgForm};
 use causeway_engine::{Library, Spec};
@@ -15,13 +16,13 @@ pub fn elements(args: &ElementsArgs) -> Result<ExitCode> {
     match (&args.markdown, &args.name) {
         (Some(dir), _) => write_all(&library, dir)?,
         (None, Some(name)) => match library.get(name) {
-            Some(spec) => print!("{}", page(spec)),
+            Some(spec) => output::print(page(spec))?,
             None => {
                 let hint = did_you_mean(name, library.iter().map(|s| s.name)).unwrap_or_default();
                 bail!("there is no element class '{name}'; {hint}");
             }
         },
-        (None, None) => print!("{}", list(&library)),
+        (None, None) => output::print(list(&library))?,
     }
     Ok(ExitCode::SUCCESS)
 }

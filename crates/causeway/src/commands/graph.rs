@@ -6,6 +6,7 @@
 use super::{fail, source};
 use crate::cli::{GraphArgs, GraphFormat};
 use crate::load::{self, Style};
+use crate::output;
 use anyhow::{Context, Result};
 use causeway_engine::Plan;
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         Some(file) => {
             std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?
         }
-        None => print!("{text}"),
+        None => output::print(text)?,
     }
     Ok(ExitCode::SUCCESS)
 }

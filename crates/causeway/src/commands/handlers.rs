@@ -2,6 +2,7 @@
 
 use crate::cli::{HandlersArgs, ReadArgs, WriteArgs};
 use crate::control::Client;
+use crate::output;
 use anyhow::Result;
 use std::io::Read;
 use std::process::ExitCode;
@@ -10,13 +11,13 @@ use std::process::ExitCode;
 pub fn list(args: &HandlersArgs) -> Result<ExitCode> {
     let mut client = Client::connect(args.socket.socket.as_deref())?;
     match &args.element {
-        Some(element) => print(&client.read(&format!("{element}.handlers"), "")?),
+        Some(element) => print(&client.read(&format!("{element}.handlers"), "")?)?,
         None => {
-            println!("# the router");
-            print(&client.read("handlers", "")?);
+            output::print_line("# the router")?;
+            print(&client.read("handlers", "")?)?;
             let elements = client.read("list", "")?;
-            println!("# elements; see theirs with `causeway handlers ELEMENT`");
-            elements.lines().skip(1).for_each(|e| println!("{e}"));
+            output::print_line("# elements; see theirs with `causeway handlers ELEMENT`")?;
+            elements.lines().skip(1).try_for_each(output::print_line)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -25,7 +26,7 @@ pub fn list(args: &HandlersArgs) -> Result<ExitCode> {
 /// Reads a handler.
 pub fn read(args: &ReadArgs) -> Result<ExitCode> {
     let mut client = Client::connect(args.socket.socket.as_deref())?;
-    print(&client.read(&args.handler, &args.arguments.join(" "))?);
+    print(&client.read(&args.handler, &args.arguments.join(" "))?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -43,7 +44,7 @@ pub fn write(args: &WriteArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(value: &str) {
+fn print(value: &str) -> std::io::Result<()> {
     let newline = if value.is_empty() || value.ends_with('\n') { "" } else { "\n" };
-    print!("{value}{newline}");
+    output::print(format_args!("{value}{newline}"))
 }

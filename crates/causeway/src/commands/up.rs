@@ -12,6 +12,7 @@ mod tables;
 use super::{fail, run};
 use crate::cli::UpArgs;
 use crate::load::{self, Source, Style};
+use crate::output;
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::LOCAL_ADDRESSES;
 use causeway_elements::kernel::FORWARDING;
@@ -31,7 +32,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     }
     let text = graph::text(&ports);
     if args.print {
-        print!("{text}");
+        output::print(text)?;
         return Ok(ExitCode::SUCCESS);
     }
     run::init_pool(&args.runtime)?;

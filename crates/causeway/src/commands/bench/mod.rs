@@ -6,6 +6,7 @@ mod report;
 mod veth;
 
 use crate::cli::BenchArgs;
+use crate::output;
 use anyhow::{Result, bail};
 use report::Report;
 use std::process::ExitCode;
@@ -29,6 +30,6 @@ pub fn bench(args: &BenchArgs) -> Result<ExitCode> {
         }
     }
     report.write(&args.output)?;
-    println!("\nresults in {}", args.output.display());
+    output::print_line(format_args!("\nresults in {}", args.output.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! Results: a table for people and one JSON file a run.
 
+use crate::output;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -52,13 +53,15 @@ impl Report {
     pub fn add(&mut self, row: Row) {
         let ratio = row.baseline.as_ref().map_or(String::new(), |(of, r)| format!("  {r:.2} x {of}"));
         let Row { name, unit, value, spread: (low, high), .. } = &row;
-        println!("{name:<44} {value:>9.2} {unit:<5} ({low:.2} to {high:.2}){ratio}");
+        let line = format_args!("{name:<44} {value:>9.2} {unit:<5} ({low:.2} to {high:.2}){ratio}");
+        // The file will have it even if nobody reads along.
+        let _ = output::print_line(line);
         self.rows.push(row);
     }
 
     /// Prints a heading.
     pub fn heading(&self, text: &str) {
-        println!("\n{text}");
+        let _ = output::print_line(format_args!("\n{text}"));
     }
 
     /// Writes the JSON file. The numbers are those of this machine in this run, which is what `measured` says.

@@ -1,0 +1,30 @@
+//! Standard output: what is printed may be cut short by whoever reads it (`causeway elements | head`).
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+
+/// Prints to standard output, which `print!` would panic on once its reader has gone.
+///
+/// # Errors
+/// What writing says; [`is_closed`] tells a reader who had enough from a failure.
+pub fn print(text: impl Display) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    write!(out, "{text}")?;
+    out.flush()
+}
+
+/// As [`print`], with a line's end after it.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_line(text: impl Display) -> io::Result<()> {
+    print(format_args!("{text}\n"))
+}
+
+/// Whether an error only says that the reader of standard output has gone.
+pub fn is_closed(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|e| e.kind() == ErrorKind::BrokenPipe)
+}
