@@ -64,6 +64,8 @@ mod changes;
 mod clsact;
 mod decode;
 mod findings;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod interfaces;
 mod keeper;
 mod mirror;
