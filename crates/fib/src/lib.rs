@@ -12,6 +12,7 @@
 //!   reads routes (iterate, exact and longest match, covered prefixes).
 //! - [`Fib`] joins a [`Rib`] and a [`Structure`] compiled from it. [`Fib4`], [`CompactFib4`] and [`Fib6`] are the
 //!   tables to use; their [`Fib::reader`] gives each worker a handle of its own.
+//! - [`LeftRight`] makes any other structure (those of [`papers`] and [`rivals`]) readable while it is changed.
 //! - [`Adjacencies`] holds what the indices lead to: next hops and groups of them.
 //!
 //! # Invariants
@@ -43,6 +44,7 @@ mod epoch;
 mod error;
 mod fib;
 mod group;
+mod left_right;
 mod line6;
 mod lines6;
 mod mapping;
@@ -64,6 +66,7 @@ pub use compact16::{Compact16, Compact16Core};
 pub use directory6::Lines6;
 pub use error::{FibError, PrefixError};
 pub use fib::{Fib, Shared};
+pub use left_right::{LeftRight, LeftRightReader};
 pub use lines6::Lines6Core;
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
 pub use rank24::{Rank24, Rank24Core};

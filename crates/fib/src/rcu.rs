@@ -4,7 +4,10 @@
 //! values under a lock instead would put the lock on the packet path; `make bench-fib` prints what a resolution
 //! costs.
 
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicPtr, Ordering};
 use std::ptr::NonNull;
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::epoch::Pinned;
@@ -61,7 +64,17 @@ impl<T> Retired<T> {
     /// # Safety
     /// No reader may hold a reference to it: its stamp is before the oldest epoch announced.
     pub(crate) unsafe fn free(self) {
-        // SAFETY: the pointer came out of a box in `swap` and is freed once, because `self` is consumed.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        // SAFETY: the caller's promise.
+        drop(unsafe { self.reuse() });
+    }
+
+    /// The value, to be changed.
+    ///
+    /// # Safety
+    /// As for [`Retired::free`].
+    pub(crate) unsafe fn reuse(self) -> Box<T> {
+        // SAFETY: the pointer came out of a box in `swap` and is used once, because `self` is consumed; no reader
+        // has a reference to what it points to (the caller's promise).
+        unsafe { Box::from_raw(self.0.as_ptr()) }
     }
 }

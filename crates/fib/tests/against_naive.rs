@@ -4,7 +4,9 @@ use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::rivals::{
     btree6::BTree6, dir24_8::Dir24_8, linear::Linear, poptrie::Poptrie, ranges::Ranges,
 };
-use causeway_fib::{Address, CompactFib4, Fib, Fib4, Fib6, FibError, Lookup, MISS, Prefix, Structure, Table};
+use causeway_fib::{
+    Address, CompactFib4, Fib, Fib4, Fib6, FibError, LeftRight, Lookup, MISS, Prefix, Structure, Table,
+};
 use proptest::prelude::*;
 
 /// The naive model: a list of routes.
@@ -200,6 +202,16 @@ proptest! {
         replay_plain::<u128, LcTrie<u128>>(&changes)?;
         replay_plain::<u128, Linear<u128>>(&changes)?;
         replay_plain::<u128, BTree6>(&changes)?;
+    }
+
+    #[test]
+    fn two_copies(changes in changes(address4())) {
+        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new();
+        let reader = table.reader();
+        replay(&mut table, Some(&reader), &changes)?;
+        let mut table = Fib::<u32, LeftRight<u32, LcTrie<u32>>>::new();
+        let reader = table.reader();
+        replay(&mut table, Some(&reader), &changes)?;
     }
 
     #[test]

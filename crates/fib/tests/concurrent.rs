@@ -6,7 +6,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use causeway_fib::{Address, CompactFib4, Fib, Fib4, Fib6, FibError, Lookup, Prefix, Shared, Table};
+use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
+use causeway_fib::rivals::dir24_8::Dir24_8;
+use causeway_fib::{
+    Address, CompactFib4, Fib, Fib4, Fib6, FibError, LeftRight, Lookup, Prefix, Shared, Table,
+};
 
 /// Disjoint prefixes, each with two results of its own.
 const PREFIXES: u32 = 4096;
@@ -118,16 +122,26 @@ fn compact_readers_see_only_what_was_there() {
     stress::<u32, causeway_fib::Compact16>("10.0.0.0/8".parse().unwrap(), &prefixes4());
 }
 
-#[test]
-fn fib6_readers_see_only_what_was_there() {
+fn prefixes6() -> Vec<Prefix<u128>> {
     let prefix = |number: u32| {
         let address = 0x2001_0db8_u128 << 96 | u128::from(number) << 84;
         Prefix::truncated(address, 44 + (number % 85) as u8)
     };
-    stress::<u128, causeway_fib::Lines6>(
-        "2001:db8::/32".parse().unwrap(),
-        &(0..PREFIXES).map(prefix).collect::<Vec<_>>(),
-    );
+    (0..PREFIXES).map(prefix).collect()
+}
+
+#[test]
+fn fib6_readers_see_only_what_was_there() {
+    stress::<u128, causeway_fib::Lines6>("2001:db8::/32".parse().unwrap(), &prefixes6());
+}
+
+#[test]
+fn readers_of_two_copies_see_only_what_was_there() {
+    let cover = "10.0.0.0/8".parse().unwrap();
+    stress::<u32, LeftRight<u32, Radix<u32>>>(cover, &prefixes4());
+    stress::<u32, LeftRight<u32, LcTrie<u32>>>(cover, &prefixes4());
+    stress::<u32, LeftRight<u32, Dir24_8>>(cover, &prefixes4());
+    stress::<u128, LeftRight<u128, Radix<u128>>>("2001:db8::/32".parse().unwrap(), &prefixes6());
 }
 
 /// Memory is bounded by the busiest moment, however many changes come.

@@ -1,0 +1,301 @@
+//! Any structure, made readable by other threads while its owner changes it.
+//!
+//! Two copies (left-right; Ramalhete and Correia, 2015): readers look up in the visible one, the writer changes the
+//! hidden one, makes it visible by one store, and brings the copy it took out of sight in step at its next change,
+//! when the readers have moved on. So a lookup sees the whole of a change or nothing of it, a change costs twice what
+//! the structure alone asks for, and memory doubles with the first change after a load. The default tables do without
+//! a second copy; this is for the structures that they are compared with.
+
+use std::sync::Arc;
+
+use crate::address::Address;
+use crate::epoch::{Domain, Participant};
+use crate::error::FibError;
+use crate::fib::Shared;
+use crate::prefix::Prefix;
+use crate::rcu::{RcuCell, Retired};
+use crate::rib::Rib;
+use crate::table::{AdjacencyIndex, Lookup, Structure};
+
+#[cfg(loom)]
+use loom::thread::yield_now;
+#[cfg(not(loom))]
+use std::thread::yield_now;
+
+/// Two copies of `S`; see the module.
+#[derive(Debug)]
+pub struct LeftRight<A: Address, S> {
+    /// The writer's own handle, through which it sees what readers see.
+    own: LeftRightReader<S>,
+    domain: Arc<Domain>,
+    /// None after a load and after a refused change: the next change starts from a clone of the visible copy.
+    hidden: Option<Hidden<A, S>>,
+}
+
+/// The copy out of sight: one change behind the visible one, with readers until its stamp has passed.
+#[derive(Debug)]
+struct Hidden<A: Address, S> {
+    copy: Retired<S>,
+    stamp: u64,
+    behind: Prefix<A>,
+}
+
+/// Waits until no reader sees what was taken out of sight before `stamp`: a reader is pinned for a batch at most.
+fn wait(domain: &Domain, stamp: u64) {
+    while domain.oldest() <= stamp {
+        yield_now();
+    }
+}
+
+impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
+    /// Starts with `structure`, which may have been made with parameters of its own.
+    #[must_use]
+    pub fn new(structure: S) -> Self {
+        let domain = Domain::new();
+        let cell = RcuCell::empty();
+        cell.swap(Some(Box::new(structure)));
+        let own = LeftRightReader { cell: Arc::new(cell), participant: domain.participant() };
+        LeftRight { own, domain, hidden: None }
+    }
+
+    /// A copy that nobody sees, in step with `rib` but for the change under way.
+    fn take_hidden(&mut self, rib: &Rib<A>) -> Box<S> {
+        if let Some(Hidden { copy, stamp, behind }) = self.hidden.take() {
+            wait(&self.domain, stamp);
+            // SAFETY: the readers that could see the copy have moved on.
+            let mut copy = unsafe { copy.reuse() };
+            if copy.update(rib, behind).is_ok() {
+                return copy;
+            }
+        }
+        Box::new(self.own.look(S::clone))
+    }
+
+    /// Makes `copy` visible; the one before it and its stamp.
+    fn publish(&self, copy: Box<S>) -> Option<(Retired<S>, u64)> {
+        let old = self.own.cell.swap(Some(copy))?;
+        Some((old, self.domain.stamp()))
+    }
+}
+
+impl<A: Address, S> Drop for LeftRight<A, S> {
+    fn drop(&mut self) {
+        if let Some(Hidden { copy, stamp, .. }) = self.hidden.take() {
+            wait(&self.domain, stamp);
+            // SAFETY: the readers that could see the copy have moved on.
+            unsafe { copy.free() };
+        }
+    }
+}
+
+impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRight<A, S> {
+    const NAME: &'static str = S::NAME;
+    const ADJACENCY_MAX: AdjacencyIndex = S::ADJACENCY_MAX;
+
+    fn empty() -> Self {
+        Self::new(S::empty())
+    }
+
+    fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError> {
+        let mut copy = self.take_hidden(rib);
+        copy.update(rib, changed)?;
+        self.hidden = self.publish(copy).map(|(copy, stamp)| Hidden { copy, stamp, behind: changed });
+        Ok(())
+    }
+
+    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
+        let mut copy = self.take_hidden(rib);
+        copy.rebuild(rib)?;
+        if let Some((old, stamp)) = self.publish(copy) {
+            wait(&self.domain, stamp);
+            // SAFETY: the readers that could see the copy have moved on.
+            unsafe { old.free() };
+        }
+        Ok(())
+    }
+}
+
+impl<A: Address, S: Structure<A> + Clone + Send + Sync> Lookup<A> for LeftRight<A, S> {
+    fn lookup(&self, address: A) -> AdjacencyIndex {
+        self.own.lookup(address)
+    }
+
+    fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
+        self.own.lookup_batch(addresses, results);
+    }
+
+    fn bytes(&self) -> usize {
+        self.own.look(S::bytes) * (1 + usize::from(self.hidden.is_some()))
+    }
+}
+
+impl<A: Address, S: Structure<A> + Clone + Send + Sync + 'static> Shared<A> for LeftRight<A, S> {
+    type Reader = LeftRightReader<S>;
+
+    fn reader(&self) -> Self::Reader {
+        self.own.clone()
+    }
+}
+
+/// A worker's handle of a [`LeftRight`]: wait-free, one per thread.
+#[derive(Debug)]
+pub struct LeftRightReader<S> {
+    cell: Arc<RcuCell<S>>,
+    participant: Participant,
+}
+
+impl<S> Clone for LeftRightReader<S> {
+    fn clone(&self) -> Self {
+        LeftRightReader { cell: self.cell.clone(), participant: self.participant.clone() }
+    }
+}
+
+impl<S> LeftRightReader<S> {
+    #[inline]
+    fn look<R>(&self, at: impl FnOnce(&S) -> R) -> R {
+        let pinned = self.participant.pin();
+        // SAFETY: the domain is the one by which the owner decides when to change or free a copy.
+        let copy = unsafe { self.cell.get(&pinned) };
+        at(copy.expect("a copy is visible from the beginning on"))
+    }
+}
+
+impl<A: Address, S: Lookup<A>> Lookup<A> for LeftRightReader<S> {
+    #[inline]
+    fn lookup(&self, address: A) -> AdjacencyIndex {
+        self.look(|copy| copy.lookup(address))
+    }
+
+    #[inline]
+    fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
+        self.look(|copy| copy.lookup_batch(addresses, results));
+    }
+
+    fn bytes(&self) -> usize {
+        self.look(S::bytes)
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::table::MISS;
+    use loom::sync::atomic::{AtomicU32, Ordering};
+    use loom::thread;
+
+    /// A structure whose changes are two stores, so that a reader of a copy under change would see them differ.
+    struct Halves([AtomicU32; 2]);
+
+    impl Clone for Halves {
+        fn clone(&self) -> Self {
+            Halves([0, 1].map(|half| AtomicU32::new(self.0[half].load(Ordering::Relaxed))))
+        }
+    }
+
+    impl Lookup<u32> for Halves {
+        fn lookup(&self, _address: u32) -> AdjacencyIndex {
+            let [first, second] = [0, 1].map(|half| self.0[half].load(Ordering::Relaxed));
+            assert_eq!(first, second, "a change was seen half done");
+            first
+        }
+
+        fn bytes(&self) -> usize {
+            0
+        }
+    }
+
+    impl Structure<u32> for Halves {
+        const NAME: &'static str = "halves";
+        const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
+
+        fn empty() -> Self {
+            Halves([0, 1].map(|_| AtomicU32::new(MISS)))
+        }
+
+        fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
+            let adjacency = rib.exact(changed).unwrap_or(MISS);
+            self.0.iter().for_each(|half| half.store(adjacency, Ordering::Relaxed));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_sees_whole_changes_in_order() {
+        loom::model(|| {
+            let mut rib = Rib::default();
+            let mut table = LeftRight::<u32, Halves>::empty();
+            let reader = table.reader();
+            let worker = thread::spawn(move || {
+                let first = reader.lookup(0);
+                assert!(reader.lookup(0) >= first);
+            });
+            for adjacency in 1..=2 {
+                rib.set(Prefix::DEFAULT, adjacency);
+                table.update(&rib, Prefix::DEFAULT).unwrap();
+            }
+            worker.join().unwrap();
+            assert_eq!(table.lookup(0), 2);
+        });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::fib::Fib;
+    use crate::rivals::linear::Linear;
+    use crate::table::Table;
+    use proptest::prelude::*;
+
+    /// A list with room for few routes.
+    #[derive(Clone)]
+    struct Small(Linear<u32>);
+
+    const ROOM: usize = 4;
+
+    impl Lookup<u32> for Small {
+        fn lookup(&self, address: u32) -> AdjacencyIndex {
+            self.0.lookup(address)
+        }
+
+        fn bytes(&self) -> usize {
+            self.0.bytes()
+        }
+    }
+
+    impl Structure<u32> for Small {
+        const NAME: &'static str = "small";
+        const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
+
+        fn empty() -> Self {
+            Small(Linear::empty())
+        }
+
+        fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
+            if rib.len() > ROOM { Err(FibError::Full) } else { self.0.update(rib, changed) }
+        }
+
+        fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
+            if rib.len() > ROOM { Err(FibError::Full) } else { self.0.rebuild(rib) }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn refused_changes_leave_no_trace(changes in prop::collection::vec((0_u32..8, 0_u32..4), 1..60)) {
+            let mut fib = Fib::<u32, LeftRight<u32, Small>>::new();
+            let reader = fib.reader();
+            for (top, adjacency) in changes {
+                let prefix = Prefix::truncated(top << 29, 3);
+                let room = fib.rib().len() < ROOM || fib.rib().exact(prefix).is_some();
+                match adjacency {
+                    0 => drop(fib.withdraw(prefix)),
+                    _ => prop_assert_eq!(fib.replace(prefix, adjacency).is_ok(), room),
+                }
+                for top in 0..8 {
+                    prop_assert_eq!(reader.lookup(top << 29), fib.rib().lookup(top << 29));
+                }
+            }
+        }
+    }
+}
