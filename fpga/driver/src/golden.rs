@@ -154,6 +154,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_other_setups_reach_every_verdict_too() {
+        let mut seen = [0u32; 7];
+        for setup in corpus::setups() {
+            assert_eq!(setup.table.check(), Ok(()), "{}", setup.name);
+            for mut frame in corpus::frames(1).take(5_000) {
+                let index = match process(&setup.table, setup.nic, &mut frame) {
+                    Verdict::Fast { high, .. } => usize::from(high),
+                    Verdict::Slow { high } => 2 + usize::from(high),
+                    Verdict::Drop(reason) => 4 + reason as usize,
+                };
+                seen[index] += 1;
+            }
+        }
+        assert!(seen.iter().all(|&n| n > 500), "{seen:?}");
+    }
+
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(mut frame in proptest::collection::vec(any::<u8>(), 0..200)) {

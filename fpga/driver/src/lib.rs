@@ -6,14 +6,17 @@
 //! for each destination. They are written once, in a [`RuleTable`], and compiled to
 //!
 //! * register writes for the NIC ([`registers`]),
-//! * a verdict and a rewritten frame in plain Rust ([`golden`]), the reference that the hardware is compared with.
+//! * a verdict and a rewritten frame in plain Rust ([`golden`]), the reference that the hardware is compared with,
+//! * an XDP program that does the same in the kernel, in the crate `causeway-nic-xdp`: apart, so that who compiles
+//!   registers builds no BPF loader.
 //!
 //! Parts:
 //!
 //! * [`rules`]: the table, its text form and its checks;
 //! * [`golden`]: parse, match, classify and rewrite, bit for bit as the NIC does;
 //! * [`registers`]: the register map of one card, and the writes that load a table into it;
-//! * [`corpus`]: a deterministic stream of frames, well-formed and malformed, on which all forms must agree.
+//! * [`corpus`]: a deterministic stream of frames, well-formed and malformed, and the tables under which all forms
+//!   must agree on them.
 //!
 //! Invariants:
 //!

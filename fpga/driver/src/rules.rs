@@ -87,6 +87,10 @@ impl ClassRule {
     pub fn matches(&self, key: ClassKey) -> bool {
         key.0 & self.mask.0 == self.value.0
     }
+
+    fn is_tight(&self) -> bool {
+        self.value.0 & !self.mask.0 == 0 && self.mask.0 >> 80 == 0
+    }
 }
 
 /// What the paper leaves open.
@@ -132,6 +136,8 @@ pub enum RuleError {
     Overlap(usize, usize),
     /// A value has bits outside its mask; the route's index.
     LooseBits(usize),
+    /// A class rule has bits outside its mask or above the key's 80; the card, or none for the host.
+    LooseClassBits(Option<u8>),
 }
 
 impl fmt::Display for RuleError {
@@ -143,6 +149,10 @@ impl fmt::Display for RuleError {
             Self::UnknownNic(n) => write!(f, "card {n} is not in the table"),
             Self::Overlap(a, b) => write!(f, "routes {a} and {b} match the same destinations"),
             Self::LooseBits(i) => write!(f, "route {i} has address bits outside its mask"),
+            Self::LooseClassBits(Some(n)) => {
+                write!(f, "the class rule for card {n} has bits outside its mask")
+            }
+            Self::LooseClassBits(None) => write!(f, "the class rule for the host has bits outside its mask"),
         }
     }
 }
@@ -180,10 +190,10 @@ impl RuleTable {
                 let (nic, next_hop) = (parse_byte(nic)?, parse_mac(mac)?);
                 self.routes.push(Route { value, mask, nic, next_hop });
             }
-            ["class", "host", fields @ ..] => self.host_class = Some(parse_class(fields)?),
+            ["class", "host", fields @ ..] => set_class(&mut self.host_class, fields)?,
             ["class", "nic", nic, fields @ ..] => {
                 let slot = self.classes.get_mut(parse_byte(nic)? as usize).ok_or("no such card")?;
-                *slot = Some(parse_class(fields)?);
+                set_class(slot, fields)?;
             }
             ["policy", "bad-checksum", "drop"] => self.policy.drop_bad_checksum = true,
             ["policy", "ttl-expired", "host"] => self.policy.ttl_expired_to_host = true,
@@ -215,10 +225,17 @@ impl RuleTable {
                 return Err(RuleError::Overlap(j, i));
             }
         }
-        match (self.nics.len()..MAX_NICS).find(|&n| self.classes[n].is_some()) {
-            Some(n) => Err(RuleError::UnknownNic(n as u8)),
-            None => Ok(()),
+        if self.host_class.is_some_and(|rule| !rule.is_tight()) {
+            return Err(RuleError::LooseClassBits(None));
         }
+        for (nic, rule) in (0..).zip(&self.classes) {
+            match rule {
+                Some(_) if usize::from(nic) >= self.nics.len() => return Err(RuleError::UnknownNic(nic)),
+                Some(rule) if !rule.is_tight() => return Err(RuleError::LooseClassBits(Some(nic))),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The route of a destination in host byte order.
@@ -272,6 +289,13 @@ fn parse_ternary_byte(word: &str) -> Result<(u8, u8), String> {
     Ok((value & mask, mask))
 }
 
+fn set_class(slot: &mut Option<ClassRule>, fields: &[&str]) -> Result<(), String> {
+    match slot.replace(parse_class(fields)?) {
+        Some(_) => Err("a second class rule for one destination".into()),
+        None => Ok(()),
+    }
+}
+
 fn parse_class(fields: &[&str]) -> Result<ClassRule, String> {
     let (mut tos, mut src, mut dst, mut protocol) = ((0, 0), (0, 0), (0, 0), (0, 0));
     for pair in fields.chunks(2) {
@@ -290,49 +314,5 @@ fn parse_class(fields: &[&str]) -> Result<ClassRule, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "
-        nic 0 mac 02:00:00:00:00:00
-        nic 1 mac 02:00:00:00:00:01   # the second card
-        route 10.0.1.0/24 nic 1 mac 02:00:00:00:01:fe
-        route 10.0.0.0/255.255.255.0 nic 0 mac 02:00:00:00:00:fe
-        class nic 1 tos 0xb8/0xfc proto 17
-        class host src 192.0.2.0/24
-        policy ttl-expired host";
-
-    #[test]
-    fn the_text_form_is_read() {
-        let table = RuleTable::parse(TEXT).unwrap();
-        assert_eq!(table.nics.len(), 2);
-        assert_eq!(table.lookup(0x0a00_0105).unwrap().nic, 1);
-        assert_eq!(table.lookup(0x0a00_0005).unwrap().nic, 0);
-        assert_eq!(table.lookup(0x0a00_0205), None);
-        let class = table.classes[1].unwrap();
-        assert!(class.matches(ClassKey::new(0xb9, 1, 2, 17)));
-        assert!(!class.matches(ClassKey::new(0xb0, 1, 2, 17)));
-        assert!(!class.matches(ClassKey::new(0xb8, 1, 2, 6)));
-        assert!(table.policy.ttl_expired_to_host && !table.policy.drop_bad_checksum);
-    }
-
-    #[test]
-    fn overlapping_routes_are_refused() {
-        let text = format!("{TEXT}\nroute 10.0.1.128/25 nic 0 mac 02:00:00:00:00:fe");
-        assert_eq!(RuleTable::parse(&text), Err(RuleError::RouteCount(3)));
-        let text = text.replace(
-            "nic 1 mac 02:00:00:00:00:01 ",
-            "nic 1 mac 02:00:00:00:00:01\nnic 2 mac 02:00:00:00:00:02",
-        );
-        assert_eq!(RuleTable::parse(&text), Err(RuleError::Overlap(0, 2)));
-    }
-
-    #[test]
-    fn bad_lines_are_named() {
-        for (line, text) in
-            [(1, "nic 1 mac 02:00:00:00:00:00"), (2, "\nroute 10.0.0.0/33 nic 0 mac 0:0:0:0:0:0")]
-        {
-            assert!(matches!(RuleTable::parse(text), Err(RuleError::Line(n, _)) if n == line), "{text}");
-        }
-    }
-}
+#[path = "rules_tests.rs"]
+mod tests;
