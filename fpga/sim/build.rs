@@ -7,13 +7,35 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Rust type, top module, parameters.
-const MODELS: [(&str, &str, &[&str]); 5] = [
-    ("Nic4", "fpga_nic", &["-GNICS=4"]),
-    ("Nic8", "fpga_nic", &["-GNICS=8"]),
-    ("Chipset", "chipset", &[]),
-    ("InputProcessing", "input_processing", &[]),
-    ("AsyncFifo", "async_fifo", &["-GW=32"]),
+/// What is translated.
+struct Model {
+    /// The Rust type.
+    name: &'static str,
+    /// The top module, in `rtl` or `tb`.
+    top: &'static str,
+    parameters: &'static [&'static str],
+    /// Text of the top module's file, and what to put in its place: a fault, to see that it is found.
+    fault: Option<(&'static str, &'static str)>,
+}
+
+impl Model {
+    const fn new(name: &'static str, top: &'static str, parameters: &'static [&'static str]) -> Self {
+        Self { name, top, parameters, fault: None }
+    }
+}
+
+const MODELS: [Model; 7] = [
+    Model::new("Nic4", "fpga_nic", &["-GNICS=4"]),
+    Model::new("Nic8", "fpga_nic", &["-GNICS=8"]),
+    Model::new("Chipset", "chipset", &[]),
+    Model::new("InputProcessing", "input_processing", &[]),
+    Model::new("AsyncFifo", "async_fifo", &["-GW=32"]),
+    Model::new("GearboxTx", "mac_gearbox_tx", &[]),
+    // Does not wait for the MAC.
+    Model {
+        fault: Some(("else if (m_axis_tready) begin", "else begin")),
+        ..Model::new("FaultyGearboxTx", "mac_gearbox_tx", &[])
+    },
 ];
 
 /// A port: name, bits, whether the model drives it.
@@ -44,9 +66,10 @@ fn main() {
         build.file(root.join("include/verilated_vcd_c.cpp"));
     }
     let mut rust = String::new();
-    for (name, top, parameters) in MODELS {
+    for model in MODELS {
+        let name = model.name;
         let dir = out.join(name);
-        translate(&verilator, name, top, parameters, &dir, waves);
+        translate(&verilator, &model, &dir, waves);
         let header = fs::read_to_string(dir.join(format!("V{name}.h"))).expect("Verilator wrote the header");
         let ports = ports(&header);
         fs::write(dir.join("shim.cpp"), shim(name, &ports, waves)).expect("OUT_DIR is writable");
@@ -69,8 +92,19 @@ fn verilator_root(verilator: &str) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim())
 }
 
-fn translate(verilator: &str, name: &str, top: &str, parameters: &[&str], dir: &Path, waves: bool) {
-    let rtl = Path::new("../rtl");
+fn translate(verilator: &str, model: &Model, dir: &Path, waves: bool) {
+    let Model { name, top, parameters, fault } = *model;
+    // What an earlier build of other parameters left would be compiled in.
+    let _ = fs::remove_dir_all(dir);
+    fs::create_dir_all(dir).expect("OUT_DIR is writable");
+    let folder = if top == "chipset" { "../tb" } else { "../rtl" };
+    let mut source = Path::new(folder).join(format!("{top}.sv"));
+    if let Some((from, to)) = fault {
+        let text = fs::read_to_string(&source).expect("the module has a file");
+        assert!(text.contains(from), "{top} no longer has what the fault changes");
+        source = dir.join(format!("{top}.sv"));
+        fs::write(&source, text.replace(from, to)).expect("OUT_DIR is writable");
+    }
     let mut command = Command::new(verilator);
     command.args(["--cc", "-O3", "--assert", "-DASSERTIONS", "--x-initial", "unique", "-Wno-fatal"]);
     command.args(["--output-split", "20000", "--top-module", top, "--prefix", &format!("V{name}")]);
@@ -78,12 +112,8 @@ fn translate(verilator: &str, name: &str, top: &str, parameters: &[&str], dir: &
     if waves {
         command.arg("--trace");
     }
-    command.arg(rtl.join("nic_pkg.sv")).args(["-y", "../rtl", "-y", "../tb", "+libext+.sv"]);
-    let folder = if top == "chipset" { "../tb" } else { "../rtl" };
-    command.arg(Path::new(folder).join(format!("{top}.sv")));
-    // What an earlier build of other parameters left would be compiled in.
-    let _ = fs::remove_dir_all(dir);
-    let status = command.status().expect("Verilator was found above");
+    command.arg("../rtl/nic_pkg.sv").args(["-y", "../rtl", "-y", "../tb", "+libext+.sv"]);
+    let status = command.arg("../tb/axis_bind.sv").arg(source).status().expect("Verilator was found above");
     assert!(status.success(), "Verilator refused {top}");
 }
 

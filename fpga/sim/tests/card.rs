@@ -214,6 +214,8 @@ impl Processor {
         processor.clock();
         processor.clock();
         processor.model.set_rst(0);
+        // A stream begins a cycle after reset at the earliest.
+        processor.clock();
         (processor.events, processor.out) = ([0; 8], Vec::new());
         processor
     }

@@ -1,0 +1,78 @@
+// Binds the stream rules to every stream of the card, at its sender and at its receiver. A test compares this list
+// with the ports.
+`default_nettype none
+
+bind gmii_mac_rx axis_checker #(.W(8), .BEATS(1514)) m_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tbytes(3'd0),
+    .tlast(m_axis_tlast), .tuser(m_axis_tuser), .side(1'b0)
+);
+bind mac_gearbox_rx axis_checker #(.W(8), .BEATS(1514)) s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tbytes(3'd0),
+    .tlast(s_axis_tlast), .tuser(s_axis_tuser), .side(1'b0)
+);
+bind mac_gearbox_rx axis_checker m_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tbytes(m_axis_tbytes),
+    .tlast(m_axis_tlast), .tuser(m_axis_tuser), .side(1'b0)
+);
+bind input_processing axis_checker s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tbytes(s_axis_tbytes),
+    .tlast(s_axis_tlast), .tuser(s_axis_tuser), .side(1'b0)
+);
+bind input_processing axis_checker #(.GAP_CYCLES(1), .SIDE(4)) m_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tbytes(m_axis_tbytes),
+    .tlast(m_axis_tlast), .tuser({1'b0, m_axis_tuser}), .side({m_axis_tdest, m_axis_thigh})
+);
+bind input_parser axis_checker s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tbytes(s_axis_tbytes),
+    .tlast(s_axis_tlast), .tuser(2'd0), .side(1'b0)
+);
+bind ip_rewrite axis_checker s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(s_axis_tready), .tdata(s_axis_tdata),
+    .tbytes(s_axis_tbytes), .tlast(s_axis_tlast), .tuser(s_axis_tuser), .side(1'b0)
+);
+bind ip_rewrite axis_checker #(.GAP_CYCLES(1), .SIDE(4)) m_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tbytes(m_axis_tbytes),
+    .tlast(m_axis_tlast), .tuser({1'b0, m_axis_tuser}), .side({m_axis_tdest, m_axis_thigh})
+);
+bind queue_bank axis_checker #(.GAP_CYCLES(1), .SIDE(QW)) s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tbytes(s_axis_tbytes),
+    .tlast(s_axis_tlast), .tuser({1'b0, s_axis_tuser}), .side(s_axis_tqueue)
+);
+bind output_scheduler axis_checker m_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tbytes(m_axis_tbytes),
+    .tlast(m_axis_tlast), .tuser(2'd0), .side(1'b0)
+);
+bind mac_gearbox_tx axis_checker s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(s_axis_tready), .tdata(s_axis_tdata),
+    .tbytes(s_axis_tbytes), .tlast(s_axis_tlast), .tuser(2'd0), .side(1'b0)
+);
+bind mac_gearbox_tx axis_checker #(.W(8), .BEATS(1514)) m_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(m_axis_tready), .tdata(m_axis_tdata), .tbytes(3'd0),
+    .tlast(m_axis_tlast), .tuser(2'd0), .side(1'b0)
+);
+bind gmii_mac_tx axis_checker #(.W(8), .BEATS(1514)) s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(s_axis_tready), .tdata(s_axis_tdata), .tbytes(3'd0),
+    .tlast(s_axis_tlast), .tuser(2'd0), .side(1'b0)
+);
+
+// Packets with their header word, 191 words at most.
+bind output_fifo axis_checker #(.BEATS(191)) wr_checker (
+    .clk(clk), .rst(rst), .tvalid(wr_valid), .tready(1'b1), .tdata(wr_data), .tbytes(3'd7), .tlast(wr_last),
+    .tuser(2'd0), .side(1'b0)
+);
+
+// Handshakes without frames.
+bind sync_fifo handshake_checker #(.W(W)) rd_checker (
+    .clk(clk), .rst(rst), .valid(rd_valid), .ready(rd_en), .payload(rd_data)
+);
+bind async_fifo handshake_checker #(.W(W)) rd_checker (
+    .clk(rd_clk), .rst(rd_rst), .valid(rd_valid), .ready(rd_en), .payload(rd_data)
+);
+bind message_sender handshake_checker #(.W(27)) req_checker (
+    .clk(clk), .rst(rst), .valid(req_valid), .ready(req_ready), .payload({req_dest, req_high, req_low})
+);
+bind message_sender handshake_checker #(.W(27)) res_checker (
+    .clk(clk), .rst(rst), .valid(res_valid), .ready(res_ready), .payload({res_dest, res_high, res_low})
+);
+
+`default_nettype wire

@@ -1,0 +1,55 @@
+// The rules of the card's AXI4-Streams: nothing is offered out of reset; what is offered is held until it is taken
+// (handshake_checker); all beats of a frame but the last are full; no frame is longer than the longest Ethernet
+// frame; what goes beside a frame (destination, class, queue) stays the same from its first beat to its last; and
+// where a receiver counts on idle cycles between frames, they are there.
+`default_nettype none
+
+module axis_checker #(
+    parameter W = 64,            // bits of data
+    parameter BEATS = 190,       // of the longest frame: 1514 bytes
+    parameter GAP_CYCLES = 0,    // idle cycles between frames, at least; 0 or 1
+    parameter SIDE = 1           // bits beside the frame
+) (
+    input wire            clk,
+    input wire            rst,
+    input wire            tvalid,
+    input wire            tready,  // one where the stream cannot be refused
+    input wire [W-1:0]    tdata,
+    input wire [2:0]      tbytes,  // valid bytes less one
+    input wire            tlast,
+    input wire [1:0]      tuser,
+    input wire [SIDE-1:0] side
+);
+  handshake_checker #(.W(W + 6 + SIDE)) held (
+      .clk(clk), .rst(rst), .valid(tvalid), .ready(tready), .payload({tdata, tbytes, tlast, tuser, side})
+  );
+`ifdef ASSERTIONS
+  localparam [2:0] FULL = W / 8 - 1;
+  reg [11:0] beats = 0;          // of the frame so far
+  reg [SIDE-1:0] side_of_frame;
+  reg ended = 1'b0, was_reset = 1'b0;
+  wire beat = tvalid && tready;
+  always @(posedge clk) begin
+    was_reset <= rst;
+    if (rst) begin
+      beats <= 0;
+      ended <= 1'b0;
+    end else begin
+      ended <= beat && tlast;
+      if (beat) begin
+        beats <= tlast ? 12'd0 : beats + 1'b1;
+        side_of_frame <= side;
+      end
+      assert (!(was_reset && tvalid));
+      if (tvalid) begin
+        assert (tbytes == FULL || (tlast && tbytes < FULL));
+        assert (beats < BEATS[11:0]);
+        assert (beats == 0 || side == side_of_frame);
+        assert (GAP_CYCLES == 0 || !ended);
+      end
+    end
+  end
+`endif
+endmodule
+
+`default_nettype wire
