@@ -9,6 +9,7 @@ mod contender;
 mod disturb;
 #[cfg(dpdk)]
 mod dpdk;
+mod library;
 mod lut;
 mod options;
 mod policy;
@@ -22,13 +23,15 @@ use causeway_fib::rivals::{btree6::BTree6, dir24_8::Dir24_8, poptrie::Poptrie, r
 use causeway_fib::{Compact16, Lines6, Rank24};
 
 use contender::{Contender, ours, pin_to};
-use options::{Command, Options};
+use options::{Command, Options, USAGE};
 use report::Section;
 use tables::{Family, Route, Update};
 
 type Contenders<A> = Vec<Box<dyn Contender<A>>>;
+/// Builds all tables of a family from the same routes.
+type Build<A> = fn(&[Route<A>], &Options) -> Result<Contenders<A>, String>;
 
-fn contenders4(routes: &[Route<u32>], options: &Options) -> Contenders<u32> {
+fn contenders4(routes: &[Route<u32>], options: &Options) -> Result<Contenders<u32>, String> {
     let mut all: Contenders<u32> = vec![
         ours::<u32, Rank24>(routes, true),
         ours::<u32, Compact16>(routes, true),
@@ -43,11 +46,12 @@ fn contenders4(routes: &[Route<u32>], options: &Options) -> Contenders<u32> {
         all.extend([1, 2, 4].into_iter().filter_map(|bytes| dpdk::fib(routes, bytes)));
         all.extend(dpdk::lpm(routes));
     }
+    all.extend(library(routes, options)?);
     keep(&mut all, options);
-    all
+    Ok(all)
 }
 
-fn contenders6(routes: &[Route<u128>], options: &Options) -> Contenders<u128> {
+fn contenders6(routes: &[Route<u128>], options: &Options) -> Result<Contenders<u128>, String> {
     let mut all: Contenders<u128> = vec![
         ours::<u128, Lines6>(routes, true),
         ours::<u128, Radix<u128>>(routes, true),
@@ -61,8 +65,17 @@ fn contenders6(routes: &[Route<u128>], options: &Options) -> Contenders<u128> {
         all.extend(dpdk::fib6(routes));
         all.extend(dpdk::lpm6(routes));
     }
+    all.extend(library(routes, options)?);
     keep(&mut all, options);
-    all
+    Ok(all)
+}
+
+/// Poptrie's own library, if it is given.
+fn library<A: Family>(
+    routes: &[Route<A>],
+    options: &Options,
+) -> Result<Option<Box<dyn Contender<A>>>, String> {
+    options.poptrie.as_ref().map(|path| library::poptrie(path, routes)).transpose()
 }
 
 fn keep<A>(all: &mut Contenders<A>, options: &Options) {
@@ -76,11 +89,11 @@ fn measure<A: Family>(
     title: &str,
     routes: &[Route<A>],
     stream: Option<&[Update<A>]>,
-    contenders: fn(&[Route<A>], &Options) -> Contenders<A>,
+    contenders: Build<A>,
     options: &Options,
-) -> Section {
+) -> Result<Section, String> {
     let traffic = race::traffic(routes, 1 << options.queries_log2, 7);
-    let mut all = contenders(routes, options);
+    let mut all = contenders(routes, options)?;
     let mut scores = race::lookups(&all, &traffic, routes.len(), options.rounds);
     if let Some(stream) = stream {
         race::updates(&mut all, routes, stream, &mut scores);
@@ -88,7 +101,7 @@ fn measure<A: Family>(
     let section = Section { title: title.to_owned(), stem: stem.to_owned(), scores };
     report::print(&section);
     report::print_ratios(&section, &["rank24", "compact16", "lines6"]);
-    section
+    Ok(section)
 }
 
 fn load<A: Family>(paths: &(Option<String>, Option<String>), count: usize) -> Result<Vec<Route<A>>, String> {
@@ -102,7 +115,7 @@ fn load<A: Family>(paths: &(Option<String>, Option<String>), count: usize) -> Re
 fn family<A: Family>(
     paths: &(Option<String>, Option<String>),
     count: usize,
-    contenders: fn(&[Route<A>], &Options) -> Contenders<A>,
+    contenders: Build<A>,
     options: &Options,
 ) -> Result<Vec<Section>, String> {
     let origin = if paths.0.is_some() { "table from a file" } else { "synthetic table" };
@@ -114,11 +127,11 @@ fn family<A: Family>(
     let stream = &stream[..stream.len().min(options.updates)];
     let stem = A::NAME.to_lowercase();
     let title = format!("{}, {origin}", A::NAME);
-    let mut sections = vec![measure(&stem, &title, &routes, Some(stream), contenders, options)];
+    let mut sections = vec![measure(&stem, &title, &routes, Some(stream), contenders, options)?];
     if options.random_next_hops {
         let routes = tables::with_random_next_hops(&routes, 5);
         let title = format!("{title}, random next hops");
-        sections.push(measure(&format!("{stem}-random"), &title, &routes, None, contenders, options));
+        sections.push(measure(&format!("{stem}-random"), &title, &routes, None, contenders, options)?);
     }
     Ok(sections)
 }
@@ -127,6 +140,10 @@ fn run() -> Result<(), String> {
     let options = Options::parse(std::env::args().skip(1))?;
     pin_to(options.processor);
     match options.command {
+        Command::Help => {
+            println!("{USAGE}");
+            Ok(())
+        }
         Command::Tables => tables(&options),
         Command::Lut => lut::run(&options.output),
         Command::Disturb => {

@@ -2,15 +2,20 @@
 
 use std::path::PathBuf;
 
-const USAGE: &str =
+/// What `--help` prints.
+pub const USAGE: &str =
     "usage: fib-bench [lut | disturb | policy | worst] [--v4 FILE] [--v4-updates FILE] [--v6 FILE] [--v6-updates FILE]
   [--routes4 N] [--routes6 N] [--queries-log2 N] [--rounds N] [--updates N] [--only NAME]...
-  [--no-ipv4] [--no-ipv6] [--no-random-next-hops] [--no-dpdk] [--processor N] [--output DIRECTORY]
-files hold lines of `prefix [next hop]`, update streams lines of `A prefix` or `W prefix`; .gz is understood";
+  [--no-ipv4] [--no-ipv6] [--no-random-next-hops] [--no-dpdk] [--poptrie LIBRARY] [--processor N]
+  [--output DIRECTORY] [--help]
+files hold lines of `prefix [next hop]`, update streams lines of `A prefix` or `W prefix`; .gz is understood;
+LIBRARY is a shared object of Poptrie's own code, for example ./libpoptrie.so";
 
 /// Which measurement.
 #[derive(Clone, Copy)]
 pub enum Command {
+    /// Says how to call it.
+    Help,
     /// All tables against each other.
     Tables,
     /// The lookup paper's experiments.
@@ -52,6 +57,8 @@ pub struct Options {
     /// Whether DPDK takes part.
     #[cfg_attr(not(dpdk), allow(dead_code))]
     pub dpdk: bool,
+    /// Poptrie's own library, which takes part if it is given.
+    pub poptrie: Option<String>,
     /// Processor to run on.
     pub processor: usize,
     /// Where results go.
@@ -75,6 +82,7 @@ impl Options {
             ipv6: true,
             random_next_hops: true,
             dpdk: true,
+            poptrie: None,
             processor: 0,
             output: PathBuf::from("target/bench-fib"),
         };
@@ -97,6 +105,8 @@ impl Options {
                 "--only" => options.only.push(value()?),
                 "--processor" => options.processor = parse(&value()?)?,
                 "--output" => options.output = PathBuf::from(value()?),
+                "--poptrie" => options.poptrie = Some(value()?),
+                "--help" | "-h" => options.command = Command::Help,
                 "--no-ipv4" => options.ipv4 = false,
                 "--no-ipv6" => options.ipv6 = false,
                 "--no-random-next-hops" => options.random_next_hops = false,
