@@ -42,6 +42,16 @@ pub fn setups() -> Vec<Setup> {
         changed("another card, to which nothing is addressed", 1, |_| ()),
         changed("another card with the first one's address", 2, |t| t.nics.swap(0, 2)),
         changed("no routes", 0, |t| t.routes.clear()),
+        changed("only routes that stay", 1, |t| {
+            t.nics.swap(0, 1);
+            t.routes.retain(|route| route.nic == 1);
+        }),
+        changed("a default route", 0, |t| {
+            t.routes = vec![Route { value: 0, mask: 0, nic: 3, next_hop: Mac([2, 0, 0, 0, 1, 3]) }];
+        }),
+        changed("everything in the high class", 0, |t| {
+            (t.classes[1], t.host_class) = (Some(ClassRule::default()), Some(ClassRule::default()));
+        }),
     ];
     let mut random = Random::new(17);
     for nic in [0, 1, 2, 3, 0, 1, 2, 3] {
