@@ -30,7 +30,7 @@ fn router(dir: &Path) -> String {
         ),
     };
     let routes = ["99.0.0.0/8 10.1.0.9 1".to_owned(), "0.0.0.0/0 10.0.0.9 0".to_owned()];
-    configuration(&[interface(0), interface(1)], "RadixIPLookup", &routes)
+    configuration(&[interface(0), interface(1)], "IPLookup", &routes)
 }
 
 /// Pseudo-random numbers that are the same in every run.

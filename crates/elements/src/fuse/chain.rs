@@ -1,10 +1,8 @@
 //! Recognises `Classifier → … → routing table → …` in a plan, and puts the fused element in front of it.
 
+use crate::iproute::FUSED;
 use causeway_engine::{End, Plan, PlanElement};
 use causeway_lang::args::split_args;
-
-/// Routing tables whose lookups can be fused.
-const TABLES: &[&str] = &["StaticIPLookup", "LinearIPLookup", "RadixIPLookup"];
 
 /// A recognised chain, by element numbers of the plan.
 pub(super) struct Chain {
@@ -95,7 +93,7 @@ impl Chain {
                 "Strip" => stripped += number(e).ok_or("Strip's argument is not a number")?,
                 "CheckIPHeader" if !has_offset(e) => checked = Some(at),
                 "GetIPAddress" if number(e) == Some(16) && checked.is_some() => {}
-                class if TABLES.contains(&class) => {
+                class if FUSED.contains(&class) => {
                     self.table = at;
                     self.members.push(at);
                     self.check = checked.ok_or("there is no CheckIPHeader before the routing table")?;

@@ -4,6 +4,7 @@ use super::hops::View;
 use crate::fuse::parts::{self, LookupPart};
 use causeway_engine::Conf;
 use causeway_engine::value::{self, Value};
+use causeway_fib::papers::cache::Flow;
 use causeway_fib::{Address, Lookup, Prefix};
 use causeway_packet::Packet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,6 +16,9 @@ pub(crate) trait Family: Address {
 
     /// The destination annotation.
     fn destination(packet: &Packet) -> Self;
+    /// Source address and type of service of the packet's network header, zero without one, with the destination
+    /// annotation.
+    fn flow(packet: &Packet) -> Flow<Self>;
     /// Sets the destination annotation.
     fn set_destination(self, packet: &mut Packet);
     /// The address as it is written.
@@ -45,6 +49,17 @@ impl Family for u32 {
     #[inline]
     fn destination(packet: &Packet) -> u32 {
         u32::from_be_bytes(packet.dst_ip())
+    }
+
+    #[inline]
+    fn flow(packet: &Packet) -> Flow<u32> {
+        let destination = Self::destination(packet);
+        match packet.network_header().and_then(|header| header.first_chunk::<20>()) {
+            Some(h) => {
+                Flow { source: u32::from_be_bytes([h[12], h[13], h[14], h[15]]), destination, tos: h[1] }
+            }
+            None => Flow { destination, ..Flow::default() },
+        }
     }
 
     #[inline]
@@ -80,6 +95,19 @@ impl Family for u128 {
     #[inline]
     fn destination(packet: &Packet) -> u128 {
         u128::from_be_bytes(packet.dst_ip6())
+    }
+
+    #[inline]
+    fn flow(packet: &Packet) -> Flow<u128> {
+        let destination = Self::destination(packet);
+        let header = packet.network_header().and_then(|header| header.first_chunk::<40>());
+        match header.and_then(|h| Some((h, h[8..].first_chunk::<16>()?))) {
+            // The traffic class lies across the first two bytes (RFC 8200 §3).
+            Some((h, &source)) => {
+                Flow { source: u128::from_be_bytes(source), destination, tos: h[0] << 4 | h[1] >> 4 }
+            }
+            None => Flow { destination, ..Flow::default() },
+        }
     }
 
     #[inline]

@@ -4,6 +4,7 @@
 //! the table holds few distinct values and compresses well. A worker reads a snapshot that it renews only when the
 //! version has moved on; a hop is published before the first route that names it.
 
+use super::family::Family;
 use causeway_fib::{Address, AdjacencyIndex};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,6 +61,17 @@ impl<A: Address> View<A> {
         self.seen = self.published.version.load(Ordering::Acquire);
         // Taken only after a change of the routes, and only against the control side.
         self.hops = self.published.hops.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    }
+}
+
+impl<A: Family> Hops<A> {
+    /// `OUTPUT [GATEWAY]` for the hop called `number`, or -1.
+    pub fn text(&self, number: AdjacencyIndex) -> String {
+        match self.get(number) {
+            Some(hop) if hop.gateway != A::ZERO => format!("{} {}", hop.port, hop.gateway.to_text()),
+            Some(hop) => hop.port.to_string(),
+            None => "-1".to_owned(),
+        }
     }
 }
 

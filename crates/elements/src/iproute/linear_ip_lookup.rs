@@ -2,20 +2,22 @@
 
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
-use causeway_fib::Compact16;
+use causeway_fib::LeftRight;
+use causeway_fib::rivals::linear::Linear;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "LinearIPLookup",
     category: "iproute",
-    summary: "looks up IPv4 routes in a small table that can change",
+    summary: "looks up IPv4 routes in a list",
     ports: "1/-",
     processing: "h/h",
-    doc: "As StaticIPLookup, with handlers that change the table while packets flow. For a few routes.",
+    doc: "As IPLookup, over a list of routes, longest prefix first, that each lookup searches from the start. For a \
+          handful of routes.",
     args: ARGS,
     handlers: HANDLERS,
     drops: DROPS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: LinearIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
-    see: &["StaticIPLookup", "RadixIPLookup"],
-    build: build::<u32, Compact16>,
+    see: &["IPLookup", "StaticIPLookup"],
+    build: build::<u32, LeftRight<u32, Linear<u32>>>,
     ..Spec::DEFAULT
 };

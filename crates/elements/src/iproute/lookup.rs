@@ -1,20 +1,24 @@
 //! The lookup element that all routing table classes share.
 
 use super::family::Family;
-use super::hops::View;
+use super::hops::{Hop, Hops, View};
 use super::routes::{Route, Routes, address, configured};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid};
-use causeway_fib::{Lookup, MISS, Shared, Structure};
+use causeway_fib::{AdjacencyIndex, Fib, Lookup, MISS, Shared};
 use causeway_packet::{BATCH, Batch};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Arguments of all routing tables.
-pub(crate) const ARGS: &[ArgDoc] = &[rest(
+pub(crate) const ARGS: &[ArgDoc] = &[ROUTES];
+
+/// The routes among the arguments.
+pub(crate) const ROUTES: ArgDoc = rest(
     "ADDR/MASK [GATEWAY] OUT",
     "route",
     "packets to that prefix leave by output OUT, with the destination annotation set to GATEWAY if there is one",
-)];
+);
 
 /// Handlers of tables that can change.
 pub(crate) const HANDLERS: &[HandlerDoc] = &[
@@ -38,44 +42,122 @@ pub(crate) const DROPS: &[DropDoc] = &[drops("no-route", "no prefix covers the d
 
 const NO_ROUTE: usize = 0;
 
-/// The shared control side of a table, and what a fused element looks up with instead of the element.
-pub(crate) type SharedRoutes<A, S> = Arc<Mutex<Routes<A, S>>>;
+/// A table's control side: routes, hops and the structure that workers look up in.
+pub(crate) struct Control<A: Family, S> {
+    fib: Fib<A, S>,
+    hops: Hops<A>,
+    /// Goes up with every change.
+    changes: Arc<AtomicU64>,
+}
+
+impl<A: Family, S> Control<A, S> {
+    fn routes(&mut self) -> Routes<'_, A, S> {
+        Routes { fib: &mut self.fib, hops: &mut self.hops }
+    }
+}
+
+/// A worker's side of a table, and its way to the control side, which the copies of a replicated graph share.
+pub(crate) struct Table<A: Family, S: Shared<A>> {
+    control: Arc<Mutex<Control<A, S>>>,
+    pub reader: S::Reader,
+    hops: View<A>,
+    changes: Arc<AtomicU64>,
+}
+
+impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
+    /// Reads the rest of the configuration as routes, into a table over what `structure` makes.
+    pub fn configured(conf: &mut Conf<'_>, structure: impl FnOnce() -> S) -> Result<Self, Invalid> {
+        let texts = conf.rest();
+        let routes: Vec<Route<A>> = texts.iter().filter_map(|t| configured(conf, t)).collect();
+        conf.finish()?;
+        let mut control = Control {
+            fib: Fib::with_structure(structure()),
+            hops: Hops::new(S::ADJACENCY_MAX),
+            changes: Arc::default(),
+        };
+        control.routes().load(&routes).map_err(|e| {
+            conf.error(e);
+            Invalid
+        })?;
+        let key = format!("routes of {}", conf.name());
+        let control = conf.env.shared(&key, || Mutex::new(control)).ok_or(Invalid)?;
+        let (reader, hops, changes) = {
+            let c = control.lock().unwrap_or_else(PoisonError::into_inner);
+            (c.fib.reader(), View::new(c.hops.published()), c.changes.clone())
+        };
+        Ok(Table { control, reader, hops, changes })
+    }
+
+    /// A number that differs after every change of the routes. Ask before the lookup.
+    pub fn version(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Answers the handlers `table` and `lookup`.
+    pub fn read(&self, handler: &str, arg: &str) -> Result<String, String> {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        match handler {
+            "table" => Ok(control.routes().table()),
+            _ => Ok(control.routes().find(address(arg.trim())?)),
+        }
+    }
+
+    /// Carries out the handlers that change routes.
+    pub fn write(&self, handler: &str, value: &str, outputs: usize) -> Result<(), String> {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = match handler {
+            "flush" => control.routes().flush(),
+            "ctrl" => control.routes().control(value, outputs),
+            verb => control.routes().change(verb, value, outputs),
+        };
+        control.changes.fetch_add(1, Ordering::Release);
+        result
+    }
+
+    /// Sends each packet to the hop that was found for it.
+    pub fn send(&mut self, batch: &mut Batch, found: &[AdjacencyIndex], cx: &mut Cx<'_>) {
+        send(self.hops.current(), batch, found, cx);
+    }
+}
+
+/// Sends each packet to the hop that was found for it; those without one are dropped.
+pub(crate) fn send<A: Family>(hops: &[Hop<A>], batch: &mut Batch, found: &[AdjacencyIndex], cx: &mut Cx<'_>) {
+    let mut found = found.iter();
+    batch.filter_map(|mut packet| {
+        let number = found.next().copied().unwrap_or(MISS);
+        let Some(hop) = hops.get((number as usize).wrapping_sub(1)) else {
+            cx.drop(NO_ROUTE, packet);
+            return None;
+        };
+        if hop.gateway != A::ZERO {
+            hop.gateway.set_destination(&mut packet);
+        }
+        cx.emit(hop.port as usize, packet);
+        None
+    });
+}
 
 /// A routing table element.
-pub(crate) struct IpLookup<A: Family, S: Structure<A> + Shared<A>> {
-    routes: SharedRoutes<A, S>,
-    reader: S::Reader,
-    hops: View<A>,
+struct IpLookup<A: Family, S: Shared<A>>(Table<A, S>);
+
+/// Builds the element of a class whose structure is `S`.
+pub(crate) fn build<A: Family, S: Shared<A> + Send + 'static>(
+    conf: &mut Conf<'_>,
+) -> Result<Box<dyn Element>, Invalid> {
+    build_over(conf, S::empty)
 }
 
-/// Builds the element of a class whose structure is `S`. The copies of a replicated graph share one table.
-pub(crate) fn build<A: Family, S>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid>
-where
-    S: Structure<A> + Shared<A> + Send + 'static,
-{
-    let texts = conf.rest();
-    let routes: Vec<Route<A>> = texts.iter().filter_map(|t| configured(conf, t)).collect();
-    conf.finish()?;
-    let loaded = Routes::<A, S>::load(&routes);
-    let loaded = loaded.map_err(|e| {
-        conf.error(e);
-        Invalid
-    })?;
-    let key = format!("routes of {}", conf.name());
-    let routes: SharedRoutes<A, S> = conf.env.shared(&key, || Mutex::new(loaded)).ok_or(Invalid)?;
-    let (reader, hops) = {
-        let r = routes.lock().unwrap_or_else(PoisonError::into_inner);
-        (r.reader(), View::new(r.hops.published()))
-    };
-    A::offer(conf, &reader, &hops);
-    Ok(Box::new(IpLookup { routes, reader, hops }))
+/// Builds the element of a class over a structure with parameters of its own.
+pub(crate) fn build_over<A: Family, S: Shared<A> + Send + 'static>(
+    conf: &mut Conf<'_>,
+    structure: impl FnOnce() -> S,
+) -> Result<Box<dyn Element>, Invalid> {
+    let table = Table::configured(conf, structure)?;
+    A::offer(conf, &table.reader, &table.hops);
+    Ok(Box::new(IpLookup(table)))
 }
 
-impl<A, S> Element for IpLookup<A, S>
-where
-    A: Family,
-    S: Structure<A> + Shared<A> + Send + 'static,
-{
+impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let n = batch.len();
         let mut addresses = [A::ZERO; BATCH];
@@ -83,21 +165,8 @@ where
         for (address, packet) in addresses.iter_mut().zip(batch.iter()) {
             *address = A::destination(packet);
         }
-        self.reader.lookup_batch(&addresses[..n], &mut found[..n]);
-        let hops = self.hops.current();
-        let mut found = found.iter();
-        batch.filter_map(|mut packet| {
-            let number = found.next().copied().unwrap_or(MISS);
-            let Some(hop) = hops.get((number as usize).wrapping_sub(1)) else {
-                cx.drop(NO_ROUTE, packet);
-                return None;
-            };
-            if hop.gateway != A::ZERO {
-                hop.gateway.set_destination(&mut packet);
-            }
-            cx.emit(hop.port as usize, packet);
-            None
-        });
+        self.0.reader.lookup_batch(&addresses[..n], &mut found[..n]);
+        self.0.send(batch, &found[..n], cx);
     }
 
     /// The table is shared with elements fused with this one.
@@ -106,19 +175,10 @@ where
     }
 
     fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        match handler {
-            "table" => Ok(routes.table()),
-            _ => Ok(routes.find(address(arg.trim())?)),
-        }
+        self.0.read(handler, arg)
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        match handler {
-            "flush" => routes.flush(),
-            "ctrl" => routes.control(value, cx.n_outputs()),
-            verb => routes.change(verb, value, cx.n_outputs()),
-        }
+        self.0.write(handler, value, cx.n_outputs())
     }
 }

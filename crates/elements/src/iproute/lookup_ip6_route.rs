@@ -7,15 +7,23 @@ use causeway_fib::Lines6;
 pub(crate) static SPEC: Spec = Spec {
     name: "LookupIP6Route",
     category: "iproute",
-    summary: "looks up IPv6 routes",
+    summary: "looks up IPv6 routes in a table of any size that can change",
     ports: "1/-",
     processing: "h/h",
-    doc: "Looks up the IPv6 destination annotation of each packet; otherwise as RadixIPLookup.",
+    doc: "The default IPv6 routing table: looks up the IPv6 destination annotation of each packet, and is otherwise as \
+          IPLookup. Click has one IPv6 routing table, and this is its name there.",
     args: ARGS,
     handlers: HANDLERS,
     drops: DROPS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> rt :: LookupIP6Route(2001:db8::/32 0, ::/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
-    see: &["CheckIP6Header", "GetIP6Address"],
+    see: &[
+        "IPLookup",
+        "RadixIP6Lookup",
+        "CachedIP6Lookup",
+        "PolicyIP6Lookup",
+        "CheckIP6Header",
+        "GetIP6Address",
+    ],
     build: build::<u128, Lines6>,
     ..Spec::DEFAULT
 };

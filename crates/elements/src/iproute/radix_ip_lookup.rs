@@ -1,21 +1,34 @@
-//! RadixIPLookup.
+//! RadixIPLookup and RadixIP6Lookup.
 
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
-use causeway_fib::Rank24;
+use causeway_fib::LeftRight;
+use causeway_fib::papers::radix::Radix;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "RadixIPLookup",
     category: "iproute",
-    summary: "looks up IPv4 routes in a large table that can change",
+    summary: "looks up IPv4 routes in a radix tree",
     ports: "1/-",
     processing: "h/h",
-    doc: "As LinearIPLookup, for tables of any size: a million routes load in well under a second, a lookup costs a few nanoseconds, and changes never stop the packets.",
+    doc: "As IPLookup, over a path-compressed binary tree as BSD's (Sklower, USENIX Winter 1991), one of the two \
+          structures that Bolla and Bruschi compare in *The IP Lookup Mechanism in a Linux Software Router*. A lookup \
+          reads a node for each place where routes part on its way.",
     args: ARGS,
     handlers: HANDLERS,
     drops: DROPS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: RadixIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
-    see: &["StaticIPLookup", "LinearIPLookup"],
-    build: build::<u32, Rank24>,
+    see: &["IPLookup", "LCTrieIPLookup", "CachedIPLookup", "RadixIP6Lookup"],
+    build: build::<u32, LeftRight<u32, Radix<u32>>>,
     ..Spec::DEFAULT
+};
+
+pub(crate) static SPEC6: Spec = Spec {
+    name: "RadixIP6Lookup",
+    summary: "looks up IPv6 routes in a radix tree",
+    doc: "RadixIPLookup for IPv6.",
+    example: "InfiniteSource(LIMIT 5, STOP true) -> rt :: RadixIP6Lookup(2001:db8::/32 0, ::/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
+    see: &["LookupIP6Route", "RadixIPLookup", "LCTrieIP6Lookup"],
+    build: build::<u128, LeftRight<u128, Radix<u128>>>,
+    ..SPEC
 };

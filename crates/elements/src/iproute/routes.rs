@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::hops::{Hop, Hops};
 use causeway_engine::Conf;
-use causeway_fib::{Fib, FibError, Lookup, Prefix, Shared, Structure, Table};
+use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, Prefix, Structure, Table};
 
 /// A route as it is written: `ADDRESS/LENGTH [GATEWAY] OUTPUT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,11 +12,20 @@ pub(crate) struct Route<A: Family> {
     pub hop: Hop<A>,
 }
 
-/// Routes, hops and the structure that workers look up in.
-pub(crate) struct Routes<A: Family, S: Structure<A>> {
-    fib: Fib<A, S>,
-    pub hops: Hops<A>,
+/// The routes of one table and the hops that they lead to, to be read and changed.
+pub(crate) struct Routes<'a, A: Family, S> {
+    pub fib: &'a mut Fib<A, S>,
+    pub hops: &'a mut Hops<A>,
 }
+
+/// A change that was made: the numbers of the hops before and after it.
+struct Done<A: Family> {
+    prefix: Prefix<A>,
+    old: Option<AdjacencyIndex>,
+    new: Option<AdjacencyIndex>,
+}
+
+const TOO_MANY_HOPS: &str = "too many different next hops";
 
 /// Reads a route of the configuration; an error is recorded there.
 pub(crate) fn configured<A: Family>(conf: &mut Conf<'_>, text: &str) -> Option<Route<A>> {
@@ -68,26 +77,50 @@ pub(crate) fn address<A: Family>(text: &str) -> Result<A, String> {
     prefix.map(|p| p.first()).ok_or(format!("'{text}' is not an address"))
 }
 
-impl<A: Family, S: Structure<A> + Shared<A>> Routes<A, S> {
-    /// A table of `routes`; of duplicate prefixes the last counts, as in Click.
-    pub fn load(routes: &[Route<A>]) -> Result<Self, String> {
-        let mut hops = Hops::new(S::ADJACENCY_MAX);
+impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
+    /// Puts `routes` in the place of everything; of duplicate prefixes the last counts, as in Click.
+    pub fn load(&mut self, routes: &[Route<A>]) -> Result<(), String> {
         let mut entries = Vec::with_capacity(routes.len());
         for route in routes {
-            entries.push((route.prefix, hops.acquire(route.hop).ok_or("too many different next hops")?));
+            entries.push((route.prefix, self.hops.acquire(route.hop).ok_or(TOO_MANY_HOPS)?));
         }
-        hops.publish();
-        let fib = Fib::build(&entries).map_err(|e| e.to_string())?;
-        Ok(Routes { fib, hops })
-    }
-
-    /// What a worker looks up with.
-    pub fn reader(&self) -> S::Reader {
-        self.fib.reader()
+        self.hops.publish();
+        self.fib.load(&entries).map_err(|e| e.to_string())
     }
 
     /// Carries out `add`, `set` or `remove` with its text.
     pub fn change(&mut self, verb: &str, text: &str, outputs: usize) -> Result<(), String> {
+        let done = self.make(verb, text, outputs)?;
+        self.keep(done);
+        Ok(())
+    }
+
+    /// Carries out the lines of a `ctrl` write: all or none.
+    pub fn control(&mut self, text: &str, outputs: usize) -> Result<(), String> {
+        let mut all = Vec::new();
+        for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
+            let (verb, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            match self.make(verb, rest, outputs) {
+                Ok(done) => all.push(done),
+                Err(why) => {
+                    all.into_iter().rev().try_for_each(|done| self.undo(done))?;
+                    return Err(why);
+                }
+            }
+        }
+        all.into_iter().for_each(|done| self.keep(done));
+        Ok(())
+    }
+
+    /// Removes all routes.
+    pub fn flush(&mut self) -> Result<(), String> {
+        let all: Vec<_> = self.fib.rib().iter().map(|(_, hop)| hop).collect();
+        self.fib.load(&[]).map_err(|e| e.to_string())?;
+        all.into_iter().for_each(|hop| self.hops.release(hop));
+        Ok(())
+    }
+
+    fn make(&mut self, verb: &str, text: &str, outputs: usize) -> Result<Done<A>, String> {
         match verb {
             "add" | "set" => {
                 let route = written(text, outputs)?;
@@ -101,27 +134,11 @@ impl<A: Family, S: Structure<A> + Shared<A>> Routes<A, S> {
         }
     }
 
-    /// Carries out the lines of a `ctrl` write: all or none.
-    pub fn control(&mut self, text: &str, outputs: usize) -> Result<(), String> {
-        let before: Vec<_> = self.fib.rib().iter().collect();
-        for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
-            let (verb, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            if let Err(e) = self.change(verb, rest, outputs) {
-                self.fib.load(&before).map_err(|e| e.to_string())?;
-                return Err(e);
-            }
-        }
-        Ok(())
-    }
-
-    fn put(&mut self, route: Route<A>) -> Result<(), String> {
-        let number = self.hops.acquire(route.hop).ok_or("too many different next hops")?;
+    fn put(&mut self, route: Route<A>) -> Result<Done<A>, String> {
+        let number = self.hops.acquire(route.hop).ok_or(TOO_MANY_HOPS)?;
         self.hops.publish();
         match self.fib.replace(route.prefix, number) {
-            Ok(old) => {
-                old.into_iter().for_each(|old| self.hops.release(old));
-                Ok(())
-            }
+            Ok(old) => Ok(Done { prefix: route.prefix, old, new: Some(number) }),
             Err(e) => {
                 self.hops.release(number);
                 Err(e.to_string())
@@ -129,34 +146,34 @@ impl<A: Family, S: Structure<A> + Shared<A>> Routes<A, S> {
         }
     }
 
-    fn remove(&mut self, text: &str) -> Result<(), String> {
+    fn remove(&mut self, text: &str) -> Result<Done<A>, String> {
         // The gateway and output of the route may follow; the prefix alone decides.
         let prefix = A::prefix_of(text.split_ascii_whitespace().next().unwrap_or(""))?;
         match self.fib.withdraw(prefix) {
-            Ok(old) => {
-                self.hops.release(old);
-                Ok(())
-            }
+            Ok(old) => Ok(Done { prefix, old: Some(old), new: None }),
             Err(FibError::NotFound) => Err(format!("route '{}' not found", text.trim())),
             Err(e) => Err(e.to_string()),
         }
     }
 
-    /// Removes all routes.
-    pub fn flush(&mut self) -> Result<(), String> {
-        let all: Vec<_> = self.fib.rib().iter().map(|(_, hop)| hop).collect();
-        self.fib.load(&[]).map_err(|e| e.to_string())?;
-        all.into_iter().for_each(|hop| self.hops.release(hop));
+    /// Lets go of the hop that a change took out of use; until then the change can be undone.
+    fn keep(&mut self, done: Done<A>) {
+        done.old.into_iter().for_each(|hop| self.hops.release(hop));
+    }
+
+    fn undo(&mut self, done: Done<A>) -> Result<(), String> {
+        match done.old {
+            Some(hop) => self.fib.replace(done.prefix, hop).map(drop),
+            None => self.fib.withdraw(done.prefix).map(drop),
+        }
+        .map_err(|e| e.to_string())?;
+        done.new.into_iter().for_each(|hop| self.hops.release(hop));
         Ok(())
     }
 
     /// `OUTPUT [GATEWAY]` for an address, or -1.
     pub fn find(&self, address: A) -> String {
-        match self.hops.get(self.fib.lookup(address)) {
-            Some(hop) if hop.gateway != A::ZERO => format!("{} {}", hop.port, hop.gateway.to_text()),
-            Some(hop) => hop.port.to_string(),
-            None => "-1".to_owned(),
-        }
+        self.hops.text(self.fib.lookup(address))
     }
 
     /// All routes, one a line.

@@ -15,7 +15,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: STATIC_HANDLERS,
     drops: DROPS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: StaticIPLookup(10.0.0.0/8 192.168.0.1 0, 0.0.0.0/0 1);\n rt[0] -> Print(ten) -> Discard; rt[1] -> Discard;",
-    see: &["LinearIPLookup", "RadixIPLookup"],
+    see: &["IPLookup", "LinearIPLookup"],
     build: build::<u32, Compact16>,
     ..Spec::DEFAULT
 };

@@ -26,7 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: HANDLERS,
     example: "FromDevice(eth0, METHOD TRANSIT) -> CheckIPHeader(14) -> r :: KernelIPLookup(eth1); \
               r[0] -> DecIPTTL -> NeighborRewrite(eth1) -> ToDevice(eth1, METHOD TRANSIT); r[1] -> ToKernel(eth0);",
-    see: &["KernelIP6Lookup", "NeighborRewrite", "ToKernel", "RadixIPLookup"],
+    see: &["KernelIP6Lookup", "NeighborRewrite", "ToKernel", "IPLookup"],
     build: build::<u32>,
     ..Spec::DEFAULT
 };

@@ -35,11 +35,11 @@ pub enum CacheKey {
 pub struct CacheConfig {
     /// Key.
     pub key: CacheKey,
-    /// Buckets; rounded up to a power of two.
+    /// Buckets; rounded up to a power of two, at most 2^24.
     pub buckets: usize,
     /// Entries from which an insertion collects garbage (`gc_thresh`).
     pub gc_threshold: usize,
-    /// Entries never exceeded (`max_size`); a flow that finds the cache full goes uncached.
+    /// Entries never exceeded (`max_size`), 1 to 2^24; a flow that finds the cache full goes uncached.
     pub entries_max: usize,
     /// Entries a bucket may hold on average before collection works harder (`gc_elasticity`).
     pub elasticity: usize,
@@ -59,7 +59,7 @@ impl CacheConfig {
     /// A configuration in the proportions of Linux: a threshold of one entry a bucket, a limit of sixteen.
     #[must_use]
     pub fn with_buckets(key: CacheKey, buckets: usize) -> Self {
-        let buckets = buckets.clamp(1, 1 << 24).next_power_of_two();
+        let buckets = buckets.clamp(1, MOST).next_power_of_two();
         CacheConfig {
             key,
             buckets,
@@ -89,6 +89,9 @@ pub struct CacheCounts {
 
 const NONE: u32 = u32::MAX;
 
+/// Buckets or entries that a cache has at most.
+const MOST: usize = 1 << 24;
+
 #[derive(Clone, Copy, Debug)]
 struct Entry<A> {
     flow: Flow<A>,
@@ -112,16 +115,19 @@ pub struct RouteCache<A> {
 }
 
 impl<A: Address> RouteCache<A> {
-    /// An empty cache. `seed` makes the hash differ between routers, so that no sender can aim at one bucket.
+    /// An empty cache. `seed` makes the hash differ between routers, so that no sender can aim at one bucket. Room
+    /// for all entries is set aside at once, so that a lookup never allocates; the system gives the pages when they
+    /// are first used.
     #[must_use]
     pub fn new(config: CacheConfig, seed: u64) -> Self {
-        let buckets = config.buckets.clamp(1, 1 << 24).next_power_of_two();
+        let buckets = config.buckets.clamp(1, MOST).next_power_of_two();
+        let entries_max = config.entries_max.clamp(1, MOST);
         RouteCache {
-            config: CacheConfig { buckets, ..config },
+            config: CacheConfig { buckets, entries_max, ..config },
             seed,
             buckets: vec![NONE; buckets],
-            entries: Vec::new(),
-            free: Vec::new(),
+            entries: Vec::with_capacity(entries_max),
+            free: Vec::with_capacity(entries_max),
             rover: 0,
             collected_ms: None,
             counts: CacheCounts::default(),
@@ -222,13 +228,15 @@ impl<A: Address> RouteCache<A> {
     /// limit is reached, for half of that, a quarter, and so on.
     fn collect(&mut self, now_ms: u64) {
         let full = self.active() >= self.config.entries_max;
-        let early = self.collected_ms.is_some_and(|last| now_ms < last + self.config.gc_interval_ms);
+        let early =
+            self.collected_ms.is_some_and(|last| now_ms < last.saturating_add(self.config.gc_interval_ms));
         if early && !full {
             return;
         }
         self.collected_ms = Some(now_ms);
         self.counts.collections += 1;
-        let allowed = (self.config.elasticity * self.config.buckets).min(self.config.entries_max - 1);
+        let allowed =
+            self.config.elasticity.saturating_mul(self.config.buckets).min(self.config.entries_max - 1);
         let mut age_ms = self.config.timeout_ms;
         loop {
             for _ in 0..self.config.buckets {

@@ -12,6 +12,13 @@ use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
 
+/// The usual least share of a node's children in use, that of the paper of 1999.
+pub const FILL_FACTOR: f32 = 0.5;
+/// The usual number of bits the root branches on, that of the paper of 1999.
+pub const ROOT_BITS: u8 = 16;
+/// The most bits the root may branch on.
+pub const ROOT_BITS_MAX: u8 = 20;
+
 const NONE: u32 = u32::MAX;
 
 /// Bits to branch on (none: a leaf) after bits to skip; first child, or the leaf's route.
@@ -48,11 +55,11 @@ pub struct LcTrie<A: Address> {
 }
 
 impl<A: Address> LcTrie<A> {
-    /// An empty trie. `fill_factor` is the least share of a node's children in use, above 0 up to 1 (the paper of
-    /// 1999 uses 0.5); `root_bits` the bits the root branches on, 1 to 20 (there 16).
+    /// An empty trie. `fill_factor` is the least share of a node's children in use, above 0 up to 1; `root_bits` the
+    /// bits the root branches on, 1 to [`ROOT_BITS_MAX`].
     #[must_use]
     pub fn with_parameters(fill_factor: f32, root_bits: u8) -> Self {
-        let root_bits = root_bits.clamp(1, 20);
+        let root_bits = root_bits.clamp(1, ROOT_BITS_MAX);
         LcTrie {
             fill_factor: fill_factor.clamp(0.01, 1.0),
             root_bits,
@@ -202,7 +209,7 @@ impl<A: Address> Structure<A> for LcTrie<A> {
     const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
 
     fn empty() -> Self {
-        Self::with_parameters(0.5, 16)
+        Self::with_parameters(FILL_FACTOR, ROOT_BITS)
     }
 
     fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError> {

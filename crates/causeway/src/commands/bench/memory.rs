@@ -101,7 +101,7 @@ fn router(routes: &[Route]) -> String {
         format!("{}/{len} 10.1.0.{} 1", std::net::Ipv4Addr::from(prefix), gateway + 2)
     };
     let routes: Vec<String> = routes.iter().map(line).collect();
-    configuration(&[interface(0, "source :: TraceSource"), interface(1, "Idle")], "RadixIPLookup", &routes)
+    configuration(&[interface(0, "source :: TraceSource"), interface(1, "Idle")], "IPLookup", &routes)
 }
 
 /// Frames to random addresses that the routes cover.
