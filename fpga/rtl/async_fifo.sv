@@ -20,15 +20,15 @@ module async_fifo #(
 );
   reg [AW:0] wr_bin, wr_gray, rd_bin, rd_gray;
   (* async_reg = "true" *) reg [AW:0] rd_gray_w1, rd_gray_w2, wr_gray_r1, wr_gray_r2;
-  reg [AW:0] rd_bin_w;
+  reg [AW:0] rd_bin_w, rd_bin_decoded;
 
   wire [AW:0] wr_next = wr_bin + 1'b1;
   wire [AW:0] rd_next = rd_bin + 1'b1;
 
   integer i;
   always @* begin
-    rd_bin_w = rd_gray_w2;
-    for (i = AW - 1; i >= 0; i = i - 1) rd_bin_w[i] = rd_bin_w[i+1] ^ rd_gray_w2[i];
+    rd_bin_decoded = rd_gray_w2;
+    for (i = AW - 1; i >= 0; i = i - 1) rd_bin_decoded[i] = rd_bin_decoded[i+1] ^ rd_gray_w2[i];
   end
 
   assign wr_level = wr_bin - rd_bin_w;
@@ -42,11 +42,13 @@ module async_fifo #(
   always @(posedge wr_clk) begin
     rd_gray_w1 <= rd_gray;
     rd_gray_w2 <= rd_gray_w1;
+    rd_bin_w <= rd_bin_decoded;
     if (wr_rst) begin
       wr_bin <= 0;
       wr_gray <= 0;
       rd_gray_w1 <= 0;
       rd_gray_w2 <= 0;
+      rd_bin_w <= 0;
     end else if (wr_en) begin
       wr_bin <= wr_next;
       wr_gray <= wr_next ^ (wr_next >> 1);

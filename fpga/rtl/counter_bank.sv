@@ -26,9 +26,8 @@ module counter_bank #(
     for (i = 0; i < EVENTS; i = i + 1) if (first[i]) first_index = first_index | i[AW-1:0];
   end
 
-  ram_1r1w #(.W(32), .DEPTH(1 << AW)) ram (
-      .clk(clk), .wr_en(state == STORE && !rst), .wr_addr(which), .wr_data(rd_data + 32'd1), .rd_en(state == FETCH || state == ANSWER),
-      .rd_addr(which), .rd_data(rd_data)
+  ram_1r1w #(.W(32), .DEPTH(1 << AW), .ZERO(1)) ram (
+      .clk(clk), .wr_en(state == STORE && !rst), .wr_addr(which), .wr_data(rd_data + 32'd1), .rd_addr(which), .rd_data(rd_data)
   );
 
   always @(posedge clk) begin

@@ -14,9 +14,9 @@ module dma_engine (
     output reg  [3:0]   done,
     // Bus master.
     output reg          m_start,
-    output reg  [3:0]   m_cmd,
-    output reg  [31:0]  m_addr,
-    output reg  [9:0]   m_words,
+    output wire [3:0]   m_cmd,      // with m_start, as are address and words
+    output wire [31:0]  m_addr,
+    output wire [9:0]   m_words,
     output wire [63:0]  m_data,
     input  wire         m_pop,
     input  wire         m_done
@@ -30,6 +30,17 @@ module dma_engine (
   rr_arbiter #(.N(4)) turn (
       .clk(clk), .rst(rst), .req(valid), .take(take), .grant(grant), .index(pick), .any(any)
   );
+  wire [9:0] words_of[0:3];
+  genvar g;
+  generate
+    for (g = 0; g < 4; g = g + 1) begin : channels
+      assign words_of[g] = words[10*g+:10];
+    end
+  endgenerate
+  // The master takes these a cycle after the channel has been chosen.
+  assign m_cmd = read[channel] ? nic_pkg::CMD_READ : nic_pkg::CMD_WRITE;
+  assign m_addr = addr[32*channel+:32];
+  assign m_words = words_of[channel];
   assign m_data = data[64*channel+:64];
   assign pop = m_pop ? (4'd1 << channel) : 4'd0;
 
@@ -40,9 +51,6 @@ module dma_engine (
       busy <= 1'b1;
       channel <= pick;
       m_start <= 1'b1;
-      m_cmd <= read[pick] ? nic_pkg::CMD_READ : nic_pkg::CMD_WRITE;
-      m_addr <= addr[32*pick+:32];
-      m_words <= words[10*pick+:10];
     end
     if (m_done) begin
       busy <= 1'b0;

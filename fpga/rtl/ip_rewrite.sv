@@ -1,7 +1,7 @@
 // Takes frames from the word buffer as decisions come and passes them on: fast-path frames with new addresses,
 // TTL less one and the checksum updated (RFC 1624 equation 3); slow-path frames untouched; dropped ones not at all.
 // Whether a frame is to be thrown away because it is bad or truncated is known with its last word (m_axis_tuser).
-// Between two frames there is at least one idle cycle.
+// Between two frames there are at least four idle cycles.
 `default_nettype none
 
 module ip_rewrite #(

@@ -35,8 +35,7 @@ module output_fifo #(
   end
 
   ram_1r1w #(.W(64), .DEPTH(1 << AW)) ram (
-      .clk(clk), .wr_en(wr_valid), .wr_addr(wr_ptr), .wr_data(wr_data), .rd_en(rd_en), .rd_addr(rd_ptr),
-      .rd_data(rd_data)
+      .clk(clk), .wr_en(wr_valid), .wr_addr(wr_ptr), .wr_data(wr_data), .rd_addr(rd_ptr), .rd_data(rd_data)
   );
 
 `ifdef ASSERTIONS

@@ -22,8 +22,11 @@ module output_scheduler (
   localparam [1:0] IDLE = 2'd0, HEADER = 2'd1, DATA = 2'd2, DONE = 2'd3;
   reg [1:0] state;
   reg from_slow;
+  // Words and bytes as the header's length has them: nothing is added behind the memory's slow output. The last word
+  // is the part of a word at word 0, or without a part the whole one at word 1.
   reg [7:0] left;
   reg [2:0] tail_bytes;
+  wire last = left == {7'd0, tail_bytes == 0};
   wire [63:0] head = from_slow ? slow_data : fast_data;
   wire start = state == IDLE && (slow_packet || fast_packet);
   wire step = state == DATA && m_axis_room;
@@ -35,8 +38,8 @@ module output_scheduler (
 
   always @(posedge clk) begin
     m_axis_tvalid <= step;
-    m_axis_tlast <= left == 8'd1;
-    m_axis_tbytes <= (left == 8'd1) ? tail_bytes : 3'd7;
+    m_axis_tlast <= last;
+    m_axis_tbytes <= last ? tail_bytes - 1'b1 : 3'd7;
     case (state)
       IDLE:
         if (start) begin
@@ -44,14 +47,14 @@ module output_scheduler (
           state <= HEADER;
         end
       HEADER: begin
-        left <= head[10:3] + {7'd0, head[2:0] != 0};
-        tail_bytes <= head[2:0] - 1'b1;
+        left <= head[10:3];
+        tail_bytes <= head[2:0];
         state <= DATA;
       end
       DATA:
         if (step) begin
           left <= left - 1'b1;
-          if (left == 8'd1) state <= DONE;
+          if (last) state <= DONE;
         end
       default: state <= IDLE;
     endcase

@@ -14,7 +14,7 @@ module queue_bank #(
 ) (
     input  wire            clk,
     input  wire            rst,
-    // Frames; s_axis_tuser with the last word: throw the frame away. At least one idle cycle between frames.
+    // Frames; s_axis_tuser with the last word: throw the frame away. At least two idle cycles between frames.
     input  wire [63:0]     s_axis_tdata,
     input  wire [2:0]      s_axis_tbytes,
     input  wire            s_axis_tvalid,
@@ -58,8 +58,14 @@ module queue_bank #(
   wire over = fill >= CAP_WORDS[11:0];
   reg overflowed;
   wire fits = !over && !overflowed;
-  wire store = s1_valid && s1_last && !s1_discard && fits;
-  wire [11:0] frame_words = {4'd0, words} + 12'd2;
+
+  // Second stage: the memory is written, and with a good frame's last word the queue grows.
+  reg s2_write, store;
+  reg [63:0] s2_data;
+  reg [QW-1:0] s2_queue;
+  reg [AW-1:0] s2_ptr;
+  reg [10:0] frame_bytes;
+  reg [11:0] frame_words;
 
   always @(posedge clk) begin
     s1_valid <= s_axis_tvalid && !rst;
@@ -81,6 +87,13 @@ module queue_bank #(
       words <= words + 1'b1;
       overflowed <= overflowed || over;
     end
+    s2_write <= s1_valid && fits && !rst;
+    store <= s1_valid && s1_last && !s1_discard && fits && !rst;
+    s2_data <= s1_data;
+    s2_queue <= s1_queue;
+    s2_ptr <= s1_ptr;
+    frame_bytes <= {words, 3'd0} + {8'd0, s1_bytes} + 11'd1;
+    frame_words <= {4'd0, words} + 12'd2;
     if (rst) first <= 1'b1;
     else if (s_axis_tvalid) first <= s_axis_tlast;
   end
@@ -100,15 +113,15 @@ module queue_bank #(
   integer i;
   always @(posedge clk) begin
     if (store) begin
-      wr_ptr[s1_queue] <= s1_ptr + 1'b1;
-      len_wr[s1_queue] <= len_wr[s1_queue] + 1'b1;
+      wr_ptr[s2_queue] <= s2_ptr + 1'b1;
+      len_wr[s2_queue] <= len_wr[s2_queue] + 1'b1;
     end
     if (rd_free) begin
       rd_ptr[cur_queue] <= cur_ptr;
       len_rd[cur_queue] <= len_rd[cur_queue] + 1'b1;
     end
     for (i = 0; i < Q; i = i + 1) begin
-      if (store && s1_queue == i[QW-1:0]) begin
+      if (store && s2_queue == i[QW-1:0]) begin
         if (rd_free && cur_queue == i[QW-1:0]) used[i] <= used[i] + frame_words - rd_free_words;
         else begin
           used[i] <= used[i] + frame_words;
@@ -138,13 +151,12 @@ module queue_bank #(
   endgenerate
 
   ram_1r1w #(.W(64), .DEPTH(Q << AW), .AW(QW + AW)) data_ram (
-      .clk(clk), .wr_en(s1_valid && fits), .wr_addr({s1_queue, s1_ptr}), .wr_data(s1_data),
-      .rd_en(rd_en), .rd_addr({cur_queue, cur_ptr}), .rd_data(rd_data)
+      .clk(clk), .wr_en(s2_write), .wr_addr({s2_queue, s2_ptr}), .wr_data(s2_data),
+      .rd_addr({cur_queue, cur_ptr}), .rd_data(rd_data)
   );
   ram_1r1w #(.W(11), .DEPTH(Q << 8), .AW(QW + 8)) length_ram (
-      .clk(clk), .wr_en(store), .wr_addr({s1_queue, len_wr[s1_queue]}),
-      .wr_data({words, 3'd0} + {8'd0, s1_bytes} + 11'd1),
-      .rd_en(1'b1), .rd_addr(len_addr), .rd_data(len_bytes)
+      .clk(clk), .wr_en(store), .wr_addr({s2_queue, len_wr[s2_queue]}), .wr_data(frame_bytes),
+      .rd_addr(len_addr), .rd_data(len_bytes)
   );
 
 `ifdef ASSERTIONS
@@ -155,7 +167,7 @@ module queue_bank #(
         assert (used[k] <= CAP_WORDS);
         assert ((used[k] == 0) == (count[k] == 0));
       end
-      assert (!(s_axis_tvalid && first && s1_valid));
+      assert (!(s_axis_tvalid && first && (s1_valid || s2_write || store)));
       assert (!(rd_free && count[cur_queue] == 0));
     end
 `endif

@@ -1,5 +1,6 @@
-// Memory with one write and one read port on one clock; read data a cycle after the address. When LE_REPORT is
-// defined the memory is a black box, so that logic elements are counted without it.
+// Memory with one write and one read port on one clock; read data a cycle after the address. It reads in every cycle:
+// an enable would have to reach every block of a large memory in time. When LE_REPORT is defined the memory is a black
+// box, so that logic elements are counted without it.
 `default_nettype none
 
 `ifdef LE_REPORT
@@ -8,23 +9,27 @@
 module ram_1r1w #(
     parameter W = 64,         // bits of a word
     parameter DEPTH = 2048,   // words
-    parameter AW = $clog2(DEPTH)
+    parameter AW = $clog2(DEPTH),
+    parameter ZERO = 0        // 1: begins with zeros, otherwise with anything
 ) (
     input  wire          clk,
     input  wire          wr_en,
     input  wire [AW-1:0] wr_addr,
     input  wire [W-1:0]  wr_data,
-    input  wire          rd_en,
     input  wire [AW-1:0] rd_addr,
     output reg  [W-1:0]  rd_data
 );
 `ifndef LE_REPORT
   reg [W-1:0] mem[0:DEPTH-1];
-  integer i;
-  initial for (i = 0; i < DEPTH; i = i + 1) mem[i] = 0;
+  generate
+    if (ZERO != 0) begin : zero
+      integer i;
+      initial for (i = 0; i < DEPTH; i = i + 1) mem[i] = 0;
+    end
+  endgenerate
   always @(posedge clk) begin
     if (wr_en) mem[wr_addr] <= wr_data;
-    if (rd_en) rd_data <= mem[rd_addr];
+    rd_data <= mem[rd_addr];
   end
 `endif
 endmodule

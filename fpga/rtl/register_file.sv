@@ -100,7 +100,7 @@ module register_file #(
   // Next hops and source addresses: a memory, because they are only read one at a time.
   ram_1r1w #(.W(48), .DEPTH(2 * NICS)) macs (
       .clk(clk), .wr_en(is_route && wr_addr[4]), .wr_addr({entry[EW-1:0], wr_addr[3]}), .wr_data(wr_data[47:0]),
-      .rd_en(1'b1), .rd_addr(mac_addr), .rd_data(mac_data)
+      .rd_addr(mac_addr), .rd_data(mac_data)
   );
 
   // Reading: one request at a time; the counters take a few cycles.

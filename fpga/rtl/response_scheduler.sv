@@ -42,8 +42,9 @@ module response_scheduler #(
       .clk(clk), .rst(rst), .req(candidates), .take(take), .grant(grant), .index(pick), .any(any)
   );
   wire [11:0] split_high, split_low;
+  reg [11:0] asked_high, asked_low;  // by the request that was picked
   grant_split split (
-      .req_high(high[res_dest]), .req_low(low[res_dest]), .free(free_words), .grant_high(split_high),
+      .req_high(asked_high), .req_low(asked_low), .free(free_words), .grant_high(split_high),
       .grant_low(split_low)
   );
 
@@ -53,6 +54,8 @@ module response_scheduler #(
       IDLE:
         if (take) begin
           res_dest <= pick;
+          asked_high <= high[pick];
+          asked_low <= low[pick];
           pending <= pending & ~grant;
           state <= PICKED;
         end
