@@ -1,12 +1,8 @@
 # The lookup tables' bench. FIB_BENCH_ARGS hands on real tables, for example
 #   make bench-fib FIB_BENCH_ARGS="--v4 routes.txt.gz --v4-updates updates.txt.gz"
-.PHONY: bench-fib bench-lut bench-fib-readers bench-fib-worst bench-fib-policy
+.PHONY: bench-fib bench-fib-readers bench-fib-worst bench-fib-policy
 bench-fib: ## the lookup tables, against their rivals
 	cargo run --release -p causeway-fib-bench -- $(FIB_BENCH_ARGS)
-
-# The lookup paper's experiments, standalone.
-bench-lut: ## the lookup paper's experiments
-	cargo run --release -p causeway-fib-bench -- lut
 
 # What updates cost readers, and tables made to be slow.
 bench-fib-readers: ## what updates cost readers of the lookup tables

@@ -5,6 +5,7 @@ use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// A software router: Click graphs over AF_XDP, beside the kernel's own stack.
 #[derive(Parser)]
@@ -186,7 +187,7 @@ pub struct ElementsArgs {
 /// `bench`.
 #[derive(Args)]
 pub struct BenchArgs {
-    /// Benchmarks to run: memory, veth, latency; all by default
+    /// Benchmarks to run: memory, veth, latency, lut; all but lut by default
     pub parts: Vec<String>,
     /// Seconds of each round
     #[arg(long, default_value_t = 0.4)]
@@ -200,6 +201,18 @@ pub struct BenchArgs {
     /// Write the results to this file
     #[arg(short, long, value_name = "FILE", default_value = "bench.json")]
     pub output: PathBuf,
+}
+
+impl BenchArgs {
+    /// Length of a round.
+    pub fn round(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds.clamp(0.05, 60.0))
+    }
+
+    /// Number of rounds.
+    pub fn rounds(&self) -> usize {
+        self.rounds.clamp(1, 100)
+    }
 }
 
 /// Which router is meant.

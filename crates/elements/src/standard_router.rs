@@ -20,8 +20,9 @@ pub struct Interface {
     pub output: String,
 }
 
-/// The configuration of a router between `interfaces`. `table` is the class of its routing table, and `routes` are
-/// further routes, `PREFIX [GATEWAY] NUMBER` with the numbers of interfaces from 0.
+/// The configuration of a router between `interfaces`. `table` is the class of its routing table, with arguments of
+/// its own behind a blank, and `routes` are further routes, `PREFIX [GATEWAY] NUMBER` with the numbers of interfaces
+/// from 0.
 ///
 /// Its elements are, for interface *i*: `c`*i* (the classifier), `ar`*i*, `arpq`*i*, `cp`*i*, `gio`*i*, `dt`*i*,
 /// `fr`*i* and `out`*i* (the queue); `chk` checks headers, `rt` is the routing table, `host` takes what is for the
@@ -40,9 +41,11 @@ pub fn configuration(interfaces: &[Interface], table: &str, routes: &[String]) -
         let (front, port) = route.rsplit_once(' ').unwrap_or((route, "0"));
         all.push(format!("{front} {}", port.parse::<usize>().unwrap_or(0) + 1));
     }
+    let (class, arguments) = table.split_once(' ').unwrap_or((table, ""));
+    all.extend((!arguments.is_empty()).then(|| arguments.to_owned()));
     let own: Vec<String> = interfaces.iter().map(|i| format!("{}/{}", i.address, i.prefix_len)).collect();
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "rt :: {table}({});", all.join(", "));
+    let _ = writeln!(text, "rt :: {class}({});", all.join(", "));
     let _ = writeln!(text, "ip :: Strip(14) -> chk :: CheckIPHeader(INTERFACES {}) -> [0]rt;", own.join(" "));
     let _ = writeln!(text, "rt[0] -> host :: Counter -> Discard;");
     for (n, i) in interfaces.iter().enumerate() {

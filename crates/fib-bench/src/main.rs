@@ -10,7 +10,6 @@ mod disturb;
 #[cfg(dpdk)]
 mod dpdk;
 mod library;
-mod lut;
 mod options;
 mod policy;
 mod race;
@@ -145,7 +144,6 @@ fn run() -> Result<(), String> {
             Ok(())
         }
         Command::Tables => tables(&options),
-        Command::Lut => lut::run(&options.output),
         Command::Disturb => {
             disturb::readers::<u32, Rank24>(&load(&options.v4, options.routes4)?);
             disturb::readers::<u128, Lines6>(&load(&options.v6, options.routes6)?);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// What `--help` prints.
 pub const USAGE: &str =
-    "usage: fib-bench [lut | disturb | policy | worst] [--v4 FILE] [--v4-updates FILE] [--v6 FILE] [--v6-updates FILE]
+    "usage: fib-bench [disturb | policy | worst] [--v4 FILE] [--v4-updates FILE] [--v6 FILE] [--v6-updates FILE]
   [--routes4 N] [--routes6 N] [--queries-log2 N] [--rounds N] [--updates N] [--only NAME]...
   [--no-ipv4] [--no-ipv6] [--no-random-next-hops] [--no-dpdk] [--poptrie LIBRARY] [--processor N]
   [--output DIRECTORY] [--help]
@@ -18,8 +18,6 @@ pub enum Command {
     Help,
     /// All tables against each other.
     Tables,
-    /// The lookup paper's experiments.
-    Lut,
     /// Readers while a writer changes the table.
     Disturb,
     /// Policy rules in front of a table.
@@ -89,7 +87,6 @@ impl Options {
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value\n{USAGE}"));
             match word.as_str() {
-                "lut" => options.command = Command::Lut,
                 "disturb" => options.command = Command::Disturb,
                 "policy" => options.command = Command::Policy,
                 "worst" => options.command = Command::Worst,

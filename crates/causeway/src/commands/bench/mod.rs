@@ -1,7 +1,10 @@
 //! `causeway bench`: what the router reaches on this machine, always beside a baseline of the same run.
 
 mod elements;
+mod graph;
+mod lut;
 mod memory;
+mod plot;
 mod report;
 mod veth;
 
@@ -14,18 +17,23 @@ use std::process::ExitCode;
 /// One benchmark: measures and reports.
 type Part = fn(&BenchArgs, &mut Report) -> Result<()>;
 
-/// The benchmarks, by name.
-const PARTS: &[(&str, Part)] = &[("memory", memory::run), ("veth", veth::rates), ("latency", veth::latency)];
+/// The benchmarks, by name, and whether they run unasked.
+const PARTS: &[(&str, Part, bool)] = &[
+    ("memory", memory::run, true),
+    ("veth", veth::rates, true),
+    ("latency", veth::latency, true),
+    ("lut", lut::run, false),
+];
 
-/// Runs the benchmarks that were asked for, all by default.
+/// Runs the benchmarks that were asked for.
 pub fn bench(args: &BenchArgs) -> Result<ExitCode> {
-    if let Some(unknown) = args.parts.iter().find(|p| PARTS.iter().all(|(name, _)| name != p)) {
-        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = args.parts.iter().find(|p| PARTS.iter().all(|(name, ..)| name != p)) {
+        let names: Vec<&str> = PARTS.iter().map(|(name, ..)| *name).collect();
         bail!("there is no benchmark '{unknown}'; they are {}", names.join(", "));
     }
     let mut report = Report::default();
-    for (name, part) in PARTS {
-        if args.parts.is_empty() || args.parts.iter().any(|p| p == name) {
+    for (name, part, unasked) in PARTS {
+        if (args.parts.is_empty() && *unasked) || args.parts.iter().any(|p| p == name) {
             part(args, &mut report)?;
         }
     }

@@ -22,6 +22,8 @@ pub struct Row {
     pub spread: (f64, f64),
     /// What it is compared with in the same run, and how many times that it is.
     pub baseline: Option<(String, f64)>,
+    /// What else there is to say.
+    pub note: String,
 }
 
 impl Row {
@@ -31,7 +33,14 @@ impl Row {
         sorted.sort_by(f64::total_cmp);
         let (first, last) = (*sorted.first()?, *sorted.last()?);
         let value = sorted[sorted.len() / 2];
-        Some(Row { name: name.into(), unit, value, spread: (first, last), baseline: None })
+        Some(Row {
+            name: name.into(),
+            unit,
+            value,
+            spread: (first, last),
+            baseline: None,
+            note: String::new(),
+        })
     }
 
     /// Compares the result with another of the same run.
@@ -53,7 +62,8 @@ impl Report {
     pub fn add(&mut self, row: Row) {
         let ratio = row.baseline.as_ref().map_or(String::new(), |(of, r)| format!("  {r:.2} x {of}"));
         let Row { name, unit, value, spread: (low, high), .. } = &row;
-        let line = format_args!("{name:<44} {value:>9.2} {unit:<5} ({low:.2} to {high:.2}){ratio}");
+        let note = if row.note.is_empty() { String::new() } else { format!("  {}", row.note) };
+        let line = format_args!("{name:<44} {value:>9.2} {unit:<5} ({low:.2} to {high:.2}){ratio}{note}");
         // The file will have it even if nobody reads along.
         let _ = output::print_line(line);
         self.rows.push(row);
@@ -74,6 +84,7 @@ impl Report {
                 "baseline": r.baseline.as_ref().map(|(of, _)| of),
                 "ratio": r.baseline.as_ref().map(|(_, ratio)| ratio),
                 "spread": [r.spread.0, r.spread.1],
+                "note": r.note,
                 "kind": "measured",
             })
         };
@@ -91,6 +102,9 @@ impl Report {
             "load_average_1_min": text("/proc/loadavg").split(' ').next().unwrap_or_default(),
             "results": results,
         });
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
         std::fs::write(file, format!("{run:#}\n")).with_context(|| format!("cannot write {}", file.display()))
     }
 }

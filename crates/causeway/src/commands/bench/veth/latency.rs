@@ -46,7 +46,7 @@ pub fn latency(args: &BenchArgs, report: &mut Report) -> Result<()> {
     let loads = [("idle".to_owned(), None), (format!("{:.2} Mpps", most_mpps / 2.0), Some(half))];
     // By load, then by way: medians and 99th percentiles of the rounds.
     let mut results = vec![vec![(Vec::new(), Vec::new()); WAYS.len()]; loads.len()];
-    for _ in 0..args.rounds.clamp(1, 100) {
+    for _ in 0..args.rounds() {
         for (w, way) in WAYS.into_iter().enumerate() {
             let forwarder = Forwarder::start(&bed, way, args.processor)?;
             for (l, (_, stream)) in loads.iter().enumerate() {

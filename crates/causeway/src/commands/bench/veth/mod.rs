@@ -107,7 +107,7 @@ fn measure(
     std::thread::sleep(WARM_UP);
     let by_kernel = bed.kernel_forwarded()?;
     let (start, packets, cpu_ns) = (Instant::now(), sink.count(), forwarder.cpu_ns()?);
-    std::thread::sleep(Duration::from_secs_f64(args.seconds.clamp(0.05, 60.0)));
+    std::thread::sleep(args.round());
     let (packets, cpu_ns) = (sink.count() - packets, forwarder.cpu_ns()? - cpu_ns);
     let seconds = start.elapsed().as_secs_f64();
     let by_kernel = bed.kernel_forwarded()? - by_kernel;
@@ -145,7 +145,7 @@ pub fn rates(args: &BenchArgs, report: &mut Report) -> Result<()> {
     let sink = Arc::new(Sink::new(&bed)?);
     // By frame length, then by way, then by round.
     let mut costs = vec![vec![Vec::new(); Way::ALL.len()]; FRAME_LENS.len()];
-    for _ in 0..args.rounds.clamp(1, 100) {
+    for _ in 0..args.rounds() {
         for (w, way) in Way::ALL.into_iter().enumerate() {
             let forwarder = Forwarder::start(&bed, way, args.processor)?;
             for (l, frame_len) in FRAME_LENS.into_iter().enumerate() {
