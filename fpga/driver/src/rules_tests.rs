@@ -113,3 +113,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_readmes_example_is_a_table() {
+    let readme = include_str!("../../README.md");
+    let example = readme.split("# rules.txt\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let table = RuleTable::parse(example).unwrap();
+    assert_eq!((table.nics.len(), table.routes.len()), (2, 2));
+}
