@@ -34,6 +34,9 @@ pub trait Address:
     /// Number of leading zero bits.
     fn leading_zeros(self) -> u32;
 
+    /// Number of trailing zero bits.
+    fn trailing_zeros(self) -> u32;
+
     /// The next address, or `None` past the highest.
     fn successor(self) -> Option<Self>;
 
@@ -87,6 +90,11 @@ impl Address for u32 {
     }
 
     #[inline]
+    fn trailing_zeros(self) -> u32 {
+        u32::trailing_zeros(self)
+    }
+
+    #[inline]
     fn successor(self) -> Option<u32> {
         self.checked_add(1)
     }
@@ -121,6 +129,11 @@ impl Address for u128 {
     #[inline]
     fn leading_zeros(self) -> u32 {
         u128::leading_zeros(self)
+    }
+
+    #[inline]
+    fn trailing_zeros(self) -> u32 {
+        u128::trailing_zeros(self)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Which parts of an array are in use: blocks of a few sizes out of one range.
 
-/// Hands out blocks of `1..=largest` units from a range, reusing freed ones of the same size first.
+/// Hands out blocks of units from a range, reusing freed ones of the same size first.
 ///
 /// Sizes are few and tables keep their mix of sizes, so the range used stops growing once each size has had its
 /// busiest moment; when the range runs out, larger free blocks are split.
@@ -13,13 +13,13 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn new(start: u32, end: u32, largest: usize) -> Self {
-        Blocks { start, next: start, end, free: vec![Vec::new(); largest + 1] }
+    pub(crate) fn new(start: u32, end: u32) -> Self {
+        Blocks { start, next: start, end, free: Vec::new() }
     }
 
     /// The first unit of a block of `size`, or `None` if nothing is left.
     pub(crate) fn allocate(&mut self, size: usize) -> Option<u32> {
-        if let Some(at) = self.free[size].pop() {
+        if let Some(at) = self.free.get_mut(size).and_then(Vec::pop) {
             return Some(at);
         }
         if self.end - self.next >= size as u32 {
@@ -29,11 +29,14 @@ impl Blocks {
         }
         let larger = (size + 1..self.free.len()).find(|&larger| !self.free[larger].is_empty())?;
         let at = self.free[larger].pop()?;
-        self.free[larger - size].push(at + size as u32);
+        self.release(at + size as u32, larger - size);
         Some(at)
     }
 
     pub(crate) fn release(&mut self, at: u32, size: usize) {
+        if self.free.len() <= size {
+            self.free.resize(size + 1, Vec::new());
+        }
         self.free[size].push(at);
     }
 
@@ -49,7 +52,7 @@ mod tests {
 
     #[test]
     fn blocks_are_reused_and_split_before_the_range_is_full() {
-        let mut blocks = Blocks::new(100, 108, 4);
+        let mut blocks = Blocks::new(100, 108);
         let four = blocks.allocate(4).unwrap();
         assert_eq!(blocks.allocate(4), Some(104));
         assert_eq!(blocks.allocate(1), None);

@@ -1,146 +1,231 @@
-//! The default IPv6 table as readers walk it: direct indices into cache lines searched by comparison.
+//! The default IPv6 table as readers walk it: two directories, and a cache line searched by comparison.
 //!
-//! The top 16 bits choose a directory, the next *b* bits (0 to 14, as many as that /16 needs) an entry. An entry is a
-//! result, a small tree of [`crate::line6`] lines, or, where routes crowd, a second directory; so a typical /48 costs
-//! a root entry, one or two directory entries and a line. Prefixes longer than a line's 32-bit window continue in a
-//! line whose window starts where that one ends. [`crate::directory6`] is the writer's side.
+//! The top 16 bits choose a first directory, the next bits one of its entries, which points to a second directory.
+//! That one is compressed: a 64-bit [`word`] stands for 32 slots, with a bit for each slot where another [`Leaf`]
+//! starts, so leaves can be as full as the runs allow and slots cost next to nothing. How many bits each directory
+//! takes is chosen for every /16 and every entry. So nearly every lookup is four loads, of which two are of small
+//! arrays, and no branch; what a leaf cannot tell apart, because routes crowd or are longer than its window, is
+//! behind a leaf of leaves, a [`Branch`] or a further directory. [`crate::directory6`] is the writer's side.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::line6::{CHILD, Line, step};
+use crate::branch6::Branch;
+use crate::leaf6::Leaf;
 use crate::mapping::{Mapped, multiversioned, prefetch};
 use crate::table::{AdjacencyIndex, Lookup};
 
+/// The first address of a run and its adjacency.
+pub(crate) type Run = (u128, u16);
+
 pub(crate) const ROOT_BITS: u8 = 16;
 pub(crate) const ROOT: usize = 1 << ROOT_BITS;
-/// Directory entries: what 26 bits of a [`DIRECTORY`] entry reach.
+/// Entries of first directories.
 pub(crate) const ENTRIES: usize = 1 << 26;
-/// Room for lines: 256 MiB of address space.
+/// Words of second and further directories.
+pub(crate) const WORDS: usize = 1 << 25;
+/// Bits of an address that choose a slot of a word.
+pub(crate) const WORD_BITS: u8 = 5;
+/// Room for leaves and for branches: 256 MiB of address space each.
 pub(crate) const LINES: usize = 1 << 22;
-/// Set in a directory entry that is no adjacency: the rest names a line.
-pub(crate) const LINE: u32 = 1 << 31;
-/// Set besides [`LINE`] in one that names a second directory: 4 bits less one, and 26 bits of its first entry.
-pub(crate) const DIRECTORY: u32 = 1 << 30;
+/// Room for further directories.
+pub(crate) const DEEP: usize = 1 << 20;
+/// What lies below a branch: an adjacency, or with this bit a leaf.
+pub(crate) const LEAF: u32 = 1 << 31;
+/// A branch.
+pub(crate) const BRANCH: u32 = 1 << 30;
+/// One of [`Lines6Core::deep`].
+pub(crate) const DIRECTORY: u32 = BRANCH | 1 << 29;
 /// Addresses whose loads are in flight together.
 const LANES: usize = 64;
 
-/// The first entry and the bits of the second directory that an entry names.
-#[inline(always)]
-pub(crate) fn second(entry: u32) -> (u32, u8) {
-    (entry & (ENTRIES as u32 - 1), (entry >> 26 & 15) as u8 + 1)
+/// What a root entry and an entry of a first directory hold: where a directory starts, and how far to shift an
+/// address right for an index into it.
+pub(crate) fn pointer(first: u32, bits: u8) -> u32 {
+    first << 6 | u32::from(64 - bits)
 }
 
-/// Bits `from .. from + width` of the upper half of an address; `from` is below 64, `width` at most 32.
+/// The start and the bits of the directory a [`pointer`] names.
+pub(crate) fn pointed(pointer: u32) -> (u32, u8) {
+    (pointer >> 6, 64 - (pointer & 63) as u8)
+}
+
+/// Follows a root entry by the leading bits of `rest`: the entry, and the bits that are left.
 #[inline(always)]
-fn index_bits(address: u128, from: u8, width: u8) -> u32 {
-    // Shifting in two steps allows a width of zero.
-    ((((address >> 64) as u64) << from >> 1) >> (63 - (width & 63))) as u32
+fn follow(pointer: u32, rest: u64) -> (u32, u64) {
+    let index = (pointer >> 6).wrapping_add((rest >> (pointer & 63)) as u32);
+    (index, rest << (pointer.wrapping_neg() & 63))
+}
+
+/// Follows a pointer to words: the word times 32, and the slot in it.
+#[inline(always)]
+fn slot(pointer: u32, rest: u64) -> u32 {
+    (pointer >> 1 & !31).wrapping_add((rest >> (pointer & 63)) as u32)
+}
+
+/// 32 slots of a second directory: the leaves of a block, and for each slot whether its leaf is not that of the slot
+/// before; slot 0 comes lowest and is always set.
+pub(crate) fn word(block: u32, starts: u32) -> u64 {
+    u64::from(block.wrapping_sub(1)) << 32 | u64::from(starts)
+}
+
+/// The first leaf of a word's block and how many there are.
+pub(crate) fn block(word: u64) -> (u32, u32) {
+    (((word >> 32) as u32).wrapping_add(1), (word as u32).count_ones())
+}
+
+/// The leaf of a slot.
+#[inline(always)]
+pub(crate) fn leaf_of(word: u64, slot: u32) -> u32 {
+    ((word >> 32) as u32).wrapping_add((word as u32).wrapping_shl(!slot).count_ones())
+}
+
+/// A further directory: first word, first bit of the index and bits of it.
+pub(crate) fn deep(first: u32, position: u8, bits: u8) -> u64 {
+    u64::from(first) << 32 | u64::from(position) << 8 | u64::from(bits)
+}
+
+/// The parts of what [`deep`] makes.
+pub(crate) fn deep_parts(deep: u64) -> (u32, u8, u8) {
+    ((deep >> 32) as u32, (deep >> 8) as u8, deep as u8)
 }
 
 /// The part of a [`crate::Lines6`] that readers walk.
 pub struct Lines6Core {
-    /// First directory entry (high half) and directory bits.
-    pub(crate) root: Mapped<AtomicU64, ROOT>,
-    /// Adjacencies, lines ([`LINE`]) or second directories ([`DIRECTORY`]).
+    /// Pointers to first directories, by the top 16 bits.
+    pub(crate) root: Mapped<AtomicU32, ROOT>,
+    /// First directories: pointers to words.
     pub(crate) entries: Mapped<AtomicU32, ENTRIES>,
-    pub(crate) lines: Arc<Mapped<Line, LINES>>,
+    pub(crate) words: Mapped<AtomicU64, WORDS>,
+    pub(crate) leaves: Mapped<Leaf, LINES>,
+    pub(crate) branches: Mapped<Branch, LINES>,
+    pub(crate) deep: Mapped<AtomicU64, DEEP>,
     pub(crate) bytes: AtomicUsize,
 }
 
 impl Lines6Core {
     #[inline(always)]
-    fn root(&self, address: u128) -> &AtomicU64 {
-        &self.root[(address >> 112) as usize]
-    }
-
-    #[inline(always)]
     fn entry(&self, index: u32) -> &AtomicU32 {
         &self.entries[index as usize & (ENTRIES - 1)]
     }
 
-    /// The directory entry for an address.
+    /// The word of a [`slot`].
     #[inline(always)]
-    fn first_index(root: u64, address: u128) -> u32 {
-        ((root >> 32) as u32).wrapping_add(index_bits(address, ROOT_BITS, root as u8))
-    }
-
-    /// The entry of the second directory for an address, or `index` again if `entry` names none.
-    #[inline(always)]
-    fn second_index(root: u64, index: u32, entry: u32, address: u128) -> u32 {
-        let (first, bits) = second(entry);
-        let inside = first.wrapping_add(index_bits(address, ROOT_BITS + (root as u8 & 15), bits));
-        std::hint::select_unpredictable(entry >> 30 == 3, inside, index)
+    fn word(&self, slot: u32) -> &AtomicU64 {
+        &self.words[(slot >> WORD_BITS) as usize & (WORDS - 1)]
     }
 
     #[inline(always)]
-    fn line(&self, line: u32) -> &Line {
-        &self.lines[line as usize & (LINES - 1)]
+    pub(crate) fn leaf(&self, leaf: u32) -> &Leaf {
+        &self.leaves[leaf as usize & (LINES - 1)]
+    }
+
+    #[inline(always)]
+    pub(crate) fn branch(&self, entry: u32) -> &Branch {
+        &self.branches[entry as usize & (LINES - 1)]
+    }
+
+    /// What the root and the bits after it lead to: an entry of a first directory, and the bits that are left.
+    #[inline(always)]
+    fn first(&self, address: u128) -> (u32, u64) {
+        let upper = (address >> 64) as u64;
+        let root = self.root[(upper >> 48) as usize].load(Ordering::Acquire);
+        follow(root, upper << ROOT_BITS)
+    }
+
+    /// One step below the first leaf: a result, or where to go on.
+    #[inline(always)]
+    pub(crate) fn below<const FAST: bool>(&self, entry: u32, address: &u128) -> u32 {
+        if entry & LEAF != 0 {
+            let leaf = self.leaf(entry);
+            return leaf.then(leaf.find::<FAST>(address));
+        }
+        if entry & DIRECTORY == BRANCH {
+            let branch = self.branch(entry);
+            return branch.entry(branch.rank(*address));
+        }
+        let deep = self.deep[entry as usize & (DEEP - 1)].load(Ordering::Relaxed);
+        let (first, position, bits) = deep_parts(deep);
+        let offset = (address << (position & 127) >> 64) as u64 >> ((64 - bits) & 63);
+        let slot = (first << WORD_BITS).wrapping_add(offset as u32);
+        LEAF | leaf_of(self.word(slot).load(Ordering::Acquire), slot)
     }
 
     #[inline(always)]
     fn one<const FAST: bool>(&self, address: u128) -> AdjacencyIndex {
-        let root = self.root(address).load(Ordering::Acquire);
-        let index = Self::first_index(root, address);
-        let mut entry = self.entry(index).load(Ordering::Acquire);
-        if entry >> 30 == 3 {
-            entry = self.entry(Self::second_index(root, index, entry, address)).load(Ordering::Acquire);
+        let (index, rest) = self.first(address);
+        let slot = slot(self.entry(index).load(Ordering::Acquire), rest);
+        let mut entry = LEAF | leaf_of(self.word(slot).load(Ordering::Acquire), slot);
+        while entry & (LEAF | BRANCH) != 0 {
+            entry = self.below::<FAST>(entry, &address);
         }
-        if entry & LINE == 0 {
-            return entry;
+        entry
+    }
+
+    /// Looks up the first `count` addresses.
+    #[inline(always)]
+    fn group<const FAST: bool>(&self, addresses: &[u128; LANES], results: &mut [u32; LANES], count: usize) {
+        let mut rests = [0_u64; LANES];
+        let mut places = [0_u32; LANES];
+        for ((rest, place), &address) in rests.iter_mut().zip(&mut places).zip(addresses).take(count) {
+            (*place, *rest) = self.first(address);
+            prefetch(self.entry(*place));
         }
-        let mut line = entry & !LINE;
-        loop {
-            let (found, child) = step::<FAST>(self.line(line), address);
-            if found & CHILD == 0 {
-                return u32::from(found);
+        for (&rest, place) in rests.iter().zip(&mut places).take(count) {
+            *place = slot(self.entry(*place).load(Ordering::Acquire), rest);
+            prefetch(self.word(*place));
+        }
+        for place in places.iter_mut().take(count) {
+            *place = leaf_of(self.word(*place).load(Ordering::Acquire), *place);
+            prefetch(self.leaf(*place));
+        }
+        // The lanes whose leaf has no result.
+        let (mut rare, mut rare_count) = ([0_u32; LANES], 0);
+        let lanes = results.iter_mut().zip(&places).zip(addresses).take(count);
+        for (lane, ((result, &leaf), address)) in lanes.enumerate() {
+            let found = self.leaf(leaf).find::<FAST>(address);
+            *result = found;
+            rare[rare_count & (LANES - 1)] = lane as u32;
+            rare_count += (found >> 15) as usize;
+        }
+        if rare_count > 0 {
+            for &lane in rare.iter().take(rare_count) {
+                let lane = lane as usize & (LANES - 1);
+                results[lane] = self.leaf(places[lane]).then(results[lane]);
+                self.prefetch_below(results[lane]);
             }
-            line = child;
+            self.descend::<FAST>(addresses, results, &mut rare, rare_count);
         }
     }
 
     #[inline(always)]
-    fn group<const FAST: bool>(&self, addresses: &[u128], results: &mut [u32]) {
-        let mut roots = [0_u64; LANES];
-        let mut indices = [0_u32; LANES];
-        for ((root, index), &address) in roots.iter_mut().zip(&mut indices).zip(addresses) {
-            *root = self.root(address).load(Ordering::Acquire);
-            *index = Self::first_index(*root, address);
-            prefetch(self.entry(*index));
+    fn prefetch_below(&self, entry: u32) {
+        if entry & LEAF != 0 {
+            prefetch(self.leaf(entry));
+        } else {
+            prefetch(self.branch(entry));
         }
-        // A first entry is read once: the writer may put a second directory in its place at any time.
-        let mut entries = [0_u32; LANES];
-        for (lane, &address) in addresses.iter().enumerate() {
-            let (root, index) = (roots[lane & (LANES - 1)], &mut indices[lane & (LANES - 1)]);
-            let entry = self.entry(*index).load(Ordering::Acquire);
-            entries[lane & (LANES - 1)] = entry;
-            *index = Self::second_index(root, *index, entry, address);
-            prefetch(self.entry(*index));
-        }
-        // Lanes that still have a line to search: lane and line.
-        let mut active = [(0_u32, 0_u32); LANES];
-        let mut count = 0;
-        for (lane, (result, (&index, &first))) in
-            results.iter_mut().zip(indices.iter().zip(&entries)).enumerate()
-        {
-            let inside = self.entry(index).load(Ordering::Acquire);
-            let entry = std::hint::select_unpredictable(first >> 30 == 3, inside, first);
-            *result = entry;
-            prefetch(self.line(entry & !LINE));
-            active[count & (LANES - 1)] = (lane as u32, entry & !LINE);
-            count += (entry >> 31) as usize;
-        }
+    }
+
+    /// Takes the lanes in `rare` down, a step each round, until each has a result.
+    #[inline(always)]
+    fn descend<const FAST: bool>(
+        &self,
+        addresses: &[u128; LANES],
+        results: &mut [u32; LANES],
+        rare: &mut [u32; LANES],
+        mut count: usize,
+    ) {
         while count > 0 {
             let round = count;
             count = 0;
             for place in 0..round {
-                let (lane, line) = active[place & (LANES - 1)];
-                // No branch: whether a line is the last one is as good as random.
-                let (found, child) = step::<FAST>(self.line(line), addresses[lane as usize]);
-                results[lane as usize] = u32::from(found);
-                prefetch(self.line(child));
-                active[count & (LANES - 1)] = (lane, child);
-                count += usize::from(found & CHILD != 0);
+                let lane = rare[place & (LANES - 1)];
+                let at = lane as usize & (LANES - 1);
+                let entry = self.below::<FAST>(results[at], &addresses[at]);
+                results[at] = entry;
+                self.prefetch_below(entry);
+                rare[count & (LANES - 1)] = lane;
+                count += usize::from(entry & (LEAF | BRANCH) != 0);
             }
         }
     }
@@ -150,8 +235,13 @@ impl Lines6Core {
         let count = addresses.len().min(results.len());
         let (groups, rest) = addresses[..count].as_chunks::<LANES>();
         let (found, left) = results[..count].as_chunks_mut::<LANES>();
-        groups.iter().zip(found).for_each(|(group, found)| self.group::<FAST>(group, found));
-        self.group::<FAST>(rest, left);
+        groups.iter().zip(found).for_each(|(group, found)| self.group::<FAST>(group, found, LANES));
+        if !rest.is_empty() {
+            let (mut padded, mut found) = ([0; LANES], [0; LANES]);
+            padded[..rest.len()].copy_from_slice(rest);
+            self.group::<FAST>(&padded, &mut found, rest.len());
+            left.copy_from_slice(&found[..rest.len()]);
+        }
     }
 }
 

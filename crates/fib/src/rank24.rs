@@ -153,7 +153,7 @@ impl Rank24 {
         Rank24 {
             core: Arc::new(core),
             domain: Domain::new(),
-            blocks: Blocks::new(SHARED_LEAVES, end, 32),
+            blocks: Blocks::new(SHARED_LEAVES, end),
             pool: NodePool::new(nodes),
             limbo: Limbo::new(),
             runs: Vec::new(),

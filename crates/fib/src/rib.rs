@@ -88,6 +88,16 @@ impl<A: Address> Rib<A> {
         self.routes.range(prefix..=Prefix::host(prefix.last())).map(|(&p, &a)| (p, a))
     }
 
+    /// Every route that starts between two addresses, both included, in order.
+    pub(crate) fn starting(
+        &self,
+        first: A,
+        last: A,
+    ) -> impl Iterator<Item = (Prefix<A>, AdjacencyIndex)> + '_ {
+        let shortest = Prefix::truncated(first, A::BITS - first.trailing_zeros() as u8);
+        self.routes.range(shortest..=Prefix::host(last)).map(|(&p, &a)| (p, a))
+    }
+
     /// Every route, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Prefix<A>, AdjacencyIndex)> + '_ {
         self.routes.iter().map(|(&p, &a)| (p, a))

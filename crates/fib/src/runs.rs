@@ -31,18 +31,28 @@ impl<A: Address, F: FnMut(A, AdjacencyIndex)> Merger<A, F> {
 /// Calls `emit(first address, adjacency)` for each maximal run of equal results inside `range`, in order; the first
 /// run starts at the first address of `range`.
 pub(crate) fn for_each_run<A: Address>(rib: &Rib<A>, range: Prefix<A>, emit: impl FnMut(A, AdjacencyIndex)) {
-    let mut current = rib.longest_above(range).map_or(MISS, |(_, adjacency)| adjacency);
-    let mut merger = Merger { pending: (range.first(), current), emitted: None, emit };
+    for_each_run_between(rib, range.first(), range.last(), emit);
+}
+
+/// The same between two addresses, both included, that need not be those of a prefix.
+pub(crate) fn for_each_run_between<A: Address>(
+    rib: &Rib<A>,
+    first: A,
+    last: A,
+    emit: impl FnMut(A, AdjacencyIndex),
+) {
     // The routes that cover the present position, innermost last: where each ends and what counts after it.
     // A prefix of each length can be open at once.
     let mut open = [(A::ZERO, MISS); 129];
     let mut depth = 0;
-    for (prefix, adjacency) in rib.covered(range) {
+    let mut current = open_before(rib, first, last, &mut open, &mut depth);
+    let mut merger = Merger { pending: (first, current), emitted: None, emit };
+    for (prefix, adjacency) in rib.starting(first, last) {
         while depth > 0 && open[depth - 1].0 < prefix.first() {
             depth -= 1;
-            let (last, outer) = open[depth];
+            let (end, outer) = open[depth];
             current = outer;
-            if let Some(next) = last.successor() {
+            if let Some(next) = end.successor() {
                 merger.start(next, outer);
             }
         }
@@ -53,14 +63,50 @@ pub(crate) fn for_each_run<A: Address>(rib: &Rib<A>, range: Prefix<A>, emit: imp
     }
     while depth > 0 {
         depth -= 1;
-        let (last, outer) = open[depth];
-        if last < range.last()
-            && let Some(next) = last.successor()
+        let (end, outer) = open[depth];
+        if end < last
+            && let Some(next) = end.successor()
         {
             merger.start(next, outer);
         }
     }
     merger.flush();
+}
+
+/// Opens the routes that start before `first` and hold it, up to one that holds `last` too; returns what counts at
+/// `first` by them.
+fn open_before<A: Address>(
+    rib: &Rib<A>,
+    first: A,
+    last: A,
+    open: &mut [(A, AdjacencyIndex)],
+    depth: &mut usize,
+) -> AdjacencyIndex {
+    // Prefixes that hold `first` and are shorter than this start before it.
+    let Some(longest) = (A::BITS - first.trailing_zeros() as u8).checked_sub(1) else { return MISS };
+    let Some((cover, adjacency)) = rib.longest_covering(Prefix::truncated(first, longest)) else {
+        return MISS;
+    };
+    if cover.last() >= last {
+        return adjacency;
+    }
+    let mut covers = [(cover, adjacency); 129];
+    let mut count = 1;
+    while covers[count - 1].0.last() < last
+        && let Some(outer) = rib.longest_above(covers[count - 1].0)
+    {
+        covers[count] = outer;
+        count += 1;
+    }
+    let mut current = MISS;
+    for &(cover, adjacency) in covers[..count].iter().rev() {
+        if cover.last() < last {
+            open[*depth] = (cover.last(), current);
+            *depth += 1;
+        }
+        current = adjacency;
+    }
+    current
 }
 
 #[cfg(test)]

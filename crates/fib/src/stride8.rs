@@ -100,9 +100,9 @@ impl NodePool {
     pub(crate) fn new(nodes: Arc<Nodes>) -> Self {
         NodePool {
             nodes,
-            near: Blocks::new(1, NEAR_LINES, 1), // line 0 reads as all misses
-            far: Blocks::new(NEAR_LINES, LINES, 1),
-            leaves: Blocks::new(LINES * LINE_WORDS, WORDS as u32, 64),
+            near: Blocks::new(1, NEAR_LINES), // line 0 reads as all misses
+            far: Blocks::new(NEAR_LINES, LINES),
+            leaves: Blocks::new(LINES * LINE_WORDS, WORDS as u32),
         }
     }
 
