@@ -227,7 +227,7 @@ impl Compiler<'_> {
         if forwards {
             self.a.bind(self.no_port);
             self.a.mov(COUNTER, counters::NO_PORT as i32);
-            self.add_one(self.slow);
+            self.a.count_per_cpu(self.maps.counters, COUNTER, self.key, self.slow);
         }
         self.a.bind(self.slow);
         self.a.mov(VERDICT, action::XDP_PASS);
@@ -248,7 +248,7 @@ impl Compiler<'_> {
             self.a.mov(VERDICT, action::XDP_DROP);
         }
         self.a.bind(self.count);
-        self.add_one(exit);
+        self.a.count_per_cpu(self.maps.counters, COUNTER, self.key, exit);
         self.a.bind(exit);
         self.a.mov(Reg::R0, VERDICT);
         self.a.exit();
@@ -268,19 +268,5 @@ impl Compiler<'_> {
         a.alu(Alu::Add, Reg::R2, Reg::R3);
         a.alu(Alu::Xor, Reg::R2, 0xffff);
         a.store(Size::H, DATA, IP_CHECKSUM, Reg::R2);
-    }
-
-    /// Adds one to the counter, or jumps to `absent` without one, which the verifier cannot know to be impossible.
-    fn add_one(&mut self, absent: Label) {
-        let a = &mut self.a;
-        a.store_slot(Size::W, self.key, 0, COUNTER);
-        a.map(Reg::R1, self.maps.counters);
-        a.slot_address(Reg::R2, self.key);
-        a.call(Helper::MapLookup);
-        a.jump_if(Cond::Eq, Reg::R0, 0, absent);
-        // The counter is this CPU's own and XDP programs do not interrupt each other: no atomic needed.
-        a.load(Size::D, Reg::R1, Reg::R0, 0);
-        a.alu(Alu::Add, Reg::R1, 1);
-        a.store(Size::D, Reg::R0, 0, Reg::R1);
     }
 }

@@ -237,6 +237,20 @@ impl Asm {
         self.jump_if(Cond::Gt, scratch, data_end, target);
     }
 
+    /// Adds one to counter `index` of a per-CPU array of 64-bit values, using `key` (4 bytes) and destroying `R0` to
+    /// `R5`. Jumps to `absent` if there is no such counter, which the verifier cannot know to be impossible.
+    pub fn count_per_cpu(&mut self, counters: BorrowedFd<'_>, index: Reg, key: Slot, absent: Label) {
+        self.store_slot(Size::W, key, 0, index);
+        self.map(Reg::R1, counters);
+        self.slot_address(Reg::R2, key);
+        self.call(Helper::MapLookup);
+        self.jump_if(Cond::Eq, Reg::R0, 0, absent);
+        // The counter is this CPU's own and XDP programs do not interrupt each other: no atomic needed.
+        self.load(Size::D, Reg::R1, Reg::R0, 0);
+        self.alu(Alu::Add, Reg::R1, 1);
+        self.store(Size::D, Reg::R0, 0, Reg::R1);
+    }
+
     /// Patches the jumps and gives the program.
     ///
     /// # Errors

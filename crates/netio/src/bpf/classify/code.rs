@@ -103,15 +103,7 @@ impl Ends {
             a.jump(count);
         }
         a.bind(count);
-        a.store_slot(Size::W, self.key, 0, REASON);
-        a.map(Reg::R1, counters);
-        a.slot_address(Reg::R2, self.key);
-        a.call(Helper::MapLookup);
-        a.jump_if(Cond::Eq, Reg::R0, 0, exit);
-        // The counter is this CPU's own and XDP programs do not interrupt each other: no atomic needed.
-        a.load(Size::D, Reg::R1, Reg::R0, 0);
-        a.alu(Alu::Add, Reg::R1, 1);
-        a.store(Size::D, Reg::R0, 0, Reg::R1);
+        a.count_per_cpu(counters, REASON, self.key, exit);
         a.bind(exit);
         a.mov(Reg::R0, DATA);
         a.exit();
