@@ -1,8 +1,8 @@
 //! CachedIPLookup and CachedIP6Lookup.
 
 use super::family::Family;
-use super::lookup::{DROPS, ROUTES, Table};
-use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_with, writes};
+use super::lookup::{ADD, CTRL, DROPS, FLUSH, LOOKUP, REMOVE, ROUTES, SET, TABLE, Table};
+use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, writes};
 use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_fib::papers::cache::{CacheConfig, CacheKey, RouteCache};
@@ -60,13 +60,13 @@ const ARGS: &[ArgDoc] = &[
 ];
 
 const HANDLERS: &[HandlerDoc] = &[
-    reads("table", "all routes: prefix, gateway or -, output"),
-    reads_with("lookup", "output and gateway for an address by the table; -1 if there is no route"),
-    writes("add", "adds a route; an error if the prefix has one"),
-    writes("set", "adds a route or replaces the one of its prefix"),
-    writes("remove", "removes the route of a prefix"),
-    writes("ctrl", "several lines `add ROUTE`, `set ROUTE` or `remove ROUTE`: all or none"),
-    writes("flush", "removes all routes"),
+    TABLE,
+    LOOKUP,
+    ADD,
+    SET,
+    REMOVE,
+    CTRL,
+    FLUSH,
     reads("active", "entries of the cache that hold a key"),
     reads("total", "entries of the cache, in use or not"),
     reads("hits", "packets answered by the cache"),

@@ -39,7 +39,8 @@ fn masked<A: Address>(address: A, len: u8) -> (Prefix<A>, bool) {
     (Prefix::truncated(address, len), address & !A::mask(len) != A::ZERO)
 }
 
-fn bare<T: Value>(text: &str) -> Result<T, String> {
+/// Reads a value without a configuration around it.
+pub(crate) fn bare<T: Value>(text: &str) -> Result<T, String> {
     T::parse(text, &causeway_engine::Names::default().scope(""))
 }
 

@@ -2,10 +2,10 @@
 
 use super::family::Family;
 use super::hops::{Hop, Hops, View};
-use super::routes::{Route, Routes, address, configured};
+use super::routes::{self, Route, Routes, Tables, address, configured};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid};
-use causeway_fib::{AdjacencyIndex, Fib, Lookup, MISS, Shared};
+use causeway_fib::{AdjacencyIndex, Fib, Lookup, MISS, Shared, Structure};
 use causeway_packet::{BATCH, Batch};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,22 +20,21 @@ pub(crate) const ROUTES: ArgDoc = rest(
     "packets to that prefix leave by output OUT, with the destination annotation set to GATEWAY if there is one",
 );
 
+pub(crate) const TABLE: HandlerDoc = reads("table", "all routes: prefix, gateway or -, output");
+pub(crate) const LOOKUP: HandlerDoc =
+    reads_with("lookup", "output and gateway for an address; -1 if there is no route");
+pub(crate) const ADD: HandlerDoc = writes("add", "adds a route; an error if its prefix has one");
+pub(crate) const SET: HandlerDoc = writes("set", "adds a route or replaces the one of its prefix");
+pub(crate) const REMOVE: HandlerDoc = writes("remove", "removes the route of a prefix");
+pub(crate) const CTRL: HandlerDoc =
+    writes("ctrl", "several lines `add ROUTE`, `set ROUTE` or `remove ROUTE`: all or none");
+pub(crate) const FLUSH: HandlerDoc = writes("flush", "removes all routes");
+
 /// Handlers of tables that can change.
-pub(crate) const HANDLERS: &[HandlerDoc] = &[
-    reads("table", "all routes: prefix, gateway or -, output"),
-    reads_with("lookup", "output and gateway for an address; -1 if there is no route"),
-    writes("add", "adds a route; an error if the prefix has one"),
-    writes("set", "adds a route or replaces the one of its prefix"),
-    writes("remove", "removes the route of a prefix"),
-    writes("ctrl", "several lines `add ROUTE`, `set ROUTE` or `remove ROUTE`: all or none"),
-    writes("flush", "removes all routes"),
-];
+pub(crate) const HANDLERS: &[HandlerDoc] = &[TABLE, LOOKUP, ADD, SET, REMOVE, CTRL, FLUSH];
 
 /// Handlers of tables that cannot.
-pub(crate) const STATIC_HANDLERS: &[HandlerDoc] = &[
-    reads("table", "all routes: prefix, gateway or -, output"),
-    reads_with("lookup", "output and gateway for an address; -1 if there is no route"),
-];
+pub(crate) const STATIC_HANDLERS: &[HandlerDoc] = &[TABLE, LOOKUP];
 
 /// Drop reasons of all routing tables.
 pub(crate) const DROPS: &[DropDoc] = &[drops("no-route", "no prefix covers the destination annotation")];
@@ -50,8 +49,14 @@ pub(crate) struct Control<A: Family, S> {
     changes: Arc<AtomicU64>,
 }
 
-impl<A: Family, S> Control<A, S> {
-    fn routes(&mut self) -> Routes<'_, A, S> {
+impl<A: Family, S: Structure<A>> Tables<A, S> for Control<A, S> {
+    type Number = ();
+
+    fn pick<'t>(&self, text: &'t str) -> Result<((), &'t str), String> {
+        Ok(((), text))
+    }
+
+    fn routes(&mut self, _only: ()) -> Routes<'_, A, S> {
         Routes { fib: &mut self.fib, hops: &mut self.hops }
     }
 }
@@ -75,7 +80,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
             hops: Hops::new(S::ADJACENCY_MAX),
             changes: Arc::default(),
         };
-        control.routes().load(&routes).map_err(|e| {
+        control.routes(()).load(&routes).map_err(|e| {
             conf.error(e);
             Invalid
         })?;
@@ -97,8 +102,8 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     pub fn read(&self, handler: &str, arg: &str) -> Result<String, String> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         match handler {
-            "table" => Ok(control.routes().table()),
-            _ => Ok(control.routes().find(address(arg.trim())?)),
+            "table" => Ok(control.routes(()).table()),
+            _ => Ok(control.routes(()).find(address(arg.trim())?)),
         }
     }
 
@@ -106,9 +111,9 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     pub fn write(&self, handler: &str, value: &str, outputs: usize) -> Result<(), String> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let result = match handler {
-            "flush" => control.routes().flush(),
-            "ctrl" => control.routes().control(value, outputs),
-            verb => control.routes().change(verb, value, outputs),
+            "flush" => control.routes(()).flush(),
+            "ctrl" => routes::control(&mut *control, value, outputs),
+            verb => routes::change(&mut *control, verb, value, outputs),
         };
         control.changes.fetch_add(1, Ordering::Release);
         result

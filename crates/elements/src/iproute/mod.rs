@@ -15,9 +15,13 @@ mod lc_trie_ip_lookup;
 mod linear_ip_lookup;
 pub(crate) mod lookup;
 mod lookup_ip6_route;
+mod policy_ip_lookup;
+#[cfg(test)]
+mod policy_tests;
 mod radix_ip_lookup;
 mod range_ip_lookup;
 mod routes;
+mod rules;
 mod static_ip_lookup;
 #[cfg(test)]
 mod tests;
@@ -32,6 +36,8 @@ pub(crate) const SPECS: &[&Spec] = &[
     &lc_trie_ip_lookup::SPEC6,
     &linear_ip_lookup::SPEC,
     &lookup_ip6_route::SPEC,
+    &policy_ip_lookup::SPEC,
+    &policy_ip_lookup::SPEC6,
     &radix_ip_lookup::SPEC,
     &radix_ip_lookup::SPEC6,
     &range_ip_lookup::SPEC,

@@ -77,6 +77,52 @@ pub(crate) fn address<A: Family>(text: &str) -> Result<A, String> {
     prefix.map(|p| p.first()).ok_or(format!("'{text}' is not an address"))
 }
 
+/// The tables of an element.
+pub(crate) trait Tables<A: Family, S: Structure<A>> {
+    /// What tells tables apart.
+    type Number: Copy;
+    /// The number of the table that a change is for, and the rest of the change.
+    fn pick<'t>(&self, text: &'t str) -> Result<(Self::Number, &'t str), String>;
+    /// A table.
+    fn routes(&mut self, number: Self::Number) -> Routes<'_, A, S>;
+}
+
+/// Carries out `add`, `set` or `remove` with its text.
+pub(crate) fn change<A: Family, S: Structure<A>>(
+    tables: &mut impl Tables<A, S>,
+    verb: &str,
+    text: &str,
+    outputs: usize,
+) -> Result<(), String> {
+    let (number, text) = tables.pick(text)?;
+    let mut routes = tables.routes(number);
+    let done = routes.make(verb, text, outputs)?;
+    routes.keep(done);
+    Ok(())
+}
+
+/// Carries out the lines of a `ctrl` write: all or none.
+pub(crate) fn control<A: Family, S: Structure<A>>(
+    tables: &mut impl Tables<A, S>,
+    text: &str,
+    outputs: usize,
+) -> Result<(), String> {
+    let mut all = Vec::new();
+    for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let (verb, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let picked = tables.pick(rest.trim_start());
+        match picked.and_then(|(n, rest)| Ok((n, tables.routes(n).make(verb, rest, outputs)?))) {
+            Ok(done) => all.push(done),
+            Err(why) => {
+                all.into_iter().rev().try_for_each(|(n, done)| tables.routes(n).undo(done))?;
+                return Err(why);
+            }
+        }
+    }
+    all.into_iter().for_each(|(n, done)| tables.routes(n).keep(done));
+    Ok(())
+}
+
 impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
     /// Puts `routes` in the place of everything; of duplicate prefixes the last counts, as in Click.
     pub fn load(&mut self, routes: &[Route<A>]) -> Result<(), String> {
@@ -86,30 +132,6 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         }
         self.hops.publish();
         self.fib.load(&entries).map_err(|e| e.to_string())
-    }
-
-    /// Carries out `add`, `set` or `remove` with its text.
-    pub fn change(&mut self, verb: &str, text: &str, outputs: usize) -> Result<(), String> {
-        let done = self.make(verb, text, outputs)?;
-        self.keep(done);
-        Ok(())
-    }
-
-    /// Carries out the lines of a `ctrl` write: all or none.
-    pub fn control(&mut self, text: &str, outputs: usize) -> Result<(), String> {
-        let mut all = Vec::new();
-        for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
-            let (verb, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            match self.make(verb, rest, outputs) {
-                Ok(done) => all.push(done),
-                Err(why) => {
-                    all.into_iter().rev().try_for_each(|done| self.undo(done))?;
-                    return Err(why);
-                }
-            }
-        }
-        all.into_iter().for_each(|done| self.keep(done));
-        Ok(())
     }
 
     /// Removes all routes.

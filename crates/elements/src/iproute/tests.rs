@@ -21,6 +21,8 @@ const CHANGEABLE: &[(&Spec, &str)] = &[
     (&cached_ip_lookup::SPEC, ", KEY flow, TABLE radix, BUCKETS 2, THRESHOLD 1, LIMIT 3"),
     (&cached_ip_lookup::SPEC, ", KEY destination, TABLE lctrie"),
     (&cached_ip_lookup::SPEC, ", KEY none"),
+    (&policy_ip_lookup::SPEC, ""),
+    (&policy_ip_lookup::SPEC, ", rule 0 tos 2 unreachable, rule 1 table 9, table 9 127.0.0.1/32 0"),
 ];
 
 /// Every class of IPv6 tables, likewise.
@@ -31,6 +33,7 @@ const CHANGEABLE6: &[(&Spec, &str)] = &[
     (&lc_trie_ip_lookup::SPEC6, ", FILL 1, ROOT 1"),
     (&cached_ip_lookup::SPEC6, ", KEY flow, TABLE radix"),
     (&cached_ip_lookup::SPEC6, ", KEY destination, TABLE lctrie, BUCKETS 1, THRESHOLD 1, LIMIT 2"),
+    (&policy_ip_lookup::SPEC6, ""),
 ];
 
 fn all() -> impl Iterator<Item = (&'static Spec, &'static str)> {
@@ -146,7 +149,7 @@ fn arguments_out_of_range_are_refused() {
 fn a_cache_has_an_entry_for_each_key_and_is_emptied_by_changes() {
     for (key, active) in [("flow", 8), ("destination", 2), ("none", 0)] {
         let mut h = Harness::new(&cached_ip_lookup::SPEC, &format!("0.0.0.0/0 0, KEY {key}"), 1, 1).unwrap();
-        let packets = |tos: u8| (0..8u32).map(move |n| packet(u32::from(tos) << 8 | n % 4, n % 2, tos));
+        let packets = |tos: u8| (0..8u32).map(move |n| packet((u32::from(tos) << 8) | (n % 4), n % 2, tos));
         h.push_all(0, packets(0));
         h.push_all(0, packets(1));
         h.push_all(0, packets(1));
@@ -181,7 +184,7 @@ fn ipv6_routes_as_ipv4() {
 }
 
 /// A packet with a header of its family around source and type of service, on its way to `destination`.
-fn packet<A: Family>(source: A, destination: A, tos: u8) -> Packet {
+pub(super) fn packet<A: Family>(source: A, destination: A, tos: u8) -> Packet {
     let mut header = vec![0; 40];
     if A::BITS == 32 {
         header[1] = tos;
@@ -209,7 +212,7 @@ enum Step<A> {
 }
 
 /// Addresses that share many bits at both ends, so that prefixes of all lengths nest.
-fn addresses<A: Family>() -> impl Strategy<Value = A> {
+pub(super) fn addresses<A: Family>() -> impl Strategy<Value = A> {
     (0u32..8, 0u32..8).prop_map(|(top, low)| A::from_u32(top) << u32::from(A::BITS - 3) | A::from_u32(low))
 }
 

@@ -5,11 +5,14 @@
 //! (`walk`): packets at rules of the same table look up in one batch.
 
 mod compiled;
+mod shared;
 mod walk;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use self::compiled::Compiled;
+pub use self::shared::{PolicyReader, SharedPolicy};
 use self::walk::Walk;
 use crate::address::Address;
 use crate::error::FibError;
@@ -73,7 +76,7 @@ pub struct PolicyKey<A> {
 #[derive(Debug)]
 pub struct Policy<A: Address, S> {
     rules: Vec<Rule<A>>,
-    compiled: Compiled<A, S>,
+    compiled: Arc<Compiled<A, S>>,
     tables: BTreeMap<u8, Fib<A, S>>,
 }
 
@@ -83,7 +86,7 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
     /// # Errors
     /// None in practice: an empty table has room.
     pub fn new() -> Result<Self, FibError> {
-        Ok(Policy { rules: Vec::new(), compiled: Compiled::new(&[])?, tables: BTreeMap::new() })
+        Ok(Policy { rules: Vec::new(), compiled: Arc::new(Compiled::new(&[])?), tables: BTreeMap::new() })
     }
 
     /// The rules in the order they apply.
@@ -100,7 +103,7 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
     pub fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), FibError> {
         let mut sorted = rules.to_vec();
         sorted.sort_by_key(|rule| rule.priority);
-        self.compiled = Compiled::new(&sorted)?;
+        self.compiled = Arc::new(Compiled::new(&sorted)?);
         self.rules = sorted;
         Ok(())
     }
@@ -130,12 +133,22 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
 
     /// Looks up `keys[i]` into `results[i]`; the shorter slice decides how many.
     pub fn lookup_batch(&self, keys: &[PolicyKey<A>], results: &mut [AdjacencyIndex]) {
-        for (keys, results) in keys.chunks(BATCH_MAX).zip(results.chunks_mut(BATCH_MAX)) {
-            let keys = &keys[..keys.len().min(results.len())];
-            results[..keys.len()].fill(MISS);
-            let mut walk = Walk::start(&self.compiled, keys);
-            while walk.round(&self.tables, results) {}
-        }
+        lookup_batch(&self.compiled, &self.tables, keys, results);
+    }
+}
+
+/// As [`Policy::lookup_batch`], in `tables` by any handle of them.
+fn lookup_batch<A: Address, S: Structure<A>, T: Lookup<A>>(
+    rules: &Compiled<A, S>,
+    tables: &BTreeMap<u8, T>,
+    keys: &[PolicyKey<A>],
+    results: &mut [AdjacencyIndex],
+) {
+    for (keys, results) in keys.chunks(BATCH_MAX).zip(results.chunks_mut(BATCH_MAX)) {
+        let keys = &keys[..keys.len().min(results.len())];
+        results[..keys.len()].fill(MISS);
+        let mut walk = Walk::start(rules, keys);
+        while walk.round(tables, results) {}
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::PolicyKey;
 use super::compiled::Compiled;
 use crate::address::Address;
-use crate::fib::Fib;
 use crate::table::{AdjacencyIndex, BATCH_MAX, Lookup, MISS, Structure};
 
 /// Packets by their place in the batch.
@@ -56,7 +55,11 @@ impl<'a, A: Address, S: Structure<A>> Walk<'a, A, S> {
 
     /// Takes every packet that waits to the table its rule names; those it does not know wait for their next rule.
     /// False if nobody waits any more.
-    pub(super) fn round(&mut self, tables: &BTreeMap<u8, Fib<A, S>>, results: &mut [AdjacencyIndex]) -> bool {
+    pub(super) fn round<T: Lookup<A>>(
+        &mut self,
+        tables: &BTreeMap<u8, T>,
+        results: &mut [AdjacencyIndex],
+    ) -> bool {
         let sorted = self.by_table();
         self.count = 0;
         let mut start = 0;
@@ -106,7 +109,7 @@ impl<'a, A: Address, S: Structure<A>> Walk<'a, A, S> {
         sorted
     }
 
-    fn visit(&mut self, table: Option<&Fib<A, S>>, lanes: &[u8], results: &mut [AdjacencyIndex]) {
+    fn visit<T: Lookup<A>>(&mut self, table: Option<&T>, lanes: &[u8], results: &mut [AdjacencyIndex]) {
         let Some(table) = table else { return self.send_on(lanes, results) };
         let count = lanes.len();
         if count == self.keys.len() {

@@ -1,0 +1,287 @@
+//! PolicyIPLookup and PolicyIP6Lookup.
+
+use super::family::Family;
+use super::hops::{Hops, View};
+use super::lookup::{ADD, CTRL, DROPS, SET, send};
+use super::routes::{self, Route, Routes, Tables, address, configured};
+use super::rules::{self, MAIN};
+use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_with, rest, writes};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_fib::papers::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
+use causeway_fib::{Compact16, FibError, Lines6, MISS, Shared};
+use causeway_packet::{Anno, BATCH, Batch, Packet};
+use std::collections::BTreeMap;
+use std::num::NonZeroU8;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "PolicyIPLookup",
+    category: "iproute",
+    summary: "looks up IPv4 routes in the tables that rules choose",
+    ports: "1/-",
+    processing: "h/h",
+    doc: "Policy routing as Linux has it (the RPDB of Bolla and Bruschi, *The IP Lookup Mechanism in a Linux Software \
+          Router*): up to 255 tables, and rules in ascending order of their priorities, of equal ones the first \
+          given first. A rule selects packets by what it names of: the source prefix (`from`), the type of service \
+          (`tos`), the mark and the bits of it that count (`mark`), the incoming interface (`iif`). It sends them \
+          to a table, or ends the search: no route. If the table has no route for the destination annotation, the \
+          next rule is asked. The rule `32766 table 254` is there from the beginning, and routes without a table \
+          belong to table 254. Source and type of service are those of the network header; mark and incoming \
+          interface are annotations: the standard router paints packets by input. Thousands of rules cost about as \
+          much as one more lookup; they can name 8 different masks.",
+    args: ARGS,
+    handlers: HANDLERS,
+    drops: DROPS,
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> Paint(2) -> rt :: PolicyIPLookup(rule 100 from 1.0.0.0/8 iif 2 table 7, table 7 10.0.0.0/8 192.168.0.1 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
+    see: &["IPLookup", "CachedIPLookup", "PolicyIP6Lookup", "Paint"],
+    build: build::<u32, Compact16>,
+    ..Spec::DEFAULT
+};
+
+pub(crate) static SPEC6: Spec = Spec {
+    name: "PolicyIP6Lookup",
+    summary: "looks up IPv6 routes in the tables that rules choose",
+    doc: "PolicyIPLookup for IPv6, with the traffic class as type of service.",
+    example: "InfiniteSource(LIMIT 5, STOP true) -> rt :: PolicyIP6Lookup(rule 1 from 2001:db8::/32 unreachable, table 7 ::/0 1, ::/0 0);\n rt[0] -> Discard; rt[1] -> Discard;",
+    see: &["LookupIP6Route", "PolicyIPLookup", "CachedIP6Lookup"],
+    build: build::<u128, Lines6>,
+    ..SPEC
+};
+
+const ARGS: &[ArgDoc] = &[
+    rest(
+        "[table N] ADDR/MASK [GATEWAY] OUT",
+        "route",
+        "a route of table N, 1 to 255, default 254: packets to that prefix leave by output OUT, with the destination \
+         annotation set to GATEWAY if there is one",
+    ),
+    rest(
+        "rule PRIORITY [from ADDR/MASK] [tos N] [mark N[/MASK]] [iif N] ACTION",
+        "rule",
+        "what ACTION, `table N` or `unreachable`, is for",
+    ),
+    keyword("MARK", "annotation", "the mark: a named annotation, or a byte by its offset; default AGGREGATE"),
+    keyword("INTERFACE", "annotation", "the incoming interface, likewise; default PAINT"),
+];
+
+const HANDLERS: &[HandlerDoc] = &[
+    reads_with(
+        "table",
+        "the routes of the table with that number: prefix, gateway or -, output; default 254",
+    ),
+    reads("tables", "the numbers of the tables that routes were given to"),
+    reads_with(
+        "lookup",
+        "output and gateway for `ADDRESS [from ADDRESS] [tos N] [mark N] [iif N]`; -1 if there is no route",
+    ),
+    ADD,
+    SET,
+    writes("remove", "removes the route `[table N] ADDR/MASK`"),
+    CTRL,
+    writes("flush", "removes all routes of the table with that number; default 254"),
+    reads("rules", "the rules in their order, a line each"),
+    writes("add_rule", "adds the rule `PRIORITY ... ACTION`, behind others of its priority"),
+    writes("remove_rule", "removes the first rule of a priority"),
+    writes("set_rules", "puts these rules, a line each, in the place of all: all or none"),
+];
+
+/// The control side, which the copies of a replicated graph share.
+struct Control<A: Family, S: Shared<A>> {
+    policy: SharedPolicy<A, S>,
+    hops: Hops<A>,
+}
+
+struct PolicyLookup<A: Family, S: Shared<A>> {
+    control: Arc<Mutex<Control<A, S>>>,
+    reader: PolicyReader<A, S>,
+    hops: View<A>,
+    mark: Anno,
+    interface: Anno,
+}
+
+/// The configuration's rules, and its routes by table.
+struct Configured<A: Family> {
+    rules: Vec<Rule<A>>,
+    routes: BTreeMap<NonZeroU8, Vec<Route<A>>>,
+}
+
+fn build<A: Family, S: Shared<A> + Send + Sync + 'static>(
+    conf: &mut Conf<'_>,
+) -> Result<Box<dyn Element>, Invalid> {
+    let mark = conf.keyword("MARK", Anno::AGGREGATE);
+    let interface = conf.keyword("INTERFACE", Anno::PAINT);
+    let configured = read::<A>(conf);
+    conf.finish()?;
+    let control = Control::<A, S>::load(&configured).map_err(|e| {
+        conf.error(e);
+        Invalid
+    })?;
+    let key = format!("routes of {}", conf.name());
+    let control = conf.env.shared(&key, || Mutex::new(control)).ok_or(Invalid)?;
+    let (reader, hops) = {
+        let control = lock(&control);
+        (control.policy.reader(), View::new(control.hops.published()))
+    };
+    Ok(Box::new(PolicyLookup { control, reader, hops, mark, interface }))
+}
+
+fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
+    let mut all = Configured { rules: vec![rules::last()], routes: BTreeMap::new() };
+    for text in conf.rest() {
+        if let Some(text) = after("rule", &text) {
+            let rule = rules::rule(text, |prefix| {
+                let (prefix, host_bits) = A::prefix(conf, prefix).ok_or("not a prefix")?;
+                if host_bits {
+                    conf.warn(&format!("rule '{text}': bits beyond the prefix length are ignored"));
+                }
+                Ok(prefix)
+            });
+            match rule {
+                Ok(rule) => all.rules.push(rule),
+                Err(why) => conf.error(why),
+            }
+            continue;
+        }
+        match pick(&text) {
+            Ok((number, text)) => all.routes.entry(number).or_default().extend(configured(conf, text)),
+            Err(why) => conf.error(why),
+        }
+    }
+    all
+}
+
+/// What follows `word` at the beginning of a text.
+fn after<'t>(word: &str, text: &'t str) -> Option<&'t str> {
+    let rest = text.strip_prefix(word)?;
+    rest.starts_with(|c: char| c.is_ascii_whitespace()).then(|| rest.trim_start())
+}
+
+/// The number behind `table` at the beginning of a text, or [`MAIN`], and the rest.
+fn pick(text: &str) -> Result<(NonZeroU8, &str), String> {
+    match after("table", text) {
+        Some(rest) => {
+            let (number, rest) = rest.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((rest, ""));
+            Ok((rules::number(number)?, rest.trim_start()))
+        }
+        None => Ok((MAIN, text)),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<A: Family, S: Shared<A>> Tables<A, S> for Control<A, S> {
+    type Number = NonZeroU8;
+
+    fn pick<'t>(&self, text: &'t str) -> Result<(NonZeroU8, &'t str), String> {
+        pick(text)
+    }
+
+    fn routes(&mut self, number: NonZeroU8) -> Routes<'_, A, S> {
+        Routes { fib: self.policy.table(number), hops: &mut self.hops }
+    }
+}
+
+impl<A: Family, S: Shared<A>> Control<A, S> {
+    fn load(configured: &Configured<A>) -> Result<Self, String> {
+        let policy = SharedPolicy::new().map_err(|e| e.to_string())?;
+        let mut control = Control { policy, hops: Hops::new(S::ADJACENCY_MAX) };
+        control.set_rules(&configured.rules)?;
+        for (&number, routes) in &configured.routes {
+            control.routes(number).load(routes)?;
+        }
+        Ok(control)
+    }
+
+    fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), String> {
+        self.policy.set_rules(rules).map_err(|e| match e {
+            FibError::Full => "the rules name too many different masks; they are as before".to_owned(),
+            _ => "the rules name too many different sources; they are as before".to_owned(),
+        })
+    }
+
+    fn rules_text(&self) -> String {
+        self.policy.rules().iter().map(|rule| rules::text(rule) + "\n").collect()
+    }
+
+    fn add_rule(&mut self, text: &str) -> Result<(), String> {
+        let mut rules = self.policy.rules().to_vec();
+        rules.push(rules::rule(text, A::prefix_of)?);
+        self.set_rules(&rules)
+    }
+
+    fn remove_rule(&mut self, text: &str) -> Result<(), String> {
+        let mut rules = self.policy.rules().to_vec();
+        let at = rules.iter().position(|rule| rule.priority.to_string() == text);
+        rules.remove(at.ok_or(format!("there is no rule of priority '{text}'"))?);
+        self.set_rules(&rules)
+    }
+
+    fn replace_rules(&mut self, text: &str) -> Result<(), String> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let rules: Result<Vec<_>, String> = lines.map(|line| rules::rule(line, A::prefix_of)).collect();
+        self.set_rules(&rules?)
+    }
+}
+
+/// The table that a handler's argument names.
+fn named(argument: &str) -> Result<NonZeroU8, String> {
+    if argument.is_empty() { Ok(MAIN) } else { rules::number(argument) }
+}
+
+/// The value of an annotation; one without a width is a byte.
+#[inline]
+fn value(packet: &Packet, anno: Anno) -> u32 {
+    match anno.width {
+        4.. => packet.anno_u32(anno.offset),
+        2.. => u16::from_be_bytes(packet.anno_bytes(anno.offset)).into(),
+        _ => packet.anno_u8(anno.offset).into(),
+    }
+}
+
+impl<A: Family, S: Shared<A> + Send + Sync + 'static> Element for PolicyLookup<A, S> {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let n = batch.len();
+        let mut keys = [PolicyKey::default(); BATCH];
+        let mut found = [MISS; BATCH];
+        for (key, packet) in keys.iter_mut().zip(batch.iter()) {
+            let flow = A::flow(packet);
+            *key = PolicyKey {
+                source: flow.source,
+                destination: flow.destination,
+                tos: flow.tos,
+                mark: value(packet, self.mark),
+                interface: value(packet, self.interface),
+            };
+        }
+        self.reader.lookup_batch(&keys[..n], &mut found[..n]);
+        send(self.hops.current(), batch, &found[..n], cx);
+    }
+
+    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        let mut control = lock(&self.control);
+        match handler {
+            "rules" => Ok(control.rules_text()),
+            "table" => Ok(control.routes(named(arg.trim())?).table()),
+            "tables" => Ok(control.policy.tables().map(|number| format!("{number}\n")).collect()),
+            _ => {
+                let key = rules::key(arg, address)?;
+                Ok(control.hops.text(control.policy.lookup(&key)))
+            }
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        let mut control = lock(&self.control);
+        let value = value.trim();
+        match handler {
+            "add_rule" => control.add_rule(value),
+            "remove_rule" => control.remove_rule(value),
+            "set_rules" => control.replace_rules(value),
+            "flush" => control.routes(named(value)?).flush(),
+            "ctrl" => routes::control(&mut *control, value, cx.n_outputs()),
+            verb => routes::change(&mut *control, verb, value, cx.n_outputs()),
+        }
+    }
+}
