@@ -3,6 +3,8 @@
 //!
 //! Two seconds a table and 300 000 changes; `CAUSEWAY_STRESS_SECONDS` and `CAUSEWAY_STRESS_CHANGES` set others.
 
+mod common;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,25 +13,13 @@ use causeway_fib::rivals::dir24_8::Dir24_8;
 use causeway_fib::{
     Address, CompactFib4, Fib, Fib4, Fib6, FibError, LeftRight, Lookup, Prefix, Shared, Table,
 };
+use common::{Numbers, setting};
 
 /// Disjoint prefixes, each with two results of its own.
 const PREFIXES: u32 = 4096;
 /// What covers them all: one of two.
 const COVERS: [u32; 2] = [1, 2];
 const OWN: u32 = 10;
-
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self, below: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (((self.0 >> 33) * u64::from(below)) >> 31) as u32
-    }
-}
-
-fn setting(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 fn own(number: u32) -> u32 {
     OWN + number % 4000 * 2
@@ -75,8 +65,7 @@ impl Drop for Stop<'_> {
 }
 
 fn stress<A: Address, S: Shared<A>>(cover: Prefix<A>, prefixes: &[Prefix<A>]) {
-    let seconds =
-        std::env::var("CAUSEWAY_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let seconds = setting("CAUSEWAY_STRESS_SECONDS", 2);
     let mut fib = Fib::<A, S>::build(&[(cover, COVERS[0])]).unwrap();
     let (stop, checked) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
