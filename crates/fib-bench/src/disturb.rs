@@ -1,29 +1,41 @@
 //! What updates cost readers, and crafted worst cases: `fib-bench disturb` and `fib-bench worst`.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use causeway_fib::{Address, Fib, Lines6, Lookup, Prefix, Rank24, Shared, Structure, Table};
 
 use crate::contender::{Mode, cpu_time, pin_to, time};
 use crate::random::Random;
-use crate::tables::{Family, Route, synthetic, synthetic_updates};
+use crate::tables::{Family, Route, Update, synthetic};
 
-const ROUND: Duration = Duration::from_millis(400);
+/// Rounds of worst cases; the least counts.
 const ROUNDS: usize = 5;
+/// How long the writer keeps a pace. Short, so that what else the machine does falls on all paces alike.
+const ROUND: Duration = Duration::from_millis(40);
+/// Times that all paces take turns.
+const TURNS: usize = 60;
+/// Addresses between two looks at the pace.
+const PASS: usize = 1 << 13;
 
-/// Changes a second the writer makes: none while asleep or spinning.
-#[derive(Clone, Copy, Debug)]
+/// What the writer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
     Asleep,
+    /// Keeps its processor busy without changing anything: the control.
     Spinning,
+    /// Changes a second.
     Rate(u32),
 }
 
-/// A reader on one processor in batches of 256, a writer on another; prints nanoseconds a lookup for each pace.
-pub fn readers<A: Family, S: Shared<A> + Send>(routes: &[Route<A>]) {
+const WRITERS: [Writer; 4] = [Writer::Asleep, Writer::Spinning, Writer::Rate(10_000), Writer::Rate(100_000)];
+const CONTROL: usize = 1;
+const END: usize = usize::MAX;
+
+/// A reader on one processor in batches of 256, a writer on another that changes its pace all the time; prints
+/// nanoseconds a lookup for each pace, and what it costs beside the control of the same turn.
+pub fn readers<A: Family, S: Shared<A> + Send>(routes: &[Route<A>], stream: &[Update<A>]) {
     let mut fib = Fib::<A, S>::build(routes).unwrap_or_else(|error| panic!("{}: {error}", S::NAME));
-    let stream = synthetic_updates(routes, 1 << 18, 3);
     let mut random = Random(5);
     let addresses: Vec<A> = (0..1 << 18)
         .map(|_| {
@@ -31,11 +43,31 @@ pub fn readers<A: Family, S: Shared<A> + Send>(routes: &[Route<A>]) {
             prefix.first() | (A::any(&mut random) & !A::mask(prefix.len()))
         })
         .collect();
-    println!("{} reader, ns a lookup in batches (5 rounds), by what the writer does meanwhile:", S::NAME);
-    for writer in [Writer::Asleep, Writer::Spinning, Writer::Rate(10_000), Writer::Rate(100_000)] {
-        let rounds: Vec<_> = (0..ROUNDS).map(|_| round(&mut fib, &addresses, &stream, writer)).collect();
-        let list: Vec<_> = rounds.iter().map(|ns| format!("{ns:.2}")).collect();
-        println!("  {:<14} {}", format!("{writer:?}"), list.join(" "));
+    let (pace, reader, addresses) = (&AtomicUsize::new(0), fib.reader(), &addresses);
+    let (ns, made) = std::thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            pin_to(0);
+            read(&reader, addresses, pace)
+        });
+        pin_to(1);
+        let made = write(&mut fib, stream, pace);
+        (worker.join().unwrap_or_default(), made)
+    });
+    println!(
+        "{} reader, ns a lookup in batches, by what the writer does meanwhile; medians (and quartiles) of {TURNS} turns of {} ms each:",
+        S::NAME,
+        ROUND.as_millis()
+    );
+    for (number, writer) in WRITERS.iter().enumerate() {
+        let turns = || ns.chunks(WRITERS.len());
+        let loss = turns().map(|turn| (turn[number] / turn[CONTROL] - 1.0) * 100.0).collect();
+        println!(
+            "  {:<14} {}; more than the control of the same turn, %: {}; {:.0} changes a second made",
+            format!("{writer:?}"),
+            quartiles(turns().map(|turn| turn[number]).collect()),
+            quartiles(loss),
+            made[number]
+        );
     }
     println!(
         "  an update was seen by a polling reader after {:.1} us (median of 2000)",
@@ -43,47 +75,64 @@ pub fn readers<A: Family, S: Shared<A> + Send>(routes: &[Route<A>]) {
     );
 }
 
-fn round<A: Family, S: Shared<A> + Send>(
+fn quartiles(mut samples: Vec<f64>) -> String {
+    samples.sort_by(f64::total_cmp);
+    let at = |quarters: usize| samples[(samples.len() - 1) * quarters / 4];
+    format!("{:.2} ({:.2} to {:.2})", at(2), at(1), at(3))
+}
+
+/// Looks up until the pace is [`END`]; returns nanoseconds a lookup for each round.
+fn read<A: Family, L: Lookup<A>>(reader: &L, addresses: &[A], pace: &AtomicUsize) -> Vec<f64> {
+    let mut results = [0; PASS];
+    let mut rounds = vec![(Duration::ZERO, 0_usize); TURNS * WRITERS.len()];
+    for some in addresses.chunks(PASS).cycle() {
+        let now = pace.load(Ordering::Relaxed);
+        if now == END {
+            break;
+        }
+        let spent = time(reader, Mode::Batch, some, &mut results);
+        // What began under another pace counts for none.
+        if pace.load(Ordering::Relaxed) == now {
+            rounds[now].0 += spent;
+            rounds[now].1 += some.len();
+        }
+    }
+    rounds.iter().map(|(spent, count)| spent.as_nanos() as f64 / (*count).max(1) as f64).collect()
+}
+
+/// Changes the table at each pace in turn; returns the changes made a second.
+fn write<A: Family, S: Shared<A>>(
     fib: &mut Fib<A, S>,
-    addresses: &[A],
-    stream: &[crate::tables::Update<A>],
-    writer: Writer,
-) -> f64 {
-    let (stop, reader) = (&AtomicBool::new(false), fib.reader());
-    std::thread::scope(|scope| {
-        let worker = scope.spawn(move || {
-            pin_to(0);
-            let mut results = vec![0; addresses.len()];
-            let (mut spent, mut passes) = (Duration::ZERO, 0);
-            while !stop.load(Ordering::Relaxed) {
-                spent += time(&reader, Mode::Batch, addresses, &mut results);
-                passes += 1;
-            }
-            spent.as_nanos() as f64 / (f64::from(passes) * addresses.len() as f64)
-        });
-        pin_to(1);
-        let (start, mut done) = (Instant::now(), 0_usize);
+    stream: &[Update<A>],
+    pace: &AtomicUsize,
+) -> [f64; WRITERS.len()] {
+    let mut changes = stream.iter().cycle();
+    let mut made = [(0, Duration::ZERO); WRITERS.len()];
+    for number in 0..TURNS * WRITERS.len() {
+        pace.store(number, Ordering::Relaxed);
+        let (start, mut done) = (Instant::now(), 0);
         while start.elapsed() < ROUND {
-            let due = match writer {
+            let due = match WRITERS[number % WRITERS.len()] {
                 Writer::Asleep => {
-                    std::thread::sleep(Duration::from_millis(20));
+                    std::thread::sleep(ROUND);
                     0
                 }
                 Writer::Spinning => 0,
                 Writer::Rate(rate) => (start.elapsed().as_secs_f64() * f64::from(rate)) as usize,
             };
-            while done < due {
-                let (prefix, next_hop) = stream[done % stream.len()];
+            for &(prefix, next_hop) in changes.by_ref().take(due - done) {
                 match next_hop {
                     Some(next_hop) => drop(fib.replace(prefix, next_hop)),
                     None => drop(fib.withdraw(prefix)),
                 }
-                done += 1;
             }
+            done = due;
         }
-        stop.store(true, Ordering::Relaxed);
-        worker.join().unwrap_or(f64::NAN)
-    })
+        let made = &mut made[number % WRITERS.len()];
+        *made = (made.0 + done, made.1 + start.elapsed());
+    }
+    pace.store(END, Ordering::Relaxed);
+    made.map(|(done, time)| done as f64 / time.as_secs_f64())
 }
 
 /// Microseconds from the call of `replace` until a reader on another processor gets the new result.

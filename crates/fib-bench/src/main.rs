@@ -110,6 +110,16 @@ fn load<A: Family>(paths: &(Option<String>, Option<String>), count: usize) -> Re
     }
 }
 
+fn load_updates<A: Family>(
+    paths: &(Option<String>, Option<String>),
+    routes: &[Route<A>],
+) -> Result<Vec<Update<A>>, String> {
+    match &paths.1 {
+        Some(path) => tables::read_updates(path, 3),
+        None => Ok(tables::synthetic_updates(routes, 400_000, 3)),
+    }
+}
+
 /// Both next-hop mixes of one family.
 fn family<A: Family>(
     paths: &(Option<String>, Option<String>),
@@ -119,10 +129,7 @@ fn family<A: Family>(
 ) -> Result<Vec<Section>, String> {
     let origin = if paths.0.is_some() { "table from a file" } else { "synthetic table" };
     let routes = load::<A>(paths, count)?;
-    let stream = match &paths.1 {
-        Some(path) => tables::read_updates::<A>(path, 3)?,
-        None => tables::synthetic_updates(&routes, 400_000, 3),
-    };
+    let stream = load_updates(paths, &routes)?;
     let stream = &stream[..stream.len().min(options.updates)];
     let stem = A::NAME.to_lowercase();
     let title = format!("{}, {origin}", A::NAME);
@@ -145,8 +152,10 @@ fn run() -> Result<(), String> {
         }
         Command::Tables => tables(&options),
         Command::Disturb => {
-            disturb::readers::<u32, Rank24>(&load(&options.v4, options.routes4)?);
-            disturb::readers::<u128, Lines6>(&load(&options.v6, options.routes6)?);
+            let routes = load(&options.v4, options.routes4)?;
+            disturb::readers::<u32, Rank24>(&routes, &load_updates(&options.v4, &routes)?);
+            let routes = load(&options.v6, options.routes6)?;
+            disturb::readers::<u128, Lines6>(&routes, &load_updates(&options.v6, &routes)?);
             Ok(())
         }
         Command::Policy => policy::run(&load(&options.v4, options.routes4)?),
