@@ -177,3 +177,22 @@ fn a_trace_is_written_and_read_again() {
     // Fifty packets in forty-nine intervals of a millisecond.
     assert!((rate - 1_020.4).abs() < 1.0, "{rate}");
 }
+
+#[test]
+fn the_copies_of_a_replicated_graph_change_their_common_table_once() {
+    let text = "Idle -> r :: RadixIPLookup(10.0.0.0/8 1) -> Discard; r[1] -> Discard;
+                Idle -> c :: CachedIPLookup(10.0.0.0/8 1) -> Discard; c[1] -> Discard;
+                Idle -> p :: PolicyIPLookup(10.0.0.0/8 1) -> Discard; p[1] -> Discard;";
+    let options = Options { workers: 2, replicate: true, ..Options::default() };
+    let router = Router::start(causeway_elements::library(), plan(text), options);
+    let router = router.unwrap_or_else(|e| panic!("{e}"));
+    for table in ["r", "c", "p"] {
+        router.write(table, "add", "11.0.0.0/8 1").unwrap();
+        assert!(router.write(table, "add", "11.0.0.0/8 1").is_err(), "{table} has the route");
+        assert_eq!(router.read(table, "lookup", "11.0.0.1").unwrap(), "1", "{table}: an output, not a sum");
+        router.write(table, "remove", "11.0.0.0/8").unwrap();
+        assert_eq!(router.read(table, "table", "").unwrap(), "10.0.0.0/8\t-\t1\n");
+    }
+    router.write("p", "add_rule", "1 unreachable").unwrap();
+    assert_eq!(router.read("p", "rules", "").unwrap(), "1 unreachable\n32766 table 254\n");
+}

@@ -67,6 +67,23 @@ pub(crate) struct Table<A: Family, S: Shared<A>> {
     pub reader: S::Reader,
     hops: View<A>,
     changes: Arc<AtomicU64>,
+    replica: Replica,
+}
+
+/// Which copy of a replicated graph an element belongs to. Handlers are called in all of them, and what they share
+/// must be changed once and shown once.
+#[derive(Clone, Copy)]
+pub(crate) struct Replica(usize);
+
+impl Replica {
+    pub fn of(conf: &Conf<'_>) -> Replica {
+        Replica(conf.replica().0)
+    }
+
+    /// Does something that the first copy does for all.
+    pub fn once<T: Default>(self, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+        if self.0 == 0 { act() } else { Ok(T::default()) }
+    }
 }
 
 impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
@@ -90,7 +107,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
             let c = control.lock().unwrap_or_else(PoisonError::into_inner);
             (c.fib.reader(), View::new(c.hops.published()), c.changes.clone())
         };
-        Ok(Table { control, reader, hops, changes })
+        Ok(Table { control, reader, hops, changes, replica: Replica::of(conf) })
     }
 
     /// A number that differs after every change of the routes. Ask before the lookup.
@@ -100,23 +117,27 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
 
     /// Answers the handlers `table` and `lookup`.
     pub fn read(&self, handler: &str, arg: &str) -> Result<String, String> {
-        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        match handler {
-            "table" => Ok(control.routes(()).table()),
-            _ => Ok(control.routes(()).find(address(arg.trim())?)),
-        }
+        self.replica.once(|| {
+            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+            match handler {
+                "table" => Ok(control.routes(()).table()),
+                _ => Ok(control.routes(()).find(address(arg.trim())?)),
+            }
+        })
     }
 
     /// Carries out the handlers that change routes.
     pub fn write(&self, handler: &str, value: &str, outputs: usize) -> Result<(), String> {
-        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = match handler {
-            "flush" => control.routes(()).flush(),
-            "ctrl" => routes::control(&mut *control, value, outputs),
-            verb => routes::change(&mut *control, verb, value, outputs),
-        };
-        control.changes.fetch_add(1, Ordering::Release);
-        result
+        self.replica.once(|| {
+            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = match handler {
+                "flush" => control.routes(()).flush(),
+                "ctrl" => routes::control(&mut *control, value, outputs),
+                verb => routes::change(&mut *control, verb, value, outputs),
+            };
+            control.changes.fetch_add(1, Ordering::Release);
+            result
+        })
     }
 
     /// Sends each packet to the hop that was found for it.

@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::hops::{Hops, View};
-use super::lookup::{ADD, CTRL, DROPS, SET, send};
+use super::lookup::{ADD, CTRL, DROPS, Replica, SET, send};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use super::rules::{self, MAIN};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_with, rest, writes};
@@ -97,6 +97,7 @@ struct PolicyLookup<A: Family, S: Shared<A>> {
     hops: View<A>,
     mark: Anno,
     interface: Anno,
+    replica: Replica,
 }
 
 /// The configuration's rules, and its routes by table.
@@ -122,7 +123,8 @@ fn build<A: Family, S: Shared<A> + Send + Sync + 'static>(
         let control = lock(&control);
         (control.policy.reader(), View::new(control.hops.published()))
     };
-    Ok(Box::new(PolicyLookup { control, reader, hops, mark, interface }))
+    let replica = Replica::of(conf);
+    Ok(Box::new(PolicyLookup { control, reader, hops, mark, interface, replica }))
 }
 
 fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
@@ -194,15 +196,31 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
         Ok(control)
     }
 
+    fn read(&mut self, handler: &str, argument: &str) -> Result<String, String> {
+        match handler {
+            "rules" => Ok(self.policy.rules().iter().map(|rule| rules::text(rule) + "\n").collect()),
+            "table" => Ok(self.routes(named(argument)?).table()),
+            "tables" => Ok(self.policy.tables().map(|number| format!("{number}\n")).collect()),
+            _ => Ok(self.hops.text(self.policy.lookup(&rules::key(argument, address)?))),
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, outputs: usize) -> Result<(), String> {
+        match handler {
+            "add_rule" => self.add_rule(value),
+            "remove_rule" => self.remove_rule(value),
+            "set_rules" => self.replace_rules(value),
+            "flush" => self.routes(named(value)?).flush(),
+            "ctrl" => routes::control(self, value, outputs),
+            verb => routes::change(self, verb, value, outputs),
+        }
+    }
+
     fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), String> {
         self.policy.set_rules(rules).map_err(|e| match e {
             FibError::Full => "the rules name too many different masks; they are as before".to_owned(),
             _ => "the rules name too many different sources; they are as before".to_owned(),
         })
-    }
-
-    fn rules_text(&self) -> String {
-        self.policy.rules().iter().map(|rule| rules::text(rule) + "\n").collect()
     }
 
     fn add_rule(&mut self, text: &str) -> Result<(), String> {
@@ -260,28 +278,10 @@ impl<A: Family, S: Shared<A> + Send + Sync + 'static> Element for PolicyLookup<A
     }
 
     fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        let mut control = lock(&self.control);
-        match handler {
-            "rules" => Ok(control.rules_text()),
-            "table" => Ok(control.routes(named(arg.trim())?).table()),
-            "tables" => Ok(control.policy.tables().map(|number| format!("{number}\n")).collect()),
-            _ => {
-                let key = rules::key(arg, address)?;
-                Ok(control.hops.text(control.policy.lookup(&key)))
-            }
-        }
+        self.replica.once(|| lock(&self.control).read(handler, arg.trim()))
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let mut control = lock(&self.control);
-        let value = value.trim();
-        match handler {
-            "add_rule" => control.add_rule(value),
-            "remove_rule" => control.remove_rule(value),
-            "set_rules" => control.replace_rules(value),
-            "flush" => control.routes(named(value)?).flush(),
-            "ctrl" => routes::control(&mut *control, value, cx.n_outputs()),
-            verb => routes::change(&mut *control, verb, value, cx.n_outputs()),
-        }
+        self.replica.once(|| lock(&self.control).write(handler, value.trim(), cx.n_outputs()))
     }
 }
