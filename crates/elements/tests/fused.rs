@@ -164,6 +164,26 @@ fn fused_and_plain_routers_give_the_same_frames_counters_and_drops() {
 }
 
 #[test]
+fn chains_are_fused_over_every_table_of_a_lookup_by_destination_alone() {
+    let interface = |n: u8| Interface {
+        address: [10, n, 0, 1].into(),
+        prefix_len: 16,
+        mac: format!("2:0:0:0:{n}:1"),
+        input: "Idle".to_owned(),
+        output: "Unqueue -> Discard".to_owned(),
+    };
+    let added = |table: &str| {
+        let plain = plan(&configuration(&[interface(0), interface(1)], table, &[]));
+        optimise(&plain).plan.elements.len() - plain.elements.len()
+    };
+    let lookup = |name: &&str| name.ends_with("IPLookup") && !name.starts_with("Kernel");
+    for table in library().iter().map(|spec| spec.name).filter(lookup) {
+        let by_more = ["CachedIPLookup", "PolicyIPLookup"].contains(&table);
+        assert_eq!(added(table), if by_more { 0 } else { 2 }, "{table}");
+    }
+}
+
+#[test]
 fn a_handler_that_changes_the_chain_takes_the_fused_element_out() {
     let interface = |n: u8| Interface {
         address: [10, n, 0, 1].into(),

@@ -19,7 +19,7 @@ mod tables;
 
 use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::rivals::{btree6::BTree6, dir24_8::Dir24_8, poptrie::Poptrie, ranges::Ranges};
-use causeway_fib::{Compact16, Lines6, Rank24};
+use causeway_fib::{Compact16, LeftRight, Lines6, Rank24};
 
 use contender::{Contender, ours, pin_to};
 use options::{Command, Options, USAGE};
@@ -153,7 +153,9 @@ fn run() -> Result<(), String> {
         Command::Tables => tables(&options),
         Command::Disturb => {
             let routes = load(&options.v4, options.routes4)?;
-            disturb::readers::<u32, Rank24>(&routes, &load_updates(&options.v4, &routes)?);
+            let stream = load_updates(&options.v4, &routes)?;
+            disturb::readers::<u32, Rank24>(&routes, &stream);
+            disturb::readers::<u32, LeftRight<u32, LcTrie<u32>>>(&routes, &stream);
             let routes = load(&options.v6, options.routes6)?;
             disturb::readers::<u128, Lines6>(&routes, &load_updates(&options.v6, &routes)?);
             Ok(())
