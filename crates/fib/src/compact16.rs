@@ -15,7 +15,7 @@ use crate::mapping::{Mapped, multiversioned, prefetch};
 use crate::prefix::Prefix;
 use crate::reader::Reader;
 use crate::rib::Rib;
-use crate::stride8::{CONTINUES, NodePool, Nodes, Reach};
+use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of};
 use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
 
 const ROOT: usize = 1 << 16;
@@ -39,7 +39,7 @@ impl Compact16Core {
     #[inline(always)]
     fn one<const FAST: bool>(&self, address: u32) -> AdjacencyIndex {
         let position = self.nodes.position(self.line(address), (address >> 8) as u8);
-        self.nodes.finish(self.nodes.leaf(position), address as u8)
+        self.nodes.finish(self.nodes.leaf(position), position, address as u8)
     }
 
     #[inline(always)]
@@ -60,9 +60,9 @@ impl Compact16Core {
             *result = u32::from(leaf);
         }
         if any & CONTINUES != 0 {
-            for (result, &address) in results.iter_mut().zip(addresses) {
-                *result = self.nodes.finish(*result as u16, address as u8);
-            }
+            self.nodes.finish_group::<LANES>(addresses, results, |place, leaf| {
+                line_of(at[place], leaf, |place| self.nodes.leaf(place))
+            });
         }
     }
 
@@ -104,7 +104,7 @@ pub struct Compact16 {
     pool: NodePool,
     limbo: Limbo<u32>,
     runs: Vec<Run>,
-    leaves: Vec<(u8, u16)>,
+    leaves: Vec<(u8, Leaf)>,
     /// The line of each adjacency for /16s that have no other result; 0 if there is none yet.
     uniform: Vec<u32>,
 }
@@ -116,10 +116,9 @@ impl Compact16 {
         }
         let mut leaves = std::mem::take(&mut self.leaves);
         let done = self.pool.leaves_of(runs, 256, &mut leaves);
-        let line = done.and_then(|()| self.pool.write_line(Reach::Far, &leaves));
+        let line = done.and_then(|()| self.pool.write_line(&leaves));
         if line.is_none() {
-            let lines = leaves.iter().filter(|leaf| leaf.1 & CONTINUES != 0);
-            lines.for_each(|leaf| self.pool.free_line(u32::from(leaf.1 & !CONTINUES)));
+            self.pool.free_lines(&leaves);
         }
         self.leaves = leaves;
         line
@@ -135,7 +134,7 @@ impl Compact16 {
             self.uniform.resize(index + 1, 0);
         }
         if self.uniform[index] == 0 {
-            self.uniform[index] = self.pool.write_line(Reach::Far, &[(0, adjacency)])?;
+            self.uniform[index] = self.pool.write_line(&[(0, Leaf::Adjacency(adjacency))])?;
         }
         Some(self.uniform[index])
     }

@@ -20,7 +20,7 @@ use crate::mapping::{Mapped, multiversioned, prefetch};
 use crate::prefix::Prefix;
 use crate::reader::Reader;
 use crate::rib::Rib;
-use crate::stride8::{CONTINUES, NodePool, Nodes};
+use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
 use crate::table::{AdjacencyIndex, Lookup, Structure};
 
 /// Address bits below the ones that choose a word.
@@ -62,8 +62,22 @@ impl Rank24Core {
 
     #[inline(always)]
     fn one<const FAST: bool>(&self, address: u32) -> AdjacencyIndex {
-        let leaf = self.leaf(self.leaf_index(address)).load(Ordering::Relaxed);
-        self.nodes.finish(leaf, address as u8)
+        let index = self.leaf_index(address);
+        self.finish(self.value(index), index, address as u8)
+    }
+
+    #[inline(always)]
+    fn value(&self, index: u32) -> u16 {
+        self.leaf(index).load(Ordering::Relaxed)
+    }
+
+    /// The adjacency at the end of a leaf that may continue, for the last byte of an address.
+    #[inline(always)]
+    fn finish(&self, leaf: u16, index: u32, byte: u8) -> AdjacencyIndex {
+        match line_of(index, leaf, |at| self.value(at)) {
+            None => u32::from(leaf),
+            Some(line) => self.nodes.last(line, byte),
+        }
     }
 
     #[inline(always)]
@@ -75,14 +89,14 @@ impl Rank24Core {
         }
         let mut any = 0;
         for (result, &index) in results.iter_mut().zip(&indices) {
-            let leaf = self.leaf(index).load(Ordering::Relaxed);
+            let leaf = self.value(index);
             any |= leaf;
             *result = u32::from(leaf);
         }
         if any & CONTINUES != 0 {
-            for (result, &address) in results.iter_mut().zip(addresses) {
-                *result = self.nodes.finish(*result as u16, address as u8);
-            }
+            self.nodes.finish_group::<LANES>(addresses, results, |place, leaf| {
+                line_of(indices[place], leaf, |at| self.value(at))
+            });
         }
     }
 
@@ -135,7 +149,8 @@ pub struct Rank24 {
     pool: NodePool,
     limbo: Limbo<Retired>,
     runs: Vec<Run>,
-    leaves: Vec<(u8, u16)>,
+    leaves: Vec<(u8, Leaf)>,
+    packed: Vec<u16>,
 }
 
 impl Rank24 {
@@ -158,6 +173,7 @@ impl Rank24 {
             limbo: Limbo::new(),
             runs: Vec::new(),
             leaves: Vec::new(),
+            packed: Vec::new(),
         }
     }
 
@@ -170,26 +186,25 @@ impl Rank24 {
         let mut leaves = std::mem::take(&mut self.leaves);
         let word = self.pool.leaves_of(runs, 32, &mut leaves).and_then(|()| self.place(chunk, &leaves));
         if word.is_none() {
-            let lines = leaves.iter().filter(|leaf| leaf.1 & CONTINUES != 0);
-            lines.for_each(|leaf| self.pool.free_line(u32::from(leaf.1 & !CONTINUES)));
+            self.pool.free_lines(&leaves);
         }
         self.leaves = leaves;
         word
     }
 
-    fn place(&mut self, chunk: u32, leaves: &[(u8, u16)]) -> Option<u64> {
+    fn place(&mut self, chunk: u32, leaves: &[(u8, Leaf)]) -> Option<u64> {
         let bitmap = leaves[1..].iter().fold(0_u32, |bitmap, &(slot, _)| bitmap | 1 << slot);
         let old = self.core.words[chunk as usize].load(Ordering::Relaxed);
         let first = (old >> 32) as u32;
-        let same = |(rank, leaf): (u32, &(u8, u16))| {
-            leaf.1 & CONTINUES == 0 && self.core.leaf(first + rank).load(Ordering::Relaxed) == leaf.1
-        };
+        let same =
+            |(rank, leaf): (u32, &(u8, Leaf))| leaf.1 == Leaf::Adjacency(self.core.value(first + rank));
         if old as u32 == bitmap && (0..).zip(leaves).all(same) {
             return Some(old);
         }
-        let first = self.blocks.allocate(leaves.len())?;
-        for (rank, &(_, leaf)) in (0..).zip(leaves) {
-            self.core.leaf(first + rank).store(leaf, Ordering::Relaxed);
+        pack(leaves, &mut self.packed);
+        let first = self.blocks.allocate(self.packed.len())?;
+        for (place, &leaf) in (0..).zip(&self.packed) {
+            self.core.leaf(first + place).store(leaf, Ordering::Relaxed);
         }
         Some(u64::from(first) << 32 | u64::from(bitmap))
     }
@@ -199,11 +214,9 @@ impl Rank24 {
         let first = (word >> 32) as u32;
         let own = first >= SHARED_LEAVES;
         let count = if own { (word as u32).count_ones() + 1 } else { 0 };
-        (first..first + count)
-            .map(move |index| core.leaf(index).load(Ordering::Relaxed))
-            .filter(|leaf| leaf & CONTINUES != 0)
-            .map(|leaf| Retired::Line(u32::from(leaf & !CONTINUES)))
-            .chain(own.then_some(Retired::Run { first, count: count as usize }))
+        let lines = move || lines_of(first, count, |at| core.value(at));
+        let places = count as usize + 2 * lines().count();
+        lines().map(Retired::Line).chain(own.then_some(Retired::Run { first, count: places }))
     }
 
     fn free(blocks: &mut Blocks, pool: &mut NodePool, retired: Retired) {

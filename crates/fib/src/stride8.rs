@@ -3,24 +3,72 @@
 //! A line is eight words: a 256-bit bitmap (four words; bit *b* set if byte *b* starts a run, bit 0 never), a word
 //! with the position of the first leaf and the number of bits set before each bitmap word, and twelve leaves inline.
 //! Lines with more runs keep their leaves elsewhere in the same array; the position says where, so a lookup takes
-//! the same instructions either way. A leaf is an adjacency, or with the high bit set a line for the next byte.
+//! the same instructions either way. A leaf is an adjacency; with the high bit set it continues in a line for the next
+//! byte, and the rest says how many places after the leaf the two halves of that line's number are. So 16 bits a leaf
+//! do not limit how many lines there can be.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::blocks::Blocks;
 use crate::chunks::Run;
-use crate::mapping::Mapped;
+use crate::mapping::{Mapped, prefetch};
 
 /// Set in a leaf that continues in a line.
 pub(crate) const CONTINUES: u16 = 0x8000;
 
-const WORDS: usize = 1 << 23;
+/// 256 MiB of address space, of which lines take a quarter.
+const WORDS: usize = 1 << 25;
+const LINES: u32 = 1 << 20;
 const LINE_WORDS: u32 = 8;
 const INLINE: usize = 12;
-/// Lines that a leaf can name.
-const NEAR_LINES: u32 = 1 << 15;
-const LINES: u32 = 1 << 18;
+
+/// What a leaf leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaf {
+    Adjacency(u16),
+    /// A line for the next byte.
+    Line(u32),
+}
+
+/// Leaves as they are stored: in order, and after them the numbers of the lines that some continue in.
+pub(crate) fn pack(leaves: &[(u8, Leaf)], packed: &mut Vec<u16>) {
+    packed.clear();
+    let mut lines = 0;
+    for (place, &(_, leaf)) in leaves.iter().enumerate() {
+        packed.push(match leaf {
+            Leaf::Adjacency(adjacency) => adjacency,
+            Leaf::Line(_) => {
+                lines += 1;
+                CONTINUES | (leaves.len() + 2 * (lines - 1) - place) as u16 // at most 3 × 256
+            }
+        });
+    }
+    for &(_, leaf) in leaves {
+        if let Leaf::Line(line) = leaf {
+            packed.extend([line as u16, (line >> 16) as u16]);
+        }
+    }
+}
+
+/// The lines among the `count` stored leaves that start at `first`; `leaf` reads one.
+pub(crate) fn lines_of(
+    first: u32,
+    count: u32,
+    leaf: impl Fn(u32) -> u16 + Copy,
+) -> impl Iterator<Item = u32> {
+    (first..first + count).filter_map(move |at| line_of(at, leaf(at), leaf))
+}
+
+/// The line that a leaf stored at `at` continues in, if it does.
+#[inline(always)]
+pub(crate) fn line_of(at: u32, value: u16, leaf: impl Fn(u32) -> u16) -> Option<u32> {
+    if value & CONTINUES == 0 {
+        return None;
+    }
+    let number = at.wrapping_add(u32::from(value & !CONTINUES));
+    Some(u32::from(leaf(number)) | u32::from(leaf(number.wrapping_add(1))) << 16)
+}
 
 /// The array of lines and leaves that readers walk.
 pub(crate) struct Nodes(Mapped<AtomicU64, WORDS>);
@@ -66,13 +114,46 @@ impl Nodes {
         (self.leaf_word(position).load(Ordering::Relaxed) >> (16 * (position & 3))) as u16
     }
 
-    /// The adjacency at the end of a leaf that may continue, for the last byte of an address.
+    /// The adjacency at the end of the leaf at a position, which may continue, for the last byte of an address.
     #[inline(always)]
-    pub(crate) fn finish(&self, leaf: u16, byte: u8) -> u32 {
-        if leaf & CONTINUES == 0 {
-            return u32::from(leaf);
+    pub(crate) fn finish(&self, leaf: u16, position: u32, byte: u8) -> u32 {
+        match line_of(position, leaf, |at| self.leaf(at)) {
+            None => u32::from(leaf),
+            Some(line) => self.last(line, byte),
         }
-        u32::from(self.leaf(self.position(u32::from(leaf & !CONTINUES), byte)))
+    }
+
+    /// The same for addresses looked up together: `line` gives the line that the leaf in the result of a place
+    /// continues in, and `N` is at least their number.
+    #[inline(always)]
+    pub(crate) fn finish_group<const N: usize>(
+        &self,
+        addresses: &[u32],
+        results: &mut [u32],
+        line: impl Fn(usize, u16) -> Option<u32>,
+    ) {
+        let mut lines = [0; N];
+        for (place, (at, result)) in lines.iter_mut().zip(&*results).enumerate() {
+            // No leaf names line 0.
+            *at = line(place, *result as u16).unwrap_or(0);
+            prefetch(self.line(*at));
+        }
+        for ((result, &address), &at) in results.iter_mut().zip(addresses).zip(&lines) {
+            if at != 0 {
+                *result = self.last(at, address as u8);
+            }
+        }
+    }
+
+    /// The adjacency of the last byte of an address in a line whose leaves all end there.
+    #[inline(always)]
+    pub(crate) fn last(&self, line: u32, byte: u8) -> u32 {
+        u32::from(self.leaf(self.position(line, byte)))
+    }
+
+    /// Position of the first leaf of a line.
+    fn first(&self, line: u32) -> u32 {
+        self.word((line * LINE_WORDS + 4) as usize).load(Ordering::Relaxed) as u32
     }
 
     fn count(&self, line: u32) -> usize {
@@ -84,49 +165,50 @@ impl Nodes {
 /// The writer's side of [`Nodes`].
 pub(crate) struct NodePool {
     nodes: Arc<Nodes>,
-    near: Blocks,
-    far: Blocks,
+    lines: Blocks,
+    /// Words of leaves.
     leaves: Blocks,
-}
-
-/// Which lines to take: those a leaf can name, or the rest.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    Near,
-    Far,
+    packed: Vec<u16>,
 }
 
 impl NodePool {
     pub(crate) fn new(nodes: Arc<Nodes>) -> Self {
         NodePool {
             nodes,
-            near: Blocks::new(1, NEAR_LINES), // line 0 reads as all misses
-            far: Blocks::new(NEAR_LINES, LINES),
+            lines: Blocks::new(1, LINES), // line 0 reads as all misses
             leaves: Blocks::new(LINES * LINE_WORDS, WORDS as u32),
+            packed: Vec::new(),
         }
     }
 
     /// Bytes of lines and leaves ever used.
     pub(crate) fn bytes(&self) -> usize {
-        (self.near.used() + self.far.used()) * 64 + self.leaves.used() * 8
+        self.lines.used() * 64 + self.leaves.used() * 8
     }
 
-    /// Writes a line of `runs` (byte, leaf), sorted, the first at byte 0. `None` if there is no room.
-    pub(crate) fn write_line(&mut self, reach: Reach, runs: &[(u8, u16)]) -> Option<u32> {
-        let blocks = if reach == Reach::Near { &mut self.near } else { &mut self.far };
-        let line = blocks.allocate(1)?;
+    /// Writes a line of `leaves`, each with the byte it starts at, sorted, the first at byte 0. `None` if there is no
+    /// room.
+    pub(crate) fn write_line(&mut self, leaves: &[(u8, Leaf)]) -> Option<u32> {
+        let mut packed = std::mem::take(&mut self.packed);
+        pack(leaves, &mut packed);
+        let line = self.write_packed(leaves, &packed);
+        self.packed = packed;
+        line
+    }
+
+    fn write_packed(&mut self, leaves: &[(u8, Leaf)], packed: &[u16]) -> Option<u32> {
+        let line = self.lines.allocate(1)?;
         let at = line * LINE_WORDS;
-        let leaf_words = runs.len().div_ceil(4);
-        let first = if runs.len() <= INLINE {
+        let first = if packed.len() <= INLINE {
             at + 5
-        } else if let Some(first) = self.leaves.allocate(leaf_words) {
+        } else if let Some(first) = self.leaves.allocate(packed.len().div_ceil(4)) {
             first
         } else {
-            blocks.release(line, 1);
+            self.lines.release(line, 1);
             return None;
         };
         let mut bitmap = [0_u64; 4];
-        for &(byte, _) in &runs[1..] {
+        for &(byte, _) in &leaves[1..] {
             bitmap[usize::from(byte >> 6)] |= 1 << (byte & 63);
         }
         let mut head = u64::from(first) * 4;
@@ -137,8 +219,8 @@ impl NodePool {
             before += u64::from(bits.count_ones());
         }
         self.nodes.word(at as usize + 4).store(head, Ordering::Relaxed);
-        for (word, four) in runs.chunks(4).enumerate() {
-            let packed = four.iter().rev().fold(0, |packed, run| packed << 16 | u64::from(run.1));
+        for (word, four) in packed.chunks(4).enumerate() {
+            let packed = four.iter().rev().fold(0, |packed, &leaf| packed << 16 | u64::from(leaf));
             self.nodes.word(first as usize + word).store(packed, Ordering::Relaxed);
         }
         Some(line)
@@ -146,28 +228,32 @@ impl NodePool {
 
     /// Frees a line and its leaves, not the lines its leaves name.
     pub(crate) fn free_line(&mut self, line: u32) {
-        let count = self.nodes.count(line);
-        if count > INLINE {
-            let first = self.nodes.word((line * LINE_WORDS + 4) as usize).load(Ordering::Relaxed) as u32 / 4;
-            self.leaves.release(first, count.div_ceil(4));
+        let first = self.nodes.first(line) / 4;
+        if first != line * LINE_WORDS + 5 {
+            let places = self.nodes.count(line) + 2 * self.continuations(line).count();
+            self.leaves.release(first, places.div_ceil(4));
         }
-        let blocks = if line < NEAR_LINES { &mut self.near } else { &mut self.far };
-        blocks.release(line, 1);
+        self.lines.release(line, 1);
     }
 
     /// The lines that the leaves of a line name.
-    pub(crate) fn continuations(&self, line: u32) -> impl Iterator<Item = u32> + use<> {
-        let nodes = self.nodes.clone();
-        let first = nodes.word((line * LINE_WORDS + 4) as usize).load(Ordering::Relaxed) as u32;
-        (0..nodes.count(line) as u32)
-            .map(move |rank| nodes.leaf(first + rank))
-            .filter_map(|leaf| (leaf & CONTINUES != 0).then_some(u32::from(leaf & !CONTINUES)))
+    pub(crate) fn continuations(&self, line: u32) -> impl Iterator<Item = u32> + '_ {
+        lines_of(self.nodes.first(line), self.nodes.count(line) as u32, |at| self.nodes.leaf(at))
+    }
+
+    /// Frees the lines that leaves name, for a caller that found no room to store them.
+    pub(crate) fn free_lines(&mut self, leaves: &[(u8, Leaf)]) {
+        for &(_, leaf) in leaves {
+            if let Leaf::Line(line) = leaf {
+                self.free_line(line);
+            }
+        }
     }
 
     /// Turns runs over a chunk into leaves, one for each 256 addresses that differ from those before; where a run
     /// starts inside 256 addresses the leaf continues in a new line. On failure the lines already written are in
-    /// `leaves` and the caller frees them.
-    pub(crate) fn leaves_of(&mut self, runs: &[Run], slots: u32, leaves: &mut Vec<(u8, u16)>) -> Option<()> {
+    /// `leaves` and the caller frees them ([`NodePool::free_lines`]).
+    pub(crate) fn leaves_of(&mut self, runs: &[Run], slots: u32, leaves: &mut Vec<(u8, Leaf)>) -> Option<()> {
         leaves.clear();
         let mut current = 0;
         let mut rest = runs;
@@ -177,28 +263,28 @@ impl NodePool {
             let (here, after) = rest.split_at(inside);
             rest = after;
             if inside == 1 && start & 255 == 0 {
-                leaves.push((slot as u8, adjacency));
+                leaves.push((slot as u8, Leaf::Adjacency(adjacency)));
                 current = adjacency;
                 continue;
             }
             let line = self.write_slot(current, here)?;
-            leaves.push((slot as u8, CONTINUES | line as u16));
+            leaves.push((slot as u8, Leaf::Line(line)));
             current = here[inside - 1].1;
             let next_starts = rest.first().map_or(slots, |run| run.0 >> 8);
             if next_starts > slot + 1 {
-                leaves.push((slot as u8 + 1, current));
+                leaves.push((slot as u8 + 1, Leaf::Adjacency(current)));
             }
         }
         Some(())
     }
 
     fn write_slot(&mut self, before: u16, here: &[Run]) -> Option<u32> {
-        let mut bytes = [(0_u8, before); 256];
+        let mut bytes = [(0_u8, Leaf::Adjacency(before)); 256];
         let mut count = usize::from(here[0].0 & 255 != 0);
         for &(start, adjacency) in here {
-            bytes[count] = (start as u8, adjacency);
+            bytes[count] = (start as u8, Leaf::Adjacency(adjacency));
             count += 1;
         }
-        self.write_line(Reach::Near, &bytes[..count])
+        self.write_line(&bytes[..count])
     }
 }

@@ -246,3 +246,29 @@ fn refused_changes_leave_the_table_as_it_was() {
     assert!(matches!(table.replace(prefix, 1 << 15), Err(FibError::AdjacencyRange { .. })));
     assert_eq!((table.lookup(0x0a00_0001), table.rib().len()), (1, 1));
 }
+
+/// More /24s with host routes inside than a leaf of 15 bits could name.
+fn hosts_in_many_blocks<T: Table<u32>>(table: &mut T) {
+    let host = |number: u32| Prefix::host(number << 8 | number & 255);
+    let routes: Vec<_> = (0..40_000).map(|number| (host(number), 1 + number % 30_000)).collect();
+    table.load(&routes).unwrap();
+    let far = 200_000;
+    table.insert(host(far), 7).unwrap();
+    table.withdraw(host(3)).unwrap();
+    for number in (0..40_000).chain([far]) {
+        let expected = match number {
+            3 => MISS,
+            _ if number == far => 7,
+            _ => 1 + number % 30_000,
+        };
+        let address = host(number).first();
+        assert_eq!(table.lookup(address), expected, "host {number}");
+        assert_eq!(table.lookup(address ^ 1), MISS, "beside host {number}");
+    }
+}
+
+#[test]
+fn host_routes_do_not_run_out_of_leaves() {
+    hosts_in_many_blocks(&mut Fib4::new());
+    hosts_in_many_blocks(&mut CompactFib4::new());
+}
