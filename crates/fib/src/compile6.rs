@@ -4,14 +4,16 @@ use std::sync::atomic::Ordering;
 
 use crate::address::Address;
 use crate::branch6::WAYS;
-use crate::leaf6::{CHILD, CHILDREN, FAN_OUT, one_leaf, window};
-use crate::lines6::{BRANCH, DIRECTORY, LEAF, ROOT_BITS, Run, WORD_BITS, deep, pointer, word};
+use crate::leaf6::{CHILD, FAN_OUT, NARROW_FAN_OUT, PARENT_LESS, one_leaf, one_parent};
+use crate::lines6::{BRANCH, DIRECTORY, LEAF, ROOT_BITS, Run, WORD_BITS, block, deep, pointer, word};
 use crate::memory6::{Level, Memory};
 use crate::prefix::Prefix;
 use crate::shape6::{divides, entries, marks, words};
 
 /// Units that one leaf may serve: bounds what a change has to look at.
 const SPAN_MAX: u32 = 64;
+/// Runs below one slot for which leaves of leaves are better than a directory.
+const PARENT_MAX: usize = 512;
 
 /// First and last address.
 pub(crate) type Range = (u128, u128);
@@ -171,21 +173,56 @@ impl Compiler<'_> {
             return Some(());
         }
         self.crowded = true;
-        let count = runs.len().div_ceil(FAN_OUT);
-        let cuts: Vec<_> = (1..count).map(|part| runs[runs.len() * part / count].0).collect();
-        let shallow = window(cuts.iter().copied(), position).filter(|_| count <= CHILDREN);
-        if let Some(window) = shallow.filter(|_| leaves_suffice(runs, range, &cuts)) {
-            let block = self.memory.allocate_leaves(count)?;
-            let mut children = [(0, 0); CHILDREN];
-            for ((part, child), number) in parts(range, &cuts).zip(&mut children).zip(0..) {
-                self.leaf(block + number, within(runs, part), part)?;
-                *child = (part.0, CHILD | number as u16);
+        // Leaves of equal size below this one; failing that, parts that may need more than a leaf themselves.
+        let counts = [NARROW_FAN_OUT, FAN_OUT].map(|fan_out| (runs.len().div_ceil(fan_out), true));
+        let parts = (FAN_OUT - PARENT_LESS, false);
+        for (count, exact) in counts.into_iter().chain([parts]) {
+            if runs.len() <= FAN_OUT || runs.len() > PARENT_MAX {
+                break;
             }
-            self.memory.core.leaf(leaf).write_parent(&children[..count], window, block);
-        } else {
-            let entry = self.crowd(runs, range)?;
-            self.memory.core.leaf(leaf).write_box(entry);
+            let cuts: Vec<_> = (1..count).map(|part| runs[runs.len() * part / count].0).collect();
+            let window = one_parent(&cuts, position);
+            if let Some(window) = window.filter(|_| !exact || leaves_suffice(runs, range, &cuts)) {
+                return self.parent(leaf, runs, range, &cuts, window);
+            }
         }
+        let entry = self.crowd(runs, range)?;
+        self.memory.core.leaf(leaf).write_box(entry);
+        Some(())
+    }
+
+    /// The word that has other runs for one of its leaves, which serves `range`: a copy but for that one. Says
+    /// nothing if they would have to be cut into several.
+    pub(crate) fn patch(
+        &mut self,
+        old: u64,
+        number: u32,
+        runs: &[Run],
+        range: Range,
+        slots: u32,
+    ) -> Option<Option<u64>> {
+        if slots > 1 && one_leaf(runs, range.0.common_bits(range.1)).is_none() {
+            return Some(None);
+        }
+        let (from, count) = block(old);
+        let to = self.memory.allocate_leaves(count as usize)?;
+        self.memory.set_span(to, Level::Words, (u32::MAX, u32::MAX));
+        for other in (0..count).filter(|&other| other != number) {
+            self.memory.core.leaf(to + other).copy(self.memory.core.leaf(from + other));
+        }
+        self.leaf(to + number, runs, range)?;
+        Some(Some(word(to, old as u32)))
+    }
+
+    /// Writes a leaf of leaves.
+    fn parent(&mut self, leaf: u32, runs: &[Run], range: Range, cuts: &[u128], window: u16) -> Option<()> {
+        let block = self.memory.allocate_leaves(cuts.len() + 1)?;
+        let mut children = [(0, 0); NARROW_FAN_OUT];
+        for ((part, child), number) in parts(range, cuts).zip(&mut children).zip(0..) {
+            self.leaf(block + number, within(runs, part), part)?;
+            *child = (part.0, CHILD | number as u16);
+        }
+        self.memory.core.leaf(leaf).write_parent(&children[..=cuts.len()], window, block);
         Some(())
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::address::Address;
-use crate::compile6::{Compiler, Units, around};
+use crate::compile6::{Compiler, Range, Units, around};
 use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
@@ -19,7 +19,7 @@ use crate::memory6::{ADJACENCIES, Level, Memory, Part, is_shared, is_shared_root
 use crate::prefix::Prefix;
 use crate::reader::Reader;
 use crate::rib::Rib;
-use crate::runs::{for_each_run, for_each_run_between};
+use crate::runs::for_each_run_between;
 use crate::table::{AdjacencyIndex, Lookup, Structure};
 
 /// Changes of crowded buckets before the directories of a /16 may be sized anew.
@@ -30,6 +30,8 @@ const RESIZE_AFTER: u32 = 64;
 enum Publish {
     Root(u32, u32),
     Unit(Level, u32, u64),
+    /// A word that differs in one leaf.
+    Patch(u32, u64, u32),
 }
 
 /// A directory on the way to where a change goes: its first unit, and the bits that choose one.
@@ -160,7 +162,7 @@ impl Lines6 {
         let mut changes = std::mem::take(&mut self.changes);
         changes.clear();
         let done = match self.in_place(changed) {
-            Some(units) => self.compile_units(rib, units, &mut runs, &mut changes),
+            Some(units) => self.compile_units(rib, changed, units, &mut runs, &mut changes),
             None => self.compile_roots(rib, changed, &mut runs, &mut changes),
         };
         (self.runs, self.changes) = (runs, changes);
@@ -173,18 +175,31 @@ impl Lines6 {
     fn compile_units(
         &mut self,
         rib: &Rib<u128>,
+        changed: Prefix<u128>,
         units: Units,
         runs: &mut Vec<Run>,
         changes: &mut Vec<Publish>,
     ) -> Option<()> {
-        runs.clear();
-        let (first, last) = units.range;
-        for_each_run_between(rib, first, last, |start, adjacency| runs.push((start, adjacency as u16)));
-        let mut compiler = Compiler { memory: &mut self.memory, crowded: false };
-        compiler
-            .units(runs, units, &mut |index, unit| changes.push(Publish::Unit(units.level, index, unit)))?;
-        let crowded = compiler.crowded && units.level == Level::Words;
-        self.crowded[(first >> 112) as usize] += u32::from(crowded);
+        // Only what becomes crowded counts: a slot that was planned to be so is as it should be.
+        let crowded = is_crowded(&self.memory, changed, units);
+        let mut compiler = Compiler { memory: &mut self.memory, crowded };
+        let patched = match stretch(compiler.memory, changed, units) {
+            Some(stretch) => {
+                collect(rib, stretch.range, runs);
+                let word = compiler.patch(stretch.word, stretch.leaf, runs, stretch.range, stretch.slots)?;
+                word.map(|word| Publish::Patch(units.first, word, stretch.leaf))
+            }
+            None => None,
+        };
+        if let Some(patch) = patched {
+            changes.push(patch);
+        } else {
+            collect(rib, units.range, runs);
+            let mut put = |index, unit| changes.push(Publish::Unit(units.level, index, unit));
+            compiler.units(runs, units, &mut put)?;
+        }
+        let became = compiler.crowded && !crowded && units.level == Level::Words;
+        self.crowded[(units.range.0 >> 112) as usize] += u32::from(became);
         Some(())
     }
 
@@ -195,9 +210,8 @@ impl Lines6 {
         runs: &mut Vec<Run>,
         changes: &mut Vec<Publish>,
     ) -> Option<()> {
-        runs.clear();
         let range = Prefix::truncated(changed.first(), changed.len().min(ROOT_BITS));
-        for_each_run(rib, range, |start, adjacency| runs.push((start, adjacency as u16)));
+        collect(rib, (range.first(), range.last()), runs);
         let (mut at, mut until) = (0, 0);
         let chunk = |address: u128| (address >> 112) as u32;
         for root in chunk(range.first())..=chunk(range.last()) {
@@ -225,6 +239,10 @@ impl Lines6 {
                     let old = core.root[chunk as usize].swap(root, Ordering::AcqRel);
                     self.memory.parts_of_root(old, parts);
                 }
+                Publish::Patch(index, word, leaf) => {
+                    let old = core.words[index as usize].swap(word, Ordering::AcqRel);
+                    self.memory.parts_of_patched(old, leaf, parts);
+                }
                 Publish::Unit(level @ Level::Entries, index, unit) => {
                     let old = core.entries[index as usize].swap(unit as u32, Ordering::AcqRel);
                     self.memory.parts_of_unit(level, index, old.into(), parts);
@@ -237,6 +255,51 @@ impl Lines6 {
         }
         self.limbo.retire(&self.domain, parts.drain(..));
     }
+}
+
+/// Whether what a change touches is behind a first leaf already.
+fn is_crowded(memory: &Memory, changed: Prefix<u128>, units: Units) -> bool {
+    let index = changed.first().checked_sub(units.range.0).map_or(0, |offset| offset >> (128 - units.end));
+    let word = memory.unit(units.level, units.first + index as u32);
+    units.level == Level::Words && {
+        let leaf = memory.core.leaf(leaf_of(word, changed.first().bits(units.end, WORD_BITS)));
+        leaf.boxed().is_some() || leaf.children().is_some()
+    }
+}
+
+/// The slots of a word that share a leaf.
+struct Stretch {
+    word: u64,
+    leaf: u32,
+    slots: u32,
+    range: Range,
+}
+
+/// The one leaf of a word that a change touches, if the word has others too.
+fn stretch(memory: &Memory, changed: Prefix<u128>, units: Units) -> Option<Stretch> {
+    let Units { level, first, range, end } = units;
+    if level != Level::Words || range != around(range.0, end) || changed.len() <= end {
+        return None;
+    }
+    let word = memory.unit(level, first);
+    let (block, count) = block(word);
+    let leaf = |address: u128| leaf_of(word, address.bits(end, WORD_BITS)).wrapping_sub(block);
+    let number = leaf(changed.first());
+    if block < ADJACENCIES || count == 1 || number != leaf(changed.last()) {
+        return None;
+    }
+    let mut starts = word as u32;
+    (0..number).for_each(|_| starts &= starts - 1);
+    let (low, next) = (starts.trailing_zeros(), (starts & (starts - 1)).trailing_zeros());
+    let address = |slot: u32| range.0 | u128::from(slot) << (128 - end - WORD_BITS);
+    let range = (address(low), around(address(next - 1), end + WORD_BITS).1);
+    Some(Stretch { word, leaf: number, slots: next - low, range })
+}
+
+/// The runs of a range.
+fn collect(rib: &Rib<u128>, (first, last): Range, runs: &mut Vec<Run>) {
+    runs.clear();
+    for_each_run_between(rib, first, last, |start, adjacency| runs.push((start, adjacency as u16)));
 }
 
 impl Lookup<u128> for Lines6 {

@@ -1,60 +1,90 @@
-//! The last cache line of an IPv6 lookup: ten boundaries in a 32-bit window of the address, eleven results.
+//! The last cache line of an IPv6 lookup: boundaries in a window of the address and the results between them.
 //!
-//! Result *n* counts from boundary *n* − 1 up to boundary *n*. Boundaries are stored less one and with the highest
-//! bit turned over, so that "below the key" is one signed comparison, which is what AVX2 has. The window starts at a
-//! whole byte, so that its bits are four bytes in memory.
+//! Result *n* counts from boundary *n* − 1 up to boundary *n*. A wide leaf has 11 results and boundaries of 32 bits, a
+//! narrow one 16 and boundaries of 16 bits, which are the upper half of the same window: where a table is crowded,
+//! the bits that are left are few. Boundaries are stored less one and with the highest bit turned over, so that
+//! "below the key" is one signed comparison, which is what AVX2 has. Windows start at whole bytes, so that their bits
+//! are four bytes in memory.
 //!
-//! A result with [`CHILD`] set is none: the leaf leads to further ones and holds nine results at most. Their block
-//! starts where its last two results would be, or with [`BOX`] set as well, these name what to go on with.
+//! | half words | wide | narrow |
+//! | --- | --- | --- |
+//! | 0 to 14 | ten boundaries (lower half first) up to 19 | 15 boundaries |
+//! | up to 30 | results from 20 on | results from 15 on |
+//! | 31 | window | window and [`NARROW`] |
+//!
+//! A result with [`CHILD`] set is none: the leaf leads to further ones and has two results less. Their block starts
+//! where half words 29 and 30 say; with [`BOX`] set as well, these name what to go on with.
 
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::address::Address;
 use crate::lines6::{LEAF, Run};
 use crate::mapping::Zeroed;
 
-/// Results in a leaf.
+/// Results in a wide leaf.
 pub(crate) const FAN_OUT: usize = 11;
-/// Results in a leaf of leaves.
-pub(crate) const CHILDREN: usize = FAN_OUT - 2;
+/// Results in a narrow leaf.
+pub(crate) const NARROW_FAN_OUT: usize = 16;
+/// What a leaf of leaves has less.
+pub(crate) const PARENT_LESS: usize = 2;
 /// Set in a result that names a leaf, by its place in a block.
 pub(crate) const CHILD: u16 = 1 << 15;
 /// Set besides in one that stands for what the block would be.
 pub(crate) const BOX: u16 = CHILD | 1 << 14;
+/// Where the results of a wide and of a narrow leaf start, where the block is named, and where the window is.
+const WIDE_RESULTS: usize = 20;
+const NARROW_RESULTS: usize = 15;
+const BLOCK: usize = 29;
+const WINDOW: usize = 31;
+/// Set in the window of a narrow leaf; the low bits are the bytes of the address below 32 bits of window.
+const NARROW: u16 = 1 << 8;
+const BYTES_BELOW: u16 = 15;
 /// Turns unsigned order into signed order.
 const FLIP: u32 = 1 << 31;
-/// Bits of an address that a leaf compares.
-const WINDOW_BITS: u8 = 32;
 
 /// A leaf as it lies in memory.
 #[repr(C, align(64))]
-pub(crate) struct Leaf {
-    boundaries: [AtomicU32; FAN_OUT - 1],
-    results: [AtomicU16; FAN_OUT],
-    /// Bytes of the address below the window, at most 12.
-    window: AtomicU16,
-}
+pub(crate) struct Leaf([AtomicU16; 32]);
 
 // SAFETY: integers only, valid for every bit pattern.
 unsafe impl Zeroed for Leaf {}
 
-/// Where the window of a leaf lies, in bytes below it, if it can tell boundaries apart. The addresses that reach the
-/// leaf agree on the first `position` bits.
-pub(crate) fn window(mut boundaries: impl Iterator<Item = u128>, position: u8) -> Option<u16> {
-    let start = (position & !7).min(128 - WINDOW_BITS);
-    let end = start + WINDOW_BITS;
-    boundaries.all(|boundary| boundary & !u128::mask(end) == 0).then_some(u16::from((128 - end) / 8))
+/// The bits that a wide and a narrow leaf see, for addresses that agree on the first `position` bits: up to where.
+pub(crate) fn window_ends(position: u8) -> (u8, u8) {
+    let start = (position & !7).min(96);
+    (start + 32, start + 16)
+}
+
+/// The window of a leaf that tells `count` results apart, if one leaf can, with `less` results than it could have.
+/// The addresses that reach the leaf agree on the first `position` bits.
+fn window(boundaries: impl Iterator<Item = u128>, count: usize, position: u8, less: usize) -> Option<u16> {
+    if count > NARROW_FAN_OUT - less {
+        return None;
+    }
+    let (wide, narrow) = window_ends(position);
+    let bits = boundaries.fold(0, |bits, boundary| bits | boundary);
+    let bytes_below = u16::from((128 - wide) / 8);
+    if bits & !u128::mask(narrow) == 0 {
+        return Some(bytes_below | NARROW);
+    }
+    (count <= FAN_OUT - less && bits & !u128::mask(wide) == 0).then_some(bytes_below)
 }
 
 /// The window of a leaf that holds runs, if one leaf can.
 pub(crate) fn one_leaf(runs: &[Run], position: u8) -> Option<u16> {
-    if runs.len() > FAN_OUT {
-        return None;
-    }
-    window(runs[1..].iter().map(|run| run.0), position)
+    window(runs[1..].iter().map(|run| run.0), runs.len(), position, 0)
+}
+
+/// The window of a leaf of leaves with these boundaries, if one can be.
+pub(crate) fn one_parent(boundaries: &[u128], position: u8) -> Option<u16> {
+    window(boundaries.iter().copied(), boundaries.len() + 1, position, PARENT_LESS)
 }
 
 impl Leaf {
+    fn half(&self, place: usize) -> u16 {
+        self.0[place].load(Ordering::Relaxed)
+    }
+
     /// The result for an address. `FAST` only in code that runs when AVX2 was found.
     #[inline(always)]
     pub(crate) fn find<const FAST: bool>(&self, address: &u128) -> u32 {
@@ -63,14 +93,45 @@ impl Leaf {
             // SAFETY: `FAST` instances are reached through `multiversioned!` alone, which checks for AVX2.
             return unsafe { self.find_avx2(address) };
         }
-        let key = (address >> (8 * (self.window.load(Ordering::Relaxed) & 15))) as u32;
-        let below = |boundary: &&AtomicU32| boundary.load(Ordering::Relaxed) ^ FLIP < key;
-        self.result(self.boundaries.iter().filter(below).count())
+        let window = self.half(WINDOW);
+        let key = (address >> (8 * (window & BYTES_BELOW))) as u32 ^ FLIP;
+        let place = if window & NARROW == 0 {
+            let boundary = |place: usize| u32::from(self.half(place)) | u32::from(self.half(place + 1)) << 16;
+            let below = |&place: &usize| (boundary(place) as i32) < key as i32;
+            WIDE_RESULTS + (0..WIDE_RESULTS).step_by(2).filter(below).count()
+        } else {
+            let below = |&place: &usize| (self.half(place) as i16) < (key >> 16) as i16;
+            NARROW_RESULTS + (0..NARROW_RESULTS).filter(below).count()
+        };
+        self.half(place).into()
     }
 
-    #[inline(always)]
-    fn result(&self, rank: usize) -> u32 {
-        u32::from(self.results[rank].load(Ordering::Relaxed))
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,popcnt")]
+    #[inline]
+    fn find_avx2(&self, address: &u128) -> u32 {
+        use std::arch::x86_64::*;
+        let window = self.0[WINDOW].load(Ordering::Relaxed);
+        let bytes_below = usize::from(window & BYTES_BELOW);
+        // SAFETY: the four bytes are inside the address, because `write` stores at most 12 bytes below.
+        let key = unsafe {
+            std::ptr::from_ref(address).cast::<u8>().add(bytes_below).cast::<i32>().read_unaligned()
+        };
+        let keys = _mm256_xor_si256(_mm256_set1_epi32(key), _mm256_set1_epi32(FLIP as i32));
+        let start = std::ptr::from_ref(self);
+        // SAFETY: a leaf is 64 bytes long and no longer written once a reader can reach it.
+        let (low, high) =
+            unsafe { (_mm256_load_si256(start.cast()), _mm_load_si128(start.cast::<__m128i>().add(2))) };
+        let wide_low = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(keys, low))) as u32;
+        // The upper half of this one holds results, as do the last two bytes of the narrow one.
+        let wide_high = _mm_cmpgt_epi32(_mm256_castsi256_si128(keys), high);
+        let wide_high = _mm_movemask_ps(_mm_castsi128_ps(wide_high)) as u32 & 3;
+        let upper_halves = _mm256_shuffle_epi8(keys, _mm256_set1_epi16(0x0302));
+        let narrow = _mm256_movemask_epi8(_mm256_cmpgt_epi16(upper_halves, low)) as u32 & (u32::MAX >> 2);
+        let wide = WIDE_RESULTS as u32 + (wide_low | wide_high << 8).count_ones();
+        let narrow = NARROW_RESULTS as u32 + narrow.count_ones() / 2;
+        let place = std::hint::select_unpredictable(window & NARROW == 0, wide, narrow);
+        u32::from(self.0[place as usize & 31].load(Ordering::Relaxed))
     }
 
     /// What lies behind what [`Self::find`] gave: itself if it is a result, or an entry as below a branch.
@@ -85,13 +146,16 @@ impl Leaf {
     }
 
     fn below(&self) -> u32 {
-        let half = |place: usize| u32::from(self.results[place].load(Ordering::Relaxed));
-        half(FAN_OUT - 2) | half(FAN_OUT - 1) << 16
+        u32::from(self.half(BLOCK)) | u32::from(self.half(BLOCK + 1)) << 16
+    }
+
+    fn results(&self) -> usize {
+        if self.half(WINDOW) & NARROW == 0 { WIDE_RESULTS } else { NARROW_RESULTS }
     }
 
     /// The block of leaves below this one: first and count.
     pub(crate) fn children(&self) -> Option<(u32, u32)> {
-        let results = self.results[..CHILDREN].iter().map(|result| result.load(Ordering::Relaxed));
+        let results = (self.results()..BLOCK).map(|place| self.half(place));
         let count =
             results.filter(|result| result & BOX == CHILD).map(|child| u32::from(child & !BOX) + 1).max();
         count.map(|count| (self.below(), count))
@@ -99,35 +163,14 @@ impl Leaf {
 
     /// What this leaf stands for, if it is a box.
     pub(crate) fn boxed(&self) -> Option<u32> {
-        (self.results[0].load(Ordering::Relaxed) & BOX == BOX).then(|| self.below())
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,popcnt")]
-    #[inline]
-    fn find_avx2(&self, address: &u128) -> u32 {
-        use std::arch::x86_64::*;
-        let window = usize::from(self.window.load(Ordering::Relaxed));
-        // SAFETY: the four bytes are inside the address, because `write` stores a window of at most 12.
-        let key =
-            unsafe { std::ptr::from_ref(address).cast::<u8>().add(window).cast::<i32>().read_unaligned() };
-        let keys = _mm256_xor_si256(_mm256_set1_epi32(key), _mm256_set1_epi32(FLIP as i32));
-        let start = std::ptr::from_ref(self);
-        // SAFETY: a leaf is 64 bytes long and no longer written once a reader can reach it.
-        let (low, high) =
-            unsafe { (_mm256_load_si256(start.cast()), _mm_load_si128(start.cast::<__m128i>().add(2))) };
-        let low = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(keys, low))) as u32;
-        // The upper half of this one holds results.
-        let high = _mm_cmpgt_epi32(_mm256_castsi256_si128(keys), high);
-        let high = _mm_movemask_ps(_mm_castsi128_ps(high)) as u32 & 3;
-        self.result((low | high << 8).count_ones() as usize)
+        (self.half(self.results()) & BOX == BOX).then(|| self.below())
     }
 
     /// Makes this a leaf of leaves: `runs` hold children, the block of leaves starts at `block`.
     pub(crate) fn write_parent(&self, runs: &[Run], window: u16, block: u32) {
         self.write(runs, window);
-        self.results[FAN_OUT - 2].store(block as u16, Ordering::Relaxed);
-        self.results[FAN_OUT - 1].store((block >> 16) as u16, Ordering::Relaxed);
+        self.0[BLOCK].store(block as u16, Ordering::Relaxed);
+        self.0[BLOCK + 1].store((block >> 16) as u16, Ordering::Relaxed);
     }
 
     /// Makes this a box around what lies below it.
@@ -135,17 +178,36 @@ impl Leaf {
         self.write_parent(&[(0, BOX)], 0, entry);
     }
 
-    /// Fills a leaf with at most [`FAN_OUT`] runs whose window this is; the first run starts at or before everything
-    /// that reaches the leaf.
+    /// Makes this what another leaf is. No reader may reach this one yet, and nobody writes the other any more.
+    pub(crate) fn copy(&self, other: &Leaf) {
+        self.0
+            .iter()
+            .zip(&other.0)
+            .for_each(|(to, from)| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed));
+    }
+
+    /// Fills a leaf with runs whose window this is; the first run starts at or before everything that reaches the
+    /// leaf.
     pub(crate) fn write(&self, runs: &[Run], window: u16) {
-        for (place, boundary) in self.boundaries.iter().enumerate() {
-            let first = runs.get(place + 1).map_or(0, |run| (run.0 >> (8 * window)) as u32);
-            boundary.store(first.wrapping_sub(1) ^ FLIP, Ordering::Relaxed);
-        }
-        for (place, result) in self.results.iter().enumerate() {
-            result.store(runs.get(place).map_or(0, |run| run.1), Ordering::Relaxed);
-        }
-        self.window.store(window.min(12), Ordering::Relaxed);
+        let bytes_below = (window & BYTES_BELOW).min(12);
+        let boundary =
+            |place: usize| runs.get(place + 1).map_or(0, |run| (run.0 >> (8 * bytes_below)) as u32);
+        let mut halves = [0; 32];
+        let results = if window & NARROW == 0 {
+            for (place, halves) in halves[..WIDE_RESULTS].chunks_mut(2).enumerate() {
+                let stored = boundary(place).wrapping_sub(1) ^ FLIP;
+                halves.copy_from_slice(&[stored as u16, (stored >> 16) as u16]);
+            }
+            WIDE_RESULTS
+        } else {
+            for (place, half) in halves[..NARROW_RESULTS].iter_mut().enumerate() {
+                *half = ((boundary(place) >> 16) as u16).wrapping_sub(1) ^ (FLIP >> 16) as u16;
+            }
+            NARROW_RESULTS
+        };
+        halves[results..WINDOW].iter_mut().zip(runs).for_each(|(half, run)| *half = run.1);
+        halves[WINDOW] = bytes_below | window & NARROW;
+        self.0.iter().zip(halves).for_each(|(place, half)| place.store(half, Ordering::Relaxed));
     }
 }
 
@@ -153,28 +215,32 @@ impl Leaf {
 mod tests {
     use super::*;
 
+    /// A leaf of runs at the keys of a window against counting, with both searches.
+    fn check(keys: &[u32], position: u8) {
+        let (wide, _) = window_ends(position);
+        let below = u32::from(128 - wide);
+        let address = |key: u32| u128::from(key) << below;
+        let runs: Vec<Run> = keys.iter().zip(1..).map(|(&key, result)| (address(key), result)).collect();
+        let leaf = Leaf(Default::default());
+        leaf.write(&runs, one_leaf(&runs, position).unwrap());
+        for key in keys.iter().flat_map(|&key| [key.saturating_sub(1), key, key.saturating_add(1)]) {
+            let expected = keys.iter().filter(|&&boundary| boundary <= key).count() as u32;
+            let address = address(key) | ((1 << below) - 1);
+            assert_eq!(leaf.find::<false>(&address), expected, "{key:x} at {position} by the plain code");
+            #[cfg(target_arch = "x86_64")]
+            if crate::mapping::has_avx2() {
+                assert_eq!(leaf.find::<true>(&address), expected, "{key:x} at {position} by AVX2");
+            }
+        }
+    }
+
     #[test]
     fn both_searches_agree_at_every_boundary_of_every_window() {
+        let wide = [0, 1, 2, 100, 1 << 16, 1 << 30, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
+        let narrow: Vec<u32> = (0..13).chain([0x7fff, 0x8000, 0xffff]).map(|key| key << 16).collect();
         for position in [0, 16, 30, 48, 95, 97, 127] {
-            let window = window(std::iter::empty(), position).unwrap();
-            let leaf = Leaf {
-                boundaries: Default::default(),
-                results: Default::default(),
-                window: AtomicU16::new(0),
-            };
-            let keys = [0, 1, 2, 100, 1 << 30, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
-            let address = |key: u32| u128::from(key) << (8 * window);
-            let runs: Vec<Run> = keys.iter().zip(1..).map(|(&key, result)| (address(key), result)).collect();
-            leaf.write(&runs, window);
-            for key in keys.iter().flat_map(|&key| [key.saturating_sub(1), key, key.saturating_add(1)]) {
-                let expected = keys.iter().filter(|&&boundary| boundary <= key).count() as u32;
-                let address = address(key) | ((1 << (8 * window)) - 1);
-                assert_eq!(leaf.find::<false>(&address), expected, "{key} by the plain code");
-                #[cfg(target_arch = "x86_64")]
-                if crate::mapping::has_avx2() {
-                    assert_eq!(leaf.find::<true>(&address), expected, "{key} by AVX2");
-                }
-            }
+            check(&wide, position);
+            check(&narrow, position);
         }
     }
 
@@ -182,7 +248,12 @@ mod tests {
     fn runs_of_different_scale_need_more_than_a_leaf() {
         let runs = [(0, 1), (1 << 80, 2), (1 << 79, 3)];
         assert_eq!(one_leaf(&runs[..2], 16), Some(10));
+        assert_eq!(one_leaf(&runs[..2], 32), Some(8 | NARROW));
         assert_eq!(one_leaf(&runs, 16), None);
         assert_eq!(one_leaf(&runs, 24), Some(9));
+        let many: Vec<Run> = (0..17).map(|n| (n << 80, 1)).collect();
+        assert_eq!(one_leaf(&many[..16], 32), Some(8 | NARROW));
+        assert_eq!(one_leaf(&many, 32), None);
+        assert_eq!(one_leaf(&many[..12], 31), None, "too many for 32-bit boundaries");
     }
 }

@@ -89,6 +89,22 @@ pub(crate) fn deep_parts(deep: u64) -> (u32, u8, u8) {
     ((deep >> 32) as u32, (deep >> 8) as u8, deep as u8)
 }
 
+/// What is known of the addresses in flight.
+struct Lanes {
+    /// Bits of the upper half that are not used yet, leading.
+    rests: [u64; LANES],
+    /// The next entry, then the slot, then the leaf.
+    places: [u32; LANES],
+    /// Lanes that go on below their leaf.
+    rare: [u32; LANES],
+}
+
+/// Calls `body` for the first `count` lanes, at most all.
+#[inline(always)]
+fn for_each_lane(count: usize, body: impl FnMut(usize)) {
+    (0..count.min(LANES)).for_each(body);
+}
+
 /// The part of a [`crate::Lines6`] that readers walk.
 pub struct Lines6Core {
     /// Pointers to first directories, by the top 16 bits.
@@ -163,37 +179,51 @@ impl Lines6Core {
 
     /// Looks up the first `count` addresses.
     #[inline(always)]
-    fn group<const FAST: bool>(&self, addresses: &[u128; LANES], results: &mut [u32; LANES], count: usize) {
-        let mut rests = [0_u64; LANES];
-        let mut places = [0_u32; LANES];
-        for ((rest, place), &address) in rests.iter_mut().zip(&mut places).zip(addresses).take(count) {
-            (*place, *rest) = self.first(address);
-            prefetch(self.entry(*place));
-        }
-        for (&rest, place) in rests.iter().zip(&mut places).take(count) {
-            *place = slot(self.entry(*place).load(Ordering::Acquire), rest);
-            prefetch(self.word(*place));
-        }
-        for place in places.iter_mut().take(count) {
-            *place = leaf_of(self.word(*place).load(Ordering::Acquire), *place);
-            prefetch(self.leaf(*place));
-        }
+    fn group<const FAST: bool>(
+        &self,
+        addresses: &[u128; LANES],
+        results: &mut [u32; LANES],
+        count: usize,
+        lanes: &mut Lanes,
+    ) {
+        let Lanes { rests, places, rare } = lanes;
+        // Where the arrays are stays in registers.
+        let (root, entries, words, leaves) = (&*self.root, &*self.entries, &*self.words, &*self.leaves);
+        for_each_lane(count, |lane| {
+            let upper = (addresses[lane] >> 64) as u64;
+            let pointer = root[(upper >> 48) as usize].load(Ordering::Acquire);
+            let (index, rest) = follow(pointer, upper << ROOT_BITS);
+            (places[lane], rests[lane]) = (index, rest);
+            prefetch(&entries[index as usize & (ENTRIES - 1)]);
+        });
+        for_each_lane(count, |lane| {
+            // Each entry and word is read once: the writer may put another in its place at any time.
+            let pointer = entries[places[lane] as usize & (ENTRIES - 1)].load(Ordering::Acquire);
+            places[lane] = slot(pointer, rests[lane]);
+            prefetch(&words[(places[lane] >> WORD_BITS) as usize & (WORDS - 1)]);
+        });
+        for_each_lane(count, |lane| {
+            let slot = places[lane];
+            let word = words[(slot >> WORD_BITS) as usize & (WORDS - 1)].load(Ordering::Acquire);
+            places[lane] = leaf_of(word, slot);
+            prefetch(&leaves[places[lane] as usize & (LINES - 1)]);
+        });
         // The lanes whose leaf has no result.
-        let (mut rare, mut rare_count) = ([0_u32; LANES], 0);
-        let lanes = results.iter_mut().zip(&places).zip(addresses).take(count);
-        for (lane, ((result, &leaf), address)) in lanes.enumerate() {
-            let found = self.leaf(leaf).find::<FAST>(address);
-            *result = found;
+        let mut rare_count = 0;
+        for_each_lane(count, |lane| {
+            let leaf = &leaves[places[lane] as usize & (LINES - 1)];
+            let found = leaf.find::<FAST>(&addresses[lane]);
+            results[lane] = found;
             rare[rare_count & (LANES - 1)] = lane as u32;
             rare_count += (found >> 15) as usize;
-        }
+        });
         if rare_count > 0 {
             for &lane in rare.iter().take(rare_count) {
                 let lane = lane as usize & (LANES - 1);
                 results[lane] = self.leaf(places[lane]).then(results[lane]);
                 self.prefetch_below(results[lane]);
             }
-            self.descend::<FAST>(addresses, results, &mut rare, rare_count);
+            self.descend::<FAST>(addresses, results, rare, rare_count);
         }
     }
 
@@ -235,11 +265,14 @@ impl Lines6Core {
         let count = addresses.len().min(results.len());
         let (groups, rest) = addresses[..count].as_chunks::<LANES>();
         let (found, left) = results[..count].as_chunks_mut::<LANES>();
-        groups.iter().zip(found).for_each(|(group, found)| self.group::<FAST>(group, found, LANES));
+        let mut lanes = Lanes { rests: [0; LANES], places: [0; LANES], rare: [0; LANES] };
+        for (group, found) in groups.iter().zip(found) {
+            self.group::<FAST>(group, found, LANES, &mut lanes);
+        }
         if !rest.is_empty() {
             let (mut padded, mut found) = ([0; LANES], [0; LANES]);
             padded[..rest.len()].copy_from_slice(rest);
-            self.group::<FAST>(&padded, &mut found, rest.len());
+            self.group::<FAST>(&padded, &mut found, rest.len(), &mut lanes);
             left.copy_from_slice(&found[..rest.len()]);
         }
     }

@@ -262,14 +262,23 @@ impl Memory {
     }
 
     fn parts_of_leaves(&self, first: u32, count: u32, parts: &mut Vec<Part>) {
-        for leaf in first..first + count {
-            let leaf = self.core.leaf(leaf);
-            if let Some(entry) = leaf.boxed() {
-                self.parts_of_entry(entry, parts);
-            } else if let Some((first, count)) = leaf.children() {
-                self.parts_of_leaves(first, count, parts);
-            }
+        (first..first + count).for_each(|leaf| self.parts_below_leaf(leaf, parts));
+        parts.push(Part::Leaves(first, count));
+    }
+
+    fn parts_below_leaf(&self, leaf: u32, parts: &mut Vec<Part>) {
+        let leaf = self.core.leaf(leaf);
+        if let Some(entry) = leaf.boxed() {
+            self.parts_of_entry(entry, parts);
+        } else if let Some((first, count)) = leaf.children() {
+            self.parts_of_leaves(first, count, parts);
         }
+    }
+
+    /// Adds the block of a word of which all but one leaf are in use elsewhere now.
+    pub(crate) fn parts_of_patched(&self, word: u64, number: u32, parts: &mut Vec<Part>) {
+        let (first, count) = block(word);
+        self.parts_below_leaf(first + number, parts);
         parts.push(Part::Leaves(first, count));
     }
 

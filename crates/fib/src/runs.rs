@@ -28,6 +28,32 @@ impl<A: Address, F: FnMut(A, AdjacencyIndex)> Merger<A, F> {
     }
 }
 
+/// The routes that cover the present position, innermost last: where each ends and what counts after it. A prefix of
+/// each length can be open at once.
+struct Open<A> {
+    ends: [A; 129],
+    outer: [AdjacencyIndex; 129],
+    depth: usize,
+}
+
+impl<A: Address> Open<A> {
+    fn push(&mut self, end: A, outer: AdjacencyIndex) {
+        (self.ends[self.depth], self.outer[self.depth]) = (end, outer);
+        self.depth += 1;
+    }
+
+    /// Closes the innermost if it ends before an address.
+    fn close_before(&mut self, at: A) -> Option<(A, AdjacencyIndex)> {
+        let innermost = self.depth.checked_sub(1)?;
+        if self.ends[innermost] < at { self.close() } else { None }
+    }
+
+    fn close(&mut self) -> Option<(A, AdjacencyIndex)> {
+        self.depth = self.depth.checked_sub(1)?;
+        Some((self.ends[self.depth], self.outer[self.depth]))
+    }
+}
+
 /// Calls `emit(first address, adjacency)` for each maximal run of equal results inside `range`, in order; the first
 /// run starts at the first address of `range`.
 pub(crate) fn for_each_run<A: Address>(rib: &Rib<A>, range: Prefix<A>, emit: impl FnMut(A, AdjacencyIndex)) {
@@ -41,29 +67,21 @@ pub(crate) fn for_each_run_between<A: Address>(
     last: A,
     emit: impl FnMut(A, AdjacencyIndex),
 ) {
-    // The routes that cover the present position, innermost last: where each ends and what counts after it.
-    // A prefix of each length can be open at once.
-    let mut open = [(A::ZERO, MISS); 129];
-    let mut depth = 0;
-    let mut current = open_before(rib, first, last, &mut open, &mut depth);
+    let mut open = Open { ends: [A::ZERO; 129], outer: [MISS; 129], depth: 0 };
+    let mut current = open_before(rib, first, last, &mut open);
     let mut merger = Merger { pending: (first, current), emitted: None, emit };
     for (prefix, adjacency) in rib.starting(first, last) {
-        while depth > 0 && open[depth - 1].0 < prefix.first() {
-            depth -= 1;
-            let (end, outer) = open[depth];
+        while let Some((end, outer)) = open.close_before(prefix.first()) {
             current = outer;
             if let Some(next) = end.successor() {
                 merger.start(next, outer);
             }
         }
-        open[depth] = (prefix.last(), current);
-        depth += 1;
+        open.push(prefix.last(), current);
         current = adjacency;
         merger.start(prefix.first(), adjacency);
     }
-    while depth > 0 {
-        depth -= 1;
-        let (end, outer) = open[depth];
+    while let Some((end, outer)) = open.close() {
         if end < last
             && let Some(next) = end.successor()
         {
@@ -75,13 +93,7 @@ pub(crate) fn for_each_run_between<A: Address>(
 
 /// Opens the routes that start before `first` and hold it, up to one that holds `last` too; returns what counts at
 /// `first` by them.
-fn open_before<A: Address>(
-    rib: &Rib<A>,
-    first: A,
-    last: A,
-    open: &mut [(A, AdjacencyIndex)],
-    depth: &mut usize,
-) -> AdjacencyIndex {
+fn open_before<A: Address>(rib: &Rib<A>, first: A, last: A, open: &mut Open<A>) -> AdjacencyIndex {
     // Prefixes that hold `first` and are shorter than this start before it.
     let Some(longest) = (A::BITS - first.trailing_zeros() as u8).checked_sub(1) else { return MISS };
     let Some((cover, adjacency)) = rib.longest_covering(Prefix::truncated(first, longest)) else {
@@ -101,8 +113,7 @@ fn open_before<A: Address>(
     let mut current = MISS;
     for &(cover, adjacency) in covers[..count].iter().rev() {
         if cover.last() < last {
-            open[*depth] = (cover.last(), current);
-            *depth += 1;
+            open.push(cover.last(), current);
         }
         current = adjacency;
     }

@@ -1,7 +1,7 @@
 //! How many bits an IPv6 directory takes: what is cheapest for the runs it is made for.
 
 use crate::address::Address;
-use crate::leaf6::{CHILDREN, FAN_OUT};
+use crate::leaf6::{FAN_OUT, NARROW_FAN_OUT, PARENT_LESS, window_ends};
 use crate::lines6::{Run, WORD_BITS};
 
 /// The most bits of a first directory.
@@ -66,6 +66,9 @@ fn cheapest(least: u8, most: u8, own: impl Fn(u8) -> usize, below: impl Fn(u8) -
     best
 }
 
+/// How much of a leaf a run takes, in these units.
+const LEAF_ROOM: usize = FAN_OUT * NARROW_FAN_OUT;
+
 /// Leaves that neighbours share while their runs fit.
 struct Sharing {
     bytes: usize,
@@ -73,15 +76,16 @@ struct Sharing {
 }
 
 impl Sharing {
-    /// Runs that fit a leaf.
-    fn add(&mut self, runs: usize, leaf_bytes: usize) {
+    /// Runs that fit a leaf, of which each takes `room`.
+    fn add(&mut self, runs: usize, room: usize, leaf_bytes: usize) {
+        let taken = runs * room;
         if runs == 1 {
-            self.room = self.room.saturating_sub(1);
-        } else if runs <= self.room {
-            self.room -= runs;
+            self.room = self.room.saturating_sub(taken);
+        } else if taken <= self.room {
+            self.room -= taken;
         } else {
             self.bytes += leaf_bytes;
-            self.room = FAN_OUT - runs;
+            self.room = LEAF_ROOM - taken;
         }
     }
 
@@ -97,8 +101,17 @@ fn count(marks: &[Mark], end: u8) -> usize {
     marks.len() + usize::from(marks[0].depth > end)
 }
 
-fn fits(marks: &[Mark], runs: usize, end: u8) -> bool {
-    runs <= FAN_OUT && marks.iter().all(|mark| mark.depth <= (end & !7) + 32)
+/// How much of a leaf each run takes if all these fit one.
+fn room(marks: &[Mark], runs: usize, end: u8) -> Option<usize> {
+    if runs > NARROW_FAN_OUT {
+        return None;
+    }
+    let (wide, narrow) = window_ends(end);
+    let deepest = marks.iter().map(|mark| mark.depth).max().unwrap_or(0);
+    if deepest <= narrow {
+        return Some(LEAF_ROOM / NARROW_FAN_OUT);
+    }
+    (runs <= FAN_OUT && deepest <= wide).then_some(LEAF_ROOM / FAN_OUT)
 }
 
 /// Bytes below a directory of entries.
@@ -107,10 +120,9 @@ fn entries_below(marks: &[Mark], position: u8, bits: u8) -> usize {
     let mut leaves = Sharing { bytes: 0, room: 0 };
     for entry in marks.chunk_by(|_, next| next.shared >= end) {
         let runs = count(entry, end);
-        if fits(entry, runs, end) {
-            leaves.add(runs, LEAF_BYTES + 8);
-        } else {
-            leaves.interrupt(words(entry, end).bytes);
+        match room(entry, runs, end) {
+            Some(room) => leaves.add(runs, room, LEAF_BYTES + 8),
+            None => leaves.interrupt(words(entry, end).bytes),
         }
     }
     leaves.bytes
@@ -122,23 +134,27 @@ fn words_below(marks: &[Mark], position: u8, bits: u8) -> usize {
     let mut leaves = Sharing { bytes: 0, room: 0 };
     for word in marks.chunk_by(|_, next| next.shared >= word_end) {
         let runs = count(word, word_end);
-        if fits(word, runs, word_end) {
-            leaves.add(runs, LEAF_BYTES);
+        if let Some(room) = room(word, runs, word_end) {
+            leaves.add(runs, room, LEAF_BYTES);
             continue;
         }
         leaves.interrupt(0);
         for slot in word.chunk_by(|_, next| next.shared >= end) {
             let runs = count(slot, end);
-            if fits(slot, runs, end) {
-                leaves.add(runs, LEAF_BYTES);
-            } else {
-                let steps = runs.ilog(CHILDREN * FAN_OUT) as usize + 1;
-                leaves.interrupt(LEAF_BYTES + runs * (LEAF_BYTES / FAN_OUT + steps * DEEP_RUN_BYTES));
+            match room(slot, runs, end) {
+                Some(room) => leaves.add(runs, room, LEAF_BYTES),
+                None => leaves.interrupt(LEAF_BYTES + crowd_bytes(runs)),
             }
         }
         leaves.interrupt(0);
     }
     leaves.bytes
+}
+
+/// The leaves below a first one, and what the steps to them cost.
+fn crowd_bytes(runs: usize) -> usize {
+    let steps = runs.ilog((NARROW_FAN_OUT - PARENT_LESS) * FAN_OUT) as usize + 1;
+    runs * (LEAF_BYTES / FAN_OUT + steps * DEEP_RUN_BYTES)
 }
 
 /// Whether a directory of `bits` bits tells the runs apart: no slot is left with more than half of them.
