@@ -40,6 +40,8 @@ void shim_fib_lookup(void *fib, const uint32_t *addresses, uint32_t *results, un
     }
 }
 
+void shim_fib_free(void *fib) { rte_fib_free(fib); }
+
 void *shim_lpm_new(const char *name, unsigned rules, unsigned tbl8) {
     struct rte_lpm_config config = {.max_rules = rules, .number_tbl8s = tbl8};
     return rte_lpm_create(name, -1, &config);
@@ -66,6 +68,8 @@ void shim_lpm_lookup(void *lpm, const uint32_t *addresses, uint32_t *results, un
     }
 }
 
+void shim_lpm_free(void *lpm) { rte_lpm_free(lpm); }
+
 void *shim_fib6_new(const char *name, unsigned routes, unsigned tbl8) {
     struct rte_fib6_conf conf = {.type = RTE_FIB6_TRIE, .default_nh = 0, .max_routes = (int)routes};
     conf.trie.nh_sz = RTE_FIB6_TRIE_4B;
@@ -87,6 +91,8 @@ void shim_fib6_lookup(void *fib, const uint8_t (*addresses)[16], uint32_t *resul
     }
 }
 
+void shim_fib6_free(void *fib) { rte_fib6_free(fib); }
+
 void *shim_lpm6_new(const char *name, unsigned rules, unsigned tbl8) {
     struct rte_lpm6_config config = {.max_rules = rules, .number_tbl8s = tbl8};
     return rte_lpm6_create(name, -1, &config);
@@ -105,3 +111,5 @@ void shim_lpm6_lookup(void *lpm, const uint8_t (*addresses)[16], uint32_t *resul
             results[at + i] = found[i] < 0 ? 0 : (uint32_t)found[i];
     }
 }
+
+void shim_lpm6_free(void *lpm) { rte_lpm6_free(lpm); }

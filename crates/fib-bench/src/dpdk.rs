@@ -15,16 +15,20 @@ unsafe extern "C" {
     fn shim_fib_new(name: *const c_char, routes: u32, tbl8: u32, entry_bytes: i32) -> *mut c_void;
     fn shim_fib_set(fib: *mut c_void, address: u32, length: u8, next_hop: u64) -> i32;
     fn shim_fib_lookup(fib: *mut c_void, addresses: *const u32, results: *mut u32, count: u32);
+    fn shim_fib_free(table: *mut c_void);
     fn shim_lpm_new(name: *const c_char, rules: u32, tbl8: u32) -> *mut c_void;
     fn shim_lpm_fill(lpm: *mut c_void, first: u32, count: u32, next_hop: u32);
     fn shim_lpm_add(lpm: *mut c_void, address: u32, length: u8, next_hop: u32) -> i32;
     fn shim_lpm_lookup(lpm: *mut c_void, addresses: *const u32, results: *mut u32, count: u32);
+    fn shim_lpm_free(table: *mut c_void);
     fn shim_fib6_new(name: *const c_char, routes: u32, tbl8: u32) -> *mut c_void;
     fn shim_fib6_set(fib: *mut c_void, address: *const u8, length: u8, next_hop: u64) -> i32;
     fn shim_fib6_lookup(fib: *mut c_void, addresses: *const [u8; 16], results: *mut u32, count: u32);
+    fn shim_fib6_free(table: *mut c_void);
     fn shim_lpm6_new(name: *const c_char, rules: u32, tbl8: u32) -> *mut c_void;
     fn shim_lpm6_add(lpm: *mut c_void, address: *const u8, length: u8, next_hop: u32) -> i32;
     fn shim_lpm6_lookup(lpm: *mut c_void, addresses: *const [u8; 16], results: *mut u32, count: u32);
+    fn shim_lpm6_free(table: *mut c_void);
 }
 
 /// What all tables of one run take.
@@ -54,13 +58,26 @@ enum Kind {
     Lpm6,
 }
 
-/// A table inside DPDK; it lives until the process ends.
+/// A table inside DPDK.
 pub struct Dpdk {
     name: String,
     kind: Kind,
     table: *mut c_void,
     bytes: usize,
     build: Duration,
+}
+
+impl Drop for Dpdk {
+    fn drop(&mut self) {
+        let free = match self.kind {
+            Kind::Fib => shim_fib_free,
+            Kind::Lpm => shim_lpm_free,
+            Kind::Fib6 => shim_fib6_free,
+            Kind::Lpm6 => shim_lpm6_free,
+        };
+        // SAFETY: a table of this kind, which nothing else refers to; all of these accept null.
+        unsafe { free(self.table) };
+    }
 }
 
 /// DPDK wants names of tables to be unique in the process.
@@ -81,11 +98,13 @@ where
     Dpdk: Contender<A>,
 {
     let start = Instant::now();
+    let mut dpdk = Dpdk { name: name.to_owned(), kind, table, bytes, build: Duration::ZERO };
     if table.is_null() || !fill(table) {
-        eprintln!("{name}: DPDK refused the table; left out");
+        eprintln!("{name}: DPDK refused a table of {} MB", bytes / 1_000_000);
         return None;
     }
-    Some(Box::new(Dpdk { name: name.to_owned(), kind, table, bytes, build: start.elapsed() }))
+    dpdk.build = start.elapsed();
+    Some(Box::new(dpdk))
 }
 
 /// `rte_fib` (DIR-24-8) with entries of 1, 2 or 4 bytes.
@@ -138,14 +157,17 @@ pub fn lpm(routes: &[Route<u32>]) -> Option<Box<dyn Contender<u32>>> {
     })
 }
 
-/// `rte_fib6` (trie, 4-byte entries).
+/// `rte_fib6` (trie, 4-byte entries), with the smaller of two pools that is enough: how many groups a table takes
+/// depends on its next hops.
 pub fn fib6(routes: &[Route<u128>]) -> Option<Box<dyn Contender<u128>>> {
-    let tbl8 = 300_000;
-    // SAFETY: the name outlives the call.
-    let table = unsafe { shim_fib6_new(c_name("rte_fib6").as_ptr(), routes.len() as u32 * 5 / 4, tbl8) };
-    finish("rte_fib6 4 B", Kind::Fib6, (1 << 26) + tbl8 as usize * 1024, table, |table| {
-        routes.iter().all(|route| set6(table, route.0, route.1) == 0)
-    })
+    let with_pool = |tbl8: u32| {
+        // SAFETY: the name outlives the call.
+        let table = unsafe { shim_fib6_new(c_name("rte_fib6").as_ptr(), routes.len() as u32 * 5 / 4, tbl8) };
+        finish("rte_fib6 4 B", Kind::Fib6, (1 << 26) + tbl8 as usize * 1024, table, |table| {
+            routes.iter().all(|route| set6(table, route.0, route.1) == 0)
+        })
+    };
+    with_pool(300_000).or_else(|| with_pool(500_000))
 }
 
 fn set6(table: *mut c_void, prefix: Prefix<u128>, next_hop: u32) -> i32 {
