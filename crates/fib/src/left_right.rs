@@ -40,10 +40,16 @@ struct Hidden<A: Address, S> {
     behind: Prefix<A>,
 }
 
+/// How often the readers are asked before the processor is given to others: about as long as a batch in the slowest
+/// of the structures takes, and less than it takes to get the processor back from a busy machine.
+const TRIES: u32 = if cfg!(loom) { 0 } else { 4096 };
+
 /// Waits until no reader sees what was taken out of sight before `stamp`: a reader is pinned for a batch at most.
 fn wait(domain: &Domain, stamp: u64) {
+    let mut tries = 0;
     while domain.oldest() <= stamp {
-        yield_now();
+        tries += 1;
+        if tries > TRIES { yield_now() } else { std::hint::spin_loop() }
     }
 }
 
