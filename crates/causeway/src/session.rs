@@ -194,12 +194,17 @@ impl Session {
                     if access.writes() { "w" } else { "" }
                 )
             })),
-            "counters" => lines(
-                &mut self
-                    .router
-                    .counters()
-                    .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
-            ),
+            "counters" => {
+                let ports = self.router.port_counters();
+                let ports = ports.iter().map(|(line, n)| (line, *n));
+                lines(
+                    &mut self
+                        .router
+                        .counters()
+                        .chain(ports)
+                        .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
+                )
+            }
             "held" => self.router.held().to_string(),
             "stop" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
             _ => return Err(HandlerError::NoHandler(handler.to_owned())),

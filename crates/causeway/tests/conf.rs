@@ -1,7 +1,7 @@
 //! The example configurations, as a user runs them: by the binary.
 //!
-//! What the examples without devices do is tested beside the elements; those with devices are checked here, and what
-//! they are made of is tested with real ports elsewhere.
+//! What the examples without devices do is tested beside the elements; those with devices are checked here and run
+//! between hosts in `namespaces/examples.rs`.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

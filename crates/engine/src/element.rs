@@ -75,6 +75,11 @@ pub trait Element: Any + Send {
         !handler.starts_with("reset")
     }
 
+    /// What the interface and the sockets under the element counted, by name. May make system calls.
+    fn port_counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// Key by which a hot swap finds the element's predecessor; by default the element's own name.
     fn swap_key(&self) -> Option<String> {
         None

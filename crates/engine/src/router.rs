@@ -3,7 +3,7 @@
 use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
 use crate::clock::Clock;
 use crate::conf::{Env, Persistent};
-use crate::core::Core;
+use crate::core::{Core, Node};
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
@@ -196,6 +196,21 @@ impl Router {
     /// All counters with their values; the workers do not notice.
     pub fn counters(&self) -> impl Iterator<Item = (&Line, u64)> {
         self.env.counters.read()
+    }
+
+    /// What interfaces and their sockets counted for the elements that use them; the lines' names begin with `port.`.
+    /// The workers are asked, between two rounds.
+    pub fn port_counters(&self) -> Vec<(Line, u64)> {
+        let ask = |w: &mut Worker| -> Vec<(Line, u64)> {
+            let worker = w.core.worker;
+            let of = |n: &Node| {
+                let counters = n.element.as_ref().map_or(Vec::new(), |e| e.port_counters());
+                let line = |name| Line { worker, element: n.name.to_string(), name: format!("port.{name}") };
+                counters.into_iter().map(|(name, value)| (line(name), value)).collect::<Vec<_>>()
+            };
+            w.core.nodes.iter().flat_map(of).collect()
+        };
+        (0..self.handles.len()).filter_map(|w| self.call(w, ask)).flatten().collect()
     }
 
     /// Packets that the workers hold: in queues, in rings between workers, between interrupt and forwarding.

@@ -1,7 +1,6 @@
 //! A network interface as ioctl(2) shows it: index, address, MTU, queues, offloads.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::port::Counter;
 use causeway_packet::pool;
 use std::fs::File;
 use std::io;
@@ -150,29 +149,6 @@ impl Interface {
         Err(Error::new(ErrorKind::MtuTooLarge, what)
             .help(format!("`ip link set dev {name} mtu {most}`{other}")))
     }
-}
-
-/// Errors and drops that the device itself counts, since it was made. Empty when the interface is not in the calling
-/// thread's network namespace.
-pub fn device_counters(name: &str) -> Vec<Counter> {
-    let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
-    parse_device_counters(&text, name)
-}
-
-/// Columns of `/proc/net/dev`, by their place after the name.
-const DEVICE_COLUMNS: [(usize, &str); 6] = [
-    (2, "device_rx_error"),
-    (3, "device_rx_dropped"),
-    (4, "device_rx_fifo"),
-    (10, "device_tx_error"),
-    (11, "device_tx_dropped"),
-    (12, "device_tx_fifo"),
-];
-
-fn parse_device_counters(text: &str, name: &str) -> Vec<Counter> {
-    let line = text.lines().find_map(|l| l.trim_start().strip_prefix(name)?.strip_prefix(':'));
-    let values: Vec<u64> = line.unwrap_or("").split_whitespace().map_while(|v| v.parse().ok()).collect();
-    DEVICE_COLUMNS.iter().filter_map(|&(at, name)| Some((name, *values.get(at)?))).collect()
 }
 
 /// Sets the interface up.
@@ -385,15 +361,6 @@ pub(crate) fn get_option<T: Copy>(fd: &OwnedFd, level: i32, name: i32, mut value
 mod tests {
     use super::*;
     use crate::testnet;
-
-    #[test]
-    fn columns_of_the_right_device() {
-        let text = "Inter-| Receive\n face |bytes\n  eth01: 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n   eth0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n";
-        let values: Vec<u64> = parse_device_counters(text, "eth0").iter().map(|c| c.1).collect();
-        assert_eq!(values, [2, 3, 4, 10, 11, 12]);
-        assert!(parse_device_counters("", "eth0").is_empty());
-        assert_eq!(parse_device_counters("eth0: 1 2 3 x", "eth0").len(), 1);
-    }
 
     #[test]
     fn offloads_come_back() {

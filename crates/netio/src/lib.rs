@@ -31,6 +31,7 @@ pub mod addresses;
 pub mod afpacket;
 pub mod afxdp;
 pub mod bpf;
+mod device_counters;
 mod error;
 pub mod features;
 pub mod interface;
@@ -44,4 +45,4 @@ pub mod tap;
 mod testnet;
 
 pub use error::{Error, ErrorKind, Result};
-pub use port::{Counter, Port, Queue, Rx, Tx};
+pub use port::{Counter, Port, Queue, RX_DROP, Rx, TX_DROP, Tx};

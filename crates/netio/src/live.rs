@@ -129,7 +129,7 @@ impl LiveTx {
         vec![
             ("tx_live_packets", self.packets),
             ("tx_live_error", self.errors),
-            ("tx_live_rejected", self.rejected),
+            ("tx_drop_live_rejected", self.rejected),
         ]
     }
 

@@ -17,7 +17,15 @@ use causeway_packet::Batch;
 use std::os::fd::RawFd;
 
 /// A counter of a port: a name in `snake_case` and its value since the port was opened.
+///
+/// A packet that the port lost is in exactly one counter that begins with [`RX_DROP`] or [`TX_DROP`]. Those that begin
+/// with `device_` are the interface's own, whoever used it; a driver may count there again what a socket lost.
 pub type Counter = (&'static str, u64);
+
+/// How the names begin of the counters of received packets that did not reach the graph.
+pub const RX_DROP: &str = "rx_drop_";
+/// How the names begin of the counters of packets that were taken for transmission and not sent.
+pub const TX_DROP: &str = "tx_drop_";
 
 /// The receiving half of a queue. A reception strategy arms it, waits for [`Rx::fd`], disarms it, and receives.
 pub trait Rx: Send {

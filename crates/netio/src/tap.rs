@@ -125,7 +125,7 @@ impl Tx for TapTx {
             ("tx_packets", self.packets),
             ("tx_bytes", self.bytes),
             ("tx_ring_full", self.full),
-            ("tx_error", self.errors),
+            ("tx_drop_error", self.errors),
         ]
     }
 }
@@ -202,7 +202,7 @@ mod tests {
             batch.extend([&[0u8; 40][..], &[0x45; 40]].into_iter().filter_map(Packet::from_bytes));
             assert_eq!(port.queues[0].tx.transmit(&mut batch), 2);
             let counters = port.queues[0].tx.counters();
-            assert!(counters.contains(&("tx_error", 1)) && counters.contains(&("tx_packets", 1)));
+            assert!(counters.contains(&("tx_drop_error", 1)) && counters.contains(&("tx_packets", 1)));
         });
     }
 }

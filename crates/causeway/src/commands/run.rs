@@ -58,8 +58,8 @@ pub fn run_loaded(
     let library = causeway_elements::library();
     let setup = Setup { library, params, options, reconfigurable: true, prepare };
     let socket = args.socket.unwrap_or_else(|| dir.join(format!("{}.sock", args.name)));
-    let listener =
-        Listener::unix(&socket).with_context(|| format!("cannot listen at {}", socket.display()))?;
+    let listener = Listener::unix(&socket)
+        .with_context(|| format!("cannot listen at {} (--socket names another place)", socket.display()))?;
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,
         Err(text) => return Ok(fail(&text)),

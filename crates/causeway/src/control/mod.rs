@@ -19,8 +19,10 @@ use std::path::PathBuf;
 pub fn run_dir() -> PathBuf {
     match rustix::process::geteuid().is_root() {
         true => PathBuf::from("/run/causeway"),
-        false => std::env::var_os("XDG_RUNTIME_DIR")
-            .map_or_else(std::env::temp_dir, PathBuf::from)
-            .join("causeway"),
+        false => match std::env::var_os("XDG_RUNTIME_DIR") {
+            Some(dir) => PathBuf::from(dir).join("causeway"),
+            // All users share this one.
+            None => std::env::temp_dir().join(format!("causeway-{}", rustix::process::geteuid().as_raw())),
+        },
     }
 }

@@ -5,7 +5,7 @@ use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, phase, reads, required};
 use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
-use causeway_netio::Rx;
+use causeway_netio::{Counter as PortCounter, RX_DROP, Rx};
 use causeway_packet::{Batch, PacketType};
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -177,13 +177,16 @@ impl Element for FromDevice {
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        let counters = || self.queues.iter().flat_map(|(_, rx)| rx.counters());
         Ok(match handler {
             "count" => self.count.get().to_string(),
             "mode" => self.device.as_ref().map_or(String::new(), |d| d.mode.clone()),
-            "counters" => lines(counters()),
-            _ => counters().filter(|(name, _)| is_drop(name)).map(|(_, n)| n).sum::<u64>().to_string(),
+            "counters" => lines(self.port_counters()),
+            _ => kernel_drops(&self.port_counters()).to_string(),
         })
+    }
+
+    fn port_counters(&self) -> Vec<PortCounter> {
+        self.queues.iter().flat_map(|(_, rx)| rx.counters()).collect()
     }
 
     fn swap_key(&self) -> Option<String> {
@@ -201,10 +204,15 @@ impl Element for FromDevice {
     }
 }
 
-/// Whether a counter of a port counts packets that were lost.
-fn is_drop(name: &str) -> bool {
-    ["drop", "full", "empty", "too_long", "invalid"].iter().any(|part| name.contains(part))
-        && !name.starts_with("tx")
+/// Packets lost before the graph, each once. Drivers that count what their sockets lost as dropped by the device, as
+/// that of veth does, are why those two are not added.
+fn kernel_drops(counters: &[PortCounter]) -> u64 {
+    let sum = |wanted: fn(&str) -> bool| -> u64 {
+        counters.iter().filter(|(name, _)| wanted(name)).map(|(_, n)| n).sum()
+    };
+    let sockets = sum(|name| name.starts_with(RX_DROP));
+    let device = sum(|name| name == "device_rx_dropped");
+    sockets.max(device) + sum(|name| matches!(name, "device_rx_error" | "device_rx_fifo"))
 }
 
 impl Receiver for FromDevice {
@@ -261,6 +269,22 @@ mod tests {
         assert!(errors("eth0, RECEPTION often")[0].contains("'often' is not one of interrupt"));
         let missing = errors("no-such-interface-0");
         assert!(missing[0].contains("no-such-interf") && missing.len() == 1, "{missing:?}");
+    }
+
+    #[test]
+    fn a_lost_packet_is_counted_once() {
+        let counters = [
+            ("rx_packets", 100),
+            ("rx_drop_ring_full", 3),
+            ("rx_drop_no_frame", 4),
+            ("rx_fill_ring_empty", 9),
+            ("device_rx_dropped", 7),
+            ("device_rx_fifo", 1),
+            ("tx_drop_error", 50),
+        ];
+        assert_eq!(kernel_drops(&counters), 8);
+        assert_eq!(kernel_drops(&counters[..4]), 7);
+        assert_eq!(kernel_drops(&[("device_rx_dropped", 2)]), 2);
     }
 
     #[test]

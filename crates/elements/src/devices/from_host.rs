@@ -5,7 +5,7 @@ use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{keyword, optional, phase, reads, required};
 use causeway_engine::value::Prefix4;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
-use causeway_netio::{Rx, interface, tap};
+use causeway_netio::{Counter as PortCounter, Rx, interface, tap};
 use causeway_packet::Batch;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -81,6 +81,10 @@ impl Element for FromHost {
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(self.count.get().to_string())
+    }
+
+    fn port_counters(&self) -> Vec<PortCounter> {
+        self.rx.iter().flat_map(|(_, rx)| rx.counters()).collect()
     }
 
     fn swap_key(&self) -> Option<String> {

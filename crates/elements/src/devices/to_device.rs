@@ -4,7 +4,7 @@ use super::registry::{Device, Method, Opener, lines};
 use crate::handlers::task;
 use causeway_engine::spec::{drops, keyword, phase, reads, required};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
-use causeway_netio::Tx;
+use causeway_netio::{Counter as PortCounter, Tx};
 use causeway_packet::{BATCH, Batch};
 use std::sync::Arc;
 
@@ -180,12 +180,16 @@ impl Element for ToDevice {
             "count" => self.count.get().to_string(),
             "drops" => cx.dropped().to_string(),
             "mode" => self.device.as_ref().map_or(String::new(), |d| d.mode.clone()),
-            _ => lines(self.tx.iter().flat_map(|(_, tx)| tx.counters())),
+            _ => lines(self.port_counters()),
         })
     }
 
     fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         task::write_tickets(value, cx)
+    }
+
+    fn port_counters(&self) -> Vec<PortCounter> {
+        self.tx.iter().flat_map(|(_, tx)| tx.counters()).collect()
     }
 
     fn swap_key(&self) -> Option<String> {

@@ -3,7 +3,7 @@
 use super::registry::{Device, Method, Opener};
 use causeway_engine::spec::{drops, keyword, optional, phase, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
-use causeway_netio::{Tx, tap};
+use causeway_netio::{Counter as PortCounter, Tx, tap};
 use causeway_packet::Batch;
 use std::sync::Arc;
 
@@ -77,6 +77,10 @@ impl Element for ToHost {
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(if handler == "count" { self.count.get() } else { cx.dropped() }.to_string())
+    }
+
+    fn port_counters(&self) -> Vec<PortCounter> {
+        self.tx.iter().flat_map(|(_, tx)| tx.counters()).collect()
     }
 
     fn swap_key(&self) -> Option<String> {

@@ -3,7 +3,7 @@
 use crate::devices::registry::{Device, Method, Opener};
 use causeway_engine::spec::{drops, phase, reads, required};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
-use causeway_netio::Tx;
+use causeway_netio::{Counter as PortCounter, Tx};
 use causeway_packet::Batch;
 use std::sync::Arc;
 
@@ -70,6 +70,10 @@ impl Element for ToKernel {
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(if handler == "count" { self.count.get() } else { cx.dropped() }.to_string())
+    }
+
+    fn port_counters(&self) -> Vec<PortCounter> {
+        self.tx.iter().flat_map(|tx| tx.counters()).collect()
     }
 
     fn swap_key(&self) -> Option<String> {

@@ -9,6 +9,7 @@
 
 mod entry;
 
+use crate::device_counters::DeviceCounters;
 use crate::error::{Error, Result};
 use crate::interface::{Interface, Offload, OffloadGuard, PromiscuousGuard, get_option, set_option};
 use crate::port::{Counter, Port, Queue, Rx, Tx};
@@ -26,8 +27,10 @@ const TPACKET_V3: i32 = 2;
 const TP_STATUS_KERNEL: u32 = 0;
 const TP_STATUS_USER: u32 = 1;
 
-const BLOCK_SIZE: usize = 1 << 17;
-const BLOCKS: usize = 32;
+/// The ring has 8 MiB. Many blocks, because at low rates each is handed over almost empty: a receiver that does not
+/// run for `BLOCKS * RETIRE_MS` milliseconds loses packets, however few they are.
+const BLOCK_SIZE: usize = 1 << 15;
+const BLOCKS: usize = 256;
 /// Time after which a block that is not full is handed over.
 const RETIRE_MS: u32 = 1;
 
@@ -66,6 +69,7 @@ struct Shared {
     fd: OwnedFd,
     _offloads: OffloadGuard,
     _promiscuous: Option<PromiscuousGuard>,
+    device: DeviceCounters,
 }
 
 /// The receive ring.
@@ -210,15 +214,17 @@ impl Rx for PacketRx {
             self.drops.set(self.drops.get() + u64::from(s.drops));
             self.freezes.set(self.freezes.get() + u64::from(s.freezes));
         }
-        vec![
+        let mut list = vec![
             ("rx_packets", self.packets),
             ("rx_bytes", self.bytes),
-            ("rx_pool_empty", self.pool_empty),
-            ("rx_too_long", self.too_long),
+            ("rx_drop_pool_empty", self.pool_empty),
+            ("rx_drop_too_long", self.too_long),
             ("rx_checksum_unfinished", self.unfinished),
-            ("rx_dropped", self.drops.get()),
-            ("rx_ring_full", self.freezes.get()),
-        ]
+            ("rx_drop_ring_full", self.drops.get()),
+            ("rx_freezes", self.freezes.get()),
+        ];
+        list.extend(self.shared.device.received());
+        list
     }
 }
 
@@ -266,12 +272,14 @@ impl Tx for PacketTx {
     fn flush(&mut self) {}
 
     fn counters(&self) -> Vec<Counter> {
-        vec![
+        let mut list = vec![
             ("tx_packets", self.packets),
             ("tx_bytes", self.bytes),
             ("tx_ring_full", self.full),
-            ("tx_error", self.errors),
-        ]
+            ("tx_drop_error", self.errors),
+        ];
+        list.extend(self.shared.device.transmitted());
+        list
     }
 }
 
@@ -290,6 +298,7 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
         fd,
         _offloads: OffloadGuard::turn_off(name, &[Offload::Lro, Offload::Gro])?,
         _promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
+        device: DeviceCounters::new(name),
     });
     let rx = PacketRx {
         shared: shared.clone(),

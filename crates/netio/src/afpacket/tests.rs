@@ -34,7 +34,7 @@ fn frames_come_and_go() {
         assert_eq!(host.receive(frames.len()).len(), frames.len());
         std::thread::sleep(std::time::Duration::from_millis(5));
         assert_eq!(port.queues[0].rx.pending(), 0, "our own frames do not come back");
-        assert!(port.queues[0].rx.counters().contains(&("rx_dropped", 0)));
+        assert!(port.queues[0].rx.counters().contains(&("rx_drop_ring_full", 0)));
     });
 }
 
@@ -46,6 +46,9 @@ fn a_packet_that_cannot_be_sent_does_not_block() {
         batch.extend([1700, 60].into_iter().filter_map(|n| Packet::from_bytes(&udp_frame([2; 6], 1, n))));
         while port.queues[0].tx.transmit(&mut batch) > 0 {}
         let counters = port.queues[0].tx.counters();
-        assert!(counters.contains(&("tx_error", 1)) && counters.contains(&("tx_packets", 1)), "{counters:?}");
+        assert!(
+            counters.contains(&("tx_drop_error", 1)) && counters.contains(&("tx_packets", 1)),
+            "{counters:?}"
+        );
     });
 }

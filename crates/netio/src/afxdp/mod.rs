@@ -15,9 +15,10 @@ mod tests;
 
 use crate::bpf::classify::{Filter, PortProgram, Reason};
 use crate::bpf::{XdpLink, XdpMode};
+use crate::device_counters::DeviceCounters;
 use crate::error::{ErrorKind, Result};
 use crate::features::{FeatureQuery, Features};
-use crate::interface::{Interface, Offload, OffloadGuard, PromiscuousGuard, device_counters};
+use crate::interface::{Interface, Offload, OffloadGuard, PromiscuousGuard};
 use crate::live::LiveTx;
 use crate::port::{Counter, Port, Queue};
 use std::os::fd::AsRawFd;
@@ -54,9 +55,7 @@ struct Device {
     program: PortProgram,
     _promiscuous: Option<PromiscuousGuard>,
     offloads: OffloadGuard,
-    name: String,
-    /// The device's counters when the port was opened.
-    before: Vec<Counter>,
+    counters: DeviceCounters,
 }
 
 impl Device {
@@ -65,13 +64,9 @@ impl Device {
         let _ = self.program.sockets.remove(&queue.to_ne_bytes());
     }
 
-    fn counters(&self) -> Vec<Counter> {
-        let reasons = Reason::ALL.iter().filter_map(|&r| Some((r.name(), self.program.count(r).ok()?)));
-        let since = |(name, now): Counter| {
-            let before = self.before.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1);
-            (name, now.saturating_sub(before))
-        };
-        reasons.chain(device_counters(&self.name).into_iter().map(since)).collect()
+    /// What the program decided, by reason.
+    fn verdicts(&self) -> impl Iterator<Item = Counter> {
+        Reason::ALL.iter().filter_map(|&r| Some((r.name(), self.program.count(r).ok()?)))
     }
 }
 
@@ -88,9 +83,8 @@ pub fn open(name: &str, options: &Options) -> Result<Port> {
     let (link, why) = attach(&interface, &program, features, options.generic)?;
     let offloads = OffloadGuard::turn_off(name, &[Offload::Lro, Offload::RxVlan])?;
     let promiscuous = options.promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?;
-    let before = device_counters(name);
-    let name = name.to_owned();
-    let device = Arc::new(Device { link, program, _promiscuous: promiscuous, offloads, name, before });
+    let counters = DeviceCounters::new(name);
+    let device = Arc::new(Device { link, program, _promiscuous: promiscuous, offloads, counters });
     let mut mode = format!("AF_XDP, {}{why}", device.link.mode().name());
     let mut queues = Vec::new();
     for queue in 0..interface.queues {

@@ -36,9 +36,10 @@ pub struct AfXdpRx {
 /// Transmits to one queue.
 #[derive(Debug)]
 pub struct AfXdpTx {
-    /// Keeps what is held on the interface until both halves are gone.
-    _device: Arc<Device>,
+    /// Kept until both halves are gone.
+    device: Arc<Device>,
     socket: Arc<Socket>,
+    queue: u32,
     tx: Producer<libc::xdp_desc>,
     completion: Consumer<u64>,
     live: Option<LiveTx>,
@@ -76,8 +77,9 @@ pub fn halves(
     };
     receiver.refill();
     let transmitter = AfXdpTx {
-        _device: device,
+        device,
         socket,
+        queue,
         tx,
         completion,
         live,
@@ -154,16 +156,18 @@ impl Rx for AfXdpRx {
             ("rx_packets", self.packets),
             ("rx_bytes", self.bytes),
             ("rx_pool_empty", self.starved),
-            ("rx_bad_descriptor", self.bad),
+            ("rx_drop_bad_descriptor", self.bad),
         ];
         if let Ok(s) = self.socket.statistics() {
-            list.push(("rx_dropped", s.rx_dropped));
-            list.push(("rx_ring_full", s.rx_ring_full));
+            // The kernel found no empty frame, or the packet was longer than one.
+            list.push(("rx_drop_no_frame", s.rx_dropped));
+            list.push(("rx_drop_ring_full", s.rx_ring_full));
             list.push(("rx_fill_ring_empty", s.rx_fill_ring_empty_descs));
             list.push(("rx_invalid_descriptor", s.rx_invalid_descs));
         }
         if self.queue == 0 {
-            list.extend(self.device.counters());
+            list.extend(self.device.verdicts());
+            list.extend(self.device.counters.received());
         }
         list
     }
@@ -298,6 +302,9 @@ impl Tx for AfXdpTx {
             list.push(("tx_invalid_descriptor", s.tx_invalid_descs));
         }
         list.extend(self.live.iter().flat_map(LiveTx::counters));
+        if self.queue == 0 {
+            list.extend(self.device.counters.transmitted());
+        }
         list
     }
 }

@@ -92,7 +92,7 @@ fn the_books_balance_when_rings_overflow() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let waiting = a.queues[0].rx.pending() as u64;
         let rx = a.queues[0].rx.counters();
-        let dropped = counter(&rx, "rx_dropped") + counter(&rx, "rx_ring_full");
+        let dropped = counter(&rx, "rx_drop_no_frame") + counter(&rx, "rx_drop_ring_full");
         assert!(dropped > 0, "{rx:?}");
         assert_eq!(counter(&rx, "xdp_taken"), counter(&rx, "rx_packets") + waiting + dropped, "{rx:?}");
         assert_eq!(counter(&rx, "rx_packets"), forwarded);

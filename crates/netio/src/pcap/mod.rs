@@ -91,7 +91,7 @@ impl Rx for FileRx {
     fn counters(&self) -> Vec<Counter> {
         vec![
             ("rx_packets", self.packets),
-            ("rx_too_long", self.too_long),
+            ("rx_drop_too_long", self.too_long),
             ("rx_pool_empty", self.pool_empty),
             ("rx_malformed", self.malformed),
         ]

@@ -1,9 +1,7 @@
-//! `causeway up` between two hosts in network namespaces: what it forwards, what it leaves to the kernel, and that
-//! the kernel goes on when it is gone. Needs root, iproute2, ethtool and ping.
+//! `causeway up` between two hosts: what it forwards, what it leaves to the kernel, and that the kernel goes on when it
+//! is gone.
 
-mod net;
-
-use net::{Net, wait_for};
+use crate::net::{Net, wait_for};
 use rustix::process::Signal;
 use std::net::UdpSocket;
 use std::process::Stdio;

@@ -2,6 +2,7 @@
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -83,14 +84,19 @@ impl Net {
 
     /// Pings from host `a`; whether all was answered, and what was printed.
     pub fn ping(&self, args: &str) -> (bool, String) {
-        let args = format!("netns exec {} ping -W 2 -i 0.05 {args}", self.name("a"));
+        self.ping_from("a", &format!("-i 0.05 {args}"))
+    }
+
+    /// Pings from a host; whether all was answered, and what was printed.
+    pub fn ping_from(&self, host: &str, args: &str) -> (bool, String) {
+        let args = format!("netns exec {} ping -W 2 {args}", self.name(host));
         let output = Command::new("ip").args(args.split_whitespace()).output().expect("ip");
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         (output.status.success() && text.contains(" 0% packet loss"), text.into_owned())
     }
 
     /// Makes the hosts known to the router, for one version of IP; until then the kernel forwards between them.
-    pub fn meet(&self, up: &Up, ipv6: bool) {
+    pub fn meet(&self, up: &Router, ipv6: bool) {
         let (a, b, route) = match ipv6 {
             false => ("10.77.1.2", "10.77.2.2", "route4_0"),
             true => ("2001:db8:1::2", "2001:db8:2::2", "route6_0"),
@@ -116,21 +122,43 @@ impl Net {
         })
     }
 
-    /// `causeway ARGS` in the router's namespace.
+    /// The Ethernet address of a device.
+    pub fn mac(&self, space: &str, device: &str) -> String {
+        self.inside(space, "cat", &format!("/sys/class/net/{device}/address")).trim().to_owned()
+    }
+
+    /// Packets that a device has sent.
+    pub fn sent(&self, space: &str, device: &str) -> u64 {
+        let file = format!("/sys/class/net/{device}/statistics/tx_packets");
+        self.inside(space, "cat", &file).trim().parse().expect("a number")
+    }
+
+    /// `causeway ARGS` in the router's namespace and the folder of the examples.
     pub fn causeway(&self, args: &str) -> Command {
+        self.causeway_in("r", args)
+    }
+
+    fn causeway_in(&self, space: &str, args: &str) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name("r"), CAUSEWAY]).args(args.split_whitespace());
+        command.args(["netns", "exec", &self.name(space), CAUSEWAY]).args(args.split_whitespace());
+        command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf"));
         command
     }
 
     /// Starts the router between `ra` and `rb` and waits until it runs.
-    pub fn up(&self) -> Up {
-        let socket = std::env::temp_dir().join(format!("{}.sock", self.prefix));
-        let args = format!("up ra rb --name {} --socket {}", self.prefix, socket.display());
-        let child = self.causeway(&args).stderr(Stdio::inherit()).spawn().expect("causeway");
-        let up = Up { child, socket };
-        wait_for("the router to answer", || up.try_read("version").is_some());
-        up
+    pub fn up(&self) -> Router {
+        self.start("r", "up ra rb")
+    }
+
+    /// Starts `causeway ARGS` in a namespace and waits until it runs.
+    pub fn start(&self, space: &str, args: &str) -> Router {
+        let name = self.name(space);
+        let socket = std::env::temp_dir().join(format!("{name}.sock"));
+        let args = format!("{args} --name {name} --socket {}", socket.display());
+        let child = self.causeway_in(space, &args).stderr(Stdio::inherit()).spawn().expect("causeway");
+        let router = Router { child, name, socket };
+        wait_for("the router to answer", || router.try_read("version").is_some());
+        router
     }
 }
 
@@ -145,12 +173,13 @@ impl Drop for Net {
 }
 
 /// A running router.
-pub struct Up {
+pub struct Router {
     pub child: Child,
+    name: String,
     socket: PathBuf,
 }
 
-impl Up {
+impl Router {
     fn try_read(&self, handler: &str) -> Option<String> {
         let socket = self.socket.display().to_string();
         let words = handler.split_whitespace();
@@ -175,20 +204,79 @@ impl Up {
         line.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
     }
 
+    /// Writes a handler; what was printed if that failed.
+    pub fn write(&self, handler: &str, value: &str) -> Result<(), String> {
+        let mut command = Command::new(CAUSEWAY);
+        command.arg("write").arg("--socket").arg(&self.socket).args([handler, "-"]);
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("causeway");
+        child.stdin.take().expect("a pipe").write_all(value.as_bytes()).expect("written");
+        let output = child.wait_with_output().expect("causeway");
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
+    /// All counters: worker, element and name, and the value.
+    pub fn counters(&self) -> Vec<([String; 3], u64)> {
+        let counter = |line: &str| {
+            let mut words = line.split('\t').map(str::to_owned);
+            let key = [words.next()?, words.next()?, words.next()?];
+            Some((key, words.next()?.parse().ok()?))
+        };
+        self.read("counters").lines().map(|l| counter(l).unwrap_or_else(|| panic!("{l}"))).collect()
+    }
+
+    /// The sum of all counters whose `element` (any if empty) and name are these.
+    pub fn counted(&self, element: &str, name: impl Fn(&str) -> bool) -> u64 {
+        let wanted = |key: &[String; 3]| (element.is_empty() || key[1] == element) && name(&key[2]);
+        self.counters().iter().filter(|(key, _)| wanted(key)).map(|(_, n)| n).sum()
+    }
+
+    /// The shared file of the counters, which can be read when the router is gone.
+    pub fn shared_counters(&self) -> SharedCounters {
+        SharedCounters(File::open(format!("/run/causeway/{}.counters", self.name)).expect("the counters"))
+    }
+
+    /// Stops the process, or lets it go on.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("kill");
+    }
+
     /// Sends a signal and waits for the end; the exit status, if it was not the signal that ended it.
     pub fn end(&mut self, signal: rustix::process::Signal) -> Option<i32> {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).expect("kill");
+        self.signal(signal);
         self.child.wait().expect("wait").code()
     }
 }
 
-impl Drop for Up {
+impl Drop for Router {
     fn drop(&mut self) {
         // It has ended already unless the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// The shared file of a router's counters.
+pub struct SharedCounters(File);
+
+impl SharedCounters {
+    /// The value of a counter of worker 0.
+    pub fn get(&mut self, element: &str, name: &str) -> u64 {
+        let mut bytes = Vec::new();
+        self.0.seek(SeekFrom::Start(0)).expect("a file");
+        self.0.read_to_end(&mut bytes).expect("readable");
+        let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let directory = &bytes[64 + 8 * word(16) as usize..][..word(24) as usize];
+        let directory = std::str::from_utf8(directory).expect("a text");
+        let key = format!("\t0\t{element}\t{name}");
+        let line = directory.lines().find_map(|l| l.strip_suffix(&key));
+        let index: usize =
+            line.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{key} in {directory}"));
+        word(64 + 8 * index)
     }
 }
 

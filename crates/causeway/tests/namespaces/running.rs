@@ -1,0 +1,76 @@
+//! Changes to a router while packets go through it, and several workers.
+
+use crate::examples;
+use crate::net::{Net, wait_for};
+use std::net::UdpSocket;
+use std::time::Duration;
+
+#[test]
+fn a_hot_swap_loses_no_packet() {
+    let Some(net) = Net::new() else { return };
+    let router = examples::router(&net, "");
+    assert!(net.ping("-c 3 10.77.2.2").0, "neighbours are known");
+    let text = include_str!("../../../../conf/router.click");
+    let counting = text.replace("link0 [0] -> check;", "link0 [0] -> seen :: Counter -> check;");
+    assert_ne!(text, counting);
+    std::thread::scope(|scope| {
+        let ping = scope.spawn(|| net.ping_from("a", "-q -c 800 -i 0.002 10.77.2.2"));
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(150));
+            router.write("hotconfig", &counting).expect("a good configuration");
+            wait_for("packets in the new graph", || router.number("seen.count") > 0);
+            let wrong = router.write("hotconfig", "nonsense ->").expect_err("a wrong configuration");
+            assert!(wrong.contains("nonsense"), "{wrong}");
+            router.write("hotconfig", text).expect("a good configuration");
+            assert!(router.read("list").lines().all(|name| name != "seen"), "the old graph is back");
+        }
+        let (good, text) = ping.join().expect("ping");
+        assert!(good, "{text}{:?}", router.counters());
+    });
+}
+
+#[test]
+fn two_workers_share_the_queues_of_two_devices() {
+    let Some(net) = Net::new() else { return };
+    for (space, device) in [("a", "a0"), ("b", "b0"), ("r", "ra"), ("r", "rb")] {
+        net.inside(space, "ethtool", &format!("-L {device} rx 2 tx 2"));
+    }
+    for (host, address) in [("a", "10.77.3.1/24"), ("b", "10.77.3.2/24")] {
+        net.ip(host, &format!("addr add {address} dev {host}0"));
+    }
+    let bridge = net.start("r", "run bridge.click -D dev0=ra -D dev1=rb --threads 2");
+    assert!(net.ping("-c 3 10.77.3.2").0);
+    let echo = net.spawn("b", || {
+        let socket = UdpSocket::bind("10.77.3.2:4000").expect("bind");
+        let mut bytes = [0; 64];
+        for _ in 0..640 {
+            let (n, from) = socket.recv_from(&mut bytes).expect("received");
+            socket.send_to(&bytes[..n], from).expect("sent");
+        }
+    });
+    // Many flows, so that both queues get some.
+    let flows = net.spawn("a", || {
+        for flow in 0..64u8 {
+            let socket = UdpSocket::bind("10.77.3.1:0").expect("bind");
+            socket.connect("10.77.3.2:4000").expect("connected");
+            socket.set_read_timeout(Some(Duration::from_secs(5))).expect("timeout");
+            for n in 0..10 {
+                socket.send(&[flow, n]).expect("sent");
+                let mut bytes = [0; 64];
+                let got = socket.recv(&mut bytes).expect("an answer");
+                assert_eq!(bytes[..got], [flow, n]);
+            }
+        }
+    });
+    flows.join().expect("every packet comes back");
+    echo.join().expect("the echo");
+    for way in ["there", "back"] {
+        let of_worker = |worker: &str| {
+            let mine = |key: &[String; 3]| key[0] == worker && key[1] == way && key[2] == "count";
+            bridge.counters().iter().filter(|(key, _)| mine(key)).map(|(_, n)| n).sum::<u64>()
+        };
+        let (first, second) = (of_worker("0"), of_worker("1"));
+        assert!(first > 0 && second > 0 && first + second >= 643, "{way}: {first} and {second}");
+        assert_eq!(bridge.number(&format!("{way}.count")), first + second, "handlers add up the workers");
+    }
+}
