@@ -125,8 +125,8 @@ fn config(conf: &mut Conf<'_>) -> CacheConfig {
     }
 }
 
-/// Most buckets or entries that a configuration may ask for.
-const MOST: usize = 1 << 24;
+/// Most buckets or entries that a configuration may ask for; room for them is set aside at the start.
+const MOST: usize = 1 << 22;
 
 fn number(conf: &mut Conf<'_>, name: &str, usual: usize) -> usize {
     let number = conf.keyword(name, usual);

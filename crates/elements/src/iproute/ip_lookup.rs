@@ -12,7 +12,7 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "h/h",
     doc: "The default IPv4 routing table, and the one to take: as StaticIPLookup, with handlers that change the table \
           while packets flow. A million routes load in well under a second, a lookup costs a few nanoseconds, and \
-          changes never stop the packets. It takes 4 MB, whatever its routes; StaticIPLookup takes less. The \
+          changes never stop the packets. It takes 4 MB even for a single route; StaticIPLookup takes less. The \
           other classes with handlers are for comparison and for configurations written for Click: each uses the \
           structure of its name, with the same routes and handlers. LookupIP6Route is the default for IPv6.",
     args: ARGS,
