@@ -73,7 +73,7 @@ impl Lines6 {
         }
     }
 
-    fn core(&self) -> &Lines6Core {
+    pub(crate) fn core(&self) -> &Lines6Core {
         &self.memory.core
     }
 

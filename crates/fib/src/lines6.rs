@@ -296,3 +296,6 @@ impl Lookup<u128> for Lines6Core {
         self.bytes.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,9 +40,9 @@ pub(crate) struct Plan {
 /// A directory of words, from bit `position` on.
 pub(crate) fn words(marks: &[Mark], position: u8) -> Plan {
     let log = marks.len().ilog2() as u8;
-    let most = (log + 5).min(SLOT_BITS_MAX).min(128 - position).max(WORD_BITS);
+    let most = (log + 4).min(SLOT_BITS_MAX).min(128 - position).max(WORD_BITS);
     let own = |bits| 8_usize << (bits - WORD_BITS);
-    cheapest(log.saturating_sub(3).clamp(WORD_BITS, most), most, own, |bits| {
+    cheapest(log.saturating_sub(1).clamp(WORD_BITS, most), most, own, |bits| {
         words_below(marks, position, bits)
     })
 }
@@ -50,7 +50,7 @@ pub(crate) fn words(marks: &[Mark], position: u8) -> Plan {
 /// A directory of entries that point to words.
 pub(crate) fn entries(marks: &[Mark], position: u8) -> Plan {
     let log = marks.len().ilog2() as u8;
-    let (least, most) = (log.saturating_sub(9).max(1), (log + 1).min(ENTRY_BITS_MAX));
+    let (least, most) = (log.saturating_sub(7).max(1), (log + 1).min(ENTRY_BITS_MAX));
     cheapest(least, most, |bits| 4 << bits, |bits| entries_below(marks, position, bits))
 }
 
