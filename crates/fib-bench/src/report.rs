@@ -68,7 +68,7 @@ pub fn print_ratios(section: &Section, ours: &[&str]) {
                 let pairs = score.lookup_ns.iter().zip(&other.lookup_ns);
                 pairs.filter_map(|(mine, theirs)| Some(theirs.1[mode]? / mine.1[mode]?)).collect()
             };
-            let (batch, chain) = (ratio(2), ratio(0));
+            let (batch, chain) = (ratio(2), ratio(0).iter().map(|v| 1.0 / v).collect::<Vec<_>>());
             if batch.is_empty() {
                 continue;
             }
@@ -77,13 +77,14 @@ pub fn print_ratios(section: &Section, ours: &[&str]) {
             let list =
                 |values: &[f64]| values.iter().map(|v| format!("{v:.2}")).collect::<Vec<_>>().join(" ");
             println!(
-                "{:>10} over {:<16} batch {} (mean {:.2}, without random {:.2}); chained latency {} of theirs",
+                "{:>10} over {:<16} batch {} (mean {:.2}, without random {:.2}); chained latency {} (mean {:.2}) of theirs",
                 score.name,
                 other.name,
                 list(&batch),
                 mean(&batch),
                 mean(&batch[1..]),
-                list(&chain.iter().map(|v| 1.0 / v).collect::<Vec<_>>())
+                list(&chain),
+                mean(&chain)
             );
         }
     }
