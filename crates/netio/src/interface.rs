@@ -1,4 +1,4 @@
-//! A network interface as ioctl(2) shows it: index, address, MTU, queues, offloads.
+//! A network interface as ioctl(2) shows it: index, address, MTU, queues.
 
 use crate::error::{Error, ErrorKind, Result};
 use causeway_packet::pool;
@@ -9,18 +9,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// Bytes of an Ethernet header with two VLAN tags.
 const LINK_HEADER: u32 = 22;
 
-const ETHTOOL_GGRO: u32 = 0x2b;
-const ETHTOOL_SGRO: u32 = 0x2c;
-const ETHTOOL_GFLAGS: u32 = 0x25;
-const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
-const ETHTOOL_GTXCSUM: u32 = 0x16;
-const ETHTOOL_STXCSUM: u32 = 0x17;
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
-/// Merge packets on receipt, in the device.
-const FLAG_LRO: u32 = 1 << 15;
-/// Take VLAN tags out of received frames.
-const FLAG_RX_VLAN: u32 = 1 << 8;
 
 /// Facts of one interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,15 +41,8 @@ struct Channels {
     combined: u32,
 }
 
-/// `struct ethtool_value`.
-#[repr(C)]
-struct Value {
-    cmd: u32,
-    data: u32,
-}
-
 /// A socket to make ioctls on.
-fn control() -> Result<OwnedFd> {
+pub(crate) fn control() -> Result<OwnedFd> {
     // SAFETY: makes a new descriptor, checked and owned below.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
@@ -196,111 +179,11 @@ pub(crate) fn attach_tun(file: &File, name: &str, flags: i32) -> Result<()> {
         .map_err(|e| Error::system(format!("make the interface {name}"), e))
 }
 
-/// Turns an offload on or off for good, for interfaces that the caller made.
-///
-/// # Errors
-/// What ethtool's ioctl says.
-pub fn set_offload(name: &str, offload: Offload, on: bool) -> Result<()> {
-    offload.set(&control()?, name, on)
-}
-
-fn ethtool(fd: &OwnedFd, name: &str, data: *mut libc::c_char) -> Result<()> {
+/// Gives `data`, a structure that begins with a command, to the driver of `name`.
+pub(crate) fn ethtool(fd: &OwnedFd, name: &str, data: *mut libc::c_char) -> Result<()> {
     let mut ifr = request(name)?;
     ifr.ifr_ifru.ifru_data = data;
     ioctl(fd, SIOCETHTOOL, &mut ifr).map_err(|e| Error::system(format!("{name}: ethtool"), e))
-}
-
-fn value(fd: &OwnedFd, name: &str, cmd: u32, data: u32) -> Result<u32> {
-    let mut value = Value { cmd, data };
-    ethtool(fd, name, std::ptr::from_mut(&mut value).cast())?;
-    Ok(value.data)
-}
-
-/// An offload that a port may have to turn off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offload {
-    /// Packets merged by the device: what comes out is not what came in.
-    Lro,
-    /// VLAN tags taken out of frames by the device: XDP and AF_XDP never see them.
-    RxVlan,
-    /// Packets merged by the stack before a packet socket sees them.
-    Gro,
-    /// Checksums left to the device on transmission: what the stack sends through a veth is then unfinished.
-    TxChecksum,
-}
-
-impl Offload {
-    fn get(self, fd: &OwnedFd, name: &str) -> Result<bool> {
-        Ok(match self {
-            Offload::Lro => value(fd, name, ETHTOOL_GFLAGS, 0)? & FLAG_LRO != 0,
-            Offload::RxVlan => value(fd, name, ETHTOOL_GFLAGS, 0)? & FLAG_RX_VLAN != 0,
-            Offload::Gro => value(fd, name, ETHTOOL_GGRO, 0)? != 0,
-            Offload::TxChecksum => value(fd, name, ETHTOOL_GTXCSUM, 0)? != 0,
-        })
-    }
-
-    fn set(self, fd: &OwnedFd, name: &str, on: bool) -> Result<()> {
-        let flag = |flag: u32| {
-            let flags = value(fd, name, ETHTOOL_GFLAGS, 0)?;
-            value(fd, name, ETHTOOL_SFLAGS, if on { flags | flag } else { flags & !flag })
-        };
-        match self {
-            Offload::Lro => flag(FLAG_LRO)?,
-            Offload::RxVlan => flag(FLAG_RX_VLAN)?,
-            Offload::Gro => value(fd, name, ETHTOOL_SGRO, on.into())?,
-            Offload::TxChecksum => value(fd, name, ETHTOOL_STXCSUM, on.into())?,
-        };
-        Ok(())
-    }
-}
-
-/// Whether an offload is on.
-///
-/// # Errors
-/// What ethtool's ioctl says; drivers without the offload say that it is not supported.
-pub fn offload(name: &str, offload: Offload) -> Result<bool> {
-    offload.get(&control()?, name)
-}
-
-/// Offloads turned off for as long as this value lives.
-#[derive(Debug)]
-pub struct OffloadGuard {
-    fd: OwnedFd,
-    name: String,
-    turned_off: Vec<Offload>,
-    /// Offloads that are on and that the driver does not let go.
-    pub stuck: Vec<Offload>,
-}
-
-impl OffloadGuard {
-    /// Turns `offloads` off on the interface `name`; those that the driver lacks or refuses are left.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Privilege`], or no socket.
-    pub fn turn_off(name: &str, offloads: &[Offload]) -> Result<OffloadGuard> {
-        let mut guard =
-            OffloadGuard { fd: control()?, name: name.to_owned(), turned_off: Vec::new(), stuck: Vec::new() };
-        for &offload in offloads {
-            if !offload.get(&guard.fd, name).unwrap_or(false) {
-                continue;
-            }
-            match offload.set(&guard.fd, name, false) {
-                Ok(()) if !offload.get(&guard.fd, name).unwrap_or(true) => guard.turned_off.push(offload),
-                Err(e) if e.kind() == ErrorKind::Privilege => return Err(e),
-                _ => guard.stuck.push(offload),
-            }
-        }
-        Ok(guard)
-    }
-}
-
-impl Drop for OffloadGuard {
-    fn drop(&mut self) {
-        for offload in self.turned_off.drain(..).rev() {
-            // The interface may be gone; then there is nothing to restore.
-            let _ = offload.set(&self.fd, &self.name, true);
-        }
-    }
 }
 
 /// Promiscuous mode for as long as this value lives: a membership of a packet socket, which the kernel ends with the
@@ -355,23 +238,4 @@ pub(crate) fn get_option<T: Copy>(fd: &OwnedFd, level: i32, name: i32, mut value
     // SAFETY: `value` is live and `len` its size; the kernel writes no more. `T` is a plain C structure of integers.
     let r = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, at, &mut len) };
     if r == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testnet;
-
-    #[test]
-    fn offloads_come_back() {
-        testnet::run(&[("g0", "r0")], || {
-            set_offload("r0", Offload::Gro, true).expect("on");
-            let guard = OffloadGuard::turn_off("r0", &[Offload::Gro, Offload::Lro]).expect("off");
-            assert_eq!((&guard.turned_off[..], &guard.stuck[..]), (&[Offload::Gro][..], &[][..]));
-            let fd = control().expect("a socket");
-            assert!(!Offload::Gro.get(&fd, "r0").expect("asked"));
-            drop(guard);
-            assert!(Offload::Gro.get(&fd, "r0").expect("asked"));
-        });
-    }
 }

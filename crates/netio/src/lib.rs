@@ -37,6 +37,7 @@ pub mod features;
 pub mod interface;
 pub mod live;
 pub mod memory;
+pub mod offload;
 pub mod pcap;
 pub mod port;
 pub mod punt;

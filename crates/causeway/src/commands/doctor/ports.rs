@@ -4,7 +4,8 @@ use super::Check;
 use causeway_kernel::{Finding, Severity, inspect, interfaces};
 use causeway_netio::afxdp::XDP_HEADROOM;
 use causeway_netio::features::FeatureQuery;
-use causeway_netio::interface::{self, Interface, Offload};
+use causeway_netio::interface::Interface;
+use causeway_netio::offload::{self, Offload};
 
 /// All checks of the interfaces named, or of all that could be ports.
 pub fn checks(names: &[String]) -> Vec<Check> {
@@ -67,7 +68,7 @@ fn of(interface: &causeway_kernel::Interface) -> Vec<Check> {
             format!("ip link set dev {name} xdp off    # or stop the process that holds it"),
         ));
     }
-    let on = |offload| interface::offload(name, offload).unwrap_or(false);
+    let on = |offload| offload::is_on(name, offload).unwrap_or(false);
     for (offload, word) in [(Offload::Lro, "lro"), (Offload::RxVlan, "rxvlan")] {
         if on(offload) {
             checks.push(Check::good(format!("{name}: {word} is on; it is turned off while `up` runs")));

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use causeway_netio::bpf::{Asm, Helper, Program, ProgramKind, Reg, XdpLink, XdpMode};
-use causeway_netio::interface::{Interface, Offload, set_offload};
+use causeway_netio::interface::Interface;
+use causeway_netio::offload::{Offload, set_offload};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
