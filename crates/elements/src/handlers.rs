@@ -51,9 +51,18 @@ impl std::fmt::Display for Call {
     }
 }
 
-/// The handlers of an element with a task, besides its own ones.
+/// What elements with a task have in common: its handlers, besides their own ones, and its start.
 pub(crate) mod task {
     use super::*;
+
+    /// Sets the task of a source or its notifier going, whichever output 0 needs.
+    pub(crate) fn start(active: bool, cx: &mut Cx<'_>) {
+        if cx.connected(0) {
+            cx.wake();
+        } else {
+            cx.notify_packets(active);
+        }
+    }
 
     /// Scheduling weight.
     pub(crate) const TICKETS: HandlerDoc =

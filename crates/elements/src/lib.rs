@@ -34,6 +34,7 @@ pub mod kernel;
 mod printing;
 mod queues;
 mod scheduling;
+mod sieve;
 mod sources;
 pub mod standard_router;
 mod switching;

@@ -1,8 +1,9 @@
 //! CheckPaint.
 
-use causeway_engine::spec::{drops, optional, reads_writes, required};
+use super::color::{ANNO_ARG, Color};
+use causeway_engine::spec::{drops, reads_writes, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Anno, Batch};
+use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "CheckPaint",
@@ -12,10 +13,7 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "Passes packets whose paint annotation is COLOR. The others go to output 1 if that is connected, and are \
           dropped otherwise.",
-    args: &[
-        required("COLOR", "byte", "the paint that passes"),
-        optional("ANNO", "annotation", "where the paint is, one byte; default PAINT"),
-    ],
+    args: &[required("COLOR", "byte", "the paint that passes"), ANNO_ARG],
     handlers: &[reads_writes("color", "the paint that passes")],
     drops: &[drops("other-paint", "the packet's paint is not COLOR, and output 1 is not connected")],
     example: "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> c :: CheckPaint(1) -> Discard; c[1] -> Discard;",
@@ -27,22 +25,18 @@ pub(crate) static SPEC: Spec = Spec {
 const OTHER_PAINT: usize = 0;
 
 struct CheckPaint {
-    color: u8,
-    offset: u8,
+    color: Color,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let color = conf.required("COLOR");
-    let anno: Anno = conf.optional("ANNO", Anno::PAINT);
-    conf.finish()?;
-    Ok(Box::new(CheckPaint { color, offset: anno.offset }))
+    Ok(Box::new(CheckPaint { color: Color::configured(conf)? }))
 }
 
 impl Element for CheckPaint {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let (color, offset) = (self.color, self.offset);
+        let color = &self.color;
         batch.filter_map(|packet| {
-            if packet.anno_u8(offset) == color {
+            if color.is_of(&packet) {
                 return Some(packet);
             }
             cx.divert(1, OTHER_PAINT, packet);
@@ -51,12 +45,11 @@ impl Element for CheckPaint {
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.color.to_string())
+        Ok(self.color.read())
     }
 
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.color = crate::handlers::value(handler, value)?;
-        Ok(())
+    fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.color.write(value)
     }
 }
 

@@ -3,6 +3,7 @@
 use causeway_engine::Spec;
 
 mod check_paint;
+mod color;
 mod paint;
 pub(crate) mod paint_tee;
 

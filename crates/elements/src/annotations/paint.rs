@@ -1,8 +1,9 @@
 //! Paint.
 
+use super::color::Color;
 use causeway_engine::spec::{optional, reads_writes, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Anno, Batch};
+use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Paint",
@@ -25,31 +26,26 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 struct Paint {
-    color: u8,
-    offset: u8,
+    color: Color,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let color = conf.required("COLOR");
-    let anno: Anno = conf.optional("ANNO", Anno::PAINT);
-    conf.finish()?;
-    Ok(Box::new(Paint { color, offset: anno.offset }))
+    Ok(Box::new(Paint { color: Color::configured(conf)? }))
 }
 
 impl Element for Paint {
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
         for packet in batch.iter_mut() {
-            packet.set_anno_u8(self.offset, self.color);
+            self.color.give(packet);
         }
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.color.to_string())
+        Ok(self.color.read())
     }
 
     fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.color = value.trim().parse().map_err(|_| format!("'{value}' is not a color from 0 to 255"))?;
-        Ok(())
+        self.color.write(value)
     }
 }
 

@@ -1,8 +1,9 @@
 //! PaintTee.
 
-use causeway_engine::spec::{drops, optional, reads_writes, required};
+use super::color::{ANNO_ARG, Color};
+use causeway_engine::spec::{drops, reads_writes, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Anno, Batch, Packet};
+use causeway_packet::{Batch, Packet};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "PaintTee",
@@ -13,10 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Passes every packet by output 0, and sends a copy of those whose paint annotation is COLOR to output 1. \
           The standard router has one in front of each interface, with the paint that packets got when they came \
           in there: what leaves where it came from deserves an ICMP redirect, which output 1 leads to.",
-    args: &[
-        required("COLOR", "byte", "the paint whose packets are copied"),
-        optional("ANNO", "annotation", "where the paint is, one byte; default PAINT"),
-    ],
+    args: &[required("COLOR", "byte", "the paint whose packets are copied"), ANNO_ARG],
     handlers: &[reads_writes("color", "the paint whose packets are copied")],
     drops: &[drops("no-buffer", "there was no frame for a copy")],
     example: "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> t :: PaintTee(1) -> Discard; t[1] -> Discard;",
@@ -28,15 +26,11 @@ pub(crate) static SPEC: Spec = Spec {
 const NO_BUFFER: usize = 0;
 
 struct PaintTee {
-    color: u8,
-    offset: u8,
+    color: Color,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let color = conf.required("COLOR");
-    let anno: Anno = conf.optional("ANNO", Anno::PAINT);
-    conf.finish()?;
-    Ok(Box::new(PaintTee { color, offset: anno.offset }))
+    Ok(Box::new(PaintTee { color: Color::configured(conf)? }))
 }
 
 /// Sends a copy of `packet` to output 1, or counts a drop for reason `no_buffer` if there is no frame.
@@ -49,18 +43,17 @@ pub(crate) fn emit_copy(packet: &Packet, no_buffer: usize, cx: &mut Cx<'_>) {
 
 impl Element for PaintTee {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        for packet in batch.iter().filter(|p| p.anno_u8(self.offset) == self.color) {
+        for packet in batch.iter().filter(|p| self.color.is_of(p)) {
             emit_copy(packet, NO_BUFFER, cx);
         }
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.color.to_string())
+        Ok(self.color.read())
     }
 
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.color = crate::handlers::value(handler, value)?;
-        Ok(())
+    fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.color.write(value)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Unstrip.
 
+use crate::sieve::pass_or_drop;
 use causeway_engine::spec::{drops, reads_writes, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::Batch;
@@ -36,13 +37,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 impl Element for Unstrip {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let length = self.length;
-        batch.filter_map(|mut packet| {
-            if packet.push(length).is_ok() {
-                return Some(packet);
-            }
-            cx.drop(NO_ROOM, packet);
-            None
-        });
+        pass_or_drop(batch, cx, |packet| packet.push(length).map(drop).map_err(|_| NO_ROOM));
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -1,6 +1,7 @@
 //! IPEncap.
 
 use super::template::Template;
+use crate::sieve::pass_or_drop;
 use crate::udp::udp_ip_encap::Destination;
 use causeway_engine::spec::{drops, keyword, reads_writes, required};
 use causeway_engine::value::{Raw, Value};
@@ -133,13 +134,7 @@ impl IPEncap {
 
 impl Element for IPEncap {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.filter_map(|mut packet| match self.encapsulate(&mut packet) {
-            Ok(()) => Some(packet),
-            Err(reason) => {
-                cx.drop(reason, packet);
-                None
-            }
-        });
+        pass_or_drop(batch, cx, |packet| self.encapsulate(packet));
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -32,7 +32,7 @@ pub(crate) static SPEC: Spec = Spec {
         required("DPORT", "port", "destination port"),
         optional("CHECKSUM", "boolean", "whether packets have a UDP checksum; default true"),
         optional("INTERVAL", "packets", "packets of a flow; 0 means that there is one flow; default 0"),
-        optional("ACTIVE", "boolean", "whether to make packets; default true"),
+        generator::ACTIVE_ARG,
     ],
     handlers: &[
         generator::COUNT,

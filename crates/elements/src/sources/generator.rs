@@ -1,7 +1,7 @@
 //! What the sources share: the packet they repeat, how many of them they make, and their handlers.
 
 use crate::handlers::{self, Call};
-use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_writes, writes};
+use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, optional, reads, reads_writes, writes};
 use causeway_engine::value::Bytes;
 use causeway_engine::{Conf, Counter, Cx};
 use causeway_packet::{Batch, Packet, pool};
@@ -9,6 +9,14 @@ use causeway_packet::{Batch, Packet, pool};
 /// What a packet holds unless DATA says otherwise: 69 bytes, the length that Click's sources have.
 pub(super) const DATA: &[u8] = b"Causeway made this packet; it needs no more than sixty-nine bytes :-)";
 
+/// What packets contain.
+pub(super) const DATA_ARG: ArgDoc =
+    optional("DATA", "string", "what packets contain; default a text of 69 bytes");
+/// After how many packets a source ends.
+pub(super) const LIMIT_ARG: ArgDoc =
+    optional("LIMIT", "packets", "most packets made; negative means no limit; default -1");
+/// Whether a source starts at once.
+pub(super) const ACTIVE_ARG: ArgDoc = optional("ACTIVE", "boolean", "whether to make packets; default true");
 /// Keyword arguments of every source.
 pub(super) const LENGTH_ARG: ArgDoc = keyword(
     "LENGTH",

@@ -18,10 +18,10 @@ pub(crate) static SPEC: Spec = Spec {
           LIMIT packets it ends; with STOP, it then stops the router, the next time that its turn comes. While no \
           frame is free it waits.",
     args: &[
-        optional("DATA", "string", "what packets contain; default a text of 69 bytes"),
-        optional("LIMIT", "packets", "most packets made; negative means no limit; default -1"),
+        generator::DATA_ARG,
+        generator::LIMIT_ARG,
         optional("BURST", "packets", "packets a turn; above 256 means 256; default 1"),
-        optional("ACTIVE", "boolean", "whether to make packets; default true"),
+        generator::ACTIVE_ARG,
         generator::LENGTH_ARG,
         generator::DATASIZE_ARG,
         generator::HEADROOM_ARG,
@@ -67,20 +67,9 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(InfiniteSource { packets, burst }))
 }
 
-impl InfiniteSource {
-    /// Sets the task or the notifier going, whichever the output needs.
-    fn start(&self, cx: &mut Cx<'_>) {
-        if cx.connected(0) {
-            cx.wake();
-        } else {
-            cx.notify_packets(self.packets.active);
-        }
-    }
-}
-
 impl Element for InfiniteSource {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.start(cx);
+        task::start(self.packets.active, cx);
         Ok(())
     }
 
@@ -123,7 +112,7 @@ impl Element for InfiniteSource {
             "tickets" => return task::write_tickets(value, cx),
             _ => self.packets.write(handler, value)?,
         }
-        self.start(cx);
+        task::start(self.packets.active, cx);
         Ok(())
     }
 }

@@ -19,10 +19,10 @@ pub(crate) static SPEC: Spec = Spec {
           lost there. Between packets it sleeps, and when it is pulled its puller does. After LIMIT packets it \
           ends, and with STOP stops the router.",
     args: &[
-        optional("DATA", "string", "what packets contain; default a text of 69 bytes"),
+        generator::DATA_ARG,
         optional("RATE", "packets a second", "how many; default 10"),
-        optional("LIMIT", "packets", "most packets made; negative means no limit; default -1"),
-        optional("ACTIVE", "boolean", "whether to make packets; default true"),
+        generator::LIMIT_ARG,
+        generator::ACTIVE_ARG,
         generator::LENGTH_ARG,
         generator::DATASIZE_ARG,
         generator::HEADROOM_ARG,
@@ -90,20 +90,11 @@ impl RatedSource {
             cx.set_timer(TOKEN, when_ns);
         }
     }
-
-    /// Sets the task or the notifier going, whichever the output needs.
-    fn start(&self, cx: &mut Cx<'_>) {
-        if cx.connected(0) {
-            cx.wake();
-        } else {
-            cx.notify_packets(self.packets.active);
-        }
-    }
 }
 
 impl Element for RatedSource {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.start(cx);
+        task::start(self.packets.active, cx);
         Ok(())
     }
 
@@ -126,7 +117,7 @@ impl Element for RatedSource {
     }
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        self.start(cx);
+        task::start(self.packets.active, cx);
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
@@ -160,7 +151,7 @@ impl Element for RatedSource {
             "tickets" => return task::write_tickets(value, cx),
             _ => self.packets.write(handler, value)?,
         }
-        self.start(cx);
+        task::start(self.packets.active, cx);
         Ok(())
     }
 }

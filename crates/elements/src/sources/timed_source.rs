@@ -16,7 +16,7 @@ pub(crate) static SPEC: Spec = Spec {
           packets it ends, and with STOP stops the router.",
     args: &[
         optional("INTERVAL", "seconds", "time between packets; default 0.5"),
-        optional("DATA", "string", "what packets contain; default a text of 69 bytes"),
+        generator::DATA_ARG,
         keyword("LIMIT", "packets", "most packets made; negative means no limit; default -1"),
         keyword("ACTIVE", "boolean", "whether to make packets; default true"),
         generator::LENGTH_ARG,

@@ -1,15 +1,11 @@
 //! FromDump.
 
+use super::capture::{Capture, Pause};
 use super::encap;
-use super::range::{Place, Range};
 use crate::handlers::{self, Call, task};
 use causeway_engine::spec::{Notifies, drops, keyword, reads, reads_writes, required, writes};
-use causeway_engine::value::Filename;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
-use causeway_netio::pcap::Reader;
-use causeway_packet::{Anno, Batch, Packet};
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "FromDump",
@@ -68,20 +64,8 @@ const TOO_LONG: usize = 1;
 /// The only timer: the next packet with TIMING.
 const DUE: u32 = 0;
 
-type Input = Reader<Box<dyn Read + Send>>;
-
 struct FromDump {
-    filename: String,
-    /// `None` before the start and after the end of the file.
-    reader: Option<Input>,
-    linktype: Option<u32>,
-    range: Range,
-    /// A packet that was read and is not due yet.
-    ahead: Option<Packet>,
-    sample: f64,
-    timing: bool,
-    /// What the clock said when the packet of the second time was emitted.
-    base_ns: Option<(u64, u64)>,
+    capture: Capture,
     force_ip: bool,
     end: Option<Call>,
     active: bool,
@@ -89,30 +73,9 @@ struct FromDump {
     count: Counter,
 }
 
-/// Why a batch is not fuller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pause {
-    /// It holds what was asked for, or much was looked at.
-    Full,
-    /// The next packet is due then.
-    Until(u64),
-    /// There is no frame.
-    NoFrame,
-    /// There are no more packets.
-    End,
-}
-
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let Filename(filename) = conf.required("FILENAME");
     let mut dump = FromDump {
-        filename,
-        reader: None,
-        linktype: None,
-        range: Range::keywords(conf),
-        ahead: None,
-        sample: conf.keyword("SAMPLE", 1.0),
-        timing: conf.keyword("TIMING", false),
-        base_ns: None,
+        capture: Capture::configured(conf, TOO_LONG),
         force_ip: conf.keyword("FORCE_IP", false),
         end: conf.keyword("STOP", false).then(Call::stop),
         active: conf.keyword("ACTIVE", true),
@@ -125,9 +88,6 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error("specify at most one of STOP and END_CALL");
     }
     conf.keyword("MMAP", false);
-    if !(0.0..=1.0).contains(&dump.sample) {
-        conf.error("SAMPLE: must be from 0 to 1");
-    }
     if dump.burst == 0 {
         conf.error("BURST: must be at least 1");
     }
@@ -135,79 +95,13 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(dump))
 }
 
-/// Opens the file called `filename`.
-fn open(filename: &str) -> Result<Input, String> {
-    let input: Box<dyn Read + Send> = match filename {
-        "-" => Box::new(BufReader::new(io::stdin())),
-        _ => Box::new(BufReader::new(File::open(filename).map_err(|e| format!("{filename}: {e}"))?)),
-    };
-    Reader::new(input).map_err(|e| format!("{filename}: {e}"))
-}
-
 impl FromDump {
-    /// Reads on to a packet that is wanted.
-    fn read_ahead(&mut self, cx: &mut Cx<'_>) -> Pause {
-        let Some(reader) = &mut self.reader else { return Pause::End };
-        loop {
-            // The frame is taken first: while there is none, the packet waits in the file.
-            let Some(mut packet) = Packet::new() else { return Pause::NoFrame };
-            let record = match reader.next_record() {
-                Ok(Some(record)) => record,
-                Ok(None) => return Pause::End,
-                Err(e) => {
-                    eprintln!("{}: {}: {e}", cx.name(), self.filename);
-                    return Pause::End;
-                }
-            };
-            self.linktype = Some(record.linktype);
-            match self.range.place(record.timestamp_ns) {
-                Place::Before => continue,
-                Place::Inside => {}
-                Place::Behind => return Pause::End,
-            }
-            if self.sample < 1.0 && cx.rng().f64() >= self.sample {
-                continue;
-            }
-            let Ok(data) = packet.put(record.data.len()) else {
-                cx.drop(TOO_LONG, packet);
-                continue;
-            };
-            data.copy_from_slice(record.data);
-            packet.set_timestamp_ns(record.timestamp_ns);
-            packet.set_wire_len(record.wire_len as usize);
-            let extra = record.wire_len.saturating_sub(record.data.len() as u32);
-            packet.set_anno_u32(Anno::EXTRA_LENGTH.offset, extra);
-            self.ahead = Some(packet);
-            return Pause::Full;
-        }
-    }
-
-    /// When a packet captured at `captured_ns` is due: at once without TIMING, and for the first.
-    fn due_ns(&mut self, captured_ns: u64, now_ns: u64) -> u64 {
-        let (base_now_ns, base_captured_ns) = *self.base_ns.get_or_insert((now_ns, captured_ns));
-        base_now_ns.saturating_add(captured_ns.saturating_sub(base_captured_ns))
-    }
-
-    /// Adds packets that are due to `batch`, at most `max`.
-    fn fill(&mut self, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) -> Pause {
+    /// Adds packets that are due to `batch`, at most `max`; the error is why there are no more.
+    fn fill(&mut self, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) -> Result<(), Pause> {
         for _ in 0..max.min(batch.room()) {
-            if self.ahead.is_none() {
-                match self.read_ahead(cx) {
-                    Pause::Full => {}
-                    pause => return pause,
-                }
-            }
-            let Some(mut packet) = self.ahead.take() else { return Pause::End };
-            if self.timing {
-                let now_ns = cx.now_ns();
-                let due_ns = self.due_ns(packet.timestamp_ns(), now_ns);
-                if due_ns > now_ns {
-                    self.ahead = Some(packet);
-                    return Pause::Until(due_ns);
-                }
-            }
+            let mut packet = self.capture.next(cx)?;
             self.count.add(1);
-            let is_ip = encap::mark(&mut packet, self.linktype.unwrap_or_default());
+            let is_ip = encap::mark(&mut packet, self.capture.linktype().unwrap_or_default());
             if self.force_ip && !is_ip {
                 cx.divert(1, NOT_IP, packet);
             } else {
@@ -215,33 +109,22 @@ impl FromDump {
                 let _ = batch.push(packet);
             }
         }
-        Pause::Full
+        Ok(())
     }
 
     fn end(&mut self, cx: &mut Cx<'_>) {
-        self.reader = None;
+        self.capture.close();
         self.active = false;
         if let Some(call) = &self.end {
             call.make(cx);
-        }
-    }
-
-    /// Sets the task or the notifier going, whichever the output needs.
-    fn start(&self, cx: &mut Cx<'_>) {
-        if cx.connected(0) {
-            cx.wake();
-        } else {
-            cx.notify_packets(self.active);
         }
     }
 }
 
 impl Element for FromDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        let reader = open(&self.filename)?;
-        self.linktype = reader.linktype();
-        self.reader = Some(reader);
-        self.start(cx);
+        self.capture.open()?;
+        task::start(self.active, cx);
         Ok(())
     }
 
@@ -250,16 +133,16 @@ impl Element for FromDump {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
-        let pause = self.fill(self.burst as usize, &mut batch, cx);
+        let filled = self.fill(self.burst as usize, &mut batch, cx);
         cx.emit_batch(0, batch);
-        match pause {
-            Pause::Full => Run::Worked,
-            Pause::NoFrame => Run::Idle,
-            Pause::Until(due_ns) => {
+        match filled {
+            Ok(()) => Run::Worked,
+            Err(Pause::NoFrame) => Run::Idle,
+            Err(Pause::Until(due_ns)) => {
                 cx.set_timer(DUE, due_ns);
                 Run::Sleep
             }
-            Pause::End => {
+            Err(Pause::End) => {
                 self.end(cx);
                 Run::Sleep
             }
@@ -267,7 +150,7 @@ impl Element for FromDump {
     }
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        self.start(cx);
+        task::start(self.active, cx);
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
@@ -275,12 +158,12 @@ impl Element for FromDump {
             return;
         }
         match self.fill(max, batch, cx) {
-            Pause::Full | Pause::NoFrame => {}
-            Pause::Until(due_ns) => {
+            Ok(()) | Err(Pause::NoFrame) => {}
+            Err(Pause::Until(due_ns)) => {
                 cx.notify_packets(false);
                 cx.set_timer(DUE, due_ns);
             }
-            Pause::End => {
+            Err(Pause::End) => {
                 cx.notify_packets(false);
                 self.end(cx);
             }
@@ -290,11 +173,13 @@ impl Element for FromDump {
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
             "count" => self.count.get().to_string(),
-            "sampling_prob" => self.sample.to_string(),
+            "sampling_prob" => self.capture.sample.to_string(),
             "active" => self.active.to_string(),
-            "encap" => self.linktype.map_or("-".to_owned(), encap::name),
-            "filename" => self.filename.clone(),
-            "filesize" => std::fs::metadata(&self.filename).map_or("-".to_owned(), |m| m.len().to_string()),
+            "encap" => self.capture.linktype().map_or("-".to_owned(), encap::name),
+            "filename" => self.capture.filename.clone(),
+            "filesize" => {
+                std::fs::metadata(&self.capture.filename).map_or("-".to_owned(), |m| m.len().to_string())
+            }
             _ => task::read(handler, cx).unwrap_or_default(),
         })
     }
@@ -302,32 +187,28 @@ impl Element for FromDump {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
             "reset_counts" => self.count.set(0),
-            "reset_timing" => self.base_ns = None,
+            "reset_timing" => self.capture.reset_timing(),
             "tickets" => task::write_tickets(value, cx)?,
             _ => {
                 self.active = handlers::value(handler, value)?;
-                self.start(cx);
+                task::start(self.active, cx);
             }
         }
         Ok(())
     }
 
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
-        let Some(old) = old.downcast_mut::<FromDump>().filter(|old| old.filename == self.filename) else {
+        let Some(old) = old.downcast_mut::<FromDump>() else { return };
+        if !self.capture.take_over(&mut old.capture) {
             return;
-        };
-        self.reader = old.reader.take();
-        self.linktype = old.linktype;
-        self.range = old.range.clone();
-        self.ahead = old.ahead.take();
-        self.base_ns = old.base_ns;
+        }
         self.active = old.active;
         self.count.set(old.count.get());
-        self.start(cx);
+        task::start(self.active, cx);
     }
 
     fn held(&self) -> usize {
-        self.ahead.is_some() as usize
+        self.capture.held()
     }
 }
 
@@ -336,6 +217,7 @@ mod tests {
     use super::*;
     use causeway_engine::harness::{Harness, Output, Ports};
     use causeway_netio::pcap::{Format, Writer};
+    use std::fs::File;
     use std::path::PathBuf;
 
     /// A capture file that is removed in the end. Packets are one second apart; the first was cut short.

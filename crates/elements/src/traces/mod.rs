@@ -2,6 +2,7 @@
 
 use causeway_engine::Spec;
 
+mod capture;
 mod encap;
 mod from_dump;
 mod range;

@@ -1,6 +1,7 @@
 //! UDPIPEncap.
 
 use crate::ip::template::Template;
+use crate::sieve::pass_or_drop;
 use causeway_engine::spec::{drops, optional, reads_writes, required};
 use causeway_engine::value::{Raw, Value};
 use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec};
@@ -145,13 +146,7 @@ impl UdpIpEncap {
 
 impl Element for UdpIpEncap {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.filter_map(|mut packet| match self.encapsulate(&mut packet) {
-            Ok(()) => Some(packet),
-            Err(reason) => {
-                cx.drop(reason, packet);
-                None
-            }
-        });
+        pass_or_drop(batch, cx, |packet| self.encapsulate(packet));
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
