@@ -52,3 +52,17 @@ fn a_packet_that_cannot_be_sent_does_not_block() {
         );
     });
 }
+
+#[test]
+fn few_packets_fit_however_long_they_wait() {
+    testnet::run(&[("g0", "r0")], || {
+        let mut port = open("r0", true).expect("r0");
+        let host = Raw::open("g0");
+        // Each is handed over in a block of its own, and there are many blocks.
+        for i in 0..60 {
+            host.send(&udp_frame(port.mac, i, 60));
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert_eq!(receive(&mut port, 60).len(), 60, "{:?}", port.queues[0].rx.counters());
+    });
+}
