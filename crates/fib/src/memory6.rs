@@ -79,7 +79,7 @@ impl Memory {
             core: Arc::new(core),
             entries: Blocks::new(2 * ADJACENCIES, ENTRIES as u32),
             words: Blocks::new(ADJACENCIES, WORDS as u32),
-            leaves: Blocks::new(ADJACENCIES, lines.clamp(ADJACENCIES, LINES as u32)),
+            leaves: Blocks::new(ADJACENCIES, lines.saturating_add(ADJACENCIES).min(LINES as u32)),
             branches: Blocks::new(0, lines.min(LINES as u32)),
             deep: Blocks::new(0, DEEP as u32),
             spans: Vec::new(),

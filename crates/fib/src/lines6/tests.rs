@@ -1,7 +1,7 @@
 //! The IPv6 table on tables made to be hard for it.
 
 use super::*;
-use crate::{Address, Fib6, Prefix, Prefix6, Table};
+use crate::{Address, Fib, Fib6, FibError, Lines6, Prefix, Prefix6, Table};
 
 const BASE: u128 = 0x2001_0db8 << 96;
 
@@ -109,4 +109,28 @@ fn churn_in_crowded_parts_leaves_every_result_right() {
             }
         }
     }
+}
+
+#[test]
+fn a_full_table_refuses_changes_and_stays_as_it_was() {
+    let prefixes: Vec<_> = (0..4096).map(|n| Prefix::truncated(BASE | n << 80, 48)).collect();
+    let mut fib = Fib::with_structure(Lines6::with_capacity(256));
+    let mut refused = 0;
+    for (&prefix, adjacency) in prefixes.iter().zip((1..251).cycle()) {
+        match fib.insert(prefix, adjacency) {
+            Err(FibError::Full) => refused += 1,
+            other => other.unwrap(),
+        }
+        if refused % 512 == 1 {
+            for address in probes(&prefixes[..1024]) {
+                assert_eq!(fib.lookup(address), fib.rib().lookup(address), "{}", address.to_ip());
+            }
+        }
+    }
+    assert!(refused > 1024, "256 leaves hold {} routes", fib.rib().len());
+    assert!(fib.rib().len() > 32, "256 leaves hold {} routes", fib.rib().len());
+    for prefix in &prefixes {
+        drop(fib.withdraw(*prefix));
+    }
+    assert!(fib.insert(prefixes[0], 1).is_ok(), "what was withdrawn made room");
 }
