@@ -18,7 +18,7 @@ bind input_processing axis_checker s_axis_checker (
     .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tbytes(s_axis_tbytes),
     .tlast(s_axis_tlast), .tuser(s_axis_tuser), .side(1'b0)
 );
-bind input_processing axis_checker #(.GAP_CYCLES(1), .SIDE(4)) m_axis_checker (
+bind input_processing axis_checker #(.GAP_CYCLES(4), .SIDE(4)) m_axis_checker (
     .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tbytes(m_axis_tbytes),
     .tlast(m_axis_tlast), .tuser({1'b0, m_axis_tuser}), .side({m_axis_tdest, m_axis_thigh})
 );
@@ -30,11 +30,11 @@ bind ip_rewrite axis_checker s_axis_checker (
     .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(s_axis_tready), .tdata(s_axis_tdata),
     .tbytes(s_axis_tbytes), .tlast(s_axis_tlast), .tuser(s_axis_tuser), .side(1'b0)
 );
-bind ip_rewrite axis_checker #(.GAP_CYCLES(1), .SIDE(4)) m_axis_checker (
+bind ip_rewrite axis_checker #(.GAP_CYCLES(4), .SIDE(4)) m_axis_checker (
     .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tbytes(m_axis_tbytes),
     .tlast(m_axis_tlast), .tuser({1'b0, m_axis_tuser}), .side({m_axis_tdest, m_axis_thigh})
 );
-bind queue_bank axis_checker #(.GAP_CYCLES(1), .SIDE(QW)) s_axis_checker (
+bind queue_bank axis_checker #(.GAP_CYCLES(2), .SIDE(QW)) s_axis_checker (
     .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tbytes(s_axis_tbytes),
     .tlast(s_axis_tlast), .tuser({1'b0, s_axis_tuser}), .side(s_axis_tqueue)
 );

@@ -7,7 +7,7 @@
 module axis_checker #(
     parameter W = 64,            // bits of data
     parameter BEATS = 190,       // of the longest frame: 1514 bytes
-    parameter GAP_CYCLES = 0,    // idle cycles between frames, at least; 0 or 1
+    parameter GAP_CYCLES = 0,    // idle cycles between frames, at least; up to 7
     parameter SIDE = 1           // bits beside the frame
 ) (
     input wire            clk,
@@ -27,15 +27,17 @@ module axis_checker #(
   localparam [2:0] FULL = W / 8 - 1;
   reg [11:0] beats = 0;          // of the frame so far
   reg [SIDE-1:0] side_of_frame;
-  reg ended = 1'b0, was_reset = 1'b0;
+  reg [2:0] idle = 3'd7;         // cycles since the last frame
+  reg was_reset = 1'b0;
   wire beat = tvalid && tready;
   always @(posedge clk) begin
     was_reset <= rst;
     if (rst) begin
       beats <= 0;
-      ended <= 1'b0;
+      idle <= 3'd7;
     end else begin
-      ended <= beat && tlast;
+      if (beat && tlast) idle <= 0;
+      else if (idle != 3'd7) idle <= idle + 1'b1;
       if (beat) begin
         beats <= tlast ? 12'd0 : beats + 1'b1;
         side_of_frame <= side;
@@ -45,7 +47,7 @@ module axis_checker #(
         assert (tbytes == FULL || (tlast && tbytes < FULL));
         assert (beats < BEATS[11:0]);
         assert (beats == 0 || side == side_of_frame);
-        assert (GAP_CYCLES == 0 || !ended);
+        assert (beats != 0 || idle >= GAP_CYCLES[2:0]);
       end
     end
   end

@@ -1,150 +1,303 @@
-//! Formal proofs with Yosys and z3 (Debian's), each with a mutant of the design that must be refuted, so that no
+//! Formal proofs with Yosys and z3 or ABC (Debian's), each with mutants of the design that must be refuted, so that no
 //! proof holds for want of anything to prove. The properties are in `fpga/formal`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What proves.
+#[derive(Clone, Copy)]
+enum Engine {
+    /// z3: so many steps from reset, bounded, and by induction over as many if asked for.
+    Z3 { steps: u32, induction: bool },
+    /// ABC's bounded model checking: so many cycles from reset.
+    Bounded { cycles: u32 },
+    /// ABC's property-directed reachability: without a bound.
+    Reachability,
+}
+
+/// A mutant: file, text, and what to put in its place.
+type Mutant = (&'static str, &'static str, &'static str);
+
 struct Proof {
     /// The harness, `fpga/formal/NAME.sv`.
     name: &'static str,
-    /// Files of `fpga/rtl`.
+    /// Files of `fpga/rtl`, or of `fpga` with a folder.
     design: &'static [&'static str],
-    /// Steps of bounded model checking, and of induction.
-    steps: u32,
-    /// Whether the proof is by induction; otherwise it is bounded.
-    induction: bool,
+    engine: Engine,
     /// More than one clock.
     clocks: bool,
-    /// File, text, and what to put in its place: the mutant.
-    mutant: (&'static str, &'static str, &'static str),
+    mutants: &'static [Mutant],
 }
 
-const PROOFS: [Proof; 5] = [
-    Proof {
-        name: "fv_rr_arbiter",
-        design: &["rr_arbiter.sv"],
-        steps: 12,
-        induction: true,
-        clocks: false,
-        mutant: ("rr_arbiter.sv", "req & above", "req & 3'b111"),
-    },
-    Proof {
-        name: "fv_grant_split",
-        design: &["grant_split.sv"],
-        steps: 2,
-        induction: true,
-        clocks: false,
-        mutant: ("grant_split.sv", "free - grant_high", "free"),
-    },
-    Proof {
-        name: "fv_sync_fifo",
-        design: &["sync_fifo.sv", "lutram_1r1w.sv"],
-        steps: 14,
-        induction: false,
-        clocks: false,
-        mutant: ("sync_fifo.sv", "if (rd_en) rd_ptr", "if (rd_en && !wr_en) rd_ptr"),
-    },
-    Proof {
-        name: "fv_async_fifo",
-        design: &["async_fifo.sv", "lutram_1r1w.sv"],
-        steps: 14,
-        induction: false,
-        clocks: true,
-        mutant: ("async_fifo.sv", "wr_gray <= wr_next ^ (wr_next >> 1)", "wr_gray <= wr_next"),
-    },
-    Proof {
-        name: "fv_credit",
-        design: &["response_scheduler.sv", "rr_arbiter.sv", "grant_split.sv"],
-        steps: 9,
-        induction: false,
-        clocks: false,
-        mutant: (
+const ROUND_ROBIN: Proof = Proof {
+    name: "fv_rr_arbiter",
+    design: &["rr_arbiter.sv"],
+    engine: Engine::Z3 { steps: 12, induction: true },
+    clocks: false,
+    mutants: &[
+        ("rr_arbiter.sv", "req & above", "req & 3'b111"),
+        ("rr_arbiter.sv", "~(grant | (grant - 1'b1))", "~(grant - 1'b1)"),
+    ],
+};
+
+const GRANT: Proof = Proof {
+    name: "fv_grant_split",
+    design: &["grant_split.sv"],
+    engine: Engine::Z3 { steps: 2, induction: true },
+    clocks: false,
+    mutants: &[("grant_split.sv", "free - grant_high", "free")],
+};
+
+const FIFO: Proof = Proof {
+    name: "fv_sync_fifo",
+    design: &["sync_fifo.sv", "lutram_1r1w.sv"],
+    engine: Engine::Z3 { steps: 14, induction: false },
+    clocks: false,
+    mutants: &[
+        ("sync_fifo.sv", "if (rd_en) rd_ptr", "if (rd_en && !wr_en) rd_ptr"),
+        ("lutram_1r1w.sv", "if (wr_en) mem[wr_addr]", "if (wr_en && wr_addr != 3) mem[wr_addr]"),
+    ],
+};
+
+const CROSSING: Proof = Proof {
+    name: "fv_async_fifo",
+    design: &["async_fifo.sv", "lutram_1r1w.sv"],
+    engine: Engine::Z3 { steps: 14, induction: false },
+    clocks: true,
+    mutants: &[
+        ("async_fifo.sv", "wr_gray <= wr_next ^ (wr_next >> 1)", "wr_gray <= wr_next"),
+        ("lutram_1r1w.sv", "if (wr_en) mem[wr_addr]", "if (wr_en && wr_addr != 0) mem[wr_addr]"),
+    ],
+};
+
+const CREDIT: Proof = Proof {
+    name: "fv_credit",
+    design: &["response_scheduler.sv", "rr_arbiter.sv", "grant_split.sv"],
+    engine: Engine::Bounded { cycles: 60 },
+    clocks: false,
+    mutants: &[
+        (
             "response_scheduler.sv",
             "res_valid <= 1'b0;\n          state <= BURST",
             "res_valid <= 1'b0;\n          state <= IDLE",
         ),
-    },
-];
+        ("response_scheduler.sv", "if (req_valid && req_trailing) state", "if (req_valid) state"),
+        ("grant_split.sv", "free - grant_high", "free"),
+    ],
+};
 
-/// Whether the properties hold, with the solver's output.
-fn holds(proof: &Proof, folder: &Path, mutated: bool) -> (bool, String) {
+const REQUESTS: Proof = Proof {
+    name: "fv_request_scheduler",
+    design: &["request_scheduler.sv", "rr_arbiter.sv"],
+    engine: Engine::Reachability,
+    clocks: false,
+    mutants: &[
+        ("request_scheduler.sv", "token <= token & ~grant;", ""),
+        ("request_scheduler.sv", "any && !waiting && !req_valid", "any && !req_valid"),
+        ("request_scheduler.sv", "token[i] && used_words[24*i+:24] != 0", "token[i]"),
+        ("rr_arbiter.sv", "req & above", "req"),
+    ],
+};
+
+const QUEUES: Proof = Proof {
+    name: "fv_queue_bank",
+    design: &["queue_bank.sv", "formal/ram_one_word.sv"],
+    engine: Engine::Bounded { cycles: 16 },
+    clocks: false,
+    mutants: &[
+        ("queue_bank.sv", "fill >= CAP_WORDS[11:0]", "fill > CAP_WORDS[11:0]"),
+        ("queue_bank.sv", "&& !s1_discard && fits && !rst;", "&& fits && !rst;"),
+        ("queue_bank.sv", "used[i] + frame_words - rd_free_words", "used[i] + frame_words"),
+        ("queue_bank.sv", "cur_ptr <= rd_ptr[rd_queue]", "cur_ptr <= rd_ptr[cur_queue]"),
+    ],
+};
+
+const SCAN: Proof = Proof {
+    name: "fv_length_scan",
+    design: &["length_scan.sv"],
+    engine: Engine::Bounded { cycles: 25 },
+    clocks: false,
+    mutants: &[
+        ("length_scan.sv", "total <= {1'b0, grant_words}", "words <= grant_words"),
+        ("length_scan.sv", "else stop <= 1'b1;", ""),
+    ],
+};
+
+const BURSTS: Proof = Proof {
+    name: "fv_burst_scheduler",
+    design: &[
+        "nic_pkg.sv",
+        "burst_scheduler.sv",
+        "rr_arbiter.sv",
+        "sync_fifo.sv",
+        "lutram_1r1w.sv",
+        "formal/length_scan_contract.sv",
+    ],
+    engine: Engine::Bounded { cycles: 32 },
+    clocks: false,
+    mutants: &[
+        ("burst_scheduler.sv", "scan_grant <= grant_low[burst_peer]", "scan_grant <= grant_high[burst_peer]"),
+        ("burst_scheduler.sv", "token_return <= was_null", "token_return <= 1'b1"),
+        ("burst_scheduler.sv", "end else state <= SETTLE", "end else state <= TAIL"),
+    ],
+};
+
+const OUTPUT: Proof = Proof {
+    name: "fv_output_scheduler",
+    design: &["output_scheduler.sv"],
+    engine: Engine::Reachability,
+    clocks: false,
+    mutants: &[
+        ("output_scheduler.sv", "from_slow <= slow_packet", "from_slow <= slow_packet && !fast_packet"),
+        ("output_scheduler.sv", "if (last) state <= DONE", "if (last || slow_packet) state <= DONE"),
+    ],
+};
+
+const REWRITE: Proof = Proof {
+    name: "fv_ip_rewrite",
+    design: &["nic_pkg.sv", "ip_rewrite.sv"],
+    engine: Engine::Reachability,
+    clocks: false,
+    mutants: &[
+        ("ip_rewrite.sv", "17'h0feff", "17'h0ff00"),
+        ("ip_rewrite.sv", "~(sum[15:0] + {15'd0, sum[16]})", "~sum[15:0]"),
+    ],
+};
+
+/// Copies the design, with a mutation if there is one, and gives all files.
+fn sources(proof: &Proof, folder: &Path, mutant: Option<&Mutant>) -> String {
     fs::create_dir_all(folder).unwrap();
     let fpga = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut files = vec![fpga.join("formal").join(format!("{}.sv", proof.name))];
+    let mut files = Vec::new();
     for file in proof.design {
-        let mut text = fs::read_to_string(fpga.join("rtl").join(file)).unwrap();
-        if mutated && proof.mutant.0 == *file {
-            assert!(text.contains(proof.mutant.1), "{file} no longer has what the mutant changes");
-            text = text.replace(proof.mutant.1, proof.mutant.2);
+        let path = if file.contains('/') { fpga.join(file) } else { fpga.join("rtl").join(file) };
+        let mut text = fs::read_to_string(&path).unwrap();
+        if let Some((_, from, to)) = mutant.filter(|m| m.0 == *file) {
+            assert!(text.contains(from), "{file} no longer has what the mutant changes: {from}");
+            text = text.replace(from, to);
         }
-        let copy = folder.join(file);
+        let copy = folder.join(path.file_name().unwrap());
         fs::write(&copy, text).unwrap();
-        files.push(copy);
+        files.push(copy.display().to_string());
     }
-    let model = folder.join("model.smt2");
-    let files: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
-    let clocks = if proof.clocks { "clk2fflogic" } else { "async2sync; dffunmap" };
-    let script = format!(
-        "read_verilog -formal -sv -DASSERTIONS {}; prep -top {} -flatten; memory_map; opt -fast; {clocks}; write_smt2 -wires {}",
-        files.join(" "),
-        proof.name,
-        model.display()
-    );
-    let yosys = Command::new("yosys").args(["-q", "-p", &script]).output().expect("yosys is installed");
-    assert!(yosys.status.success(), "{}", String::from_utf8_lossy(&yosys.stderr));
-    let steps = proof.steps.to_string();
-    let mut all = String::new();
-    for induction in [false, true] {
-        if induction && !proof.induction {
-            continue;
-        }
-        let mut solver = Command::new("yosys-smtbmc");
-        solver.args(["--unroll", "--noprogress", "-s", "z3", "-t", &steps]);
-        if induction {
-            solver.arg("-i");
-        }
-        let output = solver.arg(&model).output().expect("yosys-smtbmc is installed");
-        all += &String::from_utf8_lossy(&output.stdout);
-        all += &String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            return (false, all);
-        }
-    }
-    (true, all)
+    files.push(fpga.join("formal").join(format!("{}.sv", proof.name)).display().to_string());
+    files.join(" ")
 }
 
-fn prove(name: &str) {
-    let proof = PROOFS.iter().find(|p| p.name == name).unwrap();
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let (proved, output) = holds(proof, &folder.join("design"), false);
+fn run(command: &mut Command) -> (bool, String) {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), said.into_owned())
+}
+
+/// Whether the properties hold, with the engine's output.
+fn holds(proof: &Proof, folder: &Path, mutant: Option<&Mutant>) -> (bool, String) {
+    let files = sources(proof, folder, mutant);
+    let read = format!(
+        "read_verilog -formal -sv -DASSERTIONS {files}; prep -top {} -flatten; memory_map",
+        proof.name
+    );
+    let yosys = |script: String| {
+        let (done, said) = run(Command::new("yosys").args(["-q", "-p", &script]));
+        assert!(done, "{said}");
+    };
+    match proof.engine {
+        Engine::Z3 { steps, induction } => {
+            let model = folder.join("model.smt2");
+            let clocks = if proof.clocks { "clk2fflogic" } else { "async2sync; dffunmap" };
+            yosys(format!("{read}; opt -fast; {clocks}; write_smt2 -wires {}", model.display()));
+            let solve = |more: &[&str]| {
+                let mut solver = Command::new("yosys-smtbmc");
+                solver.args(["--unroll", "--noprogress", "-s", "z3", "-t", &steps.to_string()]);
+                run(solver.args(more).arg(&model))
+            };
+            let bounded = solve(&[]);
+            if bounded.0 && induction { solve(&["-i"]) } else { bounded }
+        }
+        Engine::Bounded { .. } | Engine::Reachability => {
+            let model = folder.join("model.aig").display().to_string();
+            yosys(format!(
+                "{read}; async2sync; dffunmap; techmap; dffunmap; opt_clean; \
+                 setundef -undriven -anyseq; setundef -anyseq; aigmap; write_aiger -zinit {model}"
+            ));
+            let (engine, proved) = match proof.engine {
+                Engine::Bounded { cycles } => {
+                    (format!("bmc3 -F {cycles}"), format!("No output asserted in {cycles} frames"))
+                }
+                _ => ("orpos; pdr".into(), "Property proved".into()),
+            };
+            let script = format!("read_aiger {model}; fold; &get; &scorr; &put; dc2; {engine}");
+            let (_, said) = run(Command::new("yosys-abc").args(["-c", &script]));
+            assert!(said.contains(&proved) != said.contains("was asserted in frame"), "{said}");
+            (said.contains(&proved), said)
+        }
+    }
+}
+
+fn prove(proof: &Proof) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(proof.name);
+    let (proved, output) = holds(proof, &folder.join("design"), None);
     assert!(proved, "{output}");
-    let (survived, output) = holds(proof, &folder.join("mutant"), true);
-    assert!(!survived, "the mutant passes:\n{output}");
-    assert!(output.contains("Assert failed") || output.contains("FAILED"), "{output}");
+    for (number, mutant) in proof.mutants.iter().enumerate() {
+        let (survived, output) = holds(proof, &folder.join(format!("mutant{number}")), Some(mutant));
+        assert!(!survived, "the mutant passes: {mutant:?}\n{output}");
+        let refuted = ["Assert failed", "FAILED", "was asserted in frame"].iter().any(|s| output.contains(s));
+        assert!(refuted, "{output}");
+    }
 }
 
 #[test]
 fn round_robin_passes_nobody_over_too_often() {
-    prove("fv_rr_arbiter");
+    prove(&ROUND_ROBIN);
 }
 
 #[test]
 fn grants_are_strict_priority_within_the_room() {
-    prove("fv_grant_split");
+    prove(&GRANT);
 }
 
 #[test]
 fn fifo_keeps_order() {
-    prove("fv_sync_fifo");
+    prove(&FIFO);
 }
 
 #[test]
 fn clock_crossing_changes_one_bit_and_keeps_order() {
-    prove("fv_async_fifo");
+    prove(&CROSSING);
 }
 
 #[test]
 fn granted_bursts_cannot_overflow_the_output() {
-    prove("fv_credit");
+    prove(&CREDIT);
+}
+
+#[test]
+fn one_token_a_pair_and_one_request_awaited() {
+    prove(&REQUESTS);
+}
+
+#[test]
+fn input_fifos_keep_order_and_count_every_word() {
+    prove(&QUEUES);
+}
+
+#[test]
+fn the_scan_takes_what_fits_the_grant() {
+    prove(&SCAN);
+}
+
+#[test]
+fn bursts_keep_within_their_grants() {
+    prove(&BURSTS);
+}
+
+#[test]
+fn the_slow_path_leaves_first_between_packets() {
+    prove(&OUTPUT);
+}
+
+#[test]
+fn the_rewritten_checksum_is_the_recomputed_one() {
+    prove(&REWRITE);
 }
