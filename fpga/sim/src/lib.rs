@@ -13,6 +13,7 @@
 //! * [`host`]: memory, rings and a processor that polls them NAPI-style and forwards at a given cost a packet;
 //! * [`testbed`]: cards, bus, host and tester wired together, and the clocks;
 //! * [`scoreboard`]: every delivered frame against the golden model, order, loss, latency;
+//! * [`protocol_model`]: what the fast path should do, computed without the hardware;
 //! * [`scenario`]: the experiments as data; [`report`]: their results as JSON, SVG and Markdown.
 //!
 //! Invariants:
@@ -28,6 +29,7 @@ pub mod gmii;
 pub mod host;
 pub mod json;
 pub mod models;
+pub mod protocol_model;
 pub mod report;
 pub mod scenario;
 pub mod scoreboard;

@@ -7,6 +7,7 @@ use causeway_nic_driver::{RuleError, RuleTable};
 use crate::gmii::OVERHEAD_BYTES;
 use crate::host::{HostCounters, HostParameters};
 use crate::json::Json;
+use crate::protocol_model::Statistics;
 use crate::scoreboard::FlowKey;
 use crate::testbed::{BusUse, Setup, Testbed};
 use crate::traffic::{Source, Spacing};
@@ -290,6 +291,22 @@ impl Outcome {
     /// Share of bus cycles in which a sequence was under way or wanted.
     pub fn bus_busy(&self) -> f64 {
         self.bus.busy as f64 / self.bus.cycles as f64
+    }
+
+    /// Packets of the fast path by burst, over the whole run; 0 without bursts.
+    pub fn packets_a_burst(&self) -> f64 {
+        self.counted("tx_fast") as f64 / self.counted("bursts_sent").max(1) as f64
+    }
+
+    /// What the protocol model also gives.
+    pub fn statistics(&self) -> Statistics {
+        let delivered_pps = self.delivered_pps(|_| true);
+        Statistics {
+            delivered_pps,
+            bursts_pps: delivered_pps / self.packets_a_burst(),
+            bus_busy: self.bus_busy(),
+            bus_data: self.bus.data as f64 / self.bus.cycles as f64,
+        }
     }
 
     /// The result in the versioned form.

@@ -1,0 +1,521 @@
+//! What the fast path should do, computed without the hardware: the schedulers' rules, a bus on which a sequence costs
+//! its overhead and a cycle a word, and the blocks' latencies as numbers. It steps through bus clock cycles, knows
+//! packets but no bytes, and is some hundred times faster than the simulation, whose statistics a test holds against
+//! it. Where the two differ, a rule or a latency is not what it was thought to be.
+//!
+//! Left out: the slow path, disconnects, the smallest grant and the high-first rule.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::scenario::Scenario;
+use crate::testbed::PCI_NS;
+use crate::traffic::Generator;
+
+const CAP_WORDS: u64 = 1_920;
+/// The protocol's own cycles of overhead; a longer one is a longer pause before the grant.
+const OWN_OVERHEAD_CYCLES: u64 = 5;
+/// From a frame's last bit to its place in the input FIFO: clock crossing, decision, rewrite, two stages of storing.
+const INPUT_CYCLES: u64 = 24;
+/// From the grant to the first word: address, attribute, response.
+const ADDRESS_CYCLES: u64 = 3;
+/// From a word on the bus to the block that it is for.
+const TARGET_CYCLES: u64 = 2;
+/// From the end of a sequence to its channel.
+const DONE_CYCLES: u64 = 2;
+/// From the channel's request to the one of the bus master.
+const MASTER_CYCLES: u64 = 1;
+/// Words between the burst's generator and the bus.
+const AHEAD_WORDS: u64 = 13;
+/// Words in a clock crossing before the output scheduler pauses.
+const CROSSING_WORDS: u64 = 13;
+/// More than two full FIFOs need to drain at any line rate.
+const DRAIN_CYCLES: u64 = 100_000;
+/// Longest sequence.
+const SEQUENCE_WORDS: u64 = 512;
+
+/// What is compared: over the time measured, by the model or by the simulation ([`Outcome::statistics`]).
+///
+/// [`Outcome::statistics`]: crate::scenario::Outcome::statistics
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Packets that left the ports.
+    pub delivered_pps: f64,
+    /// Bursts that left the cards; the packets a burst are taken over the whole run, with draining.
+    pub bursts_pps: f64,
+    /// Share of bus cycles in which a sequence was under way or wanted.
+    pub bus_busy: f64,
+    /// Share of bus cycles with a data word.
+    pub bus_data: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A frame is in its card's hands: card, destination, high class, data words.
+    Stored(usize, usize, bool, u64),
+    /// A REQ is at an output: output, source, low and high words.
+    Request(usize, usize, [u64; 2]),
+    /// The card's burst is at its output with the trailing REQ.
+    Trailing(usize),
+    /// A RES is at an input: input, output, grants.
+    Response(usize, usize, [u64; 2]),
+    /// The card's message has left.
+    MessageDone(usize),
+    /// The burst's trailing REQ is made.
+    Tail(usize),
+    /// A sequence of the card's burst has left.
+    SequenceDone(usize),
+    /// A packet of so many data words is whole in the output FIFO.
+    Output(usize, u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Message {
+    Req { dest: usize, words: [u64; 2] },
+    Res { dest: usize, words: [u64; 2] },
+}
+
+/// A burst between its grant and its end.
+#[derive(Clone, Debug)]
+struct Burst {
+    dest: usize,
+    packets: Vec<u64>,
+    counts: [usize; 2],
+    words: u64,
+    sent_words: u64,
+    ready_at: u64,
+    tail_at: u64,
+    tail: Option<[u64; 2]>,
+}
+
+#[derive(Default)]
+struct Card {
+    /// By destination: low and high class, data words of each packet.
+    queues: Vec<[VecDeque<u64>; 2]>,
+    used: Vec<[u64; 2]>,
+    token: Vec<bool>,
+    awaited: Option<usize>,
+    request_turn: usize,
+    req: Option<(u64, usize, [u64; 2])>,
+    // Output side.
+    pending: Vec<[u64; 2]>,
+    response_turn: usize,
+    response_from: u64,
+    serving: bool,
+    res: Option<(u64, usize, [u64; 2])>,
+    free: u64,
+    outputs: VecDeque<u64>,
+    out_left: u64,
+    out_pause_until: u64,
+    crossing: VecDeque<(bool, u64)>,
+    mac_free_ns: u64,
+    // Channels.
+    message: Option<(u64, Message)>,
+    last_was_res: bool,
+    grants: Vec<Option<[u64; 2]>>,
+    burst_turn: usize,
+    burst_from: u64,
+    burst: Option<Burst>,
+    last_channel: usize,
+    dma_from: u64,
+    /// When the bus was asked for, and whether for the burst.
+    wants: Option<(u64, bool)>,
+}
+
+struct Model {
+    cards: Vec<Card>,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    order: u64,
+    extra: u64,
+    frame_bytes: u64,
+    bus_end: u64,
+    bus_turn: usize,
+    now: u64,
+    counts: [u64; 4],
+}
+
+const DELIVERED: usize = 0;
+const BURSTS: usize = 1;
+const BUSY: usize = 2;
+const DATA: usize = 3;
+
+/// Runs the model over a scenario of the fast path.
+pub fn predict(scenario: &Scenario) -> Statistics {
+    let mut generators: Vec<Generator> =
+        scenario.sources.iter().map(|s| Generator::new(s.clone(), scenario.seed)).collect();
+    let frame_bytes = scenario.sources.first().map_or(64, |s| u64::from(s.frame_bytes));
+    let extra = scenario.bus_overhead_cycles.saturating_sub(OWN_OVERHEAD_CYCLES);
+    let mut model = Model::new(scenario.cards, extra, frame_bytes);
+    let begin = scenario.warm_up_ns / PCI_NS;
+    let end = begin + scenario.measure_ns / PCI_NS;
+    let mut measured = [0; 4];
+    for now in 0..end + DRAIN_CYCLES {
+        if now == begin || now == end {
+            measured = std::array::from_fn(|i| model.counts[i] - measured[i]);
+        }
+        for generator in generators.iter_mut().filter(|_| now < end) {
+            while let Some(stamp) = generator.due(now * PCI_NS) {
+                let bytes = u64::from(stamp.frame_bytes);
+                let at = now + (bytes + 8) * 8 / PCI_NS + INPUT_CYCLES;
+                let (port, dest) = (usize::from(stamp.port), usize::from(stamp.dest));
+                let high = stamp.high && scenario.classify;
+                model.at(at, Event::Stored(port, dest, high, (bytes - 4).div_ceil(8)));
+            }
+        }
+        model.step(now);
+    }
+    let cycles = (end - begin) as f64;
+    let delivered_pps = measured[DELIVERED] as f64 / (cycles * PCI_NS as f64 / 1e9);
+    Statistics {
+        delivered_pps,
+        bursts_pps: delivered_pps * model.counts[BURSTS] as f64 / model.counts[DELIVERED].max(1) as f64,
+        bus_busy: measured[BUSY] as f64 / cycles,
+        bus_data: measured[DATA] as f64 / cycles,
+    }
+}
+
+/// The first index after `last` that `wants`, around `count`.
+fn round_robin(last: usize, count: usize, wants: impl Fn(usize) -> bool) -> Option<usize> {
+    (1..=count).map(|k| (last + k) % count).find(|&i| wants(i))
+}
+
+/// Cycles of the length scan over `there` packets of which `fit` fit.
+fn scan_cycles(there: usize, fit: usize) -> u64 {
+    if there == 0 { 3 } else { 6 + there.min(fit + 4) as u64 }
+}
+
+impl Model {
+    fn new(cards: usize, extra: u64, frame_bytes: u64) -> Self {
+        let card = || Card {
+            queues: (0..cards).map(|_| Default::default()).collect(),
+            used: vec![[0; 2]; cards],
+            token: vec![true; cards],
+            pending: vec![[0; 2]; cards],
+            grants: vec![None; cards],
+            free: CAP_WORDS,
+            ..Card::default()
+        };
+        Self {
+            cards: (0..cards).map(|_| card()).collect(),
+            events: BinaryHeap::new(),
+            order: 0,
+            extra,
+            frame_bytes,
+            bus_end: 0,
+            bus_turn: 0,
+            now: 0,
+            counts: [0; 4],
+        }
+    }
+
+    fn at(&mut self, time: u64, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((time, self.order, event)));
+    }
+
+    fn step(&mut self, now: u64) {
+        self.now = now;
+        while self.events.peek().is_some_and(|e| e.0.0 <= now) {
+            if let Some(Reverse((_, _, event))) = self.events.pop() {
+                self.take(event);
+            }
+        }
+        let wanted = self.cards.iter().any(|c| c.wants.is_some_and(|(since, _)| since < now));
+        self.counts[BUSY] += u64::from(now <= self.bus_end || wanted);
+        for card in 0..self.cards.len() {
+            self.request(card);
+            self.respond(card);
+            self.send_message(card);
+            self.begin_burst(card);
+            self.choose_channel(card);
+            self.transmit(card);
+        }
+        self.arbitrate();
+    }
+
+    fn take(&mut self, event: Event) {
+        let now = self.now;
+        match event {
+            Event::Stored(card, dest, high, words) => {
+                let card = &mut self.cards[card];
+                let class = usize::from(high);
+                if card.used[dest][class] + words < CAP_WORDS {
+                    card.used[dest][class] += words + 1;
+                    card.queues[dest][class].push_back(words);
+                }
+            }
+            Event::Request(card, source, words) => self.cards[card].pending[source] = words,
+            Event::Trailing(source) => {
+                let Some(burst) = &self.cards[source].burst else { return };
+                let (dest, words) = (burst.dest, burst.tail.unwrap_or_default());
+                let card = &mut self.cards[dest];
+                card.pending[source] = words;
+                card.serving = false;
+                card.response_from = now + 1;
+            }
+            Event::Response(card, dest, words) => {
+                let card = &mut self.cards[card];
+                card.grants[dest] = Some(words);
+                card.awaited = card.awaited.filter(|&d| d != dest);
+            }
+            Event::MessageDone(card) => {
+                let card = &mut self.cards[card];
+                match card.message.take() {
+                    Some((_, Message::Req { .. })) => card.req = None,
+                    _ => card.res = None,
+                }
+            }
+            Event::Tail(card) => self.make_tail(card),
+            Event::SequenceDone(card) => self.end_sequence(card),
+            Event::Output(card, words) => self.cards[card].outputs.push_back(words),
+        }
+    }
+
+    /// The request scheduler: a token that is here and packets that wait.
+    fn request(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        if card.awaited.is_some() || card.req.is_some() {
+            return;
+        }
+        // Peers are counted by the difference of the numbers' bits.
+        let slots = card.queues.len().next_power_of_two();
+        let peer = |slot: usize| slot ^ index;
+        let active = |slot: usize| {
+            slot != 0
+                && peer(slot) < card.queues.len()
+                && card.token[peer(slot)]
+                && card.used[peer(slot)] != [0; 2]
+        };
+        if let Some(slot) = round_robin(card.request_turn, slots, active) {
+            card.request_turn = slot;
+            let dest = peer(slot);
+            card.token[dest] = false;
+            card.awaited = Some(dest);
+            card.req = Some((now + 1, dest, card.used[dest]));
+        }
+    }
+
+    /// The response scheduler: one grant outstanding, strict priority within the room.
+    fn respond(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        if card.serving || card.res.is_some() || now < card.response_from {
+            return;
+        }
+        let asked = |source: usize| card.pending[source] != [0; 2];
+        if let Some(source) = round_robin(card.response_turn, card.pending.len(), asked) {
+            card.response_turn = source;
+            card.serving = true;
+            let [low, high] = std::mem::take(&mut card.pending[source]);
+            let high = high.min(card.free);
+            let low = low.min(card.free - high);
+            card.res = Some((now + 2, source, [low, high]));
+        }
+    }
+
+    fn send_message(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        if card.message.is_some() {
+            return;
+        }
+        let req = card.req.filter(|r| r.0 <= now);
+        let res = card.res.filter(|r| r.0 <= now);
+        let message = match (req, res) {
+            (req, Some((_, dest, words))) if !(card.last_was_res && req.is_some()) => {
+                card.last_was_res = true;
+                Message::Res { dest, words }
+            }
+            (Some((_, dest, words)), _) => {
+                card.last_was_res = false;
+                Message::Req { dest, words }
+            }
+            _ => return,
+        };
+        card.message = Some((now + 1, message));
+    }
+
+    /// The burst scheduler: scan both classes, then generate.
+    fn begin_burst(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        if card.burst.is_some() || now < card.burst_from {
+            return;
+        }
+        let slots = card.grants.len().next_power_of_two();
+        let granted = |slot: usize| card.grants.get(slot ^ index).is_some_and(Option::is_some);
+        let Some(slot) = round_robin(card.burst_turn, slots, granted) else { return };
+        card.burst_turn = slot;
+        let dest = slot ^ index;
+        let grants = card.grants[dest].take().unwrap_or_default();
+        let mut packets = Vec::new();
+        let mut counts = [0; 2];
+        let mut cycles = 0;
+        for class in [1, 0] {
+            let mut room = grants[class];
+            let queue = &card.queues[dest][class];
+            let fitting = queue.iter().take_while(|&&words| {
+                let fits = words < room;
+                room = room.saturating_sub(words + 1);
+                fits
+            });
+            packets.extend(fitting);
+            counts[class] = packets.len() - counts[1];
+            cycles += scan_cycles(queue.len(), counts[class]);
+        }
+        let words = packets.iter().map(|words| words + 1).sum::<u64>() + 2;
+        let head = now + cycles + 1;
+        let (ready_at, tail_at) =
+            if packets.is_empty() { (head + 7, head + 4) } else { (head + 14, head + 7 + words) };
+        card.burst =
+            Some(Burst { dest, packets, counts, words, sent_words: 0, ready_at, tail_at, tail: None });
+        if words <= AHEAD_WORDS {
+            self.at(tail_at, Event::Tail(index));
+        }
+    }
+
+    /// The packets are out of the input FIFO, and the trailing REQ tells what is left.
+    fn make_tail(&mut self, index: usize) {
+        let card = &mut self.cards[index];
+        if let Some(burst) = &mut card.burst {
+            for class in 0..2 {
+                for words in card.queues[burst.dest][class].drain(..burst.counts[class]) {
+                    card.used[burst.dest][class] -= words + 1;
+                }
+            }
+            burst.tail = Some(card.used[burst.dest]);
+        }
+    }
+
+    fn end_sequence(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        let Some(burst) = &mut card.burst else { return };
+        if burst.sent_words < burst.words {
+            burst.ready_at = now + 3;
+            return;
+        }
+        // A null REQ returns the token.
+        if burst.tail == Some([0; 2]) {
+            card.token[burst.dest] = true;
+        }
+        card.burst = None;
+        card.burst_from = now + 2;
+        self.counts[BURSTS] += 1;
+    }
+
+    /// The card's channels take turns at its bus master.
+    fn choose_channel(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        if card.wants.is_some() || now < card.dma_from {
+            return;
+        }
+        let ready = |channel: usize| {
+            if channel == 0 {
+                card.message.is_some_and(|(at, _)| at <= now)
+            } else {
+                card.burst.as_ref().is_some_and(|b| b.ready_at <= now)
+            }
+        };
+        if let Some(channel) = round_robin(card.last_channel, 2, ready) {
+            card.last_channel = channel;
+            card.wants = Some((now + MASTER_CYCLES, channel == 1));
+        }
+    }
+
+    /// A word a cycle to the clock crossing, from there at the line's pace.
+    fn transmit(&mut self, index: usize) {
+        let (now, now_ns, frame_bytes) = (self.now, self.now * PCI_NS, self.frame_bytes);
+        let card = &mut self.cards[index];
+        if card.out_left > 0 {
+            if card.crossing.len() as u64 <= CROSSING_WORDS && now >= card.out_pause_until {
+                card.out_left -= 1;
+                card.free += 1;
+                card.crossing.push_back((card.out_left == 0, now_ns + 4 * 8));
+                if card.out_left == 0 {
+                    card.out_pause_until = now + 2;
+                }
+            }
+        } else if now >= card.out_pause_until
+            && let Some(words) = card.outputs.pop_front()
+        {
+            card.out_left = words;
+            card.free += 1;
+            card.out_pause_until = now + 2;
+        }
+        while let Some(&(last, from_ns)) = card.crossing.front() {
+            let at_ns = card.mac_free_ns.max(from_ns);
+            if at_ns > now_ns {
+                break;
+            }
+            card.crossing.pop_front();
+            // Words before the last take eight byte times; the last takes what the line still needs for the frame.
+            let words = (frame_bytes - 4).div_ceil(8);
+            let pause = if last { (frame_bytes + 20) * 8 - (words - 1) * 64 } else { 64 };
+            card.mac_free_ns = at_ns + pause;
+            self.counts[DELIVERED] += u64::from(last);
+        }
+    }
+
+    /// The bus: round robin, when it has been idle long enough.
+    fn arbitrate(&mut self) {
+        let now = self.now;
+        if now < self.bus_end + 1 + self.extra {
+            return;
+        }
+        let wants = |card: usize| self.cards[card].wants.is_some_and(|(since, _)| since < now);
+        let Some(index) = round_robin(self.bus_turn, self.cards.len(), wants) else { return };
+        self.bus_turn = index;
+        let for_burst = self.cards[index].wants.take().is_some_and(|w| w.1);
+        let first = now + 1 + ADDRESS_CYCLES;
+        let words = if for_burst { self.put_burst(index, first) } else { self.put_message(index, first) };
+        self.counts[DATA] += words;
+        self.bus_end = first + words;
+        self.cards[index].dma_from = self.bus_end + 3;
+        let done = if for_burst { Event::SequenceDone(index) } else { Event::MessageDone(index) };
+        self.at(self.bus_end + DONE_CYCLES, done);
+    }
+
+    fn put_message(&mut self, index: usize, first: u64) -> u64 {
+        match self.cards[index].message {
+            Some((_, Message::Req { dest, words })) => {
+                self.at(first + TARGET_CYCLES, Event::Request(dest, index, words));
+            }
+            Some((_, Message::Res { dest, words })) => {
+                self.at(first + TARGET_CYCLES, Event::Response(dest, index, words));
+            }
+            None => {}
+        }
+        1
+    }
+
+    fn put_burst(&mut self, index: usize, first: u64) -> u64 {
+        let Some(mut burst) = self.cards[index].burst.take() else { return 0 };
+        let begin = burst.sent_words;
+        let words = (burst.words - begin).min(SEQUENCE_WORDS);
+        burst.sent_words += words;
+        let dest = burst.dest;
+        let mut position = 0;
+        for &data in &burst.packets {
+            position += data + 1;
+            if (begin..begin + words).contains(&position) {
+                let at = first + position - begin + TARGET_CYCLES + 1;
+                self.at(at, Event::Output(dest, data));
+                self.cards[dest].free -= data + 1;
+            }
+        }
+        let whole = burst.sent_words == burst.words;
+        if burst.tail.is_none() && whole && burst.words > AHEAD_WORDS {
+            // The generator waits for the bus, so that the REQ is made when the bus is near.
+            let at = burst.tail_at.max((first + words).saturating_sub(AHEAD_WORDS)).max(self.now);
+            self.at(at, Event::Tail(index));
+        }
+        if whole {
+            self.at(first + words + TARGET_CYCLES, Event::Trailing(index));
+        }
+        self.cards[index].burst = Some(burst);
+        words
+    }
+}
