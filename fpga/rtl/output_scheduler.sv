@@ -63,6 +63,16 @@ module output_scheduler (
       m_axis_tvalid <= 1'b0;
     end
   end
+
+`ifdef ASSERTIONS
+  // The fast path begins only when the slow path has nothing; what has begun is not interrupted.
+  always @(posedge clk)
+    if (!rst) begin
+      assert (!(state == IDLE && fast_rd_en && slow_packet));
+      assert (!(slow_rd_en && fast_rd_en));
+      assert (state == IDLE || !(from_slow ? fast_rd_en : slow_rd_en));
+    end
+`endif
 endmodule
 
 `default_nettype wire

@@ -1,7 +1,11 @@
 //! The paper's scenarios on three cards, shorter than the experiments: the same rates, losses only where they may be.
 
-use causeway_nic_sim::report::experiments::{mesh, routing, slow_mix, two_to_one};
-use causeway_nic_sim::scenario::{Outcome, Scenario, run};
+use causeway_nic_driver::RuleTable;
+use causeway_nic_sim::host::HostParameters;
+use causeway_nic_sim::report::experiments::{mesh, routing, slow_mix, two_to_one, unequal};
+use causeway_nic_sim::scenario::{Outcome, Scenario, run, source};
+use causeway_nic_sim::testbed::{Setup, Testbed};
+use causeway_nic_sim::traffic::Source;
 
 fn outcome(name: &str) -> Outcome {
     let scenario = routing().into_iter().find(|s| s.name == name).unwrap();
@@ -117,4 +121,50 @@ fn the_minimum_grant_ends_empty_bursts() {
     let (with_busy, without_busy) = (with.bus_busy(), without.bus_busy());
     assert!(with_busy < 0.6 * without_busy, "{with_busy} {without_busy}");
     assert_gbps(&with, without.delivered_bps() / 1e9);
+}
+
+#[test]
+fn high_first_saves_the_high_class_of_an_unequal_pair() {
+    let part = |outcome: &Outcome| outcome.delivered_pps(|k| k.2) / outcome.offered_pps(|k| k.2);
+    let round_robin = checked(unequal("round-robin", false).lasting(1_000, 1_500));
+    let high_first = checked(unequal("high-first", true).lasting(1_000, 1_500));
+    assert!(part(&round_robin) < 0.7, "{}", part(&round_robin));
+    assert!(part(&high_first) > 0.99, "{}", part(&high_first));
+    assert_eq!(high_first.counted("drop_fifo_nic2_high"), 0);
+}
+
+#[test]
+fn the_slow_path_leaves_first() {
+    // Port 2 gets line rate from port 0 on the fast path, and from port 1 what only the host knows a route for.
+    let mut text: String = (0..3).map(|n| format!("nic {n} mac 02:00:00:00:00:0{n}\n")).collect();
+    text += "route 10.0.2.0/24 nic 2 mac 02:00:00:00:02:02\n";
+    let table = RuleTable::parse(&text).unwrap();
+    let host_table = RuleTable::parse(&(text + "route 10.0.3.0/24 nic 2 mac 02:00:00:00:02:03\n")).unwrap();
+    let mut testbed = Testbed::new(&Setup {
+        table,
+        host_table,
+        host: HostParameters::default(),
+        bus_extra_cycles: 5,
+        grant_min_words: 0,
+        control: 0,
+        seed: 3,
+    });
+    let begin_ns = testbed.now_ns() + 500_000;
+    testbed.scoreboard.measure(begin_ns..begin_ns + 1_500_000);
+    testbed.add_source(source(0, &[2]), 1);
+    testbed.add_source(Source { load: 0.2, ..source(1, &[3]) }, 1);
+    testbed.run_until(begin_ns + 1_500_000);
+    testbed.stop_sources();
+    testbed.drain(50_000_000);
+    assert!(testbed.scoreboard.errors.is_empty(), "{:?}", testbed.scoreboard.errors);
+    let slow = &testbed.scoreboard.flows[&(1, 3, false)];
+    let fast = &testbed.scoreboard.flows[&(0, 2, false)];
+    assert_eq!(slow.sent, slow.delivered);
+    assert!(slow.sent > 400);
+    // The fast output FIFO is full, which alone takes 143 us to pass.
+    let longest_ns = *slow.latency_ns.iter().max().unwrap();
+    assert!(longest_ns < 60_000, "{longest_ns}");
+    assert!(fast.latency_ns.iter().max() > Some(&143_000));
+    let part = fast.delivered_measured as f64 / fast.sent_measured as f64;
+    assert!((part - 0.8).abs() < 0.01, "{part}");
 }
