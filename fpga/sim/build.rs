@@ -217,7 +217,7 @@ fn binding(model: &str, ports: &[Port]) -> String {
          /// Lets the inputs take effect.\n    #[inline]\n    pub fn eval(&mut self) {{\n        // SAFETY: the handle is live and the access exclusive.\n        unsafe {{ {model}_eval(self.0) }} }}\n    \
          /// Begins to write waves; without the feature `waves` this does nothing.\n    \
          pub fn open_waves(&mut self, path: &CStr) {{\n        // SAFETY: the handle is live and the path ends in a zero byte.\n        unsafe {{ {model}_open_waves(self.0, path.as_ptr()) }} }}\n    \
-         /// Writes the present values to the waves.\n    #[inline]\n    pub fn dump(&mut self, time_ns: u64) {{\n        // SAFETY: the handle is live and the access exclusive.\n        unsafe {{ {model}_dump(self.0, time_ns) }} }}\n{methods}}}\n\
+         /// Writes the present values to the waves, whose unit is a picosecond.\n    #[inline]\n    pub fn dump(&mut self, time_ps: u64) {{\n        // SAFETY: the handle is live and the access exclusive.\n        unsafe {{ {model}_dump(self.0, time_ps) }} }}\n{methods}}}\n\
          impl Drop for {model} {{ fn drop(&mut self) {{\n        // SAFETY: the handle is live, and this is its last use.\n        unsafe {{ {model}_delete(self.0) }} }} }}\n"
     )
 }

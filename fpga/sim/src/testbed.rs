@@ -54,7 +54,7 @@ pub trait Card {
     /// Begins to write waves.
     fn open_waves(&mut self, path: &std::ffi::CStr);
     /// Writes the present values to the waves.
-    fn dump(&mut self, time_ns: u64);
+    fn dump(&mut self, time_ps: u64);
 }
 
 macro_rules! card {
@@ -113,8 +113,8 @@ macro_rules! card {
             fn open_waves(&mut self, path: &std::ffi::CStr) {
                 <$model>::open_waves(self, path);
             }
-            fn dump(&mut self, time_ns: u64) {
-                <$model>::dump(self, time_ns);
+            fn dump(&mut self, time_ps: u64) {
+                <$model>::dump(self, time_ps);
             }
         }
     };
@@ -335,11 +335,14 @@ impl Testbed {
             if fall {
                 card.set_clocks(false, false);
                 card.eval();
+                if self.waves {
+                    card.dump(self.now_ns * 1_000 - 500);
+                }
             }
             card.set_clocks(pci, mac);
             card.eval();
             if self.waves {
-                card.dump(self.now_ns);
+                card.dump(self.now_ns * 1_000);
             }
         }
         if pci {

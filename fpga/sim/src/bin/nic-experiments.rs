@@ -1,8 +1,8 @@
 //! Runs the NIC's experiments and writes their results.
 //!
 //! `nic-experiments DIRECTORY` runs all and writes `fpga-nic.json`, plots and `fpga-nic.md` there.
-//! `nic-experiments --one NAME [WAVES]` runs one, prints its result, and writes waves of its first 100 microseconds
-//! to the directory WAVES (build with `--features waves`).
+//! `nic-experiments --one NAME [WAVES]` runs one and prints its result; with the directory WAVES, 100 microseconds of it
+//! and the draining after, with waves of every card in `WAVES/cardN.vcd` (build with `--features waves`).
 
 use std::path::Path;
 use std::process::ExitCode;
