@@ -3,7 +3,8 @@
 mod common;
 
 use causeway_netio::bpf::{Asm, Program, ProgramKind, Reg, XdpLink, XdpMode, action};
-use causeway_netio::interface::{Interface, Offload, set_offload};
+use causeway_netio::interface::Interface;
+use causeway_netio::offload::{Offload, set_offload};
 use causeway_netio::{Port, afpacket};
 use causeway_nic_driver::corpus::{self, Random};
 use causeway_nic_driver::golden::process;

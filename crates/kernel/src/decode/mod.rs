@@ -109,7 +109,6 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::mirror::{Mirror, Scope};
     use crate::model::{NextHopKind, Path, PuntReason, Target};
     use crate::prefix::Prefix;
     use crate::wire::{Attribute, Frames, Request};
