@@ -5,6 +5,9 @@
 //!
 //! Left out: the slow path, disconnects, the smallest grant and the high-first rule.
 
+mod bus;
+mod schedulers;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -179,11 +182,6 @@ fn round_robin(last: usize, count: usize, wants: impl Fn(usize) -> bool) -> Opti
     (1..=count).map(|k| (last + k) % count).find(|&i| wants(i))
 }
 
-/// Cycles of the length scan over `there` packets of which `fit` fit.
-fn scan_cycles(there: usize, fit: usize) -> u64 {
-    if there == 0 { 3 } else { 6 + there.min(fit + 4) as u64 }
-}
-
 impl Model {
     fn new(cards: usize, extra: u64, frame_bytes: u64) -> Self {
         let card = || Card {
@@ -271,160 +269,6 @@ impl Model {
         }
     }
 
-    /// The request scheduler: a token that is here and packets that wait.
-    fn request(&mut self, index: usize) {
-        let now = self.now;
-        let card = &mut self.cards[index];
-        if card.awaited.is_some() || card.req.is_some() {
-            return;
-        }
-        // Peers are counted by the difference of the numbers' bits.
-        let slots = card.queues.len().next_power_of_two();
-        let peer = |slot: usize| slot ^ index;
-        let active = |slot: usize| {
-            slot != 0
-                && peer(slot) < card.queues.len()
-                && card.token[peer(slot)]
-                && card.used[peer(slot)] != [0; 2]
-        };
-        if let Some(slot) = round_robin(card.request_turn, slots, active) {
-            card.request_turn = slot;
-            let dest = peer(slot);
-            card.token[dest] = false;
-            card.awaited = Some(dest);
-            card.req = Some((now + 1, dest, card.used[dest]));
-        }
-    }
-
-    /// The response scheduler: one grant outstanding, strict priority within the room.
-    fn respond(&mut self, index: usize) {
-        let now = self.now;
-        let card = &mut self.cards[index];
-        if card.serving || card.res.is_some() || now < card.response_from {
-            return;
-        }
-        let asked = |source: usize| card.pending[source] != [0; 2];
-        if let Some(source) = round_robin(card.response_turn, card.pending.len(), asked) {
-            card.response_turn = source;
-            card.serving = true;
-            let [low, high] = std::mem::take(&mut card.pending[source]);
-            let high = high.min(card.free);
-            let low = low.min(card.free - high);
-            card.res = Some((now + 2, source, [low, high]));
-        }
-    }
-
-    fn send_message(&mut self, index: usize) {
-        let now = self.now;
-        let card = &mut self.cards[index];
-        if card.message.is_some() {
-            return;
-        }
-        let req = card.req.filter(|r| r.0 <= now);
-        let res = card.res.filter(|r| r.0 <= now);
-        let message = match (req, res) {
-            (req, Some((_, dest, words))) if !(card.last_was_res && req.is_some()) => {
-                card.last_was_res = true;
-                Message::Res { dest, words }
-            }
-            (Some((_, dest, words)), _) => {
-                card.last_was_res = false;
-                Message::Req { dest, words }
-            }
-            _ => return,
-        };
-        card.message = Some((now + 1, message));
-    }
-
-    /// The burst scheduler: scan both classes, then generate.
-    fn begin_burst(&mut self, index: usize) {
-        let now = self.now;
-        let card = &mut self.cards[index];
-        if card.burst.is_some() || now < card.burst_from {
-            return;
-        }
-        let slots = card.grants.len().next_power_of_two();
-        let granted = |slot: usize| card.grants.get(slot ^ index).is_some_and(Option::is_some);
-        let Some(slot) = round_robin(card.burst_turn, slots, granted) else { return };
-        card.burst_turn = slot;
-        let dest = slot ^ index;
-        let grants = card.grants[dest].take().unwrap_or_default();
-        let mut packets = Vec::new();
-        let mut counts = [0; 2];
-        let mut cycles = 0;
-        for class in [1, 0] {
-            let mut room = grants[class];
-            let queue = &card.queues[dest][class];
-            let fitting = queue.iter().take_while(|&&words| {
-                let fits = words < room;
-                room = room.saturating_sub(words + 1);
-                fits
-            });
-            packets.extend(fitting);
-            counts[class] = packets.len() - counts[1];
-            cycles += scan_cycles(queue.len(), counts[class]);
-        }
-        let words = packets.iter().map(|words| words + 1).sum::<u64>() + 2;
-        let head = now + cycles + 1;
-        let (ready_at, tail_at) =
-            if packets.is_empty() { (head + 7, head + 4) } else { (head + 14, head + 7 + words) };
-        card.burst =
-            Some(Burst { dest, packets, counts, words, sent_words: 0, ready_at, tail_at, tail: None });
-        if words <= AHEAD_WORDS {
-            self.at(tail_at, Event::Tail(index));
-        }
-    }
-
-    /// The packets are out of the input FIFO, and the trailing REQ tells what is left.
-    fn make_tail(&mut self, index: usize) {
-        let card = &mut self.cards[index];
-        if let Some(burst) = &mut card.burst {
-            for class in 0..2 {
-                for words in card.queues[burst.dest][class].drain(..burst.counts[class]) {
-                    card.used[burst.dest][class] -= words + 1;
-                }
-            }
-            burst.tail = Some(card.used[burst.dest]);
-        }
-    }
-
-    fn end_sequence(&mut self, index: usize) {
-        let now = self.now;
-        let card = &mut self.cards[index];
-        let Some(burst) = &mut card.burst else { return };
-        if burst.sent_words < burst.words {
-            burst.ready_at = now + 3;
-            return;
-        }
-        // A null REQ returns the token.
-        if burst.tail == Some([0; 2]) {
-            card.token[burst.dest] = true;
-        }
-        card.burst = None;
-        card.burst_from = now + 2;
-        self.counts[BURSTS] += 1;
-    }
-
-    /// The card's channels take turns at its bus master.
-    fn choose_channel(&mut self, index: usize) {
-        let now = self.now;
-        let card = &mut self.cards[index];
-        if card.wants.is_some() || now < card.dma_from {
-            return;
-        }
-        let ready = |channel: usize| {
-            if channel == 0 {
-                card.message.is_some_and(|(at, _)| at <= now)
-            } else {
-                card.burst.as_ref().is_some_and(|b| b.ready_at <= now)
-            }
-        };
-        if let Some(channel) = round_robin(card.last_channel, 2, ready) {
-            card.last_channel = channel;
-            card.wants = Some((now + MASTER_CYCLES, channel == 1));
-        }
-    }
-
     /// A word a cycle to the clock crossing, from there at the line's pace.
     fn transmit(&mut self, index: usize) {
         let (now, now_ns, frame_bytes) = (self.now, self.now * PCI_NS, self.frame_bytes);
@@ -457,65 +301,5 @@ impl Model {
             card.mac_free_ns = at_ns + pause;
             self.counts[DELIVERED] += u64::from(last);
         }
-    }
-
-    /// The bus: round robin, when it has been idle long enough.
-    fn arbitrate(&mut self) {
-        let now = self.now;
-        if now < self.bus_end + 1 + self.extra {
-            return;
-        }
-        let wants = |card: usize| self.cards[card].wants.is_some_and(|(since, _)| since < now);
-        let Some(index) = round_robin(self.bus_turn, self.cards.len(), wants) else { return };
-        self.bus_turn = index;
-        let for_burst = self.cards[index].wants.take().is_some_and(|w| w.1);
-        let first = now + 1 + ADDRESS_CYCLES;
-        let words = if for_burst { self.put_burst(index, first) } else { self.put_message(index, first) };
-        self.counts[DATA] += words;
-        self.bus_end = first + words;
-        self.cards[index].dma_from = self.bus_end + 3;
-        let done = if for_burst { Event::SequenceDone(index) } else { Event::MessageDone(index) };
-        self.at(self.bus_end + DONE_CYCLES, done);
-    }
-
-    fn put_message(&mut self, index: usize, first: u64) -> u64 {
-        match self.cards[index].message {
-            Some((_, Message::Req { dest, words })) => {
-                self.at(first + TARGET_CYCLES, Event::Request(dest, index, words));
-            }
-            Some((_, Message::Res { dest, words })) => {
-                self.at(first + TARGET_CYCLES, Event::Response(dest, index, words));
-            }
-            None => {}
-        }
-        1
-    }
-
-    fn put_burst(&mut self, index: usize, first: u64) -> u64 {
-        let Some(mut burst) = self.cards[index].burst.take() else { return 0 };
-        let begin = burst.sent_words;
-        let words = (burst.words - begin).min(SEQUENCE_WORDS);
-        burst.sent_words += words;
-        let dest = burst.dest;
-        let mut position = 0;
-        for &data in &burst.packets {
-            position += data + 1;
-            if (begin..begin + words).contains(&position) {
-                let at = first + position - begin + TARGET_CYCLES + 1;
-                self.at(at, Event::Output(dest, data));
-                self.cards[dest].free -= data + 1;
-            }
-        }
-        let whole = burst.sent_words == burst.words;
-        if burst.tail.is_none() && whole && burst.words > AHEAD_WORDS {
-            // The generator waits for the bus, so that the REQ is made when the bus is near.
-            let at = burst.tail_at.max((first + words).saturating_sub(AHEAD_WORDS)).max(self.now);
-            self.at(at, Event::Tail(index));
-        }
-        if whole {
-            self.at(first + words + TARGET_CYCLES, Event::Trailing(index));
-        }
-        self.cards[index].burst = Some(burst);
-        words
     }
 }
