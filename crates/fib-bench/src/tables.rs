@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::process::Command;
 
-use causeway_fib::{Address, Prefix};
+use causeway_fib::{ADJACENCIES_MAX, Address, MISS, Prefix};
 
 use crate::random::{Random, Zipf};
 
@@ -27,6 +27,8 @@ const LENGTHS6: (u8, &[u32]) = (
     ],
 );
 const NEXT_HOPS: usize = 64;
+/// Indices from zero, which is [`MISS`].
+const NEXT_HOP_MAX: u32 = ADJACENCIES_MAX - 1;
 
 /// The parts of making a table that differ between the families.
 pub trait Family: Address {
@@ -132,7 +134,8 @@ pub fn read_text(path: &str) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Reads lines of `prefix [next hop]`; where the next hop is missing it follows from the prefix.
+/// Reads lines of `prefix [next hop]`; where the next hop is missing it follows from the prefix. An error for a file
+/// without routes and for next hops that the default tables cannot hold.
 pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>, String> {
     let mut routes = Vec::new();
     for (number, line) in read_text(path)?.lines().enumerate() {
@@ -144,7 +147,13 @@ pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>, String> {
             Some(text) => text.parse().map_err(|error| at(&error))?,
             None => 1 + Random(u64::from(prefix.first().bits(0, 32))).below(NEXT_HOPS) as u32,
         };
+        if next_hop == MISS || next_hop > NEXT_HOP_MAX {
+            return Err(at(&format_args!("next hop {next_hop}: they go from 1 to {NEXT_HOP_MAX}")));
+        }
         routes.push((prefix, next_hop));
+    }
+    if routes.is_empty() {
+        return Err(format!("{path}: no routes"));
     }
     Ok(routes)
 }
