@@ -250,34 +250,37 @@ pub enum PuntReason {
 }
 
 impl PuntReason {
+    /// The names under which such packets are counted, in the order of the reasons.
+    pub const NAMES: &'static [&'static str] = &[
+        "local",
+        "broadcast",
+        "anycast",
+        "multicast",
+        "on-link",
+        "blackhole",
+        "unreachable",
+        "prohibit",
+        "throw",
+        "unknown-type",
+        "unknown-attribute",
+        "encapsulation",
+        "source-specific",
+        "type-of-service",
+        "ambiguous",
+        "mixed-paths",
+        "resilient-group",
+        "next-hop-missing",
+        "outside-ports",
+        "link-missing",
+        "link-down",
+        "not-ethernet",
+        "enslaved",
+        "policy-rules",
+    ];
+
     /// The name under which such packets are counted.
     pub fn name(self) -> &'static str {
-        match self {
-            PuntReason::Local => "local",
-            PuntReason::Broadcast => "broadcast",
-            PuntReason::Anycast => "anycast",
-            PuntReason::Multicast => "multicast",
-            PuntReason::OnLink => "on-link",
-            PuntReason::Blackhole => "blackhole",
-            PuntReason::Unreachable => "unreachable",
-            PuntReason::Prohibit => "prohibit",
-            PuntReason::Throw => "throw",
-            PuntReason::UnknownType => "unknown-type",
-            PuntReason::UnknownAttribute => "unknown-attribute",
-            PuntReason::Encapsulation => "encapsulation",
-            PuntReason::SourceSpecific => "source-specific",
-            PuntReason::TypeOfService => "type-of-service",
-            PuntReason::Ambiguous => "ambiguous",
-            PuntReason::MixedPaths => "mixed-paths",
-            PuntReason::ResilientGroup => "resilient-group",
-            PuntReason::NextHopMissing => "next-hop-missing",
-            PuntReason::OutsidePorts => "outside-ports",
-            PuntReason::LinkMissing => "link-missing",
-            PuntReason::LinkDown => "link-down",
-            PuntReason::NotEthernet => "not-ethernet",
-            PuntReason::Enslaved => "enslaved",
-            PuntReason::PolicyRules => "policy-rules",
-        }
+        PuntReason::NAMES[self as usize]
     }
 }
 

@@ -184,10 +184,11 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     drop(r0);
 
     let mut rows = vec![("generator alone, dropped at r0", generator), ("bare XDP redirect", redirect)];
+    let front = Arc::new(Front::new(Take::TRANSIT)?);
     let ring = afxdp::Options { live: false, ..Default::default() };
     let mut batch = Batch::new();
     {
-        let mut from = afxdp::open("r0", &ring)?;
+        let mut from = afxdp::open("r0", &ring, &front)?;
         let received = AtomicU64::new(0);
         let rate = measure(
             seconds,
@@ -203,7 +204,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     }
     for (name, options) in [("AF_XDP forward, socket", &ring), ("AF_XDP forward, live", &Default::default())]
     {
-        let (mut from, mut to) = (afxdp::open("r0", &ring)?, afxdp::open("r1", options)?);
+        let (mut from, mut to) = (afxdp::open("r0", &ring, &front)?, afxdp::open("r1", options, &front)?);
         println!("{name}: {}", to.mode);
         rows.push((name, measure(seconds, || sink.read(), || forward(&mut from, &mut to, &mut batch))?));
     }
@@ -213,7 +214,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         println!("{name:<34} {:>6.2} {:>14.0} {ratio:>12.2}", cost.mpps, cost.cpu_ns);
     }
     println!("\ntransmission alone, CPU µs a packet\n{:>6} {:>8} {:>8}", "batch", "socket", "live");
-    let mut port = afxdp::open("r1", &ring)?;
+    let mut port = afxdp::open("r1", &ring, &front)?;
     let mut live = LiveTx::new(port.ifindex)?;
     for size in [1, 4, 8, 12, 14, 16, 24, 32, 64, 256] {
         let socket = transmit_cost_us(size, seconds / 4.0, |batch| {

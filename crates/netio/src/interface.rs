@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// Bytes of an Ethernet header with two VLAN tags.
 const LINK_HEADER: u32 = 22;
 
+const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
@@ -27,6 +28,44 @@ pub struct Interface {
     pub queues: u32,
     /// Whether it is set up.
     pub up: bool,
+    /// Name of the driver; empty where it does not say.
+    pub driver: String,
+    /// Where the hardware is on its bus; empty for virtual devices.
+    pub bus: String,
+}
+
+/// `struct ethtool_drvinfo`.
+#[repr(C)]
+struct DriverInfo {
+    cmd: u32,
+    driver: [u8; 32],
+    version: [u8; 32],
+    firmware: [u8; 32],
+    bus: [u8; 32],
+    rest: [u8; 64],
+}
+
+impl DriverInfo {
+    /// Driver and bus of the interface `name`; empty where the driver does not say.
+    fn ask(fd: &OwnedFd, name: &str) -> (String, String) {
+        let (text, rest) = ([0; 32], [0; 64]);
+        let mut info = DriverInfo {
+            cmd: ETHTOOL_GDRVINFO,
+            driver: text,
+            version: text,
+            firmware: text,
+            bus: text,
+            rest,
+        };
+        match ethtool(fd, name, std::ptr::from_mut(&mut info).cast()) {
+            Ok(()) => (until_zero(&info.driver), until_zero(&info.bus)),
+            Err(_) => Default::default(),
+        }
+    }
+}
+
+fn until_zero(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.split(|&b| b == 0).next().unwrap_or_default()).into_owned()
 }
 
 /// `struct ethtool_channels`.
@@ -108,7 +147,24 @@ impl Interface {
             // A driver that does not say has one.
             Err(_) => 1,
         };
-        Ok(Interface { name: name.to_owned(), index, mac, mtu, queues, up })
+        let (driver, bus) = DriverInfo::ask(&fd, name);
+        Ok(Interface { name: name.to_owned(), index, mac, mtu, queues, up, driver, bus })
+    }
+
+    /// Whether there is no hardware behind the interface: a veth, TAP, tunnel, bridge.
+    pub fn is_virtual(&self) -> bool {
+        self.bus.is_empty()
+    }
+
+    /// Whether frames may come in with checksums that their sender left to hardware that is not there: between the
+    /// machines and containers of one host.
+    pub fn has_partial_checksums(&self) -> bool {
+        self.is_virtual() || self.driver == "virtio_net"
+    }
+
+    /// Bytes of the longest frame that a frame of the pool holds with `headroom` bytes before it.
+    pub fn longest_frame(headroom: u32) -> u32 {
+        pool::config().frame_size - headroom
     }
 
     /// What to add to a port's mode when the interface is down.

@@ -12,13 +12,14 @@
 //! * [`afxdp`], [`afpacket`], [`tap`], [`pcap`], [`memory`]: the ports, with a function each that opens them;
 //! * [`live`]: transmission of large batches on copy-mode ports;
 //! * [`punt`]: the way back into the kernel's stack;
-//! * [`interface`], [`features`]: what the kernel says of an interface, and changes that undo themselves;
-//! * [`bpf`]: assembler, maps, programs, links, and the classifying XDP programs.
+//! * [`interface`], [`features`], [`offload`]: what the kernel says of an interface, and changes that undo themselves;
+//! * [`bpf`]: assembler, maps, programs, links; [`bpf::front`], the programs in front of the ports.
 //!
 //! # Invariants
 //!
 //! * Nothing outlives the process: programs are held by descriptors, never pinned, and what was changed on an
-//!   interface is put back when the port is dropped.
+//!   interface is put back when the port is dropped. When the process is killed all ports pass to the kernel at once,
+//!   before their descriptors are closed.
 //! * Every frame that a socket or a device drops is counted somewhere this crate shows.
 //! * A frame is in one place: a packet, or one ring. Frames go to a ring by [`Packet::into_region`] and come back
 //!   by [`Packet::from_region`].
@@ -33,6 +34,7 @@ pub mod afxdp;
 pub mod bpf;
 mod device_counters;
 mod error;
+mod ethtool;
 pub mod features;
 pub mod interface;
 pub mod live;

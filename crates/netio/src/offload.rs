@@ -1,8 +1,10 @@
 //! Offloads: what a device does to packets that the stack would do otherwise, as ethtool's ioctl shows and sets it.
 
 use crate::error::{ErrorKind, Result};
+use crate::ethtool::{is_active, set};
 use crate::interface::{control, ethtool};
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
@@ -33,6 +35,8 @@ fn value(fd: &OwnedFd, name: &str, cmd: u32, data: u32) -> Result<u32> {
 pub enum Offload {
     /// Packets merged by the device: what comes out is not what came in.
     Lro,
+    /// Packets merged by the device in such a way that the stack can take them apart again; XDP sees them merged.
+    GroHw,
     /// VLAN tags taken out of frames by the device: XDP and AF_XDP never see them.
     RxVlan,
     /// Packets merged by the stack before a packet socket sees them.
@@ -41,10 +45,33 @@ pub enum Offload {
     TxChecksum,
 }
 
+/// The name of the feature that has no request of its own.
+const GRO_HW: &str = "rx-gro-hw";
+
 impl Offload {
+    /// Those that break forwarding, or that drivers want off before they take an XDP program.
+    pub const HARMFUL: [Offload; 3] = [Offload::Lro, Offload::GroHw, Offload::RxVlan];
+
+    /// Its name, as `ethtool -K` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Offload::Lro => "lro",
+            Offload::GroHw => GRO_HW,
+            Offload::RxVlan => "rxvlan",
+            Offload::Gro => "gro",
+            Offload::TxChecksum => "tx",
+        }
+    }
+
+    /// The one of [`Offload::HARMFUL`] with that name.
+    pub fn by_name(name: &str) -> Option<Offload> {
+        Offload::HARMFUL.into_iter().find(|o| o.name() == name)
+    }
+
     fn get(self, fd: &OwnedFd, name: &str) -> Result<bool> {
         Ok(match self {
             Offload::Lro => value(fd, name, ETHTOOL_GFLAGS, 0)? & FLAG_LRO != 0,
+            Offload::GroHw => is_active(fd, name, GRO_HW)?,
             Offload::RxVlan => value(fd, name, ETHTOOL_GFLAGS, 0)? & FLAG_RX_VLAN != 0,
             Offload::Gro => value(fd, name, ETHTOOL_GGRO, 0)? != 0,
             Offload::TxChecksum => value(fd, name, ETHTOOL_GTXCSUM, 0)? != 0,
@@ -58,6 +85,10 @@ impl Offload {
         };
         match self {
             Offload::Lro => flag(FLAG_LRO)?,
+            Offload::GroHw => {
+                set(fd, name, GRO_HW, on)?;
+                return Ok(());
+            }
             Offload::RxVlan => flag(FLAG_RX_VLAN)?,
             Offload::Gro => value(fd, name, ETHTOOL_SGRO, on.into())?,
             Offload::TxChecksum => value(fd, name, ETHTOOL_STXCSUM, on.into())?,
@@ -72,6 +103,23 @@ impl Offload {
 /// What ethtool's ioctl says; drivers without the offload say that it is not supported.
 pub fn is_on(name: &str, offload: Offload) -> Result<bool> {
     offload.get(&control()?, name)
+}
+
+/// What is told of offloads that are changed: interface, offload, and whether it is off on our account.
+pub type Journal = dyn Fn(&str, Offload, bool) + Send + Sync;
+
+static JOURNAL: OnceLock<Box<Journal>> = OnceLock::new();
+
+/// Has `journal` told of every offload before a port turns it off, and after it was restored, so that somebody can
+/// restore it if the process is killed. Only the first journal counts.
+pub fn keep_journal(journal: Box<Journal>) {
+    let _ = JOURNAL.set(journal);
+}
+
+fn note(name: &str, offload: Offload, off: bool) {
+    if let Some(journal) = JOURNAL.get() {
+        journal(name, offload, off);
+    }
 }
 
 /// Offloads turned off for as long as this value lives.
@@ -96,11 +144,16 @@ impl OffloadGuard {
             if !offload.get(&guard.fd, name).unwrap_or(false) {
                 continue;
             }
+            note(name, offload, true);
             match offload.set(&guard.fd, name, false) {
-                Ok(()) if !offload.get(&guard.fd, name).unwrap_or(true) => guard.turned_off.push(offload),
+                Ok(()) if !offload.get(&guard.fd, name).unwrap_or(true) => {
+                    guard.turned_off.push(offload);
+                    continue;
+                }
                 Err(e) if e.kind() == ErrorKind::Privilege => return Err(e),
                 _ => guard.stuck.push(offload),
             }
+            note(name, offload, false);
         }
         Ok(guard)
     }
@@ -111,6 +164,7 @@ impl Drop for OffloadGuard {
         for offload in self.turned_off.drain(..).rev() {
             // The interface may be gone; then there is nothing to restore.
             let _ = offload.set(&self.fd, &self.name, true);
+            note(&self.name, offload, false);
         }
     }
 }

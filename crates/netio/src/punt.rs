@@ -86,7 +86,7 @@ mod tests {
     fn a_punted_frame_arrives_on_its_interface() {
         testnet::run(&[("g0", "r0")], || {
             // The port takes everything that comes in; a punted frame must not be taken again.
-            let mut port = afxdp::open("r0", &afxdp::Options::default()).expect("r0");
+            let mut port = afxdp::open("r0", &afxdp::Options::default(), &testnet::front()).expect("r0");
             let mut punt = open(&Origin::from(&port), 0).expect("punt");
             let kernel = Raw::open("r0");
             let frame = udp_frame(port.mac, 1, 60);
@@ -97,7 +97,7 @@ mod tests {
             assert_eq!(port.queues[0].rx.pending(), 0);
             drop((punt, port));
             let options = afxdp::Options { generic: true, ..Default::default() };
-            let generic = afxdp::open("r0", &options).expect("r0");
+            let generic = afxdp::open("r0", &options, &testnet::front()).expect("r0");
             let refused = open(&Origin::from(&generic), 0).map(|_| ()).expect_err("generic mode");
             assert_eq!(refused.kind(), ErrorKind::Unsupported);
             assert!(!testnet::ip("ip link").contains("punt"), "the TAP goes with the port");
@@ -109,7 +109,7 @@ mod tests {
         testnet::run(&[("g0", "r0")], || {
             testnet::ip("ip addr add 198.51.100.1/24 dev r0");
             testnet::ip("ip neigh add 198.51.100.9 lladdr 02:00:00:00:00:09 dev r0");
-            let r0 = afxdp::open("r0", &afxdp::Options::default()).expect("r0");
+            let r0 = afxdp::open("r0", &afxdp::Options::default(), &testnet::front()).expect("r0");
             let mut punt = open(&Origin::from(&r0), 0).expect("punt");
             let host = Raw::open("g0");
             // An echo request from the neighbour; the checksum is that of type 8 and zeros.

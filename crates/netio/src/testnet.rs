@@ -1,10 +1,11 @@
 //! Network namespaces for tests: each test gets one of its own, which goes with the test's thread.
 
+use crate::bpf::front::{Front, Take};
 use crate::bpf::{Asm, Program, ProgramKind, Reg, XdpLink, XdpMode, action};
 use causeway_packet::pool;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Type of a frame that this machine sent itself.
 const PACKET_OUTGOING: u8 = 4;
@@ -62,6 +63,13 @@ pub fn pass_program(name: &str) -> XdpLink {
     let program = Program::load(ProgramKind::Xdp, "pass", &a.finish().expect("assembled")).expect("loaded");
     let index = crate::interface::Interface::open(name).expect("interface").index;
     XdpLink::attach(&program, name, index, XdpMode::Native).expect("attached")
+}
+
+/// Programs for ports, with a lease that stands.
+pub fn front() -> Arc<Front> {
+    let front = Front::new(Take::TRANSIT).expect("a front");
+    front.lease().renew(u64::MAX);
+    Arc::new(front)
 }
 
 /// Frames that are in no packet and no ring; what this thread's magazine holds is given back first.

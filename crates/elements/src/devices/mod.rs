@@ -12,4 +12,4 @@ mod to_host;
 pub(crate) const SPECS: &[&Spec] =
     &[&from_device::POLL, &from_device::SPEC, &from_host::SPEC, &to_device::SPEC, &to_host::SPEC];
 
-pub use registry::{LOCAL_ADDRESSES, OpenPorts};
+pub use registry::{FRONT, OpenPorts};

@@ -4,17 +4,17 @@
 //! A port opens when the first element asks for it and closes when the last one that uses it is gone. Each half of
 //! each queue belongs to one element at a time; an element that goes puts its halves back.
 
-use causeway_engine::{Conf, Cx, Invalid};
-use causeway_netio::bpf::classify::{Filter, Fragments, LocalAddresses};
+use causeway_engine::{Conf, Cx, Invalid, Persistent};
+use causeway_netio::bpf::front::{Front, Take};
 use causeway_netio::punt::{self, Origin};
 use causeway_netio::{Port, Rx, Tx, afpacket, afxdp, tap};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Key of the [`LocalAddresses`] among the values that outlive a hot swap: whoever runs the router puts them there
-/// and keeps them in step with the kernel.
-pub const LOCAL_ADDRESSES: &str = "local addresses";
+/// Key of the [`Front`] of all AF_XDP ports among the values that outlive a hot swap. Whoever keeps its lease and its
+/// rules puts it there; else the first port does, and the lease has no end.
+pub const FRONT: &str = "front";
 
 /// How a port is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(crate) struct Device {
 #[derive(Clone)]
 pub(crate) struct Opener {
     ports: Arc<OpenPorts>,
-    local: Option<Arc<LocalAddresses>>,
+    values: Persistent,
     name: String,
 }
 
@@ -74,10 +74,8 @@ impl Opener {
             return Err(Invalid);
         }
         let ports = conf.env.persistent("open ports", OpenPorts::default).ok_or(Invalid)?;
-        let values = conf.env.persistent.lock().unwrap_or_else(PoisonError::into_inner);
-        let local = values.get(LOCAL_ADDRESSES).and_then(|v| v.clone().downcast().ok());
-        drop(values);
-        Ok(Opener { ports, local, name: name.to_owned() })
+        let values = conf.env.persistent.clone();
+        Ok(Opener { ports, values, name: name.to_owned() })
     }
 
     /// The port, opened now if it is not open.
@@ -109,19 +107,29 @@ impl Opener {
         let options = afxdp::Options::default();
         match method {
             Method::AfXdp { promiscuous, generic } => {
-                afxdp::open(&self.name, &afxdp::Options { promiscuous, generic, ..options })
+                let options = afxdp::Options { promiscuous, generic, ..options };
+                afxdp::open(&self.name, &options, &self.front()?)
             }
             Method::Transit => {
-                let local = match &self.local {
-                    Some(local) => local.clone(),
-                    None => Arc::new(LocalAddresses::new()?),
-                };
-                let filter = Filter::Transit(local, Fragments::Take);
-                afxdp::open(&self.name, &afxdp::Options { filter, ..options })
+                let options = afxdp::Options { take: Take::TRANSIT, ..options };
+                afxdp::open(&self.name, &options, &self.front()?)
             }
             Method::Packet { promiscuous } => afpacket::open(&self.name, promiscuous),
             Method::Tap(kind) => tap::open(&self.name, kind),
         }
+    }
+}
+
+impl Opener {
+    fn front(&self) -> causeway_netio::Result<Arc<Front>> {
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(front) = values.get(FRONT).and_then(|v| v.clone().downcast().ok()) {
+            return Ok(front);
+        }
+        let front = Arc::new(Front::new(Take::TRANSIT)?);
+        front.lease().renew(u64::MAX);
+        values.insert(FRONT.to_owned(), front.clone());
+        Ok(front)
     }
 }
 

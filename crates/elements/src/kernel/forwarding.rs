@@ -1,8 +1,11 @@
-//! The tables that follow the kernel's, as workers see them.
+//! What follows the kernel's state, as workers see it: tables, what each port may do, and until when.
 
 use causeway_engine::{Conf, Invalid};
-use causeway_fib::{Adjacencies, AdjacencyReader, Fib4, Fib4Reader, Fib6, Fib6Reader};
-use std::sync::atomic::{AtomicBool, Ordering};
+use causeway_fib::{
+    Adjacencies, AdjacencyIndex, AdjacencyReader, Fib4, Fib4Reader, Fib6, Fib6Reader, MISS,
+};
+use causeway_netio::bpf::front::Front;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Key of the [`Forwarding`] among the values that outlive a hot swap.
@@ -11,17 +14,129 @@ pub const FORWARDING: &str = "forwarding";
 /// In place of a port's number: leave the packet to the kernel.
 pub const KERNEL: u16 = u16::MAX;
 
+/// Ports that a set of ports can name ([`Paths`]).
+pub const PORTS_MAX: usize = 62;
+
+/// Adjacency indices that the tables can hand out.
+const INDICES: usize = 1 << 15;
+/// Marks of neighbors that were used; two neighbors may share one.
+const MARKS: usize = 1 << 16;
+
 /// Where packets of a route leave, and what their frames need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Neighbor {
     /// Number of the port among [`Forwarding::ports`], or [`KERNEL`].
     pub port: u16,
+    /// With [`KERNEL`]: why, as a place in [`Forwarding::reasons`].
+    pub reason: u8,
     /// The largest IP packet, octets.
     pub mtu_bytes: u32,
     /// Destination and source address of the Ethernet header.
     pub addresses: [u8; 12],
+    /// The mark that is set when a packet is sent there ([`Forwarding::take_mark`]).
+    pub mark: u16,
     /// Tells entries apart that are otherwise equal, so that each can change alone.
     pub serial: u32,
+}
+
+/// What is known of the route to a packet's source (RFC 3704: reverse-path checks).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paths(u64);
+
+impl Paths {
+    const UNICAST: u64 = 1 << 63;
+    const OURS: u64 = 1 << 62;
+
+    /// A route that packets could be forwarded by, out of these ports or others.
+    pub fn unicast(ports: impl IntoIterator<Item = usize>) -> Paths {
+        let bits = ports.into_iter().filter(|&p| p < PORTS_MAX).map(|p| 1 << p);
+        Paths(bits.fold(Paths::UNICAST, |all, bit| all | bit))
+    }
+
+    /// An address of this machine, a broadcast address, a group: what cannot be a packet's source.
+    pub const fn ours() -> Paths {
+        Paths(Paths::OURS)
+    }
+
+    /// A route that discards, or one that is not understood.
+    pub const fn unknown() -> Paths {
+        Paths(0)
+    }
+
+    /// Whether a packet that came in by `port` may have this source, as far as the route tells.
+    #[inline]
+    pub(crate) fn allow(self, check: ReversePath, port: u16) -> bool {
+        match check {
+            ReversePath::Off => self.0 & Paths::OURS == 0,
+            ReversePath::Loose => self.0 & Paths::UNICAST != 0,
+            ReversePath::Strict => self.0 & Paths::UNICAST != 0 && self.0 & (1 << (port & 63)) != 0,
+        }
+    }
+}
+
+/// Which check of source addresses applies to the packets of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReversePath {
+    /// A source must not be one of our own.
+    #[default]
+    Off,
+    /// There must be a route to it.
+    Loose,
+    /// There must be a route to it by the port that the packet came in by.
+    Strict,
+}
+
+/// What may be done with packets that come in by a port, as the kernel would.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortPolicy {
+    /// IPv4 packets are forwarded.
+    pub ipv4: bool,
+    /// IPv6 packets are forwarded.
+    pub ipv6: bool,
+    /// The check of IPv4 sources.
+    pub reverse_path: ReversePath,
+    /// IPv4 packets may leave by the port they came in by without an ICMP redirect. (IPv6 ones always cause one,
+    /// RFC 4861 §8.2.)
+    pub hairpin: bool,
+}
+
+impl PortPolicy {
+    fn to_bits(self) -> u32 {
+        let reverse_path = match self.reverse_path {
+            ReversePath::Off => 0,
+            ReversePath::Loose => 1,
+            ReversePath::Strict => 2,
+        };
+        u32::from(self.ipv4) | u32::from(self.ipv6) << 1 | u32::from(self.hairpin) << 2 | reverse_path << 8
+    }
+
+    #[inline]
+    fn from_bits(bits: u32) -> PortPolicy {
+        let reverse_path = match bits >> 8 {
+            0 => ReversePath::Off,
+            1 => ReversePath::Loose,
+            _ => ReversePath::Strict,
+        };
+        PortPolicy { ipv4: bits & 1 != 0, ipv6: bits & 2 != 0, hairpin: bits & 4 != 0, reverse_path }
+    }
+}
+
+/// Until when packets may be forwarded.
+pub trait Deadline: Send + Sync {
+    /// Nanoseconds on `CLOCK_MONOTONIC`.
+    fn deadline_ns(&self) -> u64;
+}
+
+impl Deadline for Front {
+    fn deadline_ns(&self) -> u64 {
+        self.lease().deadline().load(Ordering::Acquire)
+    }
+}
+
+impl Deadline for AtomicU64 {
+    fn deadline_ns(&self) -> u64 {
+        self.load(Ordering::Acquire)
+    }
 }
 
 /// Handles of the tables that elements clone theirs from.
@@ -34,20 +149,37 @@ pub(crate) struct Readers {
 
 /// What the elements of a router read that forwards by the kernel's routes.
 ///
-/// The tables lead from a prefix to an index of the adjacencies, and from there to a [`Neighbor`]. Their owner
-/// changes them while workers look up.
+/// The tables lead from a prefix to an index of the adjacencies, and from there to a [`Neighbor`]; what the route is
+/// as a way back stands beside the adjacency ([`Paths`]). Their owner changes all of it while workers look up.
 pub struct Forwarding {
     ports: Vec<String>,
+    reasons: &'static [&'static str],
     readers: Mutex<Readers>,
-    trusted: AtomicBool,
+    lease: Arc<dyn Deadline>,
+    paths: Box<[AtomicU64]>,
+    policies: Box<[AtomicU32]>,
+    marks: Box<[AtomicU8]>,
 }
 
 impl Forwarding {
-    /// For the tables given and these ports, in the order that numbers them. All packets are left to the kernel
-    /// until [`Forwarding::trust`].
-    pub fn new(ports: Vec<String>, v4: &Fib4, v6: &Fib6, neighbors: &Adjacencies<Neighbor>) -> Forwarding {
+    /// For the tables given and these ports, in the order that numbers them; nothing may be forwarded on any port
+    /// yet. `reasons` names why packets are left to the kernel, and `lease` says until when they may be forwarded.
+    pub fn new(
+        ports: Vec<String>,
+        reasons: &'static [&'static str],
+        lease: Arc<dyn Deadline>,
+        (v4, v6, neighbors): (&Fib4, &Fib6, &Adjacencies<Neighbor>),
+    ) -> Forwarding {
         let readers = Readers { v4: v4.reader(), v6: v6.reader(), neighbors: neighbors.reader() };
-        Forwarding { ports, readers: Mutex::new(readers), trusted: AtomicBool::new(false) }
+        Forwarding {
+            policies: ports.iter().map(|_| AtomicU32::new(0)).collect(),
+            ports,
+            reasons,
+            readers: Mutex::new(readers),
+            lease,
+            paths: (0..INDICES).map(|_| AtomicU64::new(0)).collect(),
+            marks: (0..MARKS).map(|_| AtomicU8::new(0)).collect(),
+        }
     }
 
     /// Names of the ports.
@@ -55,25 +187,66 @@ impl Forwarding {
         &self.ports
     }
 
-    /// Says whether the tables are what the kernel has. While they are not, all packets are left to the kernel.
-    pub fn trust(&self, trusted: bool) {
-        // Release: a worker that sees the tables trusted sees what was put into them before.
-        self.trusted.store(trusted, Ordering::Release);
+    /// Why packets are left to the kernel.
+    pub fn reasons(&self) -> &'static [&'static str] {
+        self.reasons
     }
 
-    /// Whether packets are forwarded by the tables.
+    /// Sets what the routes with the adjacency `index` are as ways back. To be done before a route has that index.
+    pub fn set_paths(&self, index: AdjacencyIndex, paths: Paths) {
+        if let Some(word) = self.paths.get(index as usize) {
+            word.store(paths.0, Ordering::Relaxed);
+        }
+    }
+
     #[inline]
-    pub fn is_trusted(&self) -> bool {
-        self.trusted.load(Ordering::Acquire)
+    pub(crate) fn paths(&self, index: AdjacencyIndex) -> Paths {
+        let known = index != MISS;
+        Paths(self.paths.get(index as usize).filter(|_| known).map_or(0, |w| w.load(Ordering::Relaxed)))
+    }
+
+    /// Sets what may be done with the packets of a port.
+    pub fn set_policy(&self, port: usize, policy: PortPolicy) {
+        if let Some(word) = self.policies.get(port) {
+            word.store(policy.to_bits(), Ordering::Release);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn policy(&self, port: u16) -> PortPolicy {
+        let word = self.policies.get(usize::from(port));
+        PortPolicy::from_bits(word.map_or(0, |w| w.load(Ordering::Acquire)))
+    }
+
+    #[inline]
+    pub(crate) fn deadline_ns(&self) -> u64 {
+        self.lease.deadline_ns()
+    }
+
+    /// Marks a neighbor as used.
+    #[inline]
+    pub(crate) fn mark(&self, mark: u16) {
+        // Read before it is written: a line that all workers only read stays in all their caches.
+        if let Some(mark) = self.marks.get(usize::from(mark)).filter(|m| m.load(Ordering::Relaxed) == 0) {
+            mark.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether packets were sent to the neighbors with this mark since the last call.
+    pub fn take_mark(&self, mark: u16) -> bool {
+        self.marks.get(usize::from(mark)).is_some_and(|m| m.swap(0, Ordering::Relaxed) != 0)
     }
 
     pub(crate) fn readers(&self) -> Readers {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The one that the router was started with. Without one the tables are empty, and all packets the kernel's.
+    /// The one that the router was started with. Without one there is no port, and all packets are the kernel's.
     pub(crate) fn find(conf: &mut Conf<'_>) -> Result<Arc<Forwarding>, Invalid> {
-        let empty = || Forwarding::new(Vec::new(), &Fib4::new(), &Fib6::new(), &Adjacencies::new());
+        let empty = || {
+            let lease = Arc::new(AtomicU64::new(0));
+            Forwarding::new(Vec::new(), &[], lease, (&Fib4::new(), &Fib6::new(), &Adjacencies::new()))
+        };
         let found = conf.env.persistent(FORWARDING, empty).ok_or(Invalid)?;
         if found.ports.is_empty() {
             conf.warn(

@@ -1,4 +1,4 @@
-//! The kernel's routes as elements: lookups in tables that follow the kernel's, and the way back into its stack.
+//! The kernel's routes as elements: forwarding by tables that follow the kernel's, and the way back into its stack.
 //!
 //! Whoever runs the router keeps [`Forwarding`] in step with the kernel and puts it among the values that outlive a
 //! hot swap, under [`FORWARDING`]. The elements only read it. What the tables are not sure of is left to the kernel.
@@ -7,14 +7,15 @@ use causeway_engine::Spec;
 
 mod flow;
 mod forwarding;
-mod lookup;
-mod neighbor_rewrite;
+mod kernel_forward;
 #[cfg(test)]
 mod tests;
 mod to_kernel;
+mod version;
 
-pub use forwarding::{FORWARDING, Forwarding, KERNEL, Neighbor};
+pub use forwarding::{
+    Deadline, FORWARDING, Forwarding, KERNEL, Neighbor, PORTS_MAX, Paths, PortPolicy, ReversePath,
+};
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] =
-    &[&lookup::SPEC, &lookup::SPEC6, &neighbor_rewrite::SPEC, &to_kernel::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[&kernel_forward::SPEC, &to_kernel::SPEC];

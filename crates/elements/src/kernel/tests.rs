@@ -1,209 +1,393 @@
-//! The lookups and the rewrite on tables made by hand.
+//! KernelForward on tables made by hand.
 
 use super::*;
 use causeway_engine::Persistent;
 use causeway_engine::harness::{Harness, Output, Ports};
-use causeway_fib::{Adjacencies, Fib4, Fib6, Table};
-use causeway_packet::Packet;
+use causeway_fib::{Adjacencies, AdjacencyIndex, Fib4, Fib6, Table};
+use causeway_netio::bpf::front::monotonic_ns;
+use causeway_packet::{Packet, checksum};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tables with ports `a` and `b`.
+/// Why routes are left to the kernel.
+const REASONS: &[&str] = &["local", "blackhole"];
+/// Inputs and outputs of the element under test.
+const PORTS: usize = 3;
+
+/// Tables of a router with the ports `a`, `b` and `c`, of which the element under test holds `b` and `a`, in this
+/// order, and one that has gone.
 struct Tables {
     v4: Fib4,
     v6: Fib6,
     neighbors: Adjacencies<Neighbor>,
     forwarding: Arc<Forwarding>,
+    lease: Arc<AtomicU64>,
     serial: u32,
 }
 
+const A: usize = 0;
+const B: usize = 1;
+const C: usize = 2;
+
+/// Inputs and outputs by port of the element under test.
+const IN_B: usize = 0;
+const IN_A: usize = 1;
+
+fn kernel_output(input: usize) -> usize {
+    PORTS - 1 + input
+}
+
+const OPEN: PortPolicy =
+    PortPolicy { ipv4: true, ipv6: true, reverse_path: ReversePath::Off, hairpin: false };
+
 impl Tables {
+    /// 10.1.0.0/16 and 2001:db8:1::/48 by `a`, 10.2.0.0/16 and 2001:db8:2::/48 by `b`, 10.3.0.0/16 by `c`,
+    /// 10.0.0.1 is ours, 10.9.0.0/16 is a blackhole.
     fn new() -> Tables {
         let (v4, v6, neighbors) = (Fib4::new(), Fib6::new(), Adjacencies::new());
-        let forwarding = Arc::new(Forwarding::new(vec!["a".into(), "b".into()], &v4, &v6, &neighbors));
-        forwarding.trust(true);
-        Tables { v4, v6, neighbors, forwarding, serial: 0 }
+        let lease = Arc::new(AtomicU64::new(u64::MAX));
+        let names = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let forwarding =
+            Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&v4, &v6, &neighbors)));
+        (0..PORTS).for_each(|port| forwarding.set_policy(port, OPEN));
+        let mut t = Tables { v4, v6, neighbors, forwarding, lease, serial: 0 };
+        for (port, v4, v6) in
+            [(A, "10.1.0.0/16", "2001:db8:1::/48"), (B, "10.2.0.0/16", "2001:db8:2::/48"), (C, "10.3.0.0/16", "2001:db8:3::/48")]
+        {
+            let index = t.neighbor(port, 100);
+            t.v4.insert(v4.parse().unwrap(), index).unwrap();
+            t.v6.insert(v6.parse().unwrap(), index).unwrap();
+        }
+        let ours = t.left(0, Paths::ours());
+        t.v4.insert("10.0.0.1/32".parse().unwrap(), ours).unwrap();
+        let hole = t.left(1, Paths::unknown());
+        t.v4.insert("10.9.0.0/16".parse().unwrap(), hole).unwrap();
+        t
     }
 
-    fn neighbor(&mut self, port: u16, mac: u8) -> u32 {
+    fn acquire(&mut self, neighbor: Neighbor, paths: Paths) -> AdjacencyIndex {
         self.serial += 1;
-        let hop = Neighbor { port, mtu_bytes: 100, addresses: [mac; 12], serial: self.serial };
-        self.neighbors.acquire(hop).unwrap()
+        let index = self.neighbors.acquire(Neighbor { serial: self.serial, ..neighbor }).unwrap();
+        self.forwarding.set_paths(index, paths);
+        index
     }
 
-    fn harness(&self, spec: &'static Spec, config: &str, outputs: usize) -> Harness {
-        let ports = Ports { pulled_inputs: vec![false], outputs: vec![Output::Pushed; outputs] };
+    /// A neighbor at `port`, whose addresses and mark are its number from 1.
+    fn neighbor(&mut self, port: usize, mtu_bytes: u32) -> AdjacencyIndex {
+        let n = port as u8 + 1;
+        let neighbor =
+            Neighbor { port: port as u16, reason: 0, mtu_bytes, addresses: [n; 12], mark: n.into(), serial: 0 };
+        self.acquire(neighbor, Paths::unicast([port]))
+    }
+
+    fn left(&mut self, reason: u8, paths: Paths) -> AdjacencyIndex {
+        let neighbor =
+            Neighbor { port: KERNEL, reason, mtu_bytes: 0, addresses: [0; 12], mark: 0, serial: 0 };
+        self.acquire(neighbor, paths)
+    }
+
+    fn policy(&self, port: usize, policy: PortPolicy) {
+        self.forwarding.set_policy(port, policy);
+    }
+
+    fn harness(&self) -> Harness {
+        self.configured("b, a", PORTS - 1).unwrap()
+    }
+
+    fn configured(&self, config: &str, n: usize) -> Result<Harness, Vec<String>> {
+        let ports = Ports { pulled_inputs: vec![false; n], outputs: vec![Output::Pushed; 2 * n] };
         let values = Persistent::default();
         values.lock().unwrap().insert(FORWARDING.to_owned(), self.forwarding.clone());
-        Harness::with_values(spec, config, &ports, values).unwrap()
+        Harness::with_values(&kernel_forward::SPEC, config, &ports, values)
     }
 }
 
-/// A UDP packet behind an Ethernet header, its IPv4 header marked.
-fn udp4(to: [u8; 4], port: u16, len: usize) -> Packet {
-    let mut bytes = vec![0xee; 14 + len.max(28)];
-    bytes[14..34]
-        .copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, to[0], to[1], to[2], to[3]]);
-    bytes[36..38].copy_from_slice(&port.to_be_bytes());
-    let mut p = Packet::from_bytes(&bytes).unwrap();
-    p.set_network_header(14);
-    p.set_transport_header(34);
-    p
+/// A frame to `to` from `from` with a UDP packet of `len` octets.
+fn udp4(from: [u8; 4], to: [u8; 4], len: usize) -> Vec<u8> {
+    let mut frame = vec![0xee; 14 + len];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14..26].copy_from_slice(&[0x45, 0, 0, len as u8, 0, 0, 0, 0, 9, 17, 0, 0]);
+    frame[26..30].copy_from_slice(&from);
+    frame[30..34].copy_from_slice(&to);
+    let sum = checksum::checksum(&frame[14..34]);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame
+}
+
+fn udp6(from: &str, to: &str, len: usize) -> Vec<u8> {
+    let mut frame = vec![0xee; 14 + len];
+    frame[12..14].copy_from_slice(&[0x86, 0xdd]);
+    frame[14..22].copy_from_slice(&[0x60, 0, 0, 0, 0, len as u8 - 40, 17, 9]);
+    frame[22..38].copy_from_slice(&from.parse::<std::net::Ipv6Addr>().unwrap().octets());
+    frame[38..54].copy_from_slice(&to.parse::<std::net::Ipv6Addr>().unwrap().octets());
+    frame
+}
+
+/// From a host behind `a` to one behind `b`.
+fn a_to_b() -> Vec<u8> {
+    udp4([10, 1, 0, 2], [10, 2, 0, 2], 60)
+}
+
+fn push(h: &mut Harness, input: usize, frame: &[u8]) {
+    h.push(input, Packet::from_bytes(frame).unwrap());
+}
+
+/// The output that the frame left by, and as what.
+fn pass(h: &mut Harness, input: usize, frame: &[u8]) -> (usize, Vec<u8>) {
+    push(h, input, frame);
+    let mut left: Vec<(usize, Vec<u8>)> = (0..2 * (PORTS - 1))
+        .flat_map(|output| h.take(output).into_iter().map(move |p| (output, p.data().to_vec())))
+        .collect();
+    assert_eq!(left.len(), 1, "one frame in, one out");
+    left.remove(0)
+}
+
+/// Why the frame was left to the kernel, exactly as it came.
+fn reason(h: &mut Harness, input: usize, frame: &[u8]) -> String {
+    let before = h.read("punts").unwrap();
+    let (output, bytes) = pass(h, input, frame);
+    assert_eq!((output, &bytes[..]), (kernel_output(input), frame), "to the kernel of its input, unchanged");
+    let after = h.read("punts").unwrap();
+    let new: Vec<&str> = after.lines().filter(|line| !before.lines().any(|b| b == *line)).collect();
+    assert_eq!(new.len(), 1, "one reason: {before} then {after}");
+    new[0].split(' ').next().unwrap().to_owned()
 }
 
 #[test]
-fn packets_leave_by_their_routes_interface_and_all_else_goes_to_the_kernel() {
-    let mut t = Tables::new();
-    let (a, b, kernel) = (t.neighbor(0, 0xa), t.neighbor(1, 0xb), t.neighbor(KERNEL, 0));
-    t.v4.insert("10.1.0.0/16".parse().unwrap(), a).unwrap();
-    t.v4.insert("10.2.0.0/16".parse().unwrap(), b).unwrap();
-    t.v4.insert("10.2.3.0/24".parse().unwrap(), kernel).unwrap();
-    // The order of the outputs is that of the arguments, not of the tables' ports.
-    let mut h = t.harness(&lookup::SPEC, "b, a", 3);
-    h.push_all(
-        0,
-        [
-            udp4([10, 1, 0, 9], 1, 28),
-            udp4([10, 2, 0, 9], 1, 28),
-            udp4([10, 2, 3, 9], 1, 28),
-            udp4([11, 0, 0, 9], 1, 28),
-            udp4([10, 1, 0, 9], 1, 101),
-            udp4([10, 1, 0, 9], 1, 100),
-        ],
-    );
-    assert_eq!((h.take(0).len(), h.take(1).len()), (1, 2));
-    let left = h.take(2);
-    assert_eq!(left.len(), 3);
-    assert!(left.iter().all(|p| p.data()[..14] == [0xee; 14] && p.data()[22] == 9), "unchanged");
-    assert_eq!(h.read("punts").unwrap(), "no-route 1\nkernel 1\ntoo-long 1\nout-of-date 0\nno-header 0\n");
-    assert_eq!(h.read_with("lookup", "10.1.0.1").unwrap(), "a 0a:0a:0a:0a:0a:0a");
-    assert_eq!(h.read_with("lookup", "10.2.3.4").unwrap(), "kernel");
+fn packets_leave_as_the_next_hop_needs_them() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    // Padding behind the packet does not go on.
+    let frame = [a_to_b(), vec![0; 7]].concat();
+    let (output, out) = pass(&mut h, IN_A, &frame);
+    assert_eq!((output, out.len()), (IN_B, 74));
+    assert_eq!(out[..14], [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 0]);
+    assert_eq!((out[22], checksum::verify(&out[14..34])), (8, true));
+    assert_eq!((&out[14..22], &out[26..]), (&frame[14..22], &frame[26..74]));
+
+    let frame = udp6("2001:db8:2::2", "2001:db8:1::2", 80);
+    let (output, out) = pass(&mut h, IN_B, &frame);
+    assert_eq!((output, out[21]), (IN_A, 8));
+    assert_eq!((&out[..12], &out[12..21], &out[22..]), (&[1u8; 12][..], &frame[12..21], &frame[22..]));
+    assert_eq!(h.read("count").unwrap(), "2");
+    assert_eq!(h.read_with("lookup", "10.2.3.4").unwrap(), "b 02:02:02:02:02:02");
+    assert_eq!(h.read_with("lookup", "10.9.3.4").unwrap(), "kernel blackhole");
+    assert_eq!(h.read_with("lookup", "2001:db8:9::").unwrap(), "none");
     h.assert_balanced();
-    t.forwarding.trust(false);
-    h.push(0, udp4([10, 1, 0, 9], 1, 28));
-    assert_eq!((h.take(1).len(), h.take(2).len()), (0, 1), "tables out of date");
 }
 
 #[test]
-fn an_interface_that_is_not_named_is_the_kernels() {
-    let mut t = Tables::new();
-    let b = t.neighbor(1, 0xb);
-    t.v4.insert("10.2.0.0/16".parse().unwrap(), b).unwrap();
-    let mut h = t.harness(&lookup::SPEC, "a", 2);
-    h.push(0, udp4([10, 2, 0, 9], 1, 28));
-    assert_eq!((h.take(0).len(), h.take(1).len()), (0, 1));
+fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    let to = |to| udp4([10, 1, 0, 2], to, 60);
+    let edited = |at: usize, byte: u8| {
+        let mut frame = a_to_b();
+        frame[at] = byte;
+        frame
+    };
+    for (what, frame, want) in [
+        ("no route", to([11, 0, 0, 1]), "no-route"),
+        ("ours", to([10, 0, 0, 1]), "local"),
+        ("blackhole", to([10, 9, 0, 1]), "blackhole"),
+        ("a port that is not held", to([10, 3, 0, 1]), "other-port"),
+        ("longer than the way allows", udp4([10, 1, 0, 2], [10, 2, 0, 2], 101), "too-long"),
+        ("back where it came from", to([10, 1, 0, 3]), "redirect"),
+        ("from us", udp4([10, 0, 0, 1], [10, 2, 0, 2], 60), "source"),
+        ("options", edited(14, 0x46), "bad-header"),
+        ("a wrong checksum", edited(25, 0), "bad-header"),
+        ("a length beyond the frame", edited(17, 61), "bad-header"),
+        ("neither version", edited(13, 6), "bad-header"),
+        ("IPv6 back where it came from", udp6("2001:db8:1::2", "2001:db8:1::3", 60), "redirect"),
+        ("IPv6 of another version", edited6(14, 0x40), "bad-header"),
+        ("IPv6 at its last hop", edited6(21, 1), "bad-header"),
+        ("IPv6 longer than the frame", edited6(19, 21), "bad-header"),
+    ] {
+        assert_eq!(reason(&mut h, IN_A, &frame), want, "{what}");
+    }
+    assert_eq!(pass(&mut h, IN_A, &udp4([10, 1, 0, 2], [10, 2, 0, 2], 100)).0, IN_B, "as long as the way allows");
+    for len in 0..34 {
+        assert_eq!(pass(&mut h, IN_A, &a_to_b()[..len]).0, kernel_output(IN_A));
+    }
+    h.assert_balanced();
+}
+
+fn edited6(at: usize, byte: u8) -> Vec<u8> {
+    let mut frame = udp6("2001:db8:1::2", "2001:db8:2::2", 60);
+    frame[at] = byte;
+    frame
+}
+
+#[test]
+fn without_a_lease_everything_is_the_kernels() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    assert_eq!(pass(&mut h, IN_A, &a_to_b()).0, IN_B);
+    t.lease.store(0, Ordering::Relaxed);
+    assert_eq!(reason(&mut h, IN_A, &a_to_b()), "lease");
+    t.lease.store(monotonic_ns() + 10_000_000_000, Ordering::Relaxed);
+    assert_eq!(pass(&mut h, IN_A, &a_to_b()).0, IN_B);
+    h.advance(20_000_000_000);
+    assert_eq!(reason(&mut h, IN_A, &a_to_b()), "lease");
+}
+
+#[test]
+fn forwarding_is_switched_a_port_and_a_version() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    let six = udp6("2001:db8:1::2", "2001:db8:2::2", 60);
+    t.policy(A, PortPolicy { ipv4: false, ..OPEN });
+    assert_eq!(reason(&mut h, IN_A, &a_to_b()), "not-forwarding");
+    assert_eq!(pass(&mut h, IN_A, &six).0, IN_B);
+    t.policy(A, PortPolicy { ipv6: false, ..OPEN });
+    assert_eq!(pass(&mut h, IN_A, &a_to_b()).0, IN_B);
+    assert_eq!(reason(&mut h, IN_A, &six), "not-forwarding");
+    t.policy(A, PortPolicy::default());
+    assert_eq!(pass(&mut h, IN_B, &udp4([10, 2, 0, 2], [10, 1, 0, 2], 60)).0, IN_A, "the way in counts");
+}
+
+#[test]
+fn sources_are_checked_as_the_port_asks() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    let mut allowed = |reverse_path, from| {
+        t.policy(A, PortPolicy { reverse_path, ..OPEN });
+        let (output, _) = pass(&mut h, IN_A, &udp4(from, [10, 2, 0, 2], 60));
+        output == IN_B
+    };
+    let by_this_port = [10, 1, 7, 7];
+    let by_another = [10, 3, 7, 7];
+    let (nowhere, discarded, ours) = ([11, 1, 1, 1], [10, 9, 0, 1], [10, 0, 0, 1]);
+    use ReversePath::{Loose, Off, Strict};
+    for (check, from, want) in [
+        (Off, by_this_port, true),
+        (Off, by_another, true),
+        (Off, nowhere, true),
+        (Off, discarded, true),
+        (Off, ours, false),
+        (Loose, by_this_port, true),
+        (Loose, by_another, true),
+        (Loose, nowhere, false),
+        (Loose, discarded, false),
+        (Loose, ours, false),
+        (Strict, by_this_port, true),
+        (Strict, by_another, false),
+        (Strict, nowhere, false),
+        (Strict, discarded, false),
+        (Strict, ours, false),
+    ] {
+        assert_eq!(allowed(check, from), want, "{check:?} from {from:?}");
+    }
+    t.policy(A, PortPolicy { reverse_path: Strict, ..OPEN });
+    let six = udp6("2001:db8:3::2", "2001:db8:2::2", 60);
+    assert_eq!(pass(&mut h, IN_A, &six).0, IN_B, "IPv6 has no such check");
+}
+
+#[test]
+fn a_packet_may_return_where_no_redirects_are_sent() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    t.policy(A, PortPolicy { hairpin: true, ..OPEN });
+    assert_eq!(pass(&mut h, IN_A, &udp4([10, 1, 0, 2], [10, 1, 0, 3], 60)).0, IN_A);
+    assert_eq!(reason(&mut h, IN_A, &udp6("2001:db8:1::2", "2001:db8:1::3", 60)), "redirect");
 }
 
 #[test]
 fn a_flow_keeps_its_way_and_an_unresolved_way_is_the_kernels() {
     let mut t = Tables::new();
-    let (a, b, unresolved) = (t.neighbor(0, 0xa), t.neighbor(1, 0xb), t.neighbor(KERNEL, 0));
+    let (a, b, unresolved) = (t.neighbor(A, 100), t.neighbor(B, 100), t.left(1, Paths::unknown()));
     let group = t.neighbors.group(&[(a, 1), (b, 1), (unresolved, 1)]).unwrap();
     t.v4.insert("0.0.0.0/0".parse().unwrap(), group).unwrap();
-    let mut h = t.harness(&lookup::SPEC, "a, b", 3);
-    let mut rewrite = t.harness(&neighbor_rewrite::SPEC, "a", 2);
+    t.policy(A, PortPolicy { hairpin: true, ..OPEN });
+    let mut h = t.harness();
     let mut used = HashSet::new();
     for port in 0..60 {
-        let outputs: Vec<usize> = (0..2)
-            .filter_map(|_| {
-                h.push(0, udp4([10, 0, 0, 2], port, 28));
-                let at = (0..3).find_map(|output| Some((output, h.take(output).pop()?)));
-                let (output, packet) = at?;
-                if output == 0 {
-                    rewrite.push(0, packet);
-                    assert_eq!(
-                        rewrite.take(0)[0].data()[..13],
-                        [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 0xee]
-                    );
-                }
-                Some(output)
-            })
-            .collect();
+        let mut frame = udp4([10, 1, 0, 2], [12, 0, 0, 2], 60);
+        frame[36..38].copy_from_slice(&[0, port]);
+        let outputs = [0; 2].map(|_| pass(&mut h, IN_A, &frame).0);
         assert_eq!(outputs[0], outputs[1]);
         used.insert(outputs[0]);
     }
-    assert_eq!(used.len(), 3, "flows spread over all ways");
+    assert_eq!(used, HashSet::from([IN_A, IN_B, kernel_output(IN_A)]), "flows spread over all ways");
 }
 
 #[test]
-fn ipv6_destinations_are_looked_up_in_their_own_table() {
-    let mut t = Tables::new();
-    let a = t.neighbor(0, 0xa);
-    t.v6.insert("2001:db8::/32".parse().unwrap(), a).unwrap();
-    let mut h = t.harness(&lookup::SPEC6, "a, b", 3);
-    let packet = |second: u8| {
-        let mut bytes = vec![0; 14 + 40];
-        bytes[14] = 0x60;
-        bytes[38..42].copy_from_slice(&[0x20, 1, 0x0d, second]);
-        let mut p = Packet::from_bytes(&bytes).unwrap();
-        p.set_network_header(14);
-        p
+fn neighbors_that_are_used_are_marked() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    assert!(!t.forwarding.take_mark(2));
+    push(&mut h, IN_A, &a_to_b());
+    assert_eq!([1, 2, 2].map(|mark| t.forwarding.take_mark(mark)), [false, true, false]);
+}
+
+#[test]
+fn a_mixed_batch_keeps_each_packet_with_its_route() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    let kinds = [
+        (a_to_b(), IN_B),
+        (udp6("2001:db8:1::2", "2001:db8:2::2", 60), IN_B),
+        (udp4([10, 1, 0, 2], [11, 0, 0, 1], 60), kernel_output(IN_A)),
+        (vec![7; 60], kernel_output(IN_A)),
+    ];
+    let numbered = |i: usize| {
+        let (mut frame, output) = kinds[(i * 7 + i / 5) % kinds.len()].clone();
+        *frame.last_mut().unwrap() = i as u8;
+        (frame, output)
     };
-    h.push_all(0, [packet(0xb8), packet(0xb9)]);
-    assert_eq!((h.take(0).len(), h.take(1).len(), h.take(2).len()), (1, 0, 1));
-}
-
-#[test]
-fn a_neighbor_that_is_gone_is_not_written() {
-    let mut t = Tables::new();
-    let (a, b) = (t.neighbor(0, 0xa), t.neighbor(1, 0xb));
-    t.v4.insert("10.0.0.0/8".parse().unwrap(), a).unwrap();
-    let mut lookup = t.harness(&lookup::SPEC, "a, b", 3);
-    lookup.push_all(0, (0..3).map(|_| udp4([10, 0, 0, 2], 1, 28)));
-    let mut packets = lookup.take(0);
-    let mut h = t.harness(&neighbor_rewrite::SPEC, "a", 2);
-    h.push(0, packets.pop().unwrap());
-    assert_eq!(h.take(0).len(), 1);
-    t.neighbors
-        .set_next_hop(a, Neighbor { port: 1, mtu_bytes: 100, addresses: [7; 12], serial: 99 })
-        .unwrap();
-    h.push(0, packets.pop().unwrap());
-    t.neighbors.release(a).unwrap();
-    h.push(0, packets.pop().unwrap());
-    let gone = h.take(1);
-    assert!(gone.len() == 2 && gone.iter().all(|p| p.data()[..12] == [0xee; 12]), "{gone:?}");
-    let _ = b;
+    h.push_all(IN_A, (0..200).map(|i| Packet::from_bytes(&numbered(i).0).unwrap()));
+    for output in [IN_B, kernel_output(IN_A)] {
+        let want: Vec<u8> = (0..200).filter(|&i| numbered(i).1 == output).map(|i| i as u8).collect();
+        let got: Vec<u8> = h.take(output).iter().map(|p| *p.data().last().unwrap()).collect();
+        assert_eq!(got, want, "output {output}");
+    }
+    h.assert_balanced();
 }
 
 #[test]
 fn without_tables_everything_is_the_kernels() {
-    let mut h = Harness::new(&lookup::SPEC, "a", 1, 2).unwrap();
+    let mut h = Harness::new(&kernel_forward::SPEC, "a", 1, 2).unwrap();
     assert!(h.warnings()[0].contains("causeway up"), "{:?}", h.warnings());
-    h.push(0, udp4([10, 2, 0, 9], 1, 28));
+    push(&mut h, 0, &a_to_b());
     assert_eq!((h.take(0).len(), h.take(1).len()), (0, 1));
 }
 
 #[test]
 fn bad_configurations_are_named() {
     let t = Tables::new();
-    let values = Persistent::default();
-    values.lock().unwrap().insert(FORWARDING.to_owned(), t.forwarding.clone());
-    let ports = Ports { pulled_inputs: vec![false], outputs: vec![Output::Pushed; 2] };
-    let errors =
-        |config: &str| Harness::with_values(&lookup::SPEC, config, &ports, values.clone()).err().unwrap();
-    assert!(errors("c")[0].contains("followed for a, b, not for 'c'"));
-    assert!(errors("a, b")[0].contains("2 interfaces need 3 outputs"));
+    let errors = |config: &str, n| t.configured(config, n).err().unwrap();
+    assert!(errors("d", 1)[0].contains("followed for a, b, c, not for 'd'"));
+    assert!(errors("a, b", 1)[0].contains("2 interfaces need 2 inputs, and 4 outputs"));
 }
 
 proptest! {
+    /// Any bytes leave by one output, and those that the kernel gets are as they came.
     #[test]
-    fn any_bytes_leave_by_some_output(bytes in prop::collection::vec(any::<u8>(), 0..80), at in 0usize..60) {
-        let mut t = Tables::new();
-        let (a, b) = (t.neighbor(0, 0xa), t.neighbor(1, 0xb));
-        // Both ways carry any length here, so what is left to the kernel has no header.
-        let group = t.neighbors.group(&[(a, 1), (b, 1)]).unwrap();
-        t.v4.insert("0.0.0.0/0".parse().unwrap(), group).unwrap();
-        t.v6.insert("::/0".parse().unwrap(), group).unwrap();
-        for spec in [&lookup::SPEC, &lookup::SPEC6] {
-            let mut h = t.harness(spec, "a, b", 3);
-            let mut packet = Packet::from_bytes(&bytes).unwrap();
-            packet.set_network_header(at);
-            packet.set_transport_header(at + 20);
-            h.push(0, packet);
-            let header = if spec.name == "KernelIPLookup" { 20 } else { 40 };
-            prop_assert_eq!(h.take(2).len(), usize::from(bytes.len() < at + header));
-            h.assert_balanced();
+    fn any_bytes_leave_by_some_output(mut bytes in prop::collection::vec(any::<u8>(), 0..90), kind in 0..4, fix: bool) {
+        let t = Tables::new();
+        let mut h = t.harness();
+        let template = if kind & 1 == 0 { a_to_b() } else { udp6("2001:db8:1::2", "2001:db8:2::2", 60) };
+        if kind < 2 {
+            // Headers that are nearly right.
+            bytes.iter_mut().zip(&template).enumerate().for_each(|(i, (b, t))| {
+                if i % 11 != 3 { *b = *t }
+            });
+        } else if bytes.len() > 14 {
+            bytes[12..14].copy_from_slice(&template[12..14]);
         }
+        if fix && bytes.len() >= 34 {
+            bytes[24..26].fill(0);
+            let sum = checksum::checksum(&bytes[14..34]);
+            bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+        }
+        let (output, out) = pass(&mut h, IN_A, &bytes);
+        if output >= kernel_output(IN_B) {
+            prop_assert_eq!(out, bytes);
+        } else {
+            prop_assert!(out.len() <= bytes.len() && out[14..20] == bytes[14..20]);
+        }
+        h.assert_balanced();
     }
 }

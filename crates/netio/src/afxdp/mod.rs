@@ -1,6 +1,6 @@
 //! AF_XDP ports: the kernel keeps the interface, and gives what the XDP program redirects.
 //!
-//! [`open`] attaches the program of [`crate::bpf::classify`], in the driver if it can, and binds a socket to every
+//! [`open`] attaches the program of [`crate::bpf::front`], in the driver if it can, and binds a socket to every
 //! receive queue, sharing frames with the driver if it can. All sockets use the packet pool's region as one UMEM,
 //! so a frame received on one port is transmitted on another without a copy of ours. Copy-mode ports send large
 //! batches through [`crate::live`].
@@ -13,7 +13,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use crate::bpf::classify::{Filter, PortProgram, Reason};
+use crate::bpf::front::{Claim, Front, Reason, Rules, Take};
 use crate::bpf::{XdpLink, XdpMode};
 use crate::device_counters::DeviceCounters;
 use crate::error::{ErrorKind, Result};
@@ -22,7 +22,7 @@ use crate::interface::{Interface, PromiscuousGuard};
 use crate::live::LiveTx;
 use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Counter, Port, Queue};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 /// Bytes that the kernel keeps free before a received frame in a chunk.
@@ -31,8 +31,8 @@ pub const XDP_HEADROOM: u32 = 256;
 /// How to open a port.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What user space takes.
-    pub filter: Filter,
+    /// What is taken from the kernel at first.
+    pub take: Take,
     /// Receive frames to other Ethernet addresses too.
     pub promiscuous: bool,
     /// Entries of the receive and transmit rings, a power of two; the fill ring has twice as many.
@@ -45,7 +45,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { filter: Filter::All, promiscuous: false, ring: 2048, generic: false, live: true }
+        Options { take: Take::All, promiscuous: false, ring: 2048, generic: false, live: true }
     }
 }
 
@@ -53,7 +53,7 @@ impl Default for Options {
 #[derive(Debug)]
 struct Device {
     link: XdpLink,
-    program: PortProgram,
+    claim: Claim,
     _promiscuous: Option<PromiscuousGuard>,
     offloads: OffloadGuard,
     counters: DeviceCounters,
@@ -61,31 +61,34 @@ struct Device {
 
 impl Device {
     fn release_queue(&self, queue: u32) {
-        // The slot may be empty already: the map forgets sockets that are closed.
-        let _ = self.program.sockets.remove(&queue.to_ne_bytes());
+        self.claim.clear_socket(queue);
     }
 
     /// What the program decided, by reason.
     fn verdicts(&self) -> impl Iterator<Item = Counter> {
-        Reason::ALL.iter().filter_map(|&r| Some((r.name(), self.program.count(r).ok()?)))
+        Reason::ALL.iter().filter_map(|&r| Some((r.name(), self.claim.count(r).ok()?)))
     }
 }
 
-/// Opens the interface `name` of the calling thread's network namespace.
+/// Opens the interface `name` of the calling thread's network namespace behind `front`.
 ///
 /// # Errors
 /// One line each, with what to do: missing privileges, no such interface, an MTU too large for the pool's frames,
 /// another XDP program or socket on the interface, an interface or kernel without AF_XDP.
-pub fn open(name: &str, options: &Options) -> Result<Port> {
+pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let interface = Interface::open(name)?;
     interface.check_mtu(XDP_HEADROOM)?;
     let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
-    let program = PortProgram::load(options.filter.clone(), interface.mac, interface.queues)?;
-    let (link, why) = attach(&interface, &program, features, options.generic)?;
-    let offloads = OffloadGuard::turn_off(name, &[Offload::Lro, Offload::RxVlan])?;
+    // Before the program is attached: some drivers refuse one while they merge frames.
+    let offloads = OffloadGuard::turn_off(name, &Offload::HARMFUL)?;
+    let partial_checksums = interface.has_partial_checksums();
+    let rules = Rules { mac: interface.mac, take: options.take, partial_checksums };
+    let longest = Interface::longest_frame(XDP_HEADROOM);
+    let claim = front.claim(interface.index, interface.queues, longest, rules)?;
+    let (link, why) = attach(&interface, &claim, features, options.generic)?;
     let promiscuous = options.promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?;
     let counters = DeviceCounters::new(name);
-    let device = Arc::new(Device { link, program, _promiscuous: promiscuous, offloads, counters });
+    let device = Arc::new(Device { link, claim, _promiscuous: promiscuous, offloads, counters });
     let mut mode = format!("AF_XDP, {}{why}", device.link.mode().name());
     let mut queues = Vec::new();
     for queue in 0..interface.queues {
@@ -107,12 +110,11 @@ pub fn open(name: &str, options: &Options) -> Result<Port> {
 /// Attaches in the driver, or else in the stack; the text says why not in the driver.
 fn attach(
     interface: &Interface,
-    program: &PortProgram,
+    claim: &Claim,
     features: Option<Features>,
     generic: bool,
 ) -> Result<(XdpLink, &'static str)> {
-    let Interface { name, index, .. } = interface;
-    let try_mode = |mode| XdpLink::attach(&program.program, name, *index, mode);
+    let try_mode = |mode| claim.attach(&interface.name, mode);
     if generic {
         return Ok((try_mode(XdpMode::Generic)?, " (as asked)"));
     }
@@ -164,6 +166,6 @@ fn open_queue(
         _ => None,
     };
     let (rx, tx) = queue::halves(device, &socket, queue, rings, live);
-    device.program.sockets.insert_u32(queue, socket.fd.as_raw_fd() as u32)?;
+    device.claim.set_socket(queue, socket.fd.as_fd())?;
     Ok((Queue { rx: Box::new(rx), tx: Box::new(tx) }, text))
 }

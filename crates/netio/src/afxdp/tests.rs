@@ -1,7 +1,7 @@
 //! AF_XDP between the ends of a veth pair, in a network namespace of the test's own.
 
 use super::*;
-use crate::bpf::classify::{Fragments, LocalAddresses};
+use crate::bpf::front::Take;
 use crate::testnet::{self, Raw, udp_frame};
 use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
@@ -25,8 +25,8 @@ fn counter(list: &[Counter], name: &str) -> u64 {
 }
 
 fn forward_one_way(options: &Options) {
-    let mut a = open("r0", options).expect("r0");
-    let mut b = open("r1", options).expect("r1");
+    let mut a = open("r0", options, &testnet::front()).expect("r0");
+    let mut b = open("r1", options, &testnet::front()).expect("r1");
     eprintln!("r0: {}", a.mode);
     let (host, sink) = (Raw::open("g0"), Raw::open("s0"));
     // Small batches through the ring, large ones as live frames where allowed.
@@ -69,8 +69,8 @@ fn frames_pass_in_every_mode() {
 #[test]
 fn the_books_balance_when_rings_overflow() {
     testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
-        let mut a = open("r0", &Options { ring: 64, ..Options::default() }).expect("r0");
-        let mut b = open("r1", &Options { ring: 64, live: false, ..Options::default() }).expect("r1");
+        let mut a = open("r0", &Options { ring: 64, ..Options::default() }, &testnet::front()).expect("r0");
+        let mut b = open("r1", &Options { ring: 64, live: false, ..Options::default() }, &testnet::front()).expect("r1");
         let mut host = LiveTx::new(Interface::open("g0").expect("g0").index).expect("live frames");
         let mut forwarded = 0;
         for round in 0..50 {
@@ -105,9 +105,9 @@ fn closing_gives_frames_and_interface_back() {
     testnet::run(&[("g0", "r0")], || {
         let before = testnet::free_frames();
         for _ in 0..3 {
-            let port = open("r0", &Options { promiscuous: true, ..Options::default() }).expect("reopened");
+            let port = open("r0", &Options { promiscuous: true, ..Options::default() }, &testnet::front()).expect("reopened");
             assert!(testnet::free_frames() + 4096 <= before, "the fill ring is full");
-            let again = open("r0", &Options::default()).expect_err("a second router");
+            let again = open("r0", &Options::default(), &testnet::front()).expect_err("a second router");
             assert_eq!(again.kind(), ErrorKind::Busy, "{again}");
             assert!(again.to_string().contains("second router"), "{again}");
             assert!(testnet::ip("ip -d link show r0").contains("promiscuity 1"));
@@ -122,7 +122,7 @@ fn closing_gives_frames_and_interface_back() {
 #[test]
 fn a_closed_queue_passes_to_the_kernel() {
     testnet::run(&[("g0", "r0")], || {
-        let Port { mut queues, mac, .. } = open("r0", &Options::default()).expect("r0");
+        let Port { mut queues, mac, .. } = open("r0", &Options::default(), &testnet::front()).expect("r0");
         let Queue { rx, tx } = queues.remove(0);
         drop(rx);
         let (host, kernel) = (Raw::open("g0"), Raw::open("r0"));
@@ -136,7 +136,7 @@ fn a_closed_queue_passes_to_the_kernel() {
 fn a_port_that_is_down_says_so() {
     testnet::run(&[("g0", "r0")], || {
         testnet::ip("ip link set dev r0 down");
-        let port = open("r0", &Options::default()).expect("r0");
+        let port = open("r0", &Options::default(), &testnet::front()).expect("r0");
         assert!(port.mode.ends_with("; it is down: `ip link set dev r0 up`"), "{}", port.mode);
     });
 }
@@ -144,10 +144,10 @@ fn a_port_that_is_down_says_so() {
 #[test]
 fn classified_traffic_goes_both_ways() {
     testnet::run(&[("g0", "r0")], || {
-        let local = Arc::new(LocalAddresses::new().expect("maps"));
-        local.insert_v4(Ipv4Addr::new(198, 51, 100, 1)).expect("insert");
-        let filter = Filter::Transit(local, Fragments::Take);
-        let mut port = open("r0", &Options { filter, ..Options::default() }).expect("r0");
+        let front = testnet::front();
+        front.local().insert_v4(Ipv4Addr::new(198, 51, 100, 1)).expect("insert");
+        let take = Take::TRANSIT;
+        let mut port = open("r0", &Options { take, ..Options::default() }, &front).expect("r0");
         let (host, kernel) = (Raw::open("g0"), Raw::open("r0"));
         let mac = port.mac;
         host.send(&udp_frame(mac, 1, 60));
@@ -164,7 +164,7 @@ fn classified_traffic_goes_both_ways() {
 fn mistakes_are_one_clear_line() {
     testnet::run(&[("g0", "r0")], || {
         let text = |name: &str, kind| {
-            let e = open(name, &Options::default()).expect_err("must fail");
+            let e = open(name, &Options::default(), &testnet::front()).expect_err("must fail");
             assert_eq!(e.kind(), kind, "{e}");
             assert!(!e.to_string().contains('\n') && e.to_string().contains(name), "{e}");
             e.to_string()
@@ -181,9 +181,9 @@ fn every_queue_receives() {
         let queues = "numrxqueues 2 numtxqueues 2";
         testnet::ip(&format!("ip link add r0 {queues} type veth peer name g0 {queues}"));
         ["r0", "g0"].iter().for_each(|end| testnet::up(end));
-        let mut port = open("r0", &Options::default()).expect("r0");
+        let mut port = open("r0", &Options::default(), &testnet::front()).expect("r0");
         assert_eq!(port.queues.len(), 2);
-        let mut peer = open("g0", &Options { live: false, ..Options::default() }).expect("g0");
+        let mut peer = open("g0", &Options { live: false, ..Options::default() }, &testnet::front()).expect("g0");
         // A packet that leaves by one queue of a veth arrives at the other end's queue of the same number.
         for queue in [0, 1] {
             let mut batch = Batch::new();
@@ -204,7 +204,7 @@ const HOLD: &str = "CAUSEWAY_TEST_HOLD";
 fn a_killed_router_leaves_nothing() {
     use std::io::{BufRead, BufReader};
     if let Ok(name) = std::env::var(HOLD) {
-        let _port = open(&name, &Options { promiscuous: true, ..Options::default() }).expect("the port");
+        let _port = open(&name, &Options { promiscuous: true, ..Options::default() }, &testnet::front()).expect("the port");
         println!("\nready");
         std::thread::sleep(std::time::Duration::from_secs(30));
         return;
@@ -228,6 +228,6 @@ fn a_killed_router_leaves_nothing() {
         assert_eq!(kernel.receive(1), vec![udp_frame(mac, 2, 60)], "the kernel gets the next frame");
         let link = testnet::ip("ip -d link show r0");
         assert!(!link.contains("xdp") && link.contains("promiscuity 0"), "{link}");
-        open("r0", &Options::default()).expect("a new router");
+        open("r0", &Options::default(), &testnet::front()).expect("a new router");
     });
 }

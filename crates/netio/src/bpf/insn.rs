@@ -92,6 +92,8 @@ pub enum Helper {
     PrandomU32 = 7,
     /// `() -> CPU number`
     SmpProcessorId = 8,
+    /// `(ctx, program array, index) -> goes on in that program, or returns if there is none`
+    TailCall = 12,
     /// `(ifindex, flags) -> action`
     Redirect = 23,
     /// `(&from, from_size, &to, to_size, seed) -> checksum or -errno`
@@ -104,6 +106,10 @@ pub enum Helper {
     XdpAdjustTail = 65,
     /// `(ctx, &params, size, flags) -> result`
     FibLookup = 69,
+    /// `() -> nanoseconds since boot, as of the last tick`; the clock of `CLOCK_MONOTONIC_COARSE`
+    KtimeGetCoarseNs = 160,
+    /// `(ctx) -> bytes of the frame, all fragments`
+    XdpGetBuffLen = 188,
     /// `(ctx, offset, &to, size) -> 0 or -errno`
     XdpLoadBytes = 189,
     /// `(ctx, offset, &from, size) -> 0 or -errno`

@@ -4,7 +4,7 @@
 //! program loads where a real one loads a descriptor.
 
 use super::asm::Code;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 /// A map of the interpreter: key and value sizes in bytes, and the entries.
@@ -15,6 +15,16 @@ pub struct FakeMap {
 
 thread_local! {
     static MAPS: RefCell<HashMap<i32, FakeMap>> = RefCell::new(HashMap::new());
+    static NOW_NS: Cell<u64> = const { Cell::new(0) };
+    static FRAME_LEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The interface that frames come in by.
+pub const IFINDEX: u32 = 7;
+
+/// Sets the time that programs see.
+pub fn set_now_ns(now_ns: u64) {
+    NOW_NS.set(now_ns);
 }
 
 /// Empties the table and puts `maps` there.
@@ -42,6 +52,34 @@ fn redirect_map(map: u64, key: u64, flags: u64, _: u64, _: u64) -> u64 {
     if there { super::action::XDP_REDIRECT as u64 } else { flags & 3 }
 }
 
+fn coarse_ns(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    NOW_NS.get()
+}
+
+fn buff_len(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    FRAME_LEN.get()
+}
+
+/// Puts addresses of values in the place of references to them (`PSEUDO_MAP_VALUE`), as the kernel does at loading.
+fn resolve_values(bytes: &mut [u8]) {
+    const LD_IMM64: u8 = 0x18;
+    const PSEUDO_MAP_VALUE: u8 = 2;
+    let mut at = 0;
+    while at < bytes.len() {
+        let wide = bytes[at] == LD_IMM64;
+        if wide && bytes[at + 1] >> 4 == PSEUDO_MAP_VALUE {
+            let word = |i: usize| i32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+            let (fd, offset) = (word(at + 4), word(at + 12));
+            let first = MAPS.with_borrow(|m| m[&fd].entries[&[0; 4][..]].as_ptr() as u64);
+            let address = first + offset as u64;
+            bytes[at + 1] &= 0xf;
+            bytes[at + 4..at + 8].copy_from_slice(&(address as u32).to_ne_bytes());
+            bytes[at + 12..at + 16].copy_from_slice(&((address >> 32) as u32).to_ne_bytes());
+        }
+        at += if wide { 16 } else { 8 };
+    }
+}
+
 /// A page of memory below 4 GiB, because the XDP context holds 32-bit addresses.
 struct LowMemory(*mut u8);
 
@@ -67,12 +105,16 @@ impl Drop for LowMemory {
 
 /// Runs `code` as an XDP program on `frame` from queue `queue`: the verdict and the frame afterwards.
 pub fn run_xdp(code: &Code, frame: &[u8], queue: u32) -> Result<(i32, Vec<u8>), String> {
-    let bytes = code.to_bytes();
+    let mut bytes = code.to_bytes();
+    resolve_values(&mut bytes);
+    FRAME_LEN.set(frame.len() as u64);
     let mut vm = rbpf::EbpfVmRaw::new(None).map_err(|e| e.to_string())?;
     vm.set_verifier(|_| Ok(())).map_err(|e| e.to_string())?;
     vm.set_program(&bytes).map_err(|e| e.to_string())?;
     vm.register_helper(1, lookup).map_err(|e| e.to_string())?;
     vm.register_helper(51, redirect_map).map_err(|e| e.to_string())?;
+    vm.register_helper(160, coarse_ns).map_err(|e| e.to_string())?;
+    vm.register_helper(188, buff_len).map_err(|e| e.to_string())?;
     let low = LowMemory::new();
     assert!(frame.len() <= LowMemory::SIZE);
     // SAFETY: the mapping is that long and nobody else uses it.
@@ -89,6 +131,7 @@ pub fn run_xdp(code: &Code, frame: &[u8], queue: u32) -> Result<(i32, Vec<u8>), 
     let mut context = [0u8; 24];
     context[0..4].copy_from_slice(&(start as u32).to_ne_bytes());
     context[4..8].copy_from_slice(&(start as u32 + frame.len() as u32).to_ne_bytes());
+    context[12..16].copy_from_slice(&IFINDEX.to_ne_bytes());
     context[16..20].copy_from_slice(&queue.to_ne_bytes());
     let verdict = vm.execute_program(&mut context).map_err(|e| e.to_string())?;
     Ok((verdict as i32, data.to_vec()))

@@ -3,7 +3,7 @@
 use super::sys;
 use crate::error::{Error, ErrorKind, Result};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
@@ -15,6 +15,8 @@ pub enum MapKind {
     Hash = 1,
     /// Array, keyed by a `u32`.
     Array = 2,
+    /// Programs to go on in by a tail call. The kernel empties it when its last descriptor is closed.
+    ProgArray = 3,
     /// Array with one value per CPU.
     PerCpuArray = 6,
     /// Longest-prefix match; a key is a `u32` prefix length in host order and the address in network order.
@@ -80,6 +82,20 @@ impl Map {
         Ok(Map { fd, kind, key_size, value_size })
     }
 
+    /// The same map under a high descriptor number. The kernel closes the descriptors of a process that ends from the
+    /// highest number down, so this one is closed before all that have been opened as usual. Where the limit on
+    /// descriptors does not allow it, the number stays.
+    #[must_use]
+    pub fn with_high_descriptor(self) -> Map {
+        // SAFETY: asks for a new descriptor, checked and owned below.
+        let fd = unsafe { libc::fcntl(self.fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, high_descriptor()) };
+        if fd < 0 {
+            return self;
+        }
+        // SAFETY: new and ours.
+        Map { fd: unsafe { OwnedFd::from_raw_fd(fd) }, ..self }
+    }
+
     /// Sets `key` to `value`.
     ///
     /// # Errors
@@ -140,6 +156,21 @@ impl Map {
         Ok(words.fold(0, u64::wrapping_add))
     }
 
+    /// Sets the 64-bit counter at `index` of a per-CPU array to zero on all CPUs.
+    ///
+    /// # Errors
+    /// What bpf(2) says.
+    pub fn clear_per_cpu(&self, index: u32) -> Result<()> {
+        let zeros = vec![0u8; 8 * possible_cpus()?];
+        let key = index.to_ne_bytes();
+        self.check(&key, Some(8))?;
+        let mut attr = self.elem(&key, zeros.as_ptr() as u64);
+        // SAFETY: the key is as long as the map's, and the value as long as the kernel reads for this kind of map.
+        unsafe { sys::bpf(sys::MAP_UPDATE_ELEM, &mut attr) }
+            .map_err(|e| Error::system("clear a counter of a BPF map", e))?;
+        Ok(())
+    }
+
     /// All keys at some moment; entries that change meanwhile may be missed.
     ///
     /// # Errors
@@ -190,6 +221,15 @@ impl AsFd for Map {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// A descriptor number that a router does not come near, below the soft limit; small enough not to make the kernel's
+/// table of descriptors large.
+fn high_descriptor() -> i32 {
+    const HIGH: u64 = 4096;
+    const ROOM: u64 = 16;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(HIGH);
+    limit.min(HIGH).saturating_sub(ROOM) as i32
 }
 
 fn found(result: io::Result<i32>, what: &str) -> Result<bool> {

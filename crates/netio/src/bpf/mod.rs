@@ -3,14 +3,14 @@
 //! - [`Asm`] assembles instructions (labels, map references, helper calls, stack slots) into a [`Code`];
 //! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`] holds a
 //!   program on an interface;
-//! - [`classify`] holds the XDP programs that decide what the router takes and what the kernel keeps.
+//! - [`front`] holds the programs in front of the ports, which decide what the router takes and what the kernel keeps.
 //!
 //! Nothing is pinned: maps, programs and links are file descriptors, so the kernel takes all of it back when the
 //! process ends, however it ends. Instruction and attribute layouts are those of the kernel's user-space interface
 //! (RFC 9669 for the instruction set, `linux/bpf.h` for bpf(2)).
 
 mod asm;
-pub mod classify;
+pub mod front;
 
 mod insn;
 #[cfg(test)]
@@ -26,7 +26,7 @@ pub use link::{TcxLink, XdpLink, XdpMode};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};
 pub use program::{Program, ProgramKind, TestRun, XdpContext};
 
-/// What an XDP program may return.
+/// What programs may return.
 pub mod action {
     /// An error in the program: the frame is dropped and traced.
     pub const XDP_ABORTED: i32 = 0;
@@ -38,6 +38,9 @@ pub mod action {
     pub const XDP_TX: i32 = 3;
     /// Do what the last redirect helper said.
     pub const XDP_REDIRECT: i32 = 4;
+
+    /// Of a program at tcx: the next program decides, or the stack if there is none.
+    pub const TCX_NEXT: i32 = -1;
 }
 
 /// Offsets of the fields of the XDP context, each 32 bits wide.
@@ -52,4 +55,10 @@ pub mod xdp_md {
     pub const INGRESS_IFINDEX: i16 = 12;
     /// Queue the frame came in on.
     pub const RX_QUEUE_INDEX: i16 = 16;
+}
+
+/// Offsets of fields of the context of a program at tcx, each 32 bits wide.
+pub mod sk_buff {
+    /// Interface the packet is at.
+    pub const IFINDEX: i16 = 40;
 }

@@ -8,12 +8,26 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// The kind of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
 pub enum ProgramKind {
-    /// Traffic control classifier, for clsact hooks.
-    SchedCls = 3,
-    /// XDP.
-    Xdp = 6,
+    /// Traffic control classifier, for tcx and clsact hooks.
+    SchedCls,
+    /// XDP, on frames that are in one piece.
+    Xdp,
+    /// XDP that can also be given frames in several pieces, of which it sees the first: so the interface's MTU may be
+    /// anything.
+    XdpFragments,
+}
+
+impl ProgramKind {
+    /// The kernel's type of the program, and its flags.
+    fn numbers(self) -> (u32, u32) {
+        const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
+        match self {
+            ProgramKind::SchedCls => (3, 0),
+            ProgramKind::Xdp => (6, 0),
+            ProgramKind::XdpFragments => (6, BPF_F_XDP_HAS_FRAGS),
+        }
+    }
 }
 
 /// Helpers marked for GPL programs only are needed by some programs; the licence is declared to the kernel.
@@ -117,8 +131,10 @@ impl Program {
         let insns = code.to_bytes();
         let (log_level, log_size, log_buf) =
             log.map_or((0, 0, 0), |log| (1, log.len() as u32, log.as_mut_ptr() as u64));
+        let (prog_type, prog_flags) = kind.numbers();
         let mut attr = sys::ProgLoad {
-            prog_type: kind as u32,
+            prog_type,
+            prog_flags,
             insn_cnt: code.insns().len() as u32,
             insns: insns.as_ptr() as u64,
             license: LICENSE.as_ptr() as u64,

@@ -4,10 +4,9 @@
 //! no index is left, a hop shares that of the kernel: right, only slow.
 
 use anyhow::Result;
-use causeway_elements::kernel::{Forwarding, KERNEL, Neighbor};
+use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbor, Paths};
 use causeway_fib::{Adjacencies, AdjacencyIndex, Fib, Fib4, Fib6, FibError, Shared, Structure, Table};
-use causeway_kernel::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix};
-use causeway_netio::bpf::classify::LocalAddresses;
+use causeway_kernel::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,7 +22,6 @@ struct Entry {
 /// The control side of [`Forwarding`].
 pub struct Tables {
     forwarding: Arc<Forwarding>,
-    local: Arc<LocalAddresses>,
     /// Interface indices by number of the port.
     ports: Vec<u32>,
     v4: Fib4,
@@ -41,15 +39,15 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Empty tables for ports with these names and indices, and the set of this machine's addresses.
-    pub fn new(names: Vec<String>, ports: Vec<u32>, local: Arc<LocalAddresses>) -> Result<Tables> {
+    /// Empty tables for ports with these names and indices, by which packets are forwarded while the lease stands.
+    pub fn new(names: Vec<String>, ports: Vec<u32>, lease: Arc<dyn Deadline>) -> Result<Tables> {
         let (v4, v6, mut neighbors) = (Fib4::new(), Fib6::new(), Adjacencies::new());
-        let forwarding = Arc::new(Forwarding::new(names, &v4, &v6, &neighbors));
-        let kernel = neighbors.acquire(left_to_kernel(0))?;
+        let forwarding =
+            Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, (&v4, &v6, &neighbors)));
+        let kernel = neighbors.acquire(left_to_kernel(0, PuntReason::NextHopMissing))?;
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
             forwarding,
-            local,
             ports,
             v4,
             v6,
@@ -68,14 +66,9 @@ impl Tables {
         self.forwarding.clone()
     }
 
-    /// Lets the workers forward by the tables, unless these are wrong.
-    pub fn trust(&self) {
-        self.forwarding.trust(!self.full);
-    }
-
-    /// Makes the workers leave everything to the kernel.
-    pub fn distrust(&self) {
-        self.forwarding.trust(false);
+    /// Whether the tables hold all that the changes said. If not they are wrong, for good.
+    pub fn complete(&self) -> bool {
+        !self.full
     }
 
     /// Routes in the tables, IPv4 and IPv6.
@@ -85,9 +78,6 @@ impl Tables {
 
     /// Brings the tables up to date.
     pub fn apply(&mut self, changes: &Changes) {
-        for (address, there) in &changes.addresses {
-            self.set_local(*address, *there);
-        }
         for (id, adjacency) in &changes.adjacencies {
             if let Some(adjacency) = adjacency {
                 self.adjacencies.insert(*id, *adjacency);
@@ -108,20 +98,6 @@ impl Tables {
         for (id, _) in changes.adjacencies.iter().filter(|(_, adjacency)| adjacency.is_none()) {
             self.adjacencies.remove(id);
         }
-        self.trust();
-    }
-
-    /// An address that the set does not take only comes to the kernel by way of the graph.
-    fn set_local(&self, address: IpAddr, there: bool) {
-        let done = match (address, there) {
-            (IpAddr::V4(a), true) => self.local.insert_v4(a),
-            (IpAddr::V6(a), true) => self.local.insert_v6(a),
-            (IpAddr::V4(a), false) => self.local.remove_v4(a).map(drop),
-            (IpAddr::V6(a), false) => self.local.remove_v6(a).map(drop),
-        };
-        if let Err(error) = done {
-            eprintln!("causeway: {address} is not told apart in the driver: {error}");
-        }
     }
 
     fn set_hop(&mut self, id: HopId, hop: Hop) {
@@ -132,7 +108,7 @@ impl Tables {
         match self.hops.get_mut(&id) {
             Some(entry) => entry.hop = hop,
             None => {
-                let fresh = left_to_kernel(self.next_serial());
+                let fresh = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
                 let index = self.neighbors.acquire(fresh).unwrap_or(self.kernel);
                 self.hops.insert(id, Entry { index, hop, legs: BTreeMap::new() });
             }
@@ -163,20 +139,38 @@ impl Tables {
     /// Shows the workers what a hop is now.
     fn publish(&mut self, id: HopId) {
         let Some(mut entry) = self.hops.remove(&id) else { return };
+        if entry.index != self.kernel {
+            self.forwarding.set_paths(entry.index, self.paths(&entry.hop));
+        }
         if entry.index != self.kernel && self.publish_entry(&mut entry).is_err() {
             // No index is left for the ways out.
-            let hop = left_to_kernel(self.next_serial());
+            let hop = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
             // The index is in use, so this cannot fail.
             let _ = self.neighbors.set_next_hop(entry.index, hop);
         }
         self.hops.insert(id, entry);
     }
 
+    /// What a hop's routes are as ways back.
+    fn paths(&self, hop: &Hop) -> Paths {
+        match hop {
+            Hop::Punt(
+                PuntReason::Local | PuntReason::Broadcast | PuntReason::Anycast | PuntReason::Multicast,
+            ) => Paths::ours(),
+            Hop::Punt(_) => Paths::unknown(),
+            Hop::Forward { legs, .. } => {
+                let adjacencies = legs.iter().filter_map(|leg| self.adjacencies.get(&leg.adjacency));
+                let port = |a: &Adjacency| self.ports.iter().position(|&p| p == a.ifindex);
+                Paths::unicast(adjacencies.filter_map(port))
+            }
+        }
+    }
+
     fn publish_entry(&mut self, entry: &mut Entry) -> Result<(), FibError> {
         let mut before = std::mem::take(&mut entry.legs);
         let done = match &entry.hop {
-            Hop::Punt(_) => {
-                let hop = left_to_kernel(self.next_serial());
+            Hop::Punt(reason) => {
+                let hop = left_to_kernel(self.next_serial(), *reason);
                 self.neighbors.set_next_hop(entry.index, hop)
             }
             Hop::Forward { legs, mtu_bytes } if legs.len() == 1 => {
@@ -223,14 +217,15 @@ impl Tables {
     /// What a frame to an adjacency needs; the kernel, while that is not resolved or not behind one of our ports.
     fn neighbor(&mut self, id: AdjacencyId, mtu_bytes: Option<u32>) -> Neighbor {
         let serial = self.next_serial();
-        let Some(adjacency) = self.adjacencies.get(&id) else { return left_to_kernel(serial) };
+        let unresolved = left_to_kernel(serial, PuntReason::OnLink);
+        let Some(adjacency) = self.adjacencies.get(&id) else { return unresolved };
         let port = self.ports.iter().position(|&p| p == adjacency.ifindex);
-        let (Some(rewrite), Some(port)) = (adjacency.rewrite, port) else { return left_to_kernel(serial) };
+        let (Some(rewrite), Some(port)) = (adjacency.rewrite, port) else { return unresolved };
         let mut addresses = [0; 12];
         addresses[..6].copy_from_slice(&rewrite.destination);
         addresses[6..].copy_from_slice(&rewrite.source);
         let mtu_bytes = rewrite.mtu_bytes.min(mtu_bytes.unwrap_or(u32::MAX));
-        Neighbor { port: port as u16, mtu_bytes, addresses, serial }
+        Neighbor { port: port as u16, reason: 0, mtu_bytes, addresses, mark: id.0 as u16, serial }
     }
 
     fn set_routes(&mut self, routes: &[(Prefix, Option<HopId>)]) {
@@ -246,7 +241,7 @@ impl Tables {
         let done = change(&mut self.v4, v4).and_then(|()| change(&mut self.v6, v6));
         if let (Err(error), false) = (done, self.full) {
             // To leave a route out would let a shorter prefix take its packets.
-            eprintln!("causeway: a route does not fit the tables, so the kernel forwards alone: {error}");
+            log::error!("a route does not fit the tables: {error}");
             self.full = true;
         }
     }
@@ -283,8 +278,8 @@ fn legs(hop: &Hop) -> &[Leg] {
     }
 }
 
-fn left_to_kernel(serial: u32) -> Neighbor {
-    Neighbor { port: KERNEL, mtu_bytes: 0, addresses: [0; 12], serial }
+fn left_to_kernel(serial: u32, reason: PuntReason) -> Neighbor {
+    Neighbor { port: KERNEL, reason: reason as u8, mtu_bytes: 0, addresses: [0; 12], mark: 0, serial }
 }
 
 #[cfg(test)]

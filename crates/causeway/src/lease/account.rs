@@ -1,0 +1,243 @@
+//! The rule by which the right to forward is had, lost and had again. No clock, no thread: `now_ns` is handed in.
+
+use super::Voucher;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+/// A loss of which nobody was told at once is told after this long.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// Something to be logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// A stable name of what happened.
+    pub code: &'static str,
+    /// What happened, in a line for people.
+    pub text: String,
+}
+
+/// The code of a voucher that has not been heard of.
+pub const SILENT: &str = "silent";
+/// The code of the right's return.
+pub const FORWARDING: &str = "forwarding";
+
+#[derive(Debug)]
+struct Objection {
+    what: String,
+    /// It is expected to pass at once, and not worth a line if it does.
+    passing: bool,
+}
+
+/// Who vouches, who objects, and whether the right stands.
+#[derive(Debug)]
+pub struct Account {
+    vouchers: Vec<Voucher>,
+    objections: BTreeMap<&'static str, Objection>,
+    /// When the right was lost; none while it stands.
+    lost_ns: Option<u64>,
+    /// Words from before this time do not count: somebody has been silent since, and may have been confused.
+    anew_ns: u64,
+    /// Whether somebody was told that it is lost.
+    told: bool,
+    /// Whether it was ever had: that it is not at the start is no news.
+    begun: bool,
+    news: Vec<News>,
+}
+
+impl Account {
+    /// The right is not had at first.
+    pub fn new(now_ns: u64) -> Account {
+        Account {
+            vouchers: Vec::new(),
+            objections: BTreeMap::new(),
+            lost_ns: Some(now_ns),
+            anew_ns: 0,
+            told: false,
+            begun: false,
+            news: Vec::new(),
+        }
+    }
+
+    /// From now on nothing is forwarded without this one's word.
+    pub fn add(&mut self, voucher: Voucher) {
+        self.vouchers.push(voucher);
+    }
+
+    /// Nothing is forwarded until this is withdrawn. One that is `passing` is not told unless it stays.
+    pub fn object(&mut self, code: &'static str, what: String, passing: bool) {
+        let before = self.objections.insert(code, Objection { what: what.clone(), passing });
+        if !passing && before.is_none_or(|b| b.what != what || b.passing) {
+            self.told = true;
+            self.tell(code, format!("{what}: the kernel forwards everything"));
+        }
+    }
+
+    /// An objection has been met.
+    pub fn withdraw(&mut self, code: &'static str) {
+        if self.objections.remove(code).is_some_and(|o| !o.passing) {
+            self.tell(code, "no longer so".to_owned());
+        }
+    }
+
+    /// Until when packets may be forwarded, as of now; none if they may not.
+    pub fn settle(&mut self, now_ns: u64) -> Option<u64> {
+        let deadline_ns = self.vouchers.iter().map(Voucher::until_ns).min().unwrap_or(0);
+        if !self.objections.is_empty() {
+            self.lose(now_ns);
+            return None;
+        }
+        if deadline_ns <= now_ns {
+            if self.lost_ns.is_none() {
+                self.anew_ns = now_ns;
+            }
+            self.lose(now_ns);
+            self.tell_silent(now_ns);
+            return None;
+        }
+        if self.vouchers.iter().any(|v| v.word_ns.load(Ordering::Acquire) < self.anew_ns) {
+            return None;
+        }
+        self.begun = true;
+        if let Some(lost_ns) = self.lost_ns.take() {
+            self.tell_regained(now_ns - lost_ns);
+        }
+        Some(deadline_ns)
+    }
+
+    /// What has happened since the last call.
+    pub fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    fn tell(&mut self, code: &'static str, text: String) {
+        self.news.push(News { code, text });
+    }
+
+    fn lose(&mut self, now_ns: u64) {
+        let lost_ns = *self.lost_ns.get_or_insert(now_ns);
+        if !self.told && now_ns.saturating_sub(lost_ns) >= PATIENCE_NS {
+            let standing: Vec<_> = self.objections.iter().map(|(code, o)| (*code, o.what.clone())).collect();
+            for (code, what) in standing {
+                self.told = true;
+                self.tell(code, format!("{what}: the kernel forwards everything"));
+            }
+        }
+    }
+
+    /// Says who has not been heard of, once a loss.
+    fn tell_silent(&mut self, now_ns: u64) {
+        if !self.begun || std::mem::replace(&mut self.told, true) {
+            return;
+        }
+        let silent = self.vouchers.iter().filter(|v| v.until_ns() <= now_ns);
+        let names: Vec<String> = silent.map(|v| v.name.clone()).collect();
+        let text = format!("nothing was heard of {}: the kernel forwards everything", names.join(", "));
+        self.tell(SILENT, text);
+    }
+
+    fn tell_regained(&mut self, after_ns: u64) {
+        if std::mem::take(&mut self.told) {
+            self.tell(FORWARDING, format!("forwarding again, after {:.1} s", after_ns as f64 / 1e9));
+        }
+    }
+}
+
+impl Voucher {
+    /// Until when its latest word counts.
+    fn until_ns(&self) -> u64 {
+        self.word_ns.load(Ordering::Acquire).saturating_add(self.term.as_nanos() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+    use std::time::Duration;
+
+    const TERM_NS: u64 = 900_000_000;
+
+    fn voucher(name: &str, word_ns: u64) -> Voucher {
+        let term = Duration::from_nanos(TERM_NS);
+        Voucher { name: name.to_owned(), word_ns: Arc::new(AtomicU64::new(word_ns)), term }
+    }
+
+    /// An account with two vouchers that have spoken at `now_ns`, and their words.
+    fn standing(now_ns: u64) -> (Account, [Arc<AtomicU64>; 2]) {
+        let vouchers = [voucher("worker 0", now_ns), voucher("the follower", now_ns)];
+        let words = vouchers.clone().map(|v| v.word_ns);
+        let mut account = Account::new(now_ns);
+        vouchers.into_iter().for_each(|v| account.add(v));
+        assert_eq!(account.settle(now_ns), Some(now_ns + TERM_NS));
+        assert_eq!(account.take_news(), [], "the start is not told");
+        (account, words)
+    }
+
+    fn codes(account: &mut Account) -> Vec<&'static str> {
+        account.take_news().iter().map(|news| news.code).collect()
+    }
+
+    #[test]
+    fn without_vouchers_there_is_no_right() {
+        assert_eq!(Account::new(5).settle(5), None);
+    }
+
+    #[test]
+    fn the_oldest_word_counts() {
+        let (mut account, [first, _second]) = standing(1_000);
+        first.store(5_000, Ordering::Relaxed);
+        assert_eq!(account.settle(6_000), Some(1_000 + TERM_NS));
+    }
+
+    #[test]
+    fn silence_ends_the_right_and_only_new_words_bring_it_back() {
+        let (mut account, [first, second]) = standing(0);
+        let late = TERM_NS + 7;
+        first.store(late - 1, Ordering::Relaxed);
+        assert_eq!(account.settle(late), None);
+        let news = account.take_news();
+        assert!(news.len() == 1 && news[0].code == SILENT && news[0].text.contains("of the follower:"), "{news:?}");
+        assert_eq!(account.settle(late + 1), None);
+        assert_eq!(codes(&mut account), [""; 0], "told once");
+        // The other's word is from before the loss: what it vouches for may be as old.
+        second.store(late + 2, Ordering::Relaxed);
+        assert_eq!(account.settle(late + 3), None);
+        first.store(late + 4, Ordering::Relaxed);
+        assert_eq!(account.settle(late + 5), Some(late + 2 + TERM_NS));
+        assert_eq!(codes(&mut account), [FORWARDING]);
+    }
+
+    #[test]
+    fn an_objection_ends_the_right_at_once_until_it_is_withdrawn() {
+        let (mut account, _) = standing(0);
+        account.object("nft", "a rule".to_owned(), false);
+        account.object("xfrm", "a policy".to_owned(), false);
+        assert_eq!(account.settle(10), None);
+        account.withdraw("nft");
+        assert_eq!(account.settle(20), None);
+        account.withdraw("xfrm");
+        assert_eq!(account.settle(30), Some(TERM_NS), "nobody was silent");
+        assert_eq!(codes(&mut account), ["nft", "xfrm", "nft", "xfrm", FORWARDING]);
+        account.withdraw("never raised");
+        assert_eq!(codes(&mut account), [""; 0]);
+    }
+
+    #[test]
+    fn what_passes_at_once_is_not_told_and_what_stays_is() {
+        let (mut account, _) = standing(0);
+        account.object("looking", "rules are read".to_owned(), true);
+        assert_eq!(account.settle(1), None);
+        account.withdraw("looking");
+        assert!(account.settle(6).is_some());
+        assert_eq!(codes(&mut account), [""; 0]);
+        account.object("looking", "rules are read".to_owned(), true);
+        account.settle(10);
+        account.settle(10 + PATIENCE_NS);
+        account.settle(20 + PATIENCE_NS);
+        assert_eq!(codes(&mut account), ["looking"]);
+        // What was passing and is certain now is told.
+        account.object("looking", "rules are read".to_owned(), false);
+        assert_eq!(codes(&mut account), ["looking"]);
+    }
+}

@@ -1,0 +1,288 @@
+//! KernelForward.
+
+use super::forwarding::{Forwarding, KERNEL, Neighbor, PORTS_MAX, PortPolicy, ReversePath};
+use super::version::{ETHERNET, Header, Version};
+use causeway_engine::spec::{ArgDoc, HandlerDoc, reads, reads_with, rest};
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
+use causeway_fib::{
+    Address, AdjacencyIndex, AdjacencyReader, AdjacencyView, Fib4Reader, Fib6Reader, Lookup, MISS,
+};
+use causeway_netio::bpf::front::monotonic_ns;
+use causeway_packet::{BATCH, Batch, Packet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "KernelForward",
+    category: "kernel",
+    summary: "forwards by the kernel's routes, as the kernel would, or leaves packets to it",
+    ports: "1-/2-",
+    processing: "h/h",
+    doc: "Input i takes the frames that came in by the i-th of N interfaces. Each IPv4 or IPv6 packet is looked up in \
+          the tables that `causeway up` keeps in step with the kernel's; one that the kernel would forward leaves by \
+          the output of its next hop's interface (0 to N-1), with its time to live decremented and new Ethernet \
+          addresses, cut to its IP length. Of a route with several next hops one is chosen by a hash of the flow. \
+          Sources are checked as the interface's rp_filter says (RFC 3704). Everything else leaves by output N+i, \
+          exactly as it came, to be led to ToKernel: what the kernel itself is to handle, drop or answer, and all \
+          packets while the tables are not known to be right.",
+    args: ARGS,
+    handlers: HANDLERS,
+    example: "FromDevice(eth0, METHOD TRANSIT) -> f :: KernelForward(eth0, eth1); \
+              FromDevice(eth1, METHOD TRANSIT) -> [1]f; \
+              f[0] -> ToDevice(eth0, METHOD TRANSIT); f[1] -> ToDevice(eth1, METHOD TRANSIT); \
+              f[2] -> ToKernel(eth0); f[3] -> ToKernel(eth1);",
+    see: &["ToKernel", "FromDevice", "IPLookup", "LookupIP6Route"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const ARGS: &[ArgDoc] =
+    &[rest("IF", "interface", "the interfaces that inputs and outputs stand for, in order")];
+
+const HANDLERS: &[HandlerDoc] = &[
+    reads("count", "packets forwarded"),
+    reads("punts", "packets left to the kernel, by reason, a line each"),
+    reads_with("lookup", "where packets to an address leave: interface and MAC address, `kernel` and why, or `none`"),
+];
+
+/// Why a packet is left to the kernel, besides the reasons of the routes.
+const PUNTS: [&str; 8] =
+    ["lease", "not-forwarding", "bad-header", "no-route", "source", "redirect", "too-long", "other-port"];
+const LEASE: usize = 0;
+const NOT_FORWARDING: usize = 1;
+const BAD_HEADER: usize = 2;
+const NO_ROUTE: usize = 3;
+const SOURCE: usize = 4;
+const REDIRECT: usize = 5;
+const TOO_LONG: usize = 6;
+const OTHER_PORT: usize = 7;
+
+struct KernelForward {
+    forwarding: Arc<Forwarding>,
+    v4: Fib4Reader,
+    v6: Fib6Reader,
+    neighbors: AdjacencyReader<Neighbor>,
+    /// Number of the port at each input.
+    inputs: Vec<u16>,
+    /// Output by number of the port; none for ports that are not named.
+    outputs: Vec<Option<u16>>,
+    /// What the engine's clock is ahead of that of deadlines, nanoseconds.
+    clock_ahead_ns: u64,
+    count: Counter,
+    /// By [`PUNTS`], then by the reasons of the routes.
+    punts: Vec<Counter>,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let names = conf.rest();
+    let forwarding = Forwarding::find(conf)?;
+    let n = names.len();
+    if conf.n_inputs() != n || conf.n_outputs() != 2 * n {
+        conf.error(format!("{n} interfaces need {n} inputs, and {} outputs, the last {n} for the kernel", 2 * n));
+    }
+    if n > PORTS_MAX {
+        conf.error(format!("{n} interfaces are more than the {PORTS_MAX} that one router can have"));
+    }
+    let mut outputs = vec![None; forwarding.ports().len()];
+    let mut inputs = Vec::new();
+    for (output, name) in names.iter().enumerate() {
+        let number = forwarding.number(conf, name);
+        inputs.push(number.unwrap_or(KERNEL));
+        if let Some(number) = number {
+            outputs[usize::from(number)] = Some(output as u16);
+        }
+    }
+    conf.finish()?;
+    let readers = forwarding.readers();
+    let reasons = PUNTS.iter().chain(forwarding.reasons());
+    let punts = reasons.map(|reason| conf.counter(&format!("punt.{reason}"))).collect();
+    Ok(Box::new(KernelForward {
+        v4: u32::table(&readers),
+        v6: u128::table(&readers),
+        neighbors: readers.neighbors,
+        forwarding,
+        inputs,
+        outputs,
+        clock_ahead_ns: 0,
+        count: conf.counter("count"),
+        punts,
+    }))
+}
+
+/// What the packets of a batch have in common.
+struct Scene<'a> {
+    view: AdjacencyView<'a, Neighbor>,
+    forwarding: &'a Forwarding,
+    outputs: &'a [Option<u16>],
+    port: u16,
+    policy: PortPolicy,
+}
+
+impl Scene<'_> {
+    /// Makes a frame whose destination and source led to these adjacencies what its next hop needs, and says by which
+    /// output it leaves; or leaves it as it is and says why it is the kernel's.
+    #[inline]
+    fn forward<V: Version>(
+        &self,
+        header: &Header<V>,
+        (found, back): (AdjacencyIndex, AdjacencyIndex),
+        packet: &mut Packet,
+    ) -> Result<u16, usize> {
+        if !V::forwards(self.policy) {
+            return Err(NOT_FORWARDING);
+        }
+        // The kernel looks at no IPv6 source but those that are nobody's.
+        let check = if V::BITS == 32 { self.policy.reverse_path } else { ReversePath::Off };
+        if !self.forwarding.paths(back).allow(check, self.port) {
+            return Err(SOURCE);
+        }
+        let hop = self.view.resolve_with(found, || V::flow_hash(packet.data())).ok_or(NO_ROUTE)?;
+        if hop.port == KERNEL {
+            return Err(PUNTS.len() + usize::from(hop.reason));
+        }
+        if header.len > hop.mtu_bytes as usize {
+            return Err(TOO_LONG);
+        }
+        if hop.port == self.port && !V::may_return(self.policy) {
+            return Err(REDIRECT);
+        }
+        let output = self.outputs.get(usize::from(hop.port)).copied().flatten().ok_or(OTHER_PORT)?;
+        self.forwarding.mark(hop.mark);
+        packet.truncate(ETHERNET + header.len);
+        let frame = packet.data_mut();
+        V::decrement(frame);
+        if let Some(addresses) = frame.first_chunk_mut::<12>() {
+            *addresses = hop.addresses;
+        }
+        Ok(output)
+    }
+}
+
+/// The headers of a batch's packets of one version, and what their destinations and sources led to.
+struct Lookups<V: Version> {
+    headers: [Option<Header<V>>; BATCH],
+    found: [AdjacencyIndex; BATCH],
+    back: [AdjacencyIndex; BATCH],
+}
+
+impl<V: Version> Lookups<V> {
+    /// None if no packet is of this version.
+    #[inline]
+    fn new(batch: &Batch, table: &V::Table) -> Option<Self> {
+        let n = batch.len();
+        let of_version = |p: &Packet| p.data().get(12..ETHERNET) == Some(&V::ETHERTYPE);
+        let first = batch.iter().position(of_version)?;
+        let mut lookups = Lookups { headers: [None; BATCH], found: [MISS; BATCH], back: [MISS; BATCH] };
+        let (mut destinations, mut sources) = ([V::ZERO; BATCH], [V::ZERO; BATCH]);
+        for (i, packet) in batch.iter().enumerate().skip(first).filter(|(_, p)| of_version(p)) {
+            lookups.headers[i] = V::check(packet.data());
+            if let Some(header) = &lookups.headers[i] {
+                (destinations[i], sources[i]) = (header.destination, header.source);
+            }
+        }
+        table.lookup_batch(&destinations[..n], &mut lookups.found[..n]);
+        table.lookup_batch(&sources[..n], &mut lookups.back[..n]);
+        Some(lookups)
+    }
+
+    /// The packet at place `i`, if it is of this version and sound.
+    #[inline]
+    fn at(lookups: &Option<Self>, i: usize) -> Option<(&Header<V>, (AdjacencyIndex, AdjacencyIndex))> {
+        let lookups = lookups.as_ref()?;
+        Some((lookups.headers[i].as_ref()?, (lookups.found[i], lookups.back[i])))
+    }
+}
+
+impl KernelForward {
+    /// Whether the right to forward stands.
+    fn may_forward(&self, cx: &mut Cx<'_>) -> bool {
+        let now_ns = cx.now_ns().wrapping_sub(self.clock_ahead_ns);
+        self.forwarding.deadline_ns() >= now_ns
+    }
+
+    /// Leaves all packets to the kernel.
+    fn give_up(&self, batch: &mut Batch, reason: usize, output: usize, cx: &mut Cx<'_>) {
+        self.punts[reason].add(batch.len() as u64);
+        batch.filter_map(|packet| {
+            cx.emit(output, packet);
+            None
+        });
+    }
+
+    /// What `lookup` answers for an address.
+    fn describe<V: Address>(&self, address: V, table: &impl Lookup<V>) -> String {
+        let view = self.neighbors.pin();
+        let Some(hop) = view.resolve(table.lookup(address), 0) else { return "none".to_owned() };
+        match self.forwarding.ports().get(usize::from(hop.port)) {
+            None => {
+                let reason = self.forwarding.reasons().get(usize::from(hop.reason));
+                format!("kernel {}", reason.unwrap_or(&""))
+            }
+            Some(name) => {
+                let mac: Vec<String> = hop.addresses[..6].iter().map(|b| format!("{b:02x}")).collect();
+                format!("{name} {}", mac.join(":"))
+            }
+        }
+    }
+}
+
+impl Element for KernelForward {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.clock_ahead_ns = cx.now_ns().wrapping_sub(monotonic_ns());
+        Ok(())
+    }
+
+    fn push(&mut self, input: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let n = batch.len();
+        let to_kernel = self.inputs.len() + input;
+        let port = self.inputs.get(input).copied().unwrap_or(KERNEL);
+        if !self.may_forward(cx) {
+            return self.give_up(batch, LEASE, to_kernel, cx);
+        }
+        // One pin from the lookups to the last frame written: no index that they return leads to another neighbor.
+        let scene = Scene {
+            view: self.neighbors.pin(),
+            forwarding: &self.forwarding,
+            outputs: &self.outputs,
+            port,
+            policy: self.forwarding.policy(port),
+        };
+        let four = Lookups::<u32>::new(batch, &self.v4);
+        let six = Lookups::<u128>::new(batch, &self.v6);
+        let (mut i, mut punted) = (0, 0);
+        batch.filter_map(|mut packet| {
+            let way = match (Lookups::at(&four, i), Lookups::at(&six, i)) {
+                (Some((header, led_to)), _) => scene.forward(header, led_to, &mut packet),
+                (_, Some((header, led_to))) => scene.forward(header, led_to, &mut packet),
+                _ => Err(BAD_HEADER),
+            };
+            i += 1;
+            match way {
+                Ok(output) => cx.emit(usize::from(output), packet),
+                Err(reason) => {
+                    punted += 1;
+                    self.punts[reason.min(self.punts.len() - 1)].add(1);
+                    cx.emit(to_kernel, packet);
+                }
+            }
+            None
+        });
+        self.count.add(n as u64 - punted);
+    }
+
+    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        match handler {
+            "count" => Ok(self.count.get().to_string()),
+            "punts" => {
+                let reasons = PUNTS.iter().chain(self.forwarding.reasons());
+                let lines = reasons.zip(&self.punts).filter(|(_, n)| n.get() > 0);
+                Ok(lines.map(|(reason, n)| format!("{reason} {}\n", n.get())).collect())
+            }
+            _ => match arg.trim().parse() {
+                Ok(IpAddr::V4(address)) => Ok(self.describe(u32::from(address), &self.v4)),
+                Ok(IpAddr::V6(address)) => Ok(self.describe(u128::from(address), &self.v6)),
+                Err(_) => Err(format!("'{}' is not an address", arg.trim())),
+            },
+        }
+    }
+}

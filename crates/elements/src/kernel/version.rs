@@ -1,0 +1,120 @@
+//! What KernelForward needs of an IP version.
+
+use super::flow;
+use super::forwarding::{PortPolicy, Readers};
+use causeway_fib::{Address, Fib4Reader, Fib6Reader, Lookup};
+use causeway_packet::checksum;
+
+/// Bytes of an Ethernet header.
+pub(super) const ETHERNET: usize = 14;
+
+/// An IP version, as its headers show it behind an Ethernet header.
+pub(super) trait Version: Address {
+    type Table: Lookup<Self> + Send + 'static;
+    /// The type in an Ethernet header.
+    const ETHERTYPE: [u8; 2];
+    /// The table of this version.
+    fn table(readers: &Readers) -> Self::Table;
+    /// Destination and source of a packet that a router may forward by them alone, and its length in octets, if the
+    /// header holds what RFC 1812 §5.2.2 and RFC 8200 ask for.
+    fn check(frame: &[u8]) -> Option<Header<Self>>;
+    /// Whether packets of this version are forwarded.
+    fn forwards(policy: PortPolicy) -> bool;
+    /// Whether a packet may leave by the port it came in by.
+    fn may_return(policy: PortPolicy) -> bool;
+    /// Decrements the time to live.
+    fn decrement(frame: &mut [u8]);
+    /// A hash of the packet's flow.
+    fn flow_hash(frame: &[u8]) -> u32;
+}
+
+/// What is read of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header<A> {
+    pub destination: A,
+    pub source: A,
+    /// Octets of the IP packet; the frame may be longer (padding).
+    pub len: usize,
+}
+
+impl Version for u32 {
+    type Table = Fib4Reader;
+    const ETHERTYPE: [u8; 2] = [0x08, 0x00];
+
+    fn table(readers: &Readers) -> Fib4Reader {
+        readers.v4.clone()
+    }
+
+    #[inline]
+    fn check(frame: &[u8]) -> Option<Header<u32>> {
+        let header = frame.get(ETHERNET..)?.first_chunk::<20>()?;
+        let len = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let fits = header[0] == 0x45 && (20..=frame.len() - ETHERNET).contains(&len);
+        // One's complement: the sum with the checksum in it is all ones.
+        let sound = fits && header[8] > 1 && checksum::Sum::new().array(header).fold() == 0xffff;
+        let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        sound.then(|| Header { destination: word(16), source: word(12), len })
+    }
+
+    #[inline]
+    fn forwards(policy: PortPolicy) -> bool {
+        policy.ipv4
+    }
+
+    #[inline]
+    fn may_return(policy: PortPolicy) -> bool {
+        policy.hairpin
+    }
+
+    #[inline]
+    fn decrement(frame: &mut [u8]) {
+        if let Some(header) = frame.get_mut(ETHERNET..).and_then(|h| h.first_chunk_mut::<20>()) {
+            crate::ip::dec_ip_ttl::decrement(header);
+        }
+    }
+
+    fn flow_hash(frame: &[u8]) -> u32 {
+        let header = frame.get(ETHERNET..).unwrap_or(&[]);
+        flow::hash4(header, header.get(20..))
+    }
+}
+
+impl Version for u128 {
+    type Table = Fib6Reader;
+    const ETHERTYPE: [u8; 2] = [0x86, 0xdd];
+
+    fn table(readers: &Readers) -> Fib6Reader {
+        readers.v6.clone()
+    }
+
+    #[inline]
+    fn check(frame: &[u8]) -> Option<Header<u128>> {
+        let header = frame.get(ETHERNET..)?.first_chunk::<40>()?;
+        let len = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
+        let sound = header[0] >> 4 == 6 && len <= frame.len() - ETHERNET && header[7] > 1;
+        let address = |at: usize| header[at..].first_chunk::<16>().map_or(0, |a| u128::from_be_bytes(*a));
+        sound.then(|| Header { destination: address(24), source: address(8), len })
+    }
+
+    #[inline]
+    fn forwards(policy: PortPolicy) -> bool {
+        policy.ipv6
+    }
+
+    /// Never: the kernel tells the sender of a better first hop (RFC 4861 §8.2).
+    #[inline]
+    fn may_return(_: PortPolicy) -> bool {
+        false
+    }
+
+    #[inline]
+    fn decrement(frame: &mut [u8]) {
+        if let Some(limit) = frame.get_mut(ETHERNET + 7) {
+            *limit = limit.saturating_sub(1);
+        }
+    }
+
+    fn flow_hash(frame: &[u8]) -> u32 {
+        flow::hash6(frame.get(ETHERNET..).unwrap_or(&[]))
+    }
+}

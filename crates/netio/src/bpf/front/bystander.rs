@@ -1,0 +1,54 @@
+//! The program at virtual ports whose packets are all left to the kernel.
+
+use super::gate::Gate;
+use crate::bpf::{Asm, Map, MapKind, Program, ProgramKind, Reg, TcxLink, action};
+use crate::error::Result;
+use std::os::fd::AsFd;
+
+/// Counts the packets that come in by some interfaces and leaves them to the kernel.
+///
+/// On a veth, TAP or tunnel an XDP program would end super-packets and break checksums that are left to hardware. A
+/// program at tcx works on the stack's own packets and harms neither.
+#[derive(Debug)]
+pub struct Bystander {
+    gate: Gate,
+    counters: Map,
+    links: Vec<TcxLink>,
+}
+
+impl Bystander {
+    /// Loads the program.
+    ///
+    /// # Errors
+    /// As [`Map::new`] and [`Program::load`].
+    pub fn new() -> Result<Bystander> {
+        let counters = Map::new(MapKind::PerCpuArray, "tcx_counters", 4, 8, 1)?;
+        let mut a = Asm::new();
+        let (key, exit) = (a.slot(4), a.label());
+        a.mov(Reg::R6, 0);
+        a.count_per_cpu(counters.as_fd(), Reg::R6, key, exit);
+        a.bind(exit);
+        a.mov(Reg::R0, action::TCX_NEXT);
+        a.exit();
+        let program = Program::load(ProgramKind::SchedCls, "causeway_tcx", &a.finish()?)?;
+        let gate = Gate::new(ProgramKind::SchedCls, "causeway_tcx", &program)?;
+        Ok(Bystander { gate, counters, links: Vec::new() })
+    }
+
+    /// Stands at the ingress of one more interface, until this value is dropped.
+    ///
+    /// # Errors
+    /// As [`TcxLink::attach_ingress`].
+    pub fn stand_at(&mut self, ifname: &str, ifindex: u32) -> Result<()> {
+        self.links.push(TcxLink::attach_ingress(&self.gate.root, ifname, ifindex)?);
+        Ok(())
+    }
+
+    /// Packets that were left to the kernel.
+    ///
+    /// # Errors
+    /// As [`Map::get`].
+    pub fn count(&self) -> Result<u64> {
+        self.counters.per_cpu_sum(0)
+    }
+}

@@ -1,0 +1,400 @@
+//! The instructions of the program behind the gate.
+
+use super::port::field;
+use super::{Reason, flag};
+use crate::bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action, xdp_md};
+use crate::error::Result;
+use std::os::fd::BorrowedFd;
+
+/// The maps of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Maps<'a> {
+    /// Hash of [`PortRecord`](super::port::PortRecord)s by interface index.
+    pub ports: BorrowedFd<'a>,
+    /// XSKMAP of all ports' sockets.
+    pub sockets: BorrowedFd<'a>,
+    /// Per-CPU array of 64-bit counters: [`Reason`]s of all ports.
+    pub counters: BorrowedFd<'a>,
+    /// Array of one word, the [`Lease`](super::Lease).
+    pub lease: BorrowedFd<'a>,
+    /// Hash of IPv4 addresses, 4 bytes.
+    pub local4: BorrowedFd<'a>,
+    /// Hash of IPv6 addresses, 16 bytes.
+    pub local6: BorrowedFd<'a>,
+}
+
+/// Registers that calls keep.
+const CTX: Reg = Reg::R6;
+const DATA: Reg = Reg::R7;
+const END: Reg = Reg::R8;
+/// The port's record.
+const PORT: Reg = Reg::R9;
+
+/// Bytes of an Ethernet header.
+const ETHERNET: i16 = 14;
+const TCP: i32 = 6;
+const UDP: i32 = 17;
+
+/// A 16-bit field of the packet as a load on this machine sees it; comparisons need no swap of the loaded value.
+fn wire16(value: u16) -> i32 {
+    i32::from(u16::from_ne_bytes(value.to_be_bytes()))
+}
+
+/// The program that takes what the port's record says: every frame, or what is surely in transit.
+///
+/// # Errors
+/// As [`Asm::finish`].
+pub fn code(maps: &Maps<'_>) -> Result<Code> {
+    let mut a = Asm::new();
+    let mut p = Parts::new(&mut a, *maps);
+    let (transit, ipv4, ipv6) = (a.label(), a.label(), a.label());
+    p.find_port(&mut a);
+    p.length(&mut a);
+    p.flag(&mut a, flag::ALL);
+    a.jump_if(Cond::Eq, Reg::R2, 0, transit);
+    a.jump(p.taken);
+    a.bind(transit);
+    a.xdp_data(CTX, DATA, END);
+    p.ethernet(&mut a, ipv4, ipv6);
+    a.bind(ipv4);
+    p.ipv4(&mut a);
+    a.bind(ipv6);
+    p.ipv6(&mut a);
+    p.ends(&mut a);
+    a.finish()
+}
+
+/// What the parts of the program share: maps, places on the stack, and where they leave to.
+struct Parts<'a> {
+    maps: Maps<'a>,
+    /// Takes the frame if the lease stands.
+    transit: Label,
+    /// Takes the frame.
+    taken: Label,
+    passes: Vec<(Reason, Label)>,
+    key: Slot,
+    /// Bytes of the frame.
+    length: Slot,
+}
+
+impl<'a> Parts<'a> {
+    fn new(a: &mut Asm, maps: Maps<'a>) -> Self {
+        let (transit, taken) = (a.label(), a.label());
+        Parts { maps, transit, taken, passes: Vec::new(), key: a.slot(16), length: a.slot(8) }
+    }
+
+    /// Where to jump to leave the frame to the kernel for `reason`.
+    fn pass(&mut self, a: &mut Asm, reason: Reason) -> Label {
+        if let Some(&(_, label)) = self.passes.iter().find(|(r, _)| *r == reason) {
+            return label;
+        }
+        let label = a.label();
+        self.passes.push((reason, label));
+        label
+    }
+
+    /// Finds the port's record; a frame of an interface without one is none of ours.
+    fn find_port(&self, a: &mut Asm) {
+        let known = a.label();
+        a.mov(CTX, Reg::R1);
+        a.load(Size::W, Reg::R2, CTX, xdp_md::INGRESS_IFINDEX);
+        a.store_slot(Size::W, self.key, 0, Reg::R2);
+        a.map(Reg::R1, self.maps.ports);
+        a.slot_address(Reg::R2, self.key);
+        a.call(Helper::MapLookup);
+        a.jump_if(Cond::Ne, Reg::R0, 0, known);
+        a.mov(Reg::R0, action::XDP_PASS);
+        a.exit();
+        a.bind(known);
+        a.mov(PORT, Reg::R0);
+    }
+
+    /// Notes the frame's length. A longer one than the pool's frames hold would be lost on the way to its socket.
+    fn length(&mut self, a: &mut Asm) {
+        let too_long = self.pass(a, Reason::TooLong);
+        a.mov(Reg::R1, CTX);
+        a.call(Helper::XdpGetBuffLen);
+        a.store_slot(Size::D, self.length, 0, Reg::R0);
+        a.load(Size::W, Reg::R1, PORT, field::LONGEST);
+        a.jump_if(Cond::Gt, Reg::R0, Reg::R1, too_long);
+    }
+
+    /// `R2 = flags & wanted`.
+    fn flag(&self, a: &mut Asm, wanted: u16) {
+        a.load(Size::H, Reg::R2, PORT, field::FLAGS);
+        a.alu(Alu::And, Reg::R2, i32::from(wanted));
+    }
+
+    /// Checks the Ethernet header and jumps to the network protocol's part.
+    fn ethernet(&mut self, a: &mut Asm, ipv4: Label, ipv6: Label) {
+        let malformed = self.pass(a, Reason::Malformed);
+        let group = self.pass(a, Reason::EthernetGroup);
+        let other = self.pass(a, Reason::OtherHost);
+        a.xdp_require(DATA, END, ETHERNET.into(), Reg::R2, malformed);
+        a.load(Size::B, Reg::R2, DATA, 0);
+        a.jump_if(Cond::Set, Reg::R2, 1, group);
+        for (size, at) in [(Size::W, 0), (Size::H, 4)] {
+            a.load(size, Reg::R2, DATA, at);
+            a.load(size, Reg::R3, PORT, field::MAC + at);
+            a.jump_if(Cond::Ne, Reg::R2, Reg::R3, other);
+        }
+        a.load(Size::H, Reg::R2, DATA, 12);
+        a.jump_if(Cond::Eq, Reg::R2, wire16(0x0800), ipv4);
+        a.jump_if(Cond::Eq, Reg::R2, wire16(0x86dd), ipv6);
+        for (ethertype, reason) in [(0x0806, Reason::Arp), (0x8100, Reason::Vlan), (0x88a8, Reason::Vlan)] {
+            let label = self.pass(a, reason);
+            a.jump_if(Cond::Eq, Reg::R2, wire16(ethertype), label);
+        }
+        let non_ip = self.pass(a, Reason::NonIp);
+        a.jump(non_ip);
+    }
+
+    /// Checks an IPv4 header (RFC 791) and jumps to an end. The checksum is left to the graph.
+    fn ipv4(&mut self, a: &mut Asm) {
+        let malformed = self.pass(a, Reason::Malformed);
+        let not_taken = self.pass(a, Reason::NotTaken);
+        let options = self.pass(a, Reason::IpOptions);
+        let ttl = self.pass(a, Reason::Ttl);
+        let special = self.pass(a, Reason::SpecialAddress);
+        self.flag(a, flag::IPV4);
+        a.jump_if(Cond::Eq, Reg::R2, 0, not_taken);
+        a.xdp_require(DATA, END, i32::from(ETHERNET) + 20, Reg::R2, malformed);
+        a.load(Size::B, Reg::R2, DATA, ETHERNET);
+        a.mov(Reg::R3, Reg::R2);
+        a.alu(Alu::Rsh, Reg::R3, 4);
+        a.jump_if(Cond::Ne, Reg::R3, 4, malformed);
+        a.jump_if(Cond::Gt, Reg::R2, 0x45, options);
+        a.jump_if(Cond::Lt, Reg::R2, 0x45, malformed);
+        self.require_length(a, ETHERNET + 2, 20, 0);
+        a.load(Size::B, Reg::R2, DATA, ETHERNET + 8);
+        a.jump_if(Cond::Le, Reg::R2, 1, ttl);
+        for at in [ETHERNET + 12, ETHERNET + 16] {
+            a.load(Size::B, Reg::R2, DATA, at);
+            a.jump_if(Cond::Ge, Reg::R2, 224, special);
+            a.jump_if(Cond::Eq, Reg::R2, 127, special);
+            a.jump_if(Cond::Eq, Reg::R2, 0, special);
+            // 169.254.0.0/16 is never forwarded (RFC 3927, section 2.7).
+            a.load(Size::H, Reg::R2, DATA, at);
+            a.jump_if(Cond::Eq, Reg::R2, wire16(0xa9fe), special);
+        }
+        self.guard(a, &IPV4);
+        a.load(Size::W, Reg::R2, DATA, ETHERNET + 16);
+        a.store_slot(Size::W, self.key, 0, Reg::R2);
+        self.transit_unless_in(a, self.maps.local4);
+    }
+
+    /// Checks an IPv6 header (RFC 8200) and jumps to an end.
+    fn ipv6(&mut self, a: &mut Asm) {
+        let malformed = self.pass(a, Reason::Malformed);
+        let not_taken = self.pass(a, Reason::NotTaken);
+        let extension = self.pass(a, Reason::ExtensionHeader);
+        let ttl = self.pass(a, Reason::Ttl);
+        let special = self.pass(a, Reason::SpecialAddress);
+        self.flag(a, flag::IPV6);
+        a.jump_if(Cond::Eq, Reg::R2, 0, not_taken);
+        a.xdp_require(DATA, END, i32::from(ETHERNET) + 40, Reg::R2, malformed);
+        a.load(Size::B, Reg::R2, DATA, ETHERNET);
+        a.alu(Alu::Rsh, Reg::R2, 4);
+        a.jump_if(Cond::Ne, Reg::R2, 6, malformed);
+        self.require_length(a, ETHERNET + 4, 0, 40);
+        a.load(Size::B, Reg::R2, DATA, ETHERNET + 6);
+        for header in EXTENSION_HEADERS {
+            a.jump_if(Cond::Eq, Reg::R2, header, extension);
+        }
+        a.load(Size::B, Reg::R2, DATA, ETHERNET + 7);
+        a.jump_if(Cond::Le, Reg::R2, 1, ttl);
+        for at in [ETHERNET + 8, ETHERNET + 24] {
+            let fine = a.label();
+            a.load(Size::H, Reg::R2, DATA, at);
+            a.to_be(Reg::R2, 16);
+            a.jump_if(Cond::Ge, Reg::R2, 0xff00, special);
+            a.mov(Reg::R3, Reg::R2);
+            a.alu(Alu::And, Reg::R3, 0xffc0);
+            a.jump_if(Cond::Eq, Reg::R3, 0xfe80, special);
+            // ::/80 holds ::, ::1 and the embedded IPv4 forms; none of them belongs on the wire.
+            a.load(Size::D, Reg::R3, DATA, at);
+            a.jump_if(Cond::Ne, Reg::R3, 0, fine);
+            a.load(Size::H, Reg::R3, DATA, at + 8);
+            a.jump_if(Cond::Eq, Reg::R3, 0, special);
+            a.bind(fine);
+        }
+        self.guard(a, &IPV6);
+        for half in [0, 8] {
+            a.load(Size::D, Reg::R2, DATA, ETHERNET + 24 + half);
+            a.store_slot(Size::D, self.key, half, Reg::R2);
+        }
+        self.transit_unless_in(a, self.maps.local6);
+    }
+
+    /// Leaves unless the 16-bit length at `at` is at least `least` and, with `extra` more bytes, ends within the
+    /// frame.
+    fn require_length(&mut self, a: &mut Asm, at: i16, least: i32, extra: i32) {
+        let malformed = self.pass(a, Reason::Malformed);
+        a.load(Size::H, Reg::R2, DATA, at);
+        a.to_be(Reg::R2, 16);
+        if least > 0 {
+            a.jump_if(Cond::Lt, Reg::R2, least, malformed);
+        }
+        a.load_slot(Size::D, Reg::R3, self.length, 0);
+        a.alu(Alu::Add, Reg::R2, i32::from(ETHERNET) + extra);
+        a.jump_if(Cond::Gt, Reg::R2, Reg::R3, malformed);
+    }
+
+    /// On a port with partial checksums, leaves what may carry one to the kernel, which knows.
+    ///
+    /// A sender that counts on hardware to finish a checksum leaves the folded sum of the pseudo-header in its place, not
+    /// complemented (RFC 1071 has the arithmetic). One finished checksum in 65 536 looks the same and is left to the
+    /// kernel as well.
+    fn guard(&mut self, a: &mut Asm, version: &Version) {
+        let (tcp, udp, sum, fine) = (a.label(), a.label(), a.label(), a.label());
+        let malformed = self.pass(a, Reason::Malformed);
+        let partial = self.pass(a, Reason::PartialChecksum);
+        let transport = self.pass(a, Reason::Transport);
+        self.flag(a, flag::PARTIAL_CHECKSUMS);
+        a.jump_if(Cond::Eq, Reg::R2, 0, fine);
+        (version.skip_fragment)(a, fine);
+        a.load(Size::B, Reg::R2, DATA, version.protocol);
+        a.jump_if(Cond::Eq, Reg::R2, version.icmp, fine);
+        a.jump_if(Cond::Eq, Reg::R2, TCP, tcp);
+        a.jump_if(Cond::Eq, Reg::R2, UDP, udp);
+        a.jump(transport);
+        let at = version.transport;
+        a.bind(tcp);
+        a.xdp_require(DATA, END, i32::from(at) + 18, Reg::R3, malformed);
+        a.load(Size::H, Reg::R5, DATA, at + 16);
+        a.jump(sum);
+        a.bind(udp);
+        a.xdp_require(DATA, END, i32::from(at) + 8, Reg::R3, malformed);
+        a.load(Size::H, Reg::R5, DATA, at + 2);
+        for port in TUNNELS {
+            a.jump_if(Cond::Eq, Reg::R5, wire16(port), transport);
+        }
+        a.load(Size::H, Reg::R5, DATA, at + 6);
+        a.bind(sum);
+        // R2 is the protocol, R5 the checksum; R3 becomes the sum.
+        a.mov(Reg::R3, Reg::R2);
+        a.load(Size::H, Reg::R2, DATA, version.length);
+        a.to_be(Reg::R2, 16);
+        a.alu(Alu::Sub, Reg::R2, version.header_in_length);
+        a.alu(Alu::Add, Reg::R3, Reg::R2);
+        a.to_be(Reg::R3, 16);
+        for word in 0..version.address_words {
+            a.load(Size::W, Reg::R2, DATA, version.addresses + word * 4);
+            a.alu(Alu::Add, Reg::R3, Reg::R2);
+        }
+        for (bits, mask) in [(32, -1), (16, 0xffff), (16, 0xffff), (16, 0xffff)] {
+            fold(a, bits, mask);
+        }
+        a.jump_if(Cond::Eq, Reg::R3, Reg::R5, partial);
+        a.bind(fine);
+    }
+
+    fn transit_unless_in(&mut self, a: &mut Asm, local: BorrowedFd<'_>) {
+        let is_local = self.pass(a, Reason::Local);
+        a.map(Reg::R1, local);
+        a.slot_address(Reg::R2, self.key);
+        a.call(Helper::MapLookup);
+        a.jump_if(Cond::Ne, Reg::R0, 0, is_local);
+        a.jump(self.transit);
+    }
+
+    /// The ends: the lease, the redirect, a stub for each reason used, the counting and the exit.
+    fn ends(&mut self, a: &mut Asm) {
+        let lease = self.pass(a, Reason::Lease);
+        let no_socket = self.pass(a, Reason::NoSocket);
+        let (count, exit) = (a.label(), a.label());
+        // From here on DATA is the verdict, and END the reason.
+        let (verdict, reason) = (DATA, END);
+        a.bind(self.transit);
+        a.call(Helper::KtimeGetCoarseNs);
+        a.map_value(Reg::R1, self.maps.lease, 0);
+        a.load(Size::D, Reg::R1, Reg::R1, 0);
+        a.jump_if(Cond::Gt, Reg::R0, Reg::R1, lease);
+        a.bind(self.taken);
+        // A queue that came up after the port was opened would have another port's socket.
+        a.load(Size::W, Reg::R2, CTX, xdp_md::RX_QUEUE_INDEX);
+        a.load(Size::W, Reg::R3, PORT, field::QUEUES);
+        a.jump_if(Cond::Ge, Reg::R2, Reg::R3, no_socket);
+        a.load(Size::W, Reg::R3, PORT, field::FIRST_SOCKET);
+        a.alu(Alu::Add, Reg::R2, Reg::R3);
+        a.map(Reg::R1, self.maps.sockets);
+        a.mov(Reg::R3, action::XDP_PASS);
+        a.call(Helper::RedirectMap);
+        a.mov(verdict, Reg::R0);
+        a.mov(reason, Reason::Taken as i32);
+        a.jump_if(Cond::Eq, verdict, action::XDP_REDIRECT, count);
+        a.jump(no_socket);
+        for (why, label) in std::mem::take(&mut self.passes) {
+            a.bind(label);
+            a.mov(reason, why as i32);
+            a.mov(verdict, action::XDP_PASS);
+            a.jump(count);
+        }
+        a.bind(count);
+        a.load(Size::W, Reg::R1, PORT, field::FIRST_COUNTER);
+        a.alu(Alu::Add, reason, Reg::R1);
+        a.count_per_cpu(self.maps.counters, reason, self.key, exit);
+        a.bind(exit);
+        a.mov(Reg::R0, verdict);
+        a.exit();
+    }
+}
+
+/// `R3 = (R3 & mask) + (R3 >> bits)`; a mask of -1 is one of 32 bits. Destroys `R4`.
+fn fold(a: &mut Asm, bits: i32, mask: i32) {
+    a.mov(Reg::R4, Reg::R3);
+    a.alu(Alu::Rsh, Reg::R4, bits);
+    // 32-bit operations clear the upper half, which is what a mask of 32 bits does.
+    a.alu32(Alu::And, Reg::R3, mask);
+    a.alu(Alu::Add, Reg::R3, Reg::R4);
+}
+
+/// Next-header values that are extension headers (IANA registry; 44, the fragment header, stands apart).
+const EXTENSION_HEADERS: [i32; 9] = [0, 43, 51, 60, 135, 139, 140, 253, 254];
+const FRAGMENT_HEADER: i32 = 44;
+
+/// UDP ports of tunnels whose inner checksums a sender may leave to hardware: VXLAN (RFC 7348) and the number that Linux
+/// had before it, Geneve (RFC 8926), GRE in UDP (RFC 8086).
+const TUNNELS: [u16; 5] = [4789, 8472, 6081, 4754, 4755];
+
+/// Where an IP version has what the pseudo-header is made of; offsets in the frame.
+struct Version {
+    protocol: i16,
+    icmp: i32,
+    /// A 16-bit length that counts this many bytes of the IP header.
+    length: i16,
+    header_in_length: i32,
+    addresses: i16,
+    address_words: i16,
+    transport: i16,
+    /// Jumps to the label if the packet is a fragment: those are made after their checksum was finished.
+    skip_fragment: fn(&mut Asm, Label),
+}
+
+const IPV4: Version = Version {
+    protocol: ETHERNET + 9,
+    icmp: 1,
+    length: ETHERNET + 2,
+    header_in_length: 20,
+    addresses: ETHERNET + 12,
+    address_words: 2,
+    transport: ETHERNET + 20,
+    skip_fragment: |a, fragment| {
+        a.load(Size::H, Reg::R2, DATA, ETHERNET + 6);
+        a.jump_if(Cond::Set, Reg::R2, wire16(0x3fff), fragment);
+    },
+};
+
+const IPV6: Version = Version {
+    protocol: ETHERNET + 6,
+    icmp: 58,
+    length: ETHERNET + 4,
+    header_in_length: 0,
+    addresses: ETHERNET + 8,
+    address_words: 8,
+    transport: ETHERNET + 40,
+    skip_fragment: |a, fragment| {
+        a.load(Size::B, Reg::R2, DATA, ETHERNET + 6);
+        a.jump_if(Cond::Eq, Reg::R2, FRAGMENT_HEADER, fragment);
+    },
+};

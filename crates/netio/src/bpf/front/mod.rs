@@ -1,0 +1,238 @@
+//! The programs in front of the ports: what goes to user space, and what the kernel keeps.
+//!
+//! One [`Front`] serves all AF_XDP ports of a process. On every port sits the same small program, which goes through a
+//! gate into the one that decides; when the process dies the gate closes and everything passes to the kernel
+//! ([`gate`]). Behind it, by the record of the port ([`Rules`], changed while frames come), a frame
+//!
+//! - is taken, for graphs that own their interface as Click's do ([`Take::All`]), or
+//! - is taken if it is surely in transit ("sure or pass"): what a plain router would forward by its destination alone,
+//!   without a look at options, neighbours or itself, and only while the [`Lease`] stands ([`Take::Transit`]), or
+//! - is passed to the kernel.
+//!
+//! What is taken goes to the socket of the receiving queue, with "pass" as the fallback where there is none. Every
+//! frame is counted by [`Reason`]. [`Bystander`] stands at ports whose packets are all left to the kernel.
+
+mod bystander;
+mod code;
+mod gate;
+mod lease;
+mod local;
+mod port;
+mod reason;
+#[cfg(test)]
+mod tests;
+
+pub use bystander::Bystander;
+pub use code::{Maps, code};
+pub use lease::{Lease, monotonic_ns};
+pub use local::LocalAddresses;
+pub use port::{Rules, Take};
+pub use reason::Reason;
+
+use super::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode};
+use crate::error::{Error, ErrorKind, Result};
+use gate::Gate;
+use port::{PortRecord, flag};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Ports that a process can have.
+const PORTS: u32 = 256;
+/// Queues of all ports together.
+const SOCKETS: u32 = 4_096;
+
+/// The programs and maps that all AF_XDP ports of the process share.
+#[derive(Debug)]
+pub struct Front {
+    gate: Gate,
+    /// The program behind the gate, which its array does not keep alive for test runs.
+    program: Program,
+    lease: Lease,
+    local: LocalAddresses,
+    ports: Map,
+    sockets: Map,
+    counters: Map,
+    /// The records of the ports, by interface index.
+    claims: Mutex<BTreeMap<u32, PortRecord>>,
+    first: Take,
+}
+
+impl Front {
+    /// Loads the programs. The lease has run out, and the set of this machine's addresses is empty.
+    ///
+    /// A port for transit takes `first` until its rules are changed: [`Take::NOTHING`] where somebody decides for each
+    /// port what the kernel would forward, [`Take::TRANSIT`] where nobody does.
+    ///
+    /// # Errors
+    /// As [`Map::new`] and [`Program::load`].
+    pub fn new(first: Take) -> Result<Front> {
+        let (lease, local) = (Lease::new()?, LocalAddresses::new()?);
+        let reasons = Reason::ALL.len() as u32;
+        let ports = Map::new(MapKind::Hash, "ports", 4, PortRecord::LEN, PORTS)?;
+        let sockets = Map::new(MapKind::XskMap, "sockets", 4, 4, SOCKETS)?;
+        let counters = Map::new(MapKind::PerCpuArray, "xdp_counters", 4, 8, reasons * PORTS)?;
+        let (local4, local6) = local.maps();
+        let code = code(&Maps {
+            ports: ports.as_fd(),
+            sockets: sockets.as_fd(),
+            counters: counters.as_fd(),
+            lease: lease.map().as_fd(),
+            local4,
+            local6,
+        })?;
+        let program = Program::load(ProgramKind::XdpFragments, "causeway_port", &code)?;
+        let gate = Gate::new(ProgramKind::XdpFragments, "causeway_gate", &program)?;
+        let claims = Mutex::default();
+        Ok(Front { gate, program, lease, local, ports, sockets, counters, claims, first })
+    }
+
+    /// The right to forward.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// The addresses that the kernel keeps for itself.
+    pub fn local(&self) -> &LocalAddresses {
+        &self.local
+    }
+
+    /// Makes room for a port with `queues` queues and frames of at most `longest` bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] if the interface is a port already; [`ErrorKind::Unsupported`] beyond 256 ports or 4 096
+    /// queues in all.
+    pub fn claim(
+        self: &Arc<Self>,
+        ifindex: u32,
+        queues: u32,
+        longest: u32,
+        mut rules: Rules,
+    ) -> Result<Claim> {
+        if rules.take != Take::All {
+            rules.take = self.first;
+        }
+        let mut claims = self.claims();
+        if claims.contains_key(&ifindex) {
+            return Err(Error::new(ErrorKind::Busy, format!("interface {ifindex} is a port already")));
+        }
+        let full = || Error::new(ErrorKind::Unsupported, format!("no room for {queues} more queues"));
+        let mut counters = (0..PORTS).map(|number| number * Reason::ALL.len() as u32);
+        let free = |first: &u32| claims.values().all(|c| c.first_counter != *first);
+        let first_counter = counters.find(free).ok_or_else(full)?;
+        let first_socket = gap(claims.values(), queues).ok_or_else(full)?;
+        let record = PortRecord { first_socket, queues, first_counter, longest, rules };
+        self.ports.insert(&ifindex.to_ne_bytes(), &record.to_bytes())?;
+        claims.insert(ifindex, record);
+        drop(claims);
+        let claim = Claim { front: self.clone(), ifindex };
+        claim.forget_counts()?;
+        Ok(claim)
+    }
+
+    /// Changes what is taken from a port; nothing if the interface is not one, or takes everything.
+    ///
+    /// # Errors
+    /// What bpf(2) says.
+    pub fn set_rules(&self, ifindex: u32, rules: Rules) -> Result<()> {
+        match self.claims().get_mut(&ifindex) {
+            Some(record) if record.rules.take != Take::All && record.rules != rules => {
+                let changed = PortRecord { rules, ..*record };
+                self.ports.insert(&ifindex.to_ne_bytes(), &changed.to_bytes())?;
+                *record = changed;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn claims(&self) -> MutexGuard<'_, BTreeMap<u32, PortRecord>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first run of `queues` places among the sockets that no port has.
+fn gap<'a>(taken: impl Iterator<Item = &'a PortRecord>, queues: u32) -> Option<u32> {
+    let mut runs: Vec<(u32, u32)> = taken.map(|r| (r.first_socket, r.first_socket + r.queues)).collect();
+    runs.sort_unstable();
+    let mut free = 0;
+    for (begin, end) in runs {
+        if begin - free >= queues {
+            break;
+        }
+        free = end;
+    }
+    (free + queues <= SOCKETS).then_some(free)
+}
+
+/// One port's place in a [`Front`], given back when dropped.
+#[derive(Debug)]
+pub struct Claim {
+    front: Arc<Front>,
+    ifindex: u32,
+}
+
+impl Claim {
+    /// Attaches the front's program to the interface, called `ifname` in errors.
+    ///
+    /// # Errors
+    /// As [`XdpLink::attach`].
+    pub fn attach(&self, ifname: &str, mode: XdpMode) -> Result<XdpLink> {
+        XdpLink::attach(&self.front.gate.root, ifname, self.ifindex, mode)
+    }
+
+    /// Frames of queue `queue` that are taken go to `socket` from now on.
+    ///
+    /// # Errors
+    /// What bpf(2) says.
+    pub fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<()> {
+        match self.record() {
+            Some(r) if queue < r.queues => {
+                self.front.sockets.insert_u32(r.first_socket + queue, socket.as_raw_fd() as u32)
+            }
+            _ => Err(Error::new(ErrorKind::System, format!("interface {} has no queue {queue}", self.ifindex))),
+        }
+    }
+
+    /// Frames of queue `queue` are passed from now on, apart from those that the program is deciding on.
+    pub fn clear_socket(&self, queue: u32) {
+        if let Some(record) = self.record().filter(|r| queue < r.queues) {
+            // The slot may be empty already: the map forgets sockets that are closed.
+            let _ = self.front.sockets.remove(&(record.first_socket + queue).to_ne_bytes());
+        }
+    }
+
+    /// Frames counted for `reason`, all queues.
+    ///
+    /// # Errors
+    /// As [`Map::get`].
+    pub fn count(&self, reason: Reason) -> Result<u64> {
+        let first = self.record().map_or(0, |r| r.first_counter);
+        self.front.counters.per_cpu_sum(first + reason as u32)
+    }
+
+    /// The program behind the gate, for test runs.
+    pub fn program(&self) -> &Program {
+        &self.front.program
+    }
+
+    fn record(&self) -> Option<PortRecord> {
+        self.front.claims().get(&self.ifindex).copied()
+    }
+
+    /// An earlier port may have had the same counters.
+    fn forget_counts(&self) -> Result<()> {
+        let first = self.record().map_or(0, |r| r.first_counter);
+        Reason::ALL.iter().try_for_each(|&r| self.front.counters.clear_per_cpu(first + r as u32))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let queues = self.record().map_or(0, |r| r.queues);
+        (0..queues).for_each(|queue| self.clear_socket(queue));
+        // Nobody else removes it, so it is there; without it the program passes everything.
+        let _ = self.front.ports.remove(&self.ifindex.to_ne_bytes());
+        self.front.claims().remove(&self.ifindex);
+    }
+}
