@@ -63,7 +63,7 @@ fn follow(
     let mut tables = tables::Tables::new(ports, indices, local.clone())?;
     tables.apply(&watcher.wait(Duration::from_secs(5)).context(what)?);
     let (v4, v6) = tables.routes();
-    eprintln!("the kernel has {v4} IPv4 and {v6} IPv6 routes");
+    log::info!("the kernel has {v4} IPv4 and {v6} IPv6 routes");
     let persistent = Persistent::default();
     let mut values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
     values.insert(LOCAL_ADDRESSES.to_owned(), local as Arc<dyn Any + Send + Sync>);

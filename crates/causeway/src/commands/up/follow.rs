@@ -54,7 +54,7 @@ fn follow(mut watcher: Watcher, mut tables: Tables, stop: &AtomicBool) {
                 if failed {
                     failed = false;
                     tables.trust();
-                    eprintln!("causeway: the kernel's routes are followed again");
+                    log::info!("the kernel's routes are followed again");
                 }
                 if changes.findings {
                     show_new(&watcher, &mut known);
@@ -63,9 +63,7 @@ fn follow(mut watcher: Watcher, mut tables: Tables, stop: &AtomicBool) {
             Err(error) => {
                 tables.distrust();
                 if !failed {
-                    eprintln!(
-                        "causeway: the kernel's routes cannot be followed, so it forwards alone: {error}"
-                    );
+                    log::warn!("the kernel's routes cannot be followed, so it forwards alone: {error}");
                 }
                 failed = true;
                 std::thread::sleep(RETRY);
@@ -82,6 +80,6 @@ fn show_new(watcher: &Watcher, known: &mut Vec<Finding>) {
             checks::show(&new);
             *known = findings;
         }
-        Err(error) => eprintln!("causeway: cannot ask the kernel what it does to forwarded packets: {error}"),
+        Err(error) => log::warn!("cannot ask the kernel what it does to forwarded packets: {error}"),
     }
 }

@@ -120,7 +120,7 @@ impl Tables {
             (IpAddr::V6(a), false) => self.local.remove_v6(a).map(drop),
         };
         if let Err(error) = done {
-            eprintln!("causeway: {address} is not told apart in the driver: {error}");
+            log::warn!("{address} is not told apart in the driver: {error}");
         }
     }
 
@@ -246,7 +246,7 @@ impl Tables {
         let done = change(&mut self.v4, v4).and_then(|()| change(&mut self.v6, v6));
         if let (Err(error), false) = (done, self.full) {
             // To leave a route out would let a shorter prefix take its packets.
-            eprintln!("causeway: a route does not fit the tables, so the kernel forwards alone: {error}");
+            log::warn!("a route does not fit the tables, so the kernel forwards alone: {error}");
             self.full = true;
         }
     }
