@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::logger::{self, Style};
 use crate::{commands, output};
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -274,7 +275,11 @@ fn router_name(text: &str) -> Result<String, String> {
 
 /// Does what the command line asks for.
 pub fn main() -> Result<ExitCode> {
-    match Cli::parse().command {
+    let command = Cli::parse().command;
+    if matches!(command, Command::Run(_) | Command::Up(_)) {
+        logger::set_style(Style::Log);
+    }
+    match command {
         Command::Run(args) => commands::run::run(args),
         Command::Up(args) => commands::up::up(args),
         Command::Doctor(args) => commands::doctor::doctor(&args),

@@ -2,6 +2,7 @@
 
 use crate::control::{Listener, Question, serve};
 use crate::load::{self, Source, Style};
+use crate::logger::{self, answer};
 use crate::output;
 use crate::session::{End, Session, Setup};
 use anyhow::Result;
@@ -56,13 +57,14 @@ enum Parsed {
 
 /// Runs as `click` with these arguments.
 pub fn main(args: &[String]) -> Result<ExitCode> {
+    logger::set_style(logger::Style::Click);
     match parse(args) {
         Parsed::Print(text) => {
             output::print(text)?;
             Ok(ExitCode::SUCCESS)
         }
         Parsed::Wrong(why) => {
-            eprintln!("click: {why}\nTry 'click --help' for more information.");
+            answer(&format!("click: {why}\nTry 'click --help' for more information.\n"));
             Ok(ExitCode::FAILURE)
         }
         Parsed::Run(invocation) => Ok(run(*invocation)),
@@ -167,7 +169,8 @@ fn option(
         "allow-reconfigure" => i.reconfigurable = true,
         "quit" => i.quit = true,
         "time" => i.time = true,
-        "no-warnings" | "no-affinity" | "affinity" => {}
+        "no-warnings" => logger::hide_warnings(),
+        "no-affinity" | "affinity" => {}
         "simtime" | "simulation-time" => {
             let seconds = if text.is_empty() {
                 None
@@ -217,9 +220,10 @@ fn run(i: Invocation) -> ExitCode {
             return fail(&format!("{output}: {e}\n"));
         }
     }
-    if loaded.plan.elements.is_empty() && !i.reconfigurable {
-        eprintln!("warning: {}: configuration has no elements, exiting", source.name());
-        return ExitCode::SUCCESS;
+    // A control socket is an element to Click, so that a router with one runs.
+    let empty = loaded.is_empty() && i.ports.is_empty() && i.unix_sockets.is_empty();
+    if empty && !i.quit {
+        load::warn_empty(&source);
     }
     let options = Options { workers: i.threads, simulated_ns: i.simulated_ns, ..Options::default() };
     let setup = Setup {
@@ -239,7 +243,7 @@ fn run(i: Invocation) -> ExitCode {
     };
     let start = std::time::Instant::now();
     let mut code = ExitCode::SUCCESS;
-    if !i.quit {
+    if !i.quit && !empty {
         match session.run() {
             Ok(End::Broken) => code = ExitCode::FAILURE,
             Ok(End::Stopped | End::Signal(_)) => {}
@@ -247,14 +251,14 @@ fn run(i: Invocation) -> ExitCode {
         }
     }
     if i.time {
-        eprintln!("{:.6} seconds", start.elapsed().as_secs_f64());
+        answer(&format!("{:.6} seconds\n", start.elapsed().as_secs_f64()));
     }
     drop(listeners);
     finish(&i, &mut session, code)
 }
 
 fn fail(text: &str) -> ExitCode {
-    eprint!("{text}");
+    answer(text);
     ExitCode::FAILURE
 }
 
@@ -285,7 +289,7 @@ fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> ExitCode {
             Some(names) => wanted.extend(names),
             None => {
                 let (element, _) = handler.rsplit_once('.').unwrap_or((handler, ""));
-                eprintln!("{}", HandlerError::NoElement(element.to_owned()));
+                answer(&format!("{}\n", HandlerError::NoElement(element.to_owned())));
                 code = ExitCode::FAILURE;
             }
         }
@@ -296,7 +300,7 @@ fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> ExitCode {
         match session.answer(Question::Read(handler.clone(), String::new())) {
             Ok(value) => values.push((handler, value)),
             Err(e) => {
-                eprintln!("{e}");
+                answer(&format!("{e}\n"));
                 code = ExitCode::FAILURE;
             }
         }

@@ -1,5 +1,6 @@
 //! From a file or a text to a plan, with errors that point into it.
 
+use crate::logger;
 use causeway_engine::{ElementError, Library, Plan, StartError};
 use causeway_lang::render::{self, Quotes};
 use causeway_lang::{Compiled, Diagnostics, LoadedFile, Sources, print};
@@ -68,8 +69,7 @@ pub fn load(
     let (name, bytes) = (source.name(), read(source)?);
     match causeway_lang::compile(&name, &bytes, &find_library, library, params) {
         Ok(compiled) => {
-            let warnings = show(&compiled.warnings, &compiled.sources, style);
-            eprint!("{warnings}");
+            logger::answer_warnings(&show(&compiled.warnings, &compiled.sources, style));
             let text = String::from_utf8_lossy(&bytes).into_owned();
             Ok(Loaded { plan: Plan::new(&compiled), compiled, text, style })
         }
@@ -112,6 +112,11 @@ fn show(diagnostics: &Diagnostics, sources: &Sources, style: Style) -> String {
 }
 
 impl Loaded {
+    /// Whether there is no element, so that nothing would ever happen.
+    pub fn is_empty(&self) -> bool {
+        self.plan.elements.is_empty()
+    }
+
     /// The configuration in flat form, as Click's `flatconfig` shows it.
     pub fn flat(&self) -> String {
         print::graph(&self.compiled.graph)
@@ -130,6 +135,12 @@ impl Loaded {
         }
         text
     }
+}
+
+/// Says, as Click does, that the configuration from `source` is not run because it has no elements.
+pub fn warn_empty(source: &Source) {
+    let name = source.name();
+    logger::answer_warnings(&format!("warning: {name}: configuration has no elements, exiting\n"));
 }
 
 /// The plan as the optimiser makes it.

@@ -1,14 +1,18 @@
 //! A software router: Click graphs over AF_XDP, beside the kernel's own stack.
 //!
 //! The binary is thin: [`cli`] says what can be asked for, a module of [`commands`] does each of it, [`session`]
-//! runs a router with its control socket and signals, and [`control`] is the protocol of that socket. Called by the
-//! name `click` it takes Click's options ([`click`]).
+//! runs a router with its control socket and signals, and [`control`] is the protocol of that socket. What is said
+//! goes through [`output`] and [`logger`]. Called by the name `click` it takes Click's options ([`click`]).
+
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
 mod cli;
 mod click;
 mod commands;
 mod control;
+mod lease;
 mod load;
+mod logger;
 mod output;
 mod session;
 
@@ -16,6 +20,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let _log = logger::start();
     let args: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     let called =
         args.first().and_then(|a| Path::new(a).file_name()).map(|n| n.to_string_lossy().into_owned());
@@ -28,7 +33,7 @@ fn main() -> ExitCode {
         // Whoever read the output had enough.
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("causeway: {error:#}");
+            log::error!("{error:#}");
             ExitCode::FAILURE
         }
     }

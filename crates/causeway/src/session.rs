@@ -2,6 +2,7 @@
 
 use crate::control::{Ask, Question};
 use crate::load::{self, Loaded, Source, Style};
+use crate::logger;
 use anyhow::{Context, Result};
 use causeway_engine::handler::{COMMON, HandlerError};
 use causeway_engine::spec::Access;
@@ -72,7 +73,7 @@ impl Session {
         let Setup { library, params, options, reconfigurable, prepare } = setup;
         let plan = prepare(loaded.plan.clone());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
-        router.warnings().iter().for_each(|w| eprintln!("{w}"));
+        router.warnings().iter().for_each(|w| logger::answer_warnings(&format!("{w}\n")));
         let (sender, inputs) = mpsc::channel();
         if let Some(events) = router.take_events() {
             let sender = sender.clone();
@@ -103,7 +104,7 @@ impl Session {
             match self.inputs.recv().context("all senders are gone")? {
                 Input::Router(Event::StopRequested { .. }) => return Ok(self.end(End::Stopped)),
                 Input::Router(Event::Ended { worker }) => {
-                    eprintln!("causeway: worker {worker} ended; stopping");
+                    log::error!(code = "worker-ended"; "worker {worker} ended by itself; stopping");
                     return Ok(self.end(End::Broken));
                 }
                 Input::Signal(s) => return Ok(self.end(End::Signal(s))),

@@ -238,7 +238,7 @@ impl Core {
                 None => Err("handlers call each other without end".to_owned()),
             };
             if let Err(why) = done {
-                eprintln!("{caller}: calling '{handler}': {why}");
+                log::error!("{caller}: calling '{handler}': {why}");
             }
         }
         self.calling = false;

@@ -166,7 +166,7 @@ impl Cx<'_> {
 
     /// Writes `value` to `handler` once the packets now under way are delivered: to `stop`, which stops the router,
     /// or to `element.handler` of an element on the same worker, looked up from this element's compound outwards. An
-    /// error goes to standard error.
+    /// error is logged.
     pub fn call_later(&mut self, handler: &str, value: &str) {
         match handler {
             "stop" => self.stop_driver(),

@@ -26,6 +26,8 @@
 //!   reports it as held, in a device, or at an unconnected output, which counts it.
 //! * The graph of a worker changes only between two rounds. A graph that cannot be built changes nothing.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+
 mod affinity;
 mod assemble;
 pub mod clock;

@@ -314,7 +314,7 @@ impl Router {
                 (w.core, w.devices) = (core, devices);
                 w.core.stops = stops;
                 if let Err(e) = w.devices.register(&mut w.core, &w.poll) {
-                    eprintln!("warning: a device cannot be waited for: {e}");
+                    log::warn!("a device cannot be waited for: {e}");
                 }
             }
         };
@@ -398,10 +398,10 @@ fn spawn(worker: Worker, processor: Option<usize>) -> Result<JoinHandle<()>, Sta
         if let Some(p) = processor
             && let Err(e) = crate::affinity::pin(p)
         {
-            eprintln!("warning: worker {number} is not pinned to processor {p}: {e}");
+            log::warn!("worker {number} is not pinned to processor {p}: {e}");
         }
         if let Err(e) = worker.run() {
-            eprintln!("worker {number}: {e}");
+            log::error!("worker {number}: {e}");
         }
         let _ = events.send(Event::Ended { worker: number });
     };

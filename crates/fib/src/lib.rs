@@ -48,6 +48,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+
 mod address;
 mod adjacency;
 mod blocks;

@@ -59,6 +59,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
 mod changes;
 mod clsact;

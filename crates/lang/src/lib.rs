@@ -33,6 +33,8 @@
 //! every diagnostic about a place carries its [`Span`]; a graph without errors names every element once, has no
 //! connection twice, and every port index in it is one the element has.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+
 pub mod addresses;
 mod archive;
 pub mod args;

@@ -4,6 +4,7 @@
 //! namespace that goes with the process: g0--r0 [router] r1--s0, 60-byte frames (64 with the checksum). The generator
 //! runs on one thread together with r0's interrupt work; the router on another.
 
+use causeway_netio::bpf::front::{Front, Take};
 use causeway_netio::bpf::{
     Asm, Code, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpLink, XdpMode, action,
 };
@@ -14,6 +15,7 @@ use causeway_packet::{BATCH, Batch, Packet};
 use std::error::Error;
 use std::os::fd::AsFd;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 

@@ -28,6 +28,8 @@
 //! [`Packet::into_region`]: causeway_packet::Packet::into_region
 //! [`Packet::from_region`]: causeway_packet::Packet::from_region
 
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+
 pub mod addresses;
 pub mod afpacket;
 pub mod afxdp;

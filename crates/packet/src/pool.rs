@@ -13,6 +13,7 @@ use crate::meta::Meta;
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::io::Write;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -152,7 +153,8 @@ fn pool() -> &'static Pool {
         Ok(p) => p,
         // Without memory for packets there is nothing that a router could go on with.
         Err(e) => {
-            eprintln!("{e}");
+            // No log may be there, and none would be written before the end.
+            let _ = writeln!(std::io::stderr(), "{e}");
             std::process::abort()
         }
     })

@@ -18,7 +18,8 @@ pub fn elements(args: &ElementsArgs) -> Result<ExitCode> {
         (None, Some(name)) => match library.get(name) {
             Some(spec) => output::print(page(spec))?,
             None => {
-                let hint = did_you_mean(name, library.iter().map(|s| s.name)).unwrap_or_default();
+                let near = did_you_mean(name, library.iter().map(|s| s.name));
+                let hint = near.unwrap_or("`causeway elements` lists them".to_owned());
                 bail!("there is no element class '{name}'; {hint}");
             }
         },

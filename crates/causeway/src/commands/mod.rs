@@ -11,6 +11,7 @@ pub mod up;
 
 use crate::cli::SourceArgs;
 use crate::load::Source;
+use crate::logger;
 use std::process::ExitCode;
 
 /// The configuration that the arguments name.
@@ -24,8 +25,8 @@ fn source(args: &SourceArgs) -> Source {
     }
 }
 
-/// Prints a complete error text.
+/// Answers with a complete error text.
 fn fail(text: &str) -> ExitCode {
-    eprint!("{text}");
+    logger::answer(text);
     ExitCode::FAILURE
 }

@@ -16,7 +16,12 @@ use std::process::ExitCode;
 pub fn run(args: RunArgs) -> Result<ExitCode> {
     init_pool(&args.runtime)?;
     let library = causeway_elements::library();
-    match load::load(&source(&args.source), &library, &args.define, Style::Human) {
+    let source = source(&args.source);
+    match load::load(&source, &library, &args.define, Style::Human) {
+        Ok(loaded) if loaded.is_empty() => {
+            load::warn_empty(&source);
+            Ok(ExitCode::SUCCESS)
+        }
         Ok(loaded) => run_loaded(loaded, args.runtime, args.define, Persistent::default()),
         Err(text) => Ok(fail(&text)),
     }
@@ -74,5 +79,5 @@ pub fn run_loaded(
 }
 
 fn say_where(socket: &Path, counters: &Path) {
-    eprintln!("control socket {}, counters {}", socket.display(), counters.display());
+    log::info!("control socket {}, counters {}", socket.display(), counters.display());
 }

@@ -197,7 +197,10 @@ mod tests {
         first.store(late - 1, Ordering::Relaxed);
         assert_eq!(account.settle(late), None);
         let news = account.take_news();
-        assert!(news.len() == 1 && news[0].code == SILENT && news[0].text.contains("of the follower:"), "{news:?}");
+        assert!(
+            news.len() == 1 && news[0].code == SILENT && news[0].text.contains("of the follower:"),
+            "{news:?}"
+        );
         assert_eq!(account.settle(late + 1), None);
         assert_eq!(codes(&mut account), [""; 0], "told once");
         // The other's word is from before the loss: what it vouches for may be as old.

@@ -109,7 +109,7 @@ impl Shared {
             None => self.front.lease().revoke(),
         }
         for News { code, text } in account.take_news() {
-            log::warn!("[{code}] {text}");
+            log::warn!(code = code; "{text}");
         }
     }
 }

@@ -98,8 +98,8 @@ impl Net {
     /// Makes the hosts known to the router, for one version of IP; until then the kernel forwards between them.
     pub fn meet(&self, up: &Router, ipv6: bool) {
         let (a, b, route) = match ipv6 {
-            false => ("10.77.1.2", "10.77.2.2", "route4_0"),
-            true => ("2001:db8:1::2", "2001:db8:2::2", "route6_0"),
+            false => ("10.77.1.2", "10.77.2.2", "forward"),
+            true => ("2001:db8:1::2", "2001:db8:2::2", "forward"),
         };
         wait_for("the hosts to be known", || {
             let known =

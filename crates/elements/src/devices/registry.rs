@@ -208,9 +208,9 @@ pub(crate) fn lines(counters: impl IntoIterator<Item = (&'static str, u64)>) -> 
     sums.iter().map(|(name, value)| format!("{name} {value}\n")).collect()
 }
 
-/// Says on standard error which mode a port got, once.
+/// Logs which mode a port got, once.
 pub(crate) fn announce(device: &Device, cx: &Cx<'_>) {
     if cx.worker() == 0 {
-        eprintln!("{}: {}", device.name, device.mode);
+        log::info!("{}: {}", device.name, device.mode);
     }
 }

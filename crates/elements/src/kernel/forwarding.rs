@@ -1,9 +1,7 @@
 //! What follows the kernel's state, as workers see it: tables, what each port may do, and until when.
 
 use causeway_engine::{Conf, Invalid};
-use causeway_fib::{
-    Adjacencies, AdjacencyIndex, AdjacencyReader, Fib4, Fib4Reader, Fib6, Fib6Reader, MISS,
-};
+use causeway_fib::{Adjacencies, AdjacencyIndex, AdjacencyReader, Fib4, Fib4Reader, Fib6, Fib6Reader, MISS};
 use causeway_netio::bpf::front::Front;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

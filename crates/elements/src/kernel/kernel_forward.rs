@@ -42,7 +42,10 @@ const ARGS: &[ArgDoc] =
 const HANDLERS: &[HandlerDoc] = &[
     reads("count", "packets forwarded"),
     reads("punts", "packets left to the kernel, by reason, a line each"),
-    reads_with("lookup", "where packets to an address leave: interface and MAC address, `kernel` and why, or `none`"),
+    reads_with(
+        "lookup",
+        "where packets to an address leave: interface and MAC address, `kernel` and why, or `none`",
+    ),
 ];
 
 /// Why a packet is left to the kernel, besides the reasons of the routes.
@@ -78,7 +81,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let forwarding = Forwarding::find(conf)?;
     let n = names.len();
     if conf.n_inputs() != n || conf.n_outputs() != 2 * n {
-        conf.error(format!("{n} interfaces need {n} inputs, and {} outputs, the last {n} for the kernel", 2 * n));
+        conf.error(format!(
+            "{n} interfaces need {n} inputs, and {} outputs, the last {n} for the kernel",
+            2 * n
+        ));
     }
     if n > PORTS_MAX {
         conf.error(format!("{n} interfaces are more than the {PORTS_MAX} that one router can have"));

@@ -49,13 +49,14 @@ impl Tables {
         let (v4, v6, neighbors) = (Fib4::new(), Fib6::new(), Adjacencies::new());
         let lease = Arc::new(AtomicU64::new(u64::MAX));
         let names = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        let forwarding =
-            Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&v4, &v6, &neighbors)));
+        let forwarding = Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&v4, &v6, &neighbors)));
         (0..PORTS).for_each(|port| forwarding.set_policy(port, OPEN));
         let mut t = Tables { v4, v6, neighbors, forwarding, lease, serial: 0 };
-        for (port, v4, v6) in
-            [(A, "10.1.0.0/16", "2001:db8:1::/48"), (B, "10.2.0.0/16", "2001:db8:2::/48"), (C, "10.3.0.0/16", "2001:db8:3::/48")]
-        {
+        for (port, v4, v6) in [
+            (A, "10.1.0.0/16", "2001:db8:1::/48"),
+            (B, "10.2.0.0/16", "2001:db8:2::/48"),
+            (C, "10.3.0.0/16", "2001:db8:3::/48"),
+        ] {
             let index = t.neighbor(port, 100);
             t.v4.insert(v4.parse().unwrap(), index).unwrap();
             t.v6.insert(v6.parse().unwrap(), index).unwrap();
@@ -77,8 +78,14 @@ impl Tables {
     /// A neighbor at `port`, whose addresses and mark are its number from 1.
     fn neighbor(&mut self, port: usize, mtu_bytes: u32) -> AdjacencyIndex {
         let n = port as u8 + 1;
-        let neighbor =
-            Neighbor { port: port as u16, reason: 0, mtu_bytes, addresses: [n; 12], mark: n.into(), serial: 0 };
+        let neighbor = Neighbor {
+            port: port as u16,
+            reason: 0,
+            mtu_bytes,
+            addresses: [n; 12],
+            mark: n.into(),
+            serial: 0,
+        };
         self.acquire(neighbor, Paths::unicast([port]))
     }
 
@@ -207,7 +214,11 @@ fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
     ] {
         assert_eq!(reason(&mut h, IN_A, &frame), want, "{what}");
     }
-    assert_eq!(pass(&mut h, IN_A, &udp4([10, 1, 0, 2], [10, 2, 0, 2], 100)).0, IN_B, "as long as the way allows");
+    assert_eq!(
+        pass(&mut h, IN_A, &udp4([10, 1, 0, 2], [10, 2, 0, 2], 100)).0,
+        IN_B,
+        "as long as the way allows"
+    );
     for len in 0..34 {
         assert_eq!(pass(&mut h, IN_A, &a_to_b()[..len]).0, kernel_output(IN_A));
     }

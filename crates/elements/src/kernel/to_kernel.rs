@@ -26,7 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     drops: &[drops("refused", "the kernel did not take it: not enough memory, or no Ethernet frame")],
     example: "FromDevice(eth0, METHOD TRANSIT) -> ToKernel(eth0);",
-    see: &["FromDevice", "KernelIPLookup", "ToHost"],
+    see: &["FromDevice", "KernelForward", "ToHost"],
     build,
     ..Spec::DEFAULT
 };

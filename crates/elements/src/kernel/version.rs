@@ -52,7 +52,8 @@ impl Version for u32 {
         let fits = header[0] == 0x45 && (20..=frame.len() - ETHERNET).contains(&len);
         // One's complement: the sum with the checksum in it is all ones.
         let sound = fits && header[8] > 1 && checksum::Sum::new().array(header).fold() == 0xffff;
-        let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let word =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         sound.then(|| Header { destination: word(16), source: word(12), len })
     }
 

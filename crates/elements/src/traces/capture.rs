@@ -134,7 +134,7 @@ impl Capture {
             let record = match reader.next_record() {
                 Ok(record) => record.ok_or(Pause::End)?,
                 Err(e) => {
-                    eprintln!("{}: {}: {e}", cx.name(), self.filename);
+                    log::error!("{}: {}: {e}", cx.name(), self.filename);
                     return Err(Pause::End);
                 }
             };

@@ -155,7 +155,7 @@ impl Element for ToDump {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
         let written = self.write_all(batch, now_ns).unwrap_or_else(|e| {
-            eprintln!("{}: {}: {e}", cx.name(), self.filename);
+            log::error!("{}: {}: {e}", cx.name(), self.filename);
             self.state = State::Closed;
             0
         });

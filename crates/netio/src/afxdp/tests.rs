@@ -70,7 +70,8 @@ fn frames_pass_in_every_mode() {
 fn the_books_balance_when_rings_overflow() {
     testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
         let mut a = open("r0", &Options { ring: 64, ..Options::default() }, &testnet::front()).expect("r0");
-        let mut b = open("r1", &Options { ring: 64, live: false, ..Options::default() }, &testnet::front()).expect("r1");
+        let mut b = open("r1", &Options { ring: 64, live: false, ..Options::default() }, &testnet::front())
+            .expect("r1");
         let mut host = LiveTx::new(Interface::open("g0").expect("g0").index).expect("live frames");
         let mut forwarded = 0;
         for round in 0..50 {
@@ -105,7 +106,8 @@ fn closing_gives_frames_and_interface_back() {
     testnet::run(&[("g0", "r0")], || {
         let before = testnet::free_frames();
         for _ in 0..3 {
-            let port = open("r0", &Options { promiscuous: true, ..Options::default() }, &testnet::front()).expect("reopened");
+            let port = open("r0", &Options { promiscuous: true, ..Options::default() }, &testnet::front())
+                .expect("reopened");
             assert!(testnet::free_frames() + 4096 <= before, "the fill ring is full");
             let again = open("r0", &Options::default(), &testnet::front()).expect_err("a second router");
             assert_eq!(again.kind(), ErrorKind::Busy, "{again}");
@@ -183,7 +185,8 @@ fn every_queue_receives() {
         ["r0", "g0"].iter().for_each(|end| testnet::up(end));
         let mut port = open("r0", &Options::default(), &testnet::front()).expect("r0");
         assert_eq!(port.queues.len(), 2);
-        let mut peer = open("g0", &Options { live: false, ..Options::default() }, &testnet::front()).expect("g0");
+        let mut peer =
+            open("g0", &Options { live: false, ..Options::default() }, &testnet::front()).expect("g0");
         // A packet that leaves by one queue of a veth arrives at the other end's queue of the same number.
         for queue in [0, 1] {
             let mut batch = Batch::new();
@@ -204,7 +207,8 @@ const HOLD: &str = "CAUSEWAY_TEST_HOLD";
 fn a_killed_router_leaves_nothing() {
     use std::io::{BufRead, BufReader};
     if let Ok(name) = std::env::var(HOLD) {
-        let _port = open(&name, &Options { promiscuous: true, ..Options::default() }, &testnet::front()).expect("the port");
+        let _port = open(&name, &Options { promiscuous: true, ..Options::default() }, &testnet::front())
+            .expect("the port");
         println!("\nready");
         std::thread::sleep(std::time::Duration::from_secs(30));
         return;

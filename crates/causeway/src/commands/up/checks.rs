@@ -40,12 +40,12 @@ pub fn findings(ports: &[String], force: bool) -> Result<bool> {
     show(&findings);
     let refused = findings.iter().any(|f| f.severity == Severity::Refuse);
     if refused && !force {
-        eprintln!("causeway: not started; mend what is above, or --force");
+        log::error!("not started; mend what is above, or --force");
     }
     Ok(!refused || force)
 }
 
 /// Prints findings.
 pub fn show(findings: &[Finding]) {
-    findings.iter().for_each(|finding| eprintln!("{finding}"));
+    findings.iter().for_each(|finding| log::info!("{finding}"));
 }

@@ -2,14 +2,17 @@
 
 use super::checks;
 use super::tables::Tables;
+use crate::lease::{Lease, Objector, Voucher};
 use anyhow::{Context, Result};
-use causeway_kernel::{Finding, Watcher};
+use causeway_kernel::{Changes, Finding, Watcher};
+use causeway_netio::bpf::front::{Front, monotonic_ns};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long the thread waits for changes before it looks whether it is to stop.
+/// How long the thread waits for changes before it gives its word and looks whether it is to stop.
 const TURN: Duration = Duration::from_millis(250);
 /// How long it waits when the kernel cannot be asked.
 const RETRY: Duration = Duration::from_secs(1);
@@ -22,12 +25,15 @@ pub struct Follower {
 
 impl Follower {
     /// Starts with tables that hold what `watcher` has told so far.
-    pub fn start(watcher: Watcher, tables: Tables) -> Result<Follower> {
+    pub fn start(watcher: Watcher, tables: Tables, front: Arc<Front>, lease: &Lease) -> Result<Follower> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
+        let voucher = Voucher::new("the follower of the kernel's tables", Voucher::ALIVE);
+        lease.require(voucher.clone());
+        let objector = lease.objector();
+        let follow = Follow { watcher, tables, front, voucher, objector, known: Vec::new() };
         let thread = std::thread::Builder::new().name("kernel".to_owned());
-        let thread =
-            thread.spawn(move || follow(watcher, tables, &stopped)).context("cannot start a thread")?;
+        let thread = thread.spawn(move || follow.run(&stopped)).context("cannot start a thread")?;
         Ok(Follower { stop, thread: Some(thread) })
     }
 }
@@ -42,46 +48,70 @@ impl Drop for Follower {
     }
 }
 
-fn follow(mut watcher: Watcher, mut tables: Tables, stop: &AtomicBool) {
-    let mut known = watcher.findings().unwrap_or_default();
-    let mut failed = false;
-    while !stop.load(Ordering::Relaxed) {
-        match watcher.wait(TURN) {
-            Ok(changes) => {
-                if !changes.is_empty() {
-                    tables.apply(&changes);
+struct Follow {
+    watcher: Watcher,
+    tables: Tables,
+    front: Arc<Front>,
+    voucher: Voucher,
+    objector: Objector,
+    known: Vec<Finding>,
+}
+
+impl Follow {
+    fn run(mut self, stop: &AtomicBool) {
+        self.known = self.watcher.findings().unwrap_or_default();
+        while !stop.load(Ordering::Relaxed) {
+            self.voucher.word_ns.store(monotonic_ns(), Ordering::Release);
+            match self.watcher.wait(TURN) {
+                Ok(changes) => {
+                    apply(&changes, &mut self.tables, &self.front);
+                    self.objector.withdraw("follower");
+                    if !self.tables.complete() {
+                        self.objector.object("table-full", "a route does not fit the tables");
+                    }
+                    if changes.findings {
+                        self.show_new();
+                    }
                 }
-                if failed {
-                    failed = false;
-                    tables.trust();
-                    eprintln!("causeway: the kernel's routes are followed again");
-                }
-                if changes.findings {
-                    show_new(&watcher, &mut known);
+                Err(error) => {
+                    self.objector
+                        .object("follower", format!("the kernel's routes cannot be followed: {error}"));
+                    std::thread::sleep(RETRY);
                 }
             }
-            Err(error) => {
-                tables.distrust();
-                if !failed {
-                    eprintln!(
-                        "causeway: the kernel's routes cannot be followed, so it forwards alone: {error}"
-                    );
-                }
-                failed = true;
-                std::thread::sleep(RETRY);
+        }
+    }
+
+    /// Prints the findings that were not there before.
+    fn show_new(&mut self) {
+        match self.watcher.findings() {
+            Ok(findings) => {
+                let new: Vec<Finding> =
+                    findings.iter().filter(|f| !self.known.contains(f)).cloned().collect();
+                checks::show(&new);
+                self.known = findings;
             }
+            Err(error) => log::warn!("cannot ask the kernel what it does to forwarded packets: {error}"),
         }
     }
 }
 
-/// Prints the findings that were not there before.
-fn show_new(watcher: &Watcher, known: &mut Vec<Finding>) {
-    match watcher.findings() {
-        Ok(findings) => {
-            let new: Vec<Finding> = findings.iter().filter(|f| !known.contains(f)).cloned().collect();
-            checks::show(&new);
-            *known = findings;
+/// Brings the tables and the programs' set of our own addresses up to date.
+pub fn apply(changes: &Changes, tables: &mut Tables, front: &Front) {
+    for (address, there) in &changes.addresses {
+        let local = front.local();
+        let done = match (*address, *there) {
+            (IpAddr::V4(a), true) => local.insert_v4(a),
+            (IpAddr::V6(a), true) => local.insert_v6(a),
+            (IpAddr::V4(a), false) => local.remove_v4(a).map(drop),
+            (IpAddr::V6(a), false) => local.remove_v6(a).map(drop),
+        };
+        if let Err(error) = done {
+            // It comes to the kernel all the same, by way of the graph.
+            log::warn!("{address} is not told apart in the driver: {error}");
         }
-        Err(error) => eprintln!("causeway: cannot ask the kernel what it does to forwarded packets: {error}"),
+    }
+    if !changes.is_empty() {
+        tables.apply(changes);
     }
 }

@@ -6,7 +6,8 @@ use std::fmt::Write;
 /// leaves to the kernel reaches it as received on its own interface.
 pub fn text(ports: &[String]) -> String {
     let quoted: Vec<String> = ports.iter().map(|p| quote(p)).collect();
-    let mut text = format!("// Forwards between {} by the kernel's routes, beside the kernel.\n", ports.join(", "));
+    let mut text =
+        format!("// Forwards between {} by the kernel's routes, beside the kernel.\n", ports.join(", "));
     if ports.is_empty() {
         return "// All packets are left to the kernel.\nIdle -> Discard;\n".to_owned();
     }

@@ -8,7 +8,6 @@ use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbor, Paths};
 use causeway_fib::{Adjacencies, AdjacencyIndex, Fib, Fib4, Fib6, FibError, Shared, Structure, Table};
 use causeway_kernel::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A hop of the mirror in the table of adjacencies.
@@ -42,8 +41,7 @@ impl Tables {
     /// Empty tables for ports with these names and indices, by which packets are forwarded while the lease stands.
     pub fn new(names: Vec<String>, ports: Vec<u32>, lease: Arc<dyn Deadline>) -> Result<Tables> {
         let (v4, v6, mut neighbors) = (Fib4::new(), Fib6::new(), Adjacencies::new());
-        let forwarding =
-            Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, (&v4, &v6, &neighbors)));
+        let forwarding = Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, (&v4, &v6, &neighbors)));
         let kernel = neighbors.acquire(left_to_kernel(0, PuntReason::NextHopMissing))?;
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
@@ -241,7 +239,7 @@ impl Tables {
         let done = change(&mut self.v4, v4).and_then(|()| change(&mut self.v6, v6));
         if let (Err(error), false) = (done, self.full) {
             // To leave a route out would let a shorter prefix take its packets.
-            log::error!("a route does not fit the tables: {error}");
+            log::error!(code = "table-full"; "a route does not fit the tables: {error}");
             self.full = true;
         }
     }

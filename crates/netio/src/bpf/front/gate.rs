@@ -1,6 +1,8 @@
 //! One entry that the programs of all ports pass through, and that closes when the process dies.
 
-use crate::bpf::{Alu, Asm, Code, Helper, Map, MapKind, Program, ProgramKind, Reg, Size, action, sk_buff, xdp_md};
+use crate::bpf::{
+    Alu, Asm, Code, Helper, Map, MapKind, Program, ProgramKind, Reg, Size, action, sk_buff, xdp_md,
+};
 use crate::error::Result;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 

@@ -190,7 +190,9 @@ impl Claim {
             Some(r) if queue < r.queues => {
                 self.front.sockets.insert_u32(r.first_socket + queue, socket.as_raw_fd() as u32)
             }
-            _ => Err(Error::new(ErrorKind::System, format!("interface {} has no queue {queue}", self.ifindex))),
+            _ => {
+                Err(Error::new(ErrorKind::System, format!("interface {} has no queue {queue}", self.ifindex)))
+            }
         }
     }
 

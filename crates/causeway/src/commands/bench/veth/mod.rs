@@ -125,12 +125,12 @@ fn measure(
 /// Whether this can be measured here; says why not.
 fn possible(program: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: needs root");
+        log::info!("skipped: needs root");
         return false;
     }
     let found = Command::new(program).arg("-V").output().is_ok();
     if !found {
-        eprintln!("skipped: needs the command {program}");
+        log::info!("skipped: needs the command {program}");
     }
     found
 }

@@ -82,7 +82,7 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         if let Err(e) = ip(&format!("netns del {}", self.name)) {
-            eprintln!("causeway: {e:#}");
+            log::error!("{e:#}");
         }
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use causeway_fib::{Lookup, MISS};
 use causeway_kernel::{Family, PuntReason, Rewrite, Snapshot};
 use proptest::prelude::*;
+use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 
 /// Interface indices of the ports, and of a device that is none.
