@@ -227,12 +227,13 @@ pub fn set_address(name: &str, address: std::net::Ipv4Addr, len: u8) -> Result<(
     Ok(())
 }
 
-/// Makes `file`, an open `/dev/net/tun`, the other side of the interface `name`.
-pub(crate) fn attach_tun(file: &File, name: &str, flags: i32) -> Result<()> {
+/// Makes `file`, an open `/dev/net/tun`, the other side of the interface `name`; returns the name that it got.
+pub(crate) fn attach_tun(file: &File, name: &str, flags: i32) -> Result<String> {
     let mut ifr = request(name)?;
     ifr.ifr_ifru.ifru_flags = flags as libc::c_short;
     ioctl(file, libc::TUNSETIFF as _, &mut ifr)
-        .map_err(|e| Error::system(format!("make the interface {name}"), e))
+        .map_err(|e| Error::system(format!("make the interface {name}"), e))?;
+    Ok(until_zero(&ifr.ifr_name.map(|c| c as u8)))
 }
 
 /// Gives `data`, a structure that begins with a command, to the driver of `name`.

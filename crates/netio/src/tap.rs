@@ -136,6 +136,23 @@ impl Tx for TapTx {
 /// # Errors
 /// Missing privileges, no `/dev/net/tun`, the name in use by another process or another kind of interface.
 pub fn open(name: &str, kind: Kind) -> Result<Port> {
+    let (file, name) = make(name, kind)?;
+    finish(file, &name, kind)
+}
+
+/// Makes a TAP that gets no address and is no neighbor of anybody: for what the kernel should think of as a wire. A
+/// `%d` in the name stands for the first free number.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_bare(name: &str) -> Result<Port> {
+    let (file, name) = make(name, Kind::Tap)?;
+    // Before it is set up, or it gets a link-local address (RFC 4862 §5.3). A kernel without IPv6 has no such file.
+    let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
+    finish(file, &name, Kind::Tap)
+}
+
+fn make(name: &str, kind: Kind) -> Result<(File, String)> {
     const PATH: &str = "/dev/net/tun";
     let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(PATH);
     let file = file.map_err(|e| match Error::system(format!("open {PATH}"), e) {
@@ -143,11 +160,15 @@ pub fn open(name: &str, kind: Kind) -> Result<Port> {
         e => e,
     })?;
     let flags = libc::IFF_NO_PI | if kind == Kind::Tap { libc::IFF_TAP } else { libc::IFF_TUN };
-    crate::interface::attach_tun(&file, name, flags).map_err(|e| match e.errno() {
+    let name = crate::interface::attach_tun(&file, name, flags).map_err(|e| match e.errno() {
         Some(libc::EBUSY) => e.help("another process holds it: stop it or choose another name"),
         Some(libc::EINVAL) => e.help("there is another kind of interface of that name: choose another name"),
         _ => e,
     })?;
+    Ok((file, name))
+}
+
+fn finish(file: File, name: &str, kind: Kind) -> Result<Port> {
     set_up(name)?;
     let interface = Interface::open(name)?;
     interface.check_mtu(Packet::HEADROOM as u32)?;

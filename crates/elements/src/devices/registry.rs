@@ -6,10 +6,8 @@
 
 use causeway_engine::{Conf, Cx, Invalid, Persistent};
 use causeway_netio::bpf::front::{Front, Take};
-use causeway_netio::punt::{self, Origin};
 use causeway_netio::{Port, Rx, Tx, afpacket, afxdp, tap};
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Key of the [`Front`] of all AF_XDP ports among the values that outlive a hot swap. Whoever keeps its lease and its
@@ -47,12 +45,13 @@ pub(crate) struct Device {
     pub mac: [u8; 6],
     /// Which mode it got, and why not a better one.
     pub mode: String,
+    /// Interface index of the kernel.
+    pub ifindex: u32,
+    /// Whether it takes frames by a generic XDP program.
+    pub generic: bool,
     method: Method,
-    origin: Origin,
     rx: Mutex<Vec<Option<Box<dyn Rx>>>>,
     tx: Mutex<Vec<Option<Box<dyn Tx>>>>,
-    /// Ways into the kernel's stack by number, opened when first asked for.
-    punts: Mutex<HashMap<usize, Option<Box<dyn Tx>>>>,
 }
 
 /// What an element needs to open its port.
@@ -93,11 +92,10 @@ impl Opener {
             };
         }
         let port = self.open_port(method).map_err(|e| e.to_string())?;
-        let origin = Origin::from(&port);
-        let Port { name, mac, mode, queues, .. } = port;
+        let Port { name, mac, mode, ifindex, generic, queues, .. } = port;
         let (rx, tx) = queues.into_iter().map(|q| (Some(q.rx), Some(q.tx))).unzip();
-        let (rx, tx, punts) = (Mutex::new(rx), Mutex::new(tx), Mutex::default());
-        let device = Arc::new(Device { name, mac, mode, method, origin, rx, tx, punts });
+        let (rx, tx) = (Mutex::new(rx), Mutex::new(tx));
+        let device = Arc::new(Device { name, mac, mode, ifindex, generic, method, rx, tx });
         ports.retain(|_, d| d.strong_count() > 0);
         ports.insert(self.name.clone(), Arc::downgrade(&device));
         Ok(device)
@@ -163,24 +161,6 @@ impl Device {
     pub fn put_tx(&self, (queue, half): (usize, Box<dyn Tx>)) {
         let mut halves = self.tx.lock().unwrap_or_else(PoisonError::into_inner);
         halves[queue] = Some(half);
-    }
-
-    /// Takes way `number` into the kernel's stack for frames that came in here, as [`Device::take_rx`].
-    pub fn take_punt(&self, number: usize) -> Result<Option<Box<dyn Tx>>, String> {
-        let mut punts = self.punts.lock().unwrap_or_else(PoisonError::into_inner);
-        match punts.entry(number) {
-            Entry::Occupied(mut there) => Ok(there.get_mut().take()),
-            Entry::Vacant(place) => {
-                let punt = punt::open(&self.origin, number).map_err(|e| e.to_string())?;
-                place.insert(None);
-                Ok(Some(punt))
-            }
-        }
-    }
-
-    /// Puts a way into the kernel's stack back.
-    pub fn put_punt(&self, number: usize, punt: Box<dyn Tx>) {
-        self.punts.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Some(punt));
     }
 
     /// An error if a replica would have no queue.

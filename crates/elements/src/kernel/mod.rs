@@ -8,6 +8,7 @@ use causeway_engine::Spec;
 mod flow;
 mod forwarding;
 mod kernel_forward;
+mod punts;
 #[cfg(test)]
 mod tests;
 mod to_kernel;
@@ -16,6 +17,7 @@ mod version;
 pub use forwarding::{
     Deadline, FORWARDING, Forwarding, KERNEL, Neighbor, PORTS_MAX, Paths, PortPolicy, ReversePath,
 };
+pub use punts::{PUNTS, Punts};
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&kernel_forward::SPEC, &to_kernel::SPEC];

@@ -1,9 +1,12 @@
 //! ToKernel.
 
+use super::punts::{PUNTS, Punts};
 use crate::devices::registry::{Device, Method, Opener};
-use causeway_engine::spec::{drops, phase, reads, required};
+use crate::token_bucket::TokenBucket;
+use causeway_engine::spec::{drops, keyword, phase, reads, rest};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
-use causeway_netio::{Counter as PortCounter, Tx};
+use causeway_netio::Counter as PortCounter;
+use causeway_netio::punt::Punt;
 use causeway_packet::Batch;
 use std::sync::Arc;
 
@@ -11,20 +14,27 @@ pub(crate) static SPEC: Spec = Spec {
     name: "ToKernel",
     category: "kernel",
     summary: "hands packets to the kernel's stack as received on an interface",
-    ports: "1/0",
+    ports: "1-/0",
     processing: "h/h",
     phase: phase::SINK_DEVICE,
-    doc: "Packets, with their Ethernet headers as they came in, appear to the kernel as received on the interface \
-          IF, which the graph receives from with FromDevice; they do not come back to the graph. The kernel \
-          forwards them, answers with ICMP, or drops them, as if there were no router beside it. It needs an \
-          interface whose driver has XDP. Each packet costs a system call: this is the way of the few packets that \
-          the graph is not sure of.",
-    args: &[required("IF", "interface", "where the packets came in")],
+    doc: "Packets of input i, with their Ethernet headers as they came in, appear to the kernel as received on the \
+          i-th interface, which the graph receives from with FromDevice; they do not come back to the graph. The kernel \
+          forwards them, answers with ICMP, or drops them, as if there were no router beside it. The interfaces must \
+          have a driver with XDP. Each packet costs a system call: this is the way of the few packets that the graph \
+          is not sure of, and what comes faster than RATE is dropped, so that it cannot take the worker's time from \
+          the others.",
+    args: &[
+        rest("IF", "interface", "where the packets came in, an interface for each input"),
+        keyword("RATE", "packets a second", "at most; default 200000"),
+    ],
     handlers: &[
         reads("count", "packets handed over"),
-        reads("drops", "packets that the kernel did not take"),
+        reads("drops", "packets that were not: refused by the kernel, or too many"),
     ],
-    drops: &[drops("refused", "the kernel did not take it: not enough memory, or no Ethernet frame")],
+    drops: &[
+        drops("refused", "the kernel did not take it: not enough memory, or no Ethernet frame"),
+        drops("policed", "more came than RATE allows"),
+    ],
     example: "FromDevice(eth0, METHOD TRANSIT) -> ToKernel(eth0);",
     see: &["FromDevice", "KernelForward", "ToHost"],
     build,
@@ -32,40 +42,78 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 const REFUSED: usize = 0;
+const POLICED: usize = 1;
+
+/// Packets a second that one worker hands over unless told otherwise, and how many of a second may come at once: one in
+/// so many.
+const RATE: u64 = 200_000;
+const BURST_OF_S: u64 = 20;
 
 struct ToKernel {
-    opener: Opener,
+    openers: Vec<Opener>,
     /// Which of the ways into the kernel: one for each copy of the graph.
     number: usize,
-    name: String,
-    device: Option<Arc<Device>>,
-    tx: Option<Box<dyn Tx>>,
+    punts: Arc<Punts>,
+    /// Kept open while frames are handed over for them.
+    devices: Vec<Arc<Device>>,
+    punt: Option<Punt>,
+    bucket: TokenBucket,
     count: Counter,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let name: String = conf.required("IF");
+    let rate: u64 = conf.keyword("RATE", RATE);
+    let names = conf.rest();
+    if names.len() != conf.n_inputs() {
+        conf.error(format!("{} interfaces need {} inputs", names.len(), names.len()));
+    }
     conf.finish()?;
-    let opener = Opener::new(conf, &name, "punts to the kernel as received on")?;
+    let opener = |name: &String| Opener::new(conf, name, "punts to the kernel as received on");
+    let openers = names.iter().map(opener).collect::<Result<Vec<_>, _>>()?;
+    let punts = conf.env.persistent(PUNTS, Punts::default).ok_or(Invalid)?;
+    let depth = (rate / BURST_OF_S).max(1);
+    let bucket = TokenBucket::new(rate, depth, depth);
     let (number, count) = (conf.replica().0, conf.counter("count"));
-    Ok(Box::new(ToKernel { opener, number, name, device: None, tx: None, count }))
+    Ok(Box::new(ToKernel { openers, number, punts, devices: Vec::new(), punt: None, bucket, count }))
+}
+
+impl ToKernel {
+    /// Tells the way into the kernel where the frames of each input come in.
+    fn set_origins(&self) -> Result<(), String> {
+        let Some(punt) = &self.punt else { return Ok(()) };
+        let mut origins = self.devices.iter().enumerate();
+        origins.try_for_each(|(i, device)| punt.set_origin(i, device.ifindex).map_err(|e| e.to_string()))
+    }
 }
 
 impl Element for ToKernel {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        let device = self.opener.open(Method::AfXdp { promiscuous: false, generic: false })?;
-        self.tx = device.take_punt(self.number)?;
-        self.device = Some(device);
-        Ok(())
+        let method = Method::AfXdp { promiscuous: false, generic: false };
+        for opener in &self.openers {
+            let device = opener.open(method)?;
+            if device.generic {
+                return Err(format!(
+                    "{}: frames cannot be given back in generic XDP mode, which would take them again",
+                    device.name
+                ));
+            }
+            self.devices.push(device);
+        }
+        // None while the element of the running graph has it; a hot swap hands it over then.
+        self.punt = self.punts.take(self.number).map_err(|e| e.to_string())?;
+        self.set_origins()
     }
 
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        if let Some(tx) = &mut self.tx {
-            self.count.add(tx.transmit(batch) as u64);
-            tx.flush();
-        }
-        cx.count_drops(REFUSED, batch.len() as u64);
+    fn push(&mut self, input: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let tokens = self.bucket.tokens(cx.now_ns()).min(batch.len() as u64);
+        cx.count_drops(POLICED, batch.len() as u64 - tokens);
+        self.bucket.take(tokens);
+        let mut allowed = Batch::new();
+        allowed.append_up_to(batch, tokens as usize);
         batch.clear();
+        let taken = self.punt.as_mut().map_or(0, |punt| punt.transmit(input, &mut allowed)) as u64;
+        self.count.add(taken);
+        cx.count_drops(REFUSED, tokens - taken);
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
@@ -73,24 +121,29 @@ impl Element for ToKernel {
     }
 
     fn port_counters(&self) -> Vec<PortCounter> {
-        self.tx.iter().flat_map(|tx| tx.counters()).collect()
+        self.punt.iter().flat_map(Punt::counters).collect()
     }
 
     fn swap_key(&self) -> Option<String> {
-        Some(format!("punts to the kernel as received on {}", self.name))
+        Some("punts to the kernel".to_owned())
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<ToKernel>() {
-            self.tx = old.tx.take().or(self.tx.take());
+        if let Some(old) = old.downcast_mut::<ToKernel>()
+            && let Some(punt) = old.punt.take()
+        {
+            self.punt = Some(punt);
+            if let Err(e) = self.set_origins() {
+                log::error!("frames cannot be given back to the kernel: {e}");
+            }
         }
     }
 }
 
 impl Drop for ToKernel {
     fn drop(&mut self) {
-        if let (Some(device), Some(tx)) = (&self.device, self.tx.take()) {
-            device.put_punt(self.number, tx);
+        if let Some(punt) = self.punt.take() {
+            self.punts.put(self.number, punt);
         }
     }
 }

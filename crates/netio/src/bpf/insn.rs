@@ -94,6 +94,8 @@ pub enum Helper {
     SmpProcessorId = 8,
     /// `(ctx, program array, index) -> goes on in that program, or returns if there is none`
     TailCall = 12,
+    /// `(ctx) -> 0 or -errno`; invalidates packet pointers
+    SkbVlanPop = 19,
     /// `(ifindex, flags) -> action`
     Redirect = 23,
     /// `(&from, from_size, &to, to_size, seed) -> checksum or -errno`

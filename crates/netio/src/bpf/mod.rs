@@ -41,6 +41,8 @@ pub mod action {
 
     /// Of a program at tcx: the next program decides, or the stack if there is none.
     pub const TCX_NEXT: i32 = -1;
+    /// Of a program at tcx: drop.
+    pub const TCX_DROP: i32 = 2;
 }
 
 /// Offsets of the fields of the XDP context, each 32 bits wide.
@@ -59,6 +61,8 @@ pub mod xdp_md {
 
 /// Offsets of fields of the context of a program at tcx, each 32 bits wide.
 pub mod sk_buff {
+    /// The VLAN tag that the kernel keeps beside the packet.
+    pub const VLAN_TCI: i16 = 24;
     /// Interface the packet is at.
     pub const IFINDEX: i16 = 40;
 }
