@@ -77,7 +77,10 @@ impl Device {
 /// another XDP program or socket on the interface, an interface or kernel without AF_XDP.
 pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let interface = Interface::open(name)?;
-    interface.check_mtu(XDP_HEADROOM)?;
+    if options.take == Take::All {
+        // Who owns the interface expects all its frames; in transit the kernel takes those that do not fit.
+        interface.check_mtu(XDP_HEADROOM)?;
+    }
     let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
     // Before the program is attached: some drivers refuse one while they merge frames.
     let offloads = OffloadGuard::turn_off(name, &Offload::HARMFUL)?;
