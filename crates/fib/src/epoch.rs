@@ -19,6 +19,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering, fence},
 };
 
+use crate::error::FibError;
+
 /// The announcement of an idle reader.
 const IDLE: u64 = 0;
 /// The last announcement of a reader whose handle went away.
@@ -156,6 +158,11 @@ impl<T> Limbo<T> {
     /// Everything that waits, for an owner that goes away before its readers do.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.waiting.drain(..).map(|(_, thing)| thing)
+    }
+
+    /// Why there is no room for a change after everything was reclaimed that could be.
+    pub(crate) fn refusal(&self) -> FibError {
+        if self.waiting.is_empty() { FibError::Full } else { FibError::Busy }
     }
 
     /// Hands back what no reader can see, if enough waits to be worth asking or `now` is set.

@@ -43,8 +43,10 @@ pub enum FibError {
     Exists,
     /// `withdraw` of a prefix that has none.
     NotFound,
-    /// The structure has no room for another route.
+    /// There is no room, and waiting makes none.
     Full,
+    /// There is no room until readers are done with what earlier changes replaced: the same change may fit then.
+    Busy,
     /// The adjacency index is zero (which means "no route") or above what the structure stores.
     AdjacencyRange {
         /// The index given.
@@ -60,6 +62,9 @@ impl fmt::Display for FibError {
             FibError::Exists => f.write_str("the prefix has a route already"),
             FibError::NotFound => f.write_str("the prefix has no route"),
             FibError::Full => f.write_str("the table is full; it is as it was before"),
+            FibError::Busy => {
+                f.write_str("readers hold the room that is left; the table is as it was before")
+            }
             FibError::AdjacencyRange { adjacency, largest } => {
                 write!(f, "adjacency {adjacency} is outside 1 to {largest}, which this table stores")
             }

@@ -50,7 +50,7 @@ fn read<A: Address, L: Lookup<A>>(reader: &L, prefixes: &[Prefix<A>], stop: &Ato
 /// may find no room then: the change is refused, and the table stays as it was.
 fn change<A: Address, S: Shared<A>>(fib: &mut Fib<A, S>, prefix: Prefix<A>, to: u32) {
     match fib.replace(prefix, to) {
-        Err(FibError::Full) => std::thread::yield_now(),
+        Err(FibError::Busy) => std::thread::yield_now(),
         other => drop(other.expect("a change within the table's limits")),
     }
 }
