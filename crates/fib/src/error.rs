@@ -54,6 +54,18 @@ pub enum FibError {
         /// The largest index the structure stores.
         largest: u32,
     },
+    /// Nobody holds this adjacency.
+    AdjacencyUnused {
+        /// The index given.
+        adjacency: u32,
+    },
+    /// The adjacency is a group where a next hop is wanted, or the reverse.
+    AdjacencyKind {
+        /// The index given.
+        adjacency: u32,
+    },
+    /// No member of the group has a weight.
+    NoWeight,
 }
 
 impl fmt::Display for FibError {
@@ -68,6 +80,11 @@ impl fmt::Display for FibError {
             FibError::AdjacencyRange { adjacency, largest } => {
                 write!(f, "adjacency {adjacency} is outside 1 to {largest}, which this table stores")
             }
+            FibError::AdjacencyUnused { adjacency } => write!(f, "adjacency {adjacency} is not in use"),
+            FibError::AdjacencyKind { adjacency } => {
+                write!(f, "adjacency {adjacency} is a group where a next hop is wanted, or the reverse")
+            }
+            FibError::NoWeight => f.write_str("no member of the group has a weight"),
         }
     }
 }

@@ -78,7 +78,7 @@ mod stride8;
 mod table;
 
 pub use address::Address;
-pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView};
+pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView, Target};
 pub use compact16::{Compact16, Compact16Core};
 pub use directory6::Lines6;
 pub use error::{FibError, PrefixError};

@@ -6,6 +6,7 @@
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicPtr, Ordering};
+use std::ops::Deref;
 use std::ptr::NonNull;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -55,6 +56,15 @@ impl<T> Drop for RcuCell<T> {
             // SAFETY: `&mut self` proves that no reader has a reference into this cell.
             unsafe { last.free() };
         }
+    }
+}
+
+impl<T> Deref for Retired<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the value is there until `free` or `reuse` consume `self`, and nobody changes it before.
+        unsafe { self.0.as_ref() }
     }
 }
 
