@@ -83,7 +83,8 @@ impl Use {
     }
 }
 
-/// The writer's handle: hands out indices and changes what they lead to. No call takes longer the more there are.
+/// The writer's handle: hands out indices and changes what they lead to. What a call costs does not grow with the
+/// number of indices in use.
 #[derive(Debug)]
 pub struct Adjacencies<T> {
     core: Arc<Core<T>>,

@@ -1,8 +1,7 @@
 //! A pointer that readers follow while the writer replaces what it points to.
 //!
 //! Adjacencies hold values of any type, so unlike the tables' words they cannot be one atomic integer. Copying the
-//! values under a lock instead would put the lock on the packet path; `make bench-fib` prints what a resolution
-//! costs.
+//! values under a lock instead would put the lock on the packet path.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicPtr, Ordering};

@@ -1,16 +1,21 @@
 //! The tables that workers look up in, changed as the kernel's change.
 //!
 //! Every hop of the mirror has an index of its own, so a hop that changes moves all its prefixes by one store. When
-//! no index is left, a hop shares that of the kernel: right, only slow.
+//! no index is left, a hop shares that of the kernel: right, only slow. What finds no room because of workers that
+//! have yet to move on is tried again for a while.
+
+mod routes;
 
 use anyhow::Result;
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbor};
-use causeway_fib::{Adjacencies, AdjacencyIndex, Fib, Fib4, Fib6, FibError, Shared, Structure, Table};
+use causeway_fib::{Adjacencies, AdjacencyIndex, FibError, Lines6, Rank24, Structure, Table, Target};
 use causeway_kernel::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix};
 use causeway_netio::bpf::classify::LocalAddresses;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
+
+use routes::{Patience, Routes};
 
 /// A hop of the mirror in the table of adjacencies.
 struct Entry {
@@ -26,8 +31,8 @@ pub struct Tables {
     local: Arc<LocalAddresses>,
     /// Interface indices by number of the port.
     ports: Vec<u32>,
-    v4: Fib4,
-    v6: Fib6,
+    v4: Routes<u32, Rank24>,
+    v6: Routes<u128, Lines6>,
     neighbors: Adjacencies<Neighbor>,
     /// The entry that leaves packets to the kernel.
     kernel: AdjacencyIndex,
@@ -36,15 +41,15 @@ pub struct Tables {
     users: HashMap<AdjacencyId, BTreeSet<HopId>>,
     hops: HashMap<HopId, Entry>,
     serial: u32,
-    /// A route did not fit: the tables are wrong for good.
-    full: bool,
+    patience: Patience,
 }
 
 impl Tables {
     /// Empty tables for ports with these names and indices, and the set of this machine's addresses.
     pub fn new(names: Vec<String>, ports: Vec<u32>, local: Arc<LocalAddresses>) -> Result<Tables> {
-        let (v4, v6, mut neighbors) = (Fib4::new(), Fib6::new(), Adjacencies::new());
-        let forwarding = Arc::new(Forwarding::new(names, &v4, &v6, &neighbors));
+        let (v4, v6) = (Routes::new(Rank24::empty()), Routes::new(Lines6::empty()));
+        let mut neighbors = Adjacencies::new();
+        let forwarding = Arc::new(Forwarding::new(names, v4.fib(), v6.fib(), &neighbors));
         let kernel = neighbors.acquire(left_to_kernel(0))?;
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
@@ -59,7 +64,7 @@ impl Tables {
             users,
             hops,
             serial: 0,
-            full: false,
+            patience: Patience::new(),
         })
     }
 
@@ -68,9 +73,9 @@ impl Tables {
         self.forwarding.clone()
     }
 
-    /// Lets the workers forward by the tables, unless these are wrong.
+    /// Lets the workers forward by the tables, if these hold all routes.
     pub fn trust(&self) {
-        self.forwarding.trust(!self.full);
+        self.forwarding.trust(self.fit());
     }
 
     /// Makes the workers leave everything to the kernel.
@@ -80,11 +85,16 @@ impl Tables {
 
     /// Routes in the tables, IPv4 and IPv6.
     pub fn routes(&self) -> (usize, usize) {
-        (self.v4.rib().len(), self.v6.rib().len())
+        (self.v4.fib().rib().len(), self.v6.fib().rib().len())
+    }
+
+    fn fit(&self) -> bool {
+        self.v4.fit() && self.v6.fit()
     }
 
     /// Brings the tables up to date.
     pub fn apply(&mut self, changes: &Changes) {
+        self.patience = Patience::new();
         for (address, there) in &changes.addresses {
             self.set_local(*address, *there);
         }
@@ -133,7 +143,7 @@ impl Tables {
             Some(entry) => entry.hop = hop,
             None => {
                 let fresh = left_to_kernel(self.next_serial());
-                let index = self.neighbors.acquire(fresh).unwrap_or(self.kernel);
+                let index = self.acquire(fresh).unwrap_or(self.kernel);
                 self.hops.insert(id, Entry { index, hop, legs: BTreeMap::new() });
             }
         }
@@ -167,7 +177,7 @@ impl Tables {
             // No index is left for the ways out.
             let hop = left_to_kernel(self.next_serial());
             // The index is in use, so this cannot fail.
-            let _ = self.neighbors.set_next_hop(entry.index, hop);
+            let _ = self.neighbors.replace(entry.index, Target::NextHop(hop));
         }
         self.hops.insert(id, entry);
     }
@@ -177,37 +187,40 @@ impl Tables {
         let done = match &entry.hop {
             Hop::Punt(_) => {
                 let hop = left_to_kernel(self.next_serial());
-                self.neighbors.set_next_hop(entry.index, hop)
+                self.neighbors.replace(entry.index, Target::NextHop(hop))
             }
             Hop::Forward { legs, mtu_bytes } if legs.len() == 1 => {
                 let hop = self.neighbor(legs[0].adjacency, *mtu_bytes);
-                self.neighbors.set_next_hop(entry.index, hop)
+                self.neighbors.replace(entry.index, Target::NextHop(hop))
             }
             Hop::Forward { legs, mtu_bytes } => {
-                let mut members: BTreeMap<AdjacencyIndex, u32> = BTreeMap::new();
+                // In the kernel's order, which decides where a flow goes.
+                let mut members = Vec::with_capacity(legs.len());
                 let mut added = Ok(());
                 for leg in legs {
                     let hop = self.neighbor(leg.adjacency, *mtu_bytes);
-                    // A way that stays keeps its entry, and so its flows.
-                    let index =
-                        match before.remove(&leg.adjacency).or(entry.legs.get(&leg.adjacency).copied()) {
-                            Some(index) => self.neighbors.set_next_hop(index, hop).map(|()| index),
-                            None => self.neighbors.acquire(hop),
-                        };
+                    let held = before.remove(&leg.adjacency).or(entry.legs.get(&leg.adjacency).copied());
+                    let index = match held {
+                        Some(index) => self.neighbors.set_next_hop(index, hop).map(|()| index),
+                        None => self.acquire(hop),
+                    };
                     match index {
                         Ok(index) => {
                             entry.legs.insert(leg.adjacency, index);
-                            *members.entry(index).or_default() += u32::from(leg.weight);
+                            members.push((index, u32::from(leg.weight)));
                         }
                         Err(error) => added = Err(error),
                     }
                 }
-                let members: Vec<(AdjacencyIndex, u32)> = members.into_iter().collect();
-                added.and_then(|()| self.neighbors.set_members(entry.index, &members))
+                added.and_then(|()| self.neighbors.replace(entry.index, Target::Group(&members)))
             }
         };
         before.into_values().for_each(|index| self.release(index));
         done
+    }
+
+    fn acquire(&mut self, hop: Neighbor) -> Result<AdjacencyIndex, FibError> {
+        self.patience.until(|| self.neighbors.acquire(hop))
     }
 
     fn release(&mut self, index: AdjacencyIndex) {
@@ -243,37 +256,18 @@ impl Tables {
                 Prefix::V6(prefix) => v6.push((*prefix, index)),
             }
         }
-        let done = change(&mut self.v4, v4).and_then(|()| change(&mut self.v6, v6));
-        if let (Err(error), false) = (done, self.full) {
-            // To leave a route out would let a shorter prefix take its packets.
-            eprintln!("causeway: a route does not fit the tables, so the kernel forwards alone: {error}");
-            self.full = true;
+        let fitted = self.fit();
+        let done = [self.v4.change(v4, &mut self.patience), self.v6.change(v6, &mut self.patience)];
+        match done.into_iter().collect::<Result<(), _>>() {
+            Err(error) if fitted => {
+                eprintln!(
+                    "causeway: the routes do not fit the tables, so the kernel forwards alone: {error}"
+                );
+            }
+            Ok(()) if !fitted => eprintln!("causeway: the routes fit the tables again"),
+            _ => {}
         }
     }
-}
-
-/// A route of one family, with the index it leads to, or none if it is gone.
-type Change<A> = (causeway_fib::Prefix<A>, Option<AdjacencyIndex>);
-
-fn change<A: causeway_fib::Address, S>(fib: &mut Fib<A, S>, changes: Vec<Change<A>>) -> Result<(), FibError>
-where
-    S: Structure<A> + Shared<A>,
-{
-    if fib.rib().is_empty() {
-        // One build is much cheaper than a change for each of a million routes.
-        let routes: Vec<_> = changes.iter().filter_map(|&(prefix, index)| Some((prefix, index?))).collect();
-        return fib.load(&routes);
-    }
-    for (prefix, index) in changes {
-        match index {
-            Some(index) => drop(fib.replace(prefix, index)?),
-            None => match fib.withdraw(prefix) {
-                Ok(_) | Err(FibError::NotFound) => {}
-                Err(error) => return Err(error),
-            },
-        }
-    }
-    Ok(())
 }
 
 fn legs(hop: &Hop) -> &[Leg] {
