@@ -15,7 +15,7 @@ use crate::fib::Shared;
 use crate::prefix::Prefix;
 use crate::rcu::{RcuCell, Retired};
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, BATCH_MAX, Lookup, Structure};
+use crate::table::{AdjacencyIndex, Lookup, Structure, in_batches};
 
 #[cfg(loom)]
 use loom::thread::yield_now;
@@ -174,9 +174,9 @@ impl<A: Address, S: Lookup<A>> Lookup<A> for LeftRightReader<S> {
 
     #[inline]
     fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
-        for (some, found) in addresses.chunks(BATCH_MAX).zip(results.chunks_mut(BATCH_MAX)) {
-            self.look(|copy| copy.lookup_batch(some, found));
-        }
+        in_batches(addresses, results, |addresses, results| {
+            self.look(|copy| copy.lookup_batch(addresses, results));
+        });
     }
 
     fn bytes(&self) -> usize {
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use crate::fib::Fib;
     use crate::rivals::linear::Linear;
-    use crate::table::Table;
+    use crate::table::{BATCH_MAX, Table};
     use proptest::prelude::*;
 
     /// A list with room for few routes.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::address::Address;
 use crate::epoch::{Domain, Participant};
-use crate::table::{AdjacencyIndex, BATCH_MAX, Lookup};
+use crate::table::{AdjacencyIndex, Lookup, in_batches};
 
 /// Looks up in the shared part `C` of a structure: wait-free, one per thread, cheap to clone.
 ///
 /// Each call announces itself for its own length, which costs about as much as one lookup; batches share it. A long
-/// call announces itself anew every [`BATCH_MAX`] lookups, so that it holds no memory back for longer than a batch.
+/// call announces itself anew every [`BATCH_MAX`](crate::BATCH_MAX) lookups, so that it holds no memory back for longer than a batch.
 pub struct Reader<C> {
     core: Arc<C>,
     participant: Participant,
@@ -36,10 +36,10 @@ impl<A: Address, C: Lookup<A>> Lookup<A> for Reader<C> {
 
     #[inline]
     fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
-        for (some, found) in addresses.chunks(BATCH_MAX).zip(results.chunks_mut(BATCH_MAX)) {
+        in_batches(addresses, results, |addresses, results| {
             let _pinned = self.participant.pin();
-            self.core.lookup_batch(some, found);
-        }
+            self.core.lookup_batch(addresses, results);
+        });
     }
 
     fn bytes(&self) -> usize {
@@ -56,7 +56,7 @@ mod tests {
     use crate::fib::{Fib, Shared};
     use crate::prefix::Prefix;
     use crate::rank24::Rank24;
-    use crate::table::{MISS, Structure, Table};
+    use crate::table::{BATCH_MAX, MISS, Structure, Table};
     use std::sync::Mutex;
 
     /// Changes a table under a reader that stands still until there is no room, and then lets the reader go on.

@@ -14,6 +14,22 @@ pub const MISS: AdjacencyIndex = 0;
 /// The most addresses that callers put in one batch; longer slices work and are cut into batches.
 pub const BATCH_MAX: usize = 256;
 
+/// Calls `lookup` for one batch after the other, so that a handle can let go of its table in between.
+#[inline(always)]
+pub(crate) fn in_batches<A>(
+    mut addresses: &[A],
+    mut results: &mut [AdjacencyIndex],
+    mut lookup: impl FnMut(&[A], &mut [AdjacencyIndex]),
+) {
+    while addresses.len() > BATCH_MAX && results.len() > BATCH_MAX {
+        let (some, found);
+        (some, addresses) = addresses.split_at(BATCH_MAX);
+        (found, results) = results.split_at_mut(BATCH_MAX);
+        lookup(some, found);
+    }
+    lookup(addresses, results);
+}
+
 /// Longest-prefix match, as the packet path sees it.
 ///
 /// Nothing here allocates, blocks or fails.
