@@ -18,7 +18,9 @@
 //! # Invariants
 //!
 //! - A lookup never allocates, locks, waits or fails, and sees each route before or after a change, never between.
-//! - A refused change leaves the table as it was.
+//! - A refused change leaves the table as it was, and says whether to try again ([`FibError::Busy`]) may help.
+//! - What an index leads to is settled for the length of an [`AdjacencyView`] that was there before the lookup, and not
+//!   beyond it.
 //! - Adjacency indices are dense (the adjacency table hands out the lowest free one), so structures store 15 bits.
 //!
 //! # Unsafe code
