@@ -6,7 +6,7 @@ use super::{Core, Entry};
 use crate::epoch::{Domain, Participant, Pinned};
 use crate::table::AdjacencyIndex;
 
-/// A worker's handle of [`Adjacencies`].
+/// A worker's handle of [`Adjacencies`](super::Adjacencies).
 #[derive(Debug)]
 pub struct AdjacencyReader<T> {
     core: Arc<Core<T>>,
