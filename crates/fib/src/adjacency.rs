@@ -4,28 +4,44 @@
 //! Routes to the same next hop share the entry, so a next hop that changes moves all its routes by one store,
 //! whatever their number (prefix-independent convergence, draft-ietf-rtgwg-bgp-pic).
 //!
-//! A group spreads flows over its members by weight through a table of buckets. A change of its members moves as
-//! few buckets as the new weights allow, so the loss of one member moves the flows of that member only (resilient
-//! hashing, RFC 2992 compares the alternatives).
+//! A group spreads flows over its members by weight. Where a flow goes depends on the members there are, their order
+//! and their weights ([`crate::group`]), so a member that is lost and comes back gets its flows back.
+//!
+//! An index is in use as long as a user or a group holds it. When it is not, it is handed out again, but not before
+//! every reader has moved on that may have met it: an index that a forwarding table gave under a pin leads where the
+//! route led, where it leads now, or nowhere, and never to a next hop of others. This ends with the pin.
 
-use std::collections::HashMap;
+mod reader;
+
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::epoch::{Domain, Limbo, Participant, Pinned};
+use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
-use crate::group::{BUCKETS, Buckets, distribute};
+use crate::group::Group;
 use crate::rcu::{RcuCell, Retired};
-use crate::table::{AdjacencyIndex, MISS};
+use crate::table::AdjacencyIndex;
 
-/// Adjacencies a table holds at most; index 0 is [`MISS`].
-pub const ADJACENCIES_MAX: u32 = 1 << 15;
+pub use reader::{AdjacencyReader, AdjacencyView};
+
+/// Adjacencies a table holds at most, with index 0, which is [`MISS`](crate::MISS).
+pub const ADJACENCIES_MAX: u32 = if cfg!(loom) { 4 } else { 1 << 15 };
+
+/// What an index leads to.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a, T> {
+    /// A next hop.
+    NextHop(T),
+    /// Next hops in order, with their weights.
+    Group(&'a [(AdjacencyIndex, u32)]),
+}
 
 /// An entry of the table.
 #[derive(Debug)]
 enum Entry<T> {
     NextHop(T),
-    Group(Box<Buckets>),
+    Group(Group),
 }
 
 #[derive(Debug)]
@@ -52,15 +68,34 @@ enum Waiting<T> {
     Index(AdjacencyIndex),
 }
 
-/// The writer's handle: hands out indices and changes what they lead to.
+/// What the writer knows of an index.
+#[derive(Clone, Debug, Default)]
+struct Use {
+    users: u32,
+    /// Times it is a member of a group.
+    memberships: u32,
+    is_group: bool,
+}
+
+impl Use {
+    fn is_held(&self) -> bool {
+        self.users > 0 || self.memberships > 0
+    }
+}
+
+/// The writer's handle: hands out indices and changes what they lead to. What a call costs does not grow with the
+/// number of indices in use.
 #[derive(Debug)]
 pub struct Adjacencies<T> {
     core: Arc<Core<T>>,
     domain: Arc<Domain>,
     limbo: Limbo<Waiting<T>>,
-    users: Vec<u32>,
+    /// By index, as far as they were ever handed out.
+    uses: Vec<Use>,
+    held: usize,
+    /// Which index to share for a next hop.
     by_value: HashMap<T, AdjacencyIndex>,
-    free: std::collections::VecDeque<AdjacencyIndex>,
+    free: VecDeque<AdjacencyIndex>,
 }
 
 impl<T: Clone + Eq + Hash + Send + Sync + 'static> Default for Adjacencies<T> {
@@ -78,146 +113,193 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
             core: Arc::new(Core { entries, leftover: Mutex::new(Vec::new()) }),
             domain: Domain::new(),
             limbo: Limbo::new(),
-            users: vec![0],
+            uses: vec![Use::default()], // of index 0, which nobody gets
+            held: 0,
             by_value: HashMap::new(),
-            free: std::collections::VecDeque::new(),
+            free: VecDeque::new(),
         }
     }
 
     /// A handle for a worker.
     #[must_use]
     pub fn reader(&self) -> AdjacencyReader<T> {
-        AdjacencyReader { core: self.core.clone(), participant: self.domain.participant() }
+        AdjacencyReader::new(&self.core, &self.domain)
     }
 
     /// The index of a next hop, shared with everyone who asked for an equal one. Each `acquire` wants a
     /// [`release`](Self::release).
     ///
     /// # Errors
-    /// [`FibError::Full`] if all [`ADJACENCIES_MAX`] are in use.
+    /// [`FibError::Full`] if all [`ADJACENCIES_MAX`] are in use; [`FibError::Busy`] if some are not, but readers that
+    /// may have met them have to move on first.
     pub fn acquire(&mut self, next_hop: T) -> Result<AdjacencyIndex, FibError> {
         if let Some(&index) = self.by_value.get(&next_hop) {
-            self.users[index as usize] += 1;
+            self.uses[index as usize].users += 1;
             return Ok(index);
         }
         let index = self.new_index()?;
-        self.by_value.insert(next_hop.clone(), index);
         self.put(index, Some(Entry::NextHop(next_hop)));
         Ok(index)
     }
 
-    /// A group of next hops with weights. Each `group` wants a [`release`](Self::release).
+    /// A group of next hops, in order and with weights. It holds its members: an index that its user releases stays
+    /// what it is until the groups have let go of it, too. Each `group` wants a [`release`](Self::release).
     ///
     /// # Errors
-    /// [`FibError::Full`]; [`FibError::AdjacencyRange`] if a member is no next hop of this table;
-    /// [`FibError::NotFound`] if no member has a weight.
+    /// As [`acquire`](Self::acquire); [`FibError::AdjacencyUnused`] or [`FibError::AdjacencyKind`] if a member is no
+    /// next hop of this table; [`FibError::NoWeight`].
     pub fn group(&mut self, members: &[(AdjacencyIndex, u32)]) -> Result<AdjacencyIndex, FibError> {
-        let buckets = self.distribute(None, members)?;
+        let group = self.new_group(members)?;
         let index = self.new_index()?;
-        self.put(index, Some(Entry::Group(buckets)));
+        self.put(index, Some(Entry::Group(group)));
         Ok(index)
     }
 
-    /// Changes what an index leads to: all routes that hold it follow at once.
+    /// Changes a next hop: all routes and groups that hold its index follow at once.
     ///
     /// # Errors
-    /// [`FibError::NotFound`] if the index is not in use.
+    /// [`FibError::AdjacencyUnused`]; [`FibError::AdjacencyKind`] if the index is that of a group.
     pub fn set_next_hop(&mut self, index: AdjacencyIndex, next_hop: T) -> Result<(), FibError> {
-        self.check_used(index)?;
-        self.by_value.retain(|_, &mut held| held != index);
-        self.by_value.entry(next_hop.clone()).or_insert(index);
-        self.put(index, Some(Entry::NextHop(next_hop)));
-        Ok(())
+        self.check_kind(index, false)?;
+        self.replace(index, Target::NextHop(next_hop))
     }
 
-    /// Changes the members of a group, moving as few flows as the weights allow.
+    /// Changes the members of a group, which lets go of those it had.
     ///
     /// # Errors
-    /// As [`group`](Self::group); [`FibError::NotFound`] also if `index` is not in use.
+    /// [`FibError::AdjacencyUnused`] if the index or a member is not in use; [`FibError::AdjacencyKind`] if the index
+    /// is not that of a group or a member is; [`FibError::NoWeight`].
     pub fn set_members(
         &mut self,
         index: AdjacencyIndex,
         members: &[(AdjacencyIndex, u32)],
     ) -> Result<(), FibError> {
-        self.check_used(index)?;
-        let buckets = self.distribute(Some(index), members)?;
-        self.put(index, Some(Entry::Group(buckets)));
+        self.check_kind(index, true)?;
+        self.replace(index, Target::Group(members))
+    }
+
+    /// Changes what an index leads to, whatever it was: for a route that gets a second next hop, or has one left.
+    ///
+    /// # Errors
+    /// [`FibError::AdjacencyUnused`] if the index or a member is not in use; [`FibError::AdjacencyKind`] if a member
+    /// is a group or the index would be a group in a group; [`FibError::NoWeight`].
+    pub fn replace(&mut self, index: AdjacencyIndex, target: Target<'_, T>) -> Result<(), FibError> {
+        let memberships = self.used(index)?.memberships;
+        let entry = match target {
+            Target::NextHop(next_hop) => Entry::NextHop(next_hop),
+            Target::Group(members) if memberships > 0 || members.iter().any(|member| member.0 == index) => {
+                return Err(FibError::AdjacencyKind { adjacency: index });
+            }
+            Target::Group(members) => Entry::Group(self.new_group(members)?),
+        };
+        self.put(index, Some(entry));
         Ok(())
     }
 
-    /// Gives an index back. When its last user has, the entry goes away, and the index is handed out again only
-    /// when no reader that was pinned before can still be holding it.
+    /// Gives an index back, which no route may hold any more. When nobody else holds it, it leads nowhere, and is
+    /// handed out again when no reader is pinned that was before this call.
     ///
     /// # Errors
-    /// [`FibError::NotFound`] if the index is not in use.
+    /// [`FibError::AdjacencyUnused`] if the index has no user.
     pub fn release(&mut self, index: AdjacencyIndex) -> Result<(), FibError> {
-        self.check_used(index)?;
-        self.users[index as usize] -= 1;
-        if self.users[index as usize] == 0 {
-            self.by_value.retain(|_, &mut held| held != index);
-            self.put(index, None);
-            self.limbo.retire(&self.domain, [Waiting::Index(index)]);
+        if self.used(index)?.users == 0 {
+            return Err(FibError::AdjacencyUnused { adjacency: index });
         }
+        self.uses[index as usize].users -= 1;
+        self.let_go(index);
         Ok(())
     }
 
     /// Indices in use.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.users.iter().filter(|&&users| users > 0).count()
+        self.held
     }
 
     /// Whether no index is in use.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.held == 0
     }
 
-    fn check_used(&self, index: AdjacencyIndex) -> Result<(), FibError> {
-        let used = self.users.get(index as usize).is_some_and(|&users| users > 0);
-        if used { Ok(()) } else { Err(FibError::NotFound) }
+    fn used(&self, index: AdjacencyIndex) -> Result<&Use, FibError> {
+        let of = self.uses.get(index as usize).filter(|of| of.is_held());
+        of.ok_or(FibError::AdjacencyUnused { adjacency: index })
     }
 
+    fn check_kind(&self, index: AdjacencyIndex, is_group: bool) -> Result<(), FibError> {
+        let fits = self.used(index)?.is_group == is_group;
+        if fits { Ok(()) } else { Err(FibError::AdjacencyKind { adjacency: index }) }
+    }
+
+    fn new_group(&self, members: &[(AdjacencyIndex, u32)]) -> Result<Group, FibError> {
+        members.iter().try_for_each(|&(member, _)| self.check_kind(member, false))?;
+        Group::new(members).ok_or(FibError::NoWeight)
+    }
+
+    /// An index with one user.
     fn new_index(&mut self) -> Result<AdjacencyIndex, FibError> {
-        let fresh = self.users.len() as AdjacencyIndex;
-        if fresh < ADJACENCIES_MAX && self.free.is_empty() {
-            self.users.push(1);
-            return Ok(fresh);
-        }
-        if self.free.is_empty() {
-            self.reclaim(true);
-        }
-        let index = self.free.pop_front().ok_or(FibError::Full)?;
-        self.users[index as usize] = 1;
+        let fresh = self.uses.len() as AdjacencyIndex;
+        let index = if self.free.is_empty() && fresh < ADJACENCIES_MAX {
+            self.uses.push(Use::default());
+            fresh
+        } else {
+            if self.free.is_empty() {
+                self.reclaim(true);
+            }
+            let all_held = self.held + 1 == self.uses.len();
+            self.free.pop_front().ok_or(if all_held { FibError::Full } else { FibError::Busy })?
+        };
+        self.uses[index as usize].users = 1;
+        self.held += 1;
         Ok(index)
     }
 
-    fn distribute(
-        &self,
-        group: Option<AdjacencyIndex>,
-        members: &[(AdjacencyIndex, u32)],
-    ) -> Result<Box<Buckets>, FibError> {
-        let reader = self.reader();
-        let view = reader.pin();
-        for &(member, _) in members {
-            if !matches!(view.entry(member), Some(Entry::NextHop(_))) {
-                return Err(FibError::AdjacencyRange {
-                    adjacency: member,
-                    largest: self.users.len() as u32 - 1,
-                });
+    /// Puts an entry in place of another and keeps account of what they hold.
+    fn put(&mut self, index: AdjacencyIndex, entry: Option<Entry<T>>) {
+        let mut value = None;
+        match &entry {
+            // Held before the entry in place lets go of its members, which may be the same.
+            Some(Entry::Group(group)) => {
+                group.members().for_each(|member| self.uses[member as usize].memberships += 1);
             }
+            Some(Entry::NextHop(next_hop)) => value = Some(next_hop.clone()),
+            None => {}
         }
-        let before = match group.and_then(|index| view.entry(index)) {
-            Some(Entry::Group(buckets)) => Some(&**buckets),
-            _ => None,
-        };
-        distribute(before, members).ok_or(FibError::NotFound)
+        self.uses[index as usize].is_group = matches!(entry, Some(Entry::Group(_)));
+        if let Some(old) = self.core.entries[index as usize].swap(entry.map(Box::new)) {
+            self.retire(index, old);
+        }
+        if let Some(value) = value {
+            self.by_value.entry(value).or_insert(index);
+        }
+        self.reclaim(false);
     }
 
-    fn put(&mut self, index: AdjacencyIndex, entry: Option<Entry<T>>) {
-        let old = self.core.entries[index as usize].swap(entry.map(Box::new));
-        self.limbo.retire(&self.domain, old.map(Waiting::Value));
-        self.reclaim(false);
+    fn retire(&mut self, index: AdjacencyIndex, old: Retired<Entry<T>>) {
+        let mut members = Vec::new();
+        match &*old {
+            Entry::NextHop(next_hop) => {
+                if self.by_value.get(next_hop) == Some(&index) {
+                    self.by_value.remove(next_hop);
+                }
+            }
+            Entry::Group(group) => members.extend(group.members()),
+        }
+        self.limbo.retire(&self.domain, [Waiting::Value(old)]);
+        for member in members {
+            self.uses[member as usize].memberships -= 1;
+            self.let_go(member);
+        }
+    }
+
+    /// Takes the entry of an index away if nobody holds it.
+    fn let_go(&mut self, index: AdjacencyIndex) {
+        if !self.uses[index as usize].is_held() {
+            self.held -= 1;
+            self.put(index, None);
+            self.limbo.retire(&self.domain, [Waiting::Index(index)]);
+        }
     }
 
     fn reclaim(&mut self, now: bool) {
@@ -240,117 +322,9 @@ impl<T> Drop for Adjacencies<T> {
     }
 }
 
-/// A worker's handle of [`Adjacencies`].
-#[derive(Debug)]
-pub struct AdjacencyReader<T> {
-    core: Arc<Core<T>>,
-    participant: Participant,
-}
-
-impl<T> Clone for AdjacencyReader<T> {
-    fn clone(&self) -> Self {
-        AdjacencyReader { core: self.core.clone(), participant: self.participant.clone() }
-    }
-}
-
-impl<T> AdjacencyReader<T> {
-    /// A view for one batch. Pin before the lookup in the forwarding table: then no index that lookup returns is
-    /// handed out for another next hop before the batch is done.
-    #[inline]
-    #[must_use]
-    pub fn pin(&self) -> AdjacencyView<'_, T> {
-        AdjacencyView { core: &self.core, pinned: self.participant.pin() }
-    }
-}
-
-/// The adjacencies for the length of a batch.
-pub struct AdjacencyView<'a, T> {
-    core: &'a Core<T>,
-    pinned: Pinned<'a>,
-}
-
-impl<T> AdjacencyView<'_, T> {
-    #[inline]
-    fn entry(&self, index: AdjacencyIndex) -> Option<&Entry<T>> {
-        let cell = self.core.entries.get(index as usize)?;
-        // SAFETY: the pin comes from this table's reader, so from this table's domain.
-        unsafe { cell.get(&self.pinned) }
-    }
-
-    /// The next hop for a packet: the entry's own, or the member of the group that the packet's flow hash chooses;
-    /// `flow_hash` is called for groups only. `None` for [`MISS`] and for indices that lead nowhere.
-    #[inline]
-    #[must_use]
-    pub fn resolve_with(&self, index: AdjacencyIndex, flow_hash: impl FnOnce() -> u32) -> Option<&T> {
-        if index == MISS {
-            return None;
-        }
-        match self.entry(index)? {
-            Entry::NextHop(next_hop) => Some(next_hop),
-            Entry::Group(buckets) => match self.entry(buckets[flow_hash() as usize % BUCKETS])? {
-                Entry::NextHop(next_hop) => Some(next_hop),
-                Entry::Group(_) => None,
-            },
-        }
-    }
-
-    /// [`resolve_with`](Self::resolve_with) for a hash that is known already.
-    #[inline]
-    #[must_use]
-    pub fn resolve(&self, index: AdjacencyIndex, flow_hash: u32) -> Option<&T> {
-        self.resolve_with(index, || flow_hash)
-    }
-}
-
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_next_hops_share_an_index_and_move_together() {
-        let mut table = Adjacencies::new();
-        let reader = table.reader();
-        let first = table.acquire("10.0.0.1").unwrap();
-        assert_eq!(table.acquire("10.0.0.1").unwrap(), first);
-        let second = table.acquire("10.0.0.2").unwrap();
-        assert_ne!(first, second);
-        table.set_next_hop(first, "10.0.0.9").unwrap();
-        assert_eq!(reader.pin().resolve(first, 0), Some(&"10.0.0.9"));
-        assert_eq!(reader.pin().resolve(MISS, 0), None);
-        table.release(first).unwrap();
-        assert_eq!(reader.pin().resolve(first, 0), Some(&"10.0.0.9"), "one user is left");
-        table.release(first).unwrap();
-        assert_eq!(reader.pin().resolve(first, 0), None);
-        assert_eq!(table.release(first), Err(FibError::NotFound));
-    }
-
-    #[test]
-    fn an_index_is_not_reused_under_a_pinned_reader() {
-        let mut table = Adjacencies::new();
-        let reader = table.reader();
-        let indices: Vec<_> = (1..ADJACENCIES_MAX).map(|hop| table.acquire(hop).unwrap()).collect();
-        assert_eq!(table.acquire(0), Err(FibError::Full));
-        let view = reader.pin();
-        table.release(indices[7]).unwrap();
-        assert_eq!(table.acquire(0), Err(FibError::Full), "the reader may hold the index");
-        drop(view);
-        assert_eq!(table.acquire(0), Ok(indices[7]));
-    }
-
-    #[test]
-    fn groups_follow_their_members() {
-        let mut table = Adjacencies::new();
-        let reader = table.reader();
-        let (a, b) = (table.acquire("a").unwrap(), table.acquire("b").unwrap());
-        let group = table.group(&[(a, 1), (b, 3)]).unwrap();
-        let count =
-            |wanted| (0..256).filter(|&hash| reader.pin().resolve(group, hash) == Some(&wanted)).count();
-        assert_eq!((count("a"), count("b")), (64, 192));
-        table.set_next_hop(a, "c").unwrap();
-        assert_eq!(count("c"), 64);
-        assert!(table.group(&[(group, 1)]).is_err(), "groups do not nest");
-        assert!(table.group(&[(a, 0)]).is_err());
-        table.set_members(group, &[(b, 3)]).unwrap();
-        assert_eq!(count("b"), 256);
-    }
-}
+mod against_naive;
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -225,7 +225,7 @@ impl Structure<u32> for Compact16 {
             None => {
                 // What readers have left by now may be enough.
                 self.reclaim(true);
-                self.compile_range(rib, range).ok_or(FibError::Full)?
+                self.compile_range(rib, range).ok_or_else(|| self.limbo.refusal())?
             }
         };
         let mut retired = Vec::new();

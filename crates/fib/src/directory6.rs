@@ -330,7 +330,7 @@ impl Structure<u128> for Lines6 {
         if self.compile(rib, changed).is_none() {
             // What readers have left by now may be enough.
             self.reclaim(true);
-            self.compile(rib, changed).ok_or(FibError::Full)?;
+            self.compile(rib, changed).ok_or_else(|| self.limbo.refusal())?;
         }
         self.publish();
         self.reclaim(false);

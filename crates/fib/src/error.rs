@@ -43,8 +43,10 @@ pub enum FibError {
     Exists,
     /// `withdraw` of a prefix that has none.
     NotFound,
-    /// The structure has no room for another route.
+    /// There is no room, and waiting makes none.
     Full,
+    /// There is no room until readers are done with what earlier changes replaced: the same change may fit then.
+    Busy,
     /// The adjacency index is zero (which means "no route") or above what the structure stores.
     AdjacencyRange {
         /// The index given.
@@ -52,6 +54,18 @@ pub enum FibError {
         /// The largest index the structure stores.
         largest: u32,
     },
+    /// Nobody holds this adjacency.
+    AdjacencyUnused {
+        /// The index given.
+        adjacency: u32,
+    },
+    /// The adjacency is a group where a next hop is wanted, or the reverse.
+    AdjacencyKind {
+        /// The index given.
+        adjacency: u32,
+    },
+    /// No member of the group has a weight.
+    NoWeight,
 }
 
 impl fmt::Display for FibError {
@@ -60,9 +74,17 @@ impl fmt::Display for FibError {
             FibError::Exists => f.write_str("the prefix has a route already"),
             FibError::NotFound => f.write_str("the prefix has no route"),
             FibError::Full => f.write_str("the table is full; it is as it was before"),
+            FibError::Busy => {
+                f.write_str("readers hold the room that is left; the table is as it was before")
+            }
             FibError::AdjacencyRange { adjacency, largest } => {
                 write!(f, "adjacency {adjacency} is outside 1 to {largest}, which this table stores")
             }
+            FibError::AdjacencyUnused { adjacency } => write!(f, "adjacency {adjacency} is not in use"),
+            FibError::AdjacencyKind { adjacency } => {
+                write!(f, "adjacency {adjacency} is a group where a next hop is wanted, or the reverse")
+            }
+            FibError::NoWeight => f.write_str("no member of the group has a weight"),
         }
     }
 }

@@ -44,7 +44,7 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
     /// A table of `routes`; of duplicate prefixes the last counts.
     ///
     /// # Errors
-    /// [`FibError::Full`] or [`FibError::AdjacencyRange`].
+    /// [`FibError::Full`], which no waiting mends, or [`FibError::AdjacencyRange`].
     pub fn build(routes: &[(Prefix<A>, AdjacencyIndex)]) -> Result<Self, FibError> {
         let mut fib = Self::new();
         fib.load(routes)?;

@@ -1,96 +1,129 @@
-//! How a group's buckets are dealt to its members.
+//! Which member of a group a flow takes: hash-threshold (RFC 2992).
+//!
+//! The space of hashes is cut into one region for each member, in the members' order and as large as their weights
+//! are; a flow takes the member in whose region its hash falls. So a flow's member follows from its hash and the
+//! members there are now, never from those there were: a member that comes back gets its flows back. Bounds are
+//! rounded as Linux rounds them (31 bits of the hash, halves up), so that with equal hashes the members are equal, too.
 
-use crate::table::{AdjacencyIndex, MISS};
+use crate::table::AdjacencyIndex;
 
-/// Buckets of a group: the granularity of weights (1/256) and of what moves when members change.
-pub(crate) const BUCKETS: usize = 256;
+/// Up to this many members, comparing with all bounds costs less than searching among them.
+const LINEAR_MAX: usize = 8;
 
-/// The member of each bucket.
-pub(crate) type Buckets = [AdjacencyIndex; BUCKETS];
-
-/// Deals buckets in proportion to the weights, leaving every bucket with the member it has unless that member is
-/// gone or has more than its share. `None` if no member has a weight.
-pub(crate) fn distribute(
-    before: Option<&Buckets>,
-    members: &[(AdjacencyIndex, u32)],
-) -> Option<Box<Buckets>> {
-    let mut shares = shares(members)?;
-    let mut buckets = Box::new(before.copied().unwrap_or([MISS; BUCKETS]));
-    for bucket in buckets.iter_mut() {
-        match shares.iter_mut().find(|(member, left)| *member == *bucket && *left > 0) {
-            Some((_, left)) => *left -= 1,
-            None => *bucket = MISS,
-        }
-    }
-    // What is left over goes round, so that a member's new buckets are spread over the lost ones.
-    let mut turn = 0;
-    for bucket in buckets.iter_mut().filter(|bucket| **bucket == MISS) {
-        while shares[turn % shares.len()].1 == 0 {
-            turn += 1;
-        }
-        let place = turn % shares.len();
-        shares[place].1 -= 1;
-        *bucket = shares[place].0;
-        turn += 1;
-    }
-    Some(buckets)
+#[derive(Debug)]
+struct Member {
+    /// The last hash of the member's region; below that of the first hash, which is 0, if there is no region.
+    bound: i32,
+    index: AdjacencyIndex,
 }
 
-/// How many buckets each member gets: the whole parts, then one more each to the largest remainders.
-fn shares(members: &[(AdjacencyIndex, u32)]) -> Option<Vec<(AdjacencyIndex, usize)>> {
-    let total: u64 = members.iter().map(|member| u64::from(member.1)).sum();
-    if total == 0 {
-        return None;
-    }
-    let exact = |weight: u32| u64::from(weight) * BUCKETS as u64;
-    let mut shares: Vec<_> =
-        members.iter().map(|&(member, weight)| (member, (exact(weight) / total) as usize)).collect();
-    let mut left = BUCKETS - shares.iter().map(|share| share.1).sum::<usize>();
-    let mut order: Vec<usize> = (0..members.len()).collect();
-    order.sort_by_key(|&place| std::cmp::Reverse(exact(members[place].1) % total));
-    for place in order {
-        if left > 0 {
-            shares[place].1 += 1;
-            left -= 1;
+/// Members in order, with ascending bounds of which the last is the last hash there is.
+#[derive(Debug)]
+pub(crate) struct Group(Box<[Member]>);
+
+impl Group {
+    /// A group of members with weights. `None` if no member has a weight.
+    pub(crate) fn new(members: &[(AdjacencyIndex, u32)]) -> Option<Self> {
+        // Wide enough for any number of members of any weights.
+        let total: u128 = members.iter().map(|member| u128::from(member.1)).sum();
+        if total == 0 {
+            return None;
         }
+        let mut sum = 0;
+        let member = |&(index, weight): &(AdjacencyIndex, u32)| {
+            sum += u128::from(weight);
+            // From 0 to 2^31.
+            let end = ((sum << 31) + total / 2) / total;
+            Member { bound: (end as i64 - 1) as i32, index }
+        };
+        Some(Group(members.iter().map(member).collect()))
     }
-    Some(shares)
+
+    /// The member for a flow.
+    #[inline]
+    pub(crate) fn choose(&self, flow_hash: u32) -> Option<AdjacencyIndex> {
+        let hash = (flow_hash >> 1) as i32;
+        let is_before = |member: &Member| member.bound < hash;
+        let place = match self.0.len() {
+            // No branch depends on the hash, which nothing could predict.
+            ..=LINEAR_MAX => self.0.iter().map(|member| usize::from(is_before(member))).sum(),
+            _ => self.0.partition_point(is_before),
+        };
+        self.0.get(place).map(|member| member.index)
+    }
+
+    /// The members' indices.
+    pub(crate) fn members(&self) -> impl Iterator<Item = AdjacencyIndex> {
+        self.0.iter().map(|member| member.index)
+    }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn counts(buckets: &Buckets, members: &[(u32, u32)]) -> Vec<usize> {
-        members.iter().map(|m| buckets.iter().filter(|&&bucket| bucket == m.0).count()).collect()
+    /// The rule as it is written down, in 64 bits and from end to end.
+    fn naive(members: &[(u32, u32)], flow_hash: u32) -> Option<u32> {
+        let total: u64 = members.iter().map(|member| u64::from(member.1)).sum();
+        let mut sum = 0;
+        members.iter().find_map(|&(index, weight)| {
+            sum += u64::from(weight);
+            let rounded = (sum * (1 << 31) + total / 2) / total;
+            let bound = rounded as i64 - 1;
+            (i64::from(flow_hash >> 1) <= bound).then_some(index)
+        })
+    }
+
+    /// Members by number and weight: few or many, of small or large weights, some of them none.
+    fn members() -> impl Strategy<Value = Vec<(u32, u32)>> {
+        let weight = prop_oneof![Just(0_u32), Just(1), 1..=256_u32, 1..=65_536_u32, Just(1 << 24)];
+        let weights = |count| prop::collection::vec(weight.clone(), count);
+        prop_oneof![weights(1..=3_usize), weights(4..=10), weights(250..=256)]
+            .prop_filter("a weight", |weights| weights.iter().any(|&weight| weight > 0))
+            .prop_map(|weights| (1..).zip(weights).collect())
+    }
+
+    /// Hashes from anywhere, and those around the bounds of a group.
+    fn hashes(members: &[(u32, u32)]) -> impl Iterator<Item = u32> {
+        let group = Group::new(members).unwrap();
+        let around = |member: &Member| [-1, 0, 1, 2].map(|by| (member.bound.wrapping_add(by) as u32) << 1);
+        let bounds: Vec<u32> = group.0.iter().flat_map(around).collect();
+        let spread = (0..1000_u32).map(|n| n.wrapping_mul(0x9e37_79b9));
+        bounds.into_iter().flat_map(|hash| [hash, hash | 1]).chain(spread).chain([0, u32::MAX])
     }
 
     proptest! {
         #[test]
-        fn shares_follow_weights(weights in prop::collection::vec(0_u32..1000, 1..20)) {
-            prop_assume!(weights.iter().any(|&weight| weight > 0));
-            let members: Vec<_> = (1..).zip(weights).collect();
-            let total: u32 = members.iter().map(|member| member.1).sum();
-            let buckets = distribute(None, &members).unwrap();
-            for (count, &(_, weight)) in counts(&buckets, &members).into_iter().zip(&members) {
-                let exact = f64::from(weight) * BUCKETS as f64 / f64::from(total);
-                prop_assert!((count as f64 - exact).abs() < 1.0);
+        fn flows_take_the_member_that_the_rule_says(members in members(), any in any::<u32>()) {
+            let group = Group::new(&members).unwrap();
+            for hash in hashes(&members).chain([any]) {
+                prop_assert_eq!(group.choose(hash), naive(&members, hash), "hash {:#x}", hash);
             }
         }
+    }
 
-        #[test]
-        fn a_lost_member_moves_its_own_flows_only(count in 2_u32..20, lost in 0_usize..20) {
-            let members: Vec<_> = (1..=count).map(|member| (member, 1)).collect();
-            let before = distribute(None, &members).unwrap();
-            let mut rest = members.clone();
-            let (gone, _) = rest.remove(lost % members.len());
-            let after = distribute(Some(&before), &rest).unwrap();
-            let even = BUCKETS.div_ceil(rest.len());
-            for (old, new) in before.iter().zip(after.iter()) {
-                prop_assert!(old == new || *old == gone);
-            }
-            prop_assert!(counts(&after, &rest).into_iter().all(|count| count <= even));
-        }
+    #[test]
+    fn bounds_are_rounded_to_the_nearest() {
+        let bounds = |weights: &[u32]| -> Vec<i32> {
+            let members: Vec<_> = (1..).zip(weights.iter().copied()).collect();
+            Group::new(&members).unwrap().0.iter().map(|member| member.bound).collect()
+        };
+        const LAST: i32 = i32::MAX;
+        assert_eq!(bounds(&[1]), [LAST]);
+        assert_eq!(bounds(&[1, 1]), [0x3fff_ffff, LAST]);
+        // 2^31 / 3 is 715 827 882.67, twice that 1 431 655 765.33.
+        assert_eq!(bounds(&[1, 1, 1]), [715_827_882, 1_431_655_764, LAST]);
+        // Without a weight there is no region.
+        assert_eq!(bounds(&[0, 3, 0, 1, 0]), [-1, 0x5fff_ffff, 0x5fff_ffff, LAST, LAST]);
+        // Half a hash is rounded to one, less to none.
+        assert_eq!(bounds(&[1, u32::MAX]), [0, LAST]);
+        assert_eq!(bounds(&[1, u32::MAX, 1]), [-1, LAST, LAST]);
+    }
+
+    #[test]
+    fn a_group_needs_a_weight() {
+        assert!(Group::new(&[]).is_none());
+        assert!(Group::new(&[(1, 0), (2, 0)]).is_none());
     }
 }

@@ -15,7 +15,7 @@ use crate::fib::Shared;
 use crate::prefix::Prefix;
 use crate::rcu::{RcuCell, Retired};
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, Lookup, Structure};
+use crate::table::{AdjacencyIndex, Lookup, Structure, in_batches};
 
 #[cfg(loom)]
 use loom::thread::yield_now;
@@ -174,7 +174,9 @@ impl<A: Address, S: Lookup<A>> Lookup<A> for LeftRightReader<S> {
 
     #[inline]
     fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
-        self.look(|copy| copy.lookup_batch(addresses, results));
+        in_batches(addresses, results, |addresses, results| {
+            self.look(|copy| copy.lookup_batch(addresses, results));
+        });
     }
 
     fn bytes(&self) -> usize {
@@ -250,7 +252,7 @@ mod tests {
     use super::*;
     use crate::fib::Fib;
     use crate::rivals::linear::Linear;
-    use crate::table::Table;
+    use crate::table::{BATCH_MAX, Table};
     use proptest::prelude::*;
 
     /// A list with room for few routes.
@@ -262,6 +264,11 @@ mod tests {
     impl Lookup<u32> for Small {
         fn lookup(&self, address: u32) -> AdjacencyIndex {
             self.0.lookup(address)
+        }
+
+        fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
+            assert!(addresses.len() <= BATCH_MAX, "a reader is pinned for a batch at most");
+            self.0.lookup_batch(addresses, results);
         }
 
         fn bytes(&self) -> usize {
@@ -284,6 +291,14 @@ mod tests {
         fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
             if rib.len() > ROOM { Err(FibError::Full) } else { self.0.rebuild(rib) }
         }
+    }
+
+    #[test]
+    fn a_long_call_is_cut_into_batches() {
+        let fib = Fib::<u32, LeftRight<u32, Small>>::build(&[(Prefix::DEFAULT, 1)]).unwrap();
+        let mut results = vec![0; 2 * BATCH_MAX + 1];
+        fib.reader().lookup_batch(&vec![0; results.len()], &mut results);
+        assert!(results.iter().all(|&result| result == 1));
     }
 
     proptest! {

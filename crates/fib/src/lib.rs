@@ -18,7 +18,9 @@
 //! # Invariants
 //!
 //! - A lookup never allocates, locks, waits or fails, and sees each route before or after a change, never between.
-//! - A refused change leaves the table as it was.
+//! - A refused change leaves the table as it was, and says whether to try again ([`FibError::Busy`]) may help.
+//! - What an index leads to is settled for the length of an [`AdjacencyView`] that was there before the lookup, and not
+//!   beyond it.
 //! - Adjacency indices are dense (the adjacency table hands out the lowest free one), so structures store 15 bits.
 //!
 //! # Unsafe code
@@ -80,7 +82,7 @@ mod stride8;
 mod table;
 
 pub use address::Address;
-pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView};
+pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView, Target};
 pub use compact16::{Compact16, Compact16Core};
 pub use directory6::Lines6;
 pub use error::{FibError, PrefixError};

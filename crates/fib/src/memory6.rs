@@ -94,9 +94,9 @@ impl Memory {
 
     /// Tells readers how much memory is in use.
     pub(crate) fn account(&self) {
-        let lines = self.leaves.used() + self.branches.used();
-        let wide = self.words.used() + self.deep.used();
-        let bytes = (ROOT + self.entries.used()) * 4 + wide * 8 + lines * 64;
+        let lines = self.leaves.touched() + self.branches.touched();
+        let wide = self.words.touched() + self.deep.touched();
+        let bytes = (ROOT + self.entries.touched()) * 4 + wide * 8 + lines * 64;
         self.core.bytes.store(bytes, Ordering::Relaxed);
     }
 

@@ -289,7 +289,7 @@ impl Structure<u32> for Rank24 {
             None => {
                 // What readers have left by now may be enough.
                 self.reclaim(true);
-                self.compile_range(rib, range).ok_or(FibError::Full)?
+                self.compile_range(rib, range).ok_or_else(|| self.limbo.refusal())?
             }
         };
         let core = &self.core;
@@ -302,7 +302,7 @@ impl Structure<u32> for Rank24 {
             .collect();
         self.limbo.retire(&self.domain, retired);
         self.reclaim(false);
-        let bytes = CHUNKS * 8 + self.blocks.used() * 2 + self.pool.bytes();
+        let bytes = CHUNKS * 8 + self.blocks.touched() * 2 + self.pool.bytes();
         self.core.bytes.store(bytes, Ordering::Relaxed);
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! A pointer that readers follow while the writer replaces what it points to.
 //!
 //! Adjacencies hold values of any type, so unlike the tables' words they cannot be one atomic integer. Copying the
-//! values under a lock instead would put the lock on the packet path; `make bench-fib` prints what a resolution
-//! costs.
+//! values under a lock instead would put the lock on the packet path.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicPtr, Ordering};
+use std::ops::Deref;
 use std::ptr::NonNull;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -55,6 +55,15 @@ impl<T> Drop for RcuCell<T> {
             // SAFETY: `&mut self` proves that no reader has a reference into this cell.
             unsafe { last.free() };
         }
+    }
+}
+
+impl<T> Deref for Retired<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the value is there until `free` or `reuse` consume `self`, and nobody changes it before.
+        unsafe { self.0.as_ref() }
     }
 }
 

@@ -183,7 +183,7 @@ impl NodePool {
 
     /// Bytes of lines and leaves ever used.
     pub(crate) fn bytes(&self) -> usize {
-        self.lines.used() * 64 + self.leaves.used() * 8
+        self.lines.touched() * 64 + self.leaves.touched() * 8
     }
 
     /// Writes a line of `leaves`, each with the byte it starts at, sorted, the first at byte 0. `None` if there is no

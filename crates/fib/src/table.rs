@@ -11,8 +11,24 @@ pub type AdjacencyIndex = u32;
 /// The result of a lookup that no route matches.
 pub const MISS: AdjacencyIndex = 0;
 
-/// The most addresses that callers put in one batch; longer slices work and are cut into groups.
+/// The most addresses that callers put in one batch; longer slices work and are cut into batches.
 pub const BATCH_MAX: usize = 256;
+
+/// Calls `lookup` for one batch after the other, so that a handle can let go of its table in between.
+#[inline(always)]
+pub(crate) fn in_batches<A>(
+    mut addresses: &[A],
+    mut results: &mut [AdjacencyIndex],
+    mut lookup: impl FnMut(&[A], &mut [AdjacencyIndex]),
+) {
+    while addresses.len() > BATCH_MAX && results.len() > BATCH_MAX {
+        let (some, found);
+        (some, addresses) = addresses.split_at(BATCH_MAX);
+        (found, results) = results.split_at_mut(BATCH_MAX);
+        lookup(some, found);
+    }
+    lookup(addresses, results);
+}
 
 /// Longest-prefix match, as the packet path sees it.
 ///
@@ -52,36 +68,44 @@ pub trait Structure<A: Address>: Lookup<A> {
     /// [`Prefix::DEFAULT`] stands for a change of everything.
     ///
     /// # Errors
-    /// [`FibError::Full`] if there is no room; the structure is as before.
+    /// [`FibError::Busy`] if what would make room waits for readers, [`FibError::Full`] if nothing does; the
+    /// structure is as before.
     fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError>;
 
-    /// Compiles the whole of `rib`.
+    /// Compiles the whole of `rib`, beside what is there.
     ///
     /// # Errors
-    /// [`FibError::Full`] if there is no room; the structure is as before.
+    /// As [`update`](Self::update).
     fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
         self.update(rib, Prefix::DEFAULT)
     }
 }
 
 /// A table that can be changed. One owner (the control thread) holds it; every refused change leaves it as it was.
+///
+/// A change that is refused with [`FibError::Busy`] may fit when the readers have moved on, which takes them a batch.
+/// One that is refused with [`FibError::Full`] may still fit a table that is loaded anew, first with nothing and then
+/// with all routes: memory that many changes have cut into pieces is whole again when nothing is in it.
 pub trait Table<A: Address>: Lookup<A> {
-    /// Puts `routes` in the place of everything; of duplicate prefixes the last counts.
+    /// Puts `routes` in the place of everything; of duplicate prefixes the last counts. Room is wanted for them beside
+    /// the routes there are. To load nothing needs none, and is never refused.
     ///
     /// # Errors
-    /// [`FibError::Full`] or [`FibError::AdjacencyRange`].
+    /// [`FibError::Busy`] if what would make room waits for readers, [`FibError::Full`] if nothing does, or
+    /// [`FibError::AdjacencyRange`].
     fn load(&mut self, routes: &[(Prefix<A>, AdjacencyIndex)]) -> Result<(), FibError>;
 
     /// Adds a route.
     ///
     /// # Errors
-    /// [`FibError::Exists`], [`FibError::Full`] or [`FibError::AdjacencyRange`].
+    /// [`FibError::Exists`], or as [`replace`](Self::replace).
     fn insert(&mut self, prefix: Prefix<A>, adjacency: AdjacencyIndex) -> Result<(), FibError>;
 
     /// Adds a route or changes where it leads; returns the adjacency it had.
     ///
     /// # Errors
-    /// [`FibError::Full`] or [`FibError::AdjacencyRange`].
+    /// [`FibError::Busy`] if what would make room waits for readers, [`FibError::Full`] if nothing does, or
+    /// [`FibError::AdjacencyRange`].
     fn replace(
         &mut self,
         prefix: Prefix<A>,
@@ -91,7 +115,8 @@ pub trait Table<A: Address>: Lookup<A> {
     /// Removes a route; returns the adjacency it had.
     ///
     /// # Errors
-    /// [`FibError::NotFound`]; [`FibError::Full`] if a structure needs room to shrink and has none.
+    /// [`FibError::NotFound`]; [`FibError::Busy`] or [`FibError::Full`] if a structure needs room to shrink and has
+    /// none, until readers move on or at all.
     fn withdraw(&mut self, prefix: Prefix<A>) -> Result<AdjacencyIndex, FibError>;
 
     /// The routes themselves, for iteration, exact and longest match and covered prefixes.

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::rivals::dir24_8::Dir24_8;
 use causeway_fib::{
-    Address, CompactFib4, Fib, Fib4, Fib6, FibError, LeftRight, Lookup, Prefix, Shared, Table,
+    Address, Adjacencies, AdjacencyReader, CompactFib4, Fib, Fib4, Fib4Reader, Fib6, FibError, LeftRight,
+    Lookup, Prefix, Shared, Table,
 };
 use common::{Numbers, setting};
 
@@ -50,7 +51,7 @@ fn read<A: Address, L: Lookup<A>>(reader: &L, prefixes: &[Prefix<A>], stop: &Ato
 /// may find no room then: the change is refused, and the table stays as it was.
 fn change<A: Address, S: Shared<A>>(fib: &mut Fib<A, S>, prefix: Prefix<A>, to: u32) {
     match fib.replace(prefix, to) {
-        Err(FibError::Full) => std::thread::yield_now(),
+        Err(FibError::Busy) => std::thread::yield_now(),
         other => drop(other.expect("a change within the table's limits")),
     }
 }
@@ -131,6 +132,64 @@ fn readers_of_two_copies_see_only_what_was_there() {
     stress::<u32, LeftRight<u32, LcTrie<u32>>>(cover, &prefixes4());
     stress::<u32, LeftRight<u32, Dir24_8>>(cover, &prefixes4());
     stress::<u128, LeftRight<u128, Radix<u128>>>("2001:db8::/32".parse().unwrap(), &prefixes6());
+}
+
+/// Where a route leads: the prefix's number, and how often it was changed.
+type Hop = (u32, u32);
+
+/// Follows routes to their next hops until told to stop; returns how many it followed.
+fn follow(fib: &Fib4Reader, hops: &AdjacencyReader<Hop>, prefixes: &[Prefix<u32>], stop: &AtomicBool) -> u64 {
+    let (mut numbers, mut followed) = (Numbers(7), 0);
+    let (mut of, mut results) = ([0; 64], [0; 64]);
+    while !stop.load(Ordering::Relaxed) {
+        of.fill_with(|| numbers.next(prefixes.len() as u32));
+        let view = hops.pin();
+        fib.lookup_batch(&of.map(|number| prefixes[number as usize].first()), &mut results);
+        for (&index, &number) in results.iter().zip(&of) {
+            // Nowhere, if the route was moved since.
+            if let Some(hop) = view.resolve(index, 0) {
+                assert_eq!(hop.0, number, "index {index} leads to the next hop of another route");
+                followed += 1;
+            }
+        }
+    }
+    followed
+}
+
+/// Next hops come and go as fast as routes can be moved to them, so that few indices serve again and again.
+#[test]
+fn readers_never_meet_an_index_with_the_next_hop_of_another_route() {
+    let prefixes = &prefixes4()[..16];
+    let (mut fib, mut hops) = (Fib4::new(), Adjacencies::new());
+    let first =
+        prefixes.iter().zip(0..).map(|(&prefix, number)| (prefix, hops.acquire((number, 0)).unwrap()));
+    fib.load(&first.collect::<Vec<_>>()).unwrap();
+    let (stop, followed) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (fib, hops, stop, followed) = (fib.reader(), hops.reader(), &stop, &followed);
+            scope.spawn(move || {
+                followed.fetch_add(follow(&fib, &hops, prefixes, stop), Ordering::Relaxed);
+            });
+        }
+        let _stop = Stop(&stop);
+        let mut numbers = Numbers(99);
+        let end = Instant::now() + Duration::from_secs(setting("CAUSEWAY_STRESS_SECONDS", 2));
+        for change in 1.. {
+            let number = numbers.next(prefixes.len() as u32);
+            match hops.acquire((number, change)) {
+                Err(FibError::Busy) => std::thread::yield_now(),
+                index => {
+                    let old = fib.replace(prefixes[number as usize], index.unwrap()).unwrap();
+                    hops.release(old.expect("every prefix has a route")).unwrap();
+                }
+            }
+            if change % 64 == 0 && Instant::now() >= end {
+                break;
+            }
+        }
+    });
+    assert!(followed.load(Ordering::Relaxed) > 0, "the readers never ran");
 }
 
 /// Memory is bounded by the busiest moment, however many changes come.

@@ -65,7 +65,7 @@ fn change<A: Address, S: Shared<A>>(fib: &mut Fib<A, S>, routes: &Routes<A>, num
     match refused {
         None | Some(FibError::NotFound) => {}
         // A reader that the machine keeps from running holds on to what it sees.
-        Some(FibError::Full) => std::thread::yield_now(),
+        Some(FibError::Busy) => std::thread::yield_now(),
         Some(error) => panic!("{prefix}: {error}"),
     }
 }

@@ -98,8 +98,8 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
     /// Puts `rules` in the place of all rules.
     ///
     /// # Errors
-    /// [`FibError::Full`] with more than 8 masks of the mark, or [`FibError::AdjacencyRange`] with more source
-    /// prefixes than a table has adjacencies; the rules are as before.
+    /// [`FibError::Full`] with more than 8 masks of the mark, [`FibError::AdjacencyRange`] with more source prefixes
+    /// than a table has adjacencies. Neither passes by waiting; the rules are as before.
     pub fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), FibError> {
         let mut sorted = rules.to_vec();
         sorted.sort_by_key(|rule| rule.priority);

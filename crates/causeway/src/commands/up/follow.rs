@@ -66,9 +66,6 @@ impl Follow {
                 Ok(changes) => {
                     apply(&changes, &mut self.tables, &self.front);
                     self.objector.withdraw("follower");
-                    if !self.tables.complete() {
-                        self.objector.object("table-full", "a route does not fit the tables");
-                    }
                     if changes.findings {
                         self.show_new();
                     }
@@ -111,7 +108,8 @@ pub fn apply(changes: &Changes, tables: &mut Tables, front: &Front) {
             log::warn!("{address} is not told apart in the driver: {error}");
         }
     }
-    if !changes.is_empty() {
+    // What did not fit is tried again, also when nothing changes.
+    if !changes.is_empty() || !tables.fit() {
         tables.apply(changes);
     }
 }

@@ -1,14 +1,19 @@
 //! The tables that workers look up in, changed as the kernel's change.
 //!
 //! Every hop of the mirror has an index of its own, so a hop that changes moves all its prefixes by one store. When
-//! no index is left, a hop shares that of the kernel: right, only slow.
+//! no index is left, a hop shares that of the kernel: right, only slow. What finds no room because of workers that
+//! have yet to move on is tried again for a while.
+
+mod routes;
 
 use anyhow::Result;
 use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbor, Paths};
-use causeway_fib::{Adjacencies, AdjacencyIndex, Fib, Fib4, Fib6, FibError, Shared, Structure, Table};
+use causeway_fib::{Adjacencies, AdjacencyIndex, FibError, Lines6, Rank24, Structure, Table, Target};
 use causeway_kernel::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+
+use routes::{Patience, Routes};
 
 /// A hop of the mirror in the table of adjacencies.
 struct Entry {
@@ -23,8 +28,8 @@ pub struct Tables {
     forwarding: Arc<Forwarding>,
     /// Interface indices by number of the port.
     ports: Vec<u32>,
-    v4: Fib4,
-    v6: Fib6,
+    v4: Routes<u32, Rank24>,
+    v6: Routes<u128, Lines6>,
     neighbors: Adjacencies<Neighbor>,
     /// The entry that leaves packets to the kernel.
     kernel: AdjacencyIndex,
@@ -33,15 +38,16 @@ pub struct Tables {
     users: HashMap<AdjacencyId, BTreeSet<HopId>>,
     hops: HashMap<HopId, Entry>,
     serial: u32,
-    /// A route did not fit: the tables are wrong for good.
-    full: bool,
+    patience: Patience,
 }
 
 impl Tables {
     /// Empty tables for ports with these names and indices, by which packets are forwarded while the lease stands.
     pub fn new(names: Vec<String>, ports: Vec<u32>, lease: Arc<dyn Deadline>) -> Result<Tables> {
-        let (v4, v6, mut neighbors) = (Fib4::new(), Fib6::new(), Adjacencies::new());
-        let forwarding = Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, (&v4, &v6, &neighbors)));
+        let (v4, v6) = (Routes::new(Rank24::empty()), Routes::new(Lines6::empty()));
+        let mut neighbors = Adjacencies::new();
+        let tables = (v4.fib(), v6.fib(), &neighbors);
+        let forwarding = Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, tables));
         let kernel = neighbors.acquire(left_to_kernel(0, PuntReason::NextHopMissing))?;
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
@@ -55,7 +61,7 @@ impl Tables {
             users,
             hops,
             serial: 0,
-            full: false,
+            patience: Patience::new(),
         })
     }
 
@@ -64,18 +70,19 @@ impl Tables {
         self.forwarding.clone()
     }
 
-    /// Whether the tables hold all that the changes said. If not they are wrong, for good.
-    pub fn complete(&self) -> bool {
-        !self.full
-    }
-
     /// Routes in the tables, IPv4 and IPv6.
     pub fn routes(&self) -> (usize, usize) {
-        (self.v4.rib().len(), self.v6.rib().len())
+        (self.v4.fib().rib().len(), self.v6.fib().rib().len())
+    }
+
+    /// Whether the tables hold all routes; a family of which they do not is left to the kernel.
+    pub fn fit(&self) -> bool {
+        self.v4.fit() && self.v6.fit()
     }
 
     /// Brings the tables up to date.
     pub fn apply(&mut self, changes: &Changes) {
+        self.patience = Patience::new();
         for (id, adjacency) in &changes.adjacencies {
             if let Some(adjacency) = adjacency {
                 self.adjacencies.insert(*id, *adjacency);
@@ -107,7 +114,7 @@ impl Tables {
             Some(entry) => entry.hop = hop,
             None => {
                 let fresh = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
-                let index = self.neighbors.acquire(fresh).unwrap_or(self.kernel);
+                let index = self.acquire(fresh).unwrap_or(self.kernel);
                 self.hops.insert(id, Entry { index, hop, legs: BTreeMap::new() });
             }
         }
@@ -144,7 +151,7 @@ impl Tables {
             // No index is left for the ways out.
             let hop = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
             // The index is in use, so this cannot fail.
-            let _ = self.neighbors.set_next_hop(entry.index, hop);
+            let _ = self.neighbors.replace(entry.index, Target::NextHop(hop));
         }
         self.hops.insert(id, entry);
     }
@@ -169,37 +176,40 @@ impl Tables {
         let done = match &entry.hop {
             Hop::Punt(reason) => {
                 let hop = left_to_kernel(self.next_serial(), *reason);
-                self.neighbors.set_next_hop(entry.index, hop)
+                self.neighbors.replace(entry.index, Target::NextHop(hop))
             }
             Hop::Forward { legs, mtu_bytes } if legs.len() == 1 => {
                 let hop = self.neighbor(legs[0].adjacency, *mtu_bytes);
-                self.neighbors.set_next_hop(entry.index, hop)
+                self.neighbors.replace(entry.index, Target::NextHop(hop))
             }
             Hop::Forward { legs, mtu_bytes } => {
-                let mut members: BTreeMap<AdjacencyIndex, u32> = BTreeMap::new();
+                // In the kernel's order, which decides where a flow goes.
+                let mut members = Vec::with_capacity(legs.len());
                 let mut added = Ok(());
                 for leg in legs {
                     let hop = self.neighbor(leg.adjacency, *mtu_bytes);
-                    // A way that stays keeps its entry, and so its flows.
-                    let index =
-                        match before.remove(&leg.adjacency).or(entry.legs.get(&leg.adjacency).copied()) {
-                            Some(index) => self.neighbors.set_next_hop(index, hop).map(|()| index),
-                            None => self.neighbors.acquire(hop),
-                        };
+                    let held = before.remove(&leg.adjacency).or(entry.legs.get(&leg.adjacency).copied());
+                    let index = match held {
+                        Some(index) => self.neighbors.set_next_hop(index, hop).map(|()| index),
+                        None => self.acquire(hop),
+                    };
                     match index {
                         Ok(index) => {
                             entry.legs.insert(leg.adjacency, index);
-                            *members.entry(index).or_default() += u32::from(leg.weight);
+                            members.push((index, u32::from(leg.weight)));
                         }
                         Err(error) => added = Err(error),
                     }
                 }
-                let members: Vec<(AdjacencyIndex, u32)> = members.into_iter().collect();
-                added.and_then(|()| self.neighbors.set_members(entry.index, &members))
+                added.and_then(|()| self.neighbors.replace(entry.index, Target::Group(&members)))
             }
         };
         before.into_values().for_each(|index| self.release(index));
         done
+    }
+
+    fn acquire(&mut self, hop: Neighbor) -> Result<AdjacencyIndex, FibError> {
+        self.patience.until(|| self.neighbors.acquire(hop))
     }
 
     fn release(&mut self, index: AdjacencyIndex) {
@@ -236,37 +246,16 @@ impl Tables {
                 Prefix::V6(prefix) => v6.push((*prefix, index)),
             }
         }
-        let done = change(&mut self.v4, v4).and_then(|()| change(&mut self.v6, v6));
-        if let (Err(error), false) = (done, self.full) {
-            // To leave a route out would let a shorter prefix take its packets.
-            log::error!(code = "table-full"; "a route does not fit the tables: {error}");
-            self.full = true;
+        let fitted = self.fit();
+        let done = [self.v4.change(v4, &mut self.patience), self.v6.change(v6, &mut self.patience)];
+        match done.into_iter().collect::<Result<(), _>>() {
+            Err(error) if fitted => {
+                log::error!(code = "table-full"; "routes do not fit the tables, so the kernel forwards: {error}");
+            }
+            Ok(()) if !fitted => log::info!(code = "table-full"; "the routes fit the tables again"),
+            _ => {}
         }
     }
-}
-
-/// A route of one family, with the index it leads to, or none if it is gone.
-type Change<A> = (causeway_fib::Prefix<A>, Option<AdjacencyIndex>);
-
-fn change<A: causeway_fib::Address, S>(fib: &mut Fib<A, S>, changes: Vec<Change<A>>) -> Result<(), FibError>
-where
-    S: Structure<A> + Shared<A>,
-{
-    if fib.rib().is_empty() {
-        // One build is much cheaper than a change for each of a million routes.
-        let routes: Vec<_> = changes.iter().filter_map(|&(prefix, index)| Some((prefix, index?))).collect();
-        return fib.load(&routes);
-    }
-    for (prefix, index) in changes {
-        match index {
-            Some(index) => drop(fib.replace(prefix, index)?),
-            None => match fib.withdraw(prefix) {
-                Ok(_) | Err(FibError::NotFound) => {}
-                Err(error) => return Err(error),
-            },
-        }
-    }
-    Ok(())
 }
 
 fn legs(hop: &Hop) -> &[Leg] {

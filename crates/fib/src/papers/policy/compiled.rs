@@ -185,7 +185,7 @@ impl<A: Address, S: Structure<A>> Compiled<A, S> {
     ///
     /// # Errors
     /// [`FibError::Full`] with more than [`MASKS_MAX`] masks, [`FibError::AdjacencyRange`] with more sources than a
-    /// table has adjacencies.
+    /// table has adjacencies. Neither passes by waiting.
     pub(super) fn new(rules: &[Rule<A>]) -> Result<Self, FibError> {
         let masks: BTreeSet<u32> =
             rules.iter().map(|rule| Shape::of(rule).mask).filter(|&mask| mask != 0).collect();

@@ -1,7 +1,7 @@
 //! The tables after any sequence of changes, against a plain lookup in what the changes add up to.
 
 use super::*;
-use causeway_fib::{Lookup, MISS};
+use causeway_fib::{ADJACENCIES_MAX, Lookup, MISS};
 use causeway_kernel::{Family, PuntReason, Rewrite, Snapshot};
 use proptest::prelude::*;
 use std::net::IpAddr;
@@ -77,18 +77,30 @@ fn difference<K: Ord + Copy, V: Clone + PartialEq>(
 /// What a packet finds: port, MAC address and largest packet; none for the kernel.
 type Way = Option<(u16, [u8; 6], u32)>;
 
-fn expected(state: &Snapshot, hop: &Hop) -> BTreeSet<Way> {
-    let Hop::Forward { legs, mtu_bytes } = hop else { return BTreeSet::from([None]) };
-    let way = |leg: &Leg| {
+/// Hashes from all regions.
+fn hashes() -> impl Iterator<Item = u32> {
+    (0..256).map(|n| n << 24 | 0x0055_5555)
+}
+
+/// The leg of each flow: the first whose share and those before it reach beyond the flow's hash.
+fn expected(state: &Snapshot, hop: &Hop) -> Vec<Way> {
+    let Hop::Forward { legs, mtu_bytes } = hop else { return vec![None; hashes().count()] };
+    let total: u64 = legs.iter().map(|leg| u64::from(leg.weight)).sum();
+    let way = |hash: u32| {
+        let mut sum = 0;
+        let leg = legs.iter().find(|leg| {
+            sum += u64::from(leg.weight);
+            u64::from(hash) * total < sum << 32
+        })?;
         let adjacency = state.adjacencies[&leg.adjacency];
         let port = PORTS.iter().position(|&p| p == adjacency.ifindex)?;
         let rewrite = adjacency.rewrite?;
         Some((port as u16, rewrite.destination, rewrite.mtu_bytes.min(mtu_bytes.unwrap_or(u32::MAX))))
     };
-    legs.iter().map(way).collect()
+    hashes().map(way).collect()
 }
 
-fn found(tables: &Tables, index: AdjacencyIndex) -> BTreeSet<Way> {
+fn found(tables: &Tables, index: AdjacencyIndex) -> Vec<Way> {
     let reader = tables.neighbors.reader();
     let view = reader.pin();
     let way = |hash| {
@@ -96,14 +108,14 @@ fn found(tables: &Tables, index: AdjacencyIndex) -> BTreeSet<Way> {
         let mac = std::array::from_fn(|i| hop.addresses[i]);
         (hop.port != KERNEL).then_some((hop.port, mac, hop.mtu_bytes))
     };
-    (0..256).map(way).collect()
+    hashes().map(way).collect()
 }
 
 fn check(tables: &Tables, state: &Snapshot) {
     for family in [Family::V4, Family::V6] {
         let index = match probe(family) {
-            IpAddr::V4(a) => tables.v4.reader().lookup(a.to_bits()),
-            IpAddr::V6(a) => tables.v6.reader().lookup(a.to_bits()),
+            IpAddr::V4(a) => tables.v4.fib().reader().lookup(a.to_bits()),
+            IpAddr::V6(a) => tables.v6.fib().reader().lookup(a.to_bits()),
         };
         match state.lookup(probe(family)) {
             None => assert_eq!(index, MISS),
@@ -118,8 +130,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn the_tables_are_what_the_changes_add_up_to(states in prop::collection::vec((state(), any::<bool>()), 1..8)) {
-        let names = vec!["a".to_owned(), "b".to_owned()];
-        let mut tables = Tables::new(names, PORTS.to_vec(), Arc::new(AtomicU64::new(0))).unwrap();
+        let mut tables = tables();
         let mut old = Snapshot::default();
         for (mut state, only_adjacencies) in states {
             if only_adjacencies {
@@ -135,4 +146,48 @@ proptest! {
             old = state;
         }
     }
+}
+
+fn tables() -> Tables {
+    let lease = Arc::new(AtomicU64::new(0));
+    Tables::new(vec!["a".to_owned(), "b".to_owned()], PORTS.to_vec(), lease).unwrap()
+}
+
+const PUNT: Hop = Hop::Punt(PuntReason::Blackhole);
+
+#[test]
+fn workers_forward_again_when_the_routes_fit_again() {
+    let mut tables = tables();
+    tables.v4 = Routes::new(Rank24::with_capacity(0));
+    let route = |n, hop: Option<u32>| Changes {
+        hops: vec![(HopId(0), Some(PUNT)), (HopId(1), Some(PUNT))],
+        routes: vec![(prefix(n), hop.map(HopId))],
+        ..Changes::default()
+    };
+    let mut apply = |changes| {
+        tables.apply(&changes);
+        (tables.fit(), tables.routes())
+    };
+    // A default route needs no room, a /24 does.
+    assert_eq!(apply(route(0, Some(0))), (true, (1, 0)));
+    assert_eq!(apply(route(6, Some(1))), (false, (0, 0)));
+    assert_eq!(apply(route(1, Some(0))), (false, (0, 1)), "the other family goes on");
+    assert_eq!(apply(route(6, None)), (true, (1, 1)));
+}
+
+#[test]
+fn a_hop_without_an_index_is_the_kernels() {
+    let mut tables = tables();
+    let free = ADJACENCIES_MAX - 1 - tables.neighbors.len() as u32;
+    let others: Vec<_> =
+        (0..free).map(|n| tables.neighbors.acquire(left_to_kernel(u32::MAX - n, PuntReason::OnLink)).unwrap()).collect();
+    let reader = tables.neighbors.reader();
+    let stalled = reader.pin();
+    tables.release(others[0]);
+    let hop = |id| Changes { hops: vec![(HopId(id), Some(PUNT))], ..Changes::default() };
+    tables.apply(&hop(0));
+    assert_eq!(tables.hops[&HopId(0)].index, tables.kernel, "a worker may have met the index");
+    drop(stalled);
+    tables.apply(&hop(1));
+    assert_eq!(tables.hops[&HopId(1)].index, others[0]);
 }
