@@ -196,7 +196,7 @@ impl Session {
                 )
             })),
             "counters" => {
-                let ports = self.router.port_counters();
+                let ports = self.router.port_counters()?;
                 let ports = ports.iter().map(|(line, n)| (line, *n));
                 lines(
                     &mut self
@@ -206,7 +206,7 @@ impl Session {
                         .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
                 )
             }
-            "held" => self.router.held().to_string(),
+            "held" => self.router.held()?.to_string(),
             "stop" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
             _ => return Err(HandlerError::NoHandler(handler.to_owned())),
         })
