@@ -254,7 +254,8 @@ fn run(i: Invocation) -> ExitCode {
         answer(&format!("{:.6} seconds\n", start.elapsed().as_secs_f64()));
     }
     drop(listeners);
-    finish(&i, &mut session, code)
+    let code = finish(&i, &mut session, code);
+    if session.close().is_ok() { code } else { ExitCode::FAILURE }
 }
 
 fn fail(text: &str) -> ExitCode {

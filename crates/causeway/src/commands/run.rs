@@ -71,11 +71,9 @@ pub fn run_loaded(
     };
     serve(&listener, session.desk())?;
     say_where(&socket, &counters);
-    let end = session.run()?;
-    drop(session);
-    // The counters outlive the router no longer than their last reader's mapping.
-    let _ = std::fs::remove_file(&counters);
-    Ok(if end == End::Broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let end = session.run();
+    let closed = session.close();
+    Ok(if end? == End::Broken || closed.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn say_where(socket: &Path, counters: &Path) {
