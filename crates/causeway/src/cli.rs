@@ -81,9 +81,9 @@ pub struct RuntimeArgs {
     /// Pin the workers to these processors, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub processors: Vec<usize>,
-    /// Name of the control socket and of the shared counters
-    #[arg(long, default_value = "router", value_parser = router_name)]
-    pub name: String,
+    /// Name of the control socket and of the shared counters; without it router, or the next free of router-2, ...
+    #[arg(long, value_parser = router_name)]
+    pub name: Option<String>,
     /// Path of the control socket, instead of one made from the name
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
@@ -219,7 +219,7 @@ impl BenchArgs {
 /// Which router is meant.
 #[derive(Args)]
 pub struct SocketArgs {
-    /// Control socket of the router; needed only when several run
+    /// Control socket of the router; needed only when several run in this network namespace
     #[arg(short, long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
 }

@@ -5,10 +5,11 @@ use crate::load::{self, Source, Style};
 use crate::logger::{self, answer};
 use crate::output;
 use crate::session::{End, Session, Setup};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use causeway_engine::Options;
 use causeway_engine::clock::SIMULATED_START_NS;
 use causeway_engine::handler::HandlerError;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,7 +19,8 @@ Usage: click [OPTION]... [ROUTERFILE] [PARAM=VALUE]...
   -f, --file FILE               read the configuration from FILE; - is standard input
   -e, --expression TEXT         take TEXT as the configuration
   -j, --threads N               run N workers
-  -p, --port PORT               listen for control connections on loopback port PORT; PORT+ takes the next free one
+  -p, --port [ADDRESS:]PORT     listen for control connections on loopback port PORT, or at ADDRESS; PORT+ takes the
+                                next free one
   -u, --unix-socket FILE        listen for control connections on a UNIX socket
   -R, --allow-reconfigure       provide the write handler 'hotconfig'
   -h, --handler [ELEMENT.]NAME  print a read handler after the run; may be repeated
@@ -254,7 +256,8 @@ fn run(i: Invocation) -> ExitCode {
         answer(&format!("{:.6} seconds\n", start.elapsed().as_secs_f64()));
     }
     drop(listeners);
-    finish(&i, &mut session, code)
+    let code = finish(&i, &mut session, code);
+    if session.close().is_ok() { code } else { ExitCode::FAILURE }
 }
 
 fn fail(text: &str) -> ExitCode {
@@ -265,9 +268,11 @@ fn fail(text: &str) -> ExitCode {
 fn listen(i: &Invocation, session: &Session) -> Result<Vec<Listener>> {
     let mut listeners = Vec::new();
     for port in &i.ports {
-        let (number, or_next) = port.strip_suffix('+').map_or((port.as_str(), false), |n| (n, true));
-        let number = number.parse().map_err(|_| anyhow::anyhow!("'{port}' is not a port number"))?;
-        let listener = Listener::tcp(number, or_next).map_err(|e| anyhow::anyhow!("port {port}: {e}"))?;
+        let (address, or_next) = address(port)?;
+        let listener = Listener::tcp(address, or_next).map_err(|e| anyhow::anyhow!("port {port}: {e}"))?;
+        if let Listener::Tcp(socket) = &listener {
+            say_who_may_connect(socket.local_addr()?);
+        }
         listeners.push(listener);
     }
     for path in &i.unix_sockets {
@@ -278,6 +283,26 @@ fn listen(i: &Invocation, session: &Session) -> Result<Vec<Listener>> {
         serve(listener, session.desk())?;
     }
     Ok(listeners)
+}
+
+/// The address that `-p` names, which is on loopback unless it is given in full, and whether the next free port will
+/// do.
+fn address(text: &str) -> Result<(SocketAddr, bool)> {
+    let (place, or_next) = text.strip_suffix('+').map_or((text, false), |t| (t, true));
+    let loopback = place.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    match loopback.or_else(|_| place.parse()) {
+        Ok(address) => Ok((address, or_next)),
+        Err(_) => bail!("'{text}' is not a port number or ADDRESS:PORT"),
+    }
+}
+
+/// The protocol knows no passwords, so it matters whom it is open to.
+fn say_who_may_connect(address: SocketAddr) {
+    if address.ip().is_loopback() {
+        log::info!("control port {address}, for this machine only");
+    } else {
+        log::warn!("control port {address}, for every machine that reaches it");
+    }
 }
 
 /// Prints the handlers asked for and finds the exit status.
@@ -401,6 +426,18 @@ mod tests {
         assert!(matches!(i.source, Some(Source::File(f)) if f.ends_with("x.click")));
         assert_eq!(parsed("--simtime").simulated_ns, Some(SIMULATED_START_NS));
         assert_eq!(parsed("--simtime=2").simulated_ns, Some(2_000_000_000));
+    }
+
+    #[test]
+    fn control_ports_are_on_loopback_unless_an_address_is_given() {
+        let of = |text: &str| address(text).map(|(a, next)| (a.to_string(), next)).map_err(|e| e.to_string());
+        assert_eq!(of("7000"), Ok(("127.0.0.1:7000".to_owned(), false)));
+        assert_eq!(of("7000+"), Ok(("127.0.0.1:7000".to_owned(), true)));
+        assert_eq!(of("192.0.2.1:7000+"), Ok(("192.0.2.1:7000".to_owned(), true)));
+        assert_eq!(of("[::]:7000"), Ok(("[::]:7000".to_owned(), false)));
+        for wrong in ["", "x", "70000", "192.0.2.1", "7000++"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

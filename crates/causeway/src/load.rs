@@ -59,19 +59,31 @@ pub struct Loaded {
     style: Style,
 }
 
-/// Reads and compiles a configuration. The error is the complete text for the user.
+/// Reads and compiles a configuration, and says what it warns of. The error is the complete text for the user.
 pub fn load(
     source: &Source,
     library: &Library,
     params: &[(String, String)],
     style: Style,
 ) -> Result<Loaded, String> {
+    let (loaded, warnings) = compile(source, library, params, style)?;
+    logger::answer_warnings(&warnings);
+    Ok(loaded)
+}
+
+/// As [`load`], with the complete text of the warnings.
+pub fn compile(
+    source: &Source,
+    library: &Library,
+    params: &[(String, String)],
+    style: Style,
+) -> Result<(Loaded, String), String> {
     let (name, bytes) = (source.name(), read(source)?);
     match causeway_lang::compile(&name, &bytes, &find_library, library, params) {
         Ok(compiled) => {
-            logger::answer_warnings(&show(&compiled.warnings, &compiled.sources, style));
+            let warnings = show(&compiled.warnings, &compiled.sources, style);
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            Ok(Loaded { plan: Plan::new(&compiled), compiled, text, style })
+            Ok((Loaded { plan: Plan::new(&compiled), compiled, text, style }, warnings))
         }
         Err(failed) => Err(show(&failed.diagnostics, &failed.sources, style)),
     }

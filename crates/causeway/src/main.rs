@@ -15,6 +15,7 @@ mod load;
 mod logger;
 mod output;
 mod session;
+mod signals;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -3,17 +3,19 @@
 use crate::control::{Ask, Question};
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
+use crate::signals::Signals;
 use anyhow::{Context, Result};
 use causeway_engine::handler::{COMMON, HandlerError};
 use causeway_engine::spec::Access;
-use causeway_engine::{Event, Library, Options, Router};
+use causeway_engine::{Event, Library, NoAnswer, Options, Router};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 /// What the loop waits for.
 enum Input {
     Router(Event),
-    Signal(i32),
+    /// A signal came; which one, the session's [`Signals`] say.
+    Signal,
     Question(Question, Sender<Result<String, HandlerError>>),
 }
 
@@ -24,7 +26,7 @@ pub enum End {
     Stopped,
     /// A signal asked for it.
     Signal(i32),
-    /// A worker ended by itself: an invariant was broken.
+    /// A worker failed.
     Broken,
 }
 
@@ -37,6 +39,7 @@ pub struct Session {
     /// Whether the global handler `hotconfig` may replace the graph.
     reconfigurable: bool,
     prepare: fn(causeway_engine::Plan) -> causeway_engine::Plan,
+    signals: Signals,
     inputs: Receiver<Input>,
     sender: Sender<Input>,
 }
@@ -68,18 +71,23 @@ pub struct Setup {
 }
 
 impl Session {
-    /// Starts the router of `loaded`, paused. The error is the complete text for the user.
+    /// Starts the router of `loaded`, paused. From here on signals end the session. The error is the complete text for
+    /// the user.
     pub fn start(loaded: Loaded, setup: Setup) -> Result<Session, String> {
         let Setup { library, params, options, reconfigurable, prepare } = setup;
+        let (sender, inputs) = mpsc::channel();
+        let woken = sender.clone();
+        // The session may have ended by itself when the signal comes.
+        let wake = move || drop(woken.send(Input::Signal));
+        let signals = Signals::watch(wake).map_err(|e| format!("cannot watch for signals: {e}\n"))?;
         let plan = prepare(loaded.plan.clone());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
         router.warnings().iter().for_each(|w| logger::answer_warnings(&format!("{w}\n")));
-        let (sender, inputs) = mpsc::channel();
         if let Some(events) = router.take_events() {
             let sender = sender.clone();
             std::thread::spawn(move || events.iter().all(|e| sender.send(Input::Router(e)).is_ok()));
         }
-        Ok(Session { router, loaded, library, params, reconfigurable, prepare, inputs, sender })
+        Ok(Session { router, loaded, library, params, reconfigurable, prepare, signals, inputs, sender })
     }
 
     /// What answers the clients of a control socket.
@@ -92,22 +100,22 @@ impl Session {
         &self.router
     }
 
-    /// Runs until the router stops, a signal comes or a worker breaks.
+    /// Runs until the router stops, a signal comes or a worker fails.
     pub fn run(&mut self) -> Result<End> {
-        let sender = self.sender.clone();
-        let mut signals =
-            signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])
-                .context("cannot watch for signals")?;
-        std::thread::spawn(move || signals.forever().all(|s| sender.send(Input::Signal(s)).is_ok()));
         self.router.resume();
         loop {
-            match self.inputs.recv().context("all senders are gone")? {
+            let input = self.inputs.recv().context("all senders are gone")?;
+            // Not only when its turn comes: each question before it may wait for a worker that is stuck.
+            if let Some(signal) = self.signals.latest() {
+                return Ok(self.end(End::Signal(signal)));
+            }
+            match input {
                 Input::Router(Event::StopRequested { .. }) => return Ok(self.end(End::Stopped)),
                 Input::Router(Event::Ended { worker }) => {
                     log::error!(code = "worker-ended"; "worker {worker} ended by itself; stopping");
                     return Ok(self.end(End::Broken));
                 }
-                Input::Signal(s) => return Ok(self.end(End::Signal(s))),
+                Input::Signal => {}
                 Input::Question(question, reply) => {
                     let stop = matches!(&question, Question::Write(h, _) if h == "stop");
                     // A client that has gone misses nothing.
@@ -123,6 +131,15 @@ impl Session {
     fn end(&self, end: End) -> End {
         self.router.pause();
         end
+    }
+
+    /// Ends the workers. The error is one that does not end, and is left behind.
+    pub fn close(self) -> Result<(), NoAnswer> {
+        let closed = self.router.close();
+        if let Err(NoAnswer(worker)) = closed {
+            log::error!(code = "worker-stuck"; "worker {worker} does not end and is left behind");
+        }
+        closed
     }
 
     /// Answers one question.
@@ -196,7 +213,7 @@ impl Session {
                 )
             })),
             "counters" => {
-                let ports = self.router.port_counters();
+                let ports = self.router.port_counters()?;
                 let ports = ports.iter().map(|(line, n)| (line, *n));
                 lines(
                     &mut self
@@ -206,7 +223,7 @@ impl Session {
                         .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
                 )
             }
-            "held" => self.router.held().to_string(),
+            "held" => self.router.held()?.to_string(),
             "stop" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
             _ => return Err(HandlerError::NoHandler(handler.to_owned())),
         })
@@ -227,10 +244,13 @@ impl Session {
     /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.
     pub fn swap(&mut self, text: &str) -> Result<(), String> {
         let source = Source::Text("hotconfig", text.to_owned());
-        let loaded = load::load(&source, &self.library, &self.params, Style::Click)?;
+        let (loaded, warnings) = load::compile(&source, &self.library, &self.params, Style::Click)?;
         let plan = (self.prepare)(loaded.plan.clone());
         self.router.swap(plan).map_err(|e| loaded.explain(&e))?;
         self.loaded = loaded;
+        for warning in warnings.lines().chain(self.router.warnings().iter().map(String::as_str)) {
+            log::warn!("hotconfig: {}", warning.strip_prefix("warning: ").unwrap_or(warning));
+        }
         Ok(())
     }
 }
@@ -251,3 +271,41 @@ const GLOBALS: &[(&str, Access)] = &[
     ("held", Access::Read),
     ("hotconfig", Access::Write),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::{Cx, Element, Run, Spec};
+
+    /// Panics when its task runs.
+    static PANICS: Spec =
+        Spec { name: "Panics", ports: "0/0", build: |_| Ok(Box::new(Panics)), ..Spec::DEFAULT };
+
+    struct Panics;
+
+    impl Element for Panics {
+        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+            cx.wake();
+            Ok(())
+        }
+
+        fn task(&mut self, _: &mut Cx<'_>) -> Run {
+            panic!("as it was told")
+        }
+    }
+
+    #[test]
+    fn a_worker_that_panics_ends_the_session() {
+        let library = Library::new([&PANICS]);
+        let source = Source::Text("test", "p :: Panics;".to_owned());
+        let loaded = load::load(&source, &library, &[], Style::Click).unwrap_or_else(|e| panic!("{e}"));
+        let options = Options { workers: 2, ..Options::default() };
+        let setup =
+            Setup { library, params: Vec::new(), options, reconfigurable: true, prepare: |plan| plan };
+        let mut session = Session::start(loaded, setup).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(session.run().unwrap(), End::Broken);
+        let gone = session.answer(Question::Read("p.class".to_owned(), String::new())).unwrap_err();
+        assert_eq!(gone.to_string(), "worker 0 does not answer");
+        assert_eq!(session.close(), Ok(()));
+    }
+}

@@ -33,6 +33,7 @@ mod ip;
 mod ip6;
 mod iproute;
 pub mod kernel;
+mod out_file;
 mod printing;
 mod queues;
 mod scheduling;

@@ -1,6 +1,7 @@
 //! The clock that elements see.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where simulated time starts unless told otherwise: 10⁹ seconds after the epoch.
 pub const SIMULATED_START_NS: u64 = 1_000_000_000_000_000_000;
@@ -10,10 +11,8 @@ pub const SIMULATED_START_NS: u64 = 1_000_000_000_000_000_000;
 pub enum Clock {
     /// The machine's steady clock, offset to the time of day at the start and read once a scheduling round.
     Live {
-        /// Instant that `start_ns` stands for.
-        start: Instant,
-        /// Time of day at `start`.
-        start_ns: u64,
+        /// Time of day when CLOCK_MONOTONIC was 0, as it was at the start.
+        epoch_ns: u64,
         /// The reading of this round.
         now_ns: u64,
         /// Whether the round's reading was taken.
@@ -29,8 +28,8 @@ pub enum Clock {
 impl Clock {
     /// The machine's clock.
     pub fn live() -> Clock {
-        let start_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
-        Clock::Live { start: Instant::now(), start_ns, now_ns: start_ns, fresh: true }
+        let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+        Clock::Live { epoch_ns: now_ns.saturating_sub(monotonic_ns()), now_ns, fresh: true }
     }
 
     /// Simulated time that starts at `now_ns`.
@@ -42,9 +41,9 @@ impl Clock {
     #[inline]
     pub fn now_ns(&mut self) -> u64 {
         match self {
-            Clock::Live { start, start_ns, now_ns, fresh } => {
+            Clock::Live { epoch_ns, now_ns, fresh } => {
                 if !*fresh {
-                    *now_ns = *start_ns + start.elapsed().as_nanos() as u64;
+                    *now_ns = *epoch_ns + monotonic_ns();
                     *fresh = true;
                 }
                 *now_ns
@@ -53,6 +52,15 @@ impl Clock {
                 *now_ns += 1;
                 *now_ns
             }
+        }
+    }
+
+    /// The time now on CLOCK_MONOTONIC, which all processes share; simulated time has none.
+    #[inline]
+    pub fn monotonic_ns(&mut self) -> Option<u64> {
+        match *self {
+            Clock::Live { epoch_ns, .. } => Some(self.now_ns().saturating_sub(epoch_ns)),
+            Clock::Simulated { .. } => None,
         }
     }
 
@@ -74,4 +82,11 @@ impl Clock {
             }
         }
     }
+}
+
+/// CLOCK_MONOTONIC, in nanoseconds.
+#[inline]
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }

@@ -330,6 +330,13 @@ impl Core {
         self.keep_batch(batch);
     }
 
+    /// Lets all elements do what cannot be undone: the graph is put in place.
+    pub fn commit(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.activate(node, |element, cx| element.commit(cx));
+        }
+    }
+
     /// Sets a notifier and wakes those who wait for it.
     pub fn signal(&mut self, id: SignalId, active: bool) {
         if self.signals.set(id, active) && active {

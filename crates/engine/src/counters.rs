@@ -1,8 +1,14 @@
 //! Counters: words that one worker writes and anybody reads.
+//!
+//! Their file comes into being beside its path, under the name with `.new` behind it, and is put there when the graph
+//! is ([`Counters::commit`]): a graph that fails leaves the counters of the running one alone. The file goes with its
+//! counters. A path belongs to one router; whoever starts several gives each its own.
 
 use causeway_packet::words::{self, Words};
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -38,8 +44,18 @@ impl Counter {
 /// Hands out the counters of one router.
 #[derive(Debug)]
 pub struct Counters {
+    file: Option<SharedFile>,
     words: Arc<Words>,
     lines: Vec<Line>,
+}
+
+/// The file of the counters, which is removed when this is dropped.
+#[derive(Debug)]
+struct SharedFile {
+    /// Where it is to be.
+    path: PathBuf,
+    /// Device and inode: another graph's counters may be at `path`.
+    id: (u64, u64),
 }
 
 /// What one counter counts.
@@ -56,11 +72,15 @@ pub struct Line {
 impl Counters {
     /// Room for `capacity` counters, in the shared file `path` or in private memory.
     pub fn new(capacity: usize, path: Option<&Path>) -> io::Result<Self> {
-        let words = match path {
-            Some(path) => Words::create(path, capacity)?,
-            None => Words::private(capacity)?,
+        let (words, file) = match path {
+            Some(path) => {
+                let words = Words::create(&beside(path), capacity)?;
+                let id = id(&beside(path))?;
+                (words, Some(SharedFile { path: path.to_owned(), id }))
+            }
+            None => (Words::private(capacity)?, None),
         };
-        Ok(Counters { words: Arc::new(words), lines: Vec::new() })
+        Ok(Counters { file, words: Arc::new(words), lines: Vec::new() })
     }
 
     /// A new counter, at zero.
@@ -70,13 +90,18 @@ impl Counters {
         Counter { words: self.words.clone(), index }
     }
 
-    /// Writes the directory of the shared file.
-    pub fn publish(&self) -> io::Result<()> {
+    /// Puts the shared file in its place, with the directory of its counters. If that fails nobody else can read
+    /// them, which is logged; the router is as good as before.
+    pub(crate) fn commit(&self) {
+        let Some(file) = &self.file else { return };
         let mut text = String::new();
         for (i, line) in self.lines.iter().enumerate() {
             text += &format!("{i}\t{}\t{}\t{}\n", line.worker, line.element, line.name);
         }
-        self.words.set_directory(&text)
+        let done = self.words.set_directory(&text);
+        if let Err(e) = done.and_then(|()| std::fs::rename(beside(&file.path), &file.path)) {
+            log::warn!("{}: {e}; the counters are not shared", file.path.display());
+        }
     }
 
     /// All counters with their values.
@@ -84,4 +109,27 @@ impl Counters {
         let words = self.words.words();
         self.lines.iter().enumerate().map(|(i, l)| (l, words.get(i).map_or(0, |w| w.load(Ordering::Relaxed))))
     }
+}
+
+impl Drop for SharedFile {
+    fn drop(&mut self) {
+        for path in [beside(&self.path), self.path.clone()] {
+            if id(&path).is_ok_and(|id| id == self.id) {
+                // There is nobody left to tell of an error.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// Where the file waits until the graph is put in place.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".new");
+    name.into()
+}
+
+fn id(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
 }

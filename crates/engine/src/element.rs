@@ -40,10 +40,22 @@ pub trait Element: Any + Send {
         }
     }
 
-    /// Called once before the router runs, in phase order; an error keeps the router from starting.
+    /// Called once before the router runs, in phase order; an error keeps the router from starting, and a hot swap
+    /// from taking place.
+    ///
+    /// After this element others may fail, and the graph that runs must not notice. So this opens and checks all that
+    /// the element needs and changes nothing that dropping the element does not undo: it opens a file without
+    /// emptying it, say, and removes one again that it made. The rest is for [`Element::commit`].
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         let _ = cx;
         Ok(())
+    }
+
+    /// Called once when the graph is put in place: all elements are initialised and have taken the state of their
+    /// predecessors, and nothing keeps the graph from running any more. What cannot be undone is done here. What fails
+    /// is logged or counted; no packets are emitted.
+    fn commit(&mut self, cx: &mut Cx<'_>) {
+        let _ = cx;
     }
 
     /// The element's task: a bounded piece of work. Runs once [`Cx::wake`] was called.

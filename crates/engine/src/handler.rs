@@ -19,8 +19,28 @@ pub enum HandlerError {
     NoParameters(String),
     /// The element says why not.
     Failed(String),
-    /// The worker does not answer.
+    /// A worker does not answer.
+    NoAnswer(NoAnswer),
+    /// The router has ended.
     Gone,
+}
+
+/// The worker with this number does not answer: it is stuck, or it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAnswer(pub usize);
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "worker {} does not answer", self.0)
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
+impl From<NoAnswer> for HandlerError {
+    fn from(error: NoAnswer) -> Self {
+        HandlerError::NoAnswer(error)
+    }
 }
 
 impl fmt::Display for HandlerError {
@@ -32,7 +52,8 @@ impl fmt::Display for HandlerError {
             HandlerError::WriteOnly(n) => write!(f, "Handler '{n}' write-only"),
             HandlerError::NoParameters(n) => write!(f, "read handler '{n}' does not take parameters"),
             HandlerError::Failed(why) => f.write_str(why),
-            HandlerError::Gone => f.write_str("the worker does not answer"),
+            HandlerError::NoAnswer(e) => e.fmt(f),
+            HandlerError::Gone => f.write_str("the router has ended"),
         }
     }
 }
@@ -52,7 +73,7 @@ pub const COMMON: &[(&str, &str)] = &[
 
 /// Reads `handler` of the element at `node`.
 pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<String, HandlerError> {
-    let n = core.nodes.get(node).ok_or(HandlerError::Gone)?;
+    let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
     if let Some(h) = n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
         if !h.access.reads() {
@@ -61,7 +82,8 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
         if !arg.is_empty() && h.access != crate::spec::Access::ReadParam {
             return Err(HandlerError::NoParameters(full()));
         }
-        let value = core.activate(node, |e, cx| e.read(handler, arg, cx)).ok_or(HandlerError::Gone)?;
+        let value = core.activate(node, |e, cx| e.read(handler, arg, cx));
+        let value = value.ok_or(NoAnswer(core.worker))?;
         core.deliver();
         return value.map_err(HandlerError::Failed);
     }
@@ -143,11 +165,12 @@ fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
 
 /// Writes `value` to `handler` of the element at `node`.
 pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
-    let n = core.nodes.get(node).ok_or(HandlerError::Gone)?;
+    let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
     match n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
         Some(h) if h.access.writes() => {
-            let done = core.activate(node, |e, cx| e.write(handler, value, cx)).ok_or(HandlerError::Gone)?;
+            let done = core.activate(node, |e, cx| e.write(handler, value, cx));
+            let done = done.ok_or(NoAnswer(core.worker))?;
             core.deliver();
             let n = &core.nodes[node];
             if done.is_ok() && n.element.as_ref().is_some_and(|e| e.reconfigures(handler)) {

@@ -139,6 +139,7 @@ impl Harness {
             return Err(vec![message]);
         }
         h.core.deliver();
+        h.core.activate(TARGET, |e, cx| e.commit(cx));
         Ok(h)
     }
 

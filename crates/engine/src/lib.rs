@@ -14,7 +14,8 @@
 //!   pulling. `task`, `timer` and `signal` schedule; `clock` is live or simulated time.
 //! * `assemble` builds a plan: configure, place on workers, connect, wire notifiers, initialise. Edges that cross
 //!   workers become rings (`crossing`).
-//! * `worker` is the thread; `devices` and [`reception`] decide when a port's packets are taken.
+//! * `worker` is the thread, and [`Pulse`] how anybody sees that it is not stuck; `devices` and [`reception`] decide
+//!   when a port's packets are taken.
 //! * [`Router`] is the control side: start, handlers, hot swap, stop. [`harness`] puts one element on the bench.
 //!
 //! # Invariants
@@ -24,7 +25,12 @@
 //! * Delivery is depth first, outputs in order, without recursion.
 //! * Received = forwarded + punted + dropped by reason + held: a packet ends in [`Cx::drop`], in an element that
 //!   reports it as held, in a device, or at an unconnected output, which counts it.
-//! * The graph of a worker changes only between two rounds. A graph that cannot be built changes nothing.
+//! * The graph of a worker changes only between two rounds. A graph that cannot be built or put in place changes
+//!   nothing, here and outside: until then an element only opens and checks ([`Element::initialize`]), and does what
+//!   cannot be undone, such as emptying a file, in [`Element::commit`].
+//! * Nobody waits for a worker without a limit. A worker that fails says so at once ([`OnFailure`]), also when it
+//!   panics.
+//! * Nothing is printed: what there is to say is logged.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
@@ -44,6 +50,7 @@ mod names;
 mod notify;
 mod place;
 mod plan;
+mod pulse;
 pub mod reception;
 mod router;
 mod signal;
@@ -58,9 +65,11 @@ pub use conf::{Conf, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
 pub use element::{Element, Receiver, Run};
+pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};
+pub use pulse::Pulse;
 pub use router::{Options, Router, StartError};
 pub use spec::{Library, Spec};
 pub use task::{DEFAULT_TICKETS, MAX_TICKETS};
-pub use worker::Event;
+pub use worker::{Event, OnFailure};

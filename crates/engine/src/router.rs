@@ -1,28 +1,39 @@
-//! The running router, seen from the control side: start, handlers, hot swap, stop.
+//! The running router, seen from the control side: start, handlers, hot swap ([`swap`]), stop.
+//!
+//! Every question to a worker has a time limit, so that one that is stuck keeps nobody else from going on.
+
+mod swap;
 
 use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
 use crate::clock::Clock;
 use crate::conf::{Env, Persistent};
-use crate::core::{Core, Node};
+use crate::core::Node;
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
-use crate::handler::{self, HandlerError};
+use crate::handler::{self, HandlerError, NoAnswer};
 use crate::plan::Plan;
+use crate::pulse::Pulse;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
 use crate::spec::Library;
-use crate::worker::{Command, DOORBELL, Event, Worker};
-use std::collections::{BTreeMap, HashMap};
+use crate::worker::{Command, DOORBELL, Event, OnFailure, Worker};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Counters that a router has room for: a floor, and so many for each element.
 const COUNTERS: (usize, usize) = (4_096, 64);
+
+/// How long a worker may take to answer: a handler that writes a table of a million routes down takes a second.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long the workers may take to end.
+const END: Duration = Duration::from_secs(2);
 
 /// How to run a router.
 #[derive(Clone, Debug)]
@@ -37,7 +48,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Where simulated time starts; `None` = live.
     pub simulated_ns: Option<u64>,
-    /// Shared-memory file of the counters; `None` = private memory.
+    /// Shared-memory file of the counters, which only one router may use; it goes with the router. `None` = private
+    /// memory.
     pub counters: Option<PathBuf>,
     /// Reception mechanism of ports that do not name one.
     pub mechanism: Mechanism,
@@ -45,6 +57,8 @@ pub struct Options {
     pub budget: usize,
     /// Values that the elements find and that outlive hot swaps.
     pub persistent: Persistent,
+    /// What is to be done at once when a worker fails.
+    pub on_failure: Option<OnFailure>,
 }
 
 impl Default for Options {
@@ -59,6 +73,7 @@ impl Default for Options {
             mechanism: Mechanism::default(),
             budget: DEFAULT_BUDGET,
             persistent: Persistent::default(),
+            on_failure: None,
         }
     }
 }
@@ -71,7 +86,7 @@ pub enum StartError {
     /// The operating system refused something.
     Io(&'static str, io::Error),
     /// A worker does not answer.
-    Gone,
+    NoAnswer(NoAnswer),
 }
 
 impl fmt::Display for StartError {
@@ -84,17 +99,26 @@ impl fmt::Display for StartError {
                 Ok(())
             }
             StartError::Io(what, e) => write!(f, "{what}: {e}"),
-            StartError::Gone => f.write_str("a worker does not answer"),
+            StartError::NoAnswer(e) => e.fmt(f),
         }
     }
 }
 
 impl std::error::Error for StartError {}
 
+impl From<NoAnswer> for StartError {
+    fn from(error: NoAnswer) -> Self {
+        StartError::NoAnswer(error)
+    }
+}
+
 struct Handle {
     commands: Sender<Command>,
     doorbell: Arc<Doorbell>,
-    thread: Option<JoinHandle<()>>,
+    pulse: Pulse,
+    thread: JoinHandle<()>,
+    /// Says nothing; its other end is dropped when the thread has ended.
+    ended: Receiver<Infallible>,
 }
 
 /// A router: its workers and what is known of its elements.
@@ -129,14 +153,17 @@ impl Router {
             let mut core = core;
             let devices =
                 Devices::new(&mut core, &mut assembly.env.counters, options.mechanism, options.budget);
+            core.commit();
             let (commands, receiver) = mpsc::channel();
-            let worker = Worker::new(core, devices, doorbell.clone(), poll, receiver, event_sender.clone());
+            let mut worker =
+                Worker::new(core, devices, doorbell.clone(), poll, receiver, event_sender.clone());
+            worker.on_failure = options.on_failure.clone();
+            let pulse = worker.pulse.clone();
             let processor = options.processors.get(handles.len() % options.processors.len().max(1)).copied();
-            let thread = spawn(worker, processor)?;
-            handles.push(Handle { commands, doorbell, thread: Some(thread) });
+            let (thread, ended) = spawn(worker, processor)?;
+            handles.push(Handle { commands, doorbell, pulse, thread, ended });
         }
-        // Failing to write the directory leaves the counters without names, and the router as good as before.
-        let _ = assembly.env.counters.publish();
+        assembly.env.counters.commit();
         let Assembly { index, names, env, .. } = assembly;
         Ok(Router { library, options, handles, events: Some(events), plan, index, names, env })
     }
@@ -188,6 +215,11 @@ impl Router {
         &self.library
     }
 
+    /// The workers' pulses, in order; they stay the same for as long as the router lives.
+    pub fn pulses(&self) -> Vec<Pulse> {
+        self.handles.iter().map(|h| h.pulse.clone()).collect()
+    }
+
     /// Warnings of the configuration.
     pub fn warnings(&self) -> &[String] {
         &self.env.warnings
@@ -200,7 +232,7 @@ impl Router {
 
     /// What interfaces and their sockets counted for the elements that use them; the lines' names begin with `port.`.
     /// The workers are asked, between two rounds.
-    pub fn port_counters(&self) -> Vec<(Line, u64)> {
+    pub fn port_counters(&self) -> Result<Vec<(Line, u64)>, NoAnswer> {
         let ask = |w: &mut Worker| -> Vec<(Line, u64)> {
             let worker = w.core.worker;
             let of = |n: &Node| {
@@ -210,38 +242,38 @@ impl Router {
             };
             w.core.nodes.iter().flat_map(of).collect()
         };
-        (0..self.handles.len()).filter_map(|w| self.call(w, ask)).flatten().collect()
+        let lines: Vec<_> = (0..self.handles.len()).map(|w| self.call(w, ask)).collect::<Result<_, _>>()?;
+        Ok(lines.into_iter().flatten().collect())
     }
 
     /// Packets that the workers hold: in queues, in rings between workers, between interrupt and forwarding.
-    pub fn held(&self) -> usize {
+    pub fn held(&self) -> Result<usize, NoAnswer> {
         let held = |w: &mut Worker| {
             let elements = w.core.nodes.iter().filter_map(|n| n.element.as_ref());
             elements.map(|e| e.held()).sum::<usize>() + w.devices.held()
         };
-        (0..self.handles.len()).filter_map(|w| self.call(w, held)).sum()
+        (0..self.handles.len()).map(|w| self.call(w, held)).sum()
     }
 
     /// Starts measuring the time of each element, from zero, or stops.
-    pub fn set_profiling(&self, on: bool) {
-        for worker in 0..self.handles.len() {
-            self.call(worker, move |w| w.core.profile = on.then(Vec::new));
-        }
+    pub fn set_profiling(&self, on: bool) -> Result<(), NoAnswer> {
+        let set = move |w: &mut Worker| w.core.profile = on.then(Vec::new);
+        (0..self.handles.len()).try_for_each(|worker| self.call(worker, set))
     }
 
     /// Nanoseconds that each element has taken by itself since profiling was switched on, over all workers.
-    pub fn profile(&self) -> Vec<(String, u64)> {
+    pub fn profile(&self) -> Result<Vec<(String, u64)>, NoAnswer> {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for worker in 0..self.handles.len() {
             let times = |w: &mut Worker| -> Vec<(String, u64)> {
                 let profile = w.core.profile.iter().flatten();
                 w.core.nodes.iter().zip(profile).map(|(n, ns)| (n.name.to_string(), *ns)).collect()
             };
-            for (name, ns) in self.call(worker, times).unwrap_or_default() {
+            for (name, ns) in self.call(worker, times)? {
                 *sums.entry(name).or_default() += ns;
             }
         }
-        sums.into_iter().collect()
+        Ok(sums.into_iter().collect())
     }
 
     /// Reads handler `name` of `element`. When the graph is replicated, numbers are summed over the workers and
@@ -251,7 +283,7 @@ impl Router {
         for place in self.places(element)? {
             let (name, arg) = (name.to_owned(), arg.to_owned());
             let value = self.call(place.worker, move |w| handler::read(&mut w.core, place.node, &name, &arg));
-            values.push(value.ok_or(HandlerError::Gone)??);
+            values.push(value??);
         }
         Ok(sum(values))
     }
@@ -262,7 +294,7 @@ impl Router {
             let (name, value) = (name.to_owned(), value.to_owned());
             let done =
                 self.call(place.worker, move |w| handler::write(&mut w.core, place.node, &name, &value));
-            done.ok_or(HandlerError::Gone)??;
+            done??;
         }
         Ok(())
     }
@@ -271,97 +303,62 @@ impl Router {
         self.index.get(element).cloned().ok_or_else(|| HandlerError::NoElement(element.to_owned()))
     }
 
-    /// Replaces the graph by `plan`. The new graph is built and initialised beside the running one; if that
-    /// fails nothing changes. Then the workers stop between two batches, each new element takes the state of its
-    /// predecessor, and the new graph runs. Packets that arrive meanwhile wait in the devices' rings.
-    pub fn swap(&mut self, plan: Plan) -> Result<(), StartError> {
-        let doorbells: Vec<_> = self.handles.iter().map(|h| h.doorbell.clone()).collect();
-        let mut assembly = build(&self.library, &plan, &self.options, &doorbells)?;
-        let mut new: Vec<Core> = std::mem::take(&mut assembly.cores);
-        let mut old = Vec::new();
-        for worker in 0..self.handles.len() {
-            // While the worker waits in `park` its graph is here.
-            old.push(self.park(worker).ok_or(StartError::Gone)?);
-        }
-        let mut cores: Vec<&mut Core> = old.iter_mut().map(|p| &mut p.core).collect();
-        take_state(&mut cores, &mut new);
-        for (parked, mut core) in old.into_iter().zip(new) {
-            let counters = &mut assembly.env.counters;
-            let devices = Devices::new(&mut core, counters, self.options.mechanism, self.options.budget);
-            parked.unpark.send((core, devices)).map_err(|_| StartError::Gone)?;
-        }
-        let _ = assembly.env.counters.publish();
-        let Assembly { index, names, env, .. } = assembly;
-        (self.plan, self.index, self.names, self.env) = (plan, index, names, env);
-        Ok(())
-    }
-
-    /// Takes the graph out of a worker, which then waits for another.
-    fn park(&self, worker: usize) -> Option<Parked> {
-        let (out, taken) = mpsc::channel();
-        let (unpark, back) = mpsc::channel::<(Core, Devices)>();
-        let handle = self.handles.get(worker)?;
-        let exchange = move |w: &mut Worker| {
-            w.devices.unregister(&w.poll);
-            let looped = w.core.looped.clone();
-            let empty = Core::new(w.core.worker, w.core.clock.clone(), looped, 0);
-            let core = std::mem::replace(&mut w.core, empty);
-            if out.send(core).is_err() {
-                return;
-            }
-            if let Ok((core, devices)) = back.recv() {
-                let stops = w.core.stops;
-                (w.core, w.devices) = (core, devices);
-                w.core.stops = stops;
-                if let Err(e) = w.devices.register(&mut w.core, &w.poll) {
-                    log::warn!("a device cannot be waited for: {e}");
-                }
-            }
-        };
-        handle.commands.send(Command::Call(Box::new(exchange))).ok()?;
-        handle.doorbell.wake();
-        Some(Parked { core: taken.recv().ok()?, unpark })
-    }
-
-    /// Runs `f` on a worker between two rounds and returns its result.
+    /// Runs `f` on a worker between two rounds and returns its result. A worker that answers too late does it all the
+    /// same.
     fn call<R: Send + 'static>(
         &self,
         worker: usize,
         f: impl FnOnce(&mut Worker) -> R + Send + 'static,
-    ) -> Option<R> {
+    ) -> Result<R, NoAnswer> {
         let (sender, receiver) = mpsc::channel();
-        let handle = self.handles.get(worker)?;
         let command = Command::Call(Box::new(move |w| {
             // The asker may have gone; nobody misses the answer then.
             let _ = sender.send(f(w));
         }));
-        handle.commands.send(command).ok()?;
+        self.send(worker, command)?;
+        receiver.recv_timeout(ANSWER).map_err(|_| NoAnswer(worker))
+    }
+
+    fn send(&self, worker: usize, command: Command) -> Result<(), NoAnswer> {
+        let handle = self.handles.get(worker).ok_or(NoAnswer(worker))?;
+        handle.commands.send(command).map_err(|_| NoAnswer(worker))?;
         handle.doorbell.wake();
-        receiver.recv().ok()
+        Ok(())
     }
 
     fn tell(&self, command: impl Fn() -> Command) {
-        for h in &self.handles {
+        for worker in 0..self.handles.len() {
             // A worker that has ended has nothing to be told.
-            let _ = h.commands.send(command());
-            h.doorbell.wake();
+            let _ = self.send(worker, command());
         }
     }
-}
 
-struct Parked {
-    core: Core,
-    unpark: Sender<(Core, Devices)>,
+    /// Ends the workers and drops their elements, as dropping the router does. The error is a worker that does not end:
+    /// it is left behind with its elements, whose devices the kernel closes when the process ends.
+    pub fn close(mut self) -> Result<(), NoAnswer> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), NoAnswer> {
+        self.tell(|| Command::Exit);
+        let limit = Instant::now() + END;
+        let mut stuck = None;
+        for (worker, handle) in std::mem::take(&mut self.handles).into_iter().enumerate() {
+            match handle.ended.recv_timeout(limit.saturating_duration_since(Instant::now())) {
+                Err(RecvTimeoutError::Timeout) => stuck = stuck.or(Some(NoAnswer(worker))),
+                // A panic of the worker was told when it happened.
+                Err(RecvTimeoutError::Disconnected) => drop(handle.thread.join()),
+                Ok(never) => match never {},
+            }
+        }
+        stuck.map_or(Ok(()), Err)
+    }
 }
 
 impl Drop for Router {
     fn drop(&mut self) {
-        self.tell(|| Command::Exit);
-        for h in &mut self.handles {
-            if let Some(thread) = h.thread.take() {
-                let _ = thread.join();
-            }
-        }
+        // Whoever wants to know of a worker that is stuck closes the router.
+        let _ = self.end();
     }
 }
 
@@ -391,50 +388,24 @@ fn build(
     assemble(plan, &layout, env).map_err(StartError::Elements)
 }
 
-fn spawn(worker: Worker, processor: Option<usize>) -> Result<JoinHandle<()>, StartError> {
+/// Starts a worker's thread. The second value is disconnected when it has ended.
+fn spawn(
+    worker: Worker,
+    processor: Option<usize>,
+) -> Result<(JoinHandle<()>, Receiver<Infallible>), StartError> {
     let number = worker.core.worker;
-    let events = worker.events.clone();
+    let (alive, ended) = mpsc::channel();
     let body = move || {
+        let _alive: Sender<Infallible> = alive;
         if let Some(p) = processor
             && let Err(e) = crate::affinity::pin(p)
         {
             log::warn!("worker {number} is not pinned to processor {p}: {e}");
         }
-        if let Err(e) = worker.run() {
-            log::error!("worker {number}: {e}");
-        }
-        let _ = events.send(Event::Ended { worker: number });
+        worker.run();
     };
-    std::thread::Builder::new()
-        .name(format!("worker-{number}"))
-        .spawn(body)
-        .map_err(|e| StartError::Io("cannot start a worker", e))
-}
-
-/// Lets each new element take the state of its predecessor: the one with the same swap key on the same worker,
-/// else on any.
-fn take_state(old: &mut [&mut Core], new: &mut [Core]) {
-    let mut keys: HashMap<String, Vec<Place>> = HashMap::new();
-    for (worker, core) in old.iter().enumerate() {
-        for (node, n) in core.nodes.iter().enumerate() {
-            let key = n.element.as_ref().and_then(|e| e.swap_key()).unwrap_or_else(|| n.name.to_string());
-            keys.entry(key).or_default().push(Place { worker, node });
-        }
-    }
-    for (worker, core) in new.iter_mut().enumerate() {
-        for node in 0..core.nodes.len() {
-            let n = &core.nodes[node];
-            let key = n.element.as_ref().and_then(|e| e.swap_key()).unwrap_or_else(|| n.name.to_string());
-            let Some(places) = keys.get(&key) else { continue };
-            let Some(&place) = places.iter().find(|p| p.worker == worker).or(places.first()) else {
-                continue;
-            };
-            if let Some(partner) = old[place.worker].nodes[place.node].element.as_mut() {
-                core.activate(node, |e, cx| e.take_state(&mut **partner, cx));
-                core.deliver();
-            }
-        }
-    }
+    let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(body);
+    Ok((thread.map_err(|e| StartError::Io("cannot start a worker", e))?, ended))
 }
 
 fn sum(values: Vec<String>) -> String {

@@ -7,7 +7,9 @@ use crate::core::Core;
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::element::Run;
+use crate::pulse::Pulse;
 use mio::{Events, Poll, Token};
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
@@ -19,6 +21,8 @@ const TASKS_A_ROUND: usize = 128;
 const TIMERS_A_ROUND: usize = 64;
 /// Rounds between two looks at descriptors while there is work.
 const ROUNDS_A_POLL: u32 = 32;
+/// A worker that sleeps wakes at least that often, so that its pulse tells sleep from being stuck.
+const BEAT: Duration = Duration::from_millis(250);
 /// Token of the doorbell; devices use their node number.
 pub(crate) const DOORBELL: Token = Token(usize::MAX);
 
@@ -42,11 +46,49 @@ pub enum Event {
         /// The worker's number.
         worker: usize,
     },
-    /// The worker's thread ended; an invariant was broken if nobody told it to.
+    /// The worker's thread ended; it failed if nobody told it to.
     Ended {
         /// The worker's number.
         worker: usize,
     },
+}
+
+/// What is to be done at once when a worker fails: when it panics, or cannot wait for its devices.
+///
+/// It is called with the worker's number on the worker's own thread, before its elements are dropped (but for one that
+/// panicked), and must neither wait nor panic.
+#[derive(Clone)]
+pub struct OnFailure(Arc<dyn Fn(usize) + Send + Sync>);
+
+impl OnFailure {
+    /// Calls `f` when a worker fails.
+    pub fn new(f: impl Fn(usize) + Send + Sync + 'static) -> OnFailure {
+        OnFailure(Arc::new(f))
+    }
+}
+
+impl fmt::Debug for OnFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnFailure")
+    }
+}
+
+/// Tells that the worker has ended, also when it panics.
+struct Farewell {
+    worker: usize,
+    /// `None` once the worker has ended as it was told to.
+    on_failure: Option<OnFailure>,
+    events: Sender<Event>,
+}
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        if let Some(OnFailure(f)) = &self.on_failure {
+            f(self.worker);
+        }
+        // The control side may be gone.
+        let _ = self.events.send(Event::Ended { worker: self.worker });
+    }
 }
 
 /// One worker's state.
@@ -57,6 +99,8 @@ pub(crate) struct Worker {
     pub commands: Receiver<Command>,
     pub events: Sender<Event>,
     pub poll: Poll,
+    pub pulse: Pulse,
+    pub on_failure: Option<OnFailure>,
     running: bool,
 }
 
@@ -69,11 +113,22 @@ impl Worker {
         commands: Receiver<Command>,
         events: Sender<Event>,
     ) -> Self {
-        Worker { core, devices, doorbell, commands, events, poll, running: false }
+        let pulse = Pulse::default();
+        Worker { core, devices, doorbell, commands, events, poll, pulse, on_failure: None, running: false }
     }
 
     /// Runs until told to exit.
-    pub fn run(mut self) -> io::Result<()> {
+    pub fn run(mut self) {
+        let (worker, events) = (self.core.worker, self.events.clone());
+        // A local value is dropped before the arguments, so that nobody waits for the elements to go.
+        let mut farewell = Farewell { worker, on_failure: self.on_failure.take(), events };
+        match self.rounds() {
+            Ok(()) => farewell.on_failure = None,
+            Err(e) => log::error!("worker {worker}: {e}"),
+        }
+    }
+
+    fn rounds(&mut self) -> io::Result<()> {
         self.devices.register(&mut self.core, &self.poll)?;
         let mut events = Events::with_capacity(64);
         let mut round = 0u32;
@@ -146,6 +201,9 @@ impl Worker {
             worked |= core.run_timers(now, TIMERS_A_ROUND) > 0;
         }
         worked |= self.devices.run(core);
+        if let Some(now_ns) = core.clock.monotonic_ns() {
+            self.pulse.beat(now_ns);
+        }
         worked
     }
 
@@ -163,7 +221,9 @@ impl Worker {
             let next = [self.core.timers.next_ns(), self.devices.deadline_ns()].into_iter().flatten().min();
             self.core.clock.touch();
             let now = self.core.clock.now_ns();
-            self.wait(events, next.map(|when| Duration::from_nanos(when.saturating_sub(now))))?;
+            let due = next.map(|when| Duration::from_nanos(when.saturating_sub(now)));
+            let beat = self.core.clock.monotonic_ns().map(|_| BEAT);
+            self.wait(events, due.into_iter().chain(beat).min())?;
         }
         self.doorbell.awake();
         if self.core.stops > 0 {

@@ -2,14 +2,13 @@
 
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
-use crate::control::{Listener, run_dir, serve};
+use crate::control::{Claim, Listener, open_run_dir, serve};
 use crate::load::{self, Loaded, Style};
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::{Options, Persistent, Plan};
 use causeway_packet::pool;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs a configuration until it stops or is told to.
@@ -46,9 +45,8 @@ pub fn run_loaded(
     let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
         bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
     };
-    let dir = run_dir();
-    std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    let counters = dir.join(format!("{}.counters", args.name));
+    let claim = Claim::new(&open_run_dir()?, args.name.as_deref(), args.socket.as_deref())?;
+    let (socket, counters) = (claim.record.socket.clone(), claim.record.counters.clone());
     let options = Options {
         workers: args.threads.into(),
         replicate: args.threads > 1,
@@ -62,7 +60,6 @@ pub fn run_loaded(
     let prepare: fn(Plan) -> Plan = if args.plain { |plan| plan } else { crate::load::optimise };
     let library = causeway_elements::library();
     let setup = Setup { library, params, options, reconfigurable: true, prepare };
-    let socket = args.socket.unwrap_or_else(|| dir.join(format!("{}.sock", args.name)));
     let listener = Listener::unix(&socket)
         .with_context(|| format!("cannot listen at {} (--socket names another place)", socket.display()))?;
     let mut session = match Session::start(loaded, setup) {
@@ -70,14 +67,8 @@ pub fn run_loaded(
         Err(text) => return Ok(fail(&text)),
     };
     serve(&listener, session.desk())?;
-    say_where(&socket, &counters);
-    let end = session.run()?;
-    drop(session);
-    // The counters outlive the router no longer than their last reader's mapping.
-    let _ = std::fs::remove_file(&counters);
-    Ok(if end == End::Broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-fn say_where(socket: &Path, counters: &Path) {
     log::info!("control socket {}, counters {}", socket.display(), counters.display());
+    let end = session.run();
+    let closed = session.close();
+    Ok(if end? == End::Broken || closed.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

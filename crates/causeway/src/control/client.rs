@@ -1,6 +1,7 @@
 //! The other end: what `causeway read` and `causeway write` speak.
 
-use super::run_dir;
+use super::record::{self, Record};
+use super::{check_run_dir, run_dir};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +14,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the router at `socket`, or to the only one that runs.
+    /// Connects to the router at `socket`, or to the only one that can be meant.
     pub fn connect(socket: Option<&Path>) -> Result<Client> {
         let path = match socket {
             Some(path) => path.to_owned(),
@@ -78,17 +79,66 @@ impl Client {
     }
 }
 
+/// The socket of the router that is meant when none is named: the only one in this network namespace, or the only one
+/// there is.
 fn only_socket() -> Result<PathBuf> {
     let dir = run_dir();
-    let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten().map(|e| e.path());
-    let sockets: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == "sock")).collect();
-    let alive: Vec<PathBuf> = sockets.into_iter().filter(|p| UnixStream::connect(p).is_ok()).collect();
-    match alive.as_slice() {
-        [one] => Ok(one.clone()),
-        [] => bail!("no router runs (none listens in {})", dir.display()),
-        many => {
-            let list: Vec<String> = many.iter().map(|p| format!("  --socket {}", p.display())).collect();
-            bail!("several routers run; say which:\n{}", list.join("\n"))
+    if !dir.exists() {
+        bail!("no router runs (there is no {})", dir.display());
+    }
+    check_run_dir(&dir)?;
+    let routers: Vec<Record> = record::all(&dir).into_iter().filter(Record::is_alive).collect();
+    if routers.is_empty() {
+        bail!("no router runs (none is recorded in {})", dir.display());
+    }
+    Ok(choose(&routers, &record::own_netns()?)?.socket.clone())
+}
+
+fn choose<'a>(routers: &'a [Record], netns: &str) -> Result<&'a Record> {
+    let here: Vec<&Record> = routers.iter().filter(|r| r.netns == netns).collect();
+    match (here.as_slice(), routers) {
+        (&[one], _) => Ok(one),
+        ([], [one]) => Ok(one),
+        _ => {
+            let line = |r: &Record| {
+                let place = if r.netns == netns { "this" } else { "another" };
+                let socket = r.socket.display();
+                format!(
+                    "  --socket {socket}  ('{}', process {}, in {place} network namespace)",
+                    r.name, r.pid
+                )
+            };
+            let lines: Vec<String> = routers.iter().map(line).collect();
+            bail!("several routers run; say which:\n{}", lines.join("\n"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn router(name: &str, netns: &str) -> Record {
+        let (socket, counters) = (format!("/run/{name}.sock").into(), PathBuf::new());
+        Record { name: name.to_owned(), pid: 7, started: 1, netns: netns.to_owned(), socket, counters }
+    }
+
+    #[test]
+    fn a_router_of_the_own_namespace_goes_before_the_only_one() {
+        let (a, b, c) = (router("a", "net:[1]"), router("b", "net:[2]"), router("c", "net:[2]"));
+        let chosen = |routers: &[&Record], netns: &str| {
+            let routers: Vec<Record> = routers.iter().map(|&r| r.clone()).collect();
+            choose(&routers, netns).map(|r| r.name.clone()).map_err(|e| e.to_string())
+        };
+        assert_eq!(chosen(&[&a], "net:[1]").unwrap(), "a");
+        assert_eq!(chosen(&[&a], "net:[9]").unwrap(), "a");
+        assert_eq!(chosen(&[&a, &b], "net:[2]").unwrap(), "b");
+        assert_eq!(chosen(&[&a, &b, &c], "net:[1]").unwrap(), "a");
+        let several = "several routers run; say which:\n  \
+                       --socket /run/a.sock  ('a', process 7, in another network namespace)\n  \
+                       --socket /run/b.sock  ('b', process 7, in this network namespace)\n  \
+                       --socket /run/c.sock  ('c', process 7, in this network namespace)";
+        assert_eq!(chosen(&[&a, &b, &c], "net:[2]").unwrap_err(), several);
+        assert!(chosen(&[&a, &b], "net:[9]").unwrap_err().starts_with("several routers run"));
     }
 }

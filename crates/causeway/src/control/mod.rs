@@ -6,23 +6,80 @@
 //! it); data follow as `DATA n` and n bytes. Any program that speaks to a running Click speaks to this.
 
 mod client;
+mod input;
 mod protocol;
+mod record;
 mod server;
 
 pub use client::Client;
 pub use protocol::{Ask, Question};
+pub use record::Claim;
 pub use server::{Listener, serve};
 
-use std::path::PathBuf;
+use anyhow::{Context, Result, bail};
+use rustix::process::geteuid;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The folder of this user's routers, with their control sockets, records and shared counters; made if it is missing.
+///
+/// # Errors
+/// If it is not this user's alone to change: whoever else can write there could put a socket in a router's place.
+pub fn open_run_dir() -> Result<PathBuf> {
+    let dir = run_dir();
+    let made = DirBuilder::new().recursive(true).mode(0o755).create(&dir);
+    made.with_context(|| format!("cannot make {}", dir.display()))?;
+    check_run_dir(&dir)?;
+    Ok(dir)
+}
+
+fn check_run_dir(dir: &Path) -> Result<()> {
+    let metadata = fs::symlink_metadata(dir).with_context(|| format!("cannot look at {}", dir.display()))?;
+    let why = match (metadata.is_dir(), metadata.uid() == geteuid().as_raw(), metadata.mode() & 0o022) {
+        (false, ..) => "it is no folder; remove it",
+        (true, false, _) => "it is another user's; remove it",
+        (true, true, 0) => return Ok(()),
+        _ => "other users may write there; `chmod go-w` it",
+    };
+    bail!("{} cannot hold control sockets: {why}", dir.display());
+}
 
 /// Folder of the control sockets and shared counters of this user's routers.
-pub fn run_dir() -> PathBuf {
-    match rustix::process::geteuid().is_root() {
+fn run_dir() -> PathBuf {
+    match geteuid().is_root() {
         true => PathBuf::from("/run/causeway"),
         false => match std::env::var_os("XDG_RUNTIME_DIR") {
             Some(dir) => PathBuf::from(dir).join("causeway"),
-            // All users share this one.
-            None => std::env::temp_dir().join(format!("causeway-{}", rustix::process::geteuid().as_raw())),
+            // All users share the folder that this is in.
+            None => std::env::temp_dir().join(format!("causeway-{}", geteuid().as_raw())),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_folder_that_others_can_change_is_refused() {
+        let dir = std::env::temp_dir().join(format!("causeway-run-dir-{}", std::process::id()));
+        let refused = |dir: &Path| check_run_dir(dir).unwrap_err().to_string();
+        fs::create_dir(&dir).unwrap();
+        for (mode, good) in [(0o755, true), (0o700, true), (0o775, false), (0o757, false), (0o1777, false)] {
+            fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(check_run_dir(&dir).is_ok(), good, "{mode:o}");
+        }
+        assert!(refused(&dir).contains("other users may write there"));
+        let link = dir.with_extension("link");
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        assert!(refused(&link).contains("it is no folder"));
+        fs::remove_file(&link).unwrap();
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(&dir, Some(1), None).unwrap();
+            assert!(refused(&dir).contains("it is another user's"));
+        }
+        fs::remove_dir(&dir).unwrap();
     }
 }

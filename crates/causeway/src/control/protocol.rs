@@ -170,7 +170,7 @@ fn refuse(error: &HandlerError) -> Vec<u8> {
         HandlerError::ReadOnly(_) | HandlerError::WriteOnly(_) => 530,
         HandlerError::NoParameters(_) => 590,
         HandlerError::Failed(_) => 520,
-        HandlerError::Gone => 540,
+        HandlerError::NoAnswer(_) | HandlerError::Gone => 540,
     };
     status(code, &error.to_string())
 }

@@ -1,62 +1,114 @@
 //! Listens on a socket and gives each client a thread; there are few of them, and none touches a packet.
 
+use super::input::Input;
 use super::protocol::{self, Ask, Reply};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::PermissionsExt;
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use std::fs::{self, DirBuilder, Metadata};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of one command line at most.
-const MAX_LINE: u64 = 64 << 10;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 128;
 
 /// A listening control socket. A UNIX socket's file is removed when it is dropped.
 #[derive(Debug)]
 pub enum Listener {
     /// In the file system.
-    Unix(UnixListener, PathBuf),
-    /// On the loopback interface.
+    Unix {
+        /// The socket.
+        listener: UnixListener,
+        /// Goes with it.
+        _file: SocketFile,
+    },
+    /// On a network.
     Tcp(TcpListener),
 }
 
+/// The file of a UNIX socket; removed when this is dropped, unless something else has taken its place.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// Device and inode.
+    id: (u64, u64),
+}
+
 impl Listener {
-    /// Listens at `path`. A socket file that nobody listens on any more is replaced; one that is in use is an error.
+    /// Listens at `path`, for this user alone; a folder that is missing is made, for this user alone too. A socket that
+    /// a router of this user has left there, and that nobody listens on any more, is replaced; nothing else is.
     pub fn unix(path: &Path) -> io::Result<Listener> {
         if let Some(dir) = path.parent() {
-            std::fs::create_dir_all(dir)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         }
-        if UnixStream::connect(path).is_ok() {
-            let text = "another router listens there; stop it, or give --socket another path";
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
-        }
-        match std::fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        let listener = UnixListener::bind(path)?;
-        // Writing a handler changes the router: only its owner may.
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Listener::Unix(listener, path.to_owned()))
+        let bound = match bind_unix(path) {
+            Err(e) if e.kind() == ErrorKind::AddrInUse => {
+                remove_dead(path)?;
+                bind_unix(path)
+            }
+            other => other,
+        };
+        let listener = bound?;
+        let id = id(&fs::symlink_metadata(path)?);
+        Ok(Listener::Unix { listener, _file: SocketFile { path: path.to_owned(), id } })
     }
 
-    /// Listens on loopback port `port`, or with `or_next` on the first free one from there.
-    pub fn tcp(port: u16, or_next: bool) -> io::Result<Listener> {
-        let mut port = port;
+    /// Listens on a port, or with `or_next` on the first free one from there.
+    pub fn tcp(mut address: SocketAddr, or_next: bool) -> io::Result<Listener> {
         loop {
-            match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-                Err(e) if or_next && e.kind() == io::ErrorKind::AddrInUse && port < u16::MAX => port += 1,
+            match TcpListener::bind(address) {
+                Err(e) if or_next && e.kind() == ErrorKind::AddrInUse && address.port() < u16::MAX => {
+                    address.set_port(address.port() + 1);
+                }
                 other => return other.map(Listener::Tcp),
             }
         }
     }
 }
 
-impl Drop for Listener {
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // Writing a handler changes the router: only its owner may. Linux gives the file the mode that the socket has when
+    // it is bound, so there is no moment at which others could connect.
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    bind(&socket, &address)?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Removes the socket at `path`.
+///
+/// # Errors
+/// If it is no socket, is another user's, or somebody listens on it.
+pub fn remove_dead(path: &Path) -> io::Result<()> {
+    let refuse = |why: &str| Err(io::Error::new(ErrorKind::AddrInUse, why));
+    let metadata = fs::symlink_metadata(path)?;
+    if !metadata.file_type().is_socket() {
+        return refuse("something else than a socket is there, and stays");
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return refuse("the socket there is another user's");
+    }
+    match UnixStream::connect(path) {
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
+        // Connected, or in a way that says that somebody is there.
+        _ => refuse("another program listens there"),
+    }
+}
+
+fn id(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+impl Drop for SocketFile {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
-            // Somebody may have removed it already.
-            let _ = std::fs::remove_file(path);
+        if fs::symlink_metadata(&self.path).is_ok_and(|m| id(&m) == self.id) {
+            // Somebody may remove it at the same moment.
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -64,7 +116,7 @@ impl Drop for Listener {
 /// Serves clients of a copy of `listener` until the process ends; questions go to `router`.
 pub fn serve(listener: &Listener, router: Arc<dyn Ask + Send + Sync>) -> io::Result<()> {
     match listener {
-        Listener::Unix(l, _) => {
+        Listener::Unix { listener: l, .. } => {
             let l = l.try_clone()?;
             accept(move || l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s))), router);
         }
@@ -95,63 +147,168 @@ fn accept<S: Read + Write + Send + 'static>(
     });
 }
 
+/// Serves one client. What it sends is carried out only when all of it is here: a client that goes away in the middle of
+/// a line or of its data has asked for nothing.
 fn client(input: impl Read, mut output: impl Write, router: &dyn Ask) -> io::Result<()> {
-    let mut input = BufReader::new(input);
+    let mut input = Input::new(input);
     output.write_all(protocol::GREETING.as_bytes())?;
-    while let Some(line) = read_line(&mut input)? {
+    while let Some(line) = input.line()? {
         let bytes = match protocol::line(&line, router) {
             None => continue,
             Some(Reply::Send(bytes)) => bytes,
             Some(Reply::Close(bytes)) => return output.write_all(&bytes),
-            Some(Reply::NeedBytes(n, pending)) => {
-                let mut data = Vec::new();
-                input.by_ref().take(n as u64).read_to_end(&mut data)?;
-                pending.data(&String::from_utf8_lossy(&data), router)
-            }
-            Some(Reply::NeedUntil(end, pending)) => {
-                let mut data = String::new();
-                while let Some(line) = read_line(&mut input)?.filter(|l| l.trim_end() != end) {
-                    data += &line;
-                    if data.len() > protocol::MAX_DATA {
-                        return Ok(());
-                    }
-                }
-                pending.data(&data, router)
-            }
+            Some(Reply::NeedBytes(n, pending)) => match input.data(n)? {
+                Some(data) => pending.data(&data, router),
+                None => return Ok(()),
+            },
+            Some(Reply::NeedUntil(end, pending)) => match input.lines_until(&end, protocol::MAX_DATA)? {
+                Some(data) => pending.data(&data, router),
+                None => return Ok(()),
+            },
         };
         output.write_all(&bytes)?;
     }
     Ok(())
 }
 
-/// The next line with its end, which is CR, LF or both; `None` at the end of input or after a line too long.
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
-    let mut bytes = Vec::new();
-    loop {
-        let buffer = input.fill_buf()?;
-        if buffer.is_empty() {
-            break;
-        }
-        match buffer.iter().position(|&b| b == b'\n' || b == b'\r') {
-            Some(i) => {
-                let carriage = buffer[i] == b'\r';
-                bytes.extend_from_slice(&buffer[..i]);
-                bytes.push(b'\n');
-                // LF after CR belongs to the same end of line, if it is here already; else an empty line follows,
-                // which commands ignore.
-                let both = carriage && buffer.get(i + 1) == Some(&b'\n');
-                input.consume(i + 1 + both as usize);
-                return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
-            }
-            None => {
-                let n = buffer.len();
-                bytes.extend_from_slice(buffer);
-                input.consume(n);
-                if bytes.len() as u64 > MAX_LINE {
-                    return Ok(None);
-                }
-            }
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::Question;
+    use super::*;
+    use causeway_engine::handler::HandlerError;
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::Mutex;
+
+    /// Writes down what it is asked.
+    #[derive(Default)]
+    struct Asked(Mutex<Vec<Question>>);
+
+    impl Ask for Asked {
+        fn ask(&self, question: Question) -> Result<String, HandlerError> {
+            self.0.lock().unwrap().push(question);
+            Ok(String::new())
         }
     }
-    Ok((!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned()))
+
+    /// What a client that sends this and goes away has asked.
+    fn asked(sent: &str) -> Vec<Question> {
+        let router = Asked::default();
+        client(sent.as_bytes(), io::sink(), &router).unwrap();
+        router.0.into_inner().unwrap()
+    }
+
+    fn write(handler: &str, value: &str) -> Question {
+        Question::Write(handler.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn a_text_that_ends_early_is_not_carried_out() {
+        let config = "InfiniteSource -> Counter -> Queue;";
+        let whole = format!("WRITEDATA hotconfig {}\r\n{config}", config.len());
+        assert_eq!(asked(&whole), [write("hotconfig", config)]);
+        for (whole, what) in [
+            (whole.as_str(), write("hotconfig", config)),
+            ("WRITE s.switch 10\r\n", write("s.switch", "10")),
+            ("WRITEUNTIL h EOF\r\na\r\nb\r\nEOF\r\n", write("h", "a\nb\n")),
+            ("READDATA c.count 3\r\n1 2", Question::Read("c.count".to_owned(), "1 2".to_owned())),
+            ("READUNTIL c.count .\n1\n.\n", Question::Read("c.count".to_owned(), "1\n".to_owned())),
+        ] {
+            // The end of the last line may be CR alone.
+            let needed = whole.len() - usize::from(whole.ends_with("\r\n"));
+            for sent in 0..whole.len() {
+                let expected = if sent < needed { vec![] } else { vec![what.clone()] };
+                assert_eq!(asked(&whole[..sent]), expected, "{:?}", &whole[..sent]);
+            }
+            assert_eq!(asked(whole), [what]);
+        }
+    }
+
+    /// Gives one byte at a time, as a slow network may.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = self.0.len().min(1).min(buffer.len());
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    #[test]
+    fn an_end_of_line_that_comes_in_two_parts_is_no_data() {
+        let router = Asked::default();
+        client(Slow(b"WRITEDATA h 3\r\na\nbWRITEUNTIL h .\r\nx\r\n\r\n.\r\n"), io::sink(), &router).unwrap();
+        assert_eq!(*router.0.lock().unwrap(), [write("h", "a\nb"), write("h", "x\n\n")]);
+    }
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(test: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("causeway-server-{test}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_socket_is_for_its_owner_and_goes_with_the_listener() {
+        let folder = Folder::new("mode");
+        let path = folder.0.join("a.sock");
+        let listener = Listener::unix(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        assert!(UnixStream::connect(&path).is_ok());
+        drop(listener);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_a_dead_socket_is_replaced() {
+        let folder = Folder::new("replace");
+        let path = folder.0.join("a.sock");
+        let refused = |path: &Path| Listener::unix(path).unwrap_err().to_string();
+
+        fs::write(&path, "precious").unwrap();
+        assert_eq!(refused(&path), "something else than a socket is there, and stays");
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+        fs::remove_file(&path).unwrap();
+
+        fs::create_dir(&path).unwrap();
+        assert_eq!(refused(&path), "something else than a socket is there, and stays");
+        fs::remove_dir(&path).unwrap();
+
+        let live = UnixListener::bind(&path).unwrap();
+        let link = folder.0.join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(refused(&link), "something else than a socket is there, and stays");
+        assert_eq!(refused(&path), "another program listens there");
+        drop(live);
+        let listener = Listener::unix(&path).unwrap();
+
+        // Whoever came later keeps what is there now.
+        fs::remove_file(&path).unwrap();
+        let later = Listener::unix(&path).unwrap();
+        drop(listener);
+        assert!(UnixStream::connect(&path).is_ok());
+        drop(later);
+    }
+
+    #[test]
+    fn a_dead_socket_of_another_user_stays() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root to give a file to another user");
+            return;
+        }
+        let folder = Folder::new("foreign");
+        let path = folder.0.join("a.sock");
+        drop(UnixListener::bind(&path).unwrap());
+        std::os::unix::fs::chown(&path, Some(1), None).unwrap();
+        assert_eq!(Listener::unix(&path).unwrap_err().to_string(), "the socket there is another user's");
+        assert!(path.exists());
+    }
 }

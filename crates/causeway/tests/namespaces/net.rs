@@ -138,7 +138,8 @@ impl Net {
         self.causeway_in("r", args)
     }
 
-    fn causeway_in(&self, space: &str, args: &str) -> Command {
+    /// `causeway ARGS` in a namespace, in the folder of the examples.
+    pub fn causeway_in(&self, space: &str, args: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name(space), CAUSEWAY]).args(args.split_whitespace());
         command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf"));
@@ -152,10 +153,15 @@ impl Net {
 
     /// Starts `causeway ARGS` in a namespace and waits until it runs.
     pub fn start(&self, space: &str, args: &str) -> Router {
+        self.start_with(space, args, Stdio::inherit())
+    }
+
+    /// As [`Net::start`], with another standard error.
+    pub fn start_with(&self, space: &str, args: &str, stderr: impl Into<Stdio>) -> Router {
         let name = self.name(space);
         let socket = std::env::temp_dir().join(format!("{name}.sock"));
         let args = format!("{args} --name {name} --socket {}", socket.display());
-        let child = self.causeway_in(space, &args).stderr(Stdio::inherit()).spawn().expect("causeway");
+        let child = self.causeway_in(space, &args).stderr(stderr).spawn().expect("causeway");
         let router = Router { child, name, socket };
         wait_for("the router to answer", || router.try_read("version").is_some());
         router

@@ -40,14 +40,17 @@ fn two_workers_share_the_queues_of_two_devices() {
     }
     let bridge = net.start("r", "run bridge.click -D dev0=ra -D dev1=rb --threads 2");
     assert!(net.ping("-c 3 10.77.3.2").0);
-    let echo = net.spawn("b", || {
+    let (bound, listens) = std::sync::mpsc::channel();
+    let echo = net.spawn("b", move || {
         let socket = UdpSocket::bind("10.77.3.2:4000").expect("bind");
+        bound.send(()).expect("the test waits");
         let mut bytes = [0; 64];
         for _ in 0..640 {
             let (n, from) = socket.recv_from(&mut bytes).expect("received");
             socket.send_to(&bytes[..n], from).expect("sent");
         }
     });
+    listens.recv().expect("the echo");
     // Many flows, so that both queues get some.
     let flows = net.spawn("a", || {
         for flow in 0..64u8 {

@@ -42,6 +42,13 @@ struct FromHost {
     count: Counter,
 }
 
+impl FromHost {
+    fn set_address(&self) -> Result<(), String> {
+        let Some(p) = self.address else { return Ok(()) };
+        interface::set_address(&self.name, p.address, p.len).map_err(|e| e.to_string())
+    }
+}
+
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("DEVNAME");
     let text: String = conf.optional("ADDR", String::new());
@@ -63,12 +70,16 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 impl Element for FromHost {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
         let device = self.opener.open(Method::Tap(self.kind))?;
-        if let Some(p) = self.address {
-            interface::set_address(&self.name, p.address, p.len).map_err(|e| e.to_string())?;
-        }
         self.rx = device.take_rx((0, 1)).pop();
         self.device = Some(device);
-        Ok(())
+        // The graph that runs has the other half of an interface that was there before, and keeps its address.
+        if self.rx.is_some() { self.set_address() } else { Ok(()) }
+    }
+
+    fn commit(&mut self, cx: &mut Cx<'_>) {
+        if let Err(e) = self.set_address() {
+            log::error!("{}: {e}", cx.name());
+        }
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {

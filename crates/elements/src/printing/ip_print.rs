@@ -2,6 +2,7 @@
 
 use super::contents::{self, Contents};
 use super::ip_text;
+use crate::out_file::OutFile;
 use causeway_engine::spec::{keyword, optional, reads_writes};
 use causeway_engine::value::{Ether, Filename};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
@@ -42,7 +43,11 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("SWAP", "boolean", "whether numbers of echo messages are in network order; default true"),
         keyword("LENGTH", "boolean", "whether to print the length of the IP packet; default false"),
         keyword("AGGREGATE", "boolean", "whether to print the aggregate annotation; default false"),
-        keyword("OUTFILE", "file name", "where to print; default standard error"),
+        keyword(
+            "OUTFILE",
+            "file name",
+            "where to print, an existing file anew; a hot swap goes on in the same file; default standard error",
+        ),
         keyword("ACTIVE", "boolean", "whether to print at all; default true"),
     ],
     handlers: &[reads_writes("active", "whether it prints")],
@@ -67,6 +72,8 @@ struct IpPrint {
     swap: bool,
     active: bool,
     filename: Option<String>,
+    /// OUTFILE, until the graph is put in place.
+    opened: Option<OutFile>,
     file: Option<File>,
     /// The text of a batch, kept for its memory.
     lines: String,
@@ -111,6 +118,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         swap: conf.keyword("SWAP", true),
         active: conf.keyword("ACTIVE", true),
         filename: conf.keyword_given("OUTFILE").map(|Filename(name)| name),
+        opened: None,
         file: None,
         lines: String::new(),
     };
@@ -195,10 +203,17 @@ impl IpPrint {
 
 impl Element for IpPrint {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        if let Some(name) = &self.filename {
-            self.file = Some(File::create(name).map_err(|e| format!("{name}: {e}"))?);
-        }
+        self.opened = self.filename.as_deref().map(OutFile::open).transpose()?;
         Ok(())
+    }
+
+    fn commit(&mut self, cx: &mut Cx<'_>) {
+        let opened = self.opened.take().filter(|_| self.file.is_none());
+        match opened.map(OutFile::commit).transpose() {
+            Ok(Some(file)) => self.file = Some(file),
+            Ok(None) => {}
+            Err(e) => log::error!("{}: {}: {e}", cx.name(), self.filename.as_deref().unwrap_or_default()),
+        }
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
@@ -207,13 +222,20 @@ impl Element for IpPrint {
         }
         let mut lines = std::mem::take(&mut self.lines);
         batch.iter().for_each(|packet| self.line(packet, &mut lines));
-        match &mut self.file {
+        match (&mut self.file, &self.filename) {
             // A full disk loses lines, never packets.
-            Some(file) => drop(file.write_all(lines.as_bytes())),
-            None => contents::to_stderr(&lines),
+            (Some(file), _) => drop(file.write_all(lines.as_bytes())),
+            (None, None) => contents::to_stderr(&lines),
+            (None, Some(_)) => {}
         }
         lines.clear();
         self.lines = lines;
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<IpPrint>().filter(|old| old.filename == self.filename) {
+            self.file = old.file.take();
+        }
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

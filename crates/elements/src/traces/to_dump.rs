@@ -1,12 +1,12 @@
 //! ToDump.
 
 use super::encap;
+use crate::out_file::OutFile;
 use causeway_engine::spec::{drops, keyword, phase, reads, required, writes};
 use causeway_engine::value::Filename;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_netio::pcap::{Format, Writer};
 use causeway_packet::{Anno, Batch, Packet};
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -56,9 +56,8 @@ type Output = Writer<Box<dyn Write + Send>>;
 
 /// How far the file is.
 enum State {
-    /// Nothing is written yet, so that a predecessor's file is whole until it is taken over. `None` = standard
-    /// output.
-    Ready(Option<File>),
+    /// The graph is not put in place yet. `None` = standard output.
+    Ready(Option<OutFile>),
     /// The head is written.
     Writing(Output),
     /// It cannot be written, or a successor has it.
@@ -98,31 +97,25 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl ToDump {
-    /// The file, with its head written when it is used for the first time; `None` if it cannot be written.
-    fn output(&mut self) -> io::Result<Option<&mut Output>> {
-        if let State::Ready(file) = &mut self.state {
-            let out: Box<dyn Write + Send> = match file.take() {
-                Some(file) => {
-                    // Pipes and devices have no old content.
-                    if file.metadata()?.is_file() {
-                        file.set_len(0)?;
-                    }
-                    Box::new(BufWriter::new(file))
-                }
-                None => Box::new(BufWriter::new(io::stdout())),
-            };
-            self.state = State::Writing(Writer::new(out, self.format, self.linktype)?);
-        }
-        match &mut self.state {
-            State::Writing(out) => Ok(Some(out)),
-            _ => Ok(None),
-        }
+    /// Writes the head of the file.
+    fn begin(&self, file: Option<OutFile>) -> io::Result<Output> {
+        let out: Box<dyn Write + Send> = match file {
+            Some(file) => Box::new(BufWriter::new(file.commit()?)),
+            None => Box::new(BufWriter::new(io::stdout())),
+        };
+        Writer::new(out, self.format, self.linktype)
+    }
+
+    /// Stops writing because of an error.
+    fn fail(&mut self, error: &io::Error, cx: &Cx<'_>) {
+        log::error!("{}: {}: {error}", cx.name(), self.filename);
+        self.state = State::Closed;
     }
 
     /// Writes the packets; those without a timestamp as of `now_ns`. Says how many were written.
     fn write_all(&mut self, batch: &[Packet], now_ns: u64) -> io::Result<usize> {
         let (snap_len, extra_length, unbuffered) = (self.snap_len, self.extra_length, self.unbuffered);
-        let Some(out) = self.output()? else { return Ok(0) };
+        let State::Writing(out) = &mut self.state else { return Ok(0) };
         for packet in batch {
             let extra = if extra_length { packet.anno_u32(Anno::EXTRA_LENGTH.offset) } else { 0 };
             let wire_len = (packet.len() as u32).saturating_add(extra);
@@ -141,10 +134,7 @@ impl Element for ToDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.state = State::Ready(match self.filename.as_str() {
             "-" => None,
-            name => {
-                let file = OpenOptions::new().write(true).create(true).truncate(false).open(name);
-                Some(file.map_err(|e| format!("{name}: {e}"))?)
-            }
+            name => Some(OutFile::open(name)?),
         });
         if cx.pulls_from(0) && cx.n_outputs() == 0 {
             cx.wake();
@@ -152,11 +142,21 @@ impl Element for ToDump {
         Ok(())
     }
 
+    fn commit(&mut self, cx: &mut Cx<'_>) {
+        // Unless a predecessor's file was taken over.
+        if let State::Ready(file) = &mut self.state {
+            let file = file.take();
+            match self.begin(file) {
+                Ok(out) => self.state = State::Writing(out),
+                Err(e) => self.fail(&e, cx),
+            }
+        }
+    }
+
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
         let written = self.write_all(batch, now_ns).unwrap_or_else(|e| {
-            log::error!("{}: {}: {e}", cx.name(), self.filename);
-            self.state = State::Closed;
+            self.fail(&e, cx);
             0
         });
         self.count.add(written as u64);
@@ -198,23 +198,12 @@ impl Element for ToDump {
     }
 }
 
-impl Drop for ToDump {
-    /// A file that got no packets still has a head, unless it has a content that is not ours to remove.
-    fn drop(&mut self) {
-        if let State::Ready(Some(file)) = &self.state
-            && file.metadata().is_ok_and(|m| m.len() == 0)
-        {
-            // There is nobody left to tell of an error.
-            let _ = self.output();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use causeway_engine::harness::{Harness, Ports};
     use causeway_netio::pcap::Reader;
+    use std::fs::File;
     use std::path::PathBuf;
 
     struct Target(PathBuf);
@@ -296,11 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn an_old_file_is_replaced_by_the_first_packet_only() {
+    fn an_old_file_is_replaced() {
         let target = Target::new("old");
         std::fs::write(&target.0, [7; 1_000]).unwrap();
         let mut h = Harness::new(&SPEC, &target.config(""), 1, 0).unwrap();
-        assert_eq!(std::fs::read(&target.0).unwrap(), [7; 1_000]);
         h.push(0, packet(b"x"));
         drop(h);
         assert_eq!(target.read().0.len(), 1);

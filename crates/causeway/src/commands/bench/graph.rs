@@ -153,10 +153,10 @@ impl Running {
     /// Nanoseconds of each element a packet, the most first, measured for `time` while packets flow.
     pub fn profile(&self, time: Duration) -> Result<Vec<(String, f64)>> {
         let before = self.arrived()?;
-        self.router.set_profiling(true);
+        self.router.set_profiling(true)?;
         std::thread::sleep(time);
-        let profile = self.router.profile();
-        self.router.set_profiling(false);
+        let profile = self.router.profile()?;
+        self.router.set_profiling(false)?;
         let packets = (self.arrived()? - before).max(1) as f64;
         let mut profile: Vec<_> = profile.into_iter().map(|(n, ns)| (n, ns as f64 / packets)).collect();
         profile.retain(|(_, ns)| *ns >= 0.05);
@@ -171,7 +171,7 @@ impl Running {
     pub fn finish(self) -> Result<()> {
         self.pause();
         let (made, arrived, held) =
-            (self.number("source", "count")?, self.arrived()?, self.router.held() as u64);
+            (self.number("source", "count")?, self.arrived()?, self.router.held()? as u64);
         if made != arrived + held {
             bail!(
                 "{}: {made} packets were made, {arrived} arrived and {held} are held: some were lost",

@@ -1,0 +1,250 @@
+//! What is recorded of a router while it runs: the file `NAME.json` in the folder of the control sockets.
+//!
+//! Clients find the routers of their network namespace by it, and the next router that starts sees what one that was
+//! killed has left behind. It holds one object:
+//!
+//! | key | value |
+//! | --- | --- |
+//! | `version` | of this format: 1 |
+//! | `name` | the router's name |
+//! | `pid` | its process |
+//! | `started` | when that process started, in clock ticks since the machine did: field 22 of `/proc/PID/stat`. With `pid` it names the process for good |
+//! | `netns` | its network namespace, as the link `/proc/PID/ns/net` says |
+//! | `socket` | path of the control socket |
+//! | `counters` | path of the shared counters |
+//!
+//! The file is written under another name and renamed, so that a reader sees all of it. Names are claimed under a lock
+//! of the folder, so that two routers which start at once get two.
+
+use super::server;
+use anyhow::{Context, Result, bail};
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+const VERSION: u64 = 1;
+/// Name of a router that was given none.
+const DEFAULT: &str = "router";
+
+/// A router that runs, or did when it was killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// When that started, in clock ticks since the machine did.
+    pub started: u64,
+    /// Its network namespace.
+    pub netns: String,
+    /// Its control socket.
+    pub socket: PathBuf,
+    /// Its shared counters.
+    pub counters: PathBuf,
+}
+
+impl Record {
+    /// That of this process, under a name in the folder `dir`.
+    fn own(dir: &Path, name: &str, socket: Option<&Path>) -> io::Result<Record> {
+        let pid = std::process::id();
+        let file = |end: &str| dir.join(format!("{name}.{end}"));
+        Ok(Record {
+            name: name.to_owned(),
+            pid,
+            started: started(pid).ok_or(io::ErrorKind::NotFound)?,
+            netns: own_netns()?,
+            socket: std::path::absolute(socket.unwrap_or(&file("sock")))?,
+            counters: file("counters"),
+        })
+    }
+
+    fn from_json(text: &str) -> Option<Record> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
+        let number = |key: &str| value.get(key)?.as_u64();
+        (number("version")? == VERSION).then_some(())?;
+        Some(Record {
+            name: text("name")?,
+            pid: number("pid")?.try_into().ok()?,
+            started: number("started")?,
+            netns: text("netns")?,
+            socket: text("socket")?.into(),
+            counters: text("counters")?.into(),
+        })
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "version": VERSION,
+            "name": self.name,
+            "pid": self.pid,
+            "started": self.started,
+            "netns": self.netns,
+            "socket": self.socket.to_string_lossy(),
+            "counters": self.counters.to_string_lossy(),
+        })
+    }
+
+    /// Whether the router still runs.
+    pub fn is_alive(&self) -> bool {
+        started(self.pid) == Some(self.started)
+    }
+
+    /// Removes what the router left behind.
+    fn clean_up(&self, dir: &Path) {
+        // What is gone already, or is not ours to remove, stays as it is.
+        let _ = server::remove_dead(&self.socket);
+        for file in [&self.counters, &path(dir, &self.name)] {
+            let _ = fs::remove_file(file);
+        }
+        log::info!(
+            "removed what router '{}' (process {}), which was killed, left behind",
+            self.name,
+            self.pid
+        );
+    }
+}
+
+/// The records of all routers, dead ones too.
+pub fn all(dir: &Path) -> Vec<Record> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+    let files = entries.filter(|p| p.extension().is_some_and(|e| e == "json"));
+    let mut records: Vec<Record> =
+        files.filter_map(|f| Record::from_json(&fs::read_to_string(f).ok()?)).collect();
+    records.sort_by(|a, b| a.name.cmp(&b.name));
+    records
+}
+
+/// The network namespace of this process.
+pub fn own_netns() -> io::Result<String> {
+    Ok(fs::read_link("/proc/self/ns/net")?.to_string_lossy().into_owned())
+}
+
+/// A name that belongs to this process until this is dropped, with its record.
+#[derive(Debug)]
+pub struct Claim {
+    dir: PathBuf,
+    /// What is recorded.
+    pub record: Record,
+}
+
+impl Claim {
+    /// Claims `name` in the folder `dir`, or without one the first free of `router`, `router-2`, `router-3`...
+    ///
+    /// # Errors
+    /// If a router of this name runs, or the record cannot be written.
+    pub fn new(dir: &Path, name: Option<&str>, socket: Option<&Path>) -> Result<Claim> {
+        // Closing it ends the lock.
+        let folder = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
+        flock(&folder, FlockOperation::LockExclusive).context("cannot lock the folder of control sockets")?;
+        let (alive, dead): (Vec<Record>, Vec<Record>) = all(dir).into_iter().partition(Record::is_alive);
+        dead.iter().for_each(|record| record.clean_up(dir));
+        let holder = |name: &str| alive.iter().find(|r| r.name == name);
+        let name = match name {
+            Some(name) => {
+                if let Some(other) = holder(name) {
+                    bail!(
+                        "a router called '{name}' runs already, as process {}; give another --name",
+                        other.pid
+                    );
+                }
+                name.to_owned()
+            }
+            None => {
+                let name = free_name(|name| holder(name).is_some());
+                if let Some(other) = holder(DEFAULT) {
+                    let (pid, text) = (other.pid, format!("this one is called '{name}'"));
+                    log::info!("a router called '{DEFAULT}' runs already, as process {pid}; {text}");
+                }
+                name
+            }
+        };
+        let record = Record::own(dir, &name, socket).context("cannot find this process in /proc")?;
+        let claim = Claim { record, dir: dir.to_owned() };
+        claim.write().with_context(|| format!("cannot write {}", path(dir, &name).display()))?;
+        Ok(claim)
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let file = path(&self.dir, &self.record.name);
+        let beside = file.with_extension("json.new");
+        fs::write(&beside, format!("{:#}\n", self.record.to_json()))?;
+        fs::rename(beside, file)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // There is nobody left to tell of an error, and the next router sees that this one is dead.
+        let _ = fs::remove_file(path(&self.dir, &self.record.name));
+    }
+}
+
+fn path(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.json"))
+}
+
+fn free_name(taken: impl Fn(&str) -> bool) -> String {
+    let mut name = DEFAULT.to_owned();
+    let mut n = 2;
+    while taken(&name) {
+        name = format!("{DEFAULT}-{n}");
+        n += 1;
+    }
+    name
+}
+
+/// When a process started; `None` if it has ended, also if its parent has not asked yet how.
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses, which may hold any character.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    let started = fields.nth(18)?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_and_nothing_else_is_one() {
+        let record = Record::own(Path::new("/run/x"), "a.b", Some(Path::new("/tmp/s"))).unwrap();
+        assert_eq!(record.socket, Path::new("/tmp/s"));
+        assert_eq!(record.counters, Path::new("/run/x/a.b.counters"));
+        let text = record.to_json().to_string();
+        assert_eq!(Record::from_json(&text), Some(record));
+        for other in ["", "{}", "[1]", &text[1..], &text.replace("\"version\":1", "\"version\":2")] {
+            assert_eq!(Record::from_json(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_process_is_alive_until_it_ends_and_its_number_alone_does_not_make_it() {
+        let own = Record::own(Path::new("/run/x"), "a", None).unwrap();
+        assert!(own.is_alive());
+        assert!(!Record { started: own.started + 1, ..own.clone() }.is_alive());
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let other = Record { pid: child.id(), started: started(child.id()).unwrap(), ..own };
+        assert!(other.is_alive());
+        drop(child.stdin.take());
+        // Nobody has asked how it ended, so that its number is still taken.
+        while other.is_alive() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_first_free_name_is_taken() {
+        let after = |taken: &[&str]| free_name(|name| taken.contains(&name));
+        assert_eq!(after(&[]), "router");
+        assert_eq!(after(&["router-2"]), "router");
+        assert_eq!(after(&["router", "router-3"]), "router-2");
+        assert_eq!(after(&["router", "router-2"]), "router-3");
+    }
+}

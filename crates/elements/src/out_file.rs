@@ -1,0 +1,51 @@
+//! Files that elements write: a graph that fails leaves them as they were.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// A file that is opened to be written anew and still as it was: opened when the element is initialised, emptied by
+/// [`OutFile::commit`] when the graph is put in place. If that never happens, and there was no file, there is none.
+pub(crate) struct OutFile {
+    /// `None` once it is committed.
+    file: Option<File>,
+    path: PathBuf,
+    made: bool,
+}
+
+impl OutFile {
+    /// Opens the file called `name`. The error has its name.
+    pub fn open(name: &str) -> Result<OutFile, String> {
+        // Copies of an element on several workers write into one file: each write goes to its end.
+        let mut options = File::options();
+        options.append(true);
+        let (opened, made) = match options.open(name) {
+            Err(e) if e.kind() == ErrorKind::NotFound => (options.create(true).open(name), true),
+            other => (other, false),
+        };
+        let file = opened.map_err(|e| format!("{name}: {e}"))?;
+        Ok(OutFile { file: Some(file), path: name.into(), made })
+    }
+
+    /// Empties the file and gives it out. Pipes and devices have no old content.
+    pub fn commit(mut self) -> io::Result<File> {
+        let file = self.file.take().ok_or(ErrorKind::NotFound)?;
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
+        Ok(file)
+    }
+}
+
+impl Drop for OutFile {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take().filter(|_| self.made) else { return };
+        let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        let mine = file.metadata().map(id).ok();
+        if mine.is_some() && mine == fs::symlink_metadata(&self.path).map(id).ok() {
+            // There is nobody left to tell of an error.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
