@@ -10,6 +10,7 @@ mod cli;
 mod click;
 mod commands;
 mod control;
+mod leftovers;
 mod lease;
 mod load;
 mod logger;

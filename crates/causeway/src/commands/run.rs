@@ -1,15 +1,21 @@
-//! `causeway run`.
+//! `causeway run`, and what it has in common with `up`.
 
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
-use crate::control::{Claim, Listener, open_run_dir, serve};
+use crate::control::{Claim, Listener, open_run_dir, run_dirs, serve};
+use crate::lease::{Lease, Voucher};
 use crate::load::{self, Loaded, Style};
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
+use causeway_elements::devices::FRONT;
 use causeway_engine::reception::Mechanism;
 use causeway_engine::{Options, Persistent, Plan};
+use causeway_netio::bpf::front::Front;
+use causeway_netio::offload::{Offload, keep_journal};
 use causeway_packet::pool;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Arc, PoisonError};
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
@@ -21,7 +27,12 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             load::warn_empty(&source);
             Ok(ExitCode::SUCCESS)
         }
-        Ok(loaded) => run_loaded(loaded, args.runtime, args.define, Persistent::default()),
+        Ok(loaded) => {
+            let place = Place::take(&open_run_dir()?, None, &args.runtime)?;
+            let persistent = Persistent::default();
+            let start = Start { params: args.define, persistent: persistent.clone(), lease: None };
+            run_loaded(loaded, &place, args.runtime, start, |session| Ok(watch_transit(session, &persistent)))
+        }
         Err(text) => Ok(fail(&text)),
     }
 }
@@ -35,18 +46,73 @@ pub fn init_pool(args: &RuntimeArgs) -> Result<()> {
     })?)
 }
 
-/// Runs a configuration that was loaded, whose elements find `persistent`.
-pub fn run_loaded(
+/// A router's name, its record and its control socket.
+pub struct Place {
+    /// The name with its record.
+    pub claim: Arc<Claim>,
+    listener: Listener,
+}
+
+impl Place {
+    /// Takes the name and the socket that the command line asks for, in the folder `dir`; a socket that listens already
+    /// may be given. From here on what ports change on interfaces is recorded.
+    pub fn take(dir: &Path, listener: Option<Listener>, args: &RuntimeArgs) -> Result<Place> {
+        let beside = run_dirs().unwrap_or_default();
+        let claim = Arc::new(Claim::new(dir, &beside, args.name.as_deref(), args.socket.as_deref())?);
+        let socket = claim.record().socket;
+        let listener = match listener {
+            Some(listener) => listener,
+            None => listen(&socket)?,
+        };
+        let journal = claim.clone();
+        keep_journal(Box::new(move |interface: &str, offload: Offload, off: bool| {
+            let entry = (interface.to_owned(), offload.name().to_owned());
+            let changed = journal.change(|undo| {
+                if off { undo.offloads.insert(entry) } else { undo.offloads.remove(&entry) };
+            });
+            if let Err(e) = changed {
+                log::warn!("what is turned off on {interface} cannot be recorded: {e}");
+            }
+        }));
+        Ok(Place { claim, listener })
+    }
+}
+
+/// Listens at a path.
+pub fn listen(socket: &Path) -> Result<Listener> {
+    Listener::unix(socket)
+        .with_context(|| format!("cannot listen at {} (--socket names another place)", socket.display()))
+}
+
+/// What a router starts with besides its configuration and the command line.
+pub struct Start {
+    /// Definitions for the configuration.
+    pub params: Vec<(String, String)>,
+    /// What the elements find.
+    pub persistent: Persistent,
+    /// Who takes the right to forward away when a worker fails.
+    pub lease: Option<crate::lease::Objector>,
+}
+
+/// Runs a configuration that was loaded; `started` is called once it runs, and what it returns is kept until the end.
+pub fn run_loaded<K>(
     loaded: Loaded,
+    place: &Place,
     args: RuntimeArgs,
-    params: Vec<(String, String)>,
-    persistent: Persistent,
+    start: Start,
+    started: impl FnOnce(&Session) -> Result<K>,
 ) -> Result<ExitCode> {
     let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
         bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
     };
-    let claim = Claim::new(&open_run_dir()?, args.name.as_deref(), args.socket.as_deref())?;
-    let (socket, counters) = (claim.record.socket.clone(), claim.record.counters.clone());
+    let record = place.claim.record();
+    let (socket, counters) = (record.socket, record.counters);
+    let Start { params, persistent, lease } = start;
+    let failed = move |worker: usize| {
+        if let Some(lease) = &lease {
+            lease.object("worker-failed", format!("worker {worker} has failed"));
+        }
+    };
     let options = Options {
         workers: args.threads.into(),
         replicate: args.threads > 1,
@@ -55,20 +121,41 @@ pub fn run_loaded(
         mechanism,
         budget: args.budget,
         persistent,
+        on_failure: Some(Arc::new(failed)),
         ..Options::default()
     };
     let prepare: fn(Plan) -> Plan = if args.plain { |plan| plan } else { crate::load::optimise };
     let library = causeway_elements::library();
     let setup = Setup { library, params, options, reconfigurable: true, prepare };
-    let listener = Listener::unix(&socket)
-        .with_context(|| format!("cannot listen at {} (--socket names another place)", socket.display()))?;
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,
         Err(text) => return Ok(fail(&text)),
     };
-    serve(&listener, session.desk())?;
+    serve(&place.listener, session.desk())?;
+    let kept = started(&session)?;
     log::info!("control socket {}, counters {}", socket.display(), counters.display());
     let end = session.run();
+    // First the right to forward goes, then the workers.
+    drop(kept);
     let closed = session.close();
     Ok(if end? == End::Broken || closed.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Workers vouch for packets in transit, if the graph takes such.
+fn watch_transit(session: &Session, persistent: &Persistent) -> Option<Lease> {
+    let values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
+    let front: Arc<Front> = values.get(FRONT)?.clone().downcast().ok()?;
+    drop(values);
+    let lease = Lease::keep(front).ok()?;
+    require_workers(session, &lease);
+    Some(lease)
+}
+
+/// Nothing is forwarded from now on unless all workers are well.
+pub fn require_workers(session: &Session, lease: &Lease) {
+    for (number, pulse) in session.router().pulses().into_iter().enumerate() {
+        let name = format!("worker {number}");
+        let word_ns = Arc::new(move || pulse.latest_ns());
+        lease.require(Voucher { name, word_ns, term: Voucher::ALIVE });
+    }
 }

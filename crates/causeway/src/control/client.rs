@@ -1,7 +1,7 @@
 //! The other end: what `causeway read` and `causeway write` speak.
 
 use super::record::{self, Record};
-use super::{check_run_dir, run_dir};
+use super::{run_dir, run_dirs};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -82,14 +82,11 @@ impl Client {
 /// The socket of the router that is meant when none is named: the only one in this network namespace, or the only one
 /// there is.
 fn only_socket() -> Result<PathBuf> {
-    let dir = run_dir();
-    if !dir.exists() {
-        bail!("no router runs (there is no {})", dir.display());
-    }
-    check_run_dir(&dir)?;
-    let routers: Vec<Record> = record::all(&dir).into_iter().filter(Record::is_alive).collect();
+    let dirs = run_dirs()?;
+    let all = dirs.iter().flat_map(|dir| record::all(dir));
+    let routers: Vec<Record> = all.filter(Record::is_alive).collect();
     if routers.is_empty() {
-        bail!("no router runs (none is recorded in {})", dir.display());
+        bail!("no router runs (none is recorded in {})", run_dir().display());
     }
     Ok(choose(&routers, &record::own_netns()?)?.socket.clone())
 }
@@ -116,11 +113,13 @@ fn choose<'a>(routers: &'a [Record], netns: &str) -> Result<&'a Record> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Undo;
     use super::*;
 
     fn router(name: &str, netns: &str) -> Record {
         let (socket, counters) = (format!("/run/{name}.sock").into(), PathBuf::new());
-        Record { name: name.to_owned(), pid: 7, started: 1, netns: netns.to_owned(), socket, counters }
+        let netns = netns.to_owned();
+        Record { name: name.to_owned(), pid: 7, started: 1, netns, socket, counters, undo: Undo::default() }
     }
 
     #[test]

@@ -13,7 +13,8 @@ mod server;
 
 pub use client::Client;
 pub use protocol::{Ask, Question};
-pub use record::Claim;
+pub use record::{Claim, Undo};
+pub use record::{Record, all as records, own_netns};
 pub use server::{Listener, serve};
 
 use anyhow::{Context, Result, bail};
@@ -21,6 +22,9 @@ use rustix::process::geteuid;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+/// Below root's folder: the one of routers that were started by root and are another user now.
+const SERVICE: &str = "up";
 
 /// The folder of this user's routers, with their control sockets, records and shared counters; made if it is missing.
 ///
@@ -32,6 +36,34 @@ pub fn open_run_dir() -> Result<PathBuf> {
     made.with_context(|| format!("cannot make {}", dir.display()))?;
     check_run_dir(&dir)?;
     Ok(dir)
+}
+
+/// The folder of a router that root starts and that becomes the user `uid`, who owns it; made if it is missing.
+///
+/// # Errors
+/// As [`open_run_dir`].
+pub fn open_service_dir(uid: u32) -> Result<PathBuf> {
+    let dir = open_run_dir()?.join(SERVICE);
+    let failed = || format!("cannot make {}", dir.display());
+    DirBuilder::new().recursive(true).mode(0o755).create(&dir).with_context(failed)?;
+    // In root's own folder nobody else can have made it.
+    std::os::unix::fs::lchown(&dir, Some(uid), Some(uid)).with_context(failed)?;
+    Ok(dir)
+}
+
+/// The folders that hold this user's routers, and root's those that root has started.
+///
+/// # Errors
+/// As [`open_run_dir`]; no error if there is none.
+pub fn run_dirs() -> Result<Vec<PathBuf>> {
+    let dir = run_dir();
+    if !dir.exists() {
+        return Ok(Vec::new());
+    }
+    check_run_dir(&dir)?;
+    let service = dir.join(SERVICE);
+    let both = [Some(dir), service.is_dir().then_some(service)];
+    Ok(both.into_iter().flatten().collect())
 }
 
 fn check_run_dir(dir: &Path) -> Result<()> {

@@ -12,17 +12,25 @@
 //! | `netns` | its network namespace, as the link `/proc/PID/ns/net` says |
 //! | `socket` | path of the control socket |
 //! | `counters` | path of the shared counters |
+//! | `offloads` | what was turned off on interfaces: a list of `[interface, offload]` |
+//! | `neighbours` | entries that the kernel keeps resolved for the router: a list of `[interface, its index, address]` |
+//!
+//! The last two are what must be undone when the router was killed ([`Undo`]), and are written before it is done.
 //!
 //! The file is written under another name and renamed, so that a reader sees all of it. Names are claimed under a lock
 //! of the folder, so that two routers which start at once get two.
 
 use super::server;
+use crate::leftovers;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 const VERSION: u64 = 1;
 /// Name of a router that was given none.
@@ -43,6 +51,35 @@ pub struct Record {
     pub socket: PathBuf,
     /// Its shared counters.
     pub counters: PathBuf,
+    /// What it has changed in its network namespace.
+    pub undo: Undo,
+}
+
+/// What a router changes in its network namespace and changes back when it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undo {
+    /// Offloads that were turned off: interface and offload.
+    pub offloads: BTreeSet<(String, String)>,
+    /// Neighbours that the kernel was told to keep resolved: interface, its index, and address.
+    pub neighbours: BTreeSet<(String, u32, IpAddr)>,
+}
+
+impl Undo {
+    /// Whether there is nothing to undo.
+    pub fn is_empty(&self) -> bool {
+        *self == Undo::default()
+    }
+
+    fn from_json(value: &Value) -> Option<Undo> {
+        let list = |key: &str| value.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let text = |value: &Value, at: usize| Some(value.get(at)?.as_str()?.to_owned());
+        let offload = |v: &Value| Some((text(v, 0)?, text(v, 1)?));
+        let neighbour = |v: &Value| Some((text(v, 0)?, v.get(1)?.as_u64()? as u32, text(v, 2)?.parse().ok()?));
+        Some(Undo {
+            offloads: list("offloads").iter().map(offload).collect::<Option<_>>()?,
+            neighbours: list("neighbours").iter().map(neighbour).collect::<Option<_>>()?,
+        })
+    }
 }
 
 impl Record {
@@ -57,6 +94,7 @@ impl Record {
             netns: own_netns()?,
             socket: std::path::absolute(socket.unwrap_or(&file("sock")))?,
             counters: file("counters"),
+            undo: Undo::default(),
         })
     }
 
@@ -72,6 +110,7 @@ impl Record {
             netns: text("netns")?,
             socket: text("socket")?.into(),
             counters: text("counters")?.into(),
+            undo: Undo::from_json(&value)?,
         })
     }
 
@@ -84,6 +123,8 @@ impl Record {
             "netns": self.netns,
             "socket": self.socket.to_string_lossy(),
             "counters": self.counters.to_string_lossy(),
+            "offloads": self.undo.offloads,
+            "neighbours": self.undo.neighbours,
         })
     }
 
@@ -92,18 +133,14 @@ impl Record {
         started(self.pid) == Some(self.started)
     }
 
-    /// Removes what the router left behind.
-    fn clean_up(&self, dir: &Path) {
+    /// Removes the files that the router left behind in the folder `dir`.
+    pub fn remove_files(&self, dir: &Path) {
         // What is gone already, or is not ours to remove, stays as it is.
         let _ = server::remove_dead(&self.socket);
-        for file in [&self.counters, &path(dir, &self.name)] {
+        // By the name and not by the record, which another user may have written.
+        for file in [dir.join(format!("{}.counters", self.name)), path(dir, &self.name)] {
             let _ = fs::remove_file(file);
         }
-        log::info!(
-            "removed what router '{}' (process {}), which was killed, left behind",
-            self.name,
-            self.pid
-        );
     }
 }
 
@@ -126,60 +163,74 @@ pub fn own_netns() -> io::Result<String> {
 #[derive(Debug)]
 pub struct Claim {
     dir: PathBuf,
-    /// What is recorded.
-    pub record: Record,
+    record: Mutex<Record>,
 }
 
 impl Claim {
-    /// Claims `name` in the folder `dir`, or without one the first free of `router`, `router-2`, `router-3`...
+    /// Claims `name` in the folder `dir`, or without one the first free of `router`, `router-2`, `router-3`... Names
+    /// of the folders `beside` it are taken, too. What routers that were killed have left behind in this network
+    /// namespace is undone.
     ///
     /// # Errors
     /// If a router of this name runs, or the record cannot be written.
-    pub fn new(dir: &Path, name: Option<&str>, socket: Option<&Path>) -> Result<Claim> {
+    pub fn new(dir: &Path, beside: &[PathBuf], name: Option<&str>, socket: Option<&Path>) -> Result<Claim> {
         // Closing it ends the lock.
         let folder = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
         flock(&folder, FlockOperation::LockExclusive).context("cannot lock the folder of control sockets")?;
-        let (alive, dead): (Vec<Record>, Vec<Record>) = all(dir).into_iter().partition(Record::is_alive);
-        dead.iter().for_each(|record| record.clean_up(dir));
-        let holder = |name: &str| alive.iter().find(|r| r.name == name);
-        let name = match name {
-            Some(name) => {
-                if let Some(other) = holder(name) {
-                    bail!(
-                        "a router called '{name}' runs already, as process {}; give another --name",
-                        other.pid
-                    );
-                }
-                name.to_owned()
-            }
-            None => {
-                let name = free_name(|name| holder(name).is_some());
-                if let Some(other) = holder(DEFAULT) {
-                    let (pid, text) = (other.pid, format!("this one is called '{name}'"));
-                    log::info!("a router called '{DEFAULT}' runs already, as process {pid}; {text}");
-                }
-                name
-            }
-        };
+        let (mut alive, dead): (Vec<Record>, Vec<Record>) = all(dir).into_iter().partition(Record::is_alive);
+        dead.iter().for_each(|record| leftovers::undo(record, dir));
+        alive.extend(beside.iter().filter(|d| *d != dir).flat_map(|d| all(d)).filter(Record::is_alive));
+        let name = choose_name(&alive, name)?;
         let record = Record::own(dir, &name, socket).context("cannot find this process in /proc")?;
-        let claim = Claim { record, dir: dir.to_owned() };
-        claim.write().with_context(|| format!("cannot write {}", path(dir, &name).display()))?;
+        let claim = Claim { record: Mutex::new(record), dir: dir.to_owned() };
+        claim.change(|_| ()).with_context(|| format!("cannot write {}", path(dir, &name).display()))?;
         Ok(claim)
     }
 
-    fn write(&self) -> io::Result<()> {
-        let file = path(&self.dir, &self.record.name);
+    /// What is recorded.
+    pub fn record(&self) -> Record {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what is to be undone if the router is killed.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub fn change(&self, change: impl FnOnce(&mut Undo)) -> io::Result<()> {
+        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut record.undo);
+        let file = path(&self.dir, &record.name);
         let beside = file.with_extension("json.new");
-        fs::write(&beside, format!("{:#}\n", self.record.to_json()))?;
+        fs::write(&beside, format!("{:#}\n", record.to_json()))?;
         fs::rename(beside, file)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // There is nobody left to tell of an error, and the next router sees that this one is dead.
-        let _ = fs::remove_file(path(&self.dir, &self.record.name));
+        let record = self.record();
+        // What could not be undone is left to the next router, which sees that this one is dead. There is nobody left to
+        // tell of an error.
+        if record.undo.is_empty() {
+            let _ = fs::remove_file(path(&self.dir, &record.name));
+        }
     }
+}
+
+fn choose_name(alive: &[Record], name: Option<&str>) -> Result<String> {
+    let holder = |name: &str| alive.iter().find(|r| r.name == name);
+    if let Some(name) = name {
+        if let Some(other) = holder(name) {
+            bail!("a router called '{name}' runs already, as process {}; give another --name", other.pid);
+        }
+        return Ok(name.to_owned());
+    }
+    let name = free_name(|name| holder(name).is_some());
+    if let Some(other) = holder(DEFAULT) {
+        let (pid, text) = (other.pid, format!("this one is called '{name}'"));
+        log::info!("a router called '{DEFAULT}' runs already, as process {pid}; {text}");
+    }
+    Ok(name)
 }
 
 fn path(dir: &Path, name: &str) -> PathBuf {
@@ -212,7 +263,9 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written_and_nothing_else_is_one() {
-        let record = Record::own(Path::new("/run/x"), "a.b", Some(Path::new("/tmp/s"))).unwrap();
+        let mut record = Record::own(Path::new("/run/x"), "a.b", Some(Path::new("/tmp/s"))).unwrap();
+        record.undo.offloads.insert(("eth0".to_owned(), "lro".to_owned()));
+        record.undo.neighbours.insert(("eth1".to_owned(), 7, "2001:db8::1".parse().unwrap()));
         assert_eq!(record.socket, Path::new("/tmp/s"));
         assert_eq!(record.counters, Path::new("/run/x/a.b.counters"));
         let text = record.to_json().to_string();

@@ -2,7 +2,6 @@
 
 use super::Voucher;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 /// A loss of which nobody was told at once is told after this long.
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -29,7 +28,6 @@ struct Objection {
 }
 
 /// Who vouches, who objects, and whether the right stands.
-#[derive(Debug)]
 pub struct Account {
     vouchers: Vec<Voucher>,
     objections: BTreeMap<&'static str, Objection>,
@@ -94,7 +92,7 @@ impl Account {
             self.tell_silent(now_ns);
             return None;
         }
-        if self.vouchers.iter().any(|v| v.word_ns.load(Ordering::Acquire) < self.anew_ns) {
+        if self.vouchers.iter().any(|v| (v.word_ns)() < self.anew_ns) {
             return None;
         }
         self.begun = true;
@@ -145,7 +143,7 @@ impl Account {
 impl Voucher {
     /// Until when its latest word counts.
     fn until_ns(&self) -> u64 {
-        self.word_ns.load(Ordering::Acquire).saturating_add(self.term.as_nanos() as u64)
+        (self.word_ns)().saturating_add(self.term.as_nanos() as u64)
     }
 }
 
@@ -153,22 +151,22 @@ impl Voucher {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
     const TERM_NS: u64 = 900_000_000;
 
-    fn voucher(name: &str, word_ns: u64) -> Voucher {
-        let term = Duration::from_nanos(TERM_NS);
-        Voucher { name: name.to_owned(), word_ns: Arc::new(AtomicU64::new(word_ns)), term }
+    fn voucher(name: &str, word: &Arc<AtomicU64>) -> Voucher {
+        let (term, word) = (Duration::from_nanos(TERM_NS), word.clone());
+        Voucher { name: name.to_owned(), word_ns: Arc::new(move || word.load(Ordering::Relaxed)), term }
     }
 
     /// An account with two vouchers that have spoken at `now_ns`, and their words.
     fn standing(now_ns: u64) -> (Account, [Arc<AtomicU64>; 2]) {
-        let vouchers = [voucher("worker 0", now_ns), voucher("the follower", now_ns)];
-        let words = vouchers.clone().map(|v| v.word_ns);
+        let words = [0; 2].map(|_| Arc::new(AtomicU64::new(now_ns)));
         let mut account = Account::new(now_ns);
-        vouchers.into_iter().for_each(|v| account.add(v));
+        account.add(voucher("worker 0", &words[0]));
+        account.add(voucher("the follower", &words[1]));
         assert_eq!(account.settle(now_ns), Some(now_ns + TERM_NS));
         assert_eq!(account.take_news(), [], "the start is not told");
         (account, words)

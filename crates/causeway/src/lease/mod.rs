@@ -16,7 +16,7 @@ mod account;
 use account::{Account, News};
 use causeway_netio::bpf::front::{Front, monotonic_ns};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -25,12 +25,12 @@ use std::time::Duration;
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// Something without which forwarding would be wrong.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Voucher {
     /// What it is, for people.
     pub name: String,
     /// When it gave its word last, nanoseconds on `CLOCK_MONOTONIC`.
-    pub word_ns: Arc<AtomicU64>,
+    pub word_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// How long its word counts.
     pub term: Duration,
 }
@@ -38,11 +38,6 @@ pub struct Voucher {
 impl Voucher {
     /// How long a worker or a thread may be silent.
     pub const ALIVE: Duration = Duration::from_millis(900);
-
-    /// One that gives its word now.
-    pub fn new(name: impl Into<String>, term: Duration) -> Voucher {
-        Voucher { name: name.into(), word_ns: Arc::new(AtomicU64::new(monotonic_ns())), term }
-    }
 }
 
 /// Keeps the right to forward, as long as it is right. Dropping it gives the right up.
@@ -141,6 +136,7 @@ mod tests {
     use super::*;
     use causeway_netio::ErrorKind;
     use causeway_netio::bpf::front::Take;
+    use std::sync::atomic::AtomicU64;
 
     #[test]
     fn the_right_comes_and_goes_with_vouchers_and_objections() {
@@ -159,9 +155,11 @@ mod tests {
         };
         let lease = Lease::keep(front.clone()).expect("a thread");
         assert!(!stands());
-        let voucher = Voucher::new("a test", Duration::from_millis(300));
-        let speak = || voucher.word_ns.store(monotonic_ns(), Ordering::Release);
-        lease.require(voucher.clone());
+        let word = Arc::new(AtomicU64::new(0));
+        let speak = || word.store(monotonic_ns(), Ordering::Release);
+        let spoken = word.clone();
+        let word_ns = Arc::new(move || spoken.load(Ordering::Acquire));
+        lease.require(Voucher { name: "a test".to_owned(), word_ns, term: Duration::from_millis(300) });
         speak();
         becomes(true);
         becomes(false);

@@ -130,16 +130,20 @@ impl Front {
         Ok(claim)
     }
 
-    /// Changes what is taken from a port; nothing if the interface is not one, or takes everything.
+    /// Changes a port's Ethernet address and which versions are taken; nothing if the interface is no port, or one that
+    /// takes everything.
     ///
     /// # Errors
     /// What bpf(2) says.
-    pub fn set_rules(&self, ifindex: u32, rules: Rules) -> Result<()> {
+    pub fn set_transit(&self, ifindex: u32, mac: [u8; 6], ipv4: bool, ipv6: bool) -> Result<()> {
         match self.claims().get_mut(&ifindex) {
-            Some(record) if record.rules.take != Take::All && record.rules != rules => {
+            Some(record) if record.rules.take != Take::All => {
+                let rules = Rules { mac, take: Take::Transit { ipv4, ipv6 }, ..record.rules };
                 let changed = PortRecord { rules, ..*record };
-                self.ports.insert(&ifindex.to_ne_bytes(), &changed.to_bytes())?;
-                *record = changed;
+                if changed != *record {
+                    self.ports.insert(&ifindex.to_ne_bytes(), &changed.to_bytes())?;
+                    *record = changed;
+                }
                 Ok(())
             }
             _ => Ok(()),

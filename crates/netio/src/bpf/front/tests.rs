@@ -339,7 +339,7 @@ fn corpus_in_the_kernel() {
     let count = |reason| port.count(reason).expect("count");
     run(&v4(|_| ()));
     assert_eq!(count(Reason::NotTaken), 1, "nothing is taken until somebody says what");
-    front.set_rules(LOOPBACK, rules(Take::TRANSIT)).expect("set");
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
     for (what, frame, want) in corpus() {
         // Without a socket, "to be taken" shows as its own reason.
         let want = if want == Reason::Taken { Reason::NoSocket } else { want };
@@ -359,7 +359,7 @@ fn corpus_in_the_kernel() {
     front.lease().revoke();
     run(&v4(|_| ()));
     assert_eq!((count(Reason::Lease), count(Reason::NoSocket)), (2, before + 2));
-    front.set_rules(LOOPBACK, Rules { mac: [2; 6], ..rules(Take::TRANSIT) }).expect("set");
+    front.set_transit(LOOPBACK, [2; 6], true, true).expect("set");
     let strangers = count(Reason::OtherHost);
     run(&v4(|_| ()));
     assert_eq!(count(Reason::OtherHost), strangers + 1, "the interface has another address now");
@@ -380,7 +380,7 @@ fn claims_come_and_go() {
     assert_eq!(second.program().test_run(&v4(|_| ()), None, 1).expect("run").verdict, action::XDP_PASS);
     let again = claim(LOOPBACK, 4_000).expect("room again");
     assert_eq!(again.count(Reason::NoSocket).expect("count"), 0, "counts begin anew");
-    front.set_rules(LOOPBACK, rules(Take::NOTHING)).expect("ignored");
+    front.set_transit(LOOPBACK, MAC, false, false).expect("ignored");
     again.program().test_run(&v4(|_| ()), None, 1).expect("run");
     assert_eq!(again.count(Reason::NoSocket).expect("count"), 1, "who takes all goes on to");
 }

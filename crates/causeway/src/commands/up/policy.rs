@@ -1,0 +1,175 @@
+//! What each port may do now, from its link, its addresses and the kernel's settings: for the programs in front of the
+//! ports, which take a frame from the kernel, and for the workers, which decide on it.
+
+use causeway_elements::kernel::{Forwarding, PortPolicy, ReversePath};
+use causeway_kernel::{Link, PortSettings, Settings, settings};
+use causeway_netio::bpf::front::Front;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The ports' policies, changed from the threads that learn of links and of settings.
+pub struct Policies {
+    front: Arc<Front>,
+    forwarding: Arc<Forwarding>,
+    ports: Mutex<Vec<Port>>,
+}
+
+/// What is known of a port.
+#[derive(Clone, Debug, Default)]
+struct Port {
+    name: String,
+    /// None while there is no interface of that name that can be a port.
+    link: Option<Link>,
+    /// Whether the interface has an IPv4 address.
+    has_address: bool,
+    settings: PortSettings,
+    /// Everything is left to the kernel for some time, because most of it is the kernel's anyway.
+    resting: bool,
+}
+
+impl Policies {
+    /// Policies of the ports of `forwarding`, of which nothing is known: everything is the kernel's.
+    pub fn new(front: Arc<Front>, forwarding: Arc<Forwarding>) -> Policies {
+        let port = |name: &String| Port { name: name.clone(), ..Port::default() };
+        let ports = Mutex::new(forwarding.ports().iter().map(port).collect());
+        Policies { front, forwarding, ports }
+    }
+
+    /// Sets the link of a port, and whether it has an IPv4 address.
+    pub fn set_link(&self, number: usize, link: Option<&Link>, addresses: &[IpAddr]) {
+        self.change(|ports| {
+            if let Some(port) = ports.get_mut(number) {
+                port.link = link.cloned();
+                port.has_address = addresses.iter().any(IpAddr::is_ipv4);
+            }
+        });
+    }
+
+    /// Sets the kernel's settings.
+    pub fn set_settings(&self, settings: &Settings) {
+        self.change(|ports| {
+            for port in ports {
+                port.settings = settings.ports.get(&port.name).copied().unwrap_or_default();
+            }
+        });
+    }
+
+    /// Leaves everything of a port to the kernel for some time, or not any more.
+    pub fn rest(&self, number: usize, resting: bool) {
+        self.change(|ports| {
+            if let Some(port) = ports.get_mut(number) {
+                port.resting = resting;
+            }
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Port>)) {
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut ports);
+        for (number, port) in ports.iter().enumerate() {
+            let policy = port.policy();
+            self.forwarding.set_policy(number, policy);
+            let Some((link, mac)) = port.link.as_ref().and_then(|l| Some((l, l.mac?))) else { continue };
+            if let Err(e) = self.front.set_transit(link.index, mac, policy.ipv4, policy.ipv6) {
+                // The workers know it all the same, and leave the packets to the kernel.
+                log::warn!("{}: what is taken in the driver cannot be changed: {e}", port.name);
+            }
+        }
+    }
+}
+
+impl Port {
+    fn policy(&self) -> PortPolicy {
+        let fit = self.link.as_ref().is_some_and(is_fit) && !self.resting;
+        let (v4, v6) = (&self.settings.v4, &self.settings.v6);
+        PortPolicy {
+            ipv4: fit && v4.forwarding,
+            ipv6: fit && v6.forwarding && v6.enabled,
+            reverse_path: match v4.reverse_path {
+                settings::ReversePath::Off => ReversePath::Off,
+                // On an interface without an address the kernel lets no source pass that is reached by another.
+                settings::ReversePath::Loose if self.has_address => ReversePath::Loose,
+                _ => ReversePath::Strict,
+            },
+            hairpin: !v4.send_redirects,
+        }
+    }
+}
+
+/// Whether packets that come in by the link are the routing code's: it is up, Ethernet, and no part of a bridge or bond.
+pub fn is_fit(link: &Link) -> bool {
+    link.up && link.ethernet && !link.no_arp && !link.loopback && link.mac.is_some() && link.master.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link() -> Link {
+        Link {
+            index: 7,
+            name: "a".to_owned(),
+            kind: None,
+            parent: None,
+            mac: Some([2; 6]),
+            ethernet: true,
+            no_arp: false,
+            loopback: false,
+            up: true,
+            carrier: true,
+            mtu_bytes: 1500,
+            mtu6_bytes: 1500,
+            master: None,
+            master_kind: None,
+            rx_queues: 1,
+            tx_queues: 1,
+            xdp_program: None,
+        }
+    }
+
+    fn port(change: impl FnOnce(&mut Port)) -> PortPolicy {
+        let mut port = Port { link: Some(link()), has_address: true, ..Port::default() };
+        port.settings.v4.forwarding = true;
+        (port.settings.v6.forwarding, port.settings.v6.enabled) = (true, true);
+        port.settings.v4.reverse_path = settings::ReversePath::Off;
+        change(&mut port);
+        port.policy()
+    }
+
+    #[test]
+    fn a_port_forwards_what_the_kernel_would() {
+        let versions = |policy: PortPolicy| (policy.ipv4, policy.ipv6);
+        assert_eq!(versions(port(|_| ())), (true, true));
+        assert_eq!(versions(port(|p| p.settings.v4.forwarding = false)), (false, true));
+        assert_eq!(versions(port(|p| p.settings.v6.forwarding = false)), (true, false));
+        assert_eq!(versions(port(|p| p.settings.v6.enabled = false)), (true, false));
+        let unfit: [fn(&mut Link); 5] = [
+            |l| l.up = false,
+            |l| l.master = Some(9),
+            |l| l.mac = None,
+            |l| l.no_arp = true,
+            |l| l.ethernet = false,
+        ];
+        for unfit in unfit {
+            assert_eq!(versions(port(|p| p.link.iter_mut().for_each(unfit))), (false, false));
+        }
+        assert_eq!(versions(port(|p| p.link = None)), (false, false));
+        assert_eq!(versions(port(|p| p.resting = true)), (false, false));
+        assert_eq!(versions(Port::default().policy()), (false, false), "nothing is known");
+    }
+
+    #[test]
+    fn sources_are_checked_as_the_settings_say() {
+        use settings::ReversePath as Set;
+        let check = |set, has_address| {
+            port(|p| (p.settings.v4.reverse_path, p.has_address) = (set, has_address)).reverse_path
+        };
+        assert_eq!([Set::Off, Set::Loose, Set::Strict].map(|s| check(s, true)), [
+            ReversePath::Off,
+            ReversePath::Loose,
+            ReversePath::Strict
+        ]);
+        assert_eq!(check(Set::Loose, false), ReversePath::Strict);
+        assert!(!port(|_| ()).hairpin && port(|p| p.settings.v4.send_redirects = false).hairpin);
+    }
+}

@@ -1,0 +1,42 @@
+//! What a router that was killed has left behind, and undoing it.
+
+use crate::control::{Record, own_netns};
+use causeway_netio::interface::Interface;
+use causeway_netio::offload::{Offload, is_on, set_offload};
+use std::path::Path;
+
+/// Undoes what a dead router has changed in this network namespace and removes its files. If it changed something in
+/// another namespace, its record stays for a router that starts there.
+pub fn undo(record: &Record, dir: &Path) {
+    if !record.undo.is_empty() && own_netns().ok().as_ref() != Some(&record.netns) {
+        return;
+    }
+    let done = offloads(record).chain(neighbours(record)).collect::<Vec<_>>();
+    record.remove_files(dir);
+    let text = if done.is_empty() { String::new() } else { format!(": {}", done.join(", ")) };
+    log::info!(
+        code = "leftovers";
+        "undone what router '{}' (process {}), which was killed, left behind{text}", record.name, record.pid
+    );
+}
+
+/// Turns offloads on again.
+fn offloads(record: &Record) -> impl Iterator<Item = String> + '_ {
+    record.undo.offloads.iter().filter_map(|(interface, name)| {
+        let offload = Offload::by_name(name)?;
+        if is_on(interface, offload).unwrap_or(true) {
+            return None;
+        }
+        match set_offload(interface, offload, true) {
+            Ok(()) => Some(format!("{name} of {interface} on again")),
+            Err(e) => Some(format!("{name} of {interface} stays off: {e}")),
+        }
+    })
+}
+
+/// Lets the kernel's neighbour entries age again.
+fn neighbours(record: &Record) -> impl Iterator<Item = String> + '_ {
+    let here = |name: &str, index: u32| Interface::open(name).is_ok_and(|i| i.index == index);
+    let there = record.undo.neighbours.iter().filter(move |(name, index, _)| here(name, *index));
+    there.map(|(name, _, address)| format!("neighbour {address} on {name}"))
+}
