@@ -1,6 +1,6 @@
 //! KernelIPLookup and KernelIP6Lookup.
 
-use super::flow;
+use super::flow::{FlowHash, FlowPolicy};
 use super::forwarding::{Forwarding, KERNEL, Neighbor, Readers};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, reads, reads_with, rest};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
@@ -58,6 +58,9 @@ const TOO_LONG: usize = 2;
 const OUT_OF_DATE: usize = 3;
 const NO_HEADER: usize = 4;
 
+/// What makes a flow: addresses, protocol and ports.
+const FLOWS: FlowHash = FlowHash::new(FlowPolicy::L4, 0);
+
 /// An IP version, as its headers show it.
 trait Version: Address {
     type Table: Lookup<Self> + Send + 'static;
@@ -66,7 +69,7 @@ trait Version: Address {
     fn table(readers: Readers) -> (Self::Table, AdjacencyReader<Neighbor>);
     /// The destination in a header; zero if it is cut short.
     fn destination(header: &[u8]) -> Self;
-    fn flow_hash(packet: &Packet) -> u32;
+    fn flow_hash(packet: &Packet) -> Option<u32>;
 }
 
 impl Version for u32 {
@@ -82,8 +85,8 @@ impl Version for u32 {
         header.first_chunk::<20>().map_or(0, |h| u32::from_be_bytes([h[16], h[17], h[18], h[19]]))
     }
 
-    fn flow_hash(packet: &Packet) -> u32 {
-        flow::hash4(packet.network_header().unwrap_or(&[]), packet.transport_header())
+    fn flow_hash(packet: &Packet) -> Option<u32> {
+        FLOWS.v4(packet.network_header()?)
     }
 }
 
@@ -101,8 +104,8 @@ impl Version for u128 {
         address.map_or(0, |a| u128::from_be_bytes(*a))
     }
 
-    fn flow_hash(packet: &Packet) -> u32 {
-        flow::hash6(packet.network_header().unwrap_or(&[]))
+    fn flow_hash(packet: &Packet) -> Option<u32> {
+        FLOWS.v6(packet.network_header()?)
     }
 }
 
@@ -182,22 +185,22 @@ impl<A: Version> Element for KernelLookup<A> {
         let mut indices = found.iter();
         batch.filter_map(|mut packet| {
             let index = indices.next().copied().unwrap_or(MISS);
-            let mut hash = 0;
+            let mut hash = Some(0);
             let hop = view.resolve_with(index, || {
                 hash = A::flow_hash(&packet);
-                hash
+                hash.unwrap_or(0)
             });
             let length = packet.network_header().map_or(0, <[u8]>::len);
             let reason = match hop {
                 _ if length < A::HEADER => NO_HEADER,
                 None => NO_ROUTE,
-                Some(hop) if hop.port == KERNEL => LEFT_TO_KERNEL,
+                Some(hop) if hop.port == KERNEL || hash.is_none() => LEFT_TO_KERNEL,
                 Some(hop) if length > hop.mtu_bytes as usize => TOO_LONG,
                 Some(hop) => {
                     let output = self.outputs.get(usize::from(hop.port)).copied().unwrap_or(self.last);
                     if output != self.last {
                         packet.set_adjacency(index);
-                        packet.set_flow_hash(hash);
+                        packet.set_flow_hash(hash.unwrap_or(0));
                         cx.emit(usize::from(output), packet);
                         return None;
                     }

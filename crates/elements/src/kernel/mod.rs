@@ -13,6 +13,7 @@ mod neighbor_rewrite;
 mod tests;
 mod to_kernel;
 
+pub use flow::{FlowFields, FlowHash, FlowPolicy};
 pub use forwarding::{FORWARDING, Forwarding, KERNEL, Neighbor};
 
 /// The classes of this subject.
