@@ -1,7 +1,8 @@
 //! The kernel's settings that a data plane has to follow, as they are in effect.
 //!
-//! They are read from /proc/sys, which takes no privilege and, from a file that is open, 0.4 µs a setting. Where one cannot be
-//! read (the interface is gone, the kernel is older than the setting), it is taken to be what leaves most to the kernel.
+//! They are read from /proc/sys, which takes no privilege, from files that stay open: five times a second for 64 ports takes
+//! less than a hundredth of a processor (`examples/inspector_cost.rs`). Where one cannot be read (the interface is gone, the
+//! kernel is older than the setting), it is taken to be what leaves most to the kernel.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

@@ -3,12 +3,13 @@
 mod common;
 mod inspection;
 
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use causeway_kernel::{Attachment, Doubt, Inspection, Program};
 use common::Testbed;
-use inspection::{Watched, router, wait_while};
+use inspection::{TestProbe, Watched, router, wait_while};
 
 /// Runs a command line in the router's namespace; nft's commands may have `;` in them, others not.
 fn run(bed: &Testbed, line: &str) {
@@ -257,6 +258,21 @@ fn a_storm_ends_in_the_truth() {
         bed.router.batch(&lines("del", 0..left));
         watched.until("no rules", |w| w.findings.is_empty());
     }
+}
+
+/// What changes between the look and the telling is not told as known.
+#[test]
+fn nothing_is_known_that_a_message_has_overtaken() {
+    let Some(bed) = router("irace") else { return };
+    let name = bed.router.name().to_owned();
+    let add = move || {
+        let args = ["-n", &name, "rule", "add", "from", "10.1.0.0/16", "table", "100", "priority", "7"];
+        assert!(std::process::Command::new("ip").args(args).status().unwrap().success());
+    };
+    let probe = TestProbe { meanwhile: Mutex::new(Some(Box::new(add))), ..TestProbe::default() };
+    let mut watched = Watched::open_with(&bed, 4 << 20, probe);
+    assert_eq!(watched.until("the first that is known", |_| true), [Doubt::Start]);
+    assert!(watched.found("policy-rule"), "{:?}", watched.findings);
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl Hooks {
         device: Option<&str>,
     ) -> io::Result<Vec<String>> {
         /// `ENODEV`: the device went meanwhile, of which there is a message.
-        const NO_DEVICE: i32 = 19;
+        const ENODEV: i32 = 19;
         if self.unlisted {
             return Ok(Vec::new());
         }
@@ -91,12 +91,16 @@ impl Hooks {
         };
         let kind = NFNL_SUBSYS_HOOK << 8 | NFNL_MSG_HOOK_GET;
         match netfilter_dump(socket, kind, family, complete, |frame| function(frame).map(Some)) {
-            Err(error) if error.raw_os_error() == Some(NO_DEVICE) => Ok(Vec::new()),
-            Err(error) if matches!(error.raw_os_error(), Some(EINVAL | EOPNOTSUPP)) => {
-                self.unlisted = true;
-                Ok(Vec::new())
-            }
-            end => end,
+            Err(error) => match error.raw_os_error() {
+                Some(EINVAL) => {
+                    self.unlisted = true;
+                    Ok(Vec::new())
+                }
+                // A hook that the kernel does not have.
+                Some(EOPNOTSUPP | EPROTONOSUPPORT | ENODEV) => Ok(Vec::new()),
+                _ => Err(error),
+            },
+            functions => functions,
         }
     }
 }

@@ -60,7 +60,7 @@ impl Inquiry {
             netfilter: offered(netlink::NETFILTER)?,
             xfrm: offered(netlink::XFRM)?,
             hooks: Hooks::default(),
-            legacy: Legacy::default(),
+            legacy: Legacy::open(),
             settings: SettingsReader::new(&ports),
             ports,
         })

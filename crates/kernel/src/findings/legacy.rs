@@ -46,22 +46,23 @@ struct Family {
     path: &'static str,
     /// Offset in an entry at which that of its target stands; that of the next entry follows.
     target_offset: usize,
-    names: Option<File>,
+    names: io::Result<File>,
     socket: Option<OwnedFd>,
 }
 
 /// Both families' filters, as the calling thread's network namespace has them.
 pub(super) struct Legacy([Family; 2]);
 
-impl Default for Legacy {
-    fn default() -> Self {
+impl Legacy {
+    /// For the calling thread's network namespace. The files are opened here, since a process that gives up root later may not.
+    pub fn open() -> Self {
         let family = |check, family, level, path, target_offset| Family {
             check,
             family,
             level,
             path,
             target_offset,
-            names: None,
+            names: File::open(path),
             socket: None,
         };
         const V4: &str = "/proc/thread-self/net/ip_tables_names";
@@ -71,9 +72,7 @@ impl Default for Legacy {
             family(Check::Ip6tablesLegacy, AddressFamily::INET6, SOL_IPV6, V6, 140),
         ])
     }
-}
 
-impl Legacy {
     /// What is in the tables. To be called on a thread of the network namespace.
     pub fn findings(&mut self, probe: &dyn Probe) -> Vec<Finding> {
         self.0.iter_mut().flat_map(|family| family.findings(probe)).collect()
@@ -82,33 +81,48 @@ impl Legacy {
 
 impl Family {
     fn findings(&mut self, probe: &dyn Probe) -> Vec<Finding> {
-        let command = self.check.code();
+        let check = self.check;
+        let command = check.code();
+        let unknown = |place: String, error: io::Error| {
+            let what = format!("what is there cannot be asked for: {error}");
+            check.refuse(place.clone(), what, format!("{place} -S    # shows it"))
+        };
+        let tables = match self.tables() {
+            Ok(tables) => tables,
+            Err(error) => return vec![unknown(command.to_owned(), error)],
+        };
         let mut findings = Vec::new();
-        for table in self.tables() {
+        for table in tables {
             match self.chains(&table, probe) {
                 Ok(chains) => {
                     let in_use = chains.iter().filter(|chain| chain.rules > 0 || !chain.accepts);
                     findings.extend(in_use.map(|chain| chain.finding(self.check, &table)));
                 }
-                Err(error) => findings.push(self.check.refuse(
-                    format!("{command} -t {table}"),
-                    format!("the table is there, and its rules cannot be asked for: {error}"),
-                    format!("{command} -t {table} -S    # shows them"),
-                )),
+                Err(error) => findings.push(unknown(format!("{command} -t {table}"), error)),
             }
         }
         findings
     }
 
-    /// The tables that are there; none in a kernel that has none.
-    fn tables(&mut self) -> Vec<String> {
-        let mut names = [0; 1024];
-        if self.names.is_none() {
-            self.names = File::open(self.path).ok();
+    /// The tables that are there; none in a kernel that has none, which may load them later.
+    fn tables(&mut self) -> io::Result<Vec<String>> {
+        if self.names.is_err() {
+            self.names = File::open(self.path);
         }
-        let read = self.names.as_ref().map_or(Ok(0), |file| file.read_at(&mut names, 0));
-        let names = text(&names[..read.unwrap_or(0)]);
-        names.split_whitespace().map(str::to_owned).collect()
+        let mut names = [0; 1024];
+        let read = match &self.names {
+            Ok(file) => file.read_at(&mut names, 0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(error.kind().into()),
+        };
+        match read {
+            Ok(len) => Ok(text(&names[..len]).split_whitespace().map(str::to_owned).collect()),
+            Err(error) => {
+                // To be opened again: the kernel's module may have gone and come back.
+                self.names = Err(error.kind().into());
+                Err(error)
+            }
+        }
     }
 
     fn chains(&mut self, table: &str, probe: &dyn Probe) -> io::Result<Vec<Chain>> {
@@ -212,11 +226,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_refuses() {
-        let mut legacy = Legacy::default();
+        let mut legacy = Legacy::open();
         let family = &mut legacy.0[0];
         let asked = family.chains("filter", &()).unwrap_err();
         assert_eq!(asked.kind(), io::ErrorKind::Unsupported);
         assert!(family.chains(&"long".repeat(9), &()).is_err());
+        // A folder can be opened and not be read.
+        (family.path, family.names) = ("/", File::open("/"));
+        for _ in 0..2 {
+            let findings = family.findings(&());
+            assert_eq!((findings.len(), findings[0].code()), (1, "iptables-legacy"));
+        }
+        family.path = "/nosuch";
+        assert_eq!(family.findings(&()), []);
     }
 
     proptest! {

@@ -178,7 +178,7 @@ impl Watch {
         }
     }
 
-    /// Looks at what there are messages about. What has changed since is read, so that it is known only if it has not.
+    /// Looks at what there are messages about.
     fn look(&mut self) {
         let begin = Instant::now();
         let looked = self.inquiry.look();
@@ -189,14 +189,13 @@ impl Watch {
             Ok(look) => {
                 self.look = Some(look);
                 self.doubt = None;
-                self.read();
                 self.ask_at = end;
             }
             Err(error) => self.failed(error),
         }
     }
 
-    /// Asks for what there are no messages about, and tells what is known then.
+    /// Asks for what there are no messages about, and tells what is known then, if no message says that it is no more.
     fn ask(&mut self) {
         let begin = Instant::now();
         let Some(look) = &self.look else {
@@ -209,9 +208,12 @@ impl Watch {
         self.ask_at = (begin + TURN).max(self.ask_not_before);
         match asked {
             Ok((mut findings, settings)) => {
+                findings.extend(look.findings.iter().cloned());
+                sort(&mut findings);
                 if self.doubt.is_none() {
-                    findings.extend(look.findings.iter().cloned());
-                    sort(&mut findings);
+                    self.read();
+                }
+                if self.doubt.is_none() {
                     self.tell(Inspection::Known { findings, settings });
                 }
             }

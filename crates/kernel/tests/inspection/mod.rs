@@ -20,6 +20,8 @@ pub struct TestProbe {
     pub programs: Mutex<Vec<Program>>,
     /// Nothing can be asked.
     pub broken: Mutex<bool>,
+    /// Runs when the programs are asked for the next time.
+    pub meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Probe for TestProbe {
@@ -34,6 +36,9 @@ impl Probe for TestProbe {
     }
 
     fn programs(&self, _ports: &[u32]) -> io::Result<Vec<Program>> {
+        if let Some(meanwhile) = self.meanwhile.lock().unwrap().take() {
+            meanwhile();
+        }
         if *self.broken.lock().unwrap() {
             return Err(io::Error::other("broken"));
         }
@@ -69,8 +74,13 @@ pub struct Watched {
 impl Watched {
     /// Opens one; nothing is known yet.
     pub fn open(bed: &Testbed, receive_buffer_bytes: usize) -> Watched {
+        Watched::open_with(bed, receive_buffer_bytes, TestProbe::default())
+    }
+
+    /// Opens one that asks so.
+    pub fn open_with(bed: &Testbed, receive_buffer_bytes: usize, probe: TestProbe) -> Watched {
         let (sender, inspections) = channel();
-        let (probe, gate) = (Arc::new(TestProbe::default()), Arc::new(Mutex::new(())));
+        let (probe, gate) = (Arc::new(probe), Arc::new(Mutex::new(())));
         let ports = ["r0", "r1"].map(str::to_owned);
         let mut config = InspectorConfig::new(ports, probe.clone());
         config.receive_buffer_bytes = receive_buffer_bytes;
