@@ -9,13 +9,6 @@
 //!
 //! Both directions of a flow have one hash, and a packet's fragments have that of a packet without ports.
 //!
-//! # What differs from the kernel
-//!
-//! - Under the policies [`L4`](FlowPolicy::L4) the kernel takes a hash that came with the packet, if one did, for its own: that of
-//!   a card which hashes ports (receive-side scaling), or of a socket of the same machine behind a virtual link. No function
-//!   of the packet's bytes can know it.
-//! - A BPF flow dissector of the network namespace takes the place of the kernel's.
-//!
 //! Everything here is inlined by force, so that a [`Flow`] stays in registers: 13 ns a packet become 7 (`benches/flow_hash.rs`).
 
 mod dissect;
@@ -89,6 +82,13 @@ impl FlowFields {
 }
 
 /// How packets are spread over the paths of a route.
+///
+/// # What differs from the kernel
+///
+/// - Under the policy [`L4`](FlowPolicy::L4) the kernel takes a hash that came with the packet, if one did, for its own: that of
+///   a card which hashes ports (receive-side scaling), or of a socket of the same machine behind a virtual link. No function
+///   of the packet's bytes can know it.
+/// - A BPF flow dissector of the network namespace takes the place of the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowHash {
     policy: FlowPolicy,
