@@ -11,8 +11,9 @@
 //!   what happened, coalesces what changes (50 ms of quiet, 1 s at most), and keeps the gateways in use resolved.
 //! - [`Changes`] is what comes out: prefixes point to [`Hop`]s, hops to [`Adjacency`]s, by number, so that one change moves any
 //!   number of prefixes. [`Snapshot`] is what the changes add up to.
-//! - [`Finding`]s, from [`inspect`] and [`Watcher::findings`], say what the kernel does to packets that the router would not:
-//!   packet filter, policy rules, traffic control, IPsec.
+//! - [`Finding`]s say what the kernel does to packets that the router would not: packet filter, policy rules, traffic control,
+//!   IPsec. [`inspect`] looks for them once; an [`Inspector`] is a thread that follows them, says [`Doubt`] before it looks,
+//!   and tells the [`Settings`] that a data plane has to follow. Their table of codes is with [`Check`].
 //! - [`interfaces`] lists the machine's interfaces; [`attach_clsact_redirect`] hands packets back to the kernel late.
 //!
 //! # Invariants
@@ -67,6 +68,7 @@ mod decode;
 mod findings;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod inspector;
 mod interfaces;
 mod keeper;
 mod mirror;
@@ -75,6 +77,7 @@ mod prefix;
 mod reader;
 mod requests;
 mod schedule;
+mod settings;
 mod socket;
 mod uapi;
 mod watcher;
@@ -83,12 +86,14 @@ mod wire;
 pub use changes::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Rewrite, Snapshot};
 pub use clsact::attach_clsact_redirect;
 pub use decode::{Message, Object, Operation};
-pub use findings::{Check, Finding, Severity, inspect};
+pub use findings::{Attachment, Check, Finding, Probe, Program, Severity, inspect};
+pub use inspector::{Doubt, Inspection, Inspector, InspectorConfig};
 pub use interfaces::{Interface, interfaces};
 pub use mirror::{Mirror, Scope};
 pub use model::{
     Address, Family, Link, Mac, Neighbour, NextHop, NextHopKind, Path, PuntReason, Qdisc, Route, Rule, Target,
 };
 pub use prefix::Prefix;
+pub use settings::{MultipathSettings, PortSettings, PortSettings4, PortSettings6, ReversePath, Settings};
 pub use watcher::{Watcher, WatcherConfig, WatcherStats};
 pub use wire::Malformed;

@@ -92,6 +92,26 @@ impl Socket {
         }
     }
 
+    /// Sends a request and hands over the one message that answers it.
+    ///
+    /// # Errors
+    /// The kernel's refusal, as an OS error.
+    pub fn ask<T>(&mut self, request: Request, answer: impl FnOnce(&Frame<'_>) -> T) -> io::Result<T> {
+        let sequence = self.send(request)?;
+        loop {
+            let len = self.receive()?;
+            for frame in Frames(&self.buffer[..len]) {
+                let frame = frame.map_err(io::Error::other)?;
+                if frame.sequence == sequence {
+                    if frame.kind == NLMSG_ERROR {
+                        verdict(&frame)?;
+                    }
+                    return Ok(answer(&frame));
+                }
+            }
+        }
+    }
+
     fn send(&mut self, request: Request) -> io::Result<u32> {
         self.sequence = self.sequence.wrapping_add(1);
         net::send(&self.fd, &request.finish(self.sequence), SendFlags::empty())?;

@@ -1,7 +1,8 @@
 //! The numbers of the kernel's netlink interface that this crate uses, under the names of the kernel's own headers.
 //!
 //! They are part of the kernel's stable interface to programs (include/uapi/linux: netlink.h, rtnetlink.h, if_link.h,
-//! if_addr.h, neighbour.h, nexthop.h, fib_rules.h, pkt_sched.h, pkt_cls.h, netfilter/nf_tables.h) and do not change.
+//! if_addr.h, neighbour.h, nexthop.h, fib_rules.h, pkt_sched.h, pkt_cls.h, xfrm.h, netfilter/nf_tables.h, netfilter/nfnetlink_hook.h,
+//! netfilter_ipv4/ip_tables.h, netfilter_ipv6/ip6_tables.h) and do not change.
 //! They stand here because no single crate has all of them for every libc.
 
 pub const NLMSG_ERROR: u16 = 2;
@@ -36,6 +37,7 @@ pub const RTM_DELQDISC: u16 = 37;
 pub const RTM_GETQDISC: u16 = 38;
 pub const RTM_NEWTFILTER: u16 = 44;
 pub const RTM_NEWNETCONF: u16 = 80;
+pub const RTM_DELNETCONF: u16 = 81;
 pub const RTM_NEWNEXTHOP: u16 = 104;
 pub const RTM_DELNEXTHOP: u16 = 105;
 pub const RTM_GETNEXTHOP: u16 = 106;
@@ -158,19 +160,69 @@ pub const TCA_BPF_FD: u16 = 6;
 pub const TCA_BPF_NAME: u16 = 7;
 pub const TCA_BPF_FLAGS: u16 = 8;
 pub const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+pub const TC_H_ROOT: u32 = 0xffff_ffff;
 pub const TC_H_CLSACT: u32 = 0xffff_fff1;
 pub const TC_INGRESS: u32 = 0xffff_fff2;
 pub const ETH_P_ALL: u16 = 0x0003;
 
+/// `EOPNOTSUPP`, `EINVAL`, `EPROTONOSUPPORT`: what the kernel says of questions that it was built without.
+pub const EOPNOTSUPP: i32 = 95;
+pub const EINVAL: i32 = 22;
+pub const EPROTONOSUPPORT: i32 = 93;
+
 pub const NFNLGRP_NFTABLES: u32 = 7;
 pub const NFNL_SUBSYS_NFTABLES: u16 = 10;
+pub const NFNL_SUBSYS_HOOK: u16 = 12;
+pub const NFPROTO_INET: u8 = 1;
+pub const NFPROTO_NETDEV: u8 = 5;
+pub const NF_INET_PRE_ROUTING: u32 = 0;
+pub const NF_INET_FORWARD: u32 = 2;
+pub const NF_INET_POST_ROUTING: u32 = 4;
+pub const NF_INET_INGRESS: u32 = 5;
+pub const NF_NETDEV_INGRESS: u32 = 0;
+pub const NF_NETDEV_EGRESS: u32 = 1;
+pub const NF_DROP: u32 = 0;
+
+pub const NFT_MSG_NEWTABLE: u16 = 0;
+pub const NFT_MSG_DELTABLE: u16 = 2;
+pub const NFT_MSG_NEWCHAIN: u16 = 3;
 pub const NFT_MSG_GETCHAIN: u16 = 4;
-pub const NFT_MSG_GETRULE: u16 = 7;
+pub const NFT_MSG_DELCHAIN: u16 = 5;
+pub const NFT_MSG_NEWRULE: u16 = 6;
+pub const NFT_MSG_DELRULE: u16 = 8;
+pub const NFT_MSG_NEWFLOWTABLE: u16 = 22;
+pub const NFT_MSG_GETFLOWTABLE: u16 = 23;
+pub const NFT_MSG_DELFLOWTABLE: u16 = 24;
 pub const NFTA_CHAIN_TABLE: u16 = 1;
 pub const NFTA_CHAIN_NAME: u16 = 3;
 pub const NFTA_CHAIN_HOOK: u16 = 4;
 pub const NFTA_CHAIN_POLICY: u16 = 5;
+pub const NFTA_CHAIN_USE: u16 = 6;
 pub const NFTA_HOOK_HOOKNUM: u16 = 1;
 pub const NFTA_HOOK_DEV: u16 = 3;
+pub const NFTA_HOOK_DEVS: u16 = 4;
+pub const NFTA_DEVICE_NAME: u16 = 1;
+pub const NFTA_DEVICE_PREFIX: u16 = 2;
 pub const NFTA_RULE_TABLE: u16 = 1;
 pub const NFTA_RULE_CHAIN: u16 = 2;
+pub const NFTA_FLOWTABLE_TABLE: u16 = 1;
+pub const NFTA_FLOWTABLE_NAME: u16 = 2;
+pub const NFTA_FLOWTABLE_HOOK: u16 = 3;
+pub const NFTA_FLOWTABLE_HOOK_DEVS: u16 = 3;
+
+pub const NFNL_MSG_HOOK_GET: u16 = 0;
+pub const NFNLA_HOOK_HOOKNUM: u16 = 1;
+pub const NFNLA_HOOK_DEV: u16 = 3;
+pub const NFNLA_HOOK_FUNCTION_NAME: u16 = 4;
+
+pub const XFRMNLGRP_POLICY: u32 = 4;
+pub const XFRM_MSG_GETSPDINFO: u16 = 0x25;
+pub const XFRM_MSG_GETDEFAULT: u16 = 0x28;
+pub const XFRMA_SPD_INFO: u16 = 1;
+pub const XFRM_USERPOLICY_BLOCK: u8 = 1;
+
+pub const SOL_IP: i32 = 0;
+pub const SOL_IPV6: i32 = 41;
+/// The same numbers for IPv6 (`IP6T_SO_*`).
+pub const IPT_SO_GET_INFO: i32 = 64;
+pub const IPT_SO_GET_ENTRIES: i32 = 65;

@@ -1,127 +1,260 @@
 //! What the router would pass by, made in a namespace and found there.
 
 mod common;
+mod inspection;
 
-use causeway_kernel::{Check, Finding, Severity, inspect};
+use causeway_kernel::{Finding, Severity, inspect};
 use common::Testbed;
+use inspection::TestProbe;
 
 fn inside(bed: &Testbed, ports: &[&str]) -> Vec<Finding> {
-    bed.router.enter(|| inspect(ports).unwrap())
+    bed.router.enter(|| inspect(ports, &TestProbe::default()).unwrap())
 }
 
-/// The findings of one kind, as place and command.
-fn of(findings: &[Finding], check: Check, severity: Severity) -> Vec<(String, String)> {
-    let wanted = findings.iter().filter(|f| f.check == check && f.severity == severity);
-    wanted.map(|f| (f.place.clone(), f.mend.clone())).collect()
+/// A router that has nothing to find.
+fn router(tag: &str) -> Option<Testbed> {
+    let bed = inspection::router(tag)?;
+    assert_eq!(inside(&bed, &["r0", "r1"]), []);
+    Some(bed)
 }
 
-/// Runs the commands that mend the findings of a kind; then they must be gone.
-fn mend(bed: &Testbed, check: Check) {
-    for finding in inside(bed, &["r0", "r1"]).iter().filter(|finding| finding.check == check) {
+/// Code and place of what refuses.
+fn refused(findings: &[Finding]) -> Vec<(&'static str, &str)> {
+    let refused = findings.iter().filter(|f| f.severity == Severity::Refuse);
+    refused.map(|f| (f.code(), f.place.as_str())).collect()
+}
+
+/// Runs the commands that mend all findings; then they must be gone.
+fn mend(bed: &Testbed) {
+    for finding in inside(bed, &["r0", "r1"]) {
         let done = std::process::Command::new("ip")
             .args(["netns", "exec", bed.router.name(), "sh", "-c", &finding.mend])
+            .stdout(std::process::Stdio::null())
             .status()
             .unwrap();
         assert!(done.success(), "{finding}");
     }
-    let left: Vec<_> =
-        inside(bed, &["r0", "r1"]).into_iter().filter(|finding| finding.check == check).collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(inside(bed, &["r0", "r1"]), []);
 }
 
 #[test]
-fn a_plain_router_has_only_its_settings_to_mend() {
-    let Some(bed) = Testbed::new("plain") else { return };
-    bed.router
-        .run("sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0 net.ipv4.conf.r0.rp_filter=1");
-    let findings = inside(&bed, &["r0", "r1", "nosuch"]);
-    assert_eq!(of(&findings, Check::Port, Severity::Refuse)[0].0, "nosuch");
-    assert_eq!(of(&findings, Check::Forwarding, Severity::Warn).len(), 4, "{findings:?}");
-    assert!(of(&findings, Check::ReversePath, Severity::Warn).iter().any(|(place, _)| place == "r0"));
-    mend(&bed, Check::Forwarding);
-    mend(&bed, Check::ReversePath);
-    assert_eq!(inside(&bed, &["r0", "r1"]), []);
+fn a_router_that_does_not_forward_is_warned_of() {
+    let Some(bed) = router("plain") else { return };
+    bed.router.run("sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0");
+    let findings = inside(&bed, &["r0", "r1"]);
+    let told: Vec<_> = findings.iter().map(|f| (f.severity, f.code(), f.place.as_str())).collect();
+    let off = |port| (Severity::Warn, "forwarding-off", port);
+    assert_eq!(told, [off("r0"), off("r0"), off("r1"), off("r1")]);
+    mend(&bed);
+    bed.router.run("sysctl -qw net.ipv4.conf.r0.forwarding=0");
+    mend(&bed);
+    assert_eq!(refused(&inside(&bed, &["r0", "r1", "nosuch"])), [("port-missing", "nosuch")]);
+    bed.router.ip("link set r0 down");
+    assert_eq!(inside(&bed, &["r0", "r1"])[0].code(), "port-down");
+    mend(&bed);
 }
 
 #[test]
 fn rules_are_found_and_everything_is_left_to_the_kernel() {
-    let Some(bed) = Testbed::new("rule") else { return };
+    let Some(bed) = router("rule") else { return };
     bed.router.ip("route add 10.9.0.0/16 via 10.0.0.2");
     let mut follower = bed.follow(&["r0", "r1"]);
     follower.until("forwards", |f| f.to("10.9.0.1").starts_with("r0 via"));
     bed.router.ip("rule add from 10.1.0.0/16 table 100 priority 77");
     follower.until("punts", |f| f.to("10.9.0.1") == "punt policy-rules");
     assert_eq!(follower.to("10.0.0.1"), "punt local");
-    let findings = bed.router.lend(&mut follower.watcher, |watcher| watcher.findings().unwrap());
-    assert_eq!(
-        of(&findings, Check::Rules, Severity::Refuse),
-        [("ip rule".into(), "ip rule del priority 77".into())]
-    );
-    mend(&bed, Check::Rules);
+    assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("policy-rule", "ip rule")]);
+    assert_eq!(inside(&bed, &["r0", "r1"])[0].mend, "ip rule del priority 77");
+    mend(&bed);
     follower.until("forwards", |f| f.to("10.9.0.1").starts_with("r0 via"));
     // A rule of the other family leaves this one alone; one of the kernel's own that is missing does not.
     bed.router.ip("-6 rule add fwmark 1 table main priority 5");
     bed.router.ip("rule del priority 32766");
     follower.until("punts", |f| f.to("10.9.0.1") == "punt policy-rules");
-    mend(&bed, Check::Rules);
+    mend(&bed);
     follower.until("forwards", |f| f.to("10.9.0.1").starts_with("r0 via"));
 }
 
 #[test]
-fn the_packet_filter_is_found() {
-    let Some(bed) = Testbed::new("nft") else { return };
+fn nftables_is_found_wherever_forwarded_packets_pass() {
+    let Some(bed) = router("nft") else { return };
     if !bed.router.run("nft list ruleset") {
         eprintln!("skipped: needs nft (nftables)");
         return;
     }
-    let mut follower = bed.follow(&["r0", "r1"]);
-    follower.settle();
     // Chains that forwarded packets do not go through, or that do nothing to them.
     bed.router.nft(
-        "add table inet quiet; add chain inet quiet in { type filter hook input priority 0; policy drop; }",
+        "add table inet quiet; add chain inet quiet in { type filter hook input priority 0; policy drop; }; \
+         add rule inet quiet in counter; \
+         add chain inet quiet idle { type filter hook forward priority 0; policy accept; }; \
+         add chain inet quiet jumped; add rule inet quiet jumped counter; \
+         add chain inet quiet nat { type nat hook postrouting priority 0; }; \
+         add table arp quiet; add chain arp quiet in { type filter hook input priority 0; policy drop; }",
     );
-    bed.router.nft("add chain inet quiet idle { type filter hook forward priority 0; policy accept; }");
-    assert_eq!(of(&inside(&bed, &["r0", "r1"]), Check::Netfilter, Severity::Refuse), []);
+    bed.hosts.nft("add table ip t; add chain ip t f { type filter hook forward priority 0; policy drop; }");
+    assert_eq!(inside(&bed, &["r0", "r1"]), []);
     bed.router.nft(
-        "add table ip loud; add chain ip loud pass { type filter hook forward priority 0; policy drop; }",
+        "add table inet loud; add chain inet loud f { type filter hook forward priority 0; policy drop; }; \
+         add chain inet loud post { type filter hook postrouting priority 0; }; \
+         add rule inet loud post counter; \
+         add chain inet loud i { type filter hook ingress device r0 priority 0; }; \
+         add rule inet loud i counter; \
+         add table ip loud; add chain ip loud pass { type filter hook forward priority 0; policy drop; }; \
+         add rule ip loud pass ip saddr 10.0.0.0/8 accept; \
+         add table ip6 loud; add chain ip6 loud pre { type filter hook prerouting priority 0; }; \
+         add rule ip6 loud pre counter; \
+         add table netdev dev; \
+         add chain netdev dev in { type filter hook ingress devices = { lo, r1 } priority 0; }; \
+         add rule netdev dev in counter; \
+         add chain netdev dev out { type filter hook egress device r1 priority 0; policy drop; }",
     );
-    bed.router.nft("add rule ip loud pass ip saddr 10.0.0.0/8 accept");
-    bed.router.nft("add table ip6 loud; add chain ip6 loud pre { type filter hook prerouting priority 0; }");
-    bed.router.nft("add rule ip6 loud pre counter");
-    bed.router.nft(
-        "add table netdev dev; add chain netdev dev in { type filter hook ingress device r1 priority 0; }",
-    );
-    bed.router.nft("add rule netdev dev in counter");
-    let changed =
-        (0..25).any(|_| follower.watcher.wait(std::time::Duration::from_millis(200)).unwrap().findings);
-    assert!(changed, "a change of the rules calls for another look");
-    let found = of(&inside(&bed, &["r0", "r1"]), Check::Netfilter, Severity::Refuse);
-    let places: Vec<&str> = found.iter().map(|(place, _)| place.as_str()).collect();
-    assert_eq!(places.len(), 3, "{places:?}");
-    for place in ["nft ip loud pass", "nft ip6 loud pre", "nft netdev dev in"] {
-        assert!(places.contains(&place), "{places:?}");
-    }
+    let found = inside(&bed, &["r0", "r1"]);
+    let mut expected = [
+        ("nft-ingress", "nft inet loud i"),
+        ("nft-ingress", "nft netdev dev in"),
+        ("nft-prerouting", "nft ip6 loud pre"),
+        ("nft-forward", "nft inet loud f"),
+        ("nft-forward", "nft ip loud pass"),
+        ("nft-postrouting", "nft inet loud post"),
+        ("nft-egress", "nft netdev dev out"),
+    ];
+    let mut refused_here = refused(&found);
+    refused_here.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(refused_here, expected);
     // A device that is not held does not matter.
-    assert_eq!(of(&inside(&bed, &["r0"]), Check::Netfilter, Severity::Refuse).len(), 2);
-    mend(&bed, Check::Netfilter);
+    assert_eq!(refused(&inside(&bed, &["r0"])).len(), 5);
+    mend(&bed);
+    // A chain whose rules are in another that it jumps to has a rule, the jump.
+    bed.router.nft("add rule inet quiet idle jump jumped");
+    assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("nft-forward", "nft inet quiet idle")]);
+    mend(&bed);
 }
 
 #[test]
-fn traffic_control_masters_and_ipsec_are_found() {
-    let Some(bed) = Testbed::new("tc") else { return };
+fn iptables_legacy_is_found_by_its_rules_and_policies() {
+    let Some(bed) = router("ipt") else { return };
+    for (command, forward) in
+        [("iptables-legacy", "-d 10.9.0.0/16"), ("ip6tables-legacy", "-d 2001:db8:9::/48")]
+    {
+        // A look at them makes the tables, which do nothing.
+        for table in ["filter", "nat", "mangle", "raw", "security"] {
+            if !bed.router.run(&format!("{command} -t {table} -Z")) {
+                eprintln!("skipped: needs {command} (iptables) and a kernel with its table {table}");
+                return;
+            }
+        }
+        // Chains that forwarded packets do not pass.
+        assert!(bed.router.run(&format!("{command} -A INPUT -j DROP")));
+        assert!(bed.router.run(&format!("{command} -P INPUT DROP")));
+        assert!(bed.router.run(&format!("{command} -t mangle -A OUTPUT -j ACCEPT")));
+        assert!(bed.router.run(&format!("{command} -N unused")));
+        assert!(bed.router.run(&format!("{command} -A unused -j DROP")));
+        assert_eq!(inside(&bed, &["r0", "r1"]), []);
+        for rule in [
+            format!("-t raw -A PREROUTING {forward} -j ACCEPT"),
+            format!("-t mangle -A PREROUTING {forward} -j ACCEPT"),
+            format!("-t mangle -A FORWARD {forward} -j ACCEPT"),
+            format!("-t mangle -A POSTROUTING {forward} -j ACCEPT"),
+            format!("-t nat -A PREROUTING {forward} -j ACCEPT"),
+            format!("-t nat -A POSTROUTING {forward} -j ACCEPT"),
+            format!("-t filter -A FORWARD {forward} -j ACCEPT"),
+            format!("-t security -A FORWARD {forward} -j ACCEPT"),
+            "-t filter -P FORWARD DROP".to_owned(),
+        ] {
+            let words: Vec<&str> = rule.split_whitespace().collect();
+            assert!(bed.router.run(&format!("{command} {rule}")), "{command} {rule}");
+            let place = format!("{command} -t {} {}", words[1], words[3]);
+            assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [(command, place.as_str())], "{rule}");
+            mend(&bed);
+        }
+        assert!(bed.router.run(&format!("{command} -A FORWARD {forward} -j unused")));
+        assert!(bed.router.run(&format!("{command} -A FORWARD -j ACCEPT")));
+        assert!(bed.router.run(&format!("{command} -P FORWARD DROP")));
+        let found = inside(&bed, &["r0", "r1"]);
+        assert_eq!(
+            found[0].what,
+            "forwarded packets would pass by this chain, its rules (2) and its policy, drop"
+        );
+        mend(&bed);
+    }
+}
+
+/// Without a way to ask what is in it, a table of the old packet filter refuses.
+#[test]
+fn what_cannot_be_asked_refuses() {
+    let Some(bed) = router("ask") else { return };
+    if !bed.router.run("iptables-legacy -Z") {
+        eprintln!("skipped: needs iptables-legacy (iptables)");
+        return;
+    }
+    let findings = bed.router.enter(|| inspect(&["r0", "r1"], &()).unwrap());
+    assert_eq!(refused(&findings), [("iptables-legacy", "iptables-legacy -t filter")]);
+}
+
+#[test]
+fn traffic_control_and_masters_are_found() {
+    let Some(bed) = router("tc") else { return };
     assert!(bed.router.run("tc qdisc replace dev r0 root tbf rate 10mbit burst 10k latency 50ms"));
     assert!(bed.router.run("tc qdisc add dev r1 clsact"));
     bed.router.ip("link add br0 type bridge");
     bed.router.ip("link set r1 master br0");
-    let findings = inside(&bed, &["r0", "r1"]);
-    assert_eq!(of(&findings, Check::Qdisc, Severity::Refuse).len(), 2, "{findings:?}");
-    assert_eq!(
-        of(&findings, Check::Port, Severity::Refuse),
-        [("r1".into(), "ip link set dev r1 nomaster".into())]
-    );
-    mend(&bed, Check::Qdisc);
-    mend(&bed, Check::Port);
-    bed.router.ip("xfrm policy add dir fwd src 10.0.0.0/8 dst 11.0.0.0/8 action block");
-    assert_eq!(of(&inside(&bed, &["r0"]), Check::Xfrm, Severity::Refuse).len(), 1);
-    mend(&bed, Check::Xfrm);
+    let found = inside(&bed, &["r0", "r1"]);
+    assert_eq!(refused(&found), [("port-enslaved", "r1"), ("qdisc", "r0"), ("tc-filter", "r1")]);
+    mend(&bed);
+    assert!(bed.router.run("tc qdisc add dev r1 ingress"));
+    assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("tc-filter", "r1")]);
+    mend(&bed);
+    // One that only orders is no reason not to start.
+    assert!(bed.router.run("tc qdisc replace dev r0 root pfifo"));
+    let found = inside(&bed, &["r0", "r1"]);
+    assert_eq!((found[0].code(), found[0].severity), ("qdisc", Severity::Warn));
+    mend(&bed);
+}
+
+#[test]
+fn ipsec_policies_of_both_families_and_defaults_are_found() {
+    let Some(bed) = router("xfrm") else { return };
+    for policy in ["10.0.0.0/8 dst 11.0.0.0/8", "2001:db8:a::/48 dst 2001:db8:b::/48"] {
+        for direction in ["in", "fwd", "out"] {
+            bed.router.ip(&format!("xfrm policy add dir {direction} src {policy} action block"));
+            let found = inside(&bed, &["r0"]);
+            assert_eq!(refused(&found), [("xfrm-policy", "ip xfrm policy")], "{direction}");
+            mend(&bed);
+        }
+    }
+    for direction in ["fwd", "out"] {
+        bed.router.ip(&format!("xfrm policy setdefault {direction} block"));
+        assert_eq!(refused(&inside(&bed, &["r0"])), [("xfrm-default", "ip xfrm policy")], "{direction}");
+        mend(&bed);
+    }
+    bed.router.ip("xfrm policy setdefault in block");
+    assert_eq!(inside(&bed, &["r0", "r1"]), [], "not of forwarded packets");
+}
+
+#[test]
+fn settings_that_cannot_be_followed_are_found() {
+    let Some(bed) = router("sysctl") else { return };
+    let set = |settings: &str| assert!(bed.router.run(&format!("sysctl -qw {settings}")));
+    set("net.ipv4.ip_forward_use_pmtu=1");
+    let found = inside(&bed, &["r0", "r1"]);
+    assert_eq!(refused(&found), [("forward-use-pmtu", "net.ipv4.ip_forward_use_pmtu")]);
+    mend(&bed);
+    // An interface that forwards takes redirects if both say so ...
+    set("net.ipv4.conf.all.accept_redirects=0 net.ipv4.conf.r0.accept_redirects=1");
+    assert_eq!(inside(&bed, &["r0", "r1"]), []);
+    set("net.ipv4.conf.all.accept_redirects=1 net.ipv4.conf.r1.accept_redirects=0");
+    assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("accept-redirects", "r0")]);
+    mend(&bed);
+    // ... and one that does not, if one says so: what comes in elsewhere still leaves there.
+    set("net.ipv4.conf.all.accept_redirects=0 net.ipv4.conf.r0.accept_redirects=1");
+    set("net.ipv4.conf.r0.forwarding=0");
+    assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("accept-redirects", "r0")]);
+    mend(&bed);
+    // For IPv6 it is the interface's own forwarding that forbids them.
+    set("net.ipv6.conf.r1.accept_redirects=1");
+    assert_eq!(inside(&bed, &["r0", "r1"]), []);
+    set("net.ipv6.conf.r1.forwarding=0");
+    assert_eq!(refused(&inside(&bed, &["r0", "r1"])), [("accept-redirects", "r1")]);
+    mend(&bed);
 }

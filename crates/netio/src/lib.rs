@@ -45,9 +45,11 @@ pub mod offload;
 pub mod pcap;
 pub mod port;
 pub mod punt;
+mod socket_option;
 pub mod tap;
 #[cfg(test)]
 mod testnet;
 
 pub use error::{Error, ErrorKind, Result};
 pub use port::{Counter, Port, Queue, RX_DROP, Rx, TX_DROP, Tx};
+pub use socket_option::socket_option;

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod elements;
 pub mod graph;
 pub mod handlers;
+mod probe;
 pub mod run;
 pub mod up;
 

@@ -68,7 +68,11 @@ impl Place {
         keep_journal(Box::new(move |interface: &str, offload: Offload, off: bool| {
             let entry = (interface.to_owned(), offload.name().to_owned());
             let changed = journal.change(|undo| {
-                if off { undo.offloads.insert(entry) } else { undo.offloads.remove(&entry) };
+                if off {
+                    undo.offloads.insert(entry)
+                } else {
+                    undo.offloads.remove(&entry)
+                };
             });
             if let Err(e) = changed {
                 log::warn!("what is turned off on {interface} cannot be recorded: {e}");

@@ -74,7 +74,8 @@ impl Undo {
         let list = |key: &str| value.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let text = |value: &Value, at: usize| Some(value.get(at)?.as_str()?.to_owned());
         let offload = |v: &Value| Some((text(v, 0)?, text(v, 1)?));
-        let neighbour = |v: &Value| Some((text(v, 0)?, v.get(1)?.as_u64()? as u32, text(v, 2)?.parse().ok()?));
+        let neighbour =
+            |v: &Value| Some((text(v, 0)?, v.get(1)?.as_u64()? as u32, text(v, 2)?.parse().ok()?));
         Some(Undo {
             offloads: list("offloads").iter().map(offload).collect::<Option<_>>()?,
             neighbours: list("neighbours").iter().map(neighbour).collect::<Option<_>>()?,

@@ -1,5 +1,6 @@
 //! What follows the kernel's state, as workers see it: tables, what each port may do, and until when.
 
+use super::flow::{FlowHash, FlowPolicy};
 use causeway_engine::{Conf, Invalid};
 use causeway_fib::{Adjacencies, AdjacencyIndex, AdjacencyReader, Fib4, Fib4Reader, Fib6, Fib6Reader, MISS};
 use causeway_netio::bpf::front::Front;
@@ -119,6 +120,14 @@ impl PortPolicy {
     }
 }
 
+/// A policy in 8 bits, its fields in 24, and the seed in 32.
+fn hash_bits(policy: u8, fields: u32, seed: u32) -> u64 {
+    u64::from(policy) | u64::from(fields & 0xff_ffff) << 8 | u64::from(seed) << 32
+}
+
+/// A policy that there is not.
+const UNKNOWN_HASH: u64 = 0xff;
+
 /// Until when packets may be forwarded.
 pub trait Deadline: Send + Sync {
     /// Nanoseconds on `CLOCK_MONOTONIC`.
@@ -156,6 +165,8 @@ pub struct Forwarding {
     lease: Arc<dyn Deadline>,
     paths: Box<[AtomicU64]>,
     policies: Box<[AtomicU32]>,
+    /// How flows of IPv4 and of IPv6 are spread over the paths of a route ([`hash_bits`]).
+    flow_hashes: [AtomicU64; 2],
     marks: Box<[AtomicU8]>,
 }
 
@@ -174,6 +185,7 @@ impl Forwarding {
             ports,
             reasons,
             readers: Mutex::new(readers),
+            flow_hashes: [const { AtomicU64::new(UNKNOWN_HASH) }; 2],
             lease,
             paths: (0..INDICES).map(|_| AtomicU64::new(0)).collect(),
             marks: (0..MARKS).map(|_| AtomicU8::new(0)).collect(),
@@ -214,6 +226,24 @@ impl Forwarding {
     pub(crate) fn policy(&self, port: u16) -> PortPolicy {
         let word = self.policies.get(usize::from(port));
         PortPolicy::from_bits(word.map_or(0, |w| w.load(Ordering::Acquire)))
+    }
+
+    /// Sets how IPv4 and IPv6 flows are spread over the paths of a route: policy and fields as in the kernel's settings,
+    /// and its seed. Until then, and under a policy that is not known, only the kernel can tell.
+    pub fn set_flow_hash(&self, v4: (u8, u32), v6: (u8, u32), seed: u32) {
+        for (word, (policy, fields)) in self.flow_hashes.iter().zip([v4, v6]) {
+            word.store(hash_bits(policy, fields, seed), Ordering::Release);
+        }
+    }
+
+    /// How IPv4 and IPv6 flows are spread. None: only the kernel can tell.
+    #[inline]
+    pub(crate) fn flow_hashes(&self) -> [Option<FlowHash>; 2] {
+        self.flow_hashes.each_ref().map(|word| {
+            let bits = word.load(Ordering::Acquire);
+            let policy = FlowPolicy::new(bits as u8, (bits >> 8) as u32 & 0xff_ffff)?;
+            Some(FlowHash::new(policy, (bits >> 32) as u32))
+        })
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! KernelForward.
 
+use super::flow::FlowHash;
 use super::forwarding::{Forwarding, KERNEL, Neighbor, PORTS_MAX, PortPolicy, ReversePath};
 use super::version::{ETHERNET, Header, Version};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, reads, reads_with, rest};
@@ -49,8 +50,17 @@ const HANDLERS: &[HandlerDoc] = &[
 ];
 
 /// Why a packet is left to the kernel, besides the reasons of the routes.
-const PUNTS: [&str; 8] =
-    ["lease", "not-forwarding", "bad-header", "no-route", "source", "redirect", "too-long", "other-port"];
+const PUNTS: [&str; 9] = [
+    "lease",
+    "not-forwarding",
+    "bad-header",
+    "no-route",
+    "source",
+    "redirect",
+    "too-long",
+    "other-port",
+    "flow",
+];
 const LEASE: usize = 0;
 const NOT_FORWARDING: usize = 1;
 const BAD_HEADER: usize = 2;
@@ -59,6 +69,7 @@ const SOURCE: usize = 4;
 const REDIRECT: usize = 5;
 const TOO_LONG: usize = 6;
 const OTHER_PORT: usize = 7;
+const FLOW: usize = 8;
 
 struct KernelForward {
     forwarding: Arc<Forwarding>,
@@ -122,6 +133,8 @@ struct Scene<'a> {
     outputs: &'a [Option<u16>],
     port: u16,
     policy: PortPolicy,
+    /// For IPv4 and IPv6.
+    flow_hashes: [Option<FlowHash>; 2],
 }
 
 impl Scene<'_> {
@@ -142,7 +155,18 @@ impl Scene<'_> {
         if !self.forwarding.paths(back).allow(check, self.port) {
             return Err(SOURCE);
         }
-        let hop = self.view.resolve_with(found, || V::flow_hash(packet.data())).ok_or(NO_ROUTE)?;
+        // Only a route with several paths asks for it.
+        let mut unclear = false;
+        let hash = || {
+            let by = self.flow_hashes[usize::from(V::BITS != 32)].as_ref();
+            let hash = by.and_then(|by| V::flow_hash(packet.data(), by));
+            unclear = hash.is_none();
+            hash.unwrap_or(0)
+        };
+        let hop = self.view.resolve_with(found, hash).ok_or(NO_ROUTE)?;
+        if unclear {
+            return Err(FLOW);
+        }
         if hop.port == KERNEL {
             return Err(PUNTS.len() + usize::from(hop.reason));
         }
@@ -252,6 +276,7 @@ impl Element for KernelForward {
             outputs: &self.outputs,
             port,
             policy: self.forwarding.policy(port),
+            flow_hashes: self.forwarding.flow_hashes(),
         };
         let four = Lookups::<u32>::new(batch, &self.v4);
         let six = Lookups::<u128>::new(batch, &self.v6);

@@ -14,6 +14,7 @@ mod tests;
 mod to_kernel;
 mod version;
 
+pub use flow::{FlowFields, FlowHash, FlowPolicy};
 pub use forwarding::{
     Deadline, FORWARDING, Forwarding, KERNEL, Neighbor, PORTS_MAX, Paths, PortPolicy, ReversePath,
 };

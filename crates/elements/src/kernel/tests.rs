@@ -51,6 +51,7 @@ impl Tables {
         let names = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let forwarding = Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&v4, &v6, &neighbors)));
         (0..PORTS).for_each(|port| forwarding.set_policy(port, OPEN));
+        forwarding.set_flow_hash((1, 0), (1, 0), 0);
         let mut t = Tables { v4, v6, neighbors, forwarding, lease, serial: 0 };
         for (port, v4, v6) in [
             (A, "10.1.0.0/16", "2001:db8:1::/48"),
@@ -211,6 +212,7 @@ fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
         ("IPv6 of another version", edited6(14, 0x40), "bad-header"),
         ("IPv6 at its last hop", edited6(21, 1), "bad-header"),
         ("IPv6 longer than the frame", edited6(19, 21), "bad-header"),
+        ("neighbor discovery", solicitation(), "bad-header"),
     ] {
         assert_eq!(reason(&mut h, IN_A, &frame), want, "{what}");
     }
@@ -223,6 +225,12 @@ fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
         assert_eq!(pass(&mut h, IN_A, &a_to_b()[..len]).0, kernel_output(IN_A));
     }
     h.assert_balanced();
+}
+
+fn solicitation() -> Vec<u8> {
+    let mut frame = edited6(20, 58);
+    frame[54] = 135;
+    frame
 }
 
 fn edited6(at: usize, byte: u8) -> Vec<u8> {
@@ -322,6 +330,13 @@ fn a_flow_keeps_its_way_and_an_unresolved_way_is_the_kernels() {
         used.insert(outputs[0]);
     }
     assert_eq!(used, HashSet::from([IN_A, IN_B, kernel_output(IN_A)]), "flows spread over all ways");
+    t.forwarding.set_flow_hash((9, 0), (1, 0), 0);
+    assert_eq!(
+        reason(&mut h, IN_A, &udp4([10, 1, 0, 2], [12, 0, 0, 2], 60)),
+        "flow",
+        "a policy of the future"
+    );
+    assert_eq!(pass(&mut h, IN_A, &a_to_b()).0, IN_B, "one path needs no hash");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What KernelForward needs of an IP version.
 
-use super::flow;
+use super::flow::FlowHash;
 use super::forwarding::{PortPolicy, Readers};
 use causeway_fib::{Address, Fib4Reader, Fib6Reader, Lookup};
 use causeway_packet::checksum;
@@ -24,8 +24,8 @@ pub(super) trait Version: Address {
     fn may_return(policy: PortPolicy) -> bool;
     /// Decrements the time to live.
     fn decrement(frame: &mut [u8]);
-    /// A hash of the packet's flow.
-    fn flow_hash(frame: &[u8]) -> u32;
+    /// The hash of the packet's flow. None: only the kernel can tell.
+    fn flow_hash(frame: &[u8], hash: &FlowHash) -> Option<u32>;
 }
 
 /// What is read of a header.
@@ -74,10 +74,17 @@ impl Version for u32 {
         }
     }
 
-    fn flow_hash(frame: &[u8]) -> u32 {
-        let header = frame.get(ETHERNET..).unwrap_or(&[]);
-        flow::hash4(header, header.get(20..))
+    #[inline]
+    fn flow_hash(frame: &[u8], hash: &FlowHash) -> Option<u32> {
+        hash.v4(frame.get(ETHERNET..)?)
     }
+}
+
+/// Whether a packet is one of neighbor discovery (RFC 4861 §4).
+fn is_neighbor_discovery(next_header: u8, frame: &[u8]) -> bool {
+    const ICMPV6: u8 = 58;
+    const TYPES: std::ops::RangeInclusive<u8> = 133..=137;
+    next_header == ICMPV6 && frame.get(ETHERNET + 40).is_some_and(|kind| TYPES.contains(kind))
 }
 
 impl Version for u128 {
@@ -93,6 +100,8 @@ impl Version for u128 {
         let header = frame.get(ETHERNET..)?.first_chunk::<40>()?;
         let len = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
         let sound = header[0] >> 4 == 6 && len <= frame.len() - ETHERNET && header[7] > 1;
+        // The kernel may answer for the host that is asked for (RFC 4389); else it drops what is no transit anyway.
+        let sound = sound && !is_neighbor_discovery(header[6], frame);
         let address = |at: usize| header[at..].first_chunk::<16>().map_or(0, |a| u128::from_be_bytes(*a));
         sound.then(|| Header { destination: address(24), source: address(8), len })
     }
@@ -115,7 +124,8 @@ impl Version for u128 {
         }
     }
 
-    fn flow_hash(frame: &[u8]) -> u32 {
-        flow::hash6(frame.get(ETHERNET..).unwrap_or(&[]))
+    #[inline]
+    fn flow_hash(frame: &[u8], hash: &FlowHash) -> Option<u32> {
+        hash.v6(frame.get(ETHERNET..)?)
     }
 }

@@ -1,18 +1,29 @@
-//! What the kernel does to forwarded packets that this router would not: found at the start and on change.
+//! What the kernel does to forwarded packets that this router would not.
 //!
 //! A router that takes packets before the kernel's stack passes by its packet filter, its policy rules, its traffic control
 //! and its IPsec policies. Each of them that is in use is a [`Finding`], with the command that shows or mends it; nothing is
-//! changed here.
+//! changed here. As long as one stands that [refuses](Severity::Refuse), packets must be left to the kernel: what cannot be
+//! asked for refuses too. [`inspect`] looks once, [`Inspector`](crate::Inspector) all the time.
 
-mod filter;
-mod system;
+mod check;
+mod hooks;
+mod inquiry;
+mod legacy;
+pub(crate) mod nftables;
+mod ports;
+mod probe;
+mod rules;
+mod settings;
+mod traffic;
+mod xfrm;
 
 use std::fmt;
 use std::io;
 
-use crate::mirror::{Mirror, Scope};
-use crate::requests::resync;
-use crate::socket::Socket;
+pub use check::Check;
+pub(crate) use inquiry::{Inquiry, Look};
+pub use probe::{Attachment, Probe, Program};
+
 use crate::watcher::Watcher;
 
 /// How bad a finding is.
@@ -20,28 +31,8 @@ use crate::watcher::Watcher;
 pub enum Severity {
     /// The router works, but something beside it would not.
     Warn,
-    /// Packets would be treated otherwise than the administrator asked for: do not start.
+    /// Packets would be treated otherwise than the administrator asked for: leave them to the kernel.
     Refuse,
-}
-
-/// What a finding is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Check {
-    /// Interfaces that cannot be held.
-    Port,
-    /// `ip rule`s.
-    Rules,
-    /// Packet filter and address translation.
-    Netfilter,
-    /// Queueing disciplines and traffic control.
-    Qdisc,
-    /// IPsec policies.
-    Xfrm,
-    /// The kernel's own forwarding, which takes over when the router stops.
-    Forwarding,
-    /// Checks of source addresses.
-    ReversePath,
 }
 
 /// Something that this router would pass by.
@@ -59,6 +50,13 @@ pub struct Finding {
     pub mend: String,
 }
 
+impl Finding {
+    /// The code of its kind.
+    pub fn code(&self) -> &'static str {
+        self.check.code()
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = match self.severity {
@@ -69,37 +67,42 @@ impl fmt::Display for Finding {
     }
 }
 
+/// Those that refuse first, then in the order of [`Check::ALL`].
+pub(crate) fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.check.cmp(&b.check)));
+}
+
 /// Looks at the network namespace of the calling thread, for a router that would hold the named interfaces.
 ///
 /// # Errors
 /// The kernel's, when it cannot be asked.
-pub fn inspect(ports: &[&str]) -> io::Result<Vec<Finding>> {
-    let mut socket = Socket::open(None)?;
-    let mut links = Mirror::new([]);
-    resync(&mut socket, &mut links, Scope::LINKS)?;
-    let missing = ports.iter().filter(|name| links.link(name).is_none());
-    let mut findings: Vec<Finding> = missing.map(|name| system::missing(name)).collect();
-    let mut mirror = Mirror::new(ports.iter().filter_map(|name| links.link(name)).map(|link| link.index));
-    resync(&mut socket, &mut mirror, Scope::LINKS | Scope::ADDRESSES | Scope::RULES | Scope::QDISCS)?;
-    findings.extend(look(&mirror)?);
+pub fn inspect(ports: &[&str], probe: &dyn Probe) -> io::Result<Vec<Finding>> {
+    /// Tries at tables that change while they are read.
+    const TRIES: usize = 8;
+    let mut inquiry = Inquiry::open(ports.iter().map(|&name| name.to_owned()).collect())?;
+    let mut look = inquiry.look();
+    for _ in 1..TRIES {
+        if !look.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            break;
+        }
+        look = inquiry.look();
+    }
+    let look = look?;
+    let (mut findings, _) = inquiry.silent(&look, probe)?;
+    findings.extend(look.findings);
+    sort(&mut findings);
     Ok(findings)
 }
 
 impl Watcher {
-    /// Looks again, from what the mirror holds and from what has to be asked for. To be called on a thread of the network
-    /// namespace that the watcher was opened in.
+    /// Looks again, for the interfaces that the mirror holds. To be called on a thread of the network namespace that the
+    /// watcher was opened in.
     ///
     /// # Errors
     /// The kernel's, when it cannot be asked.
     pub fn findings(&self) -> io::Result<Vec<Finding>> {
-        look(self.mirror())
+        let ports: Vec<u32> = self.mirror().ports().collect();
+        let links = self.mirror().links().filter(|link| ports.contains(&link.index));
+        inspect(&links.map(|link| link.name.as_str()).collect::<Vec<_>>(), &())
     }
-}
-
-fn look(mirror: &Mirror) -> io::Result<Vec<Finding>> {
-    let mut findings = system::findings(mirror, system::read_setting);
-    findings.extend(filter::netfilter(mirror)?);
-    findings.extend(filter::xfrm()?);
-    findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.check.cmp(&b.check)));
-    Ok(findings)
 }

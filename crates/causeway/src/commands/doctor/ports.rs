@@ -1,6 +1,7 @@
 //! What interfaces can do, and what the kernel does to packets there that the router would not.
 
 use super::Check;
+use crate::commands::probe::Probe;
 use causeway_kernel::{Finding, Severity, inspect, interfaces};
 use causeway_netio::afxdp::XDP_HEADROOM;
 use causeway_netio::features::FeatureQuery;
@@ -29,7 +30,7 @@ pub fn checks(names: &[String]) -> Vec<Check> {
         checks.extend(its.into_iter().flat_map(of));
     }
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
-    match inspect(&borrowed) {
+    match inspect(&borrowed, &Probe) {
         Ok(findings) => checks.extend(findings.into_iter().map(finding)),
         Err(e) => {
             checks.push(Check::missing(format!("packet filter and rules: {e}"), "sudo causeway doctor"))

@@ -1,5 +1,6 @@
 //! What is looked at before the router starts.
 
+use crate::commands::probe::Probe;
 use anyhow::{Context, Result, bail};
 use causeway_kernel::{Finding, Severity, inspect, interfaces};
 use causeway_netio::afxdp::XDP_HEADROOM;
@@ -36,7 +37,8 @@ pub fn ports(names: &[String]) -> Result<Vec<u32>> {
 /// Prints what the kernel does to packets that this router would not. Says whether it may start.
 pub fn findings(ports: &[String], force: bool) -> Result<bool> {
     let names: Vec<&str> = ports.iter().map(String::as_str).collect();
-    let findings = inspect(&names).context("cannot ask the kernel what it does to forwarded packets")?;
+    let findings =
+        inspect(&names, &Probe).context("cannot ask the kernel what it does to forwarded packets")?;
     show(&findings);
     let refused = findings.iter().any(|f| f.severity == Severity::Refuse);
     if refused && !force {

@@ -179,8 +179,9 @@ fn workers_forward_again_when_the_routes_fit_again() {
 fn a_hop_without_an_index_is_the_kernels() {
     let mut tables = tables();
     let free = ADJACENCIES_MAX - 1 - tables.neighbors.len() as u32;
-    let others: Vec<_> =
-        (0..free).map(|n| tables.neighbors.acquire(left_to_kernel(u32::MAX - n, PuntReason::OnLink)).unwrap()).collect();
+    let others: Vec<_> = (0..free)
+        .map(|n| tables.neighbors.acquire(left_to_kernel(u32::MAX - n, PuntReason::OnLink)).unwrap())
+        .collect();
     let reader = tables.neighbors.reader();
     let stalled = reader.pin();
     tables.release(others[0]);

@@ -1,0 +1,32 @@
+//! Findings about the interfaces themselves.
+
+use super::{Check, Finding};
+use crate::model::Link;
+
+pub(super) fn missing(name: &str) -> Finding {
+    Check::PortMissing.refuse(name, "there is no such interface", "ip link    # shows those that there are")
+}
+
+pub(super) fn findings(link: &Link) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if link.master.is_some() {
+        let kind = link.master_kind.as_deref().unwrap_or("other device");
+        findings.push(Check::PortEnslaved.refuse(
+            &link.name,
+            format!("belongs to a {kind}, which decides what becomes of its packets"),
+            format!("ip link set dev {} nomaster", link.name),
+        ));
+    }
+    if !link.ethernet || link.no_arp || link.loopback {
+        findings.push(Check::PortKind.refuse(
+            &link.name,
+            "is no Ethernet interface with address resolution",
+            "leave it out: the kernel forwards to it",
+        ));
+    }
+    if !link.up {
+        let mend = format!("ip link set dev {} up", link.name);
+        findings.push(Check::PortDown.warn(&link.name, "is down", mend));
+    }
+    findings
+}

@@ -1,0 +1,35 @@
+//! getsockopt(2) for options whose length only the caller knows.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Reads an option of a socket into `value`, which also holds what the option wants to be told, and says how many octets of
+/// it the kernel filled.
+///
+/// # Errors
+/// What getsockopt(2) says.
+pub fn socket_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: &mut [u8]) -> io::Result<usize> {
+    let mut len = libc::socklen_t::try_from(value.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let at = value.as_mut_ptr().cast();
+    // SAFETY: `value` is live and `len` its size; the kernel writes no more, and octets of any value are fine.
+    let r = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &mut len) };
+    if r == 0 { Ok((len as usize).min(value.len())) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn an_option_is_read_and_a_wrong_one_is_an_error() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut value = [0xff; 16];
+        let len = socket_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TYPE, &mut value).unwrap();
+        assert_eq!(value[..len], libc::SOCK_DGRAM.to_ne_bytes());
+        assert_eq!(value[len..], [0xff; 12]);
+        let error = socket_option(socket.as_fd(), libc::SOL_SOCKET, -1, &mut value).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOPROTOOPT));
+    }
+}
