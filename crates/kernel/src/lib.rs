@@ -13,7 +13,7 @@
 //!   number of prefixes. [`Snapshot`] is what the changes add up to.
 //! - [`Finding`]s, from [`inspect`] and [`Watcher::findings`], say what the kernel does to packets that the router would not:
 //!   packet filter, policy rules, traffic control, IPsec.
-//! - [`interfaces`] lists the machine's interfaces; [`attach_clsact_redirect`] hands packets back to the kernel late.
+//! - [`interfaces`] lists the machine's interfaces.
 //!
 //! # Invariants
 //!
@@ -61,7 +61,6 @@
 #![forbid(unsafe_code)]
 
 mod changes;
-mod clsact;
 mod decode;
 mod findings;
 #[cfg(any(test, fuzzing))]
@@ -80,7 +79,6 @@ mod watcher;
 mod wire;
 
 pub use changes::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Rewrite, Snapshot};
-pub use clsact::attach_clsact_redirect;
 pub use decode::{Message, Object, Operation};
 pub use findings::{Check, Finding, Severity, inspect};
 pub use interfaces::{Interface, interfaces};

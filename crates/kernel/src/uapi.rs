@@ -1,7 +1,7 @@
 //! The numbers of the kernel's netlink interface that this crate uses, under the names of the kernel's own headers.
 //!
 //! They are part of the kernel's stable interface to programs (include/uapi/linux: netlink.h, rtnetlink.h, if_link.h,
-//! if_addr.h, neighbour.h, nexthop.h, fib_rules.h, pkt_sched.h, pkt_cls.h, netfilter/nf_tables.h) and do not change.
+//! if_addr.h, neighbour.h, nexthop.h, fib_rules.h, pkt_sched.h, netfilter/nf_tables.h) and do not change.
 //! They stand here because no single crate has all of them for every libc.
 
 pub const NLMSG_ERROR: u16 = 2;
@@ -12,7 +12,6 @@ pub const NLM_F_ACK: u16 = 0x4;
 pub const NLM_F_DUMP_INTR: u16 = 0x10;
 pub const NLM_F_DUMP: u16 = 0x300;
 pub const NLM_F_REPLACE: u16 = 0x100;
-pub const NLM_F_EXCL: u16 = 0x200;
 pub const NLM_F_CREATE: u16 = 0x400;
 pub const NLM_F_APPEND: u16 = 0x800;
 
@@ -34,7 +33,6 @@ pub const RTM_GETRULE: u16 = 34;
 pub const RTM_NEWQDISC: u16 = 36;
 pub const RTM_DELQDISC: u16 = 37;
 pub const RTM_GETQDISC: u16 = 38;
-pub const RTM_NEWTFILTER: u16 = 44;
 pub const RTM_NEWNETCONF: u16 = 80;
 pub const RTM_NEWNEXTHOP: u16 = 104;
 pub const RTM_DELNEXTHOP: u16 = 105;
@@ -153,14 +151,8 @@ pub const FRA_PROTOCOL: u16 = 21;
 pub const FR_ACT_TO_TBL: u8 = 1;
 
 pub const TCA_KIND: u16 = 1;
-pub const TCA_OPTIONS: u16 = 2;
-pub const TCA_BPF_FD: u16 = 6;
-pub const TCA_BPF_NAME: u16 = 7;
-pub const TCA_BPF_FLAGS: u16 = 8;
-pub const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+/// Where `clsact` and `ingress` hang.
 pub const TC_H_CLSACT: u32 = 0xffff_fff1;
-pub const TC_INGRESS: u32 = 0xffff_fff2;
-pub const ETH_P_ALL: u16 = 0x0003;
 
 pub const NFNLGRP_NFTABLES: u32 = 7;
 pub const NFNL_SUBSYS_NFTABLES: u16 = 10;
