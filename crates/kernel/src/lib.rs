@@ -13,7 +13,7 @@
 //!   number of prefixes. [`Snapshot`] is what the changes add up to.
 //! - [`Finding`]s, from [`inspect`] and [`Watcher::findings`], say what the kernel does to packets that the router would not:
 //!   packet filter, policy rules, traffic control, IPsec.
-//! - [`interfaces`] lists the machine's interfaces.
+//! - [`interfaces`] lists the machine's interfaces; [`attach_clsact_redirect`] hands packets back to the kernel late.
 //!
 //! # Invariants
 //!
@@ -62,15 +62,19 @@
 
 mod changes;
 mod decode;
+mod doubt;
 mod findings;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod interfaces;
 mod keeper;
+mod managed;
 mod mirror;
 mod model;
 mod prefix;
+mod pulse;
 mod reader;
+mod reason;
 mod requests;
 mod schedule;
 mod socket;
@@ -78,14 +82,19 @@ mod uapi;
 mod watcher;
 mod wire;
 
-pub use changes::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Rewrite, Snapshot};
+pub use changes::{Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Rewrite, Snapshot};
 pub use decode::{Message, Object, Operation};
+pub use doubt::{Cause, Doubt, OnDoubt};
 pub use findings::{Check, Finding, Severity, inspect};
 pub use interfaces::{Interface, interfaces};
+pub use managed::{ManagedNeighbour, OnManaged, WasUsed, release_managed};
 pub use mirror::{Mirror, Scope};
 pub use model::{
-    Address, Family, Link, Mac, Neighbour, NextHop, NextHopKind, Path, PuntReason, Qdisc, Route, Rule, Target,
+    Address, Family, Link, Mac, Neighbour, NextHop, NextHopKind, Path, Qdisc, ReversePath, Route, Rule,
+    Setting, SettingScope, Target,
 };
 pub use prefix::Prefix;
+pub use pulse::Pulse;
+pub use reason::PuntReason;
 pub use watcher::{Watcher, WatcherConfig, WatcherStats};
 pub use wire::Malformed;

@@ -11,7 +11,7 @@ use std::fmt;
 use std::io;
 
 use crate::mirror::{Mirror, Scope};
-use crate::requests::resync;
+use crate::requests::dump_into;
 use crate::socket::Socket;
 use crate::watcher::Watcher;
 
@@ -76,11 +76,11 @@ impl fmt::Display for Finding {
 pub fn inspect(ports: &[&str]) -> io::Result<Vec<Finding>> {
     let mut socket = Socket::open(None)?;
     let mut links = Mirror::new([]);
-    resync(&mut socket, &mut links, Scope::LINKS)?;
+    dump_into(&mut links, &mut socket, Scope::LINKS)?;
     let missing = ports.iter().filter(|name| links.link(name).is_none());
     let mut findings: Vec<Finding> = missing.map(|name| system::missing(name)).collect();
     let mut mirror = Mirror::new(ports.iter().filter_map(|name| links.link(name)).map(|link| link.index));
-    resync(&mut socket, &mut mirror, Scope::LINKS | Scope::ADDRESSES | Scope::RULES | Scope::QDISCS)?;
+    dump_into(&mut mirror, &mut socket, Scope::LINKS | Scope::ADDRESSES | Scope::RULES | Scope::QDISCS)?;
     findings.extend(look(&mirror)?);
     Ok(findings)
 }

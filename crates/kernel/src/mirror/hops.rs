@@ -3,41 +3,98 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::Hash;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::changes::{Adjacency, Hop};
-use crate::model::{Family, Path, PuntReason};
+use crate::model::{Family, Path, ReversePath};
+use crate::reason::PuntReason;
 
 /// What the kernel says becomes of packets; equal keys are one hop.
+///
+/// `identity` tells routes apart that differ in nothing else that is kept here, as the kernel does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum HopKey {
-    Punt(PuntReason),
+    Punt {
+        family: Family,
+        reason: PuntReason,
+        reverse_path: ReversePath,
+        source: Option<Ipv4Addr>,
+        identity: u64,
+    },
     Paths {
         family: Family,
         paths: Vec<Path>,
         mtu_bytes: Option<u32>,
+        source: Option<Ipv4Addr>,
+        identity: u64,
     },
     Object {
         family: Family,
         id: u32,
         mtu_bytes: Option<u32>,
+        source: Option<Ipv4Addr>,
+        identity: u64,
     },
     /// A host on the link of a port.
     Host {
         ifindex: u32,
         address: IpAddr,
+        mtu_bytes: Option<u32>,
     },
+}
+
+impl HopKey {
+    /// A punt of which nothing else is known.
+    pub fn unknown(family: Family, reason: PuntReason) -> Self {
+        HopKey::Punt { family, reason, reverse_path: ReversePath::Unknown, source: None, identity: 0 }
+    }
+
+    pub fn family(&self) -> Family {
+        match self {
+            HopKey::Punt { family, .. } | HopKey::Paths { family, .. } | HopKey::Object { family, .. } => {
+                *family
+            }
+            HopKey::Host { address, .. } => Family::of(*address),
+        }
+    }
+
+    /// The address of this machine that routes of this kind go with.
+    pub fn source(&self) -> Option<Ipv4Addr> {
+        match self {
+            HopKey::Punt { source, .. } | HopKey::Paths { source, .. } | HopKey::Object { source, .. } => {
+                *source
+            }
+            HopKey::Host { .. } => None,
+        }
+    }
 }
 
 /// What a key comes to, given links, objects and rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Resolution {
+pub(super) struct Resolution {
+    pub way: Way,
+    pub reverse_path: ReversePath,
+}
+
+impl Resolution {
+    /// A punt of which nothing else is known.
+    pub fn unknown(reason: PuntReason) -> Self {
+        Resolution { way: Way::Punt(reason), reverse_path: ReversePath::Unknown }
+    }
+}
+
+/// Where packets go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Way {
     Forward {
         legs: Vec<(AdjacencyKey, u16)>,
         mtu_bytes: Option<u32>,
     },
     /// The destinations themselves are on this link.
-    OnLink(u32),
+    OnLink {
+        ifindex: u32,
+        mtu_bytes: Option<u32>,
+    },
     Punt(PuntReason),
 }
 
@@ -54,6 +111,8 @@ pub(super) struct HopState {
     pub shown: Option<Hop>,
     /// Prefixes that point to it, as users were told.
     pub prefixes: u32,
+    /// Devices whose paths the kernel told to be dead, and the generation in which it did.
+    pub dead: (Vec<u32>, u32),
 }
 
 /// An adjacency, as users were told.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use causeway_kernel::{Hop, Snapshot, Watcher, WatcherConfig, interfaces};
+use causeway_kernel::{Action, Hop, ReversePath, Snapshot, Watcher, WatcherConfig, interfaces};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// A network namespace of our own, removed with all that is in it.
@@ -204,6 +204,12 @@ impl Follower {
         self.seen.lookup(address).map_or("none".into(), |hop| describe(&self.seen, hop))
     }
 
+    /// What a check of the source `address` finds: see [`describe_reverse`].
+    pub fn from(&self, address: &str) -> String {
+        let address: IpAddr = address.parse().unwrap();
+        self.seen.lookup(address).map_or("none".into(), |hop| describe_reverse(&self.seen, hop))
+    }
+
     /// One line a prefix, without numbers that differ from watcher to watcher.
     pub fn text(&self) -> Vec<String> {
         let line = |(prefix, hop): (&causeway_kernel::Prefix, &causeway_kernel::HopId)| {
@@ -227,9 +233,9 @@ pub fn assert_same(a: &mut Follower, b: &mut Follower) {
 
 /// `punt REASON`, or the legs as `INTERFACE via ADDRESS weight N [unresolved|MAC]`.
 pub fn describe(snapshot: &Snapshot, hop: &Hop) -> String {
-    match hop {
-        Hop::Punt(reason) => format!("punt {reason}"),
-        Hop::Forward { legs, mtu_bytes } => {
+    match &hop.action {
+        Action::Punt(reason) => format!("punt {reason}"),
+        Action::Forward { legs, mtu_bytes } => {
             let legs = legs.iter().map(|leg| {
                 let adjacency = &snapshot.adjacencies[&leg.adjacency];
                 let name = &snapshot.links[&adjacency.ifindex].name;
@@ -241,6 +247,18 @@ pub fn describe(snapshot: &Snapshot, hop: &Hop) -> String {
             });
             let mtu = mtu_bytes.map_or(String::new(), |mtu| format!("mtu {mtu} "));
             format!("{mtu}{}", legs.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// `not unicast`, `unknown`, or the interfaces by name.
+pub fn describe_reverse(snapshot: &Snapshot, hop: &Hop) -> String {
+    match &hop.reverse_path {
+        ReversePath::NotUnicast => "not unicast".into(),
+        ReversePath::Unknown => "unknown".into(),
+        ReversePath::Interfaces(interfaces) => {
+            let names: Vec<&str> = interfaces.iter().map(|i| snapshot.links[i].name.as_str()).collect();
+            names.join(", ")
         }
     }
 }

@@ -6,7 +6,7 @@
 use anyhow::Result;
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbor};
 use causeway_fib::{Adjacencies, AdjacencyIndex, Fib, Fib4, Fib6, FibError, Shared, Structure, Table};
-use causeway_kernel::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix};
+use causeway_kernel::{Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix};
 use causeway_netio::bpf::classify::LocalAddresses;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -174,16 +174,16 @@ impl Tables {
 
     fn publish_entry(&mut self, entry: &mut Entry) -> Result<(), FibError> {
         let mut before = std::mem::take(&mut entry.legs);
-        let done = match &entry.hop {
-            Hop::Punt(_) => {
+        let done = match &entry.hop.action {
+            Action::Punt(_) => {
                 let hop = left_to_kernel(self.next_serial());
                 self.neighbors.set_next_hop(entry.index, hop)
             }
-            Hop::Forward { legs, mtu_bytes } if legs.len() == 1 => {
+            Action::Forward { legs, mtu_bytes } if legs.len() == 1 => {
                 let hop = self.neighbor(legs[0].adjacency, *mtu_bytes);
                 self.neighbors.set_next_hop(entry.index, hop)
             }
-            Hop::Forward { legs, mtu_bytes } => {
+            Action::Forward { legs, mtu_bytes } => {
                 let mut members: BTreeMap<AdjacencyIndex, u32> = BTreeMap::new();
                 let mut added = Ok(());
                 for leg in legs {
@@ -277,9 +277,9 @@ where
 }
 
 fn legs(hop: &Hop) -> &[Leg] {
-    match hop {
-        Hop::Forward { legs, .. } => legs,
-        Hop::Punt(_) => &[],
+    match &hop.action {
+        Action::Forward { legs, .. } => legs,
+        Action::Punt(_) => &[],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use causeway_fib::{Lookup, MISS};
-use causeway_kernel::{Family, PuntReason, Rewrite, Snapshot};
+use causeway_kernel::{Family, PuntReason, ReversePath, Rewrite, Snapshot};
 use proptest::prelude::*;
 
 /// Interface indices of the ports, and of a device that is none.
@@ -23,11 +23,12 @@ fn adjacency() -> impl Strategy<Value = Adjacency> {
 
 fn hop() -> impl Strategy<Value = Hop> {
     let leg = (0..FEW, 1u16..4).prop_map(|(a, weight)| Leg { adjacency: AdjacencyId(a), weight });
-    prop_oneof![
-        Just(Hop::Punt(PuntReason::Blackhole)),
+    let action = prop_oneof![
+        Just(Action::Punt(PuntReason::Blackhole)),
         (prop::collection::vec(leg, 1..4), prop::option::of(1000u32..2000))
-            .prop_map(|(legs, mtu_bytes)| Hop::Forward { legs, mtu_bytes }),
-    ]
+            .prop_map(|(legs, mtu_bytes)| Action::Forward { legs, mtu_bytes }),
+    ];
+    action.prop_map(|action| Hop { action, reverse_path: ReversePath::Unknown })
 }
 
 /// A prefix by number, nested in one another, of either family.
@@ -76,7 +77,7 @@ fn difference<K: Ord + Copy, V: Clone + PartialEq>(
 type Way = Option<(u16, [u8; 6], u32)>;
 
 fn expected(state: &Snapshot, hop: &Hop) -> BTreeSet<Way> {
-    let Hop::Forward { legs, mtu_bytes } = hop else { return BTreeSet::from([None]) };
+    let Action::Forward { legs, mtu_bytes } = &hop.action else { return BTreeSet::from([None]) };
     let way = |leg: &Leg| {
         let adjacency = state.adjacencies[&leg.adjacency];
         let port = PORTS.iter().position(|&p| p == adjacency.ifindex)?;
