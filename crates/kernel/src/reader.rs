@@ -1,12 +1,12 @@
 //! The thread that empties the event sockets: it copies and does nothing else, so that the kernel's buffer overruns only if
 //! memory itself is short. It says at once when messages were lost.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
@@ -15,14 +15,15 @@ use rustix::net::{RecvFlags, recv};
 use crate::doubt::Herald;
 use crate::socket::{DATAGRAM_LEN, Socket};
 use crate::uapi::{AF_INET6, RTM_DELROUTE, RTM_NEWROUTE};
-use crate::wire::Frames;
+use crate::wire::{Frame, Frames};
 
 /// Octets that one batch is filled to at most.
 const BATCH_LEN: usize = 256 * 1024;
-/// Batches that may wait to be taken in: 256 MiB of messages.
-const BATCHES: usize = 1024;
-/// How long the thread sleeps at most: so old may its word be that nothing is left unread, and so long it waits for room
-/// before a loss is told again.
+/// Octets of messages that may wait to be taken in.
+const WAITING_LEN: usize = 256 << 20;
+/// Batches that are read in a row when all that is there is wanted.
+const ROW: usize = 256;
+/// How long the thread sleeps at most: so old may its word be that nothing is left unread.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// What the reader hands over.
@@ -48,10 +49,14 @@ pub(crate) struct Events {
 
 /// The running thread.
 pub(crate) struct Reader {
-    pub batches: Receiver<Batch>,
-    intake: Arc<Mutex<Intake>>,
+    shared: Arc<Shared>,
     stop: OwnedFd,
     thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    intake: Mutex<Intake>,
+    arrived: Condvar,
 }
 
 impl Reader {
@@ -59,23 +64,24 @@ impl Reader {
     pub fn spawn(events: Socket, filter: Option<Socket>, herald: Arc<Herald>) -> io::Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         let wake = stop.try_clone()?;
-        let (sender, batches) = sync_channel(BATCHES);
         let events = Arc::new(events);
-        let intake = Arc::new(Mutex::new(Intake {
+        let intake = Mutex::new(Intake {
             events: events.clone(),
             buffer: vec![0; DATAGRAM_LEN],
-            sender,
+            waiting: VecDeque::new(),
+            waiting_len: 0,
             herald,
-            untold: None,
             complete_to: Instant::now(),
             routes6: None,
-        }));
-        let theirs = intake.clone();
+            sealed: false,
+        });
+        let shared = Arc::new(Shared { intake, arrived: Condvar::new() });
+        let theirs = shared.clone();
         let thread = std::thread::Builder::new().name("netlink".into()).spawn(move || {
             let _end = End(&theirs);
             run(&theirs, &events, filter.as_ref(), &wake);
         })?;
-        Ok(Reader { batches, intake, stop, thread: Some(thread) })
+        Ok(Reader { shared, stop, thread: Some(thread) })
     }
 
     /// Whether the thread is there. One that has ended by itself has said that messages are lost.
@@ -83,20 +89,28 @@ impl Reader {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// All that the kernel had sent before then is in the batches.
-    pub fn complete_to(&self) -> Instant {
-        lock(&self.intake).complete_to
+    /// The next batch; if none comes within `timeout`, the time until which all that the kernel sent was handed over.
+    pub fn next(&self, timeout: Duration) -> Result<Batch, Instant> {
+        let wait = self
+            .shared
+            .arrived
+            .wait_timeout_while(self.shared.lock(), timeout, |intake| intake.waiting.is_empty());
+        let (mut intake, _) = wait.unwrap_or_else(PoisonError::into_inner);
+        intake.take().ok_or(intake.complete_to)
     }
 
-    /// Reads what is there now; whether nothing is left. A kernel that sends on and on is not waited for.
+    /// Reads what is there now; whether nothing is left. What is read later comes in other batches. A kernel that sends on and
+    /// on is not waited for.
     pub fn empty(&self) -> bool {
-        let mut intake = lock(&self.intake);
-        (0..BATCHES).any(|_| intake.drain())
+        let mut intake = self.shared.lock();
+        let emptied = (0..ROW).any(|_| intake.drain());
+        intake.sealed = true;
+        emptied
     }
 
     /// Whether all messages about IPv6 routes that were read had been read by then.
     pub fn routes6_before(&self, time: Instant) -> bool {
-        lock(&self.intake).routes6.is_none_or(|last| last < time)
+        self.shared.lock().routes6.is_none_or(|last| last < time)
     }
 }
 
@@ -111,22 +125,24 @@ impl Drop for Reader {
     }
 }
 
-fn lock(intake: &Mutex<Intake>) -> MutexGuard<'_, Intake> {
-    // It is whole after every step, so also after a panic of a callback.
-    intake.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// However the thread ends, nothing is read from then on.
-struct End<'a>(&'a Mutex<Intake>);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        lock(self.0).lost();
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Intake> {
+        // It is whole after every step, so also after a panic of a callback.
+        self.intake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn run(intake: &Mutex<Intake>, events: &Socket, filter: Option<&Socket>, stop: &OwnedFd) {
-    let mut filtered = false;
+/// However the thread ends, nothing is read from then on.
+struct End<'a>(&'a Shared);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.lock().lost();
+        self.0.arrived.notify_all();
+    }
+}
+
+fn run(shared: &Shared, events: &Socket, filter: Option<&Socket>, stop: &OwnedFd) {
     loop {
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(events, PollFlags::IN)];
         fds.extend(filter.map(|socket| PollFd::new(socket, PollFlags::IN)));
@@ -135,12 +151,17 @@ fn run(intake: &Mutex<Intake>, events: &Socket, filter: Option<&Socket>, stop: &
         {
             return;
         }
-        let mut intake = lock(intake);
+        let mut intake = shared.lock();
         intake.drain();
         if let Some(socket) = filter.filter(|_| fds.get(2).is_some_and(|fd| !fd.revents().is_empty())) {
-            filtered |= intake.discard(socket);
+            intake.discard(socket);
+            if !matches!(intake.waiting.back(), Some(Batch::Filter)) {
+                intake.waiting.push_back(Batch::Filter);
+            }
         }
-        filtered = filtered && !intake.offer(Batch::Filter);
+        if !intake.waiting.is_empty() {
+            shared.arrived.notify_one();
+        }
     }
 }
 
@@ -148,78 +169,96 @@ fn run(intake: &Mutex<Intake>, events: &Socket, filter: Option<&Socket>, stop: &
 struct Intake {
     events: Arc<Socket>,
     buffer: Vec<u8>,
-    sender: SyncSender<Batch>,
+    waiting: VecDeque<Batch>,
+    /// Octets of messages in the batches that wait.
+    waiting_len: usize,
     herald: Arc<Herald>,
-    /// Losses that are not in the batches yet.
-    untold: Option<u64>,
     complete_to: Instant,
     /// When a message about IPv6 routes was last read.
     routes6: Option<Instant>,
+    /// The last batch that waits is not to be added to.
+    sealed: bool,
 }
 
 impl Intake {
-    /// Reads one batch, and says whether nothing is left.
+    /// Reads up to one batch, and says whether nothing is left.
     fn drain(&mut self) -> bool {
         let mut bytes = Vec::new();
-        let mut emptied = false;
+        let (mut emptied, mut lost) = (false, false);
         while bytes.len() < BATCH_LEN && !emptied {
             let before = Instant::now();
             match recv(&*self.events, &mut self.buffer[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
                 Ok((_, len)) => match self.buffer.get(..len) {
                     Some(datagram) => bytes.extend_from_slice(datagram),
-                    None => self.lost(),
+                    None => lost = true,
                 },
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
                     self.complete_to = before;
                     emptied = true;
                 }
-                // The kernel's buffer was full, or something else is wrong with it. The socket works on.
-                Err(Errno::NOBUFS) => self.lost(),
+                // The kernel's buffer was full. The socket works on.
+                Err(Errno::NOBUFS) => lost = true,
+                // Whatever that is, messages do not come.
                 Err(_) => {
-                    self.lost();
+                    lost = true;
                     break;
                 }
             }
         }
-        if !bytes.is_empty() {
-            let read = Instant::now();
-            if Frames(&bytes).flatten().any(|frame| {
-                matches!(frame.kind, RTM_NEWROUTE | RTM_DELROUTE) && frame.payload.first() == Some(&AF_INET6)
-            }) {
-                self.routes6 = Some(read);
-            }
-            if !self.offer(Batch::Events(Events { bytes, read, complete_to: self.complete_to })) {
-                self.lost();
-            }
-        }
-        // Said after the messages that came before it, and said again until there is room.
-        if let Some(losses) = self.untold.take()
-            && !self.offer(Batch::Lost(losses))
-        {
-            self.untold = Some(losses);
+        lost |= !bytes.is_empty() && !self.keep(bytes);
+        // In the row of batches after the messages that came before it.
+        if lost {
+            self.lost();
         }
         emptied
     }
 
-    fn lost(&mut self) {
-        self.untold = Some(self.herald.lost());
-    }
-
-    /// Whether there was room; a receiver that is gone needs nothing any more.
-    fn offer(&mut self, batch: Batch) -> bool {
-        !matches!(self.sender.try_send(batch), Err(TrySendError::Full(_)))
-    }
-
-    /// Empties another socket; whether anything was there.
-    fn discard(&mut self, socket: impl AsFd) -> bool {
-        let mut some = false;
-        while match recv(&socket, &mut self.buffer[..], RecvFlags::DONTWAIT) {
-            Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => true,
-            Err(_) => false,
-        } {
-            some = true;
+    /// Puts messages behind those that wait; whether there was room.
+    fn keep(&mut self, bytes: Vec<u8>) -> bool {
+        let (read, complete_to) = (Instant::now(), self.complete_to);
+        let routes6 = |frame: Frame<'_>| {
+            matches!(frame.kind, RTM_NEWROUTE | RTM_DELROUTE) && frame.payload.first() == Some(&AF_INET6)
+        };
+        if Frames(&bytes).flatten().any(routes6) {
+            self.routes6 = Some(read);
         }
-        some
+        if self.waiting_len + bytes.len() > WAITING_LEN {
+            return false;
+        }
+        self.waiting_len += bytes.len();
+        match self.waiting.back_mut() {
+            // Messages that come one by one are taken in together.
+            Some(Batch::Events(last)) if !self.sealed && last.bytes.len() < BATCH_LEN => {
+                last.bytes.extend_from_slice(&bytes);
+                (last.read, last.complete_to) = (read, complete_to);
+            }
+            _ => self.waiting.push_back(Batch::Events(Events { bytes, read, complete_to })),
+        }
+        self.sealed = false;
+        true
+    }
+
+    fn lost(&mut self) {
+        let losses = self.herald.lost();
+        match self.waiting.back_mut() {
+            Some(Batch::Lost(last)) => *last = losses,
+            _ => self.waiting.push_back(Batch::Lost(losses)),
+        }
+    }
+
+    fn take(&mut self) -> Option<Batch> {
+        let batch = self.waiting.pop_front()?;
+        if let Batch::Events(events) = &batch {
+            self.waiting_len -= events.bytes.len();
+        }
+        Some(batch)
+    }
+
+    /// Empties another socket.
+    fn discard(&mut self, socket: impl AsFd) {
+        while let Ok(_) | Err(Errno::NOBUFS | Errno::INTR) =
+            recv(&socket, &mut self.buffer[..], RecvFlags::DONTWAIT)
+        {}
     }
 }

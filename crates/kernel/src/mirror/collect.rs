@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::hops::{AdjacencyKey, AdjacencyState, HopKey, HopState, Interned, Resolution, Way};
+use super::hops::{AdjacencyKey, AdjacencyState, HopKey, HopState, Resolution, Way};
+use super::interned::Interned;
 use super::table::best;
 use super::{Mirror, Pending};
 use crate::changes::{Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg};

@@ -2,6 +2,7 @@
 
 mod collect;
 mod hops;
+mod interned;
 mod joins;
 mod kernel;
 mod linkdown;
@@ -20,7 +21,8 @@ use crate::decode::{Message, Object, Operation};
 use crate::model::{Address, Family, Link, Neighbour, Qdisc, Rule};
 use crate::prefix::Prefix;
 use crate::uapi::NUD_STALE;
-use hops::{AdjacencyKey, AdjacencyState, HopKey, HopState, Interned};
+use hops::{AdjacencyKey, AdjacencyState, HopKey, HopState};
+use interned::Interned;
 use kernel::{Kernel, Seen};
 pub use scope::Scope;
 use suspects::Suspect;

@@ -10,7 +10,8 @@
 //! what it does. While messages are read that may be older than the last dump, what they take away that is not there is taken
 //! to be gone already, and what is not alone in its place is unclear.
 
-use super::hops::{HopKey, HopState, Interned};
+use super::hops::{HopKey, HopState};
+use super::interned::Interned;
 use super::joins::{joined, parted};
 use super::table::{Candidate, Kind, rank};
 use super::{Mirror, Scope};
@@ -93,6 +94,9 @@ impl Mirror {
     /// Which devices are dead in a hop. Several routes can be one hop; those of one dump are taken together.
     fn tell_dead(&mut self, hop: u32, mut dead: Vec<u32>) {
         let Some((_, HopState { dead: (told, since), .. })) = self.hops.get_mut(hop) else { return };
+        if dead.is_empty() && told.is_empty() {
+            return;
+        }
         if *since == self.generation {
             dead.extend(told.iter());
         }

@@ -12,11 +12,11 @@
 //!   only if no message about IPv6 routes came in the meantime.
 
 mod config;
+mod dumps;
 
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use rustix::net::netlink;
@@ -26,7 +26,6 @@ use crate::decode::{Message, Object, Operation, Source, decode};
 use crate::doubt::{Cause, Herald};
 use crate::managed::{Caretaker, ManagedNeighbour};
 use crate::mirror::{Mirror, Scope};
-use crate::model::Family;
 use crate::pulse::Pulse;
 use crate::reader::{Batch, Events, Reader};
 use crate::requests::Dumping;
@@ -226,16 +225,14 @@ impl Watcher {
         let caretaker_due = self.caretaker.as_ref().map(Caretaker::due_at);
         let due = [self.resync.due_at(), self.coalescer.due_at(), caretaker_due, Some(self.audit_due)];
         let until = due.into_iter().flatten().fold(deadline, Instant::min);
-        let complete_to = self.reader.complete_to();
-        match self.reader.batches.recv_timeout(until.saturating_duration_since(now)) {
+        match self.reader.next(until.saturating_duration_since(now)) {
             Ok(batch) => self.take_in(batch, false),
-            Err(RecvTimeoutError::Timeout) => self.caught_up(complete_to),
-            Err(RecvTimeoutError::Disconnected) => {}
+            Err(complete_to) => self.caught_up(complete_to),
         }
         if self.reader.is_alive() { Ok(()) } else { Err(io::Error::other("netlink reader ended")) }
     }
 
-    /// There was no batch after the reader had said how far they go.
+    /// Nothing waits of what the reader has read.
     fn caught_up(&mut self, complete_to: Instant) {
         self.taken_to = complete_to;
         if self.coalescer.due_at().is_none() && self.trust.state != TrustState::Doubted {
@@ -245,8 +242,7 @@ impl Watcher {
 
     /// Takes in one batch that was read before a dump ended.
     fn replay(&mut self, to: Instant) {
-        let complete_to = self.reader.complete_to();
-        match self.reader.batches.try_recv() {
+        match self.reader.next(Duration::ZERO) {
             Ok(batch) => {
                 let later = matches!(&batch, Batch::Events(events) if events.read > to);
                 self.take_in(batch, !later);
@@ -254,7 +250,7 @@ impl Watcher {
                     self.replay_to = None;
                 }
             }
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
+            Err(complete_to) => {
                 self.replay_to = None;
                 self.caught_up(complete_to);
             }
@@ -304,84 +300,11 @@ impl Watcher {
         self.stats.unclear = self.mirror.unclear_count();
     }
 
-    /// Whether all that a message bears on was dumped after it was read.
-    fn is_outdated(&self, object: &Object, read: Instant) -> bool {
-        let after = |table: Scope| self.dumped[table.index()].is_some_and(|began| began > read);
-        bears_on(object).tables().all(after)
-    }
-
     /// Nothing can be relied on until all tables are dumped again.
     fn forget_all(&mut self, now: Instant) {
         self.trust.unknown = Scope::ALL;
         self.trust.state = TrustState::Doubted;
         self.resync.want(Scope::ALL, now);
-    }
-
-    fn step_dump(&mut self) -> io::Result<()> {
-        let Some(dumping) = &mut self.dumping else { return Ok(()) };
-        let reader = &self.reader;
-        let quiet =
-            |table, since| table != Scope::ROUTES6 || (reader.empty() && reader.routes6_before(since));
-        let step = dumping.step(&mut self.control, &mut self.mirror, quiet);
-        match step {
-            Ok(false) => return Ok(()),
-            Ok(true) => self.end_dump(),
-            Err(_) => self.fail_dump()?,
-        }
-        step.map(drop)
-    }
-
-    fn end_dump(&mut self) {
-        let Some(dumping) = self.dumping.take() else { return };
-        // What the kernel said before the end may be in the dump. If there is no end to it, the rest is taken for later.
-        self.reader.empty();
-        let end = Instant::now();
-        self.count_dump(&dumping, end);
-        let mut complete = Scope::default();
-        for &(table, began) in &dumping.complete {
-            complete |= table;
-            self.dumped[table.index()] = Some(began);
-        }
-        self.trust.unknown = self.trust.unknown.without(complete);
-        // IPv6 routes are known by messages, if none was lost, and what these leave in doubt is a punt.
-        let others = dumping.unfinished.without(Scope::ROUTES6);
-        if !others.is_empty() || self.trust.unknown.touches(dumping.unfinished) {
-            self.doubt(Cause::DumpInterrupted, others);
-        }
-        self.resync.want(dumping.unfinished, end);
-        // Tables are dumped in such an order that the dump itself settles the doubts that it raises.
-        self.resync.want(self.mirror.take_needs().without(complete), end);
-        self.mirror.take_urgent();
-        self.replay_to = Some(end);
-        self.coalescer.note(end);
-        if self.trust.state == TrustState::Doubted {
-            self.coalescer.hurry();
-        }
-    }
-
-    /// A dump that failed is tried again. The socket may have some of its answers left.
-    fn fail_dump(&mut self) -> io::Result<()> {
-        let Some(dumping) = self.dumping.take() else { return Ok(()) };
-        let end = Instant::now();
-        self.count_dump(&dumping, end);
-        self.doubt(Cause::DumpFailed, Scope::ALL);
-        self.resync.want(Scope::ALL, end);
-        self.control = Socket::open(None)?;
-        Ok(())
-    }
-
-    fn count_dump(&mut self, dumping: &Dumping, end: Instant) {
-        self.resync.done(dumping.began, end);
-        self.stats.resyncs += 1;
-        self.stats.messages += dumping.messages;
-        self.stats.interrupted += dumping.interrupted;
-        self.stats.resync_ns = (end - dumping.began).as_nanos() as u64;
-    }
-
-    fn doubt(&mut self, cause: Cause, unknown: Scope) {
-        self.trust.unknown |= unknown;
-        self.trust.state = TrustState::Doubted;
-        self.herald.raise(cause);
     }
 
     fn hand_out(&mut self) -> Changes {
@@ -413,16 +336,49 @@ impl Watcher {
     }
 }
 
-/// The tables that a message about the object changes, or makes the kernel change.
-fn bears_on(object: &Object) -> Scope {
-    match object {
-        Object::Setting(setting) => Scope::settings(setting.family),
-        Object::Link(_) | Object::Filter => Scope::ALL,
-        Object::Address(address) => Scope::ADDRESSES | Scope::routes(Family::of(address.address)),
-        Object::Neighbour(_) => Scope::NEIGHBOURS,
-        Object::NextHop(_) => Scope::NEXT_HOPS | Scope::ROUTES4 | Scope::ROUTES6,
-        Object::Route(route) => Scope::routes(route.prefix.family()),
-        Object::Rule(_) => Scope::RULES,
-        Object::Qdisc(_) => Scope::QDISCS,
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::doubt::Doubt;
+
+    /// In the network namespace that the test runs in, which it only looks at.
+    #[test]
+    fn a_message_that_does_not_parse_puts_all_in_doubt_until_all_is_dumped() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let ear = said.clone();
+        let on_doubt = Arc::new(move |doubt| ear.lock().unwrap().push(doubt));
+        let config = WatcherConfig { keep_resolved: false, on_doubt, ..WatcherConfig::new([]) };
+        let mut watcher = Watcher::open(config).unwrap();
+        let until_cleared = |watcher: &mut Watcher| {
+            while said.lock().unwrap().last() != Some(&Doubt::Cleared) {
+                watcher.wait(Duration::from_secs(1)).unwrap();
+            }
+        };
+        until_cleared(&mut watcher);
+        let resyncs = watcher.stats().resyncs;
+        let now = Instant::now();
+        let garbage = Events { bytes: vec![255; 20], read: now, complete_to: now };
+        watcher.take_in(Batch::Events(garbage), false);
+        assert_eq!(said.lock().unwrap().last(), Some(&Doubt::Raised(Cause::MessageMalformed)));
+        assert!(watcher.in_doubt());
+        until_cleared(&mut watcher);
+        assert_eq!((watcher.stats().malformed, watcher.stats().resyncs), (1, resyncs + 1));
+        assert!(watcher.stats().lines().contains(&("malformed", 1)));
+    }
+
+    #[test]
+    fn only_what_was_dumped_since_is_outdated() {
+        let config = WatcherConfig { keep_resolved: false, ..WatcherConfig::new([]) };
+        let mut watcher = Watcher::open(config).unwrap();
+        let earlier = Instant::now() - Duration::from_secs(60);
+        let rule = |family| crate::model::Rule { family, priority: 1, table: 1, plain: true, bytes: vec![] };
+        let object = Object::Rule(rule(crate::model::Family::V4));
+        assert!(watcher.is_outdated(&object, earlier));
+        assert!(!watcher.is_outdated(&object, Instant::now()));
+        watcher.dumped[Scope::RULES.index()] = None;
+        assert!(!watcher.is_outdated(&object, earlier));
+        assert!(!watcher.is_outdated(&Object::Filter, earlier), "it bears on all tables");
     }
 }

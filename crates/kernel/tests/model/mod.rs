@@ -286,7 +286,7 @@ impl NaiveKernel {
     pub fn dump_some(&self, mirror: &mut Mirror, seed: usize) {
         mirror.begin_resync();
         for (index, object) in self.table(Scope::ROUTES6).into_iter().enumerate() {
-            if (index ^ seed) % 3 != 0 {
+            if !(index ^ seed).is_multiple_of(3) {
                 mirror.apply(Message { operation: Operation::Dumped, object });
             }
         }
