@@ -116,12 +116,27 @@ pub struct UpArgs {
     /// Print the graph and exit
     #[arg(long)]
     pub print: bool,
+    /// Attach to all of them here, instead of where it suits each
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub attach: Option<Attach>,
     /// Start although packets would pass by rules that the kernel applies
     #[arg(long)]
     pub force: bool,
+    /// Say what would be attached where and what stands against it, and exit
+    #[arg(long)]
+    pub dry_run: bool,
     /// How it runs
     #[command(flatten)]
     pub runtime: RuntimeArgs,
+}
+
+/// Where a router attaches to an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Attach {
+    /// In the driver, before the kernel's stack: forwards
+    Xdp,
+    /// In the stack: leaves packets to the kernel, and harms no offload of virtual interfaces
+    Tcx,
 }
 
 /// `doctor`.

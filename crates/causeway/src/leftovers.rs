@@ -1,8 +1,9 @@
 //! What a router that was killed has left behind, and undoing it.
 
 use crate::control::{Record, own_netns};
-use causeway_netio::interface::Interface;
+use causeway_kernel::{ManagedNeighbour, release_managed};
 use causeway_netio::offload::{Offload, is_on, set_offload};
+use std::net::IpAddr;
 use std::path::Path;
 
 /// Undoes what a dead router has changed in this network namespace and removes its files. If it changed something in
@@ -35,8 +36,18 @@ fn offloads(record: &Record) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Lets the kernel's neighbour entries age again.
-fn neighbours(record: &Record) -> impl Iterator<Item = String> + '_ {
-    let here = |name: &str, index: u32| Interface::open(name).is_ok_and(|i| i.index == index);
-    let there = record.undo.neighbours.iter().filter(move |(name, index, _)| here(name, *index));
-    there.map(|(name, _, address)| format!("neighbour {address} on {name}"))
+fn neighbours(record: &Record) -> Option<String> {
+    let managed = |(ifname, ifindex, address): &(String, u32, IpAddr)| ManagedNeighbour {
+        ifname: ifname.clone(),
+        ifindex: *ifindex,
+        address: *address,
+    };
+    let list: Vec<ManagedNeighbour> = record.undo.neighbours.iter().map(managed).collect();
+    if list.is_empty() {
+        return None;
+    }
+    Some(match release_managed(&list) {
+        Ok(number) => format!("{number} neighbours age again"),
+        Err(e) => format!("neighbours do not age: {e}"),
+    })
 }

@@ -15,6 +15,7 @@ mod leftovers;
 mod load;
 mod logger;
 mod output;
+mod privileges;
 mod session;
 mod signals;
 

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crate::model::{Link, Mac, PuntReason};
+use crate::model::{Link, Mac, ReversePath};
 use crate::prefix::Prefix;
+use crate::reason::PuntReason;
 
 /// The number of a [`Hop`]. Numbers are small, dense and used again after a removal has been announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,12 +18,23 @@ pub struct HopId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AdjacencyId(pub u32);
 
-/// What becomes of the packets of a prefix.
+/// What becomes of the packets of a prefix, and what the prefix says of packets that come from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hop {
+pub struct Hop {
+    /// What becomes of packets to the prefix.
+    pub action: Action,
+    /// What a check of the source of packets from the prefix finds.
+    pub reverse_path: ReversePath,
+}
+
+/// What becomes of packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
     /// They are forwarded by one of the legs, chosen by flow.
     Forward {
-        /// The ways out, at least one. A flow whose leg is unresolved is left to the kernel.
+        /// The ways out, at least one, in the kernel's order. The kernel gives the first leg whose bound is not below the
+        /// flow's hash of 31 bits; the bound of a leg is the sum of the weights up to it, as a share of the sum of all, times
+        /// 2^31, rounded, less one. A flow whose leg is unresolved is left to the kernel.
         legs: Vec<Leg>,
         /// The largest packet that the route allows, octets; the adjacency's own limit holds besides.
         mtu_bytes: Option<u32>,
@@ -34,7 +46,7 @@ pub enum Hop {
 /// One way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
-    /// Who to send to.
+    /// Who to send to. Two legs of a hop may have the same.
     pub adjacency: AdjacencyId,
     /// Share of the flows, from 1.
     pub weight: u16,
@@ -47,7 +59,8 @@ pub struct Adjacency {
     pub ifindex: u32,
     /// The neighbour's address.
     pub address: IpAddr,
-    /// How to reach it; none while the kernel has not found out, and then packets are left to the kernel.
+    /// How to reach it; none while the kernel has not found out or the link is not alive, and then packets are left to the
+    /// kernel.
     pub rewrite: Option<Rewrite>,
 }
 
@@ -78,8 +91,6 @@ pub struct Changes {
     pub hops: Vec<(HopId, Option<Hop>)>,
     /// Prefixes. A packet that no prefix covers is left to the kernel.
     pub routes: Vec<(Prefix, Option<HopId>)>,
-    /// Something changed that [`Finding`](crate::Finding)s are made from: look again.
-    pub findings: bool,
 }
 
 impl Changes {

@@ -17,11 +17,11 @@ pub fn mirror<'a>(datagrams: impl IntoIterator<Item = (&'a [u8], bool)>) {
                 mirror.apply(message);
             }
         }
-        mirror.collect();
+        mirror.collect(|| {});
     }
     mirror.begin_resync();
     mirror.end_resync(Scope::ALL);
-    let changes = mirror.collect();
+    let changes = mirror.collect(|| {});
     assert!(changes.routes.iter().all(|(_, hop)| hop.is_none()), "all is gone that no dump shows");
     let left = mirror.snapshot();
     assert!(left.routes.is_empty() && left.hops.is_empty() && left.adjacencies.is_empty(), "{left:?}");

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::mirror::{Mirror, Scope};
 use crate::model::{Address, Link};
-use crate::requests::resync;
+use crate::requests::dump_into;
 use crate::socket::Socket;
 
 /// An interface with its addresses.
@@ -24,7 +24,7 @@ pub struct Interface {
 /// The kernel's, when it cannot be asked.
 pub fn interfaces() -> io::Result<Vec<Interface>> {
     let mut mirror = Mirror::new([]);
-    resync(&mut Socket::open(None)?, &mut mirror, Scope::LINKS | Scope::ADDRESSES)?;
+    dump_into(&mut mirror, &mut Socket::open(None)?, Scope::LINKS | Scope::ADDRESSES)?;
     let interface = |link: &Link| Interface {
         link: link.clone(),
         addresses: mirror.addresses().filter(|address| address.ifindex == link.index).copied().collect(),

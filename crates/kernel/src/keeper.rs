@@ -3,15 +3,18 @@
 //! The kernel asks for a neighbour when it has a packet for it. Packets that pass it by leave its entries to age, so the mirror
 //! asks in their stead. A gateway gets a managed entry (`NTF_EXT_MANAGED`, since Linux 5.16), which the kernel keeps resolved
 //! by itself; older kernels are told that the entry is in use, again and again. Hosts on the link become known by the first
-//! packet, which is left to the kernel; when their entry grows stale it is said to be in use once. All questions go through a
-//! token bucket, and none is asked twice within a second, so that a scan of a large prefix costs a bounded rate of requests.
+//! packet, which is left to the kernel; when their entry grows stale and packets still go to them it is said to be in use. All
+//! questions go through a token bucket, and none is asked twice within a second, so that a scan of a large prefix costs a
+//! bounded rate of requests.
+//!
+//! Entries that somebody else made (permanent, learned from elsewhere, managed already) are left as they are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use crate::model::Neighbour;
-use crate::uapi::{NUD_PERMANENT, NUD_REACHABLE};
+use crate::uapi::{NUD_NOARP, NUD_PERMANENT, NUD_REACHABLE};
 
 /// Interface index and address.
 pub(crate) type Key = (u32, IpAddr);
@@ -22,6 +25,9 @@ const RATE_PER_S: f64 = 200.0;
 /// The same question is not asked again before this.
 const REPEAT: Duration = Duration::from_secs(1);
 
+/// Hosts that may wait to be asked about. One that finds no room is asked about when another packet goes to it.
+const WAITING: usize = 4096;
+
 /// Something to tell the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
@@ -31,6 +37,16 @@ pub(crate) enum Ask {
     Use(Key),
     /// This neighbour need not be kept any more.
     Release(Key),
+}
+
+/// Whether an entry is somebody else's, who does not want it changed.
+pub(crate) fn is_foreign(entry: &Neighbour) -> bool {
+    entry.state & (NUD_PERMANENT | NUD_NOARP) != 0 || (entry.learned && !entry.managed)
+}
+
+/// Whether an entry is as the keeper makes them.
+pub(crate) fn is_kept(entry: &Neighbour) -> bool {
+    entry.managed && entry.learned && entry.state & (NUD_PERMANENT | NUD_NOARP) == 0
 }
 
 /// Who is kept resolved.
@@ -73,7 +89,9 @@ impl Keeper {
 
     /// Ask about this host when there is a chance.
     pub fn solicit(&mut self, host: Key) {
-        self.hosts.insert(host);
+        if self.hosts.len() < WAITING {
+            self.hosts.insert(host);
+        }
     }
 
     /// The kernel does not know managed entries after all.
@@ -81,9 +99,11 @@ impl Keeper {
         self.manages = false;
     }
 
-    /// Whether [`Keeper::due`] needs to be called from time to time.
-    pub fn is_idle(&self) -> bool {
-        self.gateways.is_empty() && self.hosts.is_empty()
+    /// What became of the question to manage a neighbour: whether a managed entry was made.
+    pub fn managed_one(&mut self, key: Key, made: bool) {
+        if let Some(managed) = self.gateways.get_mut(&key) {
+            *managed = made;
+        }
     }
 
     /// What to ask now, given the kernel's entries.
@@ -95,31 +115,35 @@ impl Keeper {
         for key in gateways {
             let entry = entry(key);
             let settled = match entry {
-                Some(entry) if entry.state & NUD_PERMANENT != 0 => true,
+                Some(entry) if is_foreign(entry) => {
+                    // Also if it was ours: somebody took it over.
+                    self.gateways.insert(key, false);
+                    true
+                }
                 Some(entry) if self.manages => entry.managed,
                 Some(entry) => entry.state & NUD_REACHABLE != 0,
                 None => false,
             };
             if !settled && self.may_ask(key, now) {
                 asks.push(if self.manages { Ask::Manage(key) } else { Ask::Use(key) });
-                self.gateways.insert(key, self.manages);
             }
         }
-        let hosts: Vec<Key> = self.hosts.iter().copied().collect();
-        for key in hosts {
+        for key in std::mem::take(&mut self.hosts) {
             if self.asked.contains_key(&key) {
-                self.hosts.remove(&key);
-            } else if self.may_ask(key, now) {
-                self.hosts.remove(&key);
+                continue;
+            }
+            if self.may_ask(key, now) {
                 asks.push(Ask::Use(key));
+            } else {
+                self.hosts.insert(key);
             }
         }
         asks
     }
 
-    /// All managed entries that were made, to be let go at the end.
-    pub fn managed(&self) -> Vec<Ask> {
-        self.gateways.iter().filter(|(_, managed)| **managed).map(|(key, _)| Ask::Release(*key)).collect()
+    /// The neighbours that managed entries were made for.
+    pub fn managed(&self) -> impl Iterator<Item = Key> {
+        self.gateways.iter().filter(|(_, managed)| **managed).map(|(key, _)| *key)
     }
 
     fn fill(&mut self, now: Instant) {
@@ -148,7 +172,7 @@ mod tests {
     }
 
     fn entry(key: Key, state: u16, managed: bool) -> Neighbour {
-        Neighbour { address: key.1, ifindex: key.0, mac: Some([2; 6]), state, managed }
+        Neighbour { address: key.1, ifindex: key.0, mac: Some([2; 6]), state, managed, learned: managed }
     }
 
     #[test]
@@ -157,14 +181,31 @@ mod tests {
         let mut keeper = Keeper::new(true);
         assert!(keeper.keep(&BTreeSet::from([key(1)])).is_empty());
         assert_eq!(keeper.due(start, |_| None), [Ask::Manage(key(1))]);
+        assert_eq!(keeper.managed().count(), 0, "it is not known to be made");
+        keeper.managed_one(key(1), true);
         // Not again within a second, then again until the kernel shows it.
         assert!(keeper.due(start + REPEAT / 2, |_| None).is_empty());
         assert_eq!(keeper.due(start + REPEAT, |_| None), [Ask::Manage(key(1))]);
         let managed = entry(key(1), NUD_STALE, true);
         assert!(keeper.due(start + REPEAT * 3, |_| Some(&managed)).is_empty());
-        assert_eq!(keeper.managed(), [Ask::Release(key(1))]);
+        assert!(keeper.managed().eq([key(1)]));
         assert_eq!(keeper.keep(&BTreeSet::new()), [Ask::Release(key(1))]);
-        assert!(keeper.is_idle());
+        assert_eq!(keeper.managed().count(), 0);
+    }
+
+    #[test]
+    fn what_others_made_is_left_alone_also_if_it_was_ours() {
+        let start = Instant::now();
+        let mut keeper = Keeper::new(true);
+        keeper.keep(&BTreeSet::from([key(1), key(2), key(3)]));
+        keeper.managed_one(key(1), true);
+        let permanent = entry(key(1), NUD_PERMANENT, false);
+        let learned = Neighbour { learned: true, ..entry(key(2), NUD_REACHABLE, false) };
+        let managed = entry(key(3), NUD_REACHABLE, true);
+        let entries = [permanent, learned, managed];
+        let of = |key: Key| entries.iter().find(|entry| entry.address == key.1);
+        assert!(keeper.due(start, of).is_empty());
+        assert!(keeper.keep(&BTreeSet::new()).is_empty(), "nothing of ours is left to be let go");
     }
 
     #[test]

@@ -12,9 +12,9 @@
 //! - [`Changes`] is what comes out: prefixes point to [`Hop`]s, hops to [`Adjacency`]s, by number, so that one change moves any
 //!   number of prefixes. [`Snapshot`] is what the changes add up to.
 //! - [`Finding`]s say what the kernel does to packets that the router would not: packet filter, policy rules, traffic control,
-//!   IPsec. [`inspect`] looks for them once; an [`Inspector`] is a thread that follows them, says [`Doubt`] before it looks,
+//!   IPsec. [`inspect`] looks for them once; an [`Inspector`] is a thread that follows them, says [`InspectionDoubt`] before it looks,
 //!   and tells the [`Settings`] that a data plane has to follow. Their table of codes is with [`Check`].
-//! - [`interfaces`] lists the machine's interfaces; [`attach_clsact_redirect`] hands packets back to the kernel late.
+//! - [`interfaces`] lists the machine's interfaces.
 //!
 //! # Invariants
 //!
@@ -54,7 +54,7 @@
 //!             (Prefix::V6(_), _) => {} // The same with another table.
 //!         }
 //!     }
-//!     // Then what they say is gone; and if changes.findings is set, watcher.findings().
+//!     // Then what they say is gone.
 //! }
 //! # #[allow(unreachable_code)]
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -63,18 +63,21 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
 mod changes;
-mod clsact;
 mod decode;
+mod doubt;
 mod findings;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod inspector;
 mod interfaces;
 mod keeper;
+mod managed;
 mod mirror;
 mod model;
 mod prefix;
+mod pulse;
 mod reader;
+mod reason;
 mod requests;
 mod schedule;
 mod settings;
@@ -83,17 +86,21 @@ mod uapi;
 mod watcher;
 mod wire;
 
-pub use changes::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Rewrite, Snapshot};
-pub use clsact::attach_clsact_redirect;
+pub use changes::{Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Rewrite, Snapshot};
 pub use decode::{Message, Object, Operation};
+pub use doubt::{Cause, Doubt, OnDoubt};
 pub use findings::{Attachment, Check, Finding, Probe, Program, Severity, inspect};
-pub use inspector::{Doubt, Inspection, Inspector, InspectorConfig};
+pub use inspector::{Doubt as InspectionDoubt, Inspection, Inspector, InspectorConfig};
 pub use interfaces::{Interface, interfaces};
+pub use managed::{ManagedNeighbour, OnManaged, WasUsed, release_managed};
 pub use mirror::{Mirror, Scope};
 pub use model::{
-    Address, Family, Link, Mac, Neighbour, NextHop, NextHopKind, Path, PuntReason, Qdisc, Route, Rule, Target,
+    Address, Family, Link, Mac, Neighbour, NextHop, NextHopKind, Path, Qdisc, ReversePath, Route, Rule,
+    Setting, SettingScope, Target,
 };
 pub use prefix::Prefix;
-pub use settings::{MultipathSettings, PortSettings, PortSettings4, PortSettings6, ReversePath, Settings};
+pub use pulse::Pulse;
+pub use reason::PuntReason;
+pub use settings::{MultipathSettings, PortSettings, PortSettings4, PortSettings6, Settings, SourceCheck};
 pub use watcher::{Watcher, WatcherConfig, WatcherStats};
 pub use wire::Malformed;

@@ -1,9 +1,9 @@
 //! What the kernel has, as plain values: links, addresses, neighbours, next hop objects, routes, rules and qdiscs.
 
-use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::prefix::Prefix;
+use crate::reason::PuntReason;
 
 /// A MAC address.
 pub type Mac = [u8; 6];
@@ -102,6 +102,8 @@ pub struct Neighbour {
     pub state: u16,
     /// The kernel itself keeps this entry resolved (`NTF_EXT_MANAGED`).
     pub managed: bool,
+    /// A program made this entry, and the kernel does not let it age (`NTF_EXT_LEARNED`).
+    pub learned: bool,
 }
 
 /// One way to a destination: a device and, unless the destination is on the link, a gateway.
@@ -129,10 +131,57 @@ pub struct NextHop {
 pub enum NextHopKind {
     /// One path.
     Path(Path),
-    /// Several other objects with their weights, from 1.
-    Group(Vec<(u32, u16)>),
+    /// Several other objects with their weights, from 1, in the order in which the kernel goes through them.
+    Group {
+        /// Number and weight of each.
+        members: Vec<(u32, u16)>,
+        /// Flows keep the member that they have while it is in use, so only the kernel knows it.
+        resilient: bool,
+    },
     /// Something that packets are not forwarded by.
-    Punt(PuntReason),
+    Punt {
+        /// Why.
+        reason: PuntReason,
+        /// What is known of the devices that the kernel would use.
+        reverse_path: ReversePath,
+    },
+}
+
+impl NextHopKind {
+    /// Whether it is a single way out, and that by the device of that index.
+    pub(crate) fn is_on(&self, ifindex: u32) -> bool {
+        match self {
+            NextHopKind::Path(path) => path.ifindex == ifindex,
+            NextHopKind::Punt { reverse_path, .. } => reverse_path.has(ifindex),
+            NextHopKind::Group { .. } => false,
+        }
+    }
+}
+
+/// What a check of source addresses (reverse-path forwarding, RFC 3704 section 2) asks of the route to the source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ReversePath {
+    /// It is a unicast route, and leaves by these interfaces: those of all its paths, in ascending order, each once.
+    Interfaces(Vec<u32>),
+    /// It is no unicast route: local, broadcast, anycast, multicast, blackhole, unreachable, prohibit, throw.
+    NotUnicast,
+    /// Only the kernel knows which route it takes, or whether it takes this one at all.
+    Unknown,
+}
+
+impl ReversePath {
+    /// A unicast route that leaves by these interfaces.
+    pub(crate) fn of(interfaces: impl IntoIterator<Item = u32>) -> Self {
+        let mut interfaces: Vec<u32> = interfaces.into_iter().collect();
+        interfaces.sort_unstable();
+        interfaces.dedup();
+        if interfaces.is_empty() { ReversePath::Unknown } else { ReversePath::Interfaces(interfaces) }
+    }
+
+    /// Whether the route leaves by that interface.
+    pub fn has(&self, ifindex: u32) -> bool {
+        matches!(self, ReversePath::Interfaces(interfaces) if interfaces.contains(&ifindex))
+    }
 }
 
 /// A route as the kernel announces it.
@@ -154,17 +203,28 @@ pub struct Route {
     pub target: Target,
     /// Limit on packet size that the route itself sets, octets.
     pub mtu_bytes: Option<u32>,
+    /// The address that the machine's own packets have as their source (IPv4): the route goes with it.
+    pub source: Option<Ipv4Addr>,
+    /// Interfaces whose paths the kernel counts as dead (`RTNH_F_DEAD`), as of the message.
+    pub dead: Vec<u32>,
+    /// What else makes the kernel tell two routes apart, as a digest.
+    pub identity: u64,
 }
 
 /// Where a route's packets go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Out by one of these paths.
+    /// Out by one of these paths, in the order in which the kernel goes through them.
     Paths(Vec<Path>),
     /// As the next hop object of that number says.
     Object(u32),
     /// To the kernel.
-    Punt(PuntReason),
+    Punt {
+        /// Why.
+        reason: PuntReason,
+        /// What is known of the devices that the kernel would use.
+        reverse_path: ReversePath,
+    },
 }
 
 /// A policy rule (`ip rule`), as far as it matters whether it is one of the kernel's own three.
@@ -182,6 +242,28 @@ pub struct Rule {
     pub bytes: Vec<u8>,
 }
 
+/// Settings of an interface, or of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The family that they are for.
+    pub family: Family,
+    /// What they are for.
+    pub scope: SettingScope,
+    /// Paths without carrier are not used (`ignore_routes_with_linkdown`); none where the message does not say.
+    pub ignores_linkdown: Option<bool>,
+}
+
+/// What a [`Setting`] is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SettingScope {
+    /// The interface of that index.
+    Interface(u32),
+    /// All interfaces (`conf/all`).
+    All,
+    /// Interfaces that are yet to come (`conf/default`).
+    Default,
+}
+
 /// A queueing discipline.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Qdisc {
@@ -193,99 +275,4 @@ pub struct Qdisc {
     pub parent: u32,
     /// Kind (`fq_codel`, `htb`, `clsact`, …).
     pub kind: String,
-}
-
-/// Why packets of a destination are left to the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum PuntReason {
-    /// The destination is an address of this machine.
-    Local,
-    /// A broadcast address.
-    Broadcast,
-    /// An anycast address of this machine.
-    Anycast,
-    /// A multicast route.
-    Multicast,
-    /// The destination is on the link and its MAC address is not known yet: the kernel asks for it.
-    OnLink,
-    /// A route that discards silently.
-    Blackhole,
-    /// A route that answers "host unreachable".
-    Unreachable,
-    /// A route that answers "administratively prohibited".
-    Prohibit,
-    /// A route that says "look in the next table".
-    Throw,
-    /// A route or next hop of a type that the mirror does not know.
-    UnknownType,
-    /// A route or next hop with an attribute that the mirror does not know.
-    UnknownAttribute,
-    /// A lightweight tunnel: MPLS, segment routing, IP in IP.
-    Encapsulation,
-    /// Routes that differ by source address.
-    SourceSpecific,
-    /// Routes that differ by type of service.
-    TypeOfService,
-    /// Several equal routes, of which only the kernel knows which it takes.
-    Ambiguous,
-    /// Several paths, some with a gateway and some on the link.
-    MixedPaths,
-    /// A resilient next hop group, whose flows must not move.
-    ResilientGroup,
-    /// The next hop object is not there.
-    NextHopMissing,
-    /// The way out is a device that this router does not hold.
-    OutsidePorts,
-    /// The device is not known.
-    LinkMissing,
-    /// The device is down or has no carrier.
-    LinkDown,
-    /// The device does not carry Ethernet frames, or does no address resolution.
-    NotEthernet,
-    /// The device belongs to a bridge, a bond or a VRF.
-    Enslaved,
-    /// Policy rules decide, which the mirror does not follow.
-    PolicyRules,
-}
-
-impl PuntReason {
-    /// The names under which such packets are counted, in the order of the reasons.
-    pub const NAMES: &'static [&'static str] = &[
-        "local",
-        "broadcast",
-        "anycast",
-        "multicast",
-        "on-link",
-        "blackhole",
-        "unreachable",
-        "prohibit",
-        "throw",
-        "unknown-type",
-        "unknown-attribute",
-        "encapsulation",
-        "source-specific",
-        "type-of-service",
-        "ambiguous",
-        "mixed-paths",
-        "resilient-group",
-        "next-hop-missing",
-        "outside-ports",
-        "link-missing",
-        "link-down",
-        "not-ethernet",
-        "enslaved",
-        "policy-rules",
-    ];
-
-    /// The name under which such packets are counted.
-    pub fn name(self) -> &'static str {
-        PuntReason::NAMES[self as usize]
-    }
-}
-
-impl fmt::Display for PuntReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }

@@ -1,82 +1,144 @@
-//! The requests that the mirror sends.
+//! Dumps of the kernel's tables into the mirror.
 
 use std::io;
-use std::net::IpAddr;
+use std::time::Instant;
 
-use crate::decode::{Operation, Source, decode};
-use crate::keeper::{Ask, Key};
+use crate::decode::{Message, Object, Operation, Source, decode};
 use crate::mirror::{Mirror, Scope};
 use crate::model::{Family, Rule};
 use crate::socket::{Dump, Socket};
 use crate::uapi::*;
 use crate::wire::{Malformed, Request};
-use crate::{Message, Object};
 
 /// Tries at a dump that the kernel's own changes interrupt.
 const TRIES: usize = 4;
+/// `EOPNOTSUPP`.
+const UNSUPPORTED: i32 = 95;
 
-/// What a resync came to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Resynced {
+/// Dumps of several tables, one after the other.
+///
+/// They run in steps of one datagram each, so that who runs them can do other things in between.
+#[derive(Debug)]
+pub(crate) struct Dumping {
+    left: Scope,
+    /// The table that is being dumped, since when, and which try it is.
+    table: Option<(Scope, Instant, usize)>,
+    malformed: Option<Malformed>,
+    /// When it was begun.
+    pub began: Instant,
     /// Messages taken in.
     pub messages: u64,
     /// Dumps that were interrupted and begun again.
     pub interrupted: u64,
+    /// Tables that were dumped, with the time at which the dump was begun.
+    pub complete: Vec<(Scope, Instant)>,
     /// Tables that were interrupted every time; nothing was removed from them.
     pub unfinished: Scope,
 }
 
-/// Dumps the tables of `scope` into the mirror.
+impl Dumping {
+    /// Dumps of all tables of `scope`, to be run by [`Dumping::step`].
+    pub fn new(scope: Scope) -> Self {
+        Dumping {
+            left: scope,
+            table: None,
+            malformed: None,
+            began: Instant::now(),
+            messages: 0,
+            interrupted: 0,
+            complete: Vec::new(),
+            unfinished: Scope::default(),
+        }
+    }
+
+    /// Takes in the next datagram, and says whether that was all. `undisturbed` is asked of each table that was dumped since
+    /// some time: whether nothing happened to it meanwhile that the kernel's dump does not take care of.
+    ///
+    /// # Errors
+    /// The socket's, and a message that cannot be parsed: what it said is not known, so the dump is of no use.
+    pub fn step(
+        &mut self,
+        socket: &mut Socket,
+        mirror: &mut Mirror,
+        undisturbed: impl Fn(Scope, Instant) -> bool,
+    ) -> io::Result<bool> {
+        let Some((table, since, tries)) = self.table else { return self.next_table(socket, mirror) };
+        let end = match self.go_on(socket, mirror, table)? {
+            None => return Ok(false),
+            Some(Dump::Complete) if undisturbed(table, since) => Dump::Complete,
+            Some(_) => Dump::Interrupted,
+        };
+        match end {
+            Dump::Complete => {
+                mirror.end_resync(table);
+                self.complete.push((table, since));
+            }
+            Dump::Interrupted => {
+                self.interrupted += 1;
+                if tries < TRIES {
+                    return self.begin(socket, mirror, table, tries + 1).map(|()| false);
+                }
+                self.unfinished |= table;
+            }
+        }
+        self.next_table(socket, mirror)
+    }
+
+    fn next_table(&mut self, socket: &mut Socket, mirror: &mut Mirror) -> io::Result<bool> {
+        self.table = None;
+        let Some(table) = self.left.tables().next() else { return Ok(true) };
+        self.left = self.left.without(table);
+        self.begin(socket, mirror, table, 1).map(|()| false)
+    }
+
+    fn begin(
+        &mut self,
+        socket: &mut Socket,
+        mirror: &mut Mirror,
+        table: Scope,
+        tries: usize,
+    ) -> io::Result<()> {
+        mirror.begin_resync();
+        self.table = Some((table, Instant::now(), tries));
+        socket.begin_dump(dump_request(table))
+    }
+
+    fn go_on(&mut self, socket: &mut Socket, mirror: &mut Mirror, table: Scope) -> io::Result<Option<Dump>> {
+        let end = socket.go_on(|frame| {
+            self.messages += 1;
+            match decode(frame, Source::Dump) {
+                Ok(Some(message)) => mirror.apply(message),
+                Ok(None) => {}
+                Err(error) => self.malformed = Some(error),
+            }
+        });
+        match end {
+            // Said at the end, because the kernel has only one dump at a time for a socket.
+            Ok(Some(_)) if self.malformed.is_some() => {
+                Err(io::Error::other(self.malformed.take().unwrap_or(Malformed("dump"))))
+            }
+            Err(error) if error.raw_os_error() == Some(UNSUPPORTED) => {
+                if table == Scope::RULES {
+                    // A kernel built without policy routing behaves as if it had the usual rules.
+                    own_rules().for_each(|rule| mirror.apply(rule));
+                }
+                // No next hop objects before Linux 5.3, no IPv6 where it is switched off.
+                Ok(Some(Dump::Complete))
+            }
+            end => end,
+        }
+    }
+}
+
+/// Dumps the tables of `scope` into a mirror that follows no messages. Returns those that were interrupted every time.
 ///
 /// # Errors
-/// The socket's, and a message that cannot be parsed: what it said is not known, so the dump is of no use.
-pub(crate) fn resync(socket: &mut Socket, mirror: &mut Mirror, scope: Scope) -> io::Result<Resynced> {
-    let mut resynced = Resynced::default();
-    for table in scope.tables() {
-        let mut finished = false;
-        for _ in 0..TRIES {
-            mirror.begin_resync();
-            if dump(socket, mirror, table, &mut resynced.messages)? == Dump::Complete {
-                mirror.end_resync(table);
-                finished = true;
-                break;
-            }
-            resynced.interrupted += 1;
-        }
-        if !finished {
-            resynced.unfinished |= table;
-        }
-    }
-    Ok(resynced)
+/// As [`Dumping::step`].
+pub(crate) fn dump_into(mirror: &mut Mirror, socket: &mut Socket, scope: Scope) -> io::Result<Scope> {
+    let mut dumping = Dumping::new(scope);
+    while !dumping.step(socket, mirror, |_, _| true)? {}
+    Ok(dumping.unfinished)
 }
-
-fn dump(socket: &mut Socket, mirror: &mut Mirror, table: Scope, messages: &mut u64) -> io::Result<Dump> {
-    let mut malformed: Option<Malformed> = None;
-    let end = socket.dump(dump_request(table), |frame| {
-        *messages += 1;
-        match decode(frame, Source::Dump) {
-            Ok(Some(message)) => mirror.apply(message),
-            Ok(None) => {}
-            Err(error) => malformed = Some(error),
-        }
-    });
-    if let Some(error) = malformed {
-        return Err(io::Error::other(error));
-    }
-    match end {
-        Err(error) if error.raw_os_error() == Some(UNSUPPORTED) && table == Scope::RULES => {
-            // A kernel built without policy routing behaves as if it had the usual rules.
-            own_rules().for_each(|rule| mirror.apply(rule));
-            Ok(Dump::Complete)
-        }
-        // No next hop objects before Linux 5.3, no IPv6 where it is switched off.
-        Err(error) if error.raw_os_error() == Some(UNSUPPORTED) => Ok(Dump::Complete),
-        end => end,
-    }
-}
-
-/// `EOPNOTSUPP`.
-const UNSUPPORTED: i32 = 95;
 
 fn own_rules() -> impl Iterator<Item = Message> {
     let rules = [
@@ -94,6 +156,8 @@ fn own_rules() -> impl Iterator<Item = Message> {
 
 fn dump_request(table: Scope) -> Request {
     let (kind, family, header_len) = match table {
+        Scope::SETTINGS4 => (RTM_GETNETCONF, AF_INET, 1),
+        Scope::SETTINGS6 => (RTM_GETNETCONF, AF_INET6, 1),
         Scope::LINKS => (RTM_GETLINK, AF_UNSPEC, 16),
         Scope::ADDRESSES => (RTM_GETADDR, AF_UNSPEC, 8),
         Scope::NEIGHBOURS => (RTM_GETNEIGH, AF_UNSPEC, 12),
@@ -106,29 +170,4 @@ fn dump_request(table: Scope) -> Request {
     let mut header = vec![0; header_len];
     header[0] = family;
     Request::new(kind, NLM_F_REQUEST | NLM_F_DUMP, &header)
-}
-
-/// Tells the kernel what the keeper wants it to know.
-pub(crate) fn ask(socket: &mut Socket, ask: Ask) -> io::Result<()> {
-    let create = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
-    let request = match ask {
-        Ask::Manage(key) => neighbour(RTM_NEWNEIGH, create, key, NTF_EXT_LEARNED)
-            .attribute(NDA_FLAGS_EXT, &NTF_EXT_MANAGED.to_ne_bytes()),
-        Ask::Use(key) => neighbour(RTM_NEWNEIGH, create, key, NTF_USE),
-        Ask::Release(key) => neighbour(RTM_DELNEIGH, NLM_F_REQUEST | NLM_F_ACK, key, 0),
-    };
-    socket.request(request)
-}
-
-/// A request about a neighbour; its state (`NUD_NONE`) leaves an entry's own as it is.
-fn neighbour(kind: u16, flags: u16, (ifindex, address): Key, neighbour_flags: u8) -> Request {
-    let family = match address {
-        IpAddr::V4(_) => AF_INET,
-        IpAddr::V6(_) => AF_INET6,
-    };
-    let mut header = [0; 12];
-    header[0] = family;
-    header[4..8].copy_from_slice(&ifindex.to_ne_bytes());
-    header[10] = neighbour_flags;
-    Request::new(kind, flags, &header).address(NDA_DST, address)
 }

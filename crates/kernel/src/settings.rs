@@ -73,7 +73,7 @@ pub struct PortSettings4 {
     /// Packets that come in by the port are forwarded; that of the port they leave by does not matter.
     pub forwarding: bool,
     /// How the source of packets that come in is checked.
-    pub reverse_path: ReversePath,
+    pub reverse_path: SourceCheck,
     /// Packets may come in with a source that is an address of this machine.
     pub accept_local: bool,
     /// ICMP redirects are sent for packets that leave by the port they came in by.
@@ -89,7 +89,7 @@ impl Default for PortSettings4 {
     fn default() -> Self {
         PortSettings4 {
             forwarding: false,
-            reverse_path: ReversePath::Strict,
+            reverse_path: SourceCheck::Strict,
             accept_local: false,
             send_redirects: true,
             accept_redirects: false,
@@ -113,7 +113,7 @@ pub struct PortSettings6 {
 
 /// `rp_filter` (RFC 3704): whether a packet's source must be reachable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReversePath {
+pub enum SourceCheck {
     /// It is not checked.
     #[default]
     Off,
@@ -170,9 +170,9 @@ impl SettingsReader {
         Some(PortSettings4 {
             forwarding,
             reverse_path: match all.max(own) {
-                0 => ReversePath::Off,
-                1 => ReversePath::Strict,
-                _ => ReversePath::Loose,
+                0 => SourceCheck::Off,
+                1 => SourceCheck::Strict,
+                _ => SourceCheck::Loose,
             },
             accept_local: either(both("accept_local")?),
             send_redirects: either(both("send_redirects")?),

@@ -17,6 +17,8 @@ pub(crate) struct Socket {
     fd: OwnedFd,
     sequence: u32,
     buffer: Vec<u8>,
+    /// The kernel's table changed under the dump that runs.
+    interrupted: bool,
 }
 
 /// How a dump ended.
@@ -49,7 +51,7 @@ impl Socket {
         }
         let mask = groups.iter().fold(0, |mask, group| mask | 1u32 << (group - 1));
         net::bind(&fd, &net::netlink::SocketAddrNetlink::new(0, mask))?;
-        Ok(Socket { fd, sequence: 0, buffer: vec![0; DATAGRAM_LEN] })
+        Ok(Socket { fd, sequence: 0, buffer: vec![0; DATAGRAM_LEN], interrupted: false })
     }
 
     /// Sends a request and waits for the kernel's word that it was done.
@@ -57,22 +59,19 @@ impl Socket {
     /// # Errors
     /// The kernel's refusal, as an OS error.
     pub fn request(&mut self, request: Request) -> io::Result<()> {
-        let sequence = self.send(request)?;
-        loop {
-            let len = self.receive()?;
-            for frame in Frames(&self.buffer[..len]) {
-                let frame = frame.map_err(io::Error::other)?;
-                if frame.sequence == sequence && frame.kind == NLMSG_ERROR {
-                    return verdict(&frame);
-                }
-            }
-        }
+        self.ask(request, |_| None).map(|_: Option<()>| ())
     }
 
-    /// Sends a dump request and hands over each message of the answer.
-    pub fn dump(&mut self, request: Request, mut each: impl FnMut(&Frame<'_>)) -> io::Result<Dump> {
+    /// Sends a request for one thing and hands over the answer; `parse` says which message that is.
+    ///
+    /// # Errors
+    /// The kernel's refusal, as an OS error.
+    pub fn ask<T>(
+        &mut self,
+        request: Request,
+        parse: impl Fn(&Frame<'_>) -> Option<T>,
+    ) -> io::Result<Option<T>> {
         let sequence = self.send(request)?;
-        let mut end = Dump::Complete;
         loop {
             let len = self.receive()?;
             for frame in Frames(&self.buffer[..len]) {
@@ -80,36 +79,51 @@ impl Socket {
                 if frame.sequence != sequence {
                     continue;
                 }
-                if frame.flags & NLM_F_DUMP_INTR != 0 {
-                    end = Dump::Interrupted;
+                if frame.kind == NLMSG_ERROR {
+                    return verdict(&frame).map(|()| None);
                 }
-                match frame.kind {
-                    NLMSG_ERROR => verdict(&frame)?,
-                    NLMSG_DONE => return verdict(&frame).map(|()| end),
-                    _ => each(&frame),
+                if let Some(answer) = parse(&frame) {
+                    return Ok(Some(answer));
                 }
             }
         }
     }
 
-    /// Sends a request and hands over the one message that answers it.
-    ///
-    /// # Errors
-    /// The kernel's refusal, as an OS error.
-    pub fn ask<T>(&mut self, request: Request, answer: impl FnOnce(&Frame<'_>) -> T) -> io::Result<T> {
-        let sequence = self.send(request)?;
+    /// Sends a dump request and hands over each message of the answer.
+    pub fn dump(&mut self, request: Request, mut each: impl FnMut(&Frame<'_>)) -> io::Result<Dump> {
+        self.begin_dump(request)?;
         loop {
-            let len = self.receive()?;
-            for frame in Frames(&self.buffer[..len]) {
-                let frame = frame.map_err(io::Error::other)?;
-                if frame.sequence == sequence {
-                    if frame.kind == NLMSG_ERROR {
-                        verdict(&frame)?;
-                    }
-                    return Ok(answer(&frame));
-                }
+            if let Some(end) = self.go_on(&mut each)? {
+                return Ok(end);
             }
         }
+    }
+
+    /// Sends a dump request. No other request is to be sent before [`Socket::go_on`] has told the end.
+    pub fn begin_dump(&mut self, request: Request) -> io::Result<()> {
+        self.interrupted = false;
+        self.send(request).map(drop)
+    }
+
+    /// Hands over the next messages of the dump that was begun, and says how it ended if that is all.
+    pub fn go_on(&mut self, mut each: impl FnMut(&Frame<'_>)) -> io::Result<Option<Dump>> {
+        let len = self.receive()?;
+        for frame in Frames(&self.buffer[..len]) {
+            let frame = frame.map_err(io::Error::other)?;
+            if frame.sequence != self.sequence {
+                continue;
+            }
+            self.interrupted |= frame.flags & NLM_F_DUMP_INTR != 0;
+            match frame.kind {
+                NLMSG_ERROR => verdict(&frame)?,
+                NLMSG_DONE => {
+                    let end = if self.interrupted { Dump::Interrupted } else { Dump::Complete };
+                    return verdict(&frame).map(|()| Some(end));
+                }
+                _ => each(&frame),
+            }
+        }
+        Ok(None)
     }
 
     fn send(&mut self, request: Request) -> io::Result<u32> {

@@ -1,7 +1,7 @@
 //! The numbers of the kernel's netlink interface that this crate uses, under the names of the kernel's own headers.
 //!
 //! They are part of the kernel's stable interface to programs (include/uapi/linux: netlink.h, rtnetlink.h, if_link.h,
-//! if_addr.h, neighbour.h, nexthop.h, fib_rules.h, pkt_sched.h, pkt_cls.h, xfrm.h, netfilter/nf_tables.h, netfilter/nfnetlink_hook.h,
+//! if_addr.h, neighbour.h, netconf.h, nexthop.h, fib_rules.h, pkt_sched.h, pkt_cls.h, xfrm.h, netfilter/nf_tables.h, netfilter/nfnetlink_hook.h,
 //! netfilter_ipv4/ip_tables.h, netfilter_ipv6/ip6_tables.h) and do not change.
 //! They stand here because no single crate has all of them for every libc.
 
@@ -35,9 +35,9 @@ pub const RTM_GETRULE: u16 = 34;
 pub const RTM_NEWQDISC: u16 = 36;
 pub const RTM_DELQDISC: u16 = 37;
 pub const RTM_GETQDISC: u16 = 38;
-pub const RTM_NEWTFILTER: u16 = 44;
 pub const RTM_NEWNETCONF: u16 = 80;
 pub const RTM_DELNETCONF: u16 = 81;
+pub const RTM_GETNETCONF: u16 = 82;
 pub const RTM_NEWNEXTHOP: u16 = 104;
 pub const RTM_DELNEXTHOP: u16 = 105;
 pub const RTM_GETNEXTHOP: u16 = 106;
@@ -93,6 +93,7 @@ pub const NUD_REACHABLE: u16 = 0x02;
 pub const NUD_STALE: u16 = 0x04;
 pub const NUD_DELAY: u16 = 0x08;
 pub const NUD_PROBE: u16 = 0x10;
+pub const NUD_NOARP: u16 = 0x40;
 pub const NUD_PERMANENT: u16 = 0x80;
 pub const NTF_USE: u8 = 0x01;
 pub const NTF_PROXY: u8 = 0x08;
@@ -107,6 +108,7 @@ pub const RTA_PRIORITY: u16 = 6;
 pub const RTA_PREFSRC: u16 = 7;
 pub const RTA_METRICS: u16 = 8;
 pub const RTA_MULTIPATH: u16 = 9;
+pub const RTA_FLOW: u16 = 11;
 pub const RTA_CACHEINFO: u16 = 12;
 pub const RTA_TABLE: u16 = 15;
 pub const RTA_VIA: u16 = 18;
@@ -115,7 +117,15 @@ pub const RTA_ENCAP_TYPE: u16 = 21;
 pub const RTA_ENCAP: u16 = 22;
 pub const RTA_EXPIRES: u16 = 23;
 pub const RTA_NH_ID: u16 = 30;
+pub const RTNH_F_DEAD: u32 = 1;
+pub const RTNH_F_ONLINK: u32 = 4;
 pub const RTAX_MTU: u16 = 2;
+pub const RTAX_FEATURES: u16 = 12;
+pub const RTAX_FASTOPEN_NO_COOKIE: u16 = 17;
+pub const RTAX_FEATURE_ECN: u32 = 1;
+pub const RTAX_FEATURE_SACK: u32 = 2;
+pub const RTAX_FEATURE_TIMESTAMP: u32 = 4;
+pub const RTAX_FEATURE_TCP_USEC_TS: u32 = 16;
 pub const RTM_F_CLONED: u32 = 0x200;
 
 pub const RTN_UNICAST: u8 = 1;
@@ -129,6 +139,7 @@ pub const RTN_PROHIBIT: u8 = 8;
 pub const RTN_THROW: u8 = 9;
 
 pub const RTPROT_REDIRECT: u8 = 1;
+pub const RTPROT_KERNEL: u8 = 2;
 pub const RTPROT_RA: u8 = 9;
 pub const RT_TABLE_DEFAULT: u32 = 253;
 pub const RT_TABLE_MAIN: u32 = 254;
@@ -155,15 +166,14 @@ pub const FRA_PROTOCOL: u16 = 21;
 pub const FR_ACT_TO_TBL: u8 = 1;
 
 pub const TCA_KIND: u16 = 1;
-pub const TCA_OPTIONS: u16 = 2;
-pub const TCA_BPF_FD: u16 = 6;
-pub const TCA_BPF_NAME: u16 = 7;
-pub const TCA_BPF_FLAGS: u16 = 8;
-pub const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
+/// Where `clsact` and `ingress` hang.
 pub const TC_H_ROOT: u32 = 0xffff_ffff;
 pub const TC_H_CLSACT: u32 = 0xffff_fff1;
-pub const TC_INGRESS: u32 = 0xffff_fff2;
-pub const ETH_P_ALL: u16 = 0x0003;
+
+pub const NETCONFA_IFINDEX: u16 = 1;
+pub const NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN: u16 = 6;
+pub const NETCONFA_IFINDEX_ALL: u32 = u32::MAX;
+pub const NETCONFA_IFINDEX_DEFAULT: u32 = u32::MAX - 1;
 
 /// `EOPNOTSUPP`, `EINVAL`, `EPROTONOSUPPORT`: what the kernel says of questions that it was built without.
 pub const EOPNOTSUPP: i32 = 95;

@@ -164,6 +164,7 @@ impl Request {
     }
 
     /// Appends an attribute whose value is the attributes of `inner`.
+    #[cfg(test)]
     pub fn nested(self, kind: u16, inner: Attribute) -> Self {
         self.attribute(kind, &inner.0)
     }
@@ -178,9 +179,11 @@ impl Request {
 }
 
 /// The attributes inside a nested one, being written.
+#[cfg(test)]
 #[derive(Default)]
 pub(crate) struct Attribute(Vec<u8>);
 
+#[cfg(test)]
 impl Attribute {
     /// Appends an attribute.
     pub fn with(self, kind: u16, value: &[u8]) -> Self {

@@ -95,7 +95,8 @@ fn carrier_loss_is_dead_at_once() {
     follower.until("up", up);
     assert_eq!(follower.to("10.9.0.1"), v4);
     bed.hosts.ip("link set h0 down");
-    follower.until("the other leg alone", |f| f.to("10.7.0.1") == other);
+    let lost = format!("r0 via 10.0.0.2 weight 3 unresolved, {other}");
+    follower.until("the share of the leg is the kernel's", |f| f.to("10.7.0.1") == lost);
     assert_eq!(follower.to("10.8.0.1"), "punt link-down");
     // The kernel removed the object and its route in silence: the dump that follows says so.
     follower.until("object gone", |f| f.to("10.9.0.1") == "none");

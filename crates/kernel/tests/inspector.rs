@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use causeway_kernel::{Attachment, Doubt, Inspection, Program};
+use causeway_kernel::{Attachment, Inspection, InspectionDoubt as Doubt, Program};
 use common::Testbed;
 use inspection::{TestProbe, Watched, router, wait_while};
 

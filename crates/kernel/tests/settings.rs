@@ -3,7 +3,7 @@
 mod common;
 mod inspection;
 
-use causeway_kernel::{MultipathSettings, PortSettings4, PortSettings6, ReversePath, Settings};
+use causeway_kernel::{MultipathSettings, PortSettings4, PortSettings6, Settings, SourceCheck};
 use inspection::{Watched, router, wait_while};
 
 /// Sets something, and waits until it is seen, without a doubt: what is read is known.
@@ -21,7 +21,7 @@ fn ports_settings_are_those_in_effect() {
         watched.settings.ports["r0"].v4,
         PortSettings4 {
             forwarding: true,
-            reverse_path: ReversePath::Off,
+            reverse_path: SourceCheck::Off,
             accept_local: false,
             send_redirects: true,
             accept_redirects: false,
@@ -37,10 +37,10 @@ fn ports_settings_are_those_in_effect() {
     assert!(w.settings.ports["r0"].v4.forwarding);
     set(&bed, w, "net.ipv4.conf.r1.forwarding=1", |s| s.ports["r1"].v4.forwarding);
     // The larger of the two, each way round.
-    set(&bed, w, "net.ipv4.conf.r0.rp_filter=2", |s| s.ports["r0"].v4.reverse_path == ReversePath::Loose);
-    set(&bed, w, "net.ipv4.conf.all.rp_filter=1", |s| s.ports["r1"].v4.reverse_path == ReversePath::Strict);
-    assert_eq!(w.settings.ports["r0"].v4.reverse_path, ReversePath::Loose);
-    set(&bed, w, "net.ipv4.conf.all.rp_filter=0", |s| s.ports["r1"].v4.reverse_path == ReversePath::Off);
+    set(&bed, w, "net.ipv4.conf.r0.rp_filter=2", |s| s.ports["r0"].v4.reverse_path == SourceCheck::Loose);
+    set(&bed, w, "net.ipv4.conf.all.rp_filter=1", |s| s.ports["r1"].v4.reverse_path == SourceCheck::Strict);
+    assert_eq!(w.settings.ports["r0"].v4.reverse_path, SourceCheck::Loose);
+    set(&bed, w, "net.ipv4.conf.all.rp_filter=0", |s| s.ports["r1"].v4.reverse_path == SourceCheck::Off);
     // Either of the two.
     set(&bed, w, "net.ipv4.conf.r0.accept_local=1", |s| s.ports["r0"].v4.accept_local);
     assert!(!w.settings.ports["r1"].v4.accept_local);
@@ -105,9 +105,9 @@ fn the_kernel_forwards_ipv4_by_these_settings() {
     set(&bed, w, "net.ipv4.conf.all.accept_local=1", |s| s.ports["r0"].v4.accept_local);
     assert!(forwards("10.0.1.1", "r0", "10.0.1.2"));
     assert!(forwards("10.0.1.3", "r0", "10.0.1.2"));
-    set(&bed, w, "net.ipv4.conf.r0.rp_filter=1", |s| s.ports["r0"].v4.reverse_path == ReversePath::Strict);
+    set(&bed, w, "net.ipv4.conf.r0.rp_filter=1", |s| s.ports["r0"].v4.reverse_path == SourceCheck::Strict);
     assert!(!forwards("10.0.1.3", "r0", "10.0.1.2"));
-    set(&bed, w, "net.ipv4.conf.all.rp_filter=2", |s| s.ports["r0"].v4.reverse_path == ReversePath::Loose);
+    set(&bed, w, "net.ipv4.conf.all.rp_filter=2", |s| s.ports["r0"].v4.reverse_path == SourceCheck::Loose);
     assert!(forwards("10.0.1.3", "r0", "10.0.1.2") && !forwards("192.0.2.1", "r0", "10.0.1.2"));
 }
 

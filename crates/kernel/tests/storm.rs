@@ -142,7 +142,7 @@ fn what_is_not_understood_is_left_to_the_kernel() {
         ("10.26.0.0/16", "", "nexthop via 10.0.0.2 nexthop dev tun0", "outside-ports"),
         ("10.27.0.0/16", "", "nexthop via 10.0.0.2 nexthop dev r1", "mixed-paths"),
         ("10.28.0.0/16", "", "via 10.0.0.2 tos 0x10", "type-of-service"),
-        ("10.29.0.0/16", "", "via 10.0.0.2 realm 3", "unknown-attribute"),
+        ("10.29.0.0/16", "", "encap seg6 mode encap segs 2001:db8::2 dev r0", "encapsulation"),
         ("2001:db8:20::/48", "blackhole", "", "blackhole"),
         ("2001:db8:21::/48", "unreachable", "", "unreachable"),
         ("2001:db8:22::/48", "prohibit", "", "prohibit"),

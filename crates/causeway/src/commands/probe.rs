@@ -1,6 +1,8 @@
 //! What the kernel is asked for by calls that take unsafe code.
 
-use causeway_netio::socket_option;
+use causeway_kernel::{Attachment, Program};
+use causeway_netio::bpf::{TcxSide, tcx_programs};
+use causeway_netio::{ErrorKind, socket_option};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -16,5 +18,24 @@ impl causeway_kernel::Probe for Probe {
         value: &mut [u8],
     ) -> io::Result<usize> {
         socket_option(socket, level, name, value)
+    }
+
+    /// Programs at tcx; none of them is ours, since our own stand at interfaces that are left to the kernel.
+    fn programs(&self, ports: &[u32]) -> io::Result<Vec<Program>> {
+        let mut programs = Vec::new();
+        for &port in ports {
+            for (side, attachment) in
+                [(TcxSide::Ingress, Attachment::Ingress(port)), (TcxSide::Egress, Attachment::Egress(port))]
+            {
+                let ids = match tcx_programs(port, side) {
+                    Ok(ids) => ids,
+                    // It goes just now, and takes its programs along.
+                    Err(e) if e.kind() == ErrorKind::NoInterface => continue,
+                    Err(e) => return Err(io::Error::other(e)),
+                };
+                programs.extend(ids.into_iter().map(|id| Program { attachment, id }));
+            }
+        }
+        Ok(programs)
     }
 }

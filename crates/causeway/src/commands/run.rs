@@ -3,13 +3,13 @@
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
 use crate::control::{Claim, Listener, open_run_dir, run_dirs, serve};
-use crate::lease::{Lease, Voucher};
+use crate::lease::{Lease, Objector, Voucher};
 use crate::load::{self, Loaded, Style};
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::FRONT;
 use causeway_engine::reception::Mechanism;
-use causeway_engine::{Options, Persistent, Plan};
+use causeway_engine::{OnFailure, Options, Persistent, Plan};
 use causeway_netio::bpf::front::Front;
 use causeway_netio::offload::{Offload, keep_journal};
 use causeway_packet::pool;
@@ -30,7 +30,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
         Ok(loaded) => {
             let place = Place::take(&open_run_dir()?, None, &args.runtime)?;
             let persistent = Persistent::default();
-            let start = Start { params: args.define, persistent: persistent.clone(), lease: None };
+            let start = Start { params: args.define, persistent: persistent.clone(), objector: None };
             run_loaded(loaded, &place, args.runtime, start, |session| Ok(watch_transit(session, &persistent)))
         }
         Err(text) => Ok(fail(&text)),
@@ -95,7 +95,7 @@ pub struct Start {
     /// What the elements find.
     pub persistent: Persistent,
     /// Who takes the right to forward away when a worker fails.
-    pub lease: Option<crate::lease::Objector>,
+    pub objector: Option<Objector>,
 }
 
 /// Runs a configuration that was loaded; `started` is called once it runs, and what it returns is kept until the end.
@@ -111,10 +111,10 @@ pub fn run_loaded<K>(
     };
     let record = place.claim.record();
     let (socket, counters) = (record.socket, record.counters);
-    let Start { params, persistent, lease } = start;
+    let Start { params, persistent, objector } = start;
     let failed = move |worker: usize| {
-        if let Some(lease) = &lease {
-            lease.object("worker-failed", format!("worker {worker} has failed"));
+        if let Some(objector) = &objector {
+            objector.object("worker-failed", format!("worker {worker} has failed"));
         }
     };
     let options = Options {
@@ -125,7 +125,7 @@ pub fn run_loaded<K>(
         mechanism,
         budget: args.budget,
         persistent,
-        on_failure: Some(Arc::new(failed)),
+        on_failure: Some(OnFailure::new(failed)),
         ..Options::default()
     };
     let prepare: fn(Plan) -> Plan = if args.plain { |plan| plan } else { crate::load::optimise };

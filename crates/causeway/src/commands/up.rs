@@ -1,80 +1,175 @@
 //! `causeway up`: forwards between interfaces by the kernel's routes, beside the kernel.
 //!
-//! The graph is written from the interfaces ([`graph`]). Its tables follow the kernel's ([`tables`], [`follow`]);
-//! what they are not sure of stays with the kernel, and so does everything when the router stops. [`checks`] looks
-//! for what would keep the two from doing the same.
+//! The graph is written from the interfaces ([`graph`]). Its tables follow the kernel's ([`tables`], [`follow`]); what
+//! they are not sure of stays with the kernel, and so does everything when the router stops. [`checks`] looks before
+//! the start for what would keep the two from doing the same, [`inspection`] from then on; [`policy`] says what each
+//! port may do, [`rest`] which had better be left alone, and [`attendant`] attaches those again that come back.
 
+mod attendant;
 mod checks;
 mod follow;
 mod graph;
+mod inspection;
+mod policy;
+mod ports;
+mod rest;
 mod tables;
 
 use super::{fail, run};
-use crate::cli::UpArgs;
+use crate::cli::{Attach, UpArgs};
+use crate::control::{self, Claim, Listener};
 use crate::lease::Lease;
 use crate::load::{self, Source, Style};
 use crate::output;
+use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::FRONT;
-use causeway_elements::kernel::{FORWARDING, PortPolicy, ReversePath};
+use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
-use causeway_kernel::{Watcher, WatcherConfig};
-use causeway_netio::bpf::front::{Front, Take};
-use std::any::Any;
+use causeway_kernel::{Inspector, Pulse, Watcher, WatcherConfig};
+use causeway_netio::bpf::front::{Bystander, Front, Take};
+use follow::{Follow, Follower};
+use policy::Policies;
+use ports::Port;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+/// The exit status of a router that does not start because the kernel does to packets what it would not.
+const REFUSED: u8 = 3;
+
 /// Forwards until it is told to stop.
 pub fn up(args: UpArgs) -> Result<ExitCode> {
-    let ports = args.interfaces;
-    if let Some(twice) = ports.iter().enumerate().find_map(|(i, p)| ports[..i].contains(p).then_some(p)) {
-        bail!("{twice} is named twice; name each interface once");
-    }
-    let text = graph::text(&ports);
     if args.print {
-        output::print(text)?;
+        output::print(graph::text(&args.interfaces))?;
         return Ok(ExitCode::SUCCESS);
     }
-    run::init_pool(&args.runtime)?;
-    // The first to need privileges, and so the one to say that they are missing.
-    let front = Arc::new(Front::new(Take::TRANSIT)?);
-    let indices = checks::ports(&ports)?;
-    if !checks::findings(&ports, args.force)? {
-        return Ok(ExitCode::FAILURE);
+    let missing = privileges::missing();
+    if !missing.is_empty() {
+        bail!(
+            "a router needs {}, which this process does not have; start it as root (sudo)",
+            missing.join(", ")
+        );
     }
-    let (follower, lease, persistent) = follow(ports, indices, front)?;
+    let ports = ports::find(&args.interfaces, args.attach)?;
+    ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
+    let taken: Vec<Port> = ports.iter().filter(|p| p.attach == Attach::Xdp).cloned().collect();
+    let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
+    if !checks::findings(&names, args.force)? {
+        return Ok(ExitCode::from(REFUSED));
+    }
+    if args.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (dir, listener, punts) = as_root(&args)?;
+    let place = run::Place::take(&dir, listener, &args.runtime)?;
+    let kept = follow(&taken, &place.claim, punts, args.force)?;
+    let _bystander = stand_by(&ports)?;
+    let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
+    let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());
+    let Kept { lease, persistent, changes, follower, inspector } = kept;
+    let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()) };
+    let started = |session: &crate::session::Session| {
+        run::require_workers(session, &lease);
+        attendant::Attendant::start(session.desk(), present, changes)?;
+        Ok(lease)
+    };
     let ended = match load::load(&Source::Text("up", text), &causeway_elements::library(), &[], Style::Human)
     {
-        Ok(loaded) => run::run_loaded(loaded, args.runtime, Vec::new(), persistent),
+        Ok(loaded) => run::run_loaded(loaded, &place, args.runtime, start, started),
         Err(text) => Ok(fail(&text)),
     };
-    drop(follower);
-    drop(lease);
+    drop((inspector, follower));
     ended
 }
 
-/// Fills the tables and keeps them in step with the kernel; what the elements find is the second value.
-fn follow(
-    ports: Vec<String>,
-    indices: Vec<u32>,
-    front: Arc<Front>,
-) -> Result<(follow::Follower, Lease, Persistent)> {
-    let what = "cannot follow the kernel's routes";
-    let mut watcher = Watcher::open(WatcherConfig::new(indices.iter().copied())).context(what)?;
-    let mut tables = tables::Tables::new(ports, indices, front.clone())?;
-    follow::apply(&watcher.wait(Duration::from_secs(5)).context(what)?, &mut tables, &front);
-    for port in 0..tables.forwarding().ports().len() {
-        let open = PortPolicy { ipv4: true, ipv6: true, reverse_path: ReversePath::Off, hairpin: false };
-        tables.forwarding().set_policy(port, open);
+/// Does what only root can do, and is root no more: the folder of the router's files, its socket if that has a path of
+/// its own, and its ways into the kernel.
+fn as_root(args: &UpArgs) -> Result<(PathBuf, Option<Listener>, Punts)> {
+    run::init_pool(&args.runtime)?;
+    privileges::unlimit_memory();
+    control::tidy();
+    let punts = Punts::prepare(args.runtime.threads.into())?;
+
+    let mut dir = control::open_run_dir()?;
+    let mut listener = None;
+    if let Some(service) = Service::find() {
+        let socket = args.runtime.socket.as_deref();
+        listener = socket.map(run::listen).transpose()?;
+        let its_dir = control::open_service_dir(service.uid)?;
+        match service.become_it() {
+            Ok(()) => {
+                log::info!(code = "user"; "this router runs as user {}, and as root no more", service.name);
+                dir = its_dir;
+            }
+            Err(error) => log::warn!(code = "user"; "this router stays root: {error:#}"),
+        }
     }
-    let (v4, v6) = tables.routes();
+    privileges::keep_needed()?;
+    Ok((dir, listener, punts))
+}
+
+/// What runs beside the graph.
+struct Kept {
+    lease: Lease,
+    /// What the elements find.
+    persistent: Persistent,
+    /// The ports that are to be attached, whenever they change.
+    changes: Receiver<Vec<attendant::Present>>,
+    follower: Follower,
+    inspector: Inspector,
+}
+
+/// Fills the tables and keeps them in step with the kernel.
+fn follow(ports: &[Port], claim: &Arc<Claim>, punts: Punts, force: bool) -> Result<Kept> {
+    let what = "cannot follow the kernel's routes";
+    let names: Vec<String> = ports.iter().map(|p| p.name.clone()).collect();
+    let indices: Vec<u32> = ports.iter().map(|p| p.index).collect();
+    let front = Arc::new(Front::new(Take::NOTHING)?);
+    let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
+    let deadline = front.clone();
+    let tables = tables::Tables::new(names.clone(), indices.clone(), deadline)?;
+    let forwarding = tables.forwarding();
+    let (marks, record, pulse) = (forwarding.clone(), claim.clone(), Pulse::new());
+    let config = WatcherConfig {
+        on_doubt: Arc::new(follow::object_in_doubt(lease.objector())),
+        pulse: pulse.clone(),
+        was_used: Box::new(move |id| marks.take_mark(id.0 as u16)),
+        on_managed: Box::new(move |list| follow::record_managed(&record, list)),
+        ..WatcherConfig::new(indices.iter().copied())
+    };
+    let mut watcher = Watcher::open(config).context(what)?;
+    let first = watcher.wait(Duration::from_secs(5)).context(what)?;
+    let policies = Arc::new(Policies::new(front.clone(), forwarding.clone()));
+    let inspector = inspection::watch(names.clone(), policies.clone(), forwarding.clone(), &lease, force)?;
+    let (attendant, changes) = channel();
+    let present = indices.into_iter().map(Some).collect();
+    let front_side = front.clone();
+    let mut follow = Follow { watcher, pulse, tables, front, policies, names, present, attendant };
+    follow.apply(&first);
+    let (v4, v6) = follow.tables.routes();
     log::info!("the kernel has {v4} IPv4 and {v6} IPv6 routes");
+    let follower = follow.start(&lease)?;
     let persistent = Persistent::default();
     let mut values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
-    values.insert(FRONT.to_owned(), front.clone() as Arc<dyn Any + Send + Sync>);
-    values.insert(FORWARDING.to_owned(), tables.forwarding() as Arc<dyn Any + Send + Sync>);
+    values.insert(FRONT.to_owned(), front_side);
+    values.insert(FORWARDING.to_owned(), forwarding);
+    values.insert(PUNTS.to_owned(), Arc::new(punts));
     drop(values);
-    let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
-    Ok((follow::Follower::start(watcher, tables, front, &lease)?, lease, persistent))
+    Ok(Kept { lease, persistent, changes, follower, inspector })
+}
+
+/// Stands at the ports that are left to the kernel.
+fn stand_by(ports: &[Port]) -> Result<Option<Bystander>> {
+    let left: Vec<&Port> = ports.iter().filter(|p| p.attach == Attach::Tcx).collect();
+    if left.is_empty() {
+        return Ok(None);
+    }
+    let mut bystander = Bystander::new()?;
+    for port in left {
+        bystander.stand_at(&port.name, port.index)?;
+    }
+    Ok(Some(bystander))
 }

@@ -113,7 +113,7 @@ fn choose<'a>(routers: &'a [Record], netns: &str) -> Result<&'a Record> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Undo;
+    use super::super::record::Undo;
     use super::*;
 
     fn router(name: &str, netns: &str) -> Record {

@@ -13,8 +13,8 @@ mod server;
 
 pub use client::Client;
 pub use protocol::{Ask, Question};
-pub use record::{Claim, Undo};
-pub use record::{Record, all as records, own_netns};
+pub use record::Claim;
+pub use record::{Record, own_netns};
 pub use server::{Listener, serve};
 
 use anyhow::{Context, Result, bail};
@@ -64,6 +64,15 @@ pub fn run_dirs() -> Result<Vec<PathBuf>> {
     let service = dir.join(SERVICE);
     let both = [Some(dir), service.is_dir().then_some(service)];
     Ok(both.into_iter().flatten().collect())
+}
+
+/// Undoes what this user's routers that were killed have left behind in this network namespace.
+pub fn tidy() {
+    for dir in run_dirs().unwrap_or_default() {
+        if let Err(error) = record::tidy(&dir) {
+            log::warn!("what routers that were killed left behind cannot be undone: {error:#}");
+        }
+    }
 }
 
 fn check_run_dir(dir: &Path) -> Result<()> {

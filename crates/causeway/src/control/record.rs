@@ -155,6 +155,30 @@ pub fn all(dir: &Path) -> Vec<Record> {
     records
 }
 
+/// Undoes what routers of the folder `dir` that were killed have left behind in this network namespace.
+///
+/// # Errors
+/// If the folder cannot be locked.
+pub fn tidy(dir: &Path) -> Result<()> {
+    let _lock = lock(dir)?;
+    undo_dead(dir);
+    Ok(())
+}
+
+/// A lock of the folder, which ends when it is dropped.
+fn lock(dir: &Path) -> Result<File> {
+    let folder = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
+    flock(&folder, FlockOperation::LockExclusive).context("cannot lock the folder of control sockets")?;
+    Ok(folder)
+}
+
+/// The records of those alive; what the others left behind is undone. The folder must be locked.
+fn undo_dead(dir: &Path) -> Vec<Record> {
+    let (alive, dead): (Vec<Record>, Vec<Record>) = all(dir).into_iter().partition(Record::is_alive);
+    dead.iter().for_each(|record| leftovers::undo(record, dir));
+    alive
+}
+
 /// The network namespace of this process.
 pub fn own_netns() -> io::Result<String> {
     Ok(fs::read_link("/proc/self/ns/net")?.to_string_lossy().into_owned())
@@ -175,11 +199,8 @@ impl Claim {
     /// # Errors
     /// If a router of this name runs, or the record cannot be written.
     pub fn new(dir: &Path, beside: &[PathBuf], name: Option<&str>, socket: Option<&Path>) -> Result<Claim> {
-        // Closing it ends the lock.
-        let folder = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
-        flock(&folder, FlockOperation::LockExclusive).context("cannot lock the folder of control sockets")?;
-        let (mut alive, dead): (Vec<Record>, Vec<Record>) = all(dir).into_iter().partition(Record::is_alive);
-        dead.iter().for_each(|record| leftovers::undo(record, dir));
+        let _lock = lock(dir)?;
+        let mut alive = undo_dead(dir);
         alive.extend(beside.iter().filter(|d| *d != dir).flat_map(|d| all(d)).filter(Record::is_alive));
         let name = choose_name(&alive, name)?;
         let record = Record::own(dir, &name, socket).context("cannot find this process in /proc")?;

@@ -128,6 +128,23 @@ fn hash_bits(policy: u8, fields: u32, seed: u32) -> u64 {
 /// A policy that there is not.
 const UNKNOWN_HASH: u64 = 0xff;
 
+/// Packets of a port since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// That the graph decided on.
+    pub taken: u64,
+    /// Of those, the ones that it gave back to the kernel.
+    pub punted: u64,
+}
+
+/// A [`Tally`] as it is kept, on lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct TallyWords {
+    taken: AtomicU64,
+    punted: AtomicU64,
+}
+
 /// Until when packets may be forwarded.
 pub trait Deadline: Send + Sync {
     /// Nanoseconds on `CLOCK_MONOTONIC`.
@@ -168,6 +185,7 @@ pub struct Forwarding {
     /// How flows of IPv4 and of IPv6 are spread over the paths of a route ([`hash_bits`]).
     flow_hashes: [AtomicU64; 2],
     marks: Box<[AtomicU8]>,
+    tallies: Box<[TallyWords]>,
 }
 
 impl Forwarding {
@@ -182,6 +200,7 @@ impl Forwarding {
         let readers = Readers { v4: v4.reader(), v6: v6.reader(), neighbors: neighbors.reader() };
         Forwarding {
             policies: ports.iter().map(|_| AtomicU32::new(0)).collect(),
+            tallies: ports.iter().map(|_| TallyWords::default()).collect(),
             ports,
             reasons,
             readers: Mutex::new(readers),
@@ -263,6 +282,24 @@ impl Forwarding {
     /// Whether packets were sent to the neighbors with this mark since the last call.
     pub fn take_mark(&self, mark: u16) -> bool {
         self.marks.get(usize::from(mark)).is_some_and(|m| m.swap(0, Ordering::Relaxed) != 0)
+    }
+
+    /// Counts a batch of packets of a port.
+    #[inline]
+    pub(crate) fn count(&self, port: u16, taken: u64, punted: u64) {
+        if let Some(tally) = self.tallies.get(usize::from(port)) {
+            tally.taken.fetch_add(taken, Ordering::Relaxed);
+            tally.punted.fetch_add(punted, Ordering::Relaxed);
+        }
+    }
+
+    /// The packets of a port so far, but those that came while nothing might be forwarded.
+    pub fn tally(&self, port: usize) -> Tally {
+        let of = |tally: &TallyWords| Tally {
+            taken: tally.taken.load(Ordering::Relaxed),
+            punted: tally.punted.load(Ordering::Relaxed),
+        };
+        self.tallies.get(port).map_or(Tally::default(), of)
     }
 
     pub(crate) fn readers(&self) -> Readers {

@@ -299,6 +299,7 @@ impl Element for KernelForward {
             None
         });
         self.count.add(n as u64 - punted);
+        self.forwarding.count(port, n as u64, punted);
     }
 
     fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

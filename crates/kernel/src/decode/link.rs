@@ -136,6 +136,7 @@ pub(super) fn neighbour(payload: &[u8]) -> Result<Option<Neighbour>, Malformed> 
     }
     let ifindex = word(payload, 4, WHAT)?;
     let state = u16_at(payload, 8).ok_or(Malformed(WHAT))?;
+    let learned = flags & NTF_EXT_LEARNED != 0;
     let (mut address, mut mac, mut managed) = (None, None, false);
     for attribute in Attributes::after(payload, NEIGHBOUR_HEADER_LEN) {
         match attribute? {
@@ -146,7 +147,7 @@ pub(super) fn neighbour(payload: &[u8]) -> Result<Option<Neighbour>, Malformed> 
         }
     }
     let address = address.ok_or(Malformed(WHAT))?;
-    Ok(Some(Neighbour { address, ifindex, mac, state, managed }))
+    Ok(Some(Neighbour { address, ifindex, mac, state, managed, learned }))
 }
 
 pub(super) fn qdisc(payload: &[u8]) -> Result<Option<Qdisc>, Malformed> {

@@ -7,8 +7,9 @@
 mod link;
 mod nexthop;
 mod route;
+mod setting;
 
-use crate::model::{Address, Link, Neighbour, NextHop, Qdisc, Route, Rule};
+use crate::model::{Address, Family, Link, Neighbour, NextHop, Qdisc, Route, Rule, Setting};
 use crate::uapi::*;
 use crate::wire::{Frame, Malformed};
 
@@ -45,8 +46,8 @@ pub enum Object {
     Rule(Rule),
     /// A queueing discipline.
     Qdisc(Qdisc),
-    /// Settings such as `forwarding` or `rp_filter` of some interface; what they are is read when it is asked for.
-    Setting,
+    /// Settings of an interface, or of all.
+    Setting(Setting),
 }
 
 /// A message from the kernel.
@@ -76,7 +77,7 @@ pub(crate) fn decode(frame: &Frame<'_>, source: Source) -> Result<Option<Message
         RTM_NEWROUTE | RTM_DELROUTE => route::route(p)?.map(Object::Route),
         RTM_NEWRULE | RTM_DELRULE => route::rule(p)?.map(Object::Rule),
         RTM_NEWNEXTHOP | RTM_DELNEXTHOP => nexthop::next_hop(p)?.map(Object::NextHop),
-        RTM_NEWNETCONF => Some(Object::Setting),
+        RTM_NEWNETCONF => setting::setting(p)?.map(Object::Setting),
         _ => None,
     };
     let removed = matches!(
@@ -94,6 +95,14 @@ pub(crate) fn decode(frame: &Frame<'_>, source: Source) -> Result<Option<Message
     Ok(object.map(|object| Message { operation, object }))
 }
 
+fn family(octet: u8) -> Option<Family> {
+    match octet {
+        AF_INET => Some(Family::V4),
+        AF_INET6 => Some(Family::V6),
+        _ => None,
+    }
+}
+
 /// The octet at `offset` of a fixed header.
 fn octet(payload: &[u8], offset: usize, what: &'static str) -> Result<u8, Malformed> {
     payload.get(offset).copied().ok_or(Malformed(what))
@@ -109,8 +118,9 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::model::{NextHopKind, Path, PuntReason, Target};
+    use crate::model::{NextHopKind, Path, ReversePath, SettingScope, Target};
     use crate::prefix::Prefix;
+    use crate::reason::PuntReason;
     use crate::wire::{Attribute, Frames, Request};
     use proptest::prelude::*;
 
@@ -149,32 +159,128 @@ mod tests {
         assert_eq!(route.target, Target::Paths(vec![Path { ifindex: 7, gateway, weight: 1 }]));
     }
 
+    /// Why the route is a punt, and the devices that it would use.
+    fn punt(request: Request) -> (PuntReason, Vec<u32>) {
+        match route(request).target {
+            Target::Punt { reason, reverse_path: ReversePath::Interfaces(interfaces) } => {
+                (reason, interfaces)
+            }
+            Target::Punt { reason, .. } => (reason, vec![]),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn what_is_not_known_keeps_its_prefix() {
         let unknown = base().attribute(RTA_OIF, &7u32.to_ne_bytes()).attribute(99, &[1, 2, 3]);
-        assert_eq!(route(unknown).target, Target::Punt(PuntReason::UnknownAttribute));
+        assert_eq!(punt(unknown), (PuntReason::UnknownAttribute, vec![7]));
         let tunnel = base().attribute(RTA_OIF, &7u32.to_ne_bytes()).attribute(RTA_ENCAP, &[255; 5]);
-        assert_eq!(route(tunnel).target, Target::Punt(PuntReason::Encapsulation));
+        assert_eq!(punt(tunnel), (PuntReason::Encapsulation, vec![7]));
         let object = base().attribute(RTA_NH_ID, &5u32.to_ne_bytes()).attribute(RTA_OIF, &7u32.to_ne_bytes());
         assert_eq!(route(object).target, Target::Object(5));
+        let mut header = RT_HEADER;
+        header[7] = RTN_BLACKHOLE;
+        let blackhole = || Request::new(RTM_NEWROUTE, 0, &header).attribute(RTA_DST, &[10, 9, 0, 0]);
+        let not_unicast =
+            Target::Punt { reason: PuntReason::Blackhole, reverse_path: ReversePath::NotUnicast };
+        assert_eq!(route(blackhole()).target, not_unicast);
+        let object = blackhole().attribute(RTA_NH_ID, &5u32.to_ne_bytes());
+        assert_eq!(route(object).target, Target::Object(5), "the object may become something else");
+    }
+
+    #[test]
+    fn only_metrics_that_bear_on_forwarding_make_a_punt() {
+        let with = |kind, value: u32| {
+            let metrics = Attribute::default().with(kind, &value.to_ne_bytes());
+            base().attribute(RTA_OIF, &7u32.to_ne_bytes()).nested(RTA_METRICS, metrics)
+        };
+        for harmless in [with(1, 4), with(10, 9), with(15, 1), with(RTAX_FEATURES, RTAX_FEATURE_ECN)] {
+            assert!(matches!(route(harmless).target, Target::Paths(_)));
+        }
+        // The fourth feature adds a header to every packet; beyond the last metric all is new.
+        for odd in [with(RTAX_FEATURES, 8), with(RTAX_FEATURES, 1 << 7), with(18, 1)] {
+            assert_eq!(punt(odd), (PuntReason::UnknownAttribute, vec![7]));
+        }
+        let accounted = base().attribute(RTA_OIF, &7u32.to_ne_bytes()).attribute(RTA_FLOW, &[3, 0, 0, 0]);
+        assert!(matches!(route(accounted).target, Target::Paths(_)));
+    }
+
+    #[test]
+    fn a_route_with_a_lifetime_is_the_kernels() {
+        let mut info = [0u8; 32];
+        let with =
+            |info: &[u8]| base().attribute(RTA_OIF, &7u32.to_ne_bytes()).attribute(RTA_CACHEINFO, info);
+        assert!(matches!(route(with(&info)).target, Target::Paths(_)));
+        info[8] = 1;
+        assert_eq!(punt(with(&info)), (PuntReason::Lifetime, vec![]), "it may be over");
+    }
+
+    #[test]
+    fn routes_that_the_kernel_tells_apart_have_another_identity() {
+        let single = || base().attribute(RTA_OIF, &7u32.to_ne_bytes());
+        let metric = |value: u32| Attribute::default().with(10, &value.to_ne_bytes());
+        let mut onlink = RT_HEADER;
+        onlink[8] = RTNH_F_ONLINK as u8;
+        let onlink = Request::new(RTM_NEWROUTE, 0, &onlink)
+            .attribute(RTA_DST, &[10, 9, 0, 0])
+            .attribute(RTA_OIF, &[7, 0, 0, 0]);
+        let mut narrow = RT_HEADER;
+        narrow[6] = 253;
+        let narrow = Request::new(RTM_NEWROUTE, 0, &narrow).attribute(RTA_DST, &[10, 9, 0, 0]);
+        let all = [
+            single(),
+            single().nested(RTA_METRICS, metric(1)),
+            single().nested(RTA_METRICS, metric(2)),
+            single().attribute(RTA_FLOW, &[1, 0, 0, 0]),
+            single().attribute(RTA_ENCAP, &[1]),
+            onlink,
+            narrow,
+        ];
+        let identities: std::collections::BTreeSet<u64> =
+            all.into_iter().map(|request| route(request).identity).collect();
+        assert_eq!(identities.len(), 7);
+        // What an object has is not the route's.
+        let object = |request: Request| route(request.attribute(RTA_NH_ID, &[5, 0, 0, 0])).identity;
+        assert_eq!(object(single()), object(single().attribute(RTA_ENCAP, &[1])));
+    }
+
+    #[test]
+    fn settings_are_of_an_interface_or_of_all() {
+        let message = |ifindex: i32, set: u32| {
+            Request::new(RTM_NEWNETCONF, 0, &[AF_INET6])
+                .attribute(NETCONFA_IFINDEX, &ifindex.to_ne_bytes())
+                .attribute(NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN, &set.to_ne_bytes())
+        };
+        let setting = |request| match read(request).unwrap().unwrap().object {
+            Object::Setting(setting) => setting,
+            other => panic!("{other:?}"),
+        };
+        let one = setting(message(7, 1));
+        assert_eq!((one.family, one.scope), (Family::V6, SettingScope::Interface(7)));
+        assert_eq!(one.ignores_linkdown, Some(true));
+        let all = setting(message(-1, 0));
+        assert_eq!((all.scope, all.ignores_linkdown), (SettingScope::All, Some(false)));
+        let other =
+            Request::new(RTM_NEWNETCONF, 0, &[AF_INET]).attribute(NETCONFA_IFINDEX, &[254, 255, 255, 255]);
+        assert_eq!(
+            (setting(other).scope, setting(message(7, 1)).scope),
+            (SettingScope::Default, SettingScope::Interface(7))
+        );
+        assert!(read(Request::new(RTM_NEWNETCONF, 0, &[AF_INET])).is_err());
     }
 
     #[test]
     fn a_multipath_leg_may_be_a_tunnel() {
         let mut legs = Vec::new();
-        for ifindex in [3u8, 4] {
-            legs.extend([8, 0, 0, ifindex - 1, ifindex, 0, 0, 0]);
+        for ifindex in [4u8, 3] {
+            legs.extend([8, 0, ifindex - 3, ifindex - 1, ifindex, 0, 0, 0]);
         }
-        let paths = |first, second| {
-            let path = |(ifindex, weight)| Path { ifindex, gateway: None, weight };
-            Target::Paths(vec![path(first), path(second)])
-        };
-        assert_eq!(route(base().attribute(RTA_MULTIPATH, &legs)).target, paths((3, 3), (4, 4)));
+        let path = |(ifindex, weight)| Path { ifindex, gateway: None, weight };
+        let two = route(base().attribute(RTA_MULTIPATH, &legs));
+        assert_eq!(two.target, Target::Paths(vec![path((4, 4)), path((3, 3))]), "in the kernel's order");
+        assert_eq!(two.dead, [4]);
         legs.extend([14, 0, 0, 0, 5, 0, 0, 0, 6, 0, RTA_ENCAP as u8, 0, 1, 1]);
-        assert_eq!(
-            route(base().attribute(RTA_MULTIPATH, &legs)).target,
-            Target::Punt(PuntReason::Encapsulation)
-        );
+        assert_eq!(punt(base().attribute(RTA_MULTIPATH, &legs)), (PuntReason::Encapsulation, vec![3, 4, 5]));
         legs.extend([0, 0, 1]);
         assert!(read(base().attribute(RTA_MULTIPATH, &legs)).is_err());
     }
@@ -205,9 +311,12 @@ mod tests {
             Object::NextHop(next_hop) => next_hop.kind,
             other => panic!("{other:?}"),
         };
-        assert_eq!(kind(group()), NextHopKind::Group(vec![(1, 10), (2, 1)]));
+        let plain = |members| NextHopKind::Group { members, resilient: false };
+        assert_eq!(kind(group()), plain(vec![(1, 10), (2, 1)]));
         let wide = group().attribute(NHA_OP_FLAGS, &NHA_OP_FLAG_RESP_GRP_RESVD_0.to_ne_bytes());
-        assert_eq!(kind(wide), NextHopKind::Group(vec![(1, 266), (2, 1)]));
+        assert_eq!(kind(wide), plain(vec![(1, 266), (2, 1)]));
+        let resilient = NextHopKind::Group { members: vec![(1, 10), (2, 1)], resilient: true };
+        assert_eq!(kind(group().attribute(NHA_GROUP_TYPE, &1u16.to_ne_bytes())), resilient);
     }
 
     /// Messages of every type with attributes of the right kinds and any contents.

@@ -1,7 +1,8 @@
 //! Next hop objects.
 
 use super::word;
-use crate::model::{NextHop, NextHopKind, Path, PuntReason};
+use crate::model::{NextHop, NextHopKind, Path, ReversePath};
+use crate::reason::PuntReason;
 use crate::uapi::*;
 use crate::wire::{self, Attributes, Malformed, u16_at, u32_at};
 
@@ -16,7 +17,7 @@ pub(super) fn next_hop(payload: &[u8]) -> Result<Option<NextHop>, Malformed> {
         return Err(Malformed(WHAT));
     }
     let (mut id, mut ifindex, mut gateway, mut group, mut punt) = (None, None, None, None, None);
-    let mut wide_weights = false;
+    let (mut wide_weights, mut resilient) = (false, false);
     for attribute in Attributes::after(payload, HEADER_LEN) {
         let (kind, value) = attribute?;
         match kind {
@@ -24,22 +25,27 @@ pub(super) fn next_hop(payload: &[u8]) -> Result<Option<NextHop>, Malformed> {
             NHA_OIF => ifindex = Some(word(value, 0, WHAT)?),
             NHA_GATEWAY => gateway = Some(wire::address(value).ok_or(Malformed(WHAT))?),
             NHA_GROUP => group = Some(value),
-            NHA_GROUP_TYPE if u16_at(value, 0) != Some(0) => punt = Some(PuntReason::ResilientGroup),
-            NHA_RES_GROUP => punt = Some(PuntReason::ResilientGroup),
+            NHA_GROUP_TYPE if u16_at(value, 0) == Some(0) => {}
+            NHA_GROUP_TYPE | NHA_RES_GROUP => resilient = true,
             NHA_BLACKHOLE => punt = Some(PuntReason::Blackhole),
             NHA_ENCAP_TYPE | NHA_ENCAP => punt = Some(PuntReason::Encapsulation),
             NHA_FDB => punt = Some(PuntReason::UnknownType),
             NHA_OP_FLAGS => wide_weights = word(value, 0, WHAT)? & NHA_OP_FLAG_RESP_GRP_RESVD_0 != 0,
-            NHA_GROUP_TYPE | NHA_HW_STATS_ENABLE => {}
+            NHA_HW_STATS_ENABLE => {}
             _ => punt = Some(PuntReason::UnknownAttribute),
         }
     }
     let id = id.ok_or(Malformed(WHAT))?;
     let kind = match (punt, group, ifindex) {
-        (Some(reason), _, _) => NextHopKind::Punt(reason),
-        (None, Some(value), _) => NextHopKind::Group(members(value, wide_weights)?),
+        (Some(PuntReason::Blackhole), _, _) => {
+            NextHopKind::Punt { reason: PuntReason::Blackhole, reverse_path: ReversePath::NotUnicast }
+        }
+        (Some(reason), _, _) => NextHopKind::Punt { reason, reverse_path: ReversePath::of(ifindex) },
+        (None, Some(value), _) => NextHopKind::Group { members: members(value, wide_weights)?, resilient },
         (None, None, Some(ifindex)) => NextHopKind::Path(Path { ifindex, gateway, weight: 1 }),
-        (None, None, None) => NextHopKind::Punt(PuntReason::UnknownType),
+        (None, None, None) => {
+            NextHopKind::Punt { reason: PuntReason::UnknownType, reverse_path: ReversePath::Unknown }
+        }
     };
     Ok(Some(NextHop { id, kind }))
 }

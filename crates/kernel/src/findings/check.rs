@@ -92,6 +92,12 @@ impl Check {
         Check::ForwardUsePmtu,
     ];
 
+    /// Whether it is about a port alone: packets of the others may be forwarded all the same.
+    pub fn is_of_port(self) -> bool {
+        use Check::{ForwardingOff, PortDown, PortEnslaved, PortKind, PortMissing};
+        matches!(self, PortMissing | PortEnslaved | PortKind | PortDown | ForwardingOff)
+    }
+
     /// The code, which stays what it is.
     pub fn code(self) -> &'static str {
         match self {

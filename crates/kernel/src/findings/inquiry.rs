@@ -10,7 +10,7 @@ use super::nftables::ChainName;
 use super::{Finding, Probe, nftables, ports, rules, settings, traffic, xfrm};
 use crate::mirror::{Mirror, Scope};
 use crate::model::Link;
-use crate::requests::resync;
+use crate::requests::dump_into;
 use crate::settings::{Settings, SettingsReader};
 use crate::socket::{Dump, Socket};
 use crate::uapi::*;
@@ -115,8 +115,10 @@ impl Inquiry {
     }
 
     fn resync(&mut self, mirror: &mut Mirror, scope: Scope) -> io::Result<()> {
-        let resynced = resync(&mut self.route, mirror, scope)?;
-        if resynced.unfinished.is_empty() { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+        match dump_into(mirror, &mut self.route, scope)?.is_empty() {
+            true => Ok(()),
+            false => Err(io::ErrorKind::Interrupted.into()),
+        }
     }
 }
 

@@ -24,8 +24,6 @@ pub use check::Check;
 pub(crate) use inquiry::{Inquiry, Look};
 pub use probe::{Attachment, Probe, Program};
 
-use crate::watcher::Watcher;
-
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -92,17 +90,4 @@ pub fn inspect(ports: &[&str], probe: &dyn Probe) -> io::Result<Vec<Finding>> {
     findings.extend(look.findings);
     sort(&mut findings);
     Ok(findings)
-}
-
-impl Watcher {
-    /// Looks again, for the interfaces that the mirror holds. To be called on a thread of the network namespace that the
-    /// watcher was opened in.
-    ///
-    /// # Errors
-    /// The kernel's, when it cannot be asked.
-    pub fn findings(&self) -> io::Result<Vec<Finding>> {
-        let ports: Vec<u32> = self.mirror().ports().collect();
-        let links = self.mirror().links().filter(|link| ports.contains(&link.index));
-        inspect(&links.map(|link| link.name.as_str()).collect::<Vec<_>>(), &())
-    }
 }

@@ -17,7 +17,8 @@ const OUT: usize = 2;
 pub(super) fn findings(socket: &mut Socket) -> io::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let policies = Request::new(XFRM_MSG_GETSPDINFO, NLM_F_REQUEST, &[0; SPD_HEADER_LEN]);
-    let count = socket.ask(policies, policies_in)?.map_err(io::Error::other)?;
+    let count = socket.ask(policies, |frame| Some(policies_in(frame)))?;
+    let count = count.transpose().map_err(io::Error::other)?.unwrap_or(0);
     if count > 0 {
         findings.push(Check::XfrmPolicy.refuse(
             "ip xfrm policy",
@@ -26,7 +27,7 @@ pub(super) fn findings(socket: &mut Socket) -> io::Result<Vec<Finding>> {
         ));
     }
     let defaults = Request::new(XFRM_MSG_GETDEFAULT, NLM_F_REQUEST, &[0; 4]);
-    match socket.ask(defaults, |frame| blocks(frame.payload)) {
+    match socket.ask(defaults, |frame| Some(blocks(frame.payload))).map(|blocks| blocks.unwrap_or(false)) {
         Ok(true) => findings.push(Check::XfrmDefault.refuse(
             "ip xfrm policy",
             "the kernel drops forwarded packets that no IPsec policy is for",

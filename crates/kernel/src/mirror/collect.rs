@@ -3,20 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::hops::{AdjacencyKey, AdjacencyState, HopKey, HopState, Interned, Resolution};
-use super::routes::best;
+use super::hops::{AdjacencyKey, AdjacencyState, HopKey, HopState, Resolution, Way};
+use super::interned::Interned;
+use super::table::best;
 use super::{Mirror, Pending};
-use crate::changes::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg};
+use crate::changes::{Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg};
 use crate::model::Link;
 use crate::prefix::Prefix;
+use crate::reason::PuntReason;
+
+/// Prefixes between two words of progress.
+const STRIDE: usize = 4096;
 
 impl Mirror {
-    /// What changed since the last call. Not to be called between [`Mirror::begin_resync`] and [`Mirror::end_resync`], when
-    /// the state is half of the old and half of the new.
-    pub fn collect(&mut self) -> Changes {
+    /// What changed since the last call; says by `progress` that it gets on, as there may be millions of prefixes. Not to be
+    /// called between [`Mirror::begin_resync`] and [`Mirror::end_resync`], when the state is half of the old and half of the
+    /// new.
+    pub fn collect(&mut self, progress: impl Fn()) -> Changes {
         let mut pending = std::mem::take(&mut self.pending);
-        let mut changes = Changes { findings: pending.findings, ..Changes::default() };
-        changes.links = self.collect_links(&pending.links);
+        let mut changes = Changes { links: self.collect_links(&pending.links), ..Changes::default() };
         if pending.addresses {
             changes.addresses = self.collect_addresses();
         }
@@ -25,7 +30,7 @@ impl Mirror {
             let neighbours = self.kernel.neighbours.keys();
             pending.prefixes.extend(neighbours.map(|(address, _)| Prefix::host(*address)));
         }
-        changes.routes = self.collect_routes(std::mem::take(&mut pending.prefixes));
+        changes.routes = self.collect_routes(std::mem::take(&mut pending.prefixes), progress);
         let (hops, gone) = self.collect_hops();
         changes.hops = hops;
         changes.adjacencies = self.collect_adjacencies(&pending);
@@ -49,17 +54,24 @@ impl Mirror {
 
     fn resolve_all(&mut self) {
         for (_, key, state) in self.hops.iter_mut() {
-            let now = Some(self.kernel.resolve(key));
+            let now = Some(self.kernel.resolve(key, &state.dead.0));
             state.changed |= now != state.resolution;
             state.resolution = now;
         }
     }
 
-    fn collect_routes(&mut self, mut prefixes: Vec<Prefix>) -> Vec<(Prefix, Option<HopId>)> {
+    fn collect_routes(
+        &mut self,
+        mut prefixes: Vec<Prefix>,
+        progress: impl Fn(),
+    ) -> Vec<(Prefix, Option<HopId>)> {
         prefixes.sort_unstable();
         prefixes.dedup();
         let mut changes = Vec::new();
-        for prefix in prefixes {
+        for (index, prefix) in prefixes.into_iter().enumerate() {
+            if index % STRIDE == 0 {
+                progress();
+            }
             // The reference that `effective` takes is the published one.
             let now = self.effective(prefix);
             let before = self.published.get(&prefix).copied();
@@ -106,15 +118,15 @@ impl Mirror {
                 self.hops.retain(hop);
                 hop
             }
-            Err(reason) => self.hops.acquire(HopKey::Punt(reason)),
+            Err(reason) => self.hops.acquire(HopKey::unknown(prefix.family(), reason)),
         };
         if prefix.is_host()
-            && let Some(Resolution::OnLink(ifindex)) = self.resolution(hop)
+            && let Some(Resolution { way: Way::OnLink { ifindex, mtu_bytes }, .. }) = self.resolution(hop)
         {
-            let (ifindex, address) = (*ifindex, prefix.address());
+            let (ifindex, address, mtu_bytes) = (*ifindex, prefix.address(), *mtu_bytes);
             if self.kernel.usable((ifindex, address)) {
                 self.hops.release(hop);
-                return Some(self.hops.acquire(HopKey::Host { ifindex, address }));
+                return Some(self.hops.acquire(HopKey::Host { ifindex, address, mtu_bytes }));
             }
         }
         if exact {
@@ -127,7 +139,7 @@ impl Mirror {
     fn resolution(&mut self, hop: u32) -> Option<&Resolution> {
         let (key, state) = self.hops.get_mut(hop)?;
         if state.resolution.is_none() {
-            state.resolution = Some(self.kernel.resolve(key));
+            state.resolution = Some(self.kernel.resolve(key, &state.dead.0));
         }
         state.resolution.as_ref()
     }
@@ -141,7 +153,7 @@ impl Mirror {
             if used == state.shown.is_some() && !(used && std::mem::take(&mut state.changed)) {
                 continue;
             }
-            let resolution = state.resolution.get_or_insert_with(|| self.kernel.resolve(key));
+            let resolution = state.resolution.get_or_insert_with(|| self.kernel.resolve(key, &state.dead.0));
             let now = used.then(|| show(resolution, &mut self.adjacencies));
             forget(state.shown.as_ref(), &mut self.adjacencies);
             if now != state.shown {
@@ -174,37 +186,40 @@ impl Mirror {
         changes
     }
 
-    /// The gateways that some prefix is forwarded by, as interface index and address: those to keep resolved.
+    /// The gateways that some prefix is forwarded by and that can be asked for now, as interface index and address: those to
+    /// keep resolved.
     pub fn gateways(&self) -> BTreeSet<(u32, IpAddr)> {
         let mut gateways = BTreeSet::new();
         for (_, key, state) in self.hops.iter() {
-            if let (Some(Resolution::Forward { legs, .. }), false) =
+            if let (Some(Resolution { way: Way::Forward { legs, .. }, .. }), false) =
                 (&state.resolution, matches!(key, HopKey::Host { .. }))
                 && state.prefixes > 0
             {
                 gateways.extend(legs.iter().map(|(adjacency, _)| *adjacency));
             }
         }
+        gateways.retain(|(ifindex, _)| self.link_by_index(*ifindex).is_some_and(Link::alive));
         gateways
     }
 }
 
 fn show(resolution: &Resolution, adjacencies: &mut Interned<AdjacencyKey, AdjacencyState>) -> Hop {
-    match resolution {
-        Resolution::Punt(reason) => Hop::Punt(*reason),
-        Resolution::OnLink(_) => Hop::Punt(crate::model::PuntReason::OnLink),
-        Resolution::Forward { legs, mtu_bytes } => {
+    let action = match &resolution.way {
+        Way::Punt(reason) => Action::Punt(*reason),
+        Way::OnLink { .. } => Action::Punt(PuntReason::OnLink),
+        Way::Forward { legs, mtu_bytes } => {
             let leg = |&(key, weight): &(AdjacencyKey, u16)| Leg {
                 adjacency: AdjacencyId(adjacencies.acquire(key)),
                 weight,
             };
-            Hop::Forward { legs: legs.iter().map(leg).collect(), mtu_bytes: *mtu_bytes }
+            Action::Forward { legs: legs.iter().map(leg).collect(), mtu_bytes: *mtu_bytes }
         }
-    }
+    };
+    Hop { action, reverse_path: resolution.reverse_path.clone() }
 }
 
 fn forget(hop: Option<&Hop>, adjacencies: &mut Interned<AdjacencyKey, AdjacencyState>) {
-    if let Some(Hop::Forward { legs, .. }) = hop {
+    if let Some(Hop { action: Action::Forward { legs, .. }, .. }) = hop {
         legs.iter().for_each(|leg| adjacencies.release(leg.adjacency.0));
     }
 }

@@ -1,11 +1,25 @@
 //! The kernel's objects other than routes, and what a hop comes to under them.
+//!
+//! Which of several paths count for the choice by hash (the others' shares go to them):
+//!
+//! - a path whose device is down does not: the kernel has marked it dead;
+//! - a path that the kernel told to be dead though its device is up makes the whole a punt, because the mark goes in silence;
+//! - a path without carrier counts or not as [`Linkdown`] says; if it counts, its flows are the kernel's;
+//! - all members of a group of next hop objects count: the kernel takes those out whose device has no carrier, and so does the
+//!   mirror ([`super::objects`]).
+//!
+//! A neighbour that is not resolved does not change the shares. The kernel may give its flows to others (groups of objects and
+//! `fib_multipath_use_neigh`), but never moves a flow away from a neighbour that is; so such flows are left to the kernel.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::hops::{AdjacencyKey, HopKey, Resolution};
+use super::hops::{AdjacencyKey, HopKey, Resolution, Way};
+use super::linkdown::Linkdown;
+use super::suspects::{Suspect, Suspects};
 use crate::changes::{Adjacency, Rewrite};
-use crate::model::{Address, Family, Link, Neighbour, NextHopKind, Path, PuntReason, Qdisc, Rule};
+use crate::model::{Address, Family, Link, Mac, Neighbour, NextHopKind, Path, Qdisc, ReversePath, Rule};
+use crate::reason::PuntReason;
 use crate::uapi::*;
 
 /// States in which the kernel itself would send to a neighbour. `NOARP` is left out: there is no address to send to.
@@ -23,6 +37,7 @@ pub(super) struct Seen<T> {
 pub(super) struct Kernel {
     pub ports: BTreeSet<u32>,
     pub links: BTreeMap<u32, Seen<Link>>,
+    pub linkdown: Linkdown,
     pub addresses: BTreeMap<Address, u32>,
     /// By address first, so that the neighbours inside a prefix are a range.
     pub neighbours: BTreeMap<(IpAddr, u32), Seen<Neighbour>>,
@@ -30,6 +45,14 @@ pub(super) struct Kernel {
     pub rules: BTreeMap<Rule, u32>,
     /// By interface, place and handle: one place can hold the old and the new for a moment.
     pub qdiscs: BTreeMap<(u32, u32, u32), Seen<Qdisc>>,
+    pub suspects: Suspects,
+}
+
+/// What a path is to the choice among several.
+enum Share {
+    Counts,
+    LeftOut,
+    Unclear,
 }
 
 impl Kernel {
@@ -42,64 +65,137 @@ impl Kernel {
             && rules.map(|rule| (rule.priority, rule.table)).eq(own.iter().copied())
     }
 
-    /// What a hop comes to now.
-    pub fn resolve(&self, key: &HopKey) -> Resolution {
-        let family = match key {
-            HopKey::Punt(reason) => return Resolution::Punt(*reason),
-            HopKey::Paths { family, .. } | HopKey::Object { family, .. } => *family,
-            HopKey::Host { address, .. } => Family::of(*address),
+    /// What a hop comes to now; `dead` are the devices that the kernel told to be dead in it.
+    pub fn resolve(&self, key: &HopKey, dead: &[u32]) -> Resolution {
+        let family = key.family();
+        let sure = match key {
+            _ if self.suspects.hold(Suspect::Rules) => Err(PuntReason::Unclear),
+            _ if !self.follows_rules(family) => Err(PuntReason::PolicyRules),
+            _ if key.source().is_some_and(|source| self.suspects.hold(Suspect::Source(source))) => {
+                Err(PuntReason::Unclear)
+            }
+            HopKey::Object { id, .. } if self.suspects.hold(Suspect::Object(family, *id)) => {
+                Err(PuntReason::Unclear)
+            }
+            _ => Ok(()),
         };
-        if !self.follows_rules(family) {
-            return Resolution::Punt(PuntReason::PolicyRules);
-        }
-        match key {
-            HopKey::Punt(reason) => Resolution::Punt(*reason),
-            HopKey::Paths { paths, mtu_bytes, .. } => self.paths(paths, *mtu_bytes),
-            HopKey::Object { id, mtu_bytes, .. } => match self.object(*id) {
-                Ok(paths) => self.paths(&paths, *mtu_bytes),
-                Err(reason) => Resolution::Punt(reason),
-            },
-            HopKey::Host { ifindex, address } => {
-                self.paths(&[Path { ifindex: *ifindex, gateway: Some(*address), weight: 1 }], None)
+        match (sure, key) {
+            // Whatever route the kernel takes, these packets are its own.
+            (Err(_), HopKey::Punt { reason, .. }) => Resolution::unknown(*reason),
+            (Err(reason), _) => Resolution::unknown(reason),
+            (Ok(()), HopKey::Punt { reason, reverse_path, .. }) => {
+                Resolution { way: Way::Punt(*reason), reverse_path: self.vouched(family, reverse_path, dead) }
+            }
+            (Ok(()), HopKey::Paths { paths, mtu_bytes, .. }) => {
+                self.by(family, self.way(family, paths, *mtu_bytes, Some(dead)), paths, dead)
+            }
+            (Ok(()), HopKey::Object { id, mtu_bytes, .. }) => self.object(family, *id, *mtu_bytes),
+            (Ok(()), HopKey::Host { ifindex, address, mtu_bytes }) => {
+                let path = [Path { ifindex: *ifindex, gateway: Some(*address), weight: 1 }];
+                self.by(family, self.way(family, &path, *mtu_bytes, None), &path, &[])
             }
         }
     }
 
-    /// The paths of a next hop object. Groups hold no groups (the kernel allows it to plain ones only by mistake of ours).
-    fn object(&self, id: u32) -> Result<Vec<Path>, PuntReason> {
-        let members = match self.objects.get(&id).map(|seen| &seen.value) {
-            None => return Err(PuntReason::NextHopMissing),
-            Some(NextHopKind::Punt(reason)) => return Err(*reason),
-            Some(NextHopKind::Path(path)) => return Ok(vec![*path]),
-            Some(NextHopKind::Group(members)) => members,
-        };
+    fn object(&self, family: Family, id: u32, mtu_bytes: Option<u32>) -> Resolution {
+        match self.objects.get(&id).map(|seen| &seen.value) {
+            None => Resolution::unknown(PuntReason::NextHopMissing),
+            Some(NextHopKind::Punt { reason, reverse_path }) => {
+                Resolution { way: Way::Punt(*reason), reverse_path: self.vouched(family, reverse_path, &[]) }
+            }
+            Some(NextHopKind::Path(path)) => {
+                let path = [*path];
+                self.by(family, self.way(family, &path, mtu_bytes, None), &path, &[])
+            }
+            Some(NextHopKind::Group { members, resilient }) => match self.members(members) {
+                Err(reason) => Resolution::unknown(reason),
+                Ok(paths) if *resilient => {
+                    self.by(family, Way::Punt(PuntReason::ResilientGroup), &paths, &[])
+                }
+                Ok(paths) => self.by(family, self.way(family, &paths, mtu_bytes, None), &paths, &[]),
+            },
+        }
+    }
+
+    /// The paths of a group. Groups hold no groups.
+    fn members(&self, members: &[(u32, u16)]) -> Result<Vec<Path>, PuntReason> {
         let member = |&(id, weight): &(u32, u16)| match self.objects.get(&id).map(|seen| &seen.value) {
             None => Err(PuntReason::NextHopMissing),
             Some(NextHopKind::Path(path)) => Ok(Path { weight, ..*path }),
-            Some(NextHopKind::Punt(reason)) => Err(*reason),
-            Some(NextHopKind::Group(_)) => Err(PuntReason::UnknownType),
+            Some(NextHopKind::Punt { reason, .. }) => Err(*reason),
+            Some(NextHopKind::Group { .. }) => Err(PuntReason::UnknownType),
         };
         members.iter().map(member).collect()
     }
 
-    fn paths(&self, paths: &[Path], mtu_bytes: Option<u32>) -> Resolution {
+    /// `dead` is none for the paths of objects, which the kernel never marks.
+    fn way(&self, family: Family, paths: &[Path], mtu_bytes: Option<u32>, dead: Option<&[u32]>) -> Way {
         if let Some(reason) = paths.iter().find_map(|path| self.unfit(path.ifindex)) {
-            return Resolution::Punt(reason);
+            return Way::Punt(reason);
         }
-        // A path without carrier is dead to us at once; the kernel says nothing of it, but it does not use it either.
-        let alive = |path: &&Path| self.links.get(&path.ifindex).is_some_and(|link| link.value.alive());
-        let live: Vec<&Path> = paths.iter().filter(alive).collect();
-        match live[..] {
-            [] => return Resolution::Punt(PuntReason::LinkDown),
-            [Path { ifindex, gateway: None, .. }] if paths.len() == 1 => return Resolution::OnLink(*ifindex),
-            _ => {}
+        if paths.iter().any(|path| self.suspected(family, path.ifindex)) {
+            return Way::Punt(PuntReason::Unclear);
         }
-        let legs: Option<Vec<_>> =
-            live.iter().map(|path| Some(((path.ifindex, path.gateway?), path.weight))).collect();
-        match legs {
-            Some(legs) => Resolution::Forward { legs, mtu_bytes },
-            None => Resolution::Punt(PuntReason::MixedPaths),
+        if !paths.iter().any(|path| self.alive(path.ifindex)) {
+            return Way::Punt(PuntReason::LinkDown);
         }
+        if let [Path { ifindex, gateway: None, .. }] = paths {
+            return Way::OnLink { ifindex: *ifindex, mtu_bytes };
+        }
+        let mut legs = Vec::with_capacity(paths.len());
+        for path in paths {
+            let share = if paths.len() == 1 { Share::Counts } else { self.share(family, path.ifindex, dead) };
+            match (share, path.gateway) {
+                (Share::LeftOut, _) => {}
+                (Share::Unclear, _) => return Way::Punt(PuntReason::Unclear),
+                (Share::Counts, None) => return Way::Punt(PuntReason::MixedPaths),
+                (Share::Counts, Some(gateway)) => legs.push(((path.ifindex, gateway), path.weight)),
+            }
+        }
+        Way::Forward { legs, mtu_bytes }
+    }
+
+    fn share(&self, family: Family, ifindex: u32, dead: Option<&[u32]>) -> Share {
+        let Some(Seen { value: link, .. }) = self.links.get(&ifindex) else { return Share::Unclear };
+        let told_dead = dead.is_some_and(|dead| dead.contains(&ifindex));
+        match (link.up, link.carrier, dead) {
+            (false, ..) => Share::LeftOut,
+            (true, true, _) if told_dead => Share::Unclear,
+            (true, true, _) => Share::Counts,
+            (true, false, None) => Share::Unclear,
+            (true, false, Some(_)) => match self.linkdown.leaves_out(family, ifindex) {
+                Some(true) => Share::LeftOut,
+                Some(false) if !told_dead => Share::Counts,
+                _ => Share::Unclear,
+            },
+        }
+    }
+
+    /// Adds what a check of sources asks of a route with these paths.
+    fn by(&self, family: Family, way: Way, paths: &[Path], dead: &[u32]) -> Resolution {
+        let reverse_path = match way {
+            Way::Punt(PuntReason::Unclear) => ReversePath::Unknown,
+            _ => self.vouched(family, &ReversePath::of(paths.iter().map(|path| path.ifindex)), dead),
+        };
+        Resolution { way, reverse_path }
+    }
+
+    /// The interfaces of a route, if it is sure that the kernel takes the route: it passes by one of which no path is alive.
+    fn vouched(&self, family: Family, reverse_path: &ReversePath, dead: &[u32]) -> ReversePath {
+        let ReversePath::Interfaces(interfaces) = reverse_path else { return reverse_path.clone() };
+        let sure = interfaces.iter().any(|ifindex| self.alive(*ifindex) && !dead.contains(ifindex))
+            && !interfaces.iter().any(|&ifindex| self.suspected(family, ifindex));
+        if sure { reverse_path.clone() } else { ReversePath::Unknown }
+    }
+
+    fn alive(&self, ifindex: u32) -> bool {
+        self.links.get(&ifindex).is_some_and(|link| link.value.alive())
+    }
+
+    /// Whether routes by a device that is up may be gone. As long as it is down they are of no use, gone or not.
+    fn suspected(&self, family: Family, ifindex: u32) -> bool {
+        self.suspects.hold(Suspect::Device(family, ifindex))
+            && self.links.get(&ifindex).is_some_and(|link| link.value.up)
     }
 
     /// Why packets cannot be sent by a device other than by the kernel, whatever its present state.
@@ -123,14 +219,14 @@ impl Kernel {
         self.mac(ifindex, address).is_some()
     }
 
-    fn mac(&self, ifindex: u32, address: IpAddr) -> Option<crate::model::Mac> {
+    fn mac(&self, ifindex: u32, address: IpAddr) -> Option<Mac> {
         let neighbour = &self.neighbours.get(&(address, ifindex))?.value;
         neighbour.mac.filter(|_| neighbour.state & USABLE != 0)
     }
 
     /// An adjacency as it is now.
     pub fn adjacency(&self, (ifindex, address): AdjacencyKey) -> Adjacency {
-        let link = self.links.get(&ifindex).map(|seen| &seen.value);
+        let link = self.links.get(&ifindex).map(|seen| &seen.value).filter(|link| link.alive());
         let rewrite = link.and_then(|link| {
             Some(Rewrite {
                 destination: self.mac(ifindex, address)?,

@@ -1,153 +1,127 @@
 //! Candidate routes by prefix: what a message adds, replaces or takes away, and which candidate counts.
 //!
 //! IPv4 keeps an ordered list a prefix: "append" goes behind, "prepend" before, "replace" takes the place of the first with
-//! the same type of service and metric. IPv6 joins routes of equal metric that have gateways into one with several paths, and
-//! announces the whole of it when a path comes, but only the path when one goes.
+//! the same type of service and metric. IPv6 joins routes of equal metric that have gateways into one with several paths
+//! ([`super::joins`]).
+//!
+//! Where a message does not tell which of several routes is meant, or does not agree with what is known, the prefix gets a
+//! candidate of its own that wins over all and leaves packets to the kernel. The next dump does not show it, so it goes. In
+//! order, and with no message lost, that does not happen often: the kernel refuses routes that it cannot tell apart, and says
+//! what it does. While messages are read that may be older than the last dump, what they take away that is not there is taken
+//! to be gone already, and what is not alone in its place is unclear.
 
-use std::collections::BTreeMap;
-
-use super::hops::{HopKey, HopState, Interned};
+use super::hops::{HopKey, HopState};
+use super::interned::Interned;
+use super::joins::{joined, parted};
+use super::table::{Candidate, Kind, rank};
 use super::{Mirror, Scope};
 use crate::decode::Operation;
-use crate::model::{Family, Path, PuntReason, Route, Target};
+use crate::model::{Family, Path, Route, Target};
 use crate::prefix::Prefix;
-use crate::uapi::*;
-
-/// A route to a prefix; whether it is used depends on the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
-    pub hop: u32,
-    pub metric: u32,
-    pub generation: u32,
-    pub tos: u8,
-    pub protocol: u8,
-    pub source_specific: bool,
-    /// IPv6: joined with others of the same metric.
-    pub joins: bool,
-}
-
-impl Candidate {
-    fn same_as(&self, other: &Candidate) -> bool {
-        Candidate { generation: other.generation, ..*self } == *other
-    }
-
-    fn same_place(&self, other: &Candidate) -> bool {
-        (self.tos, self.metric, self.source_specific) == (other.tos, other.metric, other.source_specific)
-    }
-}
-
-/// One routing table.
-#[derive(Debug)]
-pub(super) struct Table {
-    pub routes: BTreeMap<Prefix, Vec<Candidate>>,
-    /// Prefixes by length, to look for covering ones only where there are some.
-    lengths: [[u32; 129]; 2],
-}
-
-impl Default for Table {
-    fn default() -> Self {
-        Table { routes: BTreeMap::new(), lengths: [[0; 129]; 2] }
-    }
-}
-
-impl Table {
-    pub fn candidates(&self) -> usize {
-        self.routes.values().map(Vec::len).sum()
-    }
-
-    /// The candidates of the longest prefix that covers `prefix`.
-    pub fn covering(&self, prefix: Prefix) -> Option<&[Candidate]> {
-        let lengths = &self.lengths[prefix.family() as usize];
-        (0..=prefix.len())
-            .rev()
-            .filter(|&len| lengths[usize::from(len)] > 0)
-            .find_map(|len| self.routes.get(&Prefix::new(prefix.address(), len)).map(Vec::as_slice))
-    }
-
-    fn list(&mut self, prefix: Prefix) -> &mut Vec<Candidate> {
-        let lengths = &mut self.lengths[prefix.family() as usize];
-        self.routes.entry(prefix).or_insert_with(|| {
-            lengths[usize::from(prefix.len())] += 1;
-            Vec::with_capacity(1)
-        })
-    }
-
-    fn drop_if_empty(&mut self, prefix: Prefix) {
-        if self.routes.get(&prefix).is_some_and(Vec::is_empty) {
-            self.routes.remove(&prefix);
-            self.lengths[prefix.family() as usize][usize::from(prefix.len())] -= 1;
-        }
-    }
-}
-
-/// Which candidate the kernel takes for every packet to the prefix, or why that cannot be said.
-pub(super) fn best(family: Family, candidates: &[Candidate]) -> Result<u32, PuntReason> {
-    if candidates.iter().any(|c| c.source_specific) {
-        return Err(PuntReason::SourceSpecific);
-    }
-    if candidates.iter().any(|c| c.tos != 0) {
-        return Err(PuntReason::TypeOfService);
-    }
-    // Of equal ones IPv4 takes the first; IPv6 judges by reachability and by the interface asked for.
-    let Some(best) = candidates.iter().min_by_key(|c| c.metric) else { return Err(PuntReason::UnknownType) };
-    let equals = candidates.iter().filter(|c| c.metric == best.metric).count();
-    if family == Family::V6 && equals > 1 { Err(PuntReason::Ambiguous) } else { Ok(best.hop) }
-}
+use crate::reason::PuntReason;
+use crate::uapi::{RTPROT_KERNEL, RTPROT_RA, RTPROT_REDIRECT};
 
 /// What happened to a list of candidates.
+#[derive(Clone, Copy)]
 struct Outcome {
     changed: bool,
-    /// Hops that lost a reference.
+    /// The hop that lost a reference: of what was there, or of what came and is not kept.
     released: Option<u32>,
-    also_released: Option<u32>,
 }
 
 impl Outcome {
-    const NOTHING: Outcome = Outcome { changed: false, released: None, also_released: None };
-    const ADDED: Outcome = Outcome { changed: true, ..Outcome::NOTHING };
+    const NOTHING: Outcome = Outcome { changed: false, released: None };
+    const ADDED: Outcome = Outcome { changed: true, released: None };
 }
 
+/// The message does not tell what the kernel has now; nothing was done to the list.
+#[derive(Clone, Copy)]
+struct Unclear;
+
 impl Mirror {
-    pub(super) fn route(&mut self, route: Route, operation: Operation) {
-        let Some(rank) = rank(route.table) else { return };
+    pub(super) fn route(&mut self, mut route: Route, operation: Operation) {
         let prefix = route.prefix;
-        let (key, joins) = hop_key(prefix.family(), route.protocol, route.target, route.mtu_bytes);
-        let candidate = Candidate {
-            hop: self.hops.acquire(key),
-            metric: route.metric,
-            generation: self.generation,
-            tos: route.tos,
-            protocol: route.protocol,
-            source_specific: route.source_specific,
-            joins,
+        let family = prefix.family();
+        let Some(rank) = rank(family, route.table) else { return };
+        let dead = std::mem::take(&mut route.dead);
+        let mut new = self.candidate(route);
+        let list = self.tables[rank].list(prefix);
+        let outcome = match (operation, family) {
+            (Operation::Removed, _) if new.joins() => part6(list, &mut self.hops, &new, self.replaying),
+            (Operation::Removed, _) => remove(list, &new, self.replaying),
+            (Operation::Dumped, _) => Ok(dumped(list, new)),
+            (Operation::Added { replace, append }, Family::V4) => add4(list, new, replace, append),
+            (Operation::Added { replace, .. }, Family::V6) => add6(list, &mut self.hops, &mut new, replace),
         };
-        let outcome = match (operation, prefix.family()) {
-            (Operation::Removed, _) => {
-                let outcome = self.remove(rank, prefix, &candidate);
-                self.hops.release(candidate.hop);
-                outcome
-            }
-            (Operation::Dumped, _) => Ok(dumped(self.tables[rank].list(prefix), candidate)),
-            (Operation::Added { replace, append }, Family::V4) => {
-                add4(self.tables[rank].list(prefix), candidate, replace, append)
-            }
-            (Operation::Added { replace, .. }, Family::V6) => {
-                add6(self.tables[rank].list(prefix), candidate, replace)
-            }
-        };
-        self.tables[rank].drop_if_empty(prefix);
+        let empty = list.is_empty();
+        let crowded = self.replaying && list.iter().filter(|c| c.same_place(&new)).count() > 1;
+        if operation != Operation::Removed && outcome.is_ok() {
+            self.tell_dead(new.hop, dead);
+        }
         match outcome {
-            Ok(Outcome { changed, released, also_released }) => {
-                released.into_iter().chain(also_released).for_each(|hop| self.hops.release(hop));
+            Ok(Outcome { changed, released }) => {
+                released.into_iter().for_each(|hop| self.hops.release(hop));
                 if changed {
                     self.route_changed(rank, prefix);
                 }
             }
-            Err(Unclear(unused)) => {
-                unused.into_iter().for_each(|hop| self.hops.release(hop));
-                self.needs |= if prefix.family() == Family::V4 { Scope::ROUTES4 } else { Scope::ROUTES6 };
-            }
+            Err(Unclear) => self.unclear(rank, prefix),
         }
+        if operation == Operation::Removed || matches!(outcome, Err(Unclear)) {
+            self.hops.release(new.hop);
+        }
+        if crowded {
+            self.unclear(rank, prefix);
+        } else if empty {
+            self.tables[rank].drop_if_empty(prefix);
+        }
+    }
+
+    /// The candidate that a route is, with a reference to its hop.
+    fn candidate(&mut self, route: Route) -> Candidate {
+        let (metric, tos, protocol) = (route.metric, route.tos, route.protocol);
+        let source_specific = route.source_specific;
+        let (key, joins) = hop_key(route);
+        let kind = match (source_specific, joins) {
+            (true, _) => Kind::SourceSpecific,
+            (false, true) => Kind::Joining,
+            (false, false) => Kind::Plain,
+        };
+        let hop = self.hops.acquire(key);
+        Candidate { hop, metric, generation: self.generation, tos, protocol, kind }
+    }
+
+    /// Which devices are dead in a hop. Several routes can be one hop; those of one dump are taken together.
+    fn tell_dead(&mut self, hop: u32, mut dead: Vec<u32>) {
+        let Some((_, HopState { dead: (told, since), .. })) = self.hops.get_mut(hop) else { return };
+        if dead.is_empty() && told.is_empty() {
+            return;
+        }
+        if *since == self.generation {
+            dead.extend(told.iter());
+        }
+        dead.sort_unstable();
+        dead.dedup();
+        *since = self.generation;
+        if *told != dead {
+            *told = dead;
+            self.pending.hops = true;
+        }
+    }
+
+    /// Leaves a prefix to the kernel until its table has been dumped.
+    fn unclear(&mut self, rank: usize, prefix: Prefix) {
+        let family = prefix.family();
+        self.needs |= Scope::routes(family);
+        let list = self.tables[rank].list(prefix);
+        if list.iter().any(|c| c.kind == Kind::Unclear) {
+            return;
+        }
+        self.unclear += 1;
+        let hop = self.hops.acquire(HopKey::unknown(family, PuntReason::Unclear));
+        let (generation, kind) = (self.generation, Kind::Unclear);
+        list.push(Candidate { hop, metric: 0, generation, tos: 0, protocol: 0, kind });
+        self.route_changed(rank, prefix);
     }
 
     fn route_changed(&mut self, rank: usize, prefix: Prefix) {
@@ -165,29 +139,6 @@ impl Mirror {
         for table in &self.tables[rank + 1..] {
             self.pending.prefixes.extend(table.routes.range(prefix..=last).map(|(inner, _)| *inner));
         }
-    }
-
-    fn remove(&mut self, rank: usize, prefix: Prefix, gone: &Candidate) -> Result<Outcome, Unclear> {
-        // Which source it was for is not kept.
-        if gone.source_specific {
-            return Err(Unclear(None));
-        }
-        let Some(list) = self.tables[rank].routes.get_mut(&prefix) else { return Ok(Outcome::NOTHING) };
-        if !gone.joins {
-            return Ok(remove_exact(list, gone));
-        }
-        let Some(index) = list.iter().position(|c| c.joins && c.same_place(gone)) else {
-            return Ok(Outcome::NOTHING);
-        };
-        let whole = list[index].hop;
-        let staying = remaining(&self.hops, whole, gone.hop).ok_or(Unclear(None))?;
-        match staying {
-            Some(key) => list[index].hop = self.hops.acquire(key),
-            None => {
-                list.remove(index);
-            }
-        }
-        Ok(Outcome { changed: true, released: Some(whole), also_released: None })
     }
 
     pub(super) fn sweep_routes(&mut self, family: Family) {
@@ -216,59 +167,44 @@ impl Mirror {
     }
 }
 
-/// The kernel's order of lookups; other tables are reached by rules only, and then nothing is forwarded here.
-fn rank(table: u32) -> Option<usize> {
-    match table {
-        RT_TABLE_LOCAL => Some(0),
-        RT_TABLE_MAIN => Some(1),
-        RT_TABLE_DEFAULT => Some(2),
-        _ => None,
-    }
-}
-
-fn hop_key(family: Family, protocol: u8, target: Target, mtu_bytes: Option<u32>) -> (HopKey, bool) {
-    match target {
-        Target::Punt(reason) => (HopKey::Punt(reason), false),
-        Target::Object(id) => (HopKey::Object { family, id, mtu_bytes }, false),
-        Target::Paths(mut paths) => {
-            // The order means nothing, and the kernel does not always give the same.
-            paths.sort_unstable();
-            let learned = matches!(protocol, RTPROT_RA | RTPROT_REDIRECT);
+fn hop_key(route: Route) -> (HopKey, bool) {
+    let family = route.prefix.family();
+    let Route { mtu_bytes, source, identity, .. } = route;
+    match route.target {
+        Target::Punt { reason, reverse_path } => {
+            // The kernel says when its own routes go, and has some for each address.
+            let source = source.filter(|_| route.protocol != RTPROT_KERNEL);
+            (HopKey::Punt { family, reason, reverse_path, source, identity }, false)
+        }
+        Target::Object(id) => (HopKey::Object { family, id, mtu_bytes, source, identity }, false),
+        Target::Paths(paths) => {
+            let learned = matches!(route.protocol, RTPROT_RA | RTPROT_REDIRECT);
             let joins = family == Family::V6 && !learned && paths.iter().all(|path| path.gateway.is_some());
-            (HopKey::Paths { family, paths, mtu_bytes }, joins)
+            (HopKey::Paths { family, paths, mtu_bytes, source, identity }, joins)
         }
     }
 }
 
-/// What is left of the joined route `whole` without the paths of `gone`; none if nothing is. Outer none: cannot be said.
-fn remaining(hops: &Interned<HopKey, HopState>, whole: u32, gone: u32) -> Option<Option<HopKey>> {
-    let (HopKey::Paths { family, paths, mtu_bytes }, _) = hops.get(whole)? else { return None };
-    let (HopKey::Paths { paths: leaving, .. }, _) = hops.get(gone)? else { return None };
-    let leaves = |path: &Path| leaving.iter().any(|p| (p.ifindex, p.gateway) == (path.ifindex, path.gateway));
-    let paths: Vec<Path> = paths.iter().filter(|path| !leaves(path)).copied().collect();
-    let (family, mtu_bytes) = (*family, *mtu_bytes);
-    Some((!paths.is_empty()).then_some(HopKey::Paths { family, paths, mtu_bytes }))
-}
-
-/// The messages do not tell which of several routes is meant. Holds a hop that is of no use then.
-struct Unclear(Option<u32>);
-
 fn dumped(list: &mut Vec<Candidate>, candidate: Candidate) -> Outcome {
-    if candidate.joins
-        && let Some(whole) = list.iter_mut().find(|c| c.joins && c.same_place(&candidate))
+    if candidate.joins()
+        && let Some(whole) = list.iter_mut().find(|c| c.joins() && c.same_place(&candidate))
     {
         return replace(whole, candidate);
     }
+    // Dumps come in the kernel's order: what is shown goes behind what was shown before it.
+    let shown = list.iter().rposition(|c| c.generation == candidate.generation);
     match list.iter().position(|c| c.same_as(&candidate)) {
-        // Dumps come in the kernel's order: what has been shown goes behind what was shown before it.
-        Some(index) if list[index].generation != candidate.generation => {
-            list.remove(index);
-            list.push(candidate);
-            Outcome { changed: list.len() > 1, released: Some(candidate.hop), also_released: None }
+        Some(index) if list[index].generation == candidate.generation => {
+            Outcome { released: Some(candidate.hop), ..Outcome::NOTHING }
         }
-        Some(_) => Outcome { released: Some(candidate.hop), ..Outcome::NOTHING },
+        Some(index) => {
+            list.remove(index);
+            let place = shown.map_or(index, |shown| shown.max(index));
+            list.insert(place, candidate);
+            Outcome { changed: place != index, released: Some(candidate.hop) }
+        }
         None => {
-            list.push(candidate);
+            list.insert(shown.map_or(0, |shown| shown + 1), candidate);
             Outcome::ADDED
         }
     }
@@ -278,7 +214,14 @@ fn replace(old: &mut Candidate, new: Candidate) -> Outcome {
     let changed = !old.same_as(&new);
     let released = Some(old.hop);
     *old = new;
-    Outcome { changed, released, also_released: None }
+    Outcome { changed, released }
+}
+
+/// Where the candidates of one place are: the first, and how many.
+fn in_place(list: &[Candidate], new: &Candidate) -> (Option<usize>, usize) {
+    let mut places = (0..list.len()).filter(|&index| list[index].same_place(new));
+    let first = places.next();
+    (first, usize::from(first.is_some()) + places.count())
 }
 
 fn add4(
@@ -288,20 +231,13 @@ fn add4(
     appends: bool,
 ) -> Result<Outcome, Unclear> {
     let same = list.iter().position(|c| c.same_as(&new));
-    let in_place: Vec<usize> = (0..list.len()).filter(|&i| list[i].same_place(&new)).collect();
-    match (same, &in_place[..]) {
+    match (same, in_place(list, &new)) {
         // A message about what a dump has shown already.
-        (Some(index), [_]) => Ok(replace(&mut list[index], new)),
-        (Some(index), _) if !replaces => Ok(replace(&mut list[index], new)),
-        // The one to be replaced was brought back by a message that is older than the dump.
-        (Some(index), [first, last]) if index == *last => {
-            let outcome = replace(&mut list[index], new);
-            Ok(Outcome { changed: true, also_released: Some(list.remove(*first).hop), ..outcome })
-        }
-        (Some(_), _) => Err(Unclear(Some(new.hop))),
-        (None, [first, ..]) if replaces => Ok(replace(&mut list[*first], new)),
-        (None, [first, ..]) if !appends => {
-            list.insert(*first, new);
+        (Some(index), (_, 1)) => Ok(replace(&mut list[index], new)),
+        (Some(_), _) => Err(Unclear),
+        (None, (Some(first), _)) if replaces => Ok(replace(&mut list[first], new)),
+        (None, (Some(first), _)) if !appends => {
+            list.insert(first, new);
             Ok(Outcome::ADDED)
         }
         (None, _) => {
@@ -311,26 +247,86 @@ fn add4(
     }
 }
 
-/// Removes the route that equals `gone`. If there is none, the message is older than the last dump.
-fn remove_exact(list: &mut Vec<Candidate>, gone: &Candidate) -> Outcome {
-    match list.iter().position(|c| c.same_as(gone)) {
-        Some(index) => Outcome { changed: true, released: Some(list.remove(index).hop), also_released: None },
-        None => Outcome::NOTHING,
+fn remove(list: &mut Vec<Candidate>, gone: &Candidate, replaying: bool) -> Result<Outcome, Unclear> {
+    // Which source it was for is not kept.
+    let same = |c: &Candidate| c.kind != Kind::SourceSpecific && c.same_as(gone);
+    match list.iter().position(same) {
+        Some(index) => Ok(Outcome { changed: true, released: Some(list.remove(index).hop) }),
+        None => nothing_to_remove(list, gone, replaying),
     }
 }
 
-fn add6(list: &mut Vec<Candidate>, new: Candidate, replaces: bool) -> Result<Outcome, Unclear> {
-    let same =
-        list.iter().position(|c| if new.joins { c.joins && c.same_place(&new) } else { c.same_as(&new) });
-    let in_place: Vec<usize> = (0..list.len()).filter(|&i| list[i].same_place(&new)).collect();
-    match (same, &in_place[..]) {
-        (Some(index), [_]) => Ok(replace(&mut list[index], new)),
-        (Some(index), _) if !replaces => Ok(replace(&mut list[index], new)),
-        (None, [only]) if replaces => Ok(replace(&mut list[*only], new)),
-        (_, [_, _, ..]) if replaces => Err(Unclear(Some(new.hop))),
+fn nothing_to_remove(list: &[Candidate], gone: &Candidate, replaying: bool) -> Result<Outcome, Unclear> {
+    let other = list.iter().any(|c| c.same_place(gone));
+    if other && (!replaying || gone.kind == Kind::SourceSpecific) {
+        Err(Unclear)
+    } else {
+        Ok(Outcome::NOTHING)
+    }
+}
+
+fn paths(hops: &Interned<HopKey, HopState>, hop: u32) -> &[Path] {
+    match hops.get(hop) {
+        Some((HopKey::Paths { paths, .. }, _)) => paths,
+        _ => &[],
+    }
+}
+
+/// The number of the hop that is as `hop` but has these paths, with a reference to it.
+fn with_paths(hops: &mut Interned<HopKey, HopState>, hop: u32, paths: Vec<Path>) -> Option<u32> {
+    let mut key = hops.get(hop)?.0.clone();
+    if let HopKey::Paths { paths: old, .. } = &mut key {
+        *old = paths;
+    }
+    Some(hops.acquire(key))
+}
+
+/// Adds or replaces a route; the hop of `new` becomes that of the joined route.
+fn add6(
+    list: &mut Vec<Candidate>,
+    hops: &mut Interned<HopKey, HopState>,
+    new: &mut Candidate,
+    replaces: bool,
+) -> Result<Outcome, Unclear> {
+    let (first, count) = in_place(list, new);
+    let same = |c: &Candidate| if new.joins() { c.joins() && c.same_place(new) } else { c.same_as(new) };
+    match list.iter().position(same) {
+        Some(index) if new.joins() && !replaces => {
+            let now = joined(paths(hops, list[index].hop), paths(hops, new.hop)).ok_or(Unclear)?;
+            let hop = with_paths(hops, new.hop, now).ok_or(Unclear)?;
+            hops.release(std::mem::replace(&mut new.hop, hop));
+            Ok(replace(&mut list[index], *new))
+        }
+        Some(index) if count == 1 || !replaces => Ok(replace(&mut list[index], *new)),
+        None if replaces && count == 1 => {
+            // There is one, which is the first.
+            let Some(old) = first.and_then(|index| list.get_mut(index)) else { return Err(Unclear) };
+            Ok(replace(old, *new))
+        }
+        _ if replaces && count > 1 => Err(Unclear),
         _ => {
-            list.push(new);
+            list.push(*new);
             Ok(Outcome::ADDED)
         }
     }
+}
+
+/// Takes paths away from a joined route.
+fn part6(
+    list: &mut Vec<Candidate>,
+    hops: &mut Interned<HopKey, HopState>,
+    gone: &Candidate,
+    replaying: bool,
+) -> Result<Outcome, Unclear> {
+    let Some(index) = list.iter().position(|c| c.joins() && c.same_place(gone)) else {
+        return nothing_to_remove(list, gone, replaying);
+    };
+    let whole = list[index].hop;
+    let left = parted(paths(hops, whole), paths(hops, gone.hop)).ok_or(Unclear)?;
+    if left.is_empty() {
+        list.remove(index);
+    } else {
+        list[index].hop = with_paths(hops, whole, left).ok_or(Unclear)?;
+    }
+    Ok(Outcome { changed: true, released: Some(whole) })
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use causeway_kernel::{Hop, Snapshot, Watcher, WatcherConfig, interfaces};
+use causeway_kernel::{Action, Hop, ReversePath, Snapshot, Watcher, WatcherConfig, interfaces};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// A network namespace of our own, removed with all that is in it.
@@ -51,6 +51,18 @@ impl Namespace {
         assert!(output.status.success(), "ip {args}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// What `ip ARGS` prints inside.
+    pub fn show(&self, args: &str) -> String {
+        let output = Command::new("ip").args(["-n", &self.0]).args(args.split_whitespace()).output().unwrap();
+        assert!(output.status.success(), "ip {args}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Sets a value under /proc/sys/net.
+    pub fn sysctl(&self, setting: &str) {
+        assert!(self.run(&format!("sysctl -qw net.{setting}")), "{setting}");
+    }
+
     /// Runs many `ip` commands inside, one a line; those that fail are skipped.
     pub fn batch(&self, lines: &str) {
         let mut child = Command::new("ip")
@@ -61,6 +73,23 @@ impl Namespace {
             .unwrap();
         child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
         child.wait().unwrap();
+    }
+
+    /// What `ip FAMILY` answers to many commands, one a line.
+    pub fn ask(&self, family: &str, lines: &str) -> String {
+        let mut child = Command::new("ip")
+            .args(["-n", &self.0, family, "-batch", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let lines = lines.to_owned();
+        let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()).unwrap());
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        assert!(output.status.success(), "{lines:?}", lines = output);
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// Runs a command inside and says whether it succeeded.
@@ -107,13 +136,18 @@ pub struct Testbed {
 
 impl Testbed {
     pub fn new(tag: &str) -> Option<Self> {
+        Self::with_ports(tag, 2)
+    }
+
+    /// The same with more ports: `r2` (10.0.2.1/24, 2001:db8:2::1/64) and `h2`, and so on.
+    pub fn with_ports(tag: &str, ports: usize) -> Option<Self> {
         let (router, hosts) = (Namespace::new(tag)?, Namespace::new(tag)?);
         hosts.run("sysctl -qw net.ipv6.conf.all.keep_addr_on_down=1");
         // Link-local addresses at once, so that no test sees them come.
         for namespace in [&router, &hosts] {
             namespace.run("sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0");
         }
-        for i in 0..2 {
+        for i in 0..ports {
             let (r, h) = (&router.0, &hosts.0);
             router.ip(&format!(
                 "link add r{i} netns {r} type veth peer name h{i} netns {h} address 02:00:00:00:01:0{}",
@@ -132,6 +166,13 @@ impl Testbed {
     /// Opens a watcher of the router's that holds these ports, and takes in its first changes.
     pub fn follow(&self, ports: &[&str]) -> Follower {
         let mut follower = self.open(ports);
+        follower.step();
+        follower
+    }
+
+    /// As [`Testbed::follow`]; the kernel is not asked to keep neighbours resolved.
+    pub fn follow_without_keeping(&self, ports: &[&str]) -> Follower {
+        let mut follower = self.open_with(ports, |config| WatcherConfig { keep_resolved: false, ..config });
         follower.step();
         follower
     }
@@ -204,6 +245,12 @@ impl Follower {
         self.seen.lookup(address).map_or("none".into(), |hop| describe(&self.seen, hop))
     }
 
+    /// What a check of the source `address` finds: see [`describe_reverse`].
+    pub fn from(&self, address: &str) -> String {
+        let address: IpAddr = address.parse().unwrap();
+        self.seen.lookup(address).map_or("none".into(), |hop| describe_reverse(&self.seen, hop))
+    }
+
     /// One line a prefix, without numbers that differ from watcher to watcher.
     pub fn text(&self) -> Vec<String> {
         let line = |(prefix, hop): (&causeway_kernel::Prefix, &causeway_kernel::HopId)| {
@@ -227,9 +274,9 @@ pub fn assert_same(a: &mut Follower, b: &mut Follower) {
 
 /// `punt REASON`, or the legs as `INTERFACE via ADDRESS weight N [unresolved|MAC]`.
 pub fn describe(snapshot: &Snapshot, hop: &Hop) -> String {
-    match hop {
-        Hop::Punt(reason) => format!("punt {reason}"),
-        Hop::Forward { legs, mtu_bytes } => {
+    match &hop.action {
+        Action::Punt(reason) => format!("punt {reason}"),
+        Action::Forward { legs, mtu_bytes } => {
             let legs = legs.iter().map(|leg| {
                 let adjacency = &snapshot.adjacencies[&leg.adjacency];
                 let name = &snapshot.links[&adjacency.ifindex].name;
@@ -245,7 +292,49 @@ pub fn describe(snapshot: &Snapshot, hop: &Hop) -> String {
     }
 }
 
+/// `not unicast`, `unknown`, or the interfaces by name.
+pub fn describe_reverse(snapshot: &Snapshot, hop: &Hop) -> String {
+    match &hop.reverse_path {
+        ReversePath::NotUnicast => "not unicast".into(),
+        ReversePath::Unknown => "unknown".into(),
+        ReversePath::Interfaces(interfaces) => {
+            let names: Vec<&str> = interfaces.iter().map(|i| snapshot.links[i].name.as_str()).collect();
+            names.join(", ")
+        }
+    }
+}
+
 /// A leg as [`describe`] writes it.
 pub fn leg(interface: &str, via: &str, weight: u16, mac: [u8; 6]) -> String {
     format!("{interface} via {via} weight {weight} {mac:02x?}")
+}
+
+/// Makes a group of next hop objects replace another, in the network namespace of the calling thread; whether the kernel took
+/// it. `ip nexthop` of some age knows no weight above 256.
+pub fn wide_group(id: u32, members: &[(u32, u32)]) -> bool {
+    use rustix::net::{
+        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+    };
+    const RTM_NEWNEXTHOP: u16 = 104;
+    /// Request, acknowledge, replace, create.
+    const FLAGS: u16 = 0x1 | 0x4 | 0x100 | 0x400;
+    let attribute = |kind: u16, value: &[u8]| {
+        let head = [(value.len() as u16 + 4).to_ne_bytes(), kind.to_ne_bytes()].concat();
+        [&head[..], value].concat()
+    };
+    let member = |&(id, weight): &(u32, u32)| {
+        let [low, high, ..] = (weight - 1).to_le_bytes();
+        [&id.to_ne_bytes()[..], &[low, high, 0, 0]].concat()
+    };
+    let members: Vec<u8> = members.iter().flat_map(member).collect();
+    let body = [vec![0; 8], attribute(1, &id.to_ne_bytes()), attribute(2, &members)].concat();
+    let len = (body.len() as u32 + 16).to_ne_bytes();
+    let kind = [RTM_NEWNEXTHOP.to_ne_bytes(), FLAGS.to_ne_bytes()].concat();
+    let message = [&len[..], &kind, &[0; 8], &body].concat();
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None).unwrap();
+    send(&socket, &message, SendFlags::empty()).unwrap();
+    let mut answer = [0; 512];
+    recv(&socket, &mut answer[..], RecvFlags::empty()).unwrap();
+    // The error number behind the header.
+    answer[16..20] == [0; 4]
 }

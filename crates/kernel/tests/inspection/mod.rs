@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use causeway_kernel::{
-    Attachment, Doubt, Finding, Inspection, Inspector, InspectorConfig, Probe, Program, Settings,
+    Attachment, Finding, Inspection, InspectionDoubt as Doubt, Inspector, InspectorConfig, Probe, Program,
+    Settings,
 };
 
 use crate::common::Testbed;

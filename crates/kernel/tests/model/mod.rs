@@ -1,15 +1,19 @@
-//! A naive kernel: it keeps lists, says what it does as the real one would, and looks addresses up by trying everything.
+//! A naive kernel: it keeps lists, says what it does as the real one would (and keeps silent where that does), and looks
+//! addresses up by trying everything.
+
+mod links;
+mod lookup;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use causeway_kernel::{
-    Family, Link, Message, Mirror, Neighbour, NextHop, NextHopKind, Object, Operation, Path, Prefix,
-    PuntReason, Route, Rule, Scope, Target,
+    Address, Family, Link, Message, Mirror, Neighbour, NextHop, NextHopKind, Object, Operation, Path, Prefix,
+    PuntReason, ReversePath, Route, Rule, Scope, Setting, SettingScope, Target,
 };
 
-pub const TABLES: [u32; 3] = [255, 254, 253];
 pub const PORTS: [u32; 2] = [1, 2];
+const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
 const ADDED: Operation = Operation::Added { replace: false, append: false };
 
@@ -17,42 +21,65 @@ const ADDED: Operation = Operation::Added { replace: false, append: false };
 #[derive(Default)]
 pub struct NaiveKernel {
     pub links: BTreeMap<u32, Link>,
+    pub addresses: BTreeSet<Address>,
+    /// `ignore_routes_with_linkdown`.
+    pub ignores: BTreeMap<(Family, u32), bool>,
     pub neighbours: BTreeMap<(IpAddr, u32), Neighbour>,
     pub objects: BTreeMap<u32, NextHopKind>,
     pub rules: BTreeSet<Rule>,
     /// Routes of one table and prefix in the kernel's order.
-    pub routes: BTreeMap<(u32, Prefix), Vec<Route>>,
+    pub routes: BTreeMap<(u32, Prefix), Vec<Entry>>,
     /// Whether IPv4 may have several routes of one metric (`ip route append`), and IPv6 such that it does not join.
     pub duplicates: bool,
     /// What it has said and nobody has read.
     pub said: Vec<Message>,
 }
 
-pub fn link(index: u32, up: bool, carrier: bool) -> Link {
-    Link {
-        index,
-        name: format!("p{index}"),
-        kind: None,
-        parent: None,
-        mac: Some([2, 0, 0, 0, 0, index as u8]),
-        ethernet: true,
-        no_arp: false,
-        loopback: false,
-        up,
-        carrier: up && carrier,
-        mtu_bytes: 1500,
-        mtu6_bytes: 1500,
-        master: None,
-        master_kind: None,
-        rx_queues: 1,
-        tx_queues: 1,
-        xdp_program: None,
+/// A route with the state of its paths, in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub route: Route,
+    pub legs: Vec<LegState>,
+}
+
+/// What the kernel has marked a path with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LegState {
+    pub dead: bool,
+    /// It was given a share when shares were last settled.
+    pub counts: bool,
+}
+
+fn paths(target: &Target) -> &[Path] {
+    match target {
+        Target::Paths(paths) => paths,
+        _ => &[],
+    }
+}
+
+impl Entry {
+    fn family(&self) -> Family {
+        self.route.prefix.family()
+    }
+
+    fn uses(&self, index: u32) -> bool {
+        paths(&self.route.target).iter().any(|path| path.ifindex == index)
+    }
+
+    /// The route as a message shows it.
+    fn shown(&self) -> Route {
+        let marked = paths(&self.route.target).iter().zip(&self.legs).filter(|(_, leg)| leg.dead);
+        Route { dead: marked.map(|(path, _)| path.ifindex).collect(), ..self.route.clone() }
     }
 }
 
 fn joins(route: &Route) -> bool {
     let gateways = |paths: &[Path]| paths.iter().all(|path| path.gateway.is_some());
     route.prefix.family() == Family::V6 && matches!(&route.target, Target::Paths(paths) if gateways(paths))
+}
+
+fn same_path(a: &Path, b: &Path) -> bool {
+    (a.ifindex, a.gateway) == (b.ifindex, b.gateway)
 }
 
 fn place(route: &Route) -> (u8, u32) {
@@ -62,36 +89,28 @@ fn place(route: &Route) -> (u8, u32) {
 impl NaiveKernel {
     pub fn new(duplicates: bool) -> Self {
         let mut kernel = NaiveKernel { duplicates, ..NaiveKernel::default() };
-        (1..=3).for_each(|index| kernel.set_link(index, true, true));
+        for index in 1..=3 {
+            FAMILIES.into_iter().for_each(|family| kernel.set_ignores(family, index, false));
+            kernel.set_link(index, true, true);
+        }
         let own = [(0, 255), (32766, 254), (32767, 253)];
         for (family, count) in [(Family::V4, 3), (Family::V6, 2)] {
             for &(priority, table) in &own[..count] {
                 kernel.set_rule(Rule { family, priority, table, plain: true, bytes: vec![] }, true);
             }
         }
+        let all = kernel.all_setting();
+        kernel.say(ADDED, all);
         kernel
+    }
+
+    fn all_setting(&self) -> Object {
+        let (family, scope) = (Family::V4, SettingScope::All);
+        Object::Setting(Setting { family, scope, ignores_linkdown: Some(false) })
     }
 
     fn say(&mut self, operation: Operation, object: Object) {
         self.said.push(Message { operation, object });
-    }
-
-    /// IPv4 routes and objects of a dead link go in silence; IPv6 routes are announced.
-    pub fn set_link(&mut self, index: u32, up: bool, carrier: bool) {
-        let link = link(index, up, carrier);
-        self.links.insert(index, link.clone());
-        self.say(ADDED, Object::Link(link));
-        if up {
-            return;
-        }
-        self.objects.retain(|_, kind| !matches!(kind, NextHopKind::Path(path) if path.ifindex == index));
-        let dead =
-            |route: &Route| matches!(&route.target, Target::Paths(p) if p.iter().all(|p| p.ifindex == index));
-        let gone: Vec<Route> = self.routes.values().flatten().filter(|route| dead(route)).cloned().collect();
-        self.routes.values_mut().for_each(|list| list.retain(|route| !dead(route)));
-        for route in gone.into_iter().filter(|route| route.prefix.family() == Family::V6) {
-            self.say(Operation::Removed, Object::Route(route));
-        }
     }
 
     pub fn set_rule(&mut self, rule: Rule, there: bool) {
@@ -111,65 +130,113 @@ impl NaiveKernel {
         }
     }
 
-    /// The routes of an object that is deleted go in silence.
+    /// The routes of an object that is deleted go in silence; the groups that it was in are announced.
     pub fn set_object(&mut self, id: u32, kind: Option<NextHopKind>) {
         match kind {
+            Some(NextHopKind::Path(path)) if !self.links[&path.ifindex].alive() => {}
+            Some(NextHopKind::Group { members, .. })
+                if !members.iter().all(|(id, _)| self.objects.contains_key(id)) => {}
             Some(kind) => {
                 self.objects.insert(id, kind.clone());
                 self.say(ADDED, Object::NextHop(NextHop { id, kind }));
             }
             None => {
                 if let Some(kind) = self.objects.remove(&id) {
-                    self.routes.values_mut().for_each(|list| list.retain(|r| r.target != Target::Object(id)));
                     self.say(Operation::Removed, Object::NextHop(NextHop { id, kind }));
+                    self.drop_routes_of(id);
+                    for (id, kind) in self.leave_groups(id) {
+                        let there = self.objects.contains_key(&id);
+                        let operation = if there { ADDED } else { Operation::Removed };
+                        self.say(operation, Object::NextHop(NextHop { id, kind }));
+                    }
                 }
             }
         }
     }
 
+    fn drop_routes_of(&mut self, id: u32) {
+        self.routes.values_mut().for_each(|list| list.retain(|e| e.route.target != Target::Object(id)));
+    }
+
+    /// Takes an object out of the groups; those that are empty then go. Returns the groups that it was in.
+    fn leave_groups(&mut self, gone: u32) -> Vec<(u32, NextHopKind)> {
+        let mut left = Vec::new();
+        for (&id, kind) in &mut self.objects {
+            if let NextHopKind::Group { members, .. } = kind
+                && members.iter().any(|(member, _)| *member == gone)
+            {
+                members.retain(|(member, _)| *member != gone);
+                left.push((id, kind.clone()));
+            }
+        }
+        for (id, kind) in &left {
+            if matches!(kind, NextHopKind::Group { members, .. } if members.is_empty()) {
+                self.objects.remove(id);
+                self.drop_routes_of(*id);
+            }
+        }
+        left
+    }
+
     /// Adds a route as `ip route add|append|replace` does, if the kernel would take it.
-    pub fn add_route(&mut self, mut route: Route, replace: bool, append: bool) {
-        let list = self.routes.entry((route.table, route.prefix)).or_default();
-        if list.contains(&route) {
+    pub fn add_route(&mut self, route: Route, replace: bool, append: bool) {
+        let up = |path: &Path| self.links[&path.ifindex].up;
+        let source = |route: &Route| {
+            route.source.is_none_or(|s| self.addresses.iter().any(|a| a.address == IpAddr::V4(s)))
+        };
+        if !paths(&route.target).iter().all(up) || !source(&route) {
             return;
         }
-        let same = |old: &Route| place(old) == place(&route);
-        if !self.duplicates && !replace && list.iter().any(|old| same(old) && !(joins(old) && joins(&route)))
-        {
+        let mut entry = Entry { legs: vec![LegState::default(); paths(&route.target).len()], route };
+        self.settle_shares(&mut entry);
+        let list = self.routes.entry((entry.route.table, entry.route.prefix)).or_default();
+        if list.iter().any(|old| old.route == entry.route) {
             return;
         }
-        let joined = list.iter().position(|old| joins(old) && joins(&route) && same(old));
-        if route.prefix.family() == Family::V6 {
-            match joined {
-                Some(index) if replace => list[index] = route.clone(),
-                Some(index) => {
-                    // The whole of the route is announced, the new paths last.
-                    let (Target::Paths(old), Target::Paths(new)) = (&list[index].target, &route.target)
-                    else {
-                        return;
-                    };
-                    if old
-                        .iter()
-                        .any(|o| new.iter().any(|n| (o.ifindex, o.gateway) == (n.ifindex, n.gateway)))
-                    {
-                        return;
-                    }
-                    route.target = Target::Paths(old.iter().chain(new).copied().collect());
-                    list[index] = route.clone();
-                }
+        let same = |old: &Entry| place(&old.route) == place(&entry.route);
+        let joint = |old: &Entry| joins(&old.route) && joins(&entry.route) && same(old);
+        if !self.duplicates && !replace && list.iter().any(|old| same(old) && !joint(old)) {
+            return;
+        }
+        let said = if entry.family() == Family::V6 {
+            match list.iter().position(joint) {
+                Some(index) if !replace => return self.join(index, entry, append),
+                Some(index) => list[index] = entry.clone(),
                 None => match list.iter().filter(|old| same(old)).count() {
-                    1 if replace => *list.iter_mut().find(|old| same(old)).unwrap() = route.clone(),
-                    _ => list.push(route.clone()),
+                    1 if replace => *list.iter_mut().find(|old| same(old)).unwrap() = entry.clone(),
+                    _ => list.push(entry.clone()),
                 },
             }
+            entry
         } else {
             match list.iter().position(same) {
-                Some(index) if replace => list[index] = route.clone(),
-                Some(index) if !append => list.insert(index, route.clone()),
-                _ => list.push(route.clone()),
+                Some(index) if replace => list[index] = entry.clone(),
+                Some(index) if !append => list.insert(index, entry.clone()),
+                _ => list.push(entry.clone()),
             }
+            entry
+        };
+        self.say(Operation::Added { replace, append }, Object::Route(said.shown()));
+    }
+
+    /// Joins a route to the `index`th of its prefix. The whole is announced: from the first path on, or from the first new one
+    /// around.
+    fn join(&mut self, index: usize, new: Entry, append: bool) {
+        let key = (new.route.table, new.route.prefix);
+        let mut whole = self.routes[&key][index].clone();
+        let old = paths(&whole.route.target).to_vec();
+        if old.iter().any(|o| paths(&new.route.target).iter().any(|n| same_path(o, n))) {
+            return;
         }
-        self.say(Operation::Added { replace, append }, Object::Route(route));
+        whole.route.target = Target::Paths(old.iter().chain(paths(&new.route.target)).copied().collect());
+        whole.legs.extend(&new.legs);
+        self.settle_shares(&mut whole);
+        let mut shown = whole.shown();
+        if let (Target::Paths(paths), false) = (&mut shown.target, append) {
+            paths.rotate_left(old.len());
+        }
+        self.routes.get_mut(&key).unwrap()[index] = whole;
+        self.say(Operation::Added { replace: false, append }, Object::Route(shown));
     }
 
     /// Removes the `index`th route of all; of an IPv6 route with several paths, one path.
@@ -179,29 +246,35 @@ impl NaiveKernel {
             return;
         }
         let mut left = index % total;
-        for list in self.routes.values_mut() {
-            if left >= list.len() {
-                left -= list.len();
-                continue;
-            }
-            let mut said = list[left].clone();
-            match &mut list[left].target {
-                Target::Paths(paths) if joins(&said) && paths.len() > 1 => {
-                    said.target = Target::Paths(vec![paths.remove(index % paths.len())]);
-                }
-                _ => {
-                    list.remove(left);
-                }
-            }
-            self.say(Operation::Removed, Object::Route(said));
-            return;
+        let key = *self
+            .routes
+            .iter()
+            .find(|(_, list)| {
+                let here = left < list.len();
+                left -= if here { 0 } else { list.len() };
+                here
+            })
+            .unwrap()
+            .0;
+        let mut entry = self.routes.get_mut(&key).unwrap().remove(left);
+        let mut said = entry.shown();
+        if let Target::Paths(paths) = &mut entry.route.target
+            && joins(&said)
+            && paths.len() > 1
+        {
+            let at = index % paths.len();
+            said.target = Target::Paths(vec![paths.remove(at)]);
+            entry.legs.remove(at);
+            self.settle_shares(&mut entry);
+            self.routes.get_mut(&key).unwrap().insert(left, entry);
         }
+        self.say(Operation::Removed, Object::Route(said));
     }
 
     /// Answers the dumps of a mirror.
     pub fn dump(&self, mirror: &mut Mirror, scope: Scope) {
-        mirror.begin_resync();
         for table in scope.tables() {
+            mirror.begin_resync();
             for object in self.table(table) {
                 mirror.apply(Message { operation: Operation::Dumped, object });
             }
@@ -209,13 +282,34 @@ impl NaiveKernel {
         }
     }
 
+    /// Answers the dump of IPv6 routes in part, as the kernel does when they change.
+    pub fn dump_some(&self, mirror: &mut Mirror, seed: usize) {
+        mirror.begin_resync();
+        for (index, object) in self.table(Scope::ROUTES6).into_iter().enumerate() {
+            if !(index ^ seed).is_multiple_of(3) {
+                mirror.apply(Message { operation: Operation::Dumped, object });
+            }
+        }
+    }
+
     fn table(&self, table: Scope) -> Vec<Object> {
         let routes = |family: Family| {
-            let all = self.routes.values().flatten().filter(move |route| route.prefix.family() == family);
-            all.cloned().map(Object::Route).collect()
+            let all = self.routes.values().flatten().filter(move |entry| entry.family() == family);
+            all.map(|entry| Object::Route(entry.shown())).collect()
+        };
+        let settings = |family: Family| {
+            let own = self.ignores.iter().filter(move |((of, _), _)| *of == family);
+            let own = own.map(|(&(family, index), &set)| {
+                let scope = SettingScope::Interface(index);
+                Object::Setting(Setting { family, scope, ignores_linkdown: Some(set) })
+            });
+            own.chain((family == Family::V4).then(|| self.all_setting())).collect()
         };
         match table {
+            Scope::SETTINGS4 => settings(Family::V4),
+            Scope::SETTINGS6 => settings(Family::V6),
             Scope::LINKS => self.links.values().cloned().map(Object::Link).collect(),
+            Scope::ADDRESSES => self.addresses.iter().copied().map(Object::Address).collect(),
             Scope::NEIGHBOURS => self.neighbours.values().copied().map(Object::Neighbour).collect(),
             Scope::NEXT_HOPS => {
                 let object =
@@ -228,87 +322,9 @@ impl NaiveKernel {
             _ => Vec::new(),
         }
     }
+}
 
-    /// What becomes of packets to an address, as `describe` writes it.
-    pub fn lookup(&self, address: IpAddr) -> String {
-        let family = if address.is_ipv4() { Family::V4 } else { Family::V6 };
-        for table in TABLES {
-            let covering = self
-                .routes
-                .iter()
-                .filter(|((t, prefix), list)| *t == table && prefix.contains(address) && !list.is_empty());
-            let Some((_, list)) = covering.max_by_key(|((_, prefix), _)| prefix.len()) else { continue };
-            if list.iter().any(|route| route.tos != 0) {
-                return "punt type-of-service".into();
-            }
-            let lowest = list.iter().map(|route| route.metric).min().unwrap();
-            let mut best = list.iter().filter(|route| route.metric == lowest);
-            let route = best.next().unwrap();
-            if family == Family::V6 && best.next().is_some() {
-                return "punt ambiguous".into();
-            }
-            return self.follow(family, address, route);
-        }
-        "none".into()
-    }
-
-    fn follow(&self, family: Family, address: IpAddr, route: &Route) -> String {
-        let paths = match &route.target {
-            Target::Punt(reason) => return format!("punt {reason}"),
-            Target::Paths(paths) => {
-                let mut paths = paths.clone();
-                paths.sort();
-                Ok(paths)
-            }
-            Target::Object(id) => self.object_paths(*id),
-        };
-        if self.rules.iter().any(|rule| rule.family == family && !rule.plain) {
-            return "punt policy-rules".into();
-        }
-        let paths = match paths {
-            Ok(paths) => paths,
-            Err(reason) => return format!("punt {reason}"),
-        };
-        if paths.iter().any(|path| !PORTS.contains(&path.ifindex)) {
-            return "punt outside-ports".into();
-        }
-        let live: Vec<Path> =
-            paths.iter().filter(|path| self.links[&path.ifindex].alive()).copied().collect();
-        if live.is_empty() {
-            return "punt link-down".into();
-        }
-        if paths.len() == 1 && live[0].gateway.is_none() {
-            let known = self.mac(address, live[0].ifindex).is_some();
-            return if known { self.leg(&live[0], address, 1) } else { "punt on-link".into() };
-        }
-        let legs: Option<Vec<String>> =
-            live.iter().map(|path| Some(self.leg(path, path.gateway?, path.weight))).collect();
-        legs.map_or("punt mixed-paths".into(), |legs| legs.join(", "))
-    }
-
-    fn object_paths(&self, id: u32) -> Result<Vec<Path>, PuntReason> {
-        match self.objects.get(&id) {
-            None => Err(PuntReason::NextHopMissing),
-            Some(NextHopKind::Path(path)) => Ok(vec![*path]),
-            Some(NextHopKind::Punt(reason)) => Err(*reason),
-            Some(NextHopKind::Group(members)) => {
-                let mut paths = Vec::new();
-                for (id, weight) in members {
-                    let member = self.object_paths(*id)?;
-                    paths.push(Path { weight: *weight, ..member[0] });
-                }
-                Ok(paths)
-            }
-        }
-    }
-
-    fn mac(&self, address: IpAddr, ifindex: u32) -> Option<[u8; 6]> {
-        let neighbour = self.neighbours.get(&(address, ifindex))?;
-        neighbour.mac.filter(|_| ![0x01, 0x20].contains(&neighbour.state))
-    }
-
-    fn leg(&self, path: &Path, address: IpAddr, weight: u16) -> String {
-        let mac = self.mac(address, path.ifindex).map_or("unresolved".into(), |mac| format!("{mac:02x?}"));
-        format!("p{} via {address} weight {weight} {mac}", path.ifindex)
-    }
+/// A route that is no way out.
+pub fn blackhole() -> Target {
+    Target::Punt { reason: PuntReason::Blackhole, reverse_path: ReversePath::NotUnicast }
 }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 const BPF_XDP: u32 = 37;
 const BPF_TCX_INGRESS: u32 = 46;
+const BPF_TCX_EGRESS: u32 = 47;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
@@ -119,5 +120,69 @@ impl TcxLink {
             }
         })?;
         Ok(TcxLink { _fd: fd })
+    }
+}
+
+/// A side of an interface that programs of traffic control can be attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcxSide {
+    /// Where packets come in.
+    Ingress,
+    /// Where they leave.
+    Egress,
+}
+
+/// The programs at tcx on one side of the interface `ifindex`, by their numbers, whoever attached them. None on kernels
+/// before 6.6, which have no such place.
+///
+/// # Errors
+/// [`ErrorKind::Privilege`], [`ErrorKind::NoInterface`], or what bpf(2) says.
+pub fn tcx_programs(ifindex: u32, side: TcxSide) -> Result<Vec<u32>> {
+    /// More than the kernel lets be attached to one place.
+    const MOST: usize = 128;
+    let mut ids = [0u32; MOST];
+    let mut attr = sys::ProgQuery {
+        target: ifindex,
+        attach_type: match side {
+            TcxSide::Ingress => BPF_TCX_INGRESS,
+            TcxSide::Egress => BPF_TCX_EGRESS,
+        },
+        prog_ids: ids.as_mut_ptr() as u64,
+        count: MOST as u32,
+        ..Default::default()
+    };
+    // SAFETY: `ids` is live and has room for as many numbers as the attributes say.
+    match unsafe { sys::bpf(sys::PROG_QUERY, &mut attr) } {
+        Ok(_) => Ok(ids[..MOST.min(attr.count as usize)].to_vec()),
+        // Nothing was ever attached there, or the kernel knows no such place.
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EINVAL)) => Ok(Vec::new()),
+        Err(e) => Err(Error::system(format!("ask for the programs at interface {ifindex}"), e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::front::Bystander;
+    use crate::interface::Interface;
+    use crate::testnet;
+
+    #[test]
+    fn programs_at_an_interface_are_seen() {
+        testnet::run(&[("g0", "r0")], || {
+            let index = Interface::open("r0").expect("r0").index;
+            let there = |side| tcx_programs(index, side).expect("asked").len();
+            assert_eq!((there(TcxSide::Ingress), there(TcxSide::Egress)), (0, 0));
+            let mut bystander = Bystander::new().expect("loaded");
+            bystander.stand_at("r0", index).expect("attached");
+            assert_eq!((there(TcxSide::Ingress), there(TcxSide::Egress)), (1, 0));
+            testnet::ip("ip addr add 198.51.100.1/24 dev r0");
+            testnet::ip("ip addr add 198.51.100.2/24 dev g0");
+            let before = bystander.count().expect("counted");
+            testnet::Raw::open("g0").send(&testnet::udp_frame([2; 6], 1, 60));
+            assert!(bystander.count().expect("counted") > before, "packets are counted and passed");
+            drop(bystander);
+            assert_eq!(there(TcxSide::Ingress), 0);
+        });
     }
 }

@@ -10,6 +10,7 @@ pub const MAP_DELETE_ELEM: i32 = 3;
 pub const MAP_GET_NEXT_KEY: i32 = 4;
 pub const PROG_LOAD: i32 = 5;
 pub const PROG_TEST_RUN: i32 = 10;
+pub const PROG_QUERY: i32 = 16;
 pub const LINK_CREATE: i32 = 28;
 pub const LINK_UPDATE: i32 = 29;
 
@@ -96,6 +97,22 @@ pub struct LinkUpdate {
     pub old_prog_fd: u32,
 }
 
+#[derive(Clone, Default)]
+#[repr(C)]
+pub struct ProgQuery {
+    pub target: u32,
+    pub attach_type: u32,
+    pub query_flags: u32,
+    pub attach_flags: u32,
+    pub prog_ids: u64,
+    pub count: u32,
+    pub pad: u32,
+    pub prog_attach_flags: u64,
+    pub link_ids: u64,
+    pub link_attach_flags: u64,
+    pub revision: u64,
+}
+
 /// A block of attributes of bpf(2).
 ///
 /// # Safety
@@ -113,6 +130,8 @@ unsafe impl Attr for ProgTestRun {}
 unsafe impl Attr for LinkCreate {}
 // SAFETY: see above.
 unsafe impl Attr for LinkUpdate {}
+// SAFETY: see above.
+unsafe impl Attr for ProgQuery {}
 
 /// Calls bpf(2).
 ///

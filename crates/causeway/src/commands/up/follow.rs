@@ -1,21 +1,80 @@
 //! The thread that keeps the tables in step with the kernel.
 
-use super::checks;
+use super::attendant::Present;
+use super::policy::{Policies, is_fit};
+use super::rest::Rest;
 use super::tables::Tables;
+use crate::control::Claim;
 use crate::lease::{Lease, Objector, Voucher};
 use anyhow::{Context, Result};
-use causeway_kernel::{Changes, Finding, Watcher};
+use causeway_kernel::{Cause, Changes, Doubt, ManagedNeighbour, Pulse, Watcher};
 use causeway_netio::bpf::front::{Front, monotonic_ns};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long the thread waits for changes before it gives its word and looks whether it is to stop.
+/// How long the thread waits for changes before it looks at other things.
 const TURN: Duration = Duration::from_millis(250);
 /// How long it waits when the kernel cannot be asked.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY: Duration = Duration::from_millis(500);
+/// How far the tables may be behind the kernel: changes are gathered for a second at most, and take some time to make.
+const LAG: Duration = Duration::from_secs(3);
+/// The code of the objection to tables that were not read yet.
+const START: &str = "tables-not-read";
+
+/// Objects while what the watcher says is in doubt: for [`causeway_kernel::WatcherConfig::on_doubt`].
+pub fn object_in_doubt(objector: Objector) -> impl Fn(Doubt) + Send + Sync {
+    const CAUSES: [Cause; 4] =
+        [Cause::MessagesLost, Cause::MessageMalformed, Cause::DumpInterrupted, Cause::DumpFailed];
+    objector.doubt(START, "the kernel's tables are read");
+    move |doubt| match doubt {
+        Doubt::Raised(cause) => {
+            let what = match cause {
+                Cause::MessagesLost => "the kernel's messages about routes were lost",
+                Cause::MessageMalformed => "a message of the kernel's about routes cannot be read",
+                Cause::DumpInterrupted => "the kernel's routes change while they are read",
+                _ => "the kernel's routes cannot be read",
+            };
+            objector.object(cause.name(), what);
+        }
+        Doubt::Cleared => {
+            objector.withdraw(START);
+            CAUSES.iter().for_each(|cause| objector.withdraw(cause.name()));
+        }
+    }
+}
+
+/// Records the neighbours that the kernel keeps resolved for the router: for
+/// [`causeway_kernel::WatcherConfig::on_managed`].
+pub fn record_managed(claim: &Claim, list: &[ManagedNeighbour]) {
+    let entry = |n: &ManagedNeighbour| (n.ifname.clone(), n.ifindex, n.address);
+    if let Err(error) = claim.change(|undo| undo.neighbours = list.iter().map(entry).collect()) {
+        log::warn!("which neighbours are kept resolved cannot be recorded: {error}");
+    }
+}
+
+/// What follows the kernel, before its thread runs.
+pub struct Follow {
+    /// What tells of the kernel's changes.
+    pub watcher: Watcher,
+    /// Its pulse.
+    pub pulse: Pulse,
+    /// What workers look up in.
+    pub tables: Tables,
+    /// The programs in front of the ports.
+    pub front: Arc<Front>,
+    /// What each port may do.
+    pub policies: Arc<Policies>,
+    /// Names of the ports, by number.
+    pub names: Vec<String>,
+    /// The ports that are there, by number.
+    pub present: Vec<Option<u32>>,
+    /// Who attaches ports.
+    pub attendant: Sender<Vec<Present>>,
+}
 
 /// Follows the kernel until it is dropped.
 pub struct Follower {
@@ -23,93 +82,131 @@ pub struct Follower {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Follower {
-    /// Starts with tables that hold what `watcher` has told so far.
-    pub fn start(watcher: Watcher, tables: Tables, front: Arc<Front>, lease: &Lease) -> Result<Follower> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let voucher = Voucher::new("the follower of the kernel's tables", Voucher::ALIVE);
-        lease.require(voucher.clone());
-        let objector = lease.objector();
-        let follow = Follow { watcher, tables, front, voucher, objector, known: Vec::new() };
-        let thread = std::thread::Builder::new().name("kernel".to_owned());
-        let thread = thread.spawn(move || follow.run(&stopped)).context("cannot start a thread")?;
-        Ok(Follower { stop, thread: Some(thread) })
-    }
-}
-
 impl Drop for Follower {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was printed by itself.
+            // A panic of the thread was logged by itself.
             let _ = thread.join();
         }
     }
 }
 
-struct Follow {
-    watcher: Watcher,
-    tables: Tables,
-    front: Arc<Front>,
-    voucher: Voucher,
-    objector: Objector,
-    known: Vec<Finding>,
-}
-
 impl Follow {
-    fn run(mut self, stop: &AtomicBool) {
-        self.known = self.watcher.findings().unwrap_or_default();
+    /// Starts the thread; from here on nothing is forwarded without its word.
+    pub fn start(mut self, lease: &Lease) -> Result<Follower> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let as_of = Arc::new(AtomicU64::new(0));
+        let (pulse, read) = (self.pulse.clone(), as_of.clone());
+        lease.require(Voucher {
+            name: "the follower of the kernel's routes".to_owned(),
+            word_ns: Arc::new(move || pulse.last_ns()),
+            term: Voucher::ALIVE,
+        });
+        lease.require(Voucher {
+            name: "news of the kernel's routes".to_owned(),
+            word_ns: Arc::new(move || read.load(Ordering::Acquire)),
+            term: LAG,
+        });
+        let thread = std::thread::Builder::new().name("kernel".to_owned());
+        let thread = thread.spawn(move || self.run(&as_of, &stopped)).context("cannot start a thread")?;
+        Ok(Follower { stop, thread: Some(thread) })
+    }
+
+    fn run(&mut self, as_of: &AtomicU64, stop: &AtomicBool) {
+        let mut rest = Rest::new(self.tables.forwarding(), self.policies.clone());
         while !stop.load(Ordering::Relaxed) {
-            self.voucher.word_ns.store(monotonic_ns(), Ordering::Release);
             match self.watcher.wait(TURN) {
                 Ok(changes) => {
-                    apply(&changes, &mut self.tables, &self.front);
-                    self.objector.withdraw("follower");
-                    if changes.findings {
-                        self.show_new();
-                    }
+                    self.apply(&changes);
+                    let age_ns = self.watcher.as_of().elapsed().as_nanos() as u64;
+                    as_of.store(monotonic_ns().saturating_sub(age_ns), Ordering::Release);
                 }
+                // The watcher has raised doubt.
                 Err(error) => {
-                    self.objector
-                        .object("follower", format!("the kernel's routes cannot be followed: {error}"));
+                    log::warn!("the kernel's routes cannot be followed: {error}");
                     std::thread::sleep(RETRY);
                 }
             }
+            rest.look(monotonic_ns());
         }
     }
 
-    /// Prints the findings that were not there before.
-    fn show_new(&mut self) {
-        match self.watcher.findings() {
-            Ok(findings) => {
-                let new: Vec<Finding> =
-                    findings.iter().filter(|f| !self.known.contains(f)).cloned().collect();
-                checks::show(&new);
-                self.known = findings;
+    /// Puts what has changed into effect.
+    pub fn apply(&mut self, changes: &Changes) {
+        for (address, there) in &changes.addresses {
+            self.set_local(*address, *there);
+        }
+        if !changes.links.is_empty() || !changes.addresses.is_empty() {
+            self.look_at_links();
+        }
+        // What did not fit is tried again, also when nothing changes.
+        if !changes.is_empty() || !self.tables.fit() {
+            self.tables.apply(changes, &mut || self.pulse.touch());
+        }
+    }
+
+    /// Which interfaces have the ports' names now, and what they may do.
+    fn look_at_links(&mut self) {
+        let mirror = self.watcher.mirror();
+        let mut present = Vec::new();
+        for (number, name) in self.names.iter().enumerate() {
+            let link = mirror.link(name).filter(|link| link.ethernet && link.master.is_none());
+            let own = mirror.addresses().filter(|a| link.is_some_and(|link| link.index == a.ifindex));
+            let addresses: Vec<IpAddr> = own.map(|a| a.address).collect();
+            self.policies.set_link(number, link.filter(|link| is_fit(link)), &addresses);
+            present.push(link.map(|link| link.index));
+        }
+        if present == self.present {
+            return;
+        }
+        self.say_changes(&present);
+        self.watcher.set_ports(present.iter().copied().flatten());
+        self.tables.set_ports(present.iter().map(|index| index.unwrap_or(0)).collect());
+        let named = self.names.iter().zip(&present);
+        let list = named.filter_map(|(name, index)| Some((name.clone(), (*index)?))).collect();
+        // It has ended with the router.
+        let _ = self.attendant.send(list);
+        self.present = present;
+    }
+
+    fn say_changes(&self, present: &[Option<u32>]) {
+        for ((name, before), now) in self.names.iter().zip(&self.present).zip(present) {
+            let elsewhere = before.and_then(|index| self.watcher.mirror().link_by_index(index));
+            match (before, now) {
+                (Some(_), None) => {
+                    let why = match elsewhere {
+                        Some(link) if link.name != *name => {
+                            format!("its interface is called {} now", link.name)
+                        }
+                        Some(link) if link.master.is_some() => {
+                            "it belongs to a bridge, a bond or a VRF now".to_owned()
+                        }
+                        _ => "there is no interface of that name any more".to_owned(),
+                    };
+                    log::warn!(code = "port-gone"; "{name}: {why}; its packets are the kernel's");
+                }
+                (None, Some(_)) => log::info!(code = "port-back"; "{name}: is back"),
+                (Some(before), Some(now)) if before != now => {
+                    log::warn!(code = "port-other"; "{name}: is another interface now");
+                }
+                _ => {}
             }
-            Err(error) => log::warn!("cannot ask the kernel what it does to forwarded packets: {error}"),
         }
     }
-}
 
-/// Brings the tables and the programs' set of our own addresses up to date.
-pub fn apply(changes: &Changes, tables: &mut Tables, front: &Front) {
-    for (address, there) in &changes.addresses {
-        let local = front.local();
-        let done = match (*address, *there) {
+    /// An address that the set does not take comes to the kernel all the same, by way of the graph.
+    fn set_local(&self, address: IpAddr, there: bool) {
+        let local = self.front.local();
+        let done = match (address, there) {
             (IpAddr::V4(a), true) => local.insert_v4(a),
             (IpAddr::V6(a), true) => local.insert_v6(a),
             (IpAddr::V4(a), false) => local.remove_v4(a).map(drop),
             (IpAddr::V6(a), false) => local.remove_v6(a).map(drop),
         };
         if let Err(error) = done {
-            // It comes to the kernel all the same, by way of the graph.
             log::warn!("{address} is not told apart in the driver: {error}");
         }
-    }
-    // What did not fit is tried again, also when nothing changes.
-    if !changes.is_empty() || !tables.fit() {
-        tables.apply(changes);
     }
 }

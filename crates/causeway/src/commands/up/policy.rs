@@ -2,7 +2,7 @@
 //! ports, which take a frame from the kernel, and for the workers, which decide on it.
 
 use causeway_elements::kernel::{Forwarding, PortPolicy, ReversePath};
-use causeway_kernel::{Link, PortSettings, Settings, settings};
+use causeway_kernel::{Link, PortSettings, Settings, SourceCheck};
 use causeway_netio::bpf::front::Front;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,9 +86,9 @@ impl Port {
             ipv4: fit && v4.forwarding,
             ipv6: fit && v6.forwarding && v6.enabled,
             reverse_path: match v4.reverse_path {
-                settings::ReversePath::Off => ReversePath::Off,
+                SourceCheck::Off => ReversePath::Off,
                 // On an interface without an address the kernel lets no source pass that is reached by another.
-                settings::ReversePath::Loose if self.has_address => ReversePath::Loose,
+                SourceCheck::Loose if self.has_address => ReversePath::Loose,
                 _ => ReversePath::Strict,
             },
             hairpin: !v4.send_redirects,
@@ -131,7 +131,7 @@ mod tests {
         let mut port = Port { link: Some(link()), has_address: true, ..Port::default() };
         port.settings.v4.forwarding = true;
         (port.settings.v6.forwarding, port.settings.v6.enabled) = (true, true);
-        port.settings.v4.reverse_path = settings::ReversePath::Off;
+        port.settings.v4.reverse_path = SourceCheck::Off;
         change(&mut port);
         port.policy()
     }
@@ -160,15 +160,14 @@ mod tests {
 
     #[test]
     fn sources_are_checked_as_the_settings_say() {
-        use settings::ReversePath as Set;
+        use SourceCheck as Set;
         let check = |set, has_address| {
             port(|p| (p.settings.v4.reverse_path, p.has_address) = (set, has_address)).reverse_path
         };
-        assert_eq!([Set::Off, Set::Loose, Set::Strict].map(|s| check(s, true)), [
-            ReversePath::Off,
-            ReversePath::Loose,
-            ReversePath::Strict
-        ]);
+        assert_eq!(
+            [Set::Off, Set::Loose, Set::Strict].map(|s| check(s, true)),
+            [ReversePath::Off, ReversePath::Loose, ReversePath::Strict]
+        );
         assert_eq!(check(Set::Loose, false), ReversePath::Strict);
         assert!(!port(|_| ()).hairpin && port(|p| p.settings.v4.send_redirects = false).hairpin);
     }

@@ -9,7 +9,9 @@ mod routes;
 use anyhow::Result;
 use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbor, Paths};
 use causeway_fib::{Adjacencies, AdjacencyIndex, FibError, Lines6, Rank24, Structure, Table, Target};
-use causeway_kernel::{Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason};
+use causeway_kernel::{
+    Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason, ReversePath,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -26,7 +28,7 @@ struct Entry {
 /// The control side of [`Forwarding`].
 pub struct Tables {
     forwarding: Arc<Forwarding>,
-    /// Interface indices by number of the port.
+    /// Interface indices by number of the port; 0 where there is no interface.
     ports: Vec<u32>,
     v4: Routes<u32, Rank24>,
     v6: Routes<u128, Lines6>,
@@ -80,8 +82,15 @@ impl Tables {
         self.v4.fit() && self.v6.fit()
     }
 
-    /// Brings the tables up to date.
-    pub fn apply(&mut self, changes: &Changes) {
+    /// The ports have these interface indices from now on; 0 for one that has none.
+    pub fn set_ports(&mut self, ports: Vec<u32>) {
+        self.ports = ports;
+        let hops: Vec<HopId> = self.hops.keys().copied().collect();
+        hops.into_iter().for_each(|hop| self.publish(hop));
+    }
+
+    /// Brings the tables up to date. `progress` is called again and again meanwhile.
+    pub fn apply(&mut self, changes: &Changes, progress: &mut dyn FnMut()) {
         self.patience = Patience::new();
         for (id, adjacency) in &changes.adjacencies {
             if let Some(adjacency) = adjacency {
@@ -96,7 +105,7 @@ impl Tables {
                 self.set_hop(*id, hop.clone());
             }
         }
-        self.set_routes(&changes.routes);
+        self.set_routes(&changes.routes, progress);
         for (id, _) in changes.hops.iter().filter(|(_, hop)| hop.is_none()) {
             self.remove_hop(*id);
         }
@@ -158,31 +167,29 @@ impl Tables {
 
     /// What a hop's routes are as ways back.
     fn paths(&self, hop: &Hop) -> Paths {
-        match hop {
-            Hop::Punt(
-                PuntReason::Local | PuntReason::Broadcast | PuntReason::Anycast | PuntReason::Multicast,
-            ) => Paths::ours(),
-            Hop::Punt(_) => Paths::unknown(),
-            Hop::Forward { legs, .. } => {
-                let adjacencies = legs.iter().filter_map(|leg| self.adjacencies.get(&leg.adjacency));
-                let port = |a: &Adjacency| self.ports.iter().position(|&p| p == a.ifindex);
-                Paths::unicast(adjacencies.filter_map(port))
+        use PuntReason::{Anycast, Broadcast, Local, Multicast};
+        match (&hop.reverse_path, &hop.action) {
+            (ReversePath::Interfaces(interfaces), _) => {
+                let port = |ifindex: &u32| self.ports.iter().position(|p| p == ifindex);
+                Paths::unicast(interfaces.iter().filter_map(port))
             }
+            (_, Action::Punt(Local | Broadcast | Anycast | Multicast)) => Paths::ours(),
+            _ => Paths::unknown(),
         }
     }
 
     fn publish_entry(&mut self, entry: &mut Entry) -> Result<(), FibError> {
         let mut before = std::mem::take(&mut entry.legs);
-        let done = match &entry.hop {
-            Hop::Punt(reason) => {
+        let done = match &entry.hop.action {
+            Action::Punt(reason) => {
                 let hop = left_to_kernel(self.next_serial(), *reason);
                 self.neighbors.replace(entry.index, Target::NextHop(hop))
             }
-            Hop::Forward { legs, mtu_bytes } if legs.len() == 1 => {
+            Action::Forward { legs, mtu_bytes } if legs.len() == 1 => {
                 let hop = self.neighbor(legs[0].adjacency, *mtu_bytes);
                 self.neighbors.replace(entry.index, Target::NextHop(hop))
             }
-            Hop::Forward { legs, mtu_bytes } => {
+            Action::Forward { legs, mtu_bytes } => {
                 // In the kernel's order, which decides where a flow goes.
                 let mut members = Vec::with_capacity(legs.len());
                 let mut added = Ok(());
@@ -236,7 +243,7 @@ impl Tables {
         Neighbor { port: port as u16, reason: 0, mtu_bytes, addresses, mark: id.0 as u16, serial }
     }
 
-    fn set_routes(&mut self, routes: &[(Prefix, Option<HopId>)]) {
+    fn set_routes(&mut self, routes: &[(Prefix, Option<HopId>)], progress: &mut dyn FnMut()) {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for (prefix, hop) in routes {
             // A hop that is not there would be an error of the mirror; the kernel knows better.
@@ -247,7 +254,8 @@ impl Tables {
             }
         }
         let fitted = self.fit();
-        let done = [self.v4.change(v4, &mut self.patience), self.v6.change(v6, &mut self.patience)];
+        let patience = &mut self.patience;
+        let done = [self.v4.change(v4, patience, progress), self.v6.change(v6, patience, progress)];
         match done.into_iter().collect::<Result<(), _>>() {
             Err(error) if fitted => {
                 log::error!(code = "table-full"; "routes do not fit the tables, so the kernel forwards: {error}");
@@ -259,9 +267,9 @@ impl Tables {
 }
 
 fn legs(hop: &Hop) -> &[Leg] {
-    match hop {
-        Hop::Forward { legs, .. } => legs,
-        Hop::Punt(_) => &[],
+    match &hop.action {
+        Action::Forward { legs, .. } => legs,
+        Action::Punt(_) => &[],
     }
 }
 

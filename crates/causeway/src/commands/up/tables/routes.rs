@@ -9,6 +9,9 @@ const WAIT: Duration = Duration::from_millis(1);
 /// processor.
 const WAITS: u32 = 50;
 
+/// Changes between two signs of progress: some milliseconds.
+const STRETCH: usize = 4_096;
+
 /// How long workers are waited for.
 pub(super) struct Patience {
     waits: u32,
@@ -72,10 +75,12 @@ impl<A: Address, S: Shared<A>> Routes<A, S> {
         &mut self,
         changes: Vec<Change<A>>,
         patience: &mut Patience,
+        progress: &mut dyn FnMut(),
     ) -> Result<(), FibError> {
+        progress();
         // One build is much cheaper than a change for each of a million routes.
         let is_first = self.fib.rib().is_empty() && !changes.is_empty();
-        if self.fit() && !is_first && self.apply(&changes, patience).is_ok() {
+        if self.fit() && !is_first && self.apply(&changes, patience, progress).is_ok() {
             return Ok(());
         }
         let mut all = if self.fit() { self.fib.rib().clone() } else { std::mem::take(&mut self.outside) };
@@ -95,9 +100,17 @@ impl<A: Address, S: Shared<A>> Routes<A, S> {
     }
 
     /// Changes route by route.
-    fn apply(&mut self, changes: &[Change<A>], patience: &mut Patience) -> Result<(), FibError> {
+    fn apply(
+        &mut self,
+        changes: &[Change<A>],
+        patience: &mut Patience,
+        progress: &mut dyn FnMut(),
+    ) -> Result<(), FibError> {
         let fib = &mut self.fib;
-        for &(prefix, index) in changes {
+        for (n, &(prefix, index)) in changes.iter().enumerate() {
+            if n % STRETCH == 0 {
+                progress();
+            }
             patience.until(|| match index {
                 Some(index) => fib.replace(prefix, index).map(drop),
                 None => match fib.withdraw(prefix) {

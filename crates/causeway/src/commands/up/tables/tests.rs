@@ -26,9 +26,9 @@ fn adjacency() -> impl Strategy<Value = Adjacency> {
 fn hop() -> impl Strategy<Value = Hop> {
     let leg = (0..FEW, 1u16..4).prop_map(|(a, weight)| Leg { adjacency: AdjacencyId(a), weight });
     prop_oneof![
-        Just(Hop::Punt(PuntReason::Blackhole)),
+        Just(PUNT),
         (prop::collection::vec(leg, 1..4), prop::option::of(1000u32..2000))
-            .prop_map(|(legs, mtu_bytes)| Hop::Forward { legs, mtu_bytes }),
+            .prop_map(|(legs, mtu_bytes)| forward(legs, mtu_bytes)),
     ]
 }
 
@@ -84,7 +84,7 @@ fn hashes() -> impl Iterator<Item = u32> {
 
 /// The leg of each flow: the first whose share and those before it reach beyond the flow's hash.
 fn expected(state: &Snapshot, hop: &Hop) -> Vec<Way> {
-    let Hop::Forward { legs, mtu_bytes } = hop else { return vec![None; hashes().count()] };
+    let Action::Forward { legs, mtu_bytes } = &hop.action else { return vec![None; hashes().count()] };
     let total: u64 = legs.iter().map(|leg| u64::from(leg.weight)).sum();
     let way = |hash: u32| {
         let mut sum = 0;
@@ -141,7 +141,7 @@ proptest! {
                 hops: difference(&old.hops, &state.hops),
                 routes: difference(&old.routes, &state.routes),
                 ..Changes::default()
-            });
+            }, &mut || ());
             check(&tables, &state);
             old = state;
         }
@@ -153,7 +153,11 @@ fn tables() -> Tables {
     Tables::new(vec!["a".to_owned(), "b".to_owned()], PORTS.to_vec(), lease).unwrap()
 }
 
-const PUNT: Hop = Hop::Punt(PuntReason::Blackhole);
+const PUNT: Hop = Hop { action: Action::Punt(PuntReason::Blackhole), reverse_path: ReversePath::NotUnicast };
+
+fn forward(legs: Vec<Leg>, mtu_bytes: Option<u32>) -> Hop {
+    Hop { action: Action::Forward { legs, mtu_bytes }, reverse_path: ReversePath::Unknown }
+}
 
 #[test]
 fn workers_forward_again_when_the_routes_fit_again() {
@@ -165,7 +169,7 @@ fn workers_forward_again_when_the_routes_fit_again() {
         ..Changes::default()
     };
     let mut apply = |changes| {
-        tables.apply(&changes);
+        tables.apply(&changes, &mut || ());
         (tables.fit(), tables.routes())
     };
     // A default route needs no room, a /24 does.
@@ -186,9 +190,9 @@ fn a_hop_without_an_index_is_the_kernels() {
     let stalled = reader.pin();
     tables.release(others[0]);
     let hop = |id| Changes { hops: vec![(HopId(id), Some(PUNT))], ..Changes::default() };
-    tables.apply(&hop(0));
+    tables.apply(&hop(0), &mut || ());
     assert_eq!(tables.hops[&HopId(0)].index, tables.kernel, "a worker may have met the index");
     drop(stalled);
-    tables.apply(&hop(1));
+    tables.apply(&hop(1), &mut || ());
     assert_eq!(tables.hops[&HopId(1)].index, others[0]);
 }

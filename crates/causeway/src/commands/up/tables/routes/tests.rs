@@ -85,10 +85,10 @@ fn patience_ends() {
 #[test]
 fn a_worker_that_moves_on_is_waited_for() {
     let (mut routes, reader, refusals) = narrow(9);
-    routes.change(vec![(prefix(1), Some(1))], &mut Patience::new()).unwrap();
+    routes.change(vec![(prefix(1), Some(1))], &mut Patience::new(), &mut || ()).unwrap();
     refusals.store(3, Ordering::Relaxed);
     let mut patience = Patience { waits: 3 };
-    routes.change(vec![(prefix(1), Some(2)), (prefix(2), Some(3))], &mut patience).unwrap();
+    routes.change(vec![(prefix(1), Some(2)), (prefix(2), Some(3))], &mut patience, &mut || ()).unwrap();
     assert_eq!([found(&reader, 1), found(&reader, 2), patience.waits], [2, 3, 0]);
 }
 
@@ -96,14 +96,14 @@ fn a_worker_that_moves_on_is_waited_for() {
 fn a_worker_that_stands_still_leaves_all_to_the_kernel_until_a_change_after_it_moves() {
     let (mut routes, reader, refusals) = narrow(9);
     let first = (1..5).map(|n| (prefix(n), Some(n))).collect();
-    routes.change(first, &mut Patience::new()).unwrap();
+    routes.change(first, &mut Patience::new(), &mut || ()).unwrap();
     refusals.store(u32::MAX, Ordering::Relaxed);
     for change in [(prefix(1), None), (prefix(2), Some(7)), (prefix(5), Some(5))] {
-        assert_eq!(routes.change(vec![change], &mut Patience { waits: 2 }), Err(FibError::Busy));
+        assert_eq!(routes.change(vec![change], &mut Patience { waits: 2 }, &mut || ()), Err(FibError::Busy));
         assert!(!routes.fit() && (1..6).all(|n| found(&reader, n) == MISS), "part of the routes");
     }
     refusals.store(0, Ordering::Relaxed);
-    routes.change(vec![(prefix(3), Some(8))], &mut Patience { waits: 0 }).unwrap();
+    routes.change(vec![(prefix(3), Some(8))], &mut Patience { waits: 0 }, &mut || ()).unwrap();
     assert!(routes.fit());
     assert_eq!((0..6).map(|n| found(&reader, n)).collect::<Vec<_>>(), [MISS, MISS, 7, 8, 4, 5]);
 }
@@ -119,9 +119,9 @@ fn a_table_cut_to_pieces_is_built_anew() {
     let large: Vec<_> =
         (0..31).map(|n| (Prefix::truncated(99 << 13 | n << 8, 24), Some(1 + n % 2))).collect();
     // One by one, as into a table that is not empty.
-    routes.change(vec![(prefix(0x8000), Some(3))], &mut Patience::new()).unwrap();
+    routes.change(vec![(prefix(0x8000), Some(3))], &mut Patience::new(), &mut || ()).unwrap();
     for changes in [small.clone(), every_second, large.clone()] {
-        routes.change(changes, &mut Patience::new()).unwrap();
+        routes.change(changes, &mut Patience::new(), &mut || ()).unwrap();
     }
     let left = small.into_iter().skip(1).step_by(2).chain(large);
     assert!(left.into_iter().all(|(prefix, index)| Some(reader.lookup(prefix.first())) == index));
@@ -149,7 +149,7 @@ proptest! {
                 };
             }
             let changes = changes.into_iter().map(|(n, index)| (prefix(n), index)).collect();
-            let done = routes.change(changes, &mut Patience { waits: 1 });
+            let done = routes.change(changes, &mut Patience { waits: 1 }, &mut || ());
             prop_assert_eq!(done.is_ok(), routes.fit());
             prop_assert!(done != Err(FibError::Full) || all.len() > room);
             prop_assert!(done.is_ok() || stalls > 0 || all.len() > room);

@@ -1,0 +1,169 @@
+//! Who attaches ports again: interfaces are deleted, made anew, renamed and moved while the router runs.
+
+use super::graph;
+use crate::control::{Ask, Question};
+use anyhow::{Context, Result};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A port that is there: its name and its interface's index.
+pub type Present = (String, u32);
+
+/// Waits between tries to attach a port that cannot be attached.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Replaces the graph when other ports are there than before.
+pub struct Attendant {
+    desk: Arc<dyn Ask + Send + Sync>,
+    /// The ports of the graph that runs.
+    attached: Vec<Present>,
+}
+
+impl Attendant {
+    /// Starts a thread that replaces the graph of the ports `attached` whenever `changes` names others. It ends when
+    /// there is nobody left to name any.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(
+        desk: Arc<dyn Ask + Send + Sync>,
+        attached: Vec<Present>,
+        changes: Receiver<Vec<Present>>,
+    ) -> Result<JoinHandle<()>> {
+        let mut attendant = Attendant { desk, attached };
+        let thread = std::thread::Builder::new().name("ports".to_owned());
+        thread.spawn(move || attendant.run(&changes)).context("cannot start a thread")
+    }
+
+    fn run(&mut self, changes: &Receiver<Vec<Present>>) {
+        let Ok(mut wanted) = changes.recv() else { return };
+        let mut wait = FIRST_WAIT;
+        loop {
+            wanted = changes.try_iter().last().unwrap_or(wanted);
+            let next = match self.attach(&wanted) {
+                Ok(()) => {
+                    wait = FIRST_WAIT;
+                    changes.recv().map_err(|_| RecvTimeoutError::Disconnected)
+                }
+                Err(why) => {
+                    log::warn!(code = "port-not-attached"; "{}; trying again", why.trim().replace('\n', "; "));
+                    let next = changes.recv_timeout(wait);
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                    next
+                }
+            };
+            match next {
+                Ok(other) => wanted = other,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// First the ports go that are not there any more, or are another interface now; then the new ones come.
+    fn attach(&mut self, wanted: &[Present]) -> Result<(), String> {
+        let staying: Vec<Present> = self.attached.iter().filter(|p| wanted.contains(p)).cloned().collect();
+        self.replace(staying)?;
+        let missing = wanted.iter().filter(|p| !self.attached.contains(p)).cloned().collect::<Vec<_>>();
+        // One by one, so that one which cannot be attached keeps no other out.
+        let failed = missing.iter().filter_map(|port| {
+            let with = |p: &&Present| *p == port || self.attached.contains(*p);
+            let more = wanted.iter().filter(with).cloned().collect();
+            self.replace(more).err()
+        });
+        let failed: Vec<String> = failed.collect();
+        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+    }
+
+    fn replace(&mut self, ports: Vec<Present>) -> Result<(), String> {
+        if ports == self.attached {
+            return Ok(());
+        }
+        let names: Vec<String> = ports.iter().map(|(name, _)| name.clone()).collect();
+        let graph = Question::Write("hotconfig".to_owned(), graph::text(&names));
+        self.desk.ask(graph).map_err(|e| e.to_string())?;
+        let only = |of: &[Present], than: &[Present]| {
+            let names = of.iter().filter(|p| !than.contains(p)).map(|(name, _)| name.clone());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let (gone, come) = (only(&self.attached, &ports), only(&ports, &self.attached));
+        if !gone.is_empty() {
+            log::warn!(code = "port-detached"; "{gone}: not attached any more");
+        }
+        if !come.is_empty() {
+            log::info!(code = "port-attached"; "{come}: attached again");
+        }
+        self.attached = ports;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::handler::HandlerError;
+    use std::sync::Mutex;
+    use std::sync::mpsc::channel;
+
+    /// Takes graphs down; refuses those of some interface.
+    #[derive(Default)]
+    struct Desk {
+        graphs: Mutex<Vec<String>>,
+        refused: Mutex<Option<&'static str>>,
+    }
+
+    impl Ask for Desk {
+        fn ask(&self, question: Question) -> Result<String, HandlerError> {
+            let Question::Write(_, text) = question else { return Ok(String::new()) };
+            if self.refused.lock().unwrap().is_some_and(|name| text.contains(name)) {
+                return Err(HandlerError::Failed("no such interface".to_owned()));
+            }
+            self.graphs.lock().unwrap().push(text);
+            Ok(String::new())
+        }
+    }
+
+    fn ports(list: &[(&str, u32)]) -> Vec<Present> {
+        list.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect()
+    }
+
+    #[test]
+    fn what_has_changed_is_detached_before_it_is_attached_again() {
+        let desk = Arc::new(Desk::default());
+        let mut attendant = Attendant { desk: desk.clone(), attached: ports(&[("a", 3), ("b", 4)]) };
+        let graphs = || std::mem::take(&mut *desk.graphs.lock().unwrap());
+        attendant.attach(&ports(&[("a", 3), ("b", 4)])).unwrap();
+        assert!(graphs().is_empty(), "nothing has changed");
+        attendant.attach(&ports(&[("a", 3), ("b", 9)])).unwrap();
+        let made = graphs();
+        assert_eq!(made.len(), 2);
+        assert!(!made[0].contains("(b,") && made[1].contains("(b,"), "{made:?}");
+        attendant.attach(&ports(&[("b", 9)])).unwrap();
+        assert_eq!(graphs().len(), 1);
+        *desk.refused.lock().unwrap() = Some("(c,");
+        assert!(attendant.attach(&ports(&[("c", 7), ("b", 9), ("d", 8)])).is_err());
+        let made = graphs();
+        assert!(made.len() == 1 && made[0].contains("KernelForward(b, d)"), "the others come: {made:?}");
+    }
+
+    #[test]
+    fn a_port_that_cannot_be_attached_is_tried_again() {
+        let desk = Arc::new(Desk { refused: Mutex::new(Some("(b,")), ..Desk::default() });
+        let (sender, changes) = channel();
+        let thread = Attendant::start(desk.clone(), ports(&[("a", 3)]), changes).unwrap();
+        sender.send(ports(&[("a", 3), ("b", 4)])).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(desk.graphs.lock().unwrap().is_empty());
+        *desk.refused.lock().unwrap() = None;
+        let made = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            !desk.graphs.lock().unwrap().is_empty()
+        });
+        assert!(made, "tried again by itself");
+        drop(sender);
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,85 @@
+//! What the inspector finds, put into effect: objections to forwarding, and the kernel's settings.
+
+use super::checks;
+use super::policy::Policies;
+use crate::commands::probe::Probe;
+use crate::lease::{Lease, Objector, Voucher};
+use anyhow::{Context, Result};
+use causeway_elements::kernel::Forwarding;
+use causeway_kernel::{Finding, Inspection, Inspector, InspectorConfig, Settings, Severity};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long the inspector may be silent: what sends no message counts within a second, of which it uses a fifth.
+const TERM: Duration = Duration::from_millis(1_500);
+
+/// Watches what the kernel does to forwarded packets until it is dropped. With `force`, findings are said and not obeyed.
+pub fn watch(
+    ports: Vec<String>,
+    policies: Arc<Policies>,
+    forwarding: Arc<Forwarding>,
+    lease: &Lease,
+    force: bool,
+) -> Result<Inspector> {
+    let config = InspectorConfig::new(ports, Arc::new(Probe));
+    let pulse = config.pulse.clone();
+    let state = Mutex::new(State { known: Vec::new(), doubts: BTreeSet::new(), objections: BTreeSet::new() });
+    let objector = lease.objector();
+    let inspector = Inspector::open(config, move |inspection| {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        match inspection {
+            Inspection::Doubt(doubt) => {
+                if state.doubts.insert(doubt.code()) {
+                    objector.doubt(doubt.code(), doubt.to_string());
+                }
+            }
+            Inspection::Known { findings, settings } => {
+                // First what the settings ask for, then the right to forward.
+                obey(&settings, &policies, &forwarding);
+                state.found(findings, &objector, force);
+                std::mem::take(&mut state.doubts).into_iter().for_each(|code| objector.withdraw(code));
+            }
+        }
+    });
+    lease.require(Voucher {
+        name: "the inspector of filters and settings".to_owned(),
+        word_ns: Arc::new(move || pulse.load(Ordering::Acquire)),
+        term: TERM,
+    });
+    inspector.context("cannot watch what the kernel does to forwarded packets")
+}
+
+fn obey(settings: &Settings, policies: &Policies, forwarding: &Forwarding) {
+    let (v4, v6) = (settings.multipath4, settings.multipath6);
+    forwarding.set_flow_hash((v4.policy, v4.fields), (v6.policy, v6.fields), settings.multipath_hash_seed);
+    policies.set_settings(settings);
+}
+
+struct State {
+    known: Vec<Finding>,
+    /// Doubts that were raised.
+    doubts: BTreeSet<&'static str>,
+    /// Codes that were objected by.
+    objections: BTreeSet<&'static str>,
+}
+
+impl State {
+    /// Objects by what refuses, says what is new, withdraws what has gone. What is about a port alone is left to its policy.
+    fn found(&mut self, findings: Vec<Finding>, objector: &Objector, force: bool) {
+        let refuses = |f: &&Finding| f.severity == Severity::Refuse && !f.check.is_of_port() && !force;
+        let mut texts: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+        for finding in findings.iter().filter(refuses) {
+            let text = format!("{}: {}", finding.place, finding.what);
+            texts.entry(finding.code()).or_default().push(text);
+        }
+        for finding in findings.iter().filter(|f| !refuses(f) && !self.known.contains(f)) {
+            checks::show(finding);
+        }
+        let codes: BTreeSet<&'static str> = texts.keys().copied().collect();
+        texts.into_iter().for_each(|(code, texts)| objector.object(code, texts.join("; ")));
+        self.objections.difference(&codes).for_each(|code| objector.withdraw(code));
+        (self.known, self.objections) = (findings, codes);
+    }
+}

@@ -1,0 +1,130 @@
+//! What becomes of packets.
+
+use super::*;
+
+/// What the kernel does with packets to an address, and what it finds of packets from it.
+#[derive(Debug)]
+pub struct Answer {
+    /// As `describe` writes it.
+    pub to: String,
+    /// As `describe_reverse` writes it.
+    pub from: String,
+    /// The mirror may not know: the choice among several paths depends on what was once set.
+    pub may_be_unclear: bool,
+}
+
+impl Answer {
+    fn new(to: impl Into<String>, from: impl Into<String>) -> Self {
+        Answer { to: to.into(), from: from.into(), may_be_unclear: false }
+    }
+}
+
+impl NaiveKernel {
+    pub fn lookup(&self, address: IpAddr) -> Answer {
+        let family = if address.is_ipv4() { Family::V4 } else { Family::V6 };
+        let tables = if family == Family::V4 { &[255, 254, 253][..] } else { &[255, 254] };
+        for table in tables {
+            let covering = self
+                .routes
+                .iter()
+                .filter(|((t, prefix), list)| t == table && prefix.contains(address) && !list.is_empty());
+            let Some((_, list)) = covering.max_by_key(|((_, prefix), _)| prefix.len()) else { continue };
+            if list.iter().any(|entry| entry.route.tos != 0) {
+                return Answer::new("punt type-of-service", "unknown");
+            }
+            let lowest = list.iter().map(|entry| entry.route.metric).min().unwrap();
+            let mut best = list.iter().filter(|entry| entry.route.metric == lowest);
+            let entry = best.next().unwrap();
+            if family == Family::V6 && best.next().is_some() {
+                return Answer::new("punt ambiguous", "unknown");
+            }
+            return self.follow(family, address, entry);
+        }
+        Answer::new("none", "none")
+    }
+
+    fn follow(&self, family: Family, address: IpAddr, entry: &Entry) -> Answer {
+        let rules = self.rules.iter().any(|rule| rule.family == family && !rule.plain);
+        let way: Result<Vec<(Path, LegState)>, PuntReason> = match &entry.route.target {
+            Target::Punt { reason, .. } => {
+                let from = if rules { "unknown" } else { "not unicast" };
+                return Answer::new(format!("punt {reason}"), from);
+            }
+            Target::Paths(paths) => Ok(paths.iter().copied().zip(entry.legs.iter().copied()).collect()),
+            Target::Object(id) => self.object_paths(*id),
+        };
+        if rules {
+            return Answer::new("punt policy-rules", "unknown");
+        }
+        let legs = match way {
+            Ok(legs) => legs,
+            Err(PuntReason::Blackhole) if self.is_blackhole(entry) => {
+                return Answer::new("punt blackhole", "not unicast");
+            }
+            Err(reason) => return Answer::new(format!("punt {reason}"), "unknown"),
+        };
+        let alive = |(path, leg): &(Path, LegState)| self.links[&path.ifindex].alive() && !leg.dead;
+        let mut names: Vec<String> = legs.iter().map(|(path, _)| format!("p{}", path.ifindex)).collect();
+        names.sort();
+        names.dedup();
+        let from = if legs.iter().any(alive) { names.join(", ") } else { "unknown".into() };
+        Answer {
+            to: self.choose(address, &legs),
+            from,
+            may_be_unclear: legs.len() > 1
+                && legs.iter().any(|(path, leg)| {
+                    let link = &self.links[&path.ifindex];
+                    link.up && (leg.dead || !link.carrier)
+                }),
+        }
+    }
+
+    fn is_blackhole(&self, entry: &Entry) -> bool {
+        matches!(&entry.route.target, Target::Object(id)
+            if matches!(self.objects.get(id), Some(NextHopKind::Punt { .. })))
+    }
+
+    fn choose(&self, address: IpAddr, legs: &[(Path, LegState)]) -> String {
+        if legs.iter().any(|(path, _)| !PORTS.contains(&path.ifindex)) {
+            return "punt outside-ports".into();
+        }
+        if !legs.iter().any(|(path, leg)| self.links[&path.ifindex].alive() && !leg.dead) {
+            return "punt link-down".into();
+        }
+        if let [(path @ Path { gateway: None, .. }, _)] = legs {
+            let known = self.mac(address, path.ifindex).is_some();
+            return if known {
+                self.leg(&Path { weight: 1, ..*path }, address)
+            } else {
+                "punt on-link".into()
+            };
+        }
+        let counting = legs.iter().filter(|(_, leg)| leg.counts || legs.len() == 1);
+        let legs: Option<Vec<String>> =
+            counting.map(|(path, _)| Some(self.leg(path, path.gateway?))).collect();
+        legs.map_or("punt mixed-paths".into(), |legs| legs.join(", "))
+    }
+
+    fn object_paths(&self, id: u32) -> Result<Vec<(Path, LegState)>, PuntReason> {
+        let counts = |path| (path, LegState { dead: false, counts: true });
+        match self.objects.get(&id) {
+            None => Err(PuntReason::NextHopMissing),
+            Some(NextHopKind::Path(path)) => Ok(vec![counts(*path)]),
+            Some(NextHopKind::Punt { reason, .. }) => Err(*reason),
+            Some(NextHopKind::Group { members, .. }) => members
+                .iter()
+                .map(|(id, weight)| Ok(counts(Path { weight: *weight, ..self.object_paths(*id)?[0].0 })))
+                .collect(),
+        }
+    }
+
+    fn mac(&self, address: IpAddr, ifindex: u32) -> Option<[u8; 6]> {
+        let neighbour = self.neighbours.get(&(address, ifindex))?;
+        neighbour.mac.filter(|_| ![0x01, 0x20].contains(&neighbour.state) && self.links[&ifindex].alive())
+    }
+
+    fn leg(&self, path: &Path, address: IpAddr) -> String {
+        let mac = self.mac(address, path.ifindex).map_or("unresolved".into(), |mac| format!("{mac:02x?}"));
+        format!("p{} via {address} weight {} {mac}", path.ifindex, path.weight)
+    }
+}
