@@ -14,6 +14,8 @@ pub enum ProgramKind {
     SchedCls = 3,
     /// XDP.
     Xdp = 6,
+    /// Runs at a tracepoint; its context is the tracepoint's arguments, 64 bits each.
+    RawTracepoint = 17,
 }
 
 /// Helpers marked for GPL programs only are needed by some programs; the licence is declared to the kernel.
