@@ -119,7 +119,7 @@ impl RingFrames {
         for addresses in out.chunks_mut(CHUNK) {
             let n = pool::take_free(&mut ids[..addresses.len()]);
             for (address, &id) in addresses.iter_mut().zip(&ids[..n]) {
-                owners()[id as usize].store(self.owner, Ordering::Relaxed);
+                memory.owner(id).store(self.owner, Ordering::Relaxed);
                 *address = memory.address(id);
             }
             lent += n;
@@ -137,7 +137,7 @@ impl RingFrames {
         let (memory, m) = (pool::memory(), packet.m());
         let id = memory.id_of(packet.meta.as_ptr());
         let at = (memory.address(id) + u64::from(m.data), u32::from(m.len));
-        owners()[id as usize].store(self.owner, Ordering::Relaxed);
+        memory.owner(id).store(self.owner, Ordering::Relaxed);
         self.held += 1;
         std::mem::forget(packet);
         at

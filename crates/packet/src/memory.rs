@@ -125,6 +125,14 @@ impl Memory {
         self.owners
     }
 
+    /// The owner of frame `id`, a number that came from this pool.
+    #[inline]
+    pub fn owner(&self, id: u32) -> &'static AtomicU16 {
+        debug_assert!((id as usize) < self.owners.len());
+        // SAFETY: the pool hands out no number that is not below `frames`, of which each has an owner.
+        unsafe { self.owners.get_unchecked(id as usize) }
+    }
+
     /// Address and length in bytes of all frames.
     pub fn region(&self) -> (*mut u8, usize) {
         (self.frames, self.owners.len() << self.frame_shift)

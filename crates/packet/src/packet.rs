@@ -32,7 +32,7 @@ impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this packet owned the frame, and is gone after this call.
-        unsafe { pool::give_back(self.meta.as_ptr()) }
+        unsafe { pool::give_back(self.meta) }
     }
 }
 

@@ -261,7 +261,7 @@ pub(crate) fn take() -> Option<(NonNull<Meta>, *mut u8)> {
             m.ids[m.len]
         })
     })??;
-    pool.memory.owners()[id as usize].store(PACKET, Ordering::Relaxed);
+    pool.memory.owner(id).store(PACKET, Ordering::Relaxed);
     Some((NonNull::new(pool.memory.meta(id))?, pool.memory.frame(id)))
 }
 
@@ -286,18 +286,32 @@ fn take_heap(pool: &Pool) -> Option<(NonNull<Meta>, *mut u8)> {
 /// # Safety
 /// `meta` came from [`take`] (or is the metadata of a pool frame) and nobody uses it or its frame again.
 #[inline]
-pub(crate) unsafe fn give_back(meta: *mut Meta) {
+pub(crate) unsafe fn give_back(meta: NonNull<Meta>) {
+    // SAFETY: the caller's promise.
+    unsafe { give_back_all(std::iter::once(meta)) }
+}
+
+/// Takes back frames that no packets own any more, with one look for the thread's magazine.
+///
+/// # Safety
+/// As [`give_back`], for each. The iterator does not use packets.
+#[inline]
+pub(crate) unsafe fn give_back_all(metas: impl Iterator<Item = NonNull<Meta>>) {
     let pool = pool();
     if pool.config.mode == Mode::Allocator {
+        let layout = heap_layout(pool.config.frame_size);
         // SAFETY: in this mode every packet was allocated by `take_heap` with the same layout.
-        return unsafe { dealloc(meta.cast(), heap_layout(pool.config.frame_size)) };
+        return metas.for_each(|meta| unsafe { dealloc(meta.as_ptr().cast(), layout) });
     }
-    let id = pool.memory.id_of(meta);
-    let owner = &pool.memory.owners()[id as usize];
-    debug_assert_eq!(owner.load(Ordering::Relaxed), PACKET);
-    owner.store(FREE, Ordering::Relaxed);
-    if with_magazine(|m| m.put(id)).is_none() {
-        pool.stack.give(&[id]);
+    let mut ids = metas.map(|meta| {
+        let id = pool.memory.id_of(meta.as_ptr());
+        let owner = pool.memory.owner(id);
+        debug_assert_eq!(owner.load(Ordering::Relaxed), PACKET);
+        owner.store(FREE, Ordering::Relaxed);
+        id
+    });
+    if with_magazine(|m| ids.by_ref().for_each(|id| m.put(id))).is_none() {
+        ids.for_each(|id| pool.stack.give(&[id]));
     }
 }
 
