@@ -6,29 +6,46 @@ use crate::control::{Listener, run_dir, serve};
 use crate::load::{self, Loaded, Style};
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
+use causeway_elements::devices::interfaces;
 use causeway_engine::reception::Mechanism;
 use causeway_engine::{Options, Persistent, Plan};
+use causeway_netio::afxdp::{self, Demand};
+use causeway_netio::interface::Interface;
 use causeway_packet::pool;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
-    init_pool(&args.runtime)?;
     let library = causeway_elements::library();
     match load::load(&source(&args.source), &library, &args.define, Style::Human) {
-        Ok(loaded) => run_loaded(loaded, args.runtime, args.define, Persistent::default()),
+        Ok(loaded) => {
+            init_pool(&args.runtime, &interfaces(&loaded.plan))?;
+            run_loaded(loaded, args.runtime, args.define, Persistent::default())
+        }
         Err(text) => Ok(fail(&text)),
     }
 }
 
-/// Makes the packet pool that the command line asks for.
-pub fn init_pool(args: &RuntimeArgs) -> Result<()> {
-    Ok(pool::init(pool::Config {
-        frames: args.frames,
-        frame_size: args.frame_size,
-        mode: pool::Mode::Recycle,
-    })?)
+/// Makes the packet pool: of as many frames as ports on the interfaces called `ports` need, or as the command line asks
+/// for.
+pub fn init_pool(args: &RuntimeArgs, ports: &[String]) -> Result<()> {
+    // What is wrong with an interface is said when it is opened.
+    let ports: Vec<Interface> = ports.iter().filter_map(|name| Interface::open(name).ok()).collect();
+    let demand = Demand::new(&ports, &afxdp::Options::default(), args.threads.into());
+    let frames = args.frames.unwrap_or(demand.wanted);
+    if frames < demand.least {
+        bail!(
+            "--frames {frames} is too few: {} worker(s) and the {} queue(s) of the ports need at least {}; \
+             without --frames there are as many as they can use, {}",
+            args.threads,
+            demand.queues,
+            demand.least,
+            demand.wanted
+        );
+    }
+    let config = pool::Config { frames, frame_size: args.frame_size, mode: pool::Mode::Recycle };
+    Ok(demand.init_pool(config)?)
 }
 
 /// Runs a configuration that was loaded, whose elements find `persistent`.

@@ -35,7 +35,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         output::print(text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    run::init_pool(&args.runtime)?;
+    run::init_pool(&args.runtime, &ports)?;
     // The first to need privileges, and so the one to say that they are missing.
     let local = Arc::new(LocalAddresses::new()?);
     let indices = checks::ports(&ports)?;

@@ -2,6 +2,7 @@
 //! what it says without privileges. Needs root, iproute2, ethtool and ping.
 
 mod examples;
+mod frames;
 mod net;
 mod privileges;
 mod running;

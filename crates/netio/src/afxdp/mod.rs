@@ -7,6 +7,7 @@
 //!
 //! What is held on the interface (program, offloads turned off, promiscuous mode) goes with the last half dropped.
 
+mod demand;
 #[cfg(test)]
 mod frames_tests;
 mod release;
@@ -26,6 +27,7 @@ use crate::interface::{Interface, PromiscuousGuard};
 use crate::live::LiveTx;
 use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Counter, Port, Queue};
+pub use demand::Demand;
 use rx::AfXdpRx;
 use socket::Rings;
 use std::os::fd::AsRawFd;

@@ -1,6 +1,7 @@
 //! The receiving half of an AF_XDP queue.
 
 use super::Device;
+use super::demand;
 use super::ring::{Consumer, Producer};
 use super::socket::Socket;
 use crate::port::{Counter, Rx};
@@ -56,7 +57,7 @@ impl AfXdpRx {
         fill: Producer<u64>,
         frames: RingFrames,
     ) -> AfXdpRx {
-        let most = most_frames(rx.size(), socket.zero_copy).min(fill.size());
+        let most = most_frames(rx.size(), socket.zero_copy).min(fill.size()).min(demand::share());
         let mut half = AfXdpRx {
             device,
             queue,
