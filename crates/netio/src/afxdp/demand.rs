@@ -33,8 +33,8 @@ impl Demand {
         let rings = |interface: &Interface| {
             let features = query.as_ref().and_then(|q| q.get(interface.index).ok());
             let shares = !options.generic && features.is_none_or(Features::zero_copy);
-            // Transmission has at most a ring of frames under way.
-            interface.queues.saturating_mul(most_frames(options.ring, shares).saturating_add(options.ring))
+            // Transmission has at most its ring of frames under way.
+            interface.queues.saturating_mul(most_frames(options.ring * 2, shares) + options.ring)
         };
         let sum = |a: u32, b: u32| a.saturating_add(b);
         let queues = interfaces.iter().map(|i| i.queues).fold(0, sum);
@@ -89,9 +89,9 @@ mod tests {
         assert_eq!(none, Demand { queues: 0, least: 2 * 768, wanted: 2 * 768 + RESERVE });
         let copying = Demand::new(&[interface(8), interface(1)], &options, 8);
         assert_eq!(copying.least, 9 * 128 + 9 * 768);
-        assert_eq!(copying.wanted, 9 * (2_048 + 256 + 2_048) + 9 * 768 + RESERVE);
+        assert_eq!(copying.wanted, 9 * (4_096 + 256 + 2_048) + 9 * 768 + RESERVE);
         let sharing = Demand::new(&[interface(8)], &Options::default(), 1);
-        assert_eq!(sharing.wanted, 8 * (4_096 + 2_048) + 2 * 768 + RESERVE);
+        assert_eq!(sharing.wanted, 8 * (4_096 + 2_048 + 2_048) + 2 * 768 + RESERVE);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use causeway_packet::{BATCH, Batch, Packet, pool};
 use std::collections::HashSet;
 
 const SMALL: u32 = 64;
+/// What the rings for receiving have then.
+const FILLED: u32 = 4 * SMALL;
 const FRAME: u64 = 2_048;
 
 fn small() -> Options {
@@ -136,7 +138,7 @@ fn the_ledger_says_who_has_what() {
         let census = census();
         let of = |direction| census.rings.iter().find(|(name, _)| name.direction == direction).map(|r| r.1);
         // One frame is a packet, and the fill ring is topped up by chunks.
-        assert_eq!(of(Direction::Receive), Some(2 * SMALL - 1));
+        assert_eq!(of(Direction::Receive), Some(FILLED - 1));
         assert_eq!(of(Direction::Transmit), Some(7));
         assert_eq!((census.packets, census.rings.len()), (1, 2));
         assert!(census.rings.iter().all(|(name, _)| name.queue == 0 && name.ifindex == port.ifindex));
@@ -281,11 +283,7 @@ fn a_queue_that_ran_dry_recovers_without_a_packet() {
         assert_eq!(receive(&mut port, 1)[0].data(), &udp_frame(mac, 3, 60)[..]);
         drop((hoard, held));
         assert_eq!(port.queues[0].rx.pending(), 0);
-        assert_eq!(
-            census().rings.iter().map(|(_, n)| n).sum::<u32>(),
-            2 * SMALL,
-            "the fill ring is full again"
-        );
+        assert_eq!(census().rings.iter().map(|(_, n)| n).sum::<u32>(), FILLED, "the fill ring is full again");
     });
 }
 
@@ -297,7 +295,7 @@ fn a_queue_without_frames_is_left_to_the_kernel() {
         ["r0", "g0"].iter().for_each(|end| testnet::up(end));
         let mut peer = open("g0", &small()).expect("g0");
         // Enough for the first queue and not for the second.
-        let hoard = hoard_all_but(2 * SMALL as usize + 10);
+        let hoard = hoard_all_but(FILLED as usize + 10);
         let mut port = open("r0", &small()).expect("r0");
         assert!(port.mode.contains("queues [1] are left to the kernel"), "{}", port.mode);
         drop(hoard);

@@ -44,7 +44,8 @@ pub struct Options {
     pub filter: Filter,
     /// Receive frames to other Ethernet addresses too.
     pub promiscuous: bool,
-    /// Entries of the receive and transmit rings, a power of two; the fill ring has twice as many.
+    /// Entries of the transmit ring, a power of two; the receive ring has twice as many, and the fill ring four times.
+    /// Where senders are not held back by the receiver, as over veth, bursts of many TCP flows overflow what is smaller.
     pub ring: u32,
     /// Attach in generic mode even where the driver could.
     pub generic: bool,

@@ -39,11 +39,10 @@ pub struct AfXdpRx {
     bad: u64,
 }
 
-/// Frames that the rings of a queue for receiving get at most, with rings of `ring` entries. A copying socket uses no
-/// more than its receive ring can show and one batch to go on with; a driver that shares frames keeps some in its own
-/// ring.
+/// Frames that the rings of a receive queue get at most, with a receive ring of `ring` entries. A copying socket uses no
+/// more than that ring can show and one batch to go on with; a driver that shares frames keeps some in its own ring.
 pub fn most_frames(ring: u32, zero_copy: bool) -> u32 {
-    if zero_copy { ring * 2 } else { ring + BATCH as u32 }
+    ring + if zero_copy { ring / 2 } else { BATCH as u32 }
 }
 
 impl AfXdpRx {

@@ -55,7 +55,7 @@ pub struct Wanted<'a> {
     pub interface: &'a Interface,
     /// Its queue.
     pub queue: u32,
-    /// Entries of the rings, a power of two; the fill ring has twice as many.
+    /// Entries of the transmit ring, a power of two; the receive ring has twice as many, and the fill ring four times.
     pub ring: u32,
     /// Whether frames must be shared with the driver, or must be copied.
     pub zero_copy: bool,
@@ -148,7 +148,7 @@ fn try_bind(wanted: &Wanted<'_>, other: Option<&Socket>) -> Result<(Socket, Ring
     Ok((socket, Rings { rx, fill, rx_frames, tx, completion, tx_frames }))
 }
 
-/// A new socket with rings of `ring` entries and a fill ring of twice as many, not bound. It registers the given
+/// A new socket with a transmit ring of `ring` entries and others to go with it, not bound. It registers the given
 /// memory, or will share another's.
 pub fn prepare(ring: u32, memory: Option<(*mut u8, usize)>) -> Result<OwnedFd> {
     let failed = |e| Error::system("make an AF_XDP socket", e);
@@ -163,9 +163,9 @@ pub fn prepare(ring: u32, memory: Option<(*mut u8, usize)>) -> Result<OwnedFd> {
         register(&fd, memory).map_err(|e| Error::system("register the packet memory", e))?;
     }
     let sizes = [
-        (libc::XDP_UMEM_FILL_RING, ring * 2),
+        (libc::XDP_UMEM_FILL_RING, ring * 4),
         (libc::XDP_UMEM_COMPLETION_RING, ring),
-        (libc::XDP_RX_RING, ring),
+        (libc::XDP_RX_RING, ring * 2),
         (libc::XDP_TX_RING, ring),
     ];
     for (name, size) in sizes {
@@ -202,8 +202,8 @@ fn map_rings(fd: &OwnedFd, ring: u32) -> Result<Mapped> {
     let offsets = get_option(fd, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, zero)
         .map_err(|e| Error::system("ask for AF_XDP ring offsets", e))?;
     Ok((
-        Consumer::map(fd, &offsets.rx, libc::XDP_PGOFF_RX_RING, ring)?,
-        Producer::map(fd, &offsets.fr, libc::XDP_UMEM_PGOFF_FILL_RING as i64, ring * 2)?,
+        Consumer::map(fd, &offsets.rx, libc::XDP_PGOFF_RX_RING, ring * 2)?,
+        Producer::map(fd, &offsets.fr, libc::XDP_UMEM_PGOFF_FILL_RING as i64, ring * 4)?,
         Producer::map(fd, &offsets.tx, libc::XDP_PGOFF_TX_RING, ring)?,
         Consumer::map(fd, &offsets.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64, ring)?,
     ))
