@@ -4,6 +4,8 @@ use causeway_packet::ledger::{Claim, Direction, RingFrames, RingName, census};
 use causeway_packet::{Packet, pool};
 use proptest::prelude::*;
 use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -324,6 +326,37 @@ fn storm(thread: u64) {
     drop((packets, ring));
     // SAFETY: as above.
     unsafe { claim.collect() }.expect("closed");
+}
+
+/// What a process finds that is handed the descriptor and knows the documented layout.
+#[test]
+fn the_file_says_who_has_what() {
+    let _one = small_pool();
+    let (mut ring, claim) =
+        RingFrames::new(RingName { ifindex: 0x0102_0304, queue: 0x0506, direction: Direction::Transmit })
+            .expect("a place");
+    let packet = Packet::new().expect("a frame");
+    let number = frame(&packet);
+    ring.give(packet);
+    let kept = Packet::new().expect("a frame");
+    let file = File::from(pool::descriptor().try_clone_to_owned().expect("a copy"));
+    let read = |at: u64, n: usize| {
+        let mut bytes = vec![0; n];
+        file.read_exact_at(&mut bytes, at).expect("inside the file");
+        bytes
+    };
+    let long = |at: u64| u64::from_ne_bytes(read(at, 8).try_into().expect("8 bytes"));
+    let (rings, owners) = (long(32), long(40));
+    let owner = |frame: u64| u16::from_ne_bytes(read(owners + frame * 2, 2).try_into().expect("2 bytes"));
+    assert_eq!(owner(frame(&kept)), 1, "a packet's");
+    assert_eq!((0..u64::from(FRAMES)).filter(|f| owner(*f) == 0).count(), FRAMES as usize - 2);
+    let place = u64::from(owner(number)) - 2;
+    assert_eq!(long(rings + place * 8), 0x0101_0506_0102_0304, "open, to transmit, queue, interface");
+    drop((ring, kept));
+    assert_eq!(long(rings + place * 8) >> 56, 2, "closed");
+    // SAFETY: there is no device.
+    assert_eq!(unsafe { claim.collect() }.expect("closed"), 1);
+    assert_eq!((owner(number), long(rings + place * 8)), (0, 0));
 }
 
 #[test]
