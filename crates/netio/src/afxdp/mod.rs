@@ -10,6 +10,7 @@
 mod demand;
 #[cfg(test)]
 mod frames_tests;
+mod level;
 mod release;
 mod ring;
 mod rx;

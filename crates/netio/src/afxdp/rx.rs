@@ -2,6 +2,7 @@
 
 use super::Device;
 use super::demand;
+use super::level::Level;
 use super::ring::{Consumer, Producer};
 use super::socket::Socket;
 use crate::port::{Counter, Rx};
@@ -25,8 +26,8 @@ pub struct AfXdpRx {
     frames: RingFrames,
     /// After the rings and their frames, because its end lets go of them.
     socket: Arc<Socket>,
-    /// Frames that the rings get at most; 0 if the queue is left to the kernel.
-    most: u32,
+    /// Frames that the rings get; none if the queue is left to the kernel.
+    level: Level,
     /// The fill ring is topped up when this many frames are missing.
     chunk: u32,
     /// The pool was empty when the fill ring was to be topped up.
@@ -39,10 +40,19 @@ pub struct AfXdpRx {
     bad: u64,
 }
 
-/// Frames that the rings of a receive queue get at most, with a receive ring of `ring` entries. A copying socket uses no
-/// more than that ring can show and one batch to go on with; a driver that shares frames keeps some in its own ring.
+/// Frames that the rings of a receive queue get at least and at most, with a receive ring of `ring` entries. A copying
+/// socket uses no more than that ring can show and one batch to go on with; a driver that shares frames keeps some in
+/// its own ring.
+fn frames_for(ring: u32, zero_copy: bool) -> (u32, u32) {
+    match zero_copy {
+        true => (ring + ring / 2, ring + ring / 2),
+        false => (ring / 2 + BATCH as u32, ring + BATCH as u32),
+    }
+}
+
+/// Frames that the rings of a receive queue get at most, with a receive ring of `ring` entries.
 pub fn most_frames(ring: u32, zero_copy: bool) -> u32 {
-    ring + if zero_copy { ring / 2 } else { BATCH as u32 }
+    frames_for(ring, zero_copy).1
 }
 
 impl AfXdpRx {
@@ -56,7 +66,9 @@ impl AfXdpRx {
         fill: Producer<u64>,
         frames: RingFrames,
     ) -> AfXdpRx {
-        let most = most_frames(rx.size(), socket.zero_copy).min(fill.size()).min(demand::share());
+        let (low, most) = frames_for(rx.size(), socket.zero_copy);
+        let level = Level::new(low, most.min(fill.size()).min(demand::share()));
+        let chunk = FILL_CHUNK.min(level.frames() / 2).max(1);
         let mut half = AfXdpRx {
             device,
             queue,
@@ -64,8 +76,8 @@ impl AfXdpRx {
             fill,
             frames,
             socket,
-            most,
-            chunk: FILL_CHUNK.min(most / 2).max(1),
+            level,
+            chunk,
             hungry: false,
             packets: 0,
             bytes: 0,
@@ -76,25 +88,32 @@ impl AfXdpRx {
         let first = &mut first[..half.chunk as usize];
         let n = half.frames.lend(first);
         if n < first.len() {
-            half.most = 0;
+            half.level = Level::new(0, 0);
             // SAFETY: the kernel has never seen these addresses.
             unsafe { half.frames.release(&first[..n]) };
         }
-        first[..n].iter().filter(|_| half.most > 0).for_each(|&address| half.fill.write(address));
-        half.refill();
+        if half.is_fed() {
+            first.iter().for_each(|&address| half.fill.write(address));
+            half.refill();
+        }
         half
     }
 
     /// Whether the pool had enough frames for the queue to start with.
     pub fn is_fed(&self) -> bool {
-        self.most > 0
+        self.level.frames() > 0
+    }
+
+    /// Frames that the rings may have and have not.
+    fn missing(&self) -> u32 {
+        self.level.frames().saturating_sub(self.frames.held())
     }
 
     /// Puts empty frames into the fill ring, as many as it may have or the pool has.
     fn refill(&mut self) {
         let mut addresses = [0; BATCH];
         loop {
-            let room = self.fill.room().min(self.most.saturating_sub(self.frames.held()));
+            let room = self.fill.room().min(self.missing());
             let want = BATCH.min(room as usize);
             let n = self.frames.lend(&mut addresses[..want]);
             addresses[..n].iter().for_each(|&address| self.fill.write(address));
@@ -111,7 +130,7 @@ impl AfXdpRx {
 
     /// Tops the fill ring up if it is time to.
     fn feed(&mut self) {
-        if self.hungry || self.most - self.frames.held() >= self.chunk {
+        if self.hungry || self.missing() >= self.chunk {
             self.refill();
         }
     }
@@ -136,7 +155,13 @@ impl Rx for AfXdpRx {
     }
 
     fn receive(&mut self, batch: &mut Batch, max: usize) -> usize {
-        let n = self.pending().min(self.rx.waiting() as usize).min(max).min(batch.room());
+        let mut backlog = self.rx.waiting();
+        if backlog == 0 {
+            self.pending();
+            backlog = self.rx.waiting();
+        }
+        self.level.look(backlog);
+        let n = (backlog as usize).min(max).min(batch.room());
         let before = batch.len();
         for _ in 0..n {
             let desc = self.rx.read();
