@@ -26,7 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::features::FeatureQuery;
 use crate::port::Counter;
 use causeway_packet::{BATCH, Batch, Packet};
-use redirects::{Account, Loss, emit_redirected};
+use redirects::{Account, Loss};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -53,7 +53,7 @@ const MIN_LEN: i32 = 14;
 pub struct LiveTx {
     program: Program,
     slots: MappedArray,
-    /// Word 0: next slot; word 1: packets that the program could not lay out.
+    /// Word 0: next slot; word 1: packets that the program could not lay out; word 2: packets of the run.
     words: MappedArray,
     ifindex: u32,
     query: FeatureQuery,
@@ -92,7 +92,7 @@ impl LiveTx {
                 .help("for a veth: `ethtool -K PEER gro on`"));
         }
         let slots = MappedArray::new("live_slots", (SLOT_HEADER + MAX_LEN) as usize, SLOTS)?;
-        let words = MappedArray::new("live_words", 16, 1)?;
+        let words = MappedArray::new("live_words", 24, 1)?;
         let account = Account::open()?;
         let program = Program::load(ProgramKind::Xdp, "live_tx", &pump(&slots, &words, &account)?)?;
         let spare = Spare::attach(&program)?;
@@ -128,6 +128,7 @@ impl LiveTx {
         self.lay_out(batch);
         let n = batch.len();
         self.words.word(0).store(0, Ordering::Relaxed);
+        self.words.word(16).store(n as u64, Ordering::Relaxed);
         let first = [0; INITIAL_LEN as usize];
         let run = self.program.run_live(&first, XdpContext::default(), n as u32, RUN_BATCH.min(n as u32));
         let done = self.words.word(0).load(Ordering::Relaxed) as usize;
@@ -214,7 +215,7 @@ fn fits(len: usize) -> bool {
 fn pump(slots: &MappedArray, words: &MappedArray, account: &Account) -> Result<Code> {
     let mut a = Asm::new();
     let key = a.slot(4);
-    let reject = a.label();
+    let (running, reject, drop) = (a.label(), a.label(), a.label());
     a.mov(Reg::R6, Reg::R1);
     // Runs come one after another on one CPU, so the index needs no atomic.
     a.map_value(Reg::R1, words.map().as_fd(), 0);
@@ -223,7 +224,10 @@ fn pump(slots: &MappedArray, words: &MappedArray, account: &Account) -> Result<C
     a.alu(Alu::Add, Reg::R3, 1);
     a.store(Size::D, Reg::R1, 0, Reg::R3);
     a.store_slot(Size::W, key, 0, Reg::R2);
-    account.emit_run(&mut a, Reg::R9, key, reject);
+    a.jump_if(Cond::Ne, Reg::R2, 0, running);
+    a.load(Size::D, Reg::R8, Reg::R1, 16);
+    account.emit_begin(&mut a, Reg::R8, reject);
+    a.bind(running);
     a.map(Reg::R1, slots.map().as_fd());
     a.slot_address(Reg::R2, key);
     a.call(Helper::MapLookup);
@@ -244,7 +248,6 @@ fn pump(slots: &MappedArray, words: &MappedArray, account: &Account) -> Result<C
     a.mov(Reg::R4, Reg::R8);
     a.call(Helper::XdpStoreBytes);
     a.jump_if(Cond::Ne, Reg::R0, 0, reject);
-    emit_redirected(&mut a, Reg::R9);
     a.load(Size::W, Reg::R1, Reg::R7, 4);
     a.mov(Reg::R2, 0);
     a.call(Helper::Redirect);
@@ -254,6 +257,8 @@ fn pump(slots: &MappedArray, words: &MappedArray, account: &Account) -> Result<C
     a.load(Size::D, Reg::R2, Reg::R1, 0);
     a.alu(Alu::Add, Reg::R2, 1);
     a.store(Size::D, Reg::R1, 0, Reg::R2);
+    account.emit_forget(&mut a, drop);
+    a.bind(drop);
     a.mov(Reg::R0, action::XDP_DROP);
     a.exit();
     a.finish()

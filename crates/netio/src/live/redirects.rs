@@ -11,7 +11,7 @@
 
 use crate::bpf::{
     Alu, Asm, Code, Cond, Helper, Label, Map, MapKind, MappedArray, Program, ProgramKind, RawTracepointLink,
-    Reg, Size, Slot,
+    Reg, Size,
 };
 use crate::error::{Error, ErrorKind, Result};
 use std::os::fd::AsFd;
@@ -27,7 +27,7 @@ const ACCOUNT: usize = 64;
 mod run {
     /// Account of the run under way.
     pub const ACCOUNT: i16 = 0;
-    /// Frames redirected and not yet accounted for.
+    /// Frames of the run that are not yet accounted for.
     pub const OUTSTANDING: i16 = 8;
     pub const BYTES: usize = 16;
 }
@@ -120,26 +120,24 @@ impl Account {
         self.listeners.accounts.word(at).load(Ordering::Relaxed)
     }
 
-    /// Emits: `state` = this processor's state, for [`emit_redirected`]; a run begins there if `index` is zero. Uses
-    /// `R0` to `R5`; goes to `absent` if the kernel does not find its own map's entry.
-    pub fn emit_run(&self, a: &mut Asm, state: Reg, index: Slot, absent: Label) {
-        let running = a.label();
+    /// Emits: a run of `frames` begins on this processor. Uses `R0` to `R5`; goes to `absent` if the kernel does not
+    /// find its own map's entry.
+    pub fn emit_begin(&self, a: &mut Asm, frames: Reg, absent: Label) {
         emit_state(a, &self.listeners.runs, absent);
-        a.mov(state, Reg::R0);
-        a.load_slot(Size::W, Reg::R1, index, 0);
-        a.jump_if(Cond::Ne, Reg::R1, 0, running);
-        a.store(Size::D, state, run::ACCOUNT, self.index as i32);
+        a.store(Size::D, Reg::R0, run::ACCOUNT, self.index as i32);
         // What a run that failed half-way left is not this one's.
-        a.store(Size::D, state, run::OUTSTANDING, 0);
-        a.bind(running);
+        a.store(Size::D, Reg::R0, run::OUTSTANDING, frames);
     }
-}
 
-/// Emits: the frame at hand is about to be redirected. Uses `R1`.
-pub fn emit_redirected(a: &mut Asm, state: Reg) {
-    a.load(Size::D, Reg::R1, state, run::OUTSTANDING);
-    a.alu(Alu::Add, Reg::R1, 1);
-    a.store(Size::D, state, run::OUTSTANDING, Reg::R1);
+    /// Emits: the frame at hand is not redirected after all. Uses `R0` to `R5`; goes to `end` where there is nothing to
+    /// do.
+    pub fn emit_forget(&self, a: &mut Asm, end: Label) {
+        emit_state(a, &self.listeners.runs, end);
+        a.load(Size::D, Reg::R1, Reg::R0, run::OUTSTANDING);
+        a.jump_if(Cond::Eq, Reg::R1, 0, end);
+        a.alu(Alu::Sub, Reg::R1, 1);
+        a.store(Size::D, Reg::R0, run::OUTSTANDING, Reg::R1);
+    }
 }
 
 impl Drop for Account {
