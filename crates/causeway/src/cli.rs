@@ -96,9 +96,9 @@ pub struct RuntimeArgs {
     /// Packets that NAPI takes from all ports of a worker in a run
     #[arg(long, default_value_t = causeway_engine::reception::DEFAULT_BUDGET)]
     pub budget: usize,
-    /// Frames in the pool
-    #[arg(long, default_value_t = causeway_packet::pool::Config::default().frames)]
-    pub frames: u32,
+    /// Frames in the pool, instead of as many as the queues of the ports need
+    #[arg(long)]
+    pub frames: Option<u32>,
     /// Bytes a frame: 2048, or 4096 for jumbo ports
     #[arg(long, default_value_t = 2048)]
     pub frame_size: u32,

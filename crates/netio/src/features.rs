@@ -1,8 +1,9 @@
 //! What XDP an interface's driver offers, asked over generic netlink (family `netdev`, Linux 6.3 and later).
 
 use crate::error::{Error, Result};
+use crate::netlink;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// A set of XDP abilities, `NETDEV_XDP_ACT_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ const NETDEV_CMD_DEV_GET: u8 = 1;
 const NETDEV_A_DEV_IFINDEX: u16 = 1;
 const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
 /// Bytes of the netlink and generic netlink headers.
-const HEADERS: usize = 20;
+const HEADERS: usize = netlink::HEADER + 4;
 
 /// The question, kept open so that asking again costs one exchange.
 #[derive(Debug)]
@@ -49,15 +50,7 @@ impl FeatureQuery {
     /// `ENOENT` on kernels without it.
     pub fn new() -> Result<FeatureQuery> {
         let failed = |e| Error::system("ask for XDP features", e);
-        // SAFETY: makes a new descriptor, checked and owned below.
-        let fd = unsafe {
-            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_GENERIC)
-        };
-        if fd < 0 {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        // SAFETY: new and ours.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let socket = netlink::open(libc::NETLINK_GENERIC).map_err(failed)?;
         let reply = exchange(&socket, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, b"netdev\0")
             .map_err(failed)?;
         let family = attribute(&reply, CTRL_ATTR_FAMILY_ID).and_then(|v| v.first_chunk::<2>());
@@ -85,36 +78,9 @@ impl FeatureQuery {
 
 /// Sends one request with one attribute and returns the answer's bytes.
 fn exchange(socket: &OwnedFd, family: u16, command: u8, attr: u16, value: &[u8]) -> io::Result<Vec<u8>> {
-    let attr_len = 4 + value.len();
-    let total = HEADERS + attr_len.next_multiple_of(4);
-    let mut message = Vec::with_capacity(total);
-    message.extend((total as u32).to_ne_bytes());
-    message.extend(family.to_ne_bytes());
-    message.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
-    message.extend([0; 8]);
-    message.extend([command, 1, 0, 0]);
-    message.extend((attr_len as u16).to_ne_bytes());
-    message.extend(attr.to_ne_bytes());
-    message.extend(value);
-    message.resize(total, 0);
-    // SAFETY: the buffer is live and as long as given.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let mut reply = vec![0u8; 8192];
-    // SAFETY: as above.
-    let got = unsafe { libc::recv(socket.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0) };
-    if got < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    reply.truncate(got as usize);
-    let kind = reply.get(4..6).map(|k| u16::from_ne_bytes([k[0], k[1]]));
-    if kind == Some(libc::NLMSG_ERROR as u16) {
-        let code = reply.get(16..20).map_or(-libc::EPROTO, |c| i32::from_ne_bytes([c[0], c[1], c[2], c[3]]));
-        return Err(io::Error::from_raw_os_error(-code));
-    }
-    Ok(reply)
+    let mut body = vec![command, 1, 0, 0];
+    netlink::put(&mut body, attr, value);
+    netlink::ask(socket, family, 0, &body)
 }
 
 /// The value of the first attribute `wanted` after the headers.

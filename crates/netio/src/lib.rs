@@ -21,12 +21,10 @@
 //!   interface is put back when the port is dropped. When the process is killed all ports pass to the kernel at once,
 //!   before their descriptors are closed.
 //! * Every frame that a socket or a device drops is counted somewhere this crate shows.
-//! * A frame is in one place: a packet, or one ring. Frames go to a ring by [`Packet::into_region`] and come back
-//!   by [`Packet::from_region`].
+//! * A frame is a packet's or one ring's. Frames go to a ring and come back by its
+//!   [`RingFrames`](causeway_packet::ledger::RingFrames), which believes no number that it did not give out, and those
+//!   of a closed socket when the kernel cannot touch them any more.
 //! * Foreign bytes (frames, capture files) never make it panic.
-//!
-//! [`Packet::into_region`]: causeway_packet::Packet::into_region
-//! [`Packet::from_region`]: causeway_packet::Packet::from_region
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
@@ -41,6 +39,7 @@ pub mod features;
 pub mod interface;
 pub mod live;
 pub mod memory;
+mod netlink;
 pub mod offload;
 pub mod pcap;
 pub mod port;

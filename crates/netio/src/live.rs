@@ -9,18 +9,26 @@
 //! grace period (some 30 ms). So it is attached to the loopback interface of a network namespace made for it, in
 //! which nothing else ever happens and which goes with the descriptors that name it.
 //!
-//! The target must be able to take redirected frames. On a veth that depends on the peer and may change, so the
-//! kernel is asked again from time to time; redirects to other devices would vanish unseen.
+//! The target must be able to take redirected frames. On a veth that depends on the peer and may change, at any time
+//! and without a word. What is lost is told by the kernel's tracepoints ([`redirects`]) and counted by its reason;
+//! after frames were refused the others go another way for a while, until the kernel says that the target takes
+//! redirected frames again.
+
+mod redirects;
+mod spare;
+#[cfg(test)]
+mod tests;
 
 use crate::bpf::{
-    Alu, Asm, Code, Cond, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpContext, XdpLink, XdpMode,
-    action,
+    Alu, Asm, Code, Cond, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpContext, action,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::features::FeatureQuery;
 use crate::port::Counter;
 use causeway_packet::{BATCH, Batch, Packet};
-use std::fs::File;
+use redirects::{Account, Loss};
+use spare::Spare;
+pub use spare::prepare;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
@@ -32,8 +40,10 @@ const SLOT_HEADER: i32 = 8;
 const MAX_LEN: i32 = 3_200;
 /// Length of a frame before the program gives it its own.
 const INITIAL_LEN: i32 = 64;
-/// Packets after which the target's ability to take redirected frames is checked again.
-const RECHECK_PACKETS: u32 = 16_384;
+/// Packets after which a target that refused frames is tried again, if it seems to take them: at first, and at most
+/// after refusals in a row.
+const FIRST_RETRY_PACKETS: u32 = 1 << 14;
+const LAST_RETRY_PACKETS: u32 = 1 << 24;
 /// Frames that the kernel makes at a time.
 const RUN_BATCH: u32 = 256;
 /// Bytes of an Ethernet header: shorter packets cannot be redirected.
@@ -44,24 +54,23 @@ const MIN_LEN: i32 = 14;
 pub struct LiveTx {
     program: Program,
     slots: MappedArray,
-    /// Word 0: next slot; word 1: packets that the program could not lay out.
+    /// Word 0: next slot; word 1: packets that the program could not lay out; word 2: packets of the run.
     words: MappedArray,
     ifindex: u32,
     query: FeatureQuery,
-    /// Packets until the next check.
-    until_check: u32,
-    usable: bool,
+    account: Account,
+    /// What the account said after the last run, by reason.
+    lost: [u64; Loss::ALL.len()],
+    /// Packets that go another way before the target is tried again; 0 while it takes frames.
+    until_retry: u32,
+    /// As many at the next refusal.
+    retry_after: u32,
     packets: u64,
     errors: u64,
     rejected: u64,
+    /// Lost by this transmitter, by reason.
+    drops: [u64; Loss::ALL.len()],
     _spare: Spare,
-}
-
-/// The program's attachment and the namespace it is in.
-#[derive(Debug)]
-struct Spare {
-    _link: XdpLink,
-    _namespace: File,
 }
 
 impl LiveTx {
@@ -77,36 +86,43 @@ impl LiveTx {
                 .help("for a veth: `ethtool -K PEER gro on`"));
         }
         let slots = MappedArray::new("live_slots", (SLOT_HEADER + MAX_LEN) as usize, SLOTS)?;
-        let words = MappedArray::new("live_words", 16, 1)?;
-        let program = Program::load(ProgramKind::Xdp, "live_tx", &pump(&slots, &words)?)?;
+        let words = MappedArray::new("live_words", 24, 1)?;
+        let account = Account::open()?;
+        let program = Program::load(ProgramKind::Xdp, "live_tx", &pump(&slots, &words, &account)?)?;
         let spare = Spare::attach(&program)?;
         // One frame from an empty array is dropped by the program: it shows whether the kernel can do this at all.
         program.run_live(&[0; INITIAL_LEN as usize], XdpContext::default(), 1, 1)?;
         words.word(8).store(0, Ordering::Relaxed);
+        let lost = Loss::ALL.map(|loss| account.lost(loss));
         Ok(LiveTx {
             program,
             slots,
             words,
             ifindex,
             query,
-            until_check: RECHECK_PACKETS,
-            usable: true,
+            account,
+            lost,
+            until_retry: 0,
+            retry_after: FIRST_RETRY_PACKETS,
             packets: 0,
             errors: 0,
             rejected: 0,
+            drops: [0; Loss::ALL.len()],
             _spare: spare,
         })
     }
 
-    /// Sends all packets of `batch` and returns how many packets and bytes that were. `None`, and nothing sent,
-    /// when the packets must go another way: the target takes no redirected frames now, or a packet is too long.
+    /// Takes all packets of `batch` and returns how many packets and bytes of them were sent; the others are counted
+    /// by the reason. `None`, and nothing taken, when the packets must go another way: the target takes no redirected
+    /// frames now, or a packet is too long. A run that is cut short leaves in `batch` what it did not get to.
     pub fn send(&mut self, batch: &mut Batch) -> Option<(usize, usize)> {
-        if !self.check(batch.len() as u32) || batch.iter().any(|p| !fits(p.len())) {
+        if !self.is_usable(batch.len() as u32) || batch.iter().any(|p| !fits(p.len())) {
             return None;
         }
         self.lay_out(batch);
         let n = batch.len();
         self.words.word(0).store(0, Ordering::Relaxed);
+        self.words.word(16).store(n as u64, Ordering::Relaxed);
         let first = [0; INITIAL_LEN as usize];
         let run = self.program.run_live(&first, XdpContext::default(), n as u32, RUN_BATCH.min(n as u32));
         let done = self.words.word(0).load(Ordering::Relaxed) as usize;
@@ -116,30 +132,56 @@ impl LiveTx {
                 return None;
             }
         }
-        self.rejected += self.words.word(8).swap(0, Ordering::Relaxed);
-        // A run that was cut short has sent the first `done`; the others stay in the batch.
-        let mut sent = Batch::new();
-        sent.append_up_to(batch, done.min(n));
-        self.packets += sent.len() as u64;
-        Some((sent.len(), sent.iter().map(Packet::len).sum()))
+        let mut taken = Batch::new();
+        taken.append_up_to(batch, done.min(n));
+        let bytes: usize = taken.iter().map(Packet::len).sum();
+        let sent = taken.len().saturating_sub(self.account_for_losses());
+        self.packets += sent as u64;
+        // Which ones were lost is not known: each stands for its share.
+        Some((sent, bytes * sent / taken.len().max(1)))
+    }
+
+    /// Packets of the last run that were not sent.
+    fn account_for_losses(&mut self) -> usize {
+        let mut total = self.words.word(8).swap(0, Ordering::Relaxed);
+        self.rejected += total;
+        for (i, loss) in Loss::ALL.into_iter().enumerate() {
+            let now = self.account.lost(loss);
+            let new = now.wrapping_sub(std::mem::replace(&mut self.lost[i], now));
+            self.drops[i] += new;
+            total += new;
+            if loss == Loss::Refused && new > 0 {
+                self.until_retry = self.retry_after;
+                self.retry_after = (self.retry_after * 2).min(LAST_RETRY_PACKETS);
+            }
+        }
+        if total == 0 {
+            self.retry_after = FIRST_RETRY_PACKETS;
+        }
+        total as usize
     }
 
     /// What was sent this way, and what failed.
     pub fn counters(&self) -> Vec<Counter> {
-        vec![
+        let mut list = vec![
             ("tx_live_packets", self.packets),
             ("tx_live_error", self.errors),
             ("tx_drop_live_rejected", self.rejected),
-        ]
+        ];
+        list.extend(Loss::ALL.iter().zip(self.drops).map(|(loss, n)| (loss.name(), n)));
+        list
     }
 
-    fn check(&mut self, n: u32) -> bool {
-        self.until_check = self.until_check.saturating_sub(n);
-        if self.until_check == 0 {
-            self.until_check = RECHECK_PACKETS;
-            self.usable = self.query.get(self.ifindex).is_ok_and(|f| f.redirect_target());
+    /// Whether the next `n` packets may be tried.
+    fn is_usable(&mut self, n: u32) -> bool {
+        if self.until_retry == 0 {
+            return true;
         }
-        self.usable
+        self.until_retry = self.until_retry.saturating_sub(n);
+        if self.until_retry == 0 && !self.query.get(self.ifindex).is_ok_and(|f| f.redirect_target()) {
+            self.until_retry = self.retry_after;
+        }
+        self.until_retry == 0
     }
 
     /// Copies the packets into the slots.
@@ -164,10 +206,10 @@ fn fits(len: usize) -> bool {
 }
 
 /// The program: takes the next slot, makes the frame as long as the packet, copies it, redirects.
-fn pump(slots: &MappedArray, words: &MappedArray) -> Result<Code> {
+fn pump(slots: &MappedArray, words: &MappedArray, account: &Account) -> Result<Code> {
     let mut a = Asm::new();
     let key = a.slot(4);
-    let reject = a.label();
+    let (running, reject, drop) = (a.label(), a.label(), a.label());
     a.mov(Reg::R6, Reg::R1);
     // Runs come one after another on one CPU, so the index needs no atomic.
     a.map_value(Reg::R1, words.map().as_fd(), 0);
@@ -176,6 +218,10 @@ fn pump(slots: &MappedArray, words: &MappedArray) -> Result<Code> {
     a.alu(Alu::Add, Reg::R3, 1);
     a.store(Size::D, Reg::R1, 0, Reg::R3);
     a.store_slot(Size::W, key, 0, Reg::R2);
+    a.jump_if(Cond::Ne, Reg::R2, 0, running);
+    a.load(Size::D, Reg::R8, Reg::R1, 16);
+    account.emit_begin(&mut a, Reg::R8, reject);
+    a.bind(running);
     a.map(Reg::R1, slots.map().as_fd());
     a.slot_address(Reg::R2, key);
     a.call(Helper::MapLookup);
@@ -205,28 +251,9 @@ fn pump(slots: &MappedArray, words: &MappedArray) -> Result<Code> {
     a.load(Size::D, Reg::R2, Reg::R1, 0);
     a.alu(Alu::Add, Reg::R2, 1);
     a.store(Size::D, Reg::R1, 0, Reg::R2);
+    account.emit_forget(&mut a, drop);
+    a.bind(drop);
     a.mov(Reg::R0, action::XDP_DROP);
     a.exit();
     a.finish()
-}
-
-impl Spare {
-    /// Attaches `program` in a network namespace of its own. A thread is spent on it, because a namespace is entered
-    /// by threads.
-    fn attach(program: &Program) -> Result<Spare> {
-        const LOOPBACK: u32 = 1;
-        let enter = || {
-            // SAFETY: changes only this thread, which ends with this closure.
-            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-                return Err(Error::last_os("make a network namespace"));
-            }
-            let path = "/proc/thread-self/ns/net";
-            let namespace = File::open(path).map_err(|e| Error::system(format!("open {path}"), e))?;
-            let link = XdpLink::attach(program, "lo", LOOPBACK, XdpMode::Generic)?;
-            Ok(Spare { _link: link, _namespace: namespace })
-        };
-        let joined = std::thread::scope(|s| s.spawn(enter).join());
-        joined
-            .unwrap_or_else(|_| Err(Error::new(ErrorKind::System, "the thread in the new namespace failed")))
-    }
 }

@@ -6,12 +6,12 @@
 //!
 //! To add a backend (DPDK, a vendor's library): implement [`Rx`] and [`Tx`] for a queue, fill [`Packet`]s from
 //! the process-wide pool, and return a [`Port`]. If the hardware wants to know the packet memory first, register
-//! [`causeway_packet::pool::region`]; [`Packet::into_region`] and [`Packet::from_region`] move ownership to a ring
-//! and back. Restore whatever was changed on the interface when the last half is dropped.
+//! [`causeway_packet::pool::region`]; a [`RingFrames`] for each ring moves ownership to the device and back, and its
+//! claim takes back what the device still had when it is closed and done. Restore whatever was changed on the interface
+//! when the last half is dropped.
 //!
 //! [`Packet`]: causeway_packet::Packet
-//! [`Packet::into_region`]: causeway_packet::Packet::into_region
-//! [`Packet::from_region`]: causeway_packet::Packet::from_region
+//! [`RingFrames`]: causeway_packet::ledger::RingFrames
 
 use causeway_packet::Batch;
 use std::os::fd::RawFd;

@@ -2,7 +2,8 @@
 
 use crate::bpf::front::{Front, Take};
 use crate::bpf::{Asm, Program, ProgramKind, Reg, XdpLink, XdpMode, action};
-use causeway_packet::pool;
+use causeway_packet::ledger::{Census, census};
+use causeway_packet::{Packet, pool};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +15,38 @@ const PACKET_OUTGOING: u8 = 4;
 static ONE: Mutex<()> = Mutex::new(());
 
 /// Held by tests that use the pool, so that the others can count its frames.
-pub fn pool_lock() -> MutexGuard<'static, ()> {
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+pub struct PoolLock(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+/// Waits for the other tests that use the pool.
+pub fn pool_lock() -> PoolLock {
+    PoolLock(ONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Drop for PoolLock {
+    /// The next test's counts would miss what this thread keeps.
+    fn drop(&mut self) {
+        pool::flush_thread();
+    }
+}
+
+/// Waits until closed sockets have given their frames back, and checks that all frames are free then and can be had.
+pub fn assert_all_free() {
+    for _ in 0..1_000 {
+        if census().rings.is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let frames = pool::config().frames;
+    assert_eq!(census(), Census { free: frames, ..Census::default() });
+    assert_eq!(free_frames(), u64::from(frames), "what is free can be had");
+}
+
+/// All free frames but `n`, as packets: what is left is a tiny pool.
+pub fn hoard_all_but(n: usize) -> Vec<Packet> {
+    let mut all: Vec<Packet> = std::iter::from_fn(Packet::new).collect();
+    all.truncate(all.len() - n);
+    all
 }
 
 /// Runs `test` on a thread in a new network namespace with the given veth pairs, all up. Skips with a message when
@@ -34,6 +65,7 @@ pub fn run(pairs: &'static [(&'static str, &'static str)], test: impl FnOnce() +
             up(b);
         }
         test();
+        assert_all_free();
     });
     if let Err(panic) = thread.join() {
         std::panic::resume_unwind(panic);

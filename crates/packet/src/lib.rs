@@ -4,14 +4,16 @@
 //!
 //! Everything that touches the bytes of a packet does it through this crate. A **frame** is a fixed-size chunk
 //! of one big mapping; the mapping can be registered as the UMEM of every AF_XDP port, so that forwarding moves
-//! a pointer and never the bytes. A [`Packet`] owns one frame. It is not `Clone`: dropping it puts the frame
+//! a number and never the bytes. A [`Packet`] owns one frame. It is not `Clone`: dropping it puts the frame
 //! back on the free list of the thread that drops it, so nothing leaks and nothing is freed twice. A [`Batch`]
 //! is up to [`BATCH`] packets in an inline array, the unit in which the whole router works.
 //!
-//! # The parts
+//! # The parts, in the order in which to read them
 //!
-//! * [`pool`]: the mapping, the free lists (the papers' buffer recycling) and the general-allocator mode that
-//!   the buffer-recycling experiment compares with;
+//! * [`pool`]: the free lists (the papers' buffer recycling) and the general-allocator mode that the
+//!   buffer-recycling experiment compares with; below it the mapping (`memory`) and the stack of free frames that
+//!   threads share (`stack`);
+//! * [`ledger`]: who has each frame, and how frames go to a device's rings and come back;
 //! * [`Packet`] and its [`meta::Meta`]: data window, header offsets, annotations, hot fields;
 //! * [`Batch`];
 //! * [`wire`]: checked views of Ethernet, ARP, IPv4, IPv6, ICMP, UDP and TCP;
@@ -20,11 +22,19 @@
 //!
 //! # Invariants
 //!
-//! * A frame is in exactly one place: one `Packet`, one thread's magazine, the shared free stack, or a device's
-//!   ring. Ownership moves with the value; there is no reference count.
+//! * A frame is a number, and has one owner, which the ledger in the mapping notes: nobody (its number is in one
+//!   thread's magazine or on the shared stack), one `Packet`, or one ring of a device. There is no reference count.
+//! * Who owns a frame is the only one to change its owner: the thread that has the number, the packet, or the ring's
+//!   [`ledger::RingFrames`], which belongs to one thread at a time. So the words of the ledger are plain loads and
+//!   stores.
+//! * What a device says is checked against the ledger before it is believed: a frame that the ring does not have makes
+//!   no packet and is not freed. The frames of a ring that was closed stay its own until its [`ledger::Claim`] is made
+//!   good, which is for him to say who knows that the device has done with them.
+//! * Metadata and bytes of a frame belong to its packet alone. Metadata is written when a frame becomes a packet, and
+//!   neither read nor written while it is free or with a device.
 //! * The data window always lies inside the frame: `data + len <= frame size`.
 //! * Per packet nothing here allocates, locks or makes a system call; a magazine is refilled from the shared
-//!   stack once per [`pool::CHUNK`] frames, without a lock.
+//!   stack once per 256 frames, without a lock.
 //!
 //! # Where metadata lives
 //!
@@ -37,10 +47,12 @@
 mod annotations;
 mod batch;
 pub mod checksum;
+pub mod ledger;
+mod memory;
 pub mod meta;
 mod packet;
 pub mod pool;
-mod region;
+mod stack;
 pub mod wire;
 pub mod words;
 

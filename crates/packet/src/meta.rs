@@ -31,7 +31,7 @@ pub enum PacketType {
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub struct Meta {
-    /// First byte of the frame; the same for the whole life of a pool frame.
+    /// First byte of the frame.
     pub(crate) frame: *mut u8,
     /// Offset of the first data byte in the frame.
     pub(crate) data: u16,
@@ -62,12 +62,13 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Metadata of an empty packet in `frame`, whose data starts `headroom` bytes in.
-    pub(crate) fn fresh(frame: *mut u8, headroom: u16) -> Self {
+    /// Metadata of a packet without history in `frame`: `len` bytes, `data` bytes into it.
+    #[inline]
+    pub(crate) fn fresh(frame: *mut u8, data: u16, len: u16) -> Self {
         Meta {
             frame,
-            data: headroom,
-            len: 0,
+            data,
+            len,
             mac: NO_HEADER,
             network: NO_HEADER,
             transport: NO_HEADER,

@@ -32,7 +32,7 @@ impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this packet owned the frame, and is gone after this call.
-        unsafe { pool::give_back(self.meta.as_ptr()) }
+        unsafe { pool::give_back(self.meta) }
     }
 }
 
@@ -49,10 +49,20 @@ impl Packet {
     /// An empty packet with `headroom` bytes (at most the frame size) before its data.
     #[inline]
     pub fn with_headroom(headroom: usize) -> Option<Packet> {
-        let meta = NonNull::new(pool::take()?)?;
-        let mut p = Packet { meta };
-        p.reset(headroom.min(pool::frame_size()) as u16);
-        Some(p)
+        let (meta, frame) = pool::take()?;
+        // SAFETY: the pool has just given this frame to us.
+        Some(unsafe { Self::at(meta, frame, headroom.min(pool::frame_size()) as u16, 0) })
+    }
+
+    /// The packet of `len` bytes, `data` bytes into `frame`, with fresh metadata.
+    ///
+    /// # Safety
+    /// `meta` and `frame` belong together and to nobody else, and `data + len` is at most the frame size.
+    #[inline]
+    pub(crate) unsafe fn at(meta: NonNull<Meta>, frame: *mut u8, data: u16, len: u16) -> Packet {
+        // SAFETY: the metadata is ours to write; nothing in it needs to be dropped.
+        unsafe { meta.write(Meta::fresh(frame, data, len)) };
+        Packet { meta }
     }
 
     /// A packet that holds a copy of `bytes`; `None` when the pool is exhausted or the bytes do not fit a frame.
@@ -66,23 +76,18 @@ impl Packet {
 
     /// A copy of data, header offsets and annotations in a fresh frame; `None` when the pool is exhausted.
     pub fn copy(&self) -> Option<Packet> {
-        let meta = NonNull::new(pool::take()?)?;
+        let (meta, frame) = pool::take()?;
+        // SAFETY: the pool has just given us this frame and its metadata. Every field but the frame's own address is
+        // the original's.
+        unsafe { meta.write(Meta { frame, ..self.m().clone() }) };
         let mut p = Packet { meta };
-        let frame = p.m().frame;
-        // Every field but the frame's own address is the original's.
-        *p.mm() = Meta { frame, ..self.m().clone() };
         p.data_mut().copy_from_slice(self.data());
         Some(p)
     }
 
-    pub(crate) fn reset(&mut self, headroom: u16) {
-        let frame = self.m().frame;
-        *self.mm() = Meta::fresh(frame, headroom);
-    }
-
     #[inline(always)]
     pub(crate) fn m(&self) -> &Meta {
-        // SAFETY: the packet is the only owner of its metadata, which was written when the frame was first taken.
+        // SAFETY: the packet is the only owner of its metadata, which was written when it was made.
         unsafe { self.meta.as_ref() }
     }
 

@@ -2,28 +2,31 @@
 //!
 //! This is the buffer recycling of the papers (OSR §4.2, CvL §3.1): a freed frame goes to the list of the thread
 //! that freed it and is the next one to be handed out, still warm in the cache. A thread whose magazine runs
-//! empty or full exchanges [`CHUNK`] frames with the shared stack in one compare-and-swap; there is no lock.
+//! empty or full exchanges 256 frames with the shared stack in one compare-and-swap; there is no lock.
+//! Magazines and stack hold frame numbers; a frame's metadata is written when it becomes a packet, not before.
 //!
 //! The pool is one for the process, because the UMEM of all ports is one. [`init`] fixes its size before first
 //! use; without it the defaults of [`Config`] are taken. In [`Mode::Allocator`] every packet comes from the
 //! general allocator instead, which is the baseline of the buffer-recycling experiment; AF_XDP cannot be used
 //! then.
 
+use crate::ledger::{FREE, PACKET};
+use crate::memory::Memory;
 use crate::meta::Meta;
+use crate::stack::SharedStack;
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::io::Write;
-use std::ptr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-/// Frames that a magazine exchanges with the shared stack at a time.
-pub const CHUNK: usize = 256;
-/// Frames that a thread holds at most.
-const MAGAZINE: usize = 2 * CHUNK;
-/// Index that ends a chain of frames.
-const NIL: u32 = u32::MAX;
+pub(crate) use crate::stack::CHUNK;
+
+/// Frames that a thread's magazine holds at most.
+pub const MAGAZINE: usize = 2 * CHUNK;
 
 /// Where frames come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,24 +82,9 @@ impl std::error::Error for Error {}
 
 struct Pool {
     config: Config,
-    region: *mut u8,
-    metas: *mut Meta,
-    /// Next frame of a chain on the shared stack, by frame.
-    next: Box<[AtomicU32]>,
-    /// First frame of the next chain, by the first frame of a chain.
-    below: Box<[AtomicU32]>,
-    /// Tag in the upper half against reuse between read and swap, first frame of the top chain in the lower.
-    top: AtomicU64,
-    /// Frames never handed out yet are taken from here in order, so that untouched memory stays untouched.
-    fresh: AtomicU32,
-    shared: AtomicU64,
+    memory: Memory,
+    stack: SharedStack,
 }
-
-// SAFETY: the raw pointers name mappings that live as long as the process; frames are handed out to one owner
-// at a time by the free lists, whose links are atomics.
-unsafe impl Send for Pool {}
-// SAFETY: as above.
-unsafe impl Sync for Pool {}
 
 static POOL: OnceLock<Pool> = OnceLock::new();
 
@@ -127,24 +115,27 @@ pub fn config() -> Config {
     pool().config
 }
 
-/// Base address and length in bytes of the mapping that holds all frames: the UMEM of every AF_XDP port.
+/// Base address and length in bytes of the memory of all frames: the UMEM of every AF_XDP port.
 pub fn region() -> (*mut u8, usize) {
-    let p = pool();
-    (p.region, p.config.frames as usize * p.config.frame_size as usize)
+    memory().region()
+}
+
+/// The file behind the pool's memory. A process that is handed it finds in it what is where, and which ring has
+/// which frames: its first page says so, as the table of `memory.rs` does.
+pub fn descriptor() -> BorrowedFd<'static> {
+    memory().fd().as_fd()
 }
 
 /// Frames on the shared stack or never used; the threads' magazines are not counted.
 pub fn shared_free() -> u64 {
-    let p = pool();
-    let fresh = p.config.frames.saturating_sub(p.fresh.load(Ordering::Relaxed)) as u64;
-    p.shared.load(Ordering::Relaxed) + fresh
+    pool().stack.len()
 }
 
 /// Gives the calling thread's free frames back to the shared stack.
 pub fn flush_thread() {
     MAGAZINE_OF_THREAD.with(|m| {
         // SAFETY: the magazine belongs to this thread, and no reference to it is held across this call.
-        unsafe { (*m.0.get()).flush_all() }
+        unsafe { (*m.0.get()).flush(0) }
     });
 }
 
@@ -160,142 +151,52 @@ fn pool() -> &'static Pool {
     })
 }
 
-fn map(bytes: usize) -> Result<*mut u8, Error> {
-    // SAFETY: a fresh private anonymous mapping, checked below; nothing else refers to it.
-    let p = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if p == libc::MAP_FAILED {
-        return Err(Error::Map(std::io::Error::last_os_error()));
-    }
-    // SAFETY: the range was mapped above. Huge pages are a wish; a refusal changes nothing.
-    unsafe { libc::madvise(p, bytes, libc::MADV_HUGEPAGE) };
-    Ok(p.cast())
+pub(crate) fn memory() -> &'static Memory {
+    &pool().memory
 }
 
 impl Pool {
     fn new(config: Config) -> Result<Pool, Error> {
-        let frames = config.frames as usize;
-        let links = || (0..frames).map(|_| AtomicU32::new(NIL)).collect::<Box<[_]>>();
-        Ok(Pool {
-            config,
-            region: map(frames * config.frame_size as usize)?,
-            metas: map(frames * size_of::<Meta>())?.cast(),
-            next: links(),
-            below: links(),
-            top: AtomicU64::new(NIL as u64),
-            fresh: AtomicU32::new(0),
-            shared: AtomicU64::new(0),
-        })
-    }
-
-    fn meta_of(&self, index: u32) -> *mut Meta {
-        debug_assert!(index < self.config.frames);
-        // SAFETY: `index` is below `frames`, so the result is inside the mapping of metadata.
-        unsafe { self.metas.add(index as usize) }
-    }
-
-    fn index_of(&self, meta: *mut Meta) -> u32 {
-        // SAFETY: every `Meta` of a recycled packet lies in the mapping of metadata.
-        let index = unsafe { meta.offset_from(self.metas) } as u32;
-        debug_assert!(index < self.config.frames);
-        index
-    }
-
-    fn frame_of(&self, index: u32) -> *mut u8 {
-        // SAFETY: `index` is below `frames`, so the result is inside the mapping of frames.
-        unsafe { self.region.add(index as usize * self.config.frame_size as usize) }
-    }
-
-    /// Puts a chain of `count` frames on the shared stack.
-    fn give(&self, frames: &[*mut Meta]) {
-        let [first, rest @ ..] = frames else { return };
-        let first = self.index_of(*first);
-        let mut at = first;
-        for &meta in rest {
-            let index = self.index_of(meta);
-            self.next[at as usize].store(index, Ordering::Relaxed);
-            at = index;
-        }
-        self.next[at as usize].store(NIL, Ordering::Relaxed);
-        self.shared.fetch_add(frames.len() as u64, Ordering::Relaxed);
-        let mut top = self.top.load(Ordering::Relaxed);
-        loop {
-            self.below[first as usize].store(top as u32, Ordering::Relaxed);
-            let new = ((top >> 32).wrapping_add(1) << 32) | first as u64;
-            match self.top.compare_exchange_weak(top, new, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => top = now,
-            }
-        }
-    }
-
-    /// Takes one chain from the shared stack, or never-used frames, into `out`; returns how many.
-    fn take(&self, out: &mut [*mut Meta; MAGAZINE]) -> usize {
-        let mut top = self.top.load(Ordering::Acquire);
-        while top as u32 != NIL {
-            let first = top as u32;
-            let below = self.below[first as usize].load(Ordering::Relaxed);
-            let new = ((top >> 32).wrapping_add(1) << 32) | below as u64;
-            match self.top.compare_exchange_weak(top, new, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => return self.unchain(first, out),
-                Err(now) => top = now,
-            }
-        }
-        self.take_fresh(out)
-    }
-
-    fn unchain(&self, first: u32, out: &mut [*mut Meta; MAGAZINE]) -> usize {
-        let (mut n, mut at) = (0, first);
-        while at != NIL && n < MAGAZINE {
-            out[n] = self.meta_of(at);
-            at = self.next[at as usize].load(Ordering::Relaxed);
-            n += 1;
-        }
-        self.shared.fetch_sub(n as u64, Ordering::Relaxed);
-        n
-    }
-
-    fn take_fresh(&self, out: &mut [*mut Meta; MAGAZINE]) -> usize {
-        let frames = self.config.frames;
-        let claim = |at: u32| (at < frames).then(|| at.saturating_add(CHUNK as u32).min(frames));
-        let Ok(from) = self.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim) else { return 0 };
-        let to = from.saturating_add(CHUNK as u32).min(frames);
-        for (slot, index) in out.iter_mut().zip(from..to) {
-            let meta = self.meta_of(index);
-            // SAFETY: frames `from..to` were claimed by this thread above and belong to nobody else.
-            unsafe { meta.write(Meta::fresh(self.frame_of(index), 0)) };
-            *slot = meta;
-        }
-        (to - from) as usize
+        let memory = Memory::new(config.frames, config.frame_size).map_err(Error::Map)?;
+        Ok(Pool { config, memory, stack: SharedStack::new(config.frames) })
     }
 }
 
+/// A thread's free frames, the one freed last at the end.
 struct Magazine {
     len: usize,
-    frames: [*mut Meta; MAGAZINE],
+    ids: [u32; MAGAZINE],
 }
 
 impl Magazine {
+    /// Makes sure of a free frame, if there is one.
+    #[inline]
+    fn load(&mut self, pool: &Pool) -> bool {
+        if self.len == 0
+            && let Some(first) = self.ids.first_chunk_mut()
+        {
+            self.len = pool.stack.take(first);
+        }
+        self.len > 0
+    }
+
+    #[inline]
+    fn put(&mut self, id: u32) {
+        if self.len == MAGAZINE {
+            self.flush(CHUNK);
+        }
+        self.ids[self.len] = id;
+        self.len += 1;
+    }
+
     fn flush(&mut self, keep: usize) {
         // The oldest frames leave; the most recently freed, still cached, stay.
         let leave = self.len.saturating_sub(keep);
-        for chunk in self.frames[..leave].chunks(CHUNK) {
-            pool().give(chunk);
+        if leave > 0 {
+            pool().stack.give(&self.ids[..leave]);
         }
-        self.frames.copy_within(leave..self.len, 0);
+        self.ids.copy_within(leave..self.len, 0);
         self.len -= leave;
-    }
-
-    fn flush_all(&mut self) {
-        self.flush(0);
     }
 }
 
@@ -303,13 +204,67 @@ struct MagazineCell(UnsafeCell<Magazine>);
 
 impl Drop for MagazineCell {
     fn drop(&mut self) {
-        self.0.get_mut().flush_all();
+        self.0.get_mut().flush(0);
     }
 }
 
 thread_local! {
     static MAGAZINE_OF_THREAD: MagazineCell =
-        const { MagazineCell(UnsafeCell::new(Magazine { len: 0, frames: [ptr::null_mut(); MAGAZINE] })) };
+        const { MagazineCell(UnsafeCell::new(Magazine { len: 0, ids: [0; MAGAZINE] })) };
+}
+
+/// Runs `f`, which must not use the magazine otherwise, on the calling thread's. `None` when the thread is ending and
+/// its magazine is gone.
+#[inline]
+fn with_magazine<R>(f: impl FnOnce(&mut Magazine) -> R) -> Option<R> {
+    // SAFETY: the magazine belongs to this thread, and the callers, all below, neither nest nor run foreign code.
+    MAGAZINE_OF_THREAD.try_with(|m| f(unsafe { &mut *m.0.get() })).ok()
+}
+
+/// Takes free frames into `out`; returns how many there were. Their owner in the ledger is for the caller to set.
+pub(crate) fn take_free(out: &mut [u32]) -> usize {
+    let pool = pool();
+    let taken = with_magazine(|m| {
+        let mut n = 0;
+        while n < out.len() && m.load(pool) {
+            let take = m.len.min(out.len() - n);
+            let from = m.len - take;
+            out[n..n + take].copy_from_slice(&m.ids[from..m.len]);
+            m.len = from;
+            n += take;
+        }
+        n
+    });
+    taken.unwrap_or(0)
+}
+
+/// Takes back free frames, noted so in the ledger, that nobody else has.
+pub(crate) fn put_free(ids: &[u32]) {
+    if with_magazine(|m| ids.iter().for_each(|&id| m.put(id))).is_none() {
+        share_free(ids);
+    }
+}
+
+/// As [`put_free`], for whichever thread wants them first.
+pub(crate) fn share_free(ids: &[u32]) {
+    pool().stack.give(ids);
+}
+
+/// Takes a frame for a packet; `None` when all are in use. Metadata and frame are stale and the caller's.
+#[inline]
+pub(crate) fn take() -> Option<(NonNull<Meta>, *mut u8)> {
+    let pool = pool();
+    if pool.config.mode == Mode::Allocator {
+        return take_heap(pool);
+    }
+    let id = with_magazine(|m| {
+        m.load(pool).then(|| {
+            m.len -= 1;
+            m.ids[m.len]
+        })
+    })??;
+    pool.memory.owner(id).store(PACKET, Ordering::Relaxed);
+    Some((NonNull::new(pool.memory.meta(id))?, pool.memory.frame(id)))
 }
 
 /// Layout of a packet from the general allocator: metadata first, the frame after it.
@@ -319,40 +274,12 @@ fn heap_layout(frame_size: u32) -> Layout {
     Layout::from_size_align(bytes, align_of::<Meta>()).unwrap_or(Layout::new::<Meta>())
 }
 
-/// Takes a free frame; `None` when all are in use. Its metadata names the frame and is otherwise stale.
-#[inline]
-pub(crate) fn take() -> Option<*mut Meta> {
-    let pool = pool();
-    if pool.config.mode == Mode::Allocator {
-        return take_heap(pool);
-    }
-    MAGAZINE_OF_THREAD
-        .try_with(|m| {
-            // SAFETY: the magazine belongs to this thread, and no other reference to it exists during this call.
-            let m = unsafe { &mut *m.0.get() };
-            if m.len == 0 {
-                m.len = pool.take(&mut m.frames);
-                if m.len == 0 {
-                    return None;
-                }
-            }
-            m.len -= 1;
-            Some(m.frames[m.len])
-        })
-        .ok()
-        .flatten()
-}
-
 #[cold]
-fn take_heap(pool: &Pool) -> Option<*mut Meta> {
-    // SAFETY: the layout has a size above zero; the block is checked before it is written.
+fn take_heap(pool: &Pool) -> Option<(NonNull<Meta>, *mut u8)> {
+    // SAFETY: the layout has a size above zero; the frame follows the metadata in the same block.
     unsafe {
-        let meta = alloc(heap_layout(pool.config.frame_size)).cast::<Meta>();
-        if meta.is_null() {
-            return None;
-        }
-        meta.write(Meta::fresh(meta.add(1).cast(), 0));
-        Some(meta)
+        let meta = NonNull::new(alloc(heap_layout(pool.config.frame_size)).cast::<Meta>())?;
+        Some((meta, meta.as_ptr().add(1).cast()))
     }
 }
 
@@ -361,33 +288,33 @@ fn take_heap(pool: &Pool) -> Option<*mut Meta> {
 /// # Safety
 /// `meta` came from [`take`] (or is the metadata of a pool frame) and nobody uses it or its frame again.
 #[inline]
-pub(crate) unsafe fn give_back(meta: *mut Meta) {
-    let pool = pool();
-    if pool.config.mode == Mode::Allocator {
-        // SAFETY: in this mode every packet was allocated by `take_heap` with the same layout.
-        return unsafe { dealloc(meta.cast(), heap_layout(pool.config.frame_size)) };
-    }
-    let kept = MAGAZINE_OF_THREAD.try_with(|m| {
-        // SAFETY: the magazine belongs to this thread, and no other reference to it exists during this call.
-        let m = unsafe { &mut *m.0.get() };
-        if m.len == MAGAZINE {
-            m.flush(CHUNK);
-        }
-        m.frames[m.len] = meta;
-        m.len += 1;
-    });
-    if kept.is_err() {
-        // The thread is ending and its magazine is gone.
-        pool.give(&[meta]);
-    }
+pub(crate) unsafe fn give_back(meta: NonNull<Meta>) {
+    // SAFETY: the caller's promise.
+    unsafe { give_back_all(std::iter::once(meta)) }
 }
 
-/// Metadata of the pool frame that holds the byte at `offset` of the region, if there is one.
-pub(crate) fn meta_at(offset: u64) -> Option<*mut Meta> {
+/// Takes back frames that no packets own any more, with one look for the thread's magazine.
+///
+/// # Safety
+/// As [`give_back`], for each. The iterator does not use packets.
+#[inline]
+pub(crate) unsafe fn give_back_all(metas: impl Iterator<Item = NonNull<Meta>>) {
     let pool = pool();
-    let index = offset / pool.config.frame_size as u64;
-    (pool.config.mode == Mode::Recycle && index < pool.config.frames as u64)
-        .then(|| pool.meta_of(index as u32))
+    if pool.config.mode == Mode::Allocator {
+        let layout = heap_layout(pool.config.frame_size);
+        // SAFETY: in this mode every packet was allocated by `take_heap` with the same layout.
+        return metas.for_each(|meta| unsafe { dealloc(meta.as_ptr().cast(), layout) });
+    }
+    let mut ids = metas.map(|meta| {
+        let id = pool.memory.id_of(meta.as_ptr());
+        let owner = pool.memory.owner(id);
+        debug_assert_eq!(owner.load(Ordering::Relaxed), PACKET);
+        owner.store(FREE, Ordering::Relaxed);
+        id
+    });
+    if with_magazine(|m| ids.by_ref().for_each(|id| m.put(id))).is_none() {
+        ids.for_each(|id| pool.stack.give(&[id]));
+    }
 }
 
 /// Bytes a frame.

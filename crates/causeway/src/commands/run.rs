@@ -7,10 +7,12 @@ use crate::lease::{Lease, Objector, Voucher};
 use crate::load::{self, Loaded, Style};
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
-use causeway_elements::devices::FRONT;
+use causeway_elements::devices::{FRONT, interfaces};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::{OnFailure, Options, Persistent, Plan};
+use causeway_netio::afxdp::{self, Demand};
 use causeway_netio::bpf::front::Front;
+use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, keep_journal};
 use causeway_packet::pool;
 use std::path::Path;
@@ -19,7 +21,6 @@ use std::sync::{Arc, PoisonError};
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
-    init_pool(&args.runtime)?;
     let library = causeway_elements::library();
     let source = source(&args.source);
     match load::load(&source, &library, &args.define, Style::Human) {
@@ -28,6 +29,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Ok(loaded) => {
+            init_pool(&args.runtime, &interfaces(&loaded.plan))?;
             let place = Place::take(&open_run_dir()?, None, &args.runtime)?;
             let persistent = Persistent::default();
             let start = Start { params: args.define, persistent: persistent.clone(), objector: None };
@@ -37,13 +39,25 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
     }
 }
 
-/// Makes the packet pool that the command line asks for.
-pub fn init_pool(args: &RuntimeArgs) -> Result<()> {
-    Ok(pool::init(pool::Config {
-        frames: args.frames,
-        frame_size: args.frame_size,
-        mode: pool::Mode::Recycle,
-    })?)
+/// Makes the packet pool: of as many frames as ports on the interfaces called `ports` need, or as the command line asks
+/// for.
+pub fn init_pool(args: &RuntimeArgs, ports: &[String]) -> Result<()> {
+    // What is wrong with an interface is said when it is opened.
+    let ports: Vec<Interface> = ports.iter().filter_map(|name| Interface::open(name).ok()).collect();
+    let demand = Demand::new(&ports, &afxdp::Options::default(), args.threads.into());
+    let frames = args.frames.unwrap_or(demand.wanted);
+    if frames < demand.least {
+        bail!(
+            "--frames {frames} is too few: {} worker(s) and the {} queue(s) of the ports need at least {}; \
+             without --frames there are as many as they can use, {}",
+            args.threads,
+            demand.queues,
+            demand.least,
+            demand.wanted
+        );
+    }
+    let config = pool::Config { frames, frame_size: args.frame_size, mode: pool::Mode::Recycle };
+    Ok(demand.init_pool(config)?)
 }
 
 /// A router's name, its record and its control socket.

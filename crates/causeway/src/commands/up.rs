@@ -28,6 +28,7 @@ use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Inspector, Pulse, Watcher, WatcherConfig};
 use causeway_netio::bpf::front::{Bystander, Front, Take};
+use causeway_netio::live;
 use follow::{Follow, Follower};
 use policy::Policies;
 use ports::Port;
@@ -39,6 +40,9 @@ use std::time::Duration;
 
 /// The exit status of a router that does not start because the kernel does to packets what it would not.
 const REFUSED: u8 = 3;
+
+/// Queues for which live-frame transmission is prepared; drivers of devices with more share frames, and do without it.
+const MOST_LIVE: u32 = 32;
 
 /// Forwards until it is told to stop.
 pub fn up(args: UpArgs) -> Result<ExitCode> {
@@ -63,7 +67,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let (dir, listener, punts) = as_root(&args)?;
+    let (dir, listener, punts) = as_root(&args, &taken)?;
     let place = run::Place::take(&dir, listener, &args.runtime)?;
     let kept = follow(&taken, &place.claim, punts, args.force)?;
     let _bystander = stand_by(&ports)?;
@@ -87,11 +91,14 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
 
 /// Does what only root can do, and is root no more: the folder of the router's files, its socket if that has a path of
 /// its own, and its ways into the kernel.
-fn as_root(args: &UpArgs) -> Result<(PathBuf, Option<Listener>, Punts)> {
-    run::init_pool(&args.runtime)?;
+fn as_root(args: &UpArgs, ports: &[Port]) -> Result<(PathBuf, Option<Listener>, Punts)> {
+    run::init_pool(&args.runtime, &ports.iter().map(|p| p.name.clone()).collect::<Vec<_>>())?;
     privileges::unlimit_memory();
     control::tidy();
     let punts = Punts::prepare(args.runtime.threads.into())?;
+    // A hot swap has those of the old graph and of the new one.
+    let queues: u32 = ports.iter().map(|p| p.queues).sum();
+    live::prepare(2 * queues.min(MOST_LIVE) as usize)?;
 
     let mut dir = control::open_run_dir()?;
     let mut listener = None;

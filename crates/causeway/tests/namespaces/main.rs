@@ -3,6 +3,7 @@
 
 mod control;
 mod examples;
+mod frames;
 mod net;
 mod privileges;
 mod running;

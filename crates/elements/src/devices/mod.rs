@@ -4,6 +4,7 @@ use causeway_engine::Spec;
 
 mod from_device;
 mod from_host;
+mod names;
 pub(crate) mod registry;
 mod to_device;
 mod to_host;
@@ -12,4 +13,5 @@ mod to_host;
 pub(crate) const SPECS: &[&Spec] =
     &[&from_device::POLL, &from_device::SPEC, &from_host::SPEC, &to_device::SPEC, &to_host::SPEC];
 
+pub use names::interfaces;
 pub use registry::{FRONT, OpenPorts};

@@ -7,11 +7,17 @@
 //!
 //! What is held on the interface (program, offloads turned off, promiscuous mode) goes with the last half dropped.
 
-mod queue;
+mod demand;
+#[cfg(test)]
+mod frames_tests;
+mod level;
+mod release;
 mod ring;
+mod rx;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod tx;
 
 use crate::bpf::front::{Claim, Front, Reason, Rules, Take};
 use crate::bpf::{XdpLink, XdpMode};
@@ -22,8 +28,12 @@ use crate::interface::{Interface, PromiscuousGuard};
 use crate::live::LiveTx;
 use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Counter, Port, Queue};
+pub use demand::Demand;
+use rx::AfXdpRx;
+use socket::Rings;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use tx::AfXdpTx;
 
 /// Bytes that the kernel keeps free before a received frame in a chunk.
 pub const XDP_HEADROOM: u32 = 256;
@@ -35,7 +45,8 @@ pub struct Options {
     pub take: Take,
     /// Receive frames to other Ethernet addresses too.
     pub promiscuous: bool,
-    /// Entries of the receive and transmit rings, a power of two; the fill ring has twice as many.
+    /// Entries of the transmit ring, a power of two; the receive ring has twice as many, and the fill ring four times.
+    /// Where senders are not held back by the receiver, as over veth, bursts of many TCP flows overflow what is smaller.
     pub ring: u32,
     /// Attach in generic mode even where the driver could.
     pub generic: bool,
@@ -93,13 +104,17 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let counters = DeviceCounters::new(name);
     let device = Arc::new(Device { link, claim, _promiscuous: promiscuous, offloads, counters });
     let mut mode = format!("AF_XDP, {}{why}", device.link.mode().name());
-    let mut queues = Vec::new();
+    let (mut queues, mut unfed) = (Vec::new(), Vec::new());
     for queue in 0..interface.queues {
-        let (made, text) = open_queue(&device, &interface, queue, features, options)?;
+        let (made, text, fed) = open_queue(&device, &interface, queue, features, options)?;
         if queue == 0 {
             mode.push_str(&text);
         }
+        unfed.extend((!fed).then_some(queue));
         queues.push(made);
+    }
+    if !unfed.is_empty() {
+        mode.push_str(&format!("; queues {unfed:?} are left to the kernel: the pool has no frames for them"));
     }
     if !device.offloads.stuck.is_empty() {
         mode.push_str(&format!("; the driver keeps {:?} on, which breaks forwarding", device.offloads.stuck));
@@ -141,12 +156,14 @@ fn open_queue(
     queue: u32,
     features: Option<Features>,
     options: &Options,
-) -> Result<(Queue, String)> {
-    let Interface { name, index, .. } = interface;
+) -> Result<(Queue, String, bool)> {
     let native = device.link.mode() == XdpMode::Native;
-    let bind = |zero_copy| socket::bind(name, *index, queue, options.ring, zero_copy);
-    let may_share = native && features.is_none_or(Features::zero_copy);
-    let tried = may_share.then(|| bind(true));
+    let driver_zero_copy = features.is_none_or(Features::zero_copy);
+    let bind = |zero_copy| {
+        let ring = options.ring;
+        socket::bind(&socket::Wanted { interface, queue, ring, zero_copy, driver_zero_copy })
+    };
+    let tried = (native && driver_zero_copy).then(|| bind(true));
     let (bound, mut text) = match tried {
         Some(Ok(bound)) => (bound, ", zero-copy".to_owned()),
         Some(Err(e)) if matches!(e.kind(), ErrorKind::Busy | ErrorKind::Privilege) => return Err(e),
@@ -156,7 +173,7 @@ fn open_queue(
     };
     let (socket, rings) = bound;
     let live = match (socket.zero_copy, options.live) {
-        (false, true) => match LiveTx::new(*index) {
+        (false, true) => match LiveTx::new(interface.index) {
             Ok(live) => {
                 text.push_str(", live-frame transmission of large batches");
                 Some(live)
@@ -168,7 +185,12 @@ fn open_queue(
         },
         _ => None,
     };
-    let (rx, tx) = queue::halves(device, &socket, queue, rings, live);
-    device.claim.set_socket(queue, socket.fd.as_fd())?;
-    Ok((Queue { rx: Box::new(rx), tx: Box::new(tx) }, text))
+    let Rings { rx, fill, rx_frames, tx, completion, tx_frames } = rings;
+    let tx = AfXdpTx::new(device.clone(), socket.clone(), queue, tx, completion, tx_frames, live);
+    let rx = AfXdpRx::new(device.clone(), socket.clone(), queue, rx, fill, rx_frames);
+    let fed = rx.is_fed();
+    if fed {
+        device.claim.set_socket(queue, socket.fd.as_fd())?;
+    }
+    Ok((Queue { rx: Box::new(rx), tx: Box::new(tx) }, text, fed))
 }

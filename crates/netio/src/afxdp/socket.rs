@@ -1,8 +1,10 @@
 //! Making and binding AF_XDP sockets on the one packet memory.
 
+use super::release::{OnClose, Place, Probe, bind as bind_to, taken};
 use super::ring::{Consumer, Producer};
 use crate::error::{Error, ErrorKind, Result};
-use crate::interface::{get_option, set_option};
+use crate::interface::{Interface, get_option, set_option};
+use causeway_packet::ledger::{Direction, RingFrames, RingName};
 use causeway_packet::pool;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,87 +16,98 @@ const XDP_MAX_TX_SKB_BUDGET: i32 = 9;
 /// A queue is released some time after its last socket was closed; binding is tried this often, this far apart.
 const BUSY_TRIES: u32 = 20;
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
+/// Bytes right before a packet that is transmitted, for what is asked of the device for it and what the device says
+/// of it: `struct xsk_tx_metadata`. They are registered with the memory, so every packet must leave them room.
+pub const TX_METADATA: u32 = 24;
 
-/// A bound socket. The halves of its queue share it.
+/// A bound socket. The halves of its queue share it. Fields are dropped in order: the wait for its frames begins when
+/// it is closed.
 #[derive(Debug)]
 pub struct Socket {
     /// The descriptor.
     pub fd: OwnedFd,
     /// Whether frames are shared with the driver instead of copied.
     pub zero_copy: bool,
+    _on_close: OnClose,
 }
 
-/// A socket's rings.
+/// A socket's rings, and the frames that are in them or with the kernel.
 #[derive(Debug)]
 pub struct Rings {
     /// Received frames.
     pub rx: Consumer<libc::xdp_desc>,
     /// Empty frames for reception.
     pub fill: Producer<u64>,
+    /// The frames that went into `fill` and did not come back by `rx`.
+    pub rx_frames: RingFrames,
     /// Frames to transmit.
     pub tx: Producer<libc::xdp_desc>,
     /// Frames transmitted.
     pub completion: Consumer<u64>,
+    /// The frames that went into `tx` and did not come back by `completion`.
+    pub tx_frames: RingFrames,
+}
+
+/// Which socket to make.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The interface.
+    pub interface: &'a Interface,
+    /// Its queue.
+    pub queue: u32,
+    /// Entries of the transmit ring, a power of two; the receive ring has twice as many, and the fill ring four times.
+    pub ring: u32,
+    /// Whether frames must be shared with the driver, or must be copied.
+    pub zero_copy: bool,
+    /// Whether the driver can share frames.
+    pub driver_zero_copy: bool,
 }
 
 /// Bound sockets by whose UMEM later ones may share: all of one kind, because the kernel wants every socket of a
 /// UMEM in the same mode.
 static BOUND: Mutex<Vec<Weak<Socket>>> = Mutex::new(Vec::new());
 
-/// Whose UMEM a new socket takes.
-enum Memory {
-    /// Registers the pool's region.
-    Own,
-    /// That of another socket.
-    Shared(Arc<Socket>),
-}
-
-/// Binds a socket to queue `queue` of the interface `ifindex`, with rings of `ring` entries and a fill ring of twice
-/// as many. With `zero_copy` it must get that mode, without it copies.
+/// Binds a socket.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] if the driver lacks the mode; [`ErrorKind::Busy`] if another socket has the queue.
-pub fn bind(
-    ifname: &str,
-    ifindex: u32,
-    queue: u32,
-    ring: u32,
-    zero_copy: bool,
-) -> Result<(Arc<Socket>, Rings)> {
+pub fn bind(wanted: &Wanted<'_>) -> Result<(Arc<Socket>, Rings)> {
+    let name = &wanted.interface.name;
     if pool::config().mode != pool::Mode::Recycle {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("{ifname}: AF_XDP needs the recycling packet pool"),
-        ));
+        let what = format!("{name}: AF_XDP needs the recycling packet pool");
+        return Err(Error::new(ErrorKind::Unsupported, what));
     }
     // Held until the new socket is listed, so that two ports opened at once do not register two UMEMs.
     let mut bound = BOUND.lock().unwrap_or_else(PoisonError::into_inner);
     bound.retain(|w| w.strong_count() > 0);
     for attempt in 0.. {
-        let other = bound.iter().filter_map(Weak::upgrade).find(|s| s.zero_copy == zero_copy);
-        let memory = other.map_or(Memory::Own, Memory::Shared);
-        match try_bind(ifindex, queue, ring, zero_copy, &memory) {
-            Ok((fd, rings)) => {
-                let socket = Arc::new(Socket { fd, zero_copy });
+        let other = bound.iter().filter_map(Weak::upgrade).find(|s| s.zero_copy == wanted.zero_copy);
+        match try_bind(wanted, other.as_deref()) {
+            Ok((socket, rings)) => {
+                let socket = Arc::new(socket);
                 bound.push(Arc::downgrade(&socket));
                 return Ok((socket, rings));
             }
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) && attempt < BUSY_TRIES => {
+            Err(e) if e.errno() == Some(libc::EBUSY) && attempt < BUSY_TRIES => {
                 std::thread::sleep(BUSY_PAUSE);
             }
-            Err(e) => return Err(explain(ifname, queue, e)),
+            // The interface of the socket to share with is gone: its memory can be shared no more.
+            Err(e) if e.errno() == Some(libc::EBADF) && other.is_some() => {
+                bound.retain(|w| w.as_ptr() != other.as_ref().map_or(std::ptr::null(), Arc::as_ptr));
+            }
+            Err(e) => return Err(advise(name, e)),
         }
     }
     unreachable!("the loop above only ends by returning")
 }
 
-fn explain(ifname: &str, queue: u32, e: io::Error) -> Error {
-    let errno = e.raw_os_error();
-    let error = Error::system(format!("{ifname}: bind an AF_XDP socket to queue {queue}"), e);
-    match errno {
-        Some(libc::EBUSY) => error
-            .help(format!("another program, perhaps a second router, has the queue of {ifname}: stop it")),
-        Some(libc::ENETDOWN) => error.help(format!("`ip link set dev {ifname} up`")),
+/// Adds what to do about a failed bind.
+fn advise(name: &str, error: Error) -> Error {
+    match error.errno() {
+        Some(libc::EBUSY) => {
+            error.help(format!("another program, perhaps a second router, has the queue of {name}: stop it"))
+        }
+        Some(libc::ENETDOWN) => error.help(format!("`ip link set dev {name} up`")),
         Some(libc::ENOBUFS | libc::ENOMEM) => error.help(
             "the memory-lock limit is too low: raise it (`ulimit -l unlimited`) or ask for fewer frames",
         ),
@@ -105,81 +118,95 @@ fn explain(ifname: &str, queue: u32, e: io::Error) -> Error {
     }
 }
 
-fn try_bind(
-    ifindex: u32,
-    queue: u32,
-    ring: u32,
-    zero_copy: bool,
-    memory: &Memory,
-) -> io::Result<(OwnedFd, Rings)> {
+fn try_bind(wanted: &Wanted<'_>, other: Option<&Socket>) -> Result<(Socket, Rings)> {
+    let &Wanted { interface: Interface { name, index, .. }, queue, ring, zero_copy, driver_zero_copy } =
+        wanted;
+    let fd = prepare(ring, other.is_none().then(pool::region))?;
+    // Older kernels do not know it; then one call transmits 32 packets and we call more often.
+    let _ = set_option(&fd, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &ring);
+    let (rx, fill, tx, completion) = map_rings(&fd, ring)?;
+    let probe = Probe::new(driver_zero_copy)?;
+    let mode = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
+    let (flags, shared) = match other {
+        None => (mode | libc::XDP_USE_NEED_WAKEUP, 0),
+        // Mode and wake-up are those of the socket that is shared with; other flags are refused.
+        Some(other) => (libc::XDP_SHARED_UMEM, other.fd.as_raw_fd() as u32),
+    };
+    bind_to(&fd, flags, *index, queue, shared)
+        .map_err(|e| Error::system(format!("{name}: bind an AF_XDP socket to queue {queue}"), e))?;
+    let place = Place::new(&fd, *index, queue);
+    taken(place);
+    let frames = |direction| {
+        let ring = RingName { ifindex: *index, queue: queue as u16, direction };
+        RingFrames::new(ring)
+            .ok_or_else(|| Error::new(ErrorKind::Busy, format!("{name}: the table of rings is full")))
+    };
+    let (rx_frames, rx_claim) = frames(Direction::Receive)?;
+    let (tx_frames, tx_claim) = frames(Direction::Transmit)?;
+    let on_close = OnClose::new(place, probe, vec![rx_claim, tx_claim]);
+    let socket = Socket { fd, zero_copy, _on_close: on_close };
+    Ok((socket, Rings { rx, fill, rx_frames, tx, completion, tx_frames }))
+}
+
+/// A new socket with a transmit ring of `ring` entries and others to go with it, not bound. It registers the given
+/// memory, or will share another's.
+pub fn prepare(ring: u32, memory: Option<(*mut u8, usize)>) -> Result<OwnedFd> {
+    let failed = |e| Error::system("make an AF_XDP socket", e);
     // SAFETY: makes a new descriptor, checked and owned below.
     let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
-        return Err(io::Error::last_os_error());
+        return Err(failed(io::Error::last_os_error()));
     }
     // SAFETY: new and ours.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    if matches!(memory, Memory::Own) {
-        register(&fd)?;
+    if let Some(memory) = memory {
+        register(&fd, memory).map_err(|e| Error::system("register the packet memory", e))?;
     }
     let sizes = [
-        (libc::XDP_UMEM_FILL_RING, ring * 2),
+        (libc::XDP_UMEM_FILL_RING, ring * 4),
         (libc::XDP_UMEM_COMPLETION_RING, ring),
-        (libc::XDP_RX_RING, ring),
+        (libc::XDP_RX_RING, ring * 2),
         (libc::XDP_TX_RING, ring),
     ];
     for (name, size) in sizes {
-        set_option(&fd, libc::SOL_XDP, name, &size)?;
+        set_option(&fd, libc::SOL_XDP, name, &size).map_err(failed)?;
     }
-    // Older kernels do not know it; then one call transmits 32 packets and we call more often.
-    let _ = set_option(&fd, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &ring);
-    let rings =
-        map_rings(&fd, ring).map_err(|e| io::Error::from_raw_os_error(e.errno().unwrap_or(libc::EIO)))?;
-    let mode = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
-    let (flags, shared) = match memory {
-        Memory::Own => (mode | libc::XDP_USE_NEED_WAKEUP, 0),
-        // Mode and wake-up are those of the socket that is shared with; other flags are refused.
-        Memory::Shared(other) => (libc::XDP_SHARED_UMEM, other.fd.as_raw_fd() as u32),
-    };
-    let address = libc::sockaddr_xdp {
-        sxdp_family: libc::AF_XDP as u16,
-        sxdp_flags: flags,
-        sxdp_ifindex: ifindex,
-        sxdp_queue_id: queue,
-        sxdp_shared_umem_fd: shared,
-    };
-    let size = size_of::<libc::sockaddr_xdp>() as libc::socklen_t;
-    // SAFETY: the address is live and its size is given.
-    let r = unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) };
-    if r < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((fd, rings))
+    Ok(fd)
 }
 
-/// Registers the pool's region as the socket's UMEM.
-fn register(fd: &OwnedFd) -> io::Result<()> {
-    let (base, len) = pool::region();
+/// Registers memory, which lives as long as the process, as the socket's UMEM: the kernel may write there as long as
+/// it likes.
+fn register(fd: &OwnedFd, (base, len): (*mut u8, usize)) -> io::Result<()> {
     // SAFETY: plain data, for which zeros are valid.
     let mut umem: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
     umem.addr = base as u64;
     umem.len = len as u64;
     umem.chunk_size = pool::config().frame_size;
-    // The region lives as long as the process, so the kernel may write to it as long as it likes.
-    set_option(fd, libc::SOL_XDP, libc::XDP_UMEM_REG, &umem)
+    umem.flags = libc::XDP_UMEM_TX_METADATA_LEN;
+    umem.tx_metadata_len = TX_METADATA;
+    match set_option(fd, libc::SOL_XDP, libc::XDP_UMEM_REG, &umem) {
+        // Kernels before 6.11 know no such flag.
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+            (umem.flags, umem.tx_metadata_len) = (0, 0);
+            set_option(fd, libc::SOL_XDP, libc::XDP_UMEM_REG, &umem)
+        }
+        other => other,
+    }
 }
 
-fn map_rings(fd: &OwnedFd, ring: u32) -> Result<Rings> {
+type Mapped = (Consumer<libc::xdp_desc>, Producer<u64>, Producer<libc::xdp_desc>, Consumer<u64>);
+
+fn map_rings(fd: &OwnedFd, ring: u32) -> Result<Mapped> {
     // SAFETY: plain data, for which zeros are valid.
     let zero: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
     let offsets = get_option(fd, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, zero)
         .map_err(|e| Error::system("ask for AF_XDP ring offsets", e))?;
-    Ok(Rings {
-        rx: Consumer::map(fd, &offsets.rx, libc::XDP_PGOFF_RX_RING, ring)?,
-        tx: Producer::map(fd, &offsets.tx, libc::XDP_PGOFF_TX_RING, ring)?,
-        fill: Producer::map(fd, &offsets.fr, libc::XDP_UMEM_PGOFF_FILL_RING as i64, ring * 2)?,
-        completion: Consumer::map(fd, &offsets.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64, ring)?,
-    })
+    Ok((
+        Consumer::map(fd, &offsets.rx, libc::XDP_PGOFF_RX_RING, ring * 2)?,
+        Producer::map(fd, &offsets.fr, libc::XDP_UMEM_PGOFF_FILL_RING as i64, ring * 4)?,
+        Producer::map(fd, &offsets.tx, libc::XDP_PGOFF_TX_RING, ring)?,
+        Consumer::map(fd, &offsets.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64, ring)?,
+    ))
 }
 
 impl Socket {

@@ -3,6 +3,7 @@
 use super::program::Program;
 use super::sys;
 use crate::error::{Error, ErrorKind, Result};
+use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 const BPF_XDP: u32 = 37;
@@ -157,6 +158,37 @@ pub fn tcx_programs(ifindex: u32, side: TcxSide) -> Result<Vec<u32>> {
         // Nothing was ever attached there, or the kernel knows no such place.
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EINVAL)) => Ok(Vec::new()),
         Err(e) => Err(Error::system(format!("ask for the programs at interface {ifindex}"), e)),
+    }
+}
+
+/// A program at one of the kernel's tracepoints. Dropping it, or the end of the process, takes it off.
+#[derive(Debug)]
+pub struct RawTracepointLink {
+    _fd: OwnedFd,
+}
+
+impl RawTracepointLink {
+    /// Attaches `program`, of kind [`ProgramKind::RawTracepoint`](super::ProgramKind::RawTracepoint).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] on kernels without the tracepoint; [`ErrorKind::Privilege`].
+    pub fn attach(program: &Program, tracepoint: &str) -> Result<RawTracepointLink> {
+        let what = format!("listen at the tracepoint {tracepoint}");
+        let name = CString::new(tracepoint).map_err(|_| Error::new(ErrorKind::Unsupported, what.clone()))?;
+        let mut attr = sys::RawTracepoint {
+            name: name.as_ptr() as u64,
+            prog_fd: program.as_fd().as_raw_fd() as u32,
+            ..Default::default()
+        };
+        // SAFETY: the name is a live C string.
+        let fd = unsafe { sys::bpf_fd(sys::RAW_TRACEPOINT_OPEN, &mut attr) }.map_err(|e| {
+            let e = Error::system(what, e);
+            match e.errno() {
+                Some(libc::ENOENT) => e.of_kind(ErrorKind::Unsupported),
+                _ => e,
+            }
+        })?;
+        Ok(RawTracepointLink { _fd: fd })
     }
 }
 

@@ -22,7 +22,7 @@ mod sys;
 
 pub use asm::{Asm, Code, Label, Slot};
 pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
-pub use link::{TcxLink, TcxSide, XdpLink, XdpMode, tcx_programs};
+pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, tcx_programs};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};
 pub use program::{Program, ProgramKind, TestRun, XdpContext};
 

@@ -16,6 +16,8 @@ pub enum ProgramKind {
     /// XDP that can also be given frames in several pieces, of which it sees the first: so the interface's MTU may be
     /// anything.
     XdpFragments,
+    /// Runs at a tracepoint; its context is the tracepoint's arguments, 64 bits each.
+    RawTracepoint,
 }
 
 impl ProgramKind {
@@ -26,6 +28,7 @@ impl ProgramKind {
             ProgramKind::SchedCls => (3, 0),
             ProgramKind::Xdp => (6, 0),
             ProgramKind::XdpFragments => (6, BPF_F_XDP_HAS_FRAGS),
+            ProgramKind::RawTracepoint => (17, 0),
         }
     }
 }

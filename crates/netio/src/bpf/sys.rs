@@ -11,6 +11,7 @@ pub const MAP_GET_NEXT_KEY: i32 = 4;
 pub const PROG_LOAD: i32 = 5;
 pub const PROG_TEST_RUN: i32 = 10;
 pub const PROG_QUERY: i32 = 16;
+pub const RAW_TRACEPOINT_OPEN: i32 = 17;
 pub const LINK_CREATE: i32 = 28;
 pub const LINK_UPDATE: i32 = 29;
 
@@ -81,6 +82,14 @@ pub struct ProgTestRun {
 
 #[derive(Clone, Default)]
 #[repr(C)]
+pub struct RawTracepoint {
+    pub name: u64,
+    pub prog_fd: u32,
+    pub pad: u32,
+}
+
+#[derive(Clone, Default)]
+#[repr(C)]
 pub struct LinkCreate {
     pub prog_fd: u32,
     pub target_ifindex: u32,
@@ -126,6 +135,8 @@ unsafe impl Attr for MapElem {}
 unsafe impl Attr for ProgLoad {}
 // SAFETY: see above.
 unsafe impl Attr for ProgTestRun {}
+// SAFETY: see above.
+unsafe impl Attr for RawTracepoint {}
 // SAFETY: see above.
 unsafe impl Attr for LinkCreate {}
 // SAFETY: see above.

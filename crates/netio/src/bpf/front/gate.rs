@@ -35,8 +35,8 @@ impl Gate {
 /// Goes on in the array's program; passes the frame to the kernel when there is none.
 fn root(kind: ProgramKind, programs: BorrowedFd<'_>) -> Result<Code> {
     let (ifindex, pass) = match kind {
-        ProgramKind::Xdp | ProgramKind::XdpFragments => (xdp_md::INGRESS_IFINDEX, action::XDP_PASS),
         ProgramKind::SchedCls => (sk_buff::IFINDEX, action::TCX_NEXT),
+        _ => (xdp_md::INGRESS_IFINDEX, action::XDP_PASS),
     };
     let mut a = Asm::new();
     // Interface indices are positive, so this is 0; but the verifier cannot know. With an index that it knows the

@@ -1,0 +1,216 @@
+//! The transmitting half of an AF_XDP queue.
+
+use super::Device;
+use super::ring::{Consumer, Producer};
+use super::socket::{Socket, TX_METADATA};
+use crate::live::LiveTx;
+use crate::port::{Counter, Tx};
+use causeway_packet::ledger::RingFrames;
+use causeway_packet::{BATCH, Batch, NoRoom, Packet};
+use std::sync::Arc;
+
+/// Batches of at least this many packets leave a copy-mode port through a live-frame run. Its fixed cost is that of
+/// a dozen packets through the socket (`examples/veth_rates.rs` measures both).
+const LIVE_MIN: usize = 16;
+/// Flushes without a completion, while frames are in flight, after which a ring counts as stalled.
+const STALL_FLUSHES: u32 = 64;
+/// Bytes of an Ethernet header. The kernel skips an empty packet without giving its frame back.
+const SHORTEST: usize = 14;
+
+/// Transmits to one queue.
+#[derive(Debug)]
+pub struct AfXdpTx {
+    /// Kept until both halves are gone.
+    device: Arc<Device>,
+    queue: u32,
+    tx: Producer<libc::xdp_desc>,
+    completion: Consumer<u64>,
+    /// Those in the rings or with the kernel.
+    frames: RingFrames,
+    /// After the rings and their frames, because its end lets go of them.
+    socket: Arc<Socket>,
+    live: Option<LiveTx>,
+    packets: u64,
+    bytes: u64,
+    /// Calls of `transmit` that left packets.
+    full: u64,
+    too_short: u64,
+    no_room: u64,
+    /// Frames reported as sent that the rings did not have.
+    bad: u64,
+    /// Calls of the kernel that failed for another reason than "call again".
+    kick_errors: u64,
+    flushes_without_progress: u32,
+    stalls: u64,
+}
+
+/// Room for what the device is told of the packet and tells of it.
+fn make_room(packet: &mut Packet) -> Result<(), NoRoom> {
+    if packet.headroom() < TX_METADATA as usize {
+        packet.push(TX_METADATA as usize)?;
+        packet.pull(TX_METADATA as usize)?;
+    }
+    Ok(())
+}
+
+impl AfXdpTx {
+    /// Transmits by these rings, which are empty; large batches by `live`, if there is one.
+    pub fn new(
+        device: Arc<Device>,
+        socket: Arc<Socket>,
+        queue: u32,
+        tx: Producer<libc::xdp_desc>,
+        completion: Consumer<u64>,
+        frames: RingFrames,
+        live: Option<LiveTx>,
+    ) -> AfXdpTx {
+        AfXdpTx {
+            device,
+            queue,
+            tx,
+            completion,
+            frames,
+            socket,
+            live,
+            packets: 0,
+            bytes: 0,
+            full: 0,
+            too_short: 0,
+            no_room: 0,
+            bad: 0,
+            kick_errors: 0,
+            flushes_without_progress: 0,
+            stalls: 0,
+        }
+    }
+
+    /// Takes back the frames of what was sent.
+    fn complete(&mut self) {
+        let mut addresses = [0; BATCH];
+        let mut left = self.completion.waiting() as usize;
+        if left == 0 {
+            return;
+        }
+        while left > 0 {
+            let n = left.min(BATCH);
+            addresses[..n].fill_with(|| self.completion.read());
+            // SAFETY: read where the kernel gives back what it took from the transmit ring.
+            let released = unsafe { self.frames.release(&addresses[..n]) };
+            self.bad += (n - released) as u64;
+            left -= n;
+        }
+        self.completion.release();
+        self.flushes_without_progress = 0;
+    }
+
+    fn kick(&mut self) {
+        // In copy mode a call sends up to a budget of packets; a budget below the ring's size means more calls.
+        for _ in 0..=self.tx.waiting() / 32 {
+            match self.socket.kick_tx().map_err(|e| e.raw_os_error()) {
+                Ok(()) => return,
+                Err(Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS)) if self.tx.waiting() > 0 => {
+                    self.complete();
+                }
+                Err(Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS)) => return,
+                Err(_) => {
+                    self.kick_errors += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Puts a packet into the ring, whose room the caller has checked.
+    fn write(&mut self, mut packet: Packet) {
+        if packet.len() < SHORTEST {
+            self.too_short += 1;
+        } else if make_room(&mut packet).is_err() {
+            self.no_room += 1;
+        } else {
+            let (addr, len) = self.frames.give(packet);
+            self.packets += 1;
+            self.bytes += u64::from(len);
+            self.tx.write(libc::xdp_desc { addr, len, options: 0 });
+        }
+    }
+}
+
+impl Tx for AfXdpTx {
+    fn transmit(&mut self, batch: &mut Batch) -> usize {
+        if batch.len() >= LIVE_MIN && self.live.is_some() {
+            // What waits in the ring goes first, or packets would overtake each other.
+            if self.frames.held() > 0 {
+                self.flush();
+            }
+            let before = batch.len();
+            if let Some(live) = self.live.as_mut().filter(|_| self.tx.waiting() == 0)
+                && let Some((packets, bytes)) = live.send(batch)
+            {
+                self.packets += packets as u64;
+                self.bytes += bytes as u64;
+                return before - batch.len();
+            }
+        }
+        if self.tx.room() < batch.len() as u32 {
+            self.flush();
+        }
+        let mut taken = Batch::new();
+        // Frames in flight never exceed the completion ring, so the kernel can always give them back.
+        let room = self.tx.room().min(self.tx.size().saturating_sub(self.frames.held()));
+        let n = taken.append_up_to(batch, room as usize);
+        taken.drain().for_each(|packet| self.write(packet));
+        self.tx.publish();
+        self.full += u64::from(!batch.is_empty());
+        n
+    }
+
+    fn flush(&mut self) {
+        if self.tx.waiting() > 0 && self.tx.needs_wakeup() {
+            self.kick();
+        }
+        self.complete();
+        if self.frames.held() == 0 {
+            return;
+        }
+        self.flushes_without_progress += 1;
+        if self.flushes_without_progress >= STALL_FLUSHES {
+            // The kernel did not ask for a call but does not move either.
+            self.flushes_without_progress = 0;
+            self.stalls += 1;
+            self.kick();
+            self.complete();
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.frames.held() as usize
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let mut list = vec![
+            ("tx_packets", self.packets),
+            ("tx_bytes", self.bytes),
+            ("tx_ring_full", self.full),
+            ("tx_kick_error", self.kick_errors),
+            ("tx_stall", self.stalls),
+            ("tx_bad_completion", self.bad),
+            ("tx_drop_too_short", self.too_short),
+            ("tx_drop_no_headroom", self.no_room),
+        ];
+        if let Ok(s) = self.socket.statistics() {
+            list.push(("tx_invalid_descriptor", s.tx_invalid_descs));
+        }
+        list.extend(self.live.iter().flat_map(LiveTx::counters));
+        if self.queue == 0 {
+            list.extend(self.device.counters.transmitted());
+        }
+        list
+    }
+}
+
+impl Drop for AfXdpTx {
+    /// Sends what waits. The frames that the kernel still has then come back when the socket is gone.
+    fn drop(&mut self) {
+        self.flush();
+    }
+}

@@ -1,0 +1,57 @@
+//! One question and one answer over netlink(7).
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Bytes of a message's header.
+pub const HEADER: usize = 16;
+
+/// A socket of `protocol` (`NETLINK_ROUTE`, `NETLINK_GENERIC`), which stays in the calling thread's network namespace.
+pub fn open(protocol: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: makes a new descriptor, checked and owned below.
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: new and ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Appends an attribute.
+pub fn put(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    message.extend((4 + value.len() as u16).to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend(value);
+    message.resize(message.len().next_multiple_of(4), 0);
+}
+
+/// Sends a message of `kind` with what follows its header, and returns the whole answer; errors that it tells are ours.
+pub fn ask(socket: &OwnedFd, kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<Vec<u8>> {
+    let mut message = Vec::with_capacity(HEADER + body.len());
+    message.extend(((HEADER + body.len()) as u32).to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend((libc::NLM_F_REQUEST as u16 | flags as u16).to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend(body);
+    // SAFETY: the buffer is live and as long as given.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut reply = vec![0u8; 8192];
+    // SAFETY: as above.
+    let got = unsafe { libc::recv(socket.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0) };
+    if got < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    reply.truncate(got as usize);
+    let kind = reply.get(4..6).map(|k| u16::from_ne_bytes([k[0], k[1]]));
+    if kind == Some(libc::NLMSG_ERROR as u16) {
+        let code = reply.get(HEADER..HEADER + 4).and_then(<[u8]>::first_chunk);
+        match code.map_or(-libc::EPROTO, |c| i32::from_ne_bytes(*c)) {
+            0 => {}
+            code => return Err(io::Error::from_raw_os_error(-code)),
+        }
+    }
+    Ok(reply)
+}
