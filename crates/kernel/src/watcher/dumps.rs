@@ -47,10 +47,10 @@ impl Watcher {
         // Tables are dumped in such an order that the dump itself settles the doubts that it raises.
         self.resync.want(self.mirror.take_needs().without(complete), end);
         self.replay_to = Some(end);
+        // What was left to the kernel until now need not wait any longer.
+        self.settling = true;
         self.coalescer.note(end);
-        if self.mirror.take_urgent() || self.trust.state == TrustState::Doubted {
-            self.coalescer.hurry();
-        }
+        self.coalescer.hurry();
     }
 
     /// A dump that failed is tried again, with all others.

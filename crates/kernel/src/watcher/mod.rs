@@ -73,6 +73,8 @@ pub struct Watcher {
     dumped: [Option<Instant>; Scope::COUNT],
     /// What was read until then may be older than the last dump, and has not been taken in.
     replay_to: Option<Instant>,
+    /// What the last dump came to has not been handed out.
+    settling: bool,
     trust: Trust,
     /// All that the kernel had sent before then is in the mirror.
     taken_to: Instant,
@@ -124,6 +126,7 @@ impl Watcher {
             dumping: None,
             dumped: [None; Scope::COUNT],
             replay_to: None,
+            settling: false,
             trust: Trust { unknown: Scope::ALL, losses: 0, state: TrustState::Doubted },
             taken_to: now,
             as_of: now,
@@ -153,7 +156,10 @@ impl Watcher {
     /// Whether some of the kernel's tables are being dumped or wait for it, because messages were lost or do not tell what
     /// happened, or whether what they came to has not been put to use yet.
     pub fn in_doubt(&self) -> bool {
-        self.resync.due_at().is_some() || self.dumping.is_some() || self.trust.state != TrustState::Trusted
+        self.resync.due_at().is_some()
+            || self.dumping.is_some()
+            || self.settling
+            || self.trust.state != TrustState::Trusted
     }
 
     /// How old what was handed out is: all that the kernel had sent before then is in it.
@@ -309,6 +315,7 @@ impl Watcher {
 
     fn hand_out(&mut self) -> Changes {
         self.coalescer.clear();
+        self.settling = false;
         let pulse = &self.pulse;
         let changes = self.mirror.collect(|| pulse.touch());
         if self.trust.state == TrustState::Doubted && self.trust.unknown.is_empty() {
