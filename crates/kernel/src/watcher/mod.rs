@@ -172,6 +172,12 @@ impl Watcher {
         self.caretaker.as_ref().map(Caretaker::managed).unwrap_or_default()
     }
 
+    /// Dumps these tables again, because something in them is seen to have changed that the kernel says nothing of, such as the
+    /// IPv6 MTU of a link.
+    pub fn look_again(&mut self, scope: Scope) {
+        self.resync.want(scope, Instant::now());
+    }
+
     /// The router holds these interfaces from now on; what that changes is in the next changes.
     pub fn set_ports(&mut self, ports: impl IntoIterator<Item = u32>) {
         self.mirror.set_ports(ports);

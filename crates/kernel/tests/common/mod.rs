@@ -254,7 +254,8 @@ impl Follower {
     /// One line a prefix, without numbers that differ from watcher to watcher.
     pub fn text(&self) -> Vec<String> {
         let line = |(prefix, hop): (&causeway_kernel::Prefix, &causeway_kernel::HopId)| {
-            format!("{prefix} {}", describe(&self.seen, &self.seen.hops[hop]))
+            let hop = &self.seen.hops[hop];
+            format!("{prefix} {} from {}", describe(&self.seen, hop), describe_reverse(&self.seen, hop))
         };
         self.seen.routes.iter().map(line).collect()
     }
