@@ -2,7 +2,7 @@
 
 mod common;
 
-use causeway_kernel::{Changes, Link, Scope};
+use causeway_kernel::{Changes, Link, Message, Mirror, Object, Operation, Scope};
 use common::{Follower, HOST0_MAC, HOST1_MAC, Testbed, leg};
 use std::time::{Duration, Instant};
 
@@ -128,4 +128,44 @@ fn a_port_that_moves_to_another_namespace_is_gone() {
     follower.until("no route", |f| f.to("10.9.0.1") == "none");
     assert!(!follower.seen.addresses.contains(&"10.0.0.1".parse().unwrap()));
     follower.settle();
+}
+
+#[test]
+fn a_change_of_a_port_does_not_wait_for_more() {
+    let link = |index: u32| Link {
+        index,
+        name: format!("p{index}"),
+        kind: None,
+        parent: None,
+        mac: Some([2; 6]),
+        ethernet: true,
+        no_arp: false,
+        loopback: false,
+        up: true,
+        carrier: true,
+        mtu_bytes: 1500,
+        mtu6_bytes: 1500,
+        master: None,
+        master_kind: None,
+        rx_queues: 1,
+        tx_queues: 1,
+        xdp_program: None,
+    };
+    let mut mirror = Mirror::new([1]);
+    let mut is_urgent = |operation: Operation, link: Link| {
+        mirror.apply(Message { operation, object: Object::Link(link) });
+        mirror.take_urgent()
+    };
+    let added = Operation::Added { replace: false, append: false };
+    for index in [1, 2] {
+        let is_port = index == 1;
+        let old = link(index);
+        assert_eq!(is_urgent(added, old.clone()), is_port);
+        assert!(!is_urgent(added, old.clone()), "nothing changed");
+        assert_eq!(is_urgent(added, Link { mac: Some([4; 6]), ..old.clone() }), is_port);
+        assert_eq!(is_urgent(added, Link { mtu6_bytes: 1300, ..old.clone() }), is_port);
+        assert_eq!(is_urgent(added, Link { name: "other".into(), ..old.clone() }), is_port);
+        assert_eq!(is_urgent(added, Link { master: Some(9), ..old.clone() }), is_port);
+        assert_eq!(is_urgent(Operation::Removed, old), is_port);
+    }
 }

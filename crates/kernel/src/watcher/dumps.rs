@@ -26,7 +26,7 @@ impl Watcher {
         step.map(drop)
     }
 
-    fn end_dump(&mut self) {
+    pub(super) fn end_dump(&mut self) {
         let Some(dumping) = self.dumping.take() else { return };
         // What the kernel said before the end may be in the dump. If there is no end to it, the rest is taken for later.
         self.reader.empty();

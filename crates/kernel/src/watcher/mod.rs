@@ -195,8 +195,8 @@ impl Watcher {
         }
     }
 
-    /// Waits for changes, no longer than `timeout` and 250 ms; empty if there were none. The first call returns all that there
-    /// is. What was returned before must have been put to use.
+    /// Waits for changes, no longer than `timeout` and 250 ms (to hand out very many takes longer, and touches the pulse); empty
+    /// if there were none. The first call returns all that there is. What was returned before must have been put to use.
     ///
     /// # Errors
     /// Messages from the kernel that cannot be had or not be parsed, which also raises doubt; a later call tries again.
@@ -379,6 +379,33 @@ mod tests {
         until_cleared(&mut watcher);
         assert_eq!((watcher.stats().malformed, watcher.stats().resyncs), (1, resyncs + 1));
         assert!(watcher.stats().lines().contains(&("malformed", 1)));
+    }
+
+    #[test]
+    fn a_dump_that_fails_or_is_interrupted_every_time_puts_in_doubt_what_it_was_to_tell() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let ear = said.clone();
+        let on_doubt = Arc::new(move |doubt| ear.lock().unwrap().push(doubt));
+        let config = WatcherConfig { keep_resolved: false, on_doubt, ..WatcherConfig::new([]) };
+        let mut watcher = Watcher::open(config).unwrap();
+        let mut interrupted = Dumping::new(Scope::LINKS);
+        while !interrupted.step(&mut watcher.control, &mut watcher.mirror, |_, _| false).unwrap() {}
+        assert_eq!((interrupted.interrupted, interrupted.unfinished), (4, Scope::LINKS));
+        assert!(watcher.mirror.links().next().is_some(), "nothing is taken away by it");
+        watcher.dumping = Some(interrupted);
+        watcher.end_dump();
+        assert_eq!(said.lock().unwrap().last(), Some(&Doubt::Raised(Cause::DumpInterrupted)));
+        // A socket that cannot answer.
+        let mute = Socket::open(Some(netlink::USERSOCK)).unwrap();
+        let control = std::mem::replace(&mut watcher.control, mute);
+        watcher.dumping = Some(Dumping::new(Scope::LINKS));
+        assert!(watcher.wait(Duration::ZERO).is_err());
+        assert_eq!(said.lock().unwrap().last(), Some(&Doubt::Raised(Cause::DumpFailed)));
+        assert!(watcher.in_doubt());
+        watcher.control = control;
+        while said.lock().unwrap().last() != Some(&Doubt::Cleared) {
+            watcher.wait(Duration::from_secs(1)).unwrap();
+        }
     }
 
     #[test]
