@@ -11,6 +11,10 @@
 //!   what happened, coalesces what changes (50 ms of quiet, 1 s at most), and keeps the gateways in use resolved.
 //! - [`Changes`] is what comes out: prefixes point to [`Hop`]s, hops to [`Adjacency`]s, by number, so that one change moves any
 //!   number of prefixes. [`Snapshot`] is what the changes add up to.
+//! - [`Doubt`] is said when what came out cannot be relied on, by the thread that comes to know it first; [`Pulse`] is the sign
+//!   of life of who follows; [`Watcher::as_of`] says how old what came out is.
+//! - [`ManagedNeighbour`]s are what the kernel was told to keep resolved; [`release_managed`] gives them back for a watcher that
+//!   could not.
 //! - [`Finding`]s say what the kernel does to packets that the router would not: packet filter, policy rules, traffic control,
 //!   IPsec. [`inspect`] looks for them once; an [`Inspector`] is a thread that follows them, says [`InspectionDoubt`] before it looks,
 //!   and tells the [`Settings`] that a data plane has to follow. Their table of codes is with [`Check`].
@@ -19,29 +23,46 @@
 //! # Invariants
 //!
 //! - **Sure or pass.** Whatever is not fully understood (an encapsulation, an unknown attribute or type, routes that differ by
-//!   type of service or source, policy rules, a device that the router does not hold, a neighbour that is not resolved) is a
-//!   hop that leaves its packets to the kernel, with a named [`PuntReason`]. It is never dropped, and never ignored: an ignored
-//!   route would let a shorter prefix take its packets. A packet that no prefix covers is the kernel's too.
-//! - The answer for an address is that of the kernel's own lookup: the tables local, main and default in this order, the
+//!   type of service or source, a lifetime, policy rules, a device that the router does not hold, a neighbour that is not
+//!   resolved) is a hop that leaves its packets to the kernel, with a named [`PuntReason`]. It is never dropped, and never
+//!   ignored: an ignored route would let a shorter prefix take its packets. A packet that no prefix covers is the kernel's too.
+//! - The answer for an address is that of the kernel's own lookup: the tables local, main and (IPv4) default in this order, the
 //!   longest prefix of the first table that has one, the lowest metric.
-//! - What the kernel removes without a message (IPv4 routes of a link that goes down, routes of a deleted next hop object) is
-//!   dead here as soon as the link or the object is, and a new dump tells what is left.
+//! - Of several paths the legs are those that count in the kernel's choice by hash, in its order, with its weights.
+//! - What the kernel does without a message (it removes routes of a link that goes down, of a deleted next hop object, of a
+//!   preferred source address that goes; it marks paths dead and alive) is done here as far as it is known, and what is not
+//!   known is a punt until a dump tells what is left. So is a prefix of which a message does not tell which route is meant.
+//!   Whatever happened, each answer is the kernel's or a punt.
 //! - Applying messages one by one and dumping anew give the same result.
+//! - What is lost is said at once. All is said to be known again only when it is in use: after a dump begun since, handed out,
+//!   and come back for more.
+//! - Entries in the kernel's neighbour tables that somebody else made are not touched, and those that are made here are given
+//!   back resolved.
 //! - Bytes from the kernel never make it panic; what does not parse leads to a new dump, and if that does not parse, to an error.
 //!
 //! # A forwarding table that follows the kernel
 //!
 //! ```no_run
 //! use causeway_fib::{Fib4, Table};
-//! use causeway_kernel::{HopId, Prefix, Watcher, WatcherConfig, interfaces};
+//! use causeway_kernel::{Doubt, HopId, Prefix, Watcher, WatcherConfig, interfaces};
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicBool, Ordering};
 //! use std::time::Duration;
 //!
 //! /// The table's index for all hops that have no index of their own. What it leads to must be a punt: to leave the route out
 //! /// would let a shorter prefix take its packets.
 //! const PUNT: u32 = 1;
 //!
+//! // Packets are forwarded only while this is set, and while the pulse goes.
+//! let sure = Arc::new(AtomicBool::new(false));
+//! let switch = sure.clone();
 //! let ports = interfaces()?.into_iter().filter(|i| i.link.name == "eth0" || i.link.name == "eth1");
-//! let mut watcher = Watcher::open(WatcherConfig::new(ports.map(|i| i.link.index)))?;
+//! let config = WatcherConfig {
+//!     on_doubt: Arc::new(move |doubt| switch.store(doubt == Doubt::Cleared, Ordering::SeqCst)),
+//!     ..WatcherConfig::new(ports.map(|i| i.link.index))
+//! };
+//! let pulse = config.pulse.clone();
+//! let mut watcher = Watcher::open(config)?;
 //! let mut fib = Fib4::new();
 //! loop {
 //!     let changes = watcher.wait(Duration::from_secs(1))?;
@@ -54,7 +75,12 @@
 //!             (Prefix::V6(_), _) => {} // The same with another table.
 //!         }
 //!     }
+<<<<<<< HEAD
 //!     // Then what they say is gone.
+=======
+//!     // Then what they say is gone; and if changes.findings is set, watcher.findings(). If that takes long, meanwhile:
+//!     pulse.touch();
+>>>>>>> mirror
 //! }
 //! # #[allow(unreachable_code)]
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -161,6 +161,19 @@ fn the_pulse_is_that_of_who_does_the_work() {
     assert!(pulse.last_ns() > still);
 }
 
+/// Messages that come one by one do not fill the row of those that wait.
+#[test]
+fn nothing_is_lost_while_nobody_takes_it_in() {
+    let Some(bed) = Testbed::new("row") else { return };
+    let mut follower = bed.follow(&["r0", "r1"]);
+    follower.settle();
+    let add: String = (0..20_000).map(|i| format!("route add {} via 10.0.0.2\n", prefix(i))).collect();
+    bed.router.batch(&add);
+    let all = |f: &Follower| f.seen.routes.keys().filter(|prefix| prefix.len() == 24).count() == 20_000 + 2;
+    follower.until("all", all);
+    assert_eq!(follower.watcher.stats().overruns, 0);
+}
+
 #[test]
 fn wait_comes_back_soon_whatever_it_was_told() {
     let Some(bed) = Testbed::new("wait") else { return };

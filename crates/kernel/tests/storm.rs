@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{HOST0_MAC, Testbed, assert_same, leg};
+use causeway_kernel::{Action, Leg};
+use common::{Follower, HOST0_MAC, Namespace, Testbed, assert_same, leg};
 
 /// A small generator of numbers, so that a run can be repeated.
 struct Dice(u64);
@@ -66,7 +67,8 @@ fn command(dice: &mut Dice) -> String {
             format!("route {verb} {kind}{prefix} {way}{metric}{tos}")
         }
         _ => {
-            let prefix = dice.pick(&["default", "2001:db8:9::/48", "2001:db8:9:1::/64", "2001:db8:1::3"]);
+            // A batch takes no option for the family.
+            let prefix = dice.pick(&["::/0", "2001:db8:9::/48", "2001:db8:9:1::/64", "2001:db8:1::3"]);
             let way = dice.pick(&[
                 "via 2001:db8::2",
                 "via 2001:db8:1::2",
@@ -74,19 +76,78 @@ fn command(dice: &mut Dice) -> String {
                 "via 2001:db8:1::2 mtu 1400",
                 "nexthop via 2001:db8::2 nexthop via 2001:db8:1::2 weight 2",
             ]);
-            format!("-6 route {verb} {prefix} {way}{metric}")
+            format!("route {verb} {prefix} {way}{metric}")
         }
     }
+}
+
+/// The legs of the route that the kernel takes, from `ip route get ADDRESS fibmatch`, as interface, gateway and weight; none
+/// if there is no such route, or it is no way out.
+fn kernel_legs(router: &Namespace, address: &str) -> Option<Vec<(String, String, u32)>> {
+    let text = router.try_show(&format!("route get {address} fibmatch"))?;
+    let kinds =
+        ["blackhole", "unreachable", "prohibit", "throw", "local", "broadcast", "multicast", "anycast"];
+    if kinds.contains(&text.split_whitespace().next()?) {
+        return None;
+    }
+    let after =
+        |text: &str, word: &str| text.split_whitespace().skip_while(|w| *w != word).nth(1).map(str::to_owned);
+    let paths: Vec<&str> = match text.matches("nexthop ").count() {
+        0 => vec![&text],
+        _ => text.split("nexthop ").skip(1).filter(|path| !path.contains("dead")).collect(),
+    };
+    let leg = |path: &&str| {
+        let weight = after(path, "weight").map_or(1, |weight| weight.parse().unwrap());
+        let weight = if paths.len() == 1 { 1 } else { weight };
+        Some((after(path, "dev")?, after(path, "via").unwrap_or(address.to_owned()), weight))
+    };
+    paths.iter().map(leg).collect()
+}
+
+/// Where the mirror forwards, it does as the kernel would. Returns for how many addresses it does.
+fn forwards_as_the_kernel(bed: &Testbed, follower: &Follower) -> usize {
+    let addresses = [
+        "10.8.0.1",
+        "10.8.1.1",
+        "10.9.0.1",
+        "10.9.1.1",
+        "10.0.1.3",
+        "10.0.1.2",
+        "192.0.2.1",
+        "2001:db8:9::1",
+        "2001:db8:9:1::1",
+        "2001:db8:1::3",
+        "2001:db8:ffff::1",
+    ];
+    let mut forwarded = 0;
+    for address in addresses {
+        let hop = follower.seen.lookup(address.parse().unwrap());
+        let Some(Action::Forward { legs, .. }) = hop.map(|hop| &hop.action) else { continue };
+        let leg = |leg: &Leg| {
+            let adjacency = &follower.seen.adjacencies[&leg.adjacency];
+            let weight = if legs.len() == 1 { 1 } else { u32::from(leg.weight) };
+            (follower.seen.links[&adjacency.ifindex].name.clone(), adjacency.address.to_string(), weight)
+        };
+        let legs: Vec<_> = legs.iter().map(leg).collect();
+        assert_eq!(Some(legs), kernel_legs(&bed.router, address), "{address}");
+        forwarded += 1;
+    }
+    forwarded
 }
 
 #[test]
 fn random_commands_come_to_what_a_new_dump_shows() {
     let Some(bed) = Testbed::new("storm") else { return };
+    bed.router.sysctl("ipv6.conf.all.keep_addr_on_down=1");
     let mut dice = Dice(20261121);
     let mut follower = bed.follow(&["r0", "r1"]);
+    let mut forwarded = 0;
     for round in 0..6 {
-        let commands: Vec<String> = (0..200).map(|_| command(&mut dice)).collect();
-        bed.router.batch(&commands.join("\n"));
+        // Some refusals end a batch.
+        for _ in 0..100 {
+            bed.router.batch(&[command(&mut dice), command(&mut dice)].join("\n"));
+        }
+        bed.router.batch("link set r0 up\nlink set r1 up\n");
         // Two that keep neighbours would disturb each other.
         let mut fresh = bed.open_with(&["r0", "r1"], |config| causeway_kernel::WatcherConfig {
             keep_resolved: false,
@@ -95,8 +156,12 @@ fn random_commands_come_to_what_a_new_dump_shows() {
         fresh.step();
         eprintln!("round {round}");
         assert_same(&mut follower, &mut fresh);
+        forwarded += forwards_as_the_kernel(&bed, &follower);
     }
-    assert_eq!(follower.watcher.stats().malformed, 0);
+    assert!(forwarded > 15, "only {forwarded} answers say anything");
+    let stats = follower.watcher.stats();
+    assert_eq!(stats.malformed, 0);
+    assert!(stats.messages > 800, "too little happened: {stats:?}");
 }
 
 #[test]
@@ -132,34 +197,62 @@ fn what_is_not_understood_is_left_to_the_kernel() {
     bed.router.ip("link set br0 up");
     bed.router.ip("link add tun0 type vxlan id 7 remote 10.0.0.2 dstport 4789");
     bed.router.ip("link set tun0 up");
+    // Prefix, kind, the rest; why it is left to the kernel, and what a check of sources finds.
     let cases = [
-        ("10.20.0.0/16", "blackhole", "", "blackhole"),
-        ("10.21.0.0/16", "unreachable", "", "unreachable"),
-        ("10.22.0.0/16", "prohibit", "", "prohibit"),
-        ("10.23.0.0/16", "throw", "", "throw"),
-        ("10.24.0.0/16", "", "dev tun0", "outside-ports"),
-        ("10.25.0.0/16", "local", "dev lo table local", "local"),
-        ("10.26.0.0/16", "", "nexthop via 10.0.0.2 nexthop dev tun0", "outside-ports"),
-        ("10.27.0.0/16", "", "nexthop via 10.0.0.2 nexthop dev r1", "mixed-paths"),
-        ("10.28.0.0/16", "", "via 10.0.0.2 tos 0x10", "type-of-service"),
-        ("10.29.0.0/16", "", "encap seg6 mode encap segs 2001:db8::2 dev r0", "encapsulation"),
-        ("2001:db8:20::/48", "blackhole", "", "blackhole"),
-        ("2001:db8:21::/48", "unreachable", "", "unreachable"),
-        ("2001:db8:22::/48", "prohibit", "", "prohibit"),
-        ("2001:db8:24::/48", "", "dev tun0", "outside-ports"),
-        ("2001:db8:25::/48", "", "encap seg6 mode encap segs 2001:db8::2 dev r0", "encapsulation"),
-        ("2001:db8:26::/48", "", "from 2001:db8:77::/48 via 2001:db8::2", "source-specific"),
+        ("10.20.0.0/16", "blackhole", "", "blackhole", "not unicast"),
+        ("10.21.0.0/16", "unreachable", "", "unreachable", "not unicast"),
+        ("10.22.0.0/16", "prohibit", "", "prohibit", "not unicast"),
+        ("10.23.0.0/16", "throw", "", "throw", "not unicast"),
+        ("10.24.0.0/16", "", "dev tun0", "outside-ports", "tun0"),
+        ("10.25.0.0/16", "local", "dev lo table local", "local", "not unicast"),
+        ("10.26.0.0/16", "", "nexthop via 10.0.0.2 nexthop dev tun0", "outside-ports", "r0, tun0"),
+        ("10.27.0.0/16", "", "nexthop via 10.0.0.2 nexthop dev r1", "mixed-paths", "r0, r1"),
+        ("10.28.0.0/16", "", "via 10.0.0.2 tos 0x10", "type-of-service", "unknown"),
+        ("10.29.0.0/16", "", "encap seg6 mode encap segs 2001:db8::2 dev r0", "encapsulation", "r0"),
+        ("10.30.0.0/16", "", "nhid 11", "resilient-group", "r0, r1"),
+        ("10.31.0.0/16", "", "dev r1", "on-link", "r1"),
+        ("10.32.0.0/16", "broadcast", "dev r1", "broadcast", "not unicast"),
+        ("2001:db8:20::/48", "blackhole", "", "blackhole", "not unicast"),
+        ("2001:db8:21::/48", "unreachable", "", "unreachable", "not unicast"),
+        ("2001:db8:22::/48", "prohibit", "", "prohibit", "not unicast"),
+        ("2001:db8:24::/48", "", "dev tun0", "outside-ports", "tun0"),
+        ("2001:db8:25::/48", "", "encap seg6 mode encap segs 2001:db8::2 dev r0", "encapsulation", "r0"),
+        ("2001:db8:26::/48", "", "from 2001:db8:77::/48 via 2001:db8::2", "source-specific", "unknown"),
+        ("2001:db8:27::/48", "multicast", "dev r0", "multicast", "not unicast"),
     ];
     let mut follower = bed.follow(&["r0", "r1"]);
-    for (prefix, kind, rest, _) in cases {
+    bed.router.ip("nexthop add id 1 via 10.0.0.2 dev r0");
+    bed.router.ip("nexthop add id 2 via 10.0.1.2 dev r1");
+    bed.router.ip("nexthop add id 11 group 1/2 type resilient buckets 8");
+    for (prefix, kind, rest, ..) in cases {
         let family = if prefix.contains(':') { "-6" } else { "-4" };
         bed.router.ip(&format!("{family} route add {kind} {prefix} {rest}"));
     }
     follower.settle();
-    for (prefix, _, _, reason) in cases {
+    for (prefix, _, _, reason, reverse) in cases {
         let address = prefix.split('/').next().unwrap();
         assert_eq!(follower.to(address), format!("punt {reason}"), "{prefix}");
+        assert_eq!(follower.from(address), reverse, "{prefix}");
     }
+    // What is forwarded leaves by all paths, whether they are resolved or not; a host on the link, by the link.
+    bed.router.ip("route add 10.33.0.0/16 nexthop via 10.0.1.77 nexthop via 10.0.0.2");
+    bed.router.ip("neigh add 10.0.1.9 lladdr 02:00:00:00:00:09 dev r1");
+    follower.until("routed", |f| f.from("10.33.0.1") == "r0, r1" && f.from("10.0.1.9") == "r1");
+    // A path that is dead still counts, as long as another is alive; where none is, the kernel looks further.
+    bed.router.ip("link set r1 down");
+    follower.until("one of two", |f| f.to("10.33.0.1") == leg("r0", "10.0.0.2", 1, HOST0_MAC));
+    assert_eq!(follower.from("10.33.0.1"), "r0, r1");
+    bed.hosts.ip("link set h0 down");
+    follower.until("none of two", |f| f.from("10.99.0.1") == "unknown");
+    assert_eq!(follower.from("10.33.0.1"), "unknown");
+    bed.router.ip("link set r1 up");
+    bed.hosts.ip("link set h0 up");
+    follower.until("both of two", |f| f.from("10.33.0.1") == "r0, r1");
+    bed.router.ip("rule add from 10.1.0.0/16 table 100 priority 77");
+    follower.until("who knows", |f| f.from("10.33.0.1") == "unknown" && f.from("10.20.0.1") == "unknown");
+    bed.router.ip("rule del priority 77");
+    follower.until("as before", |f| f.from("10.33.0.1") == "r0, r1");
+    follower.until("forwarded again", |f| f.to("10.99.0.1") == leg("r0", "10.0.0.2", 1, HOST0_MAC));
     // The same holds for what a first dump shows.
     let mut fresh = bed.follow(&["r0", "r1"]);
     assert_same(&mut follower, &mut fresh);

@@ -26,7 +26,7 @@ impl Watcher {
         step.map(drop)
     }
 
-    fn end_dump(&mut self) {
+    pub(super) fn end_dump(&mut self) {
         let Some(dumping) = self.dumping.take() else { return };
         // What the kernel said before the end may be in the dump. If there is no end to it, the rest is taken for later.
         self.reader.empty();
@@ -47,10 +47,10 @@ impl Watcher {
         // Tables are dumped in such an order that the dump itself settles the doubts that it raises.
         self.resync.want(self.mirror.take_needs().without(complete), end);
         self.replay_to = Some(end);
+        // What was left to the kernel until now need not wait any longer.
+        self.settling = true;
         self.coalescer.note(end);
-        if self.mirror.take_urgent() || self.trust.state == TrustState::Doubted {
-            self.coalescer.hurry();
-        }
+        self.coalescer.hurry();
     }
 
     /// A dump that failed is tried again, with all others.

@@ -73,6 +73,8 @@ pub struct Watcher {
     dumped: [Option<Instant>; Scope::COUNT],
     /// What was read until then may be older than the last dump, and has not been taken in.
     replay_to: Option<Instant>,
+    /// What the last dump came to has not been handed out.
+    settling: bool,
     trust: Trust,
     /// All that the kernel had sent before then is in the mirror.
     taken_to: Instant,
@@ -123,6 +125,7 @@ impl Watcher {
             dumping: None,
             dumped: [None; Scope::COUNT],
             replay_to: None,
+            settling: false,
             trust: Trust { unknown: Scope::ALL, losses: 0, state: TrustState::Doubted },
             taken_to: now,
             as_of: now,
@@ -152,7 +155,10 @@ impl Watcher {
     /// Whether some of the kernel's tables are being dumped or wait for it, because messages were lost or do not tell what
     /// happened, or whether what they came to has not been put to use yet.
     pub fn in_doubt(&self) -> bool {
-        self.resync.due_at().is_some() || self.dumping.is_some() || self.trust.state != TrustState::Trusted
+        self.resync.due_at().is_some()
+            || self.dumping.is_some()
+            || self.settling
+            || self.trust.state != TrustState::Trusted
     }
 
     /// How old what was handed out is: all that the kernel had sent before then is in it.
@@ -163,6 +169,12 @@ impl Watcher {
     /// The neighbours that the kernel was told to keep resolved.
     pub fn managed(&self) -> Vec<ManagedNeighbour> {
         self.caretaker.as_ref().map(Caretaker::managed).unwrap_or_default()
+    }
+
+    /// Dumps these tables again, because something in them is seen to have changed that the kernel says nothing of, such as the
+    /// IPv6 MTU of a link.
+    pub fn look_again(&mut self, scope: Scope) {
+        self.resync.want(scope, Instant::now());
     }
 
     /// The router holds these interfaces from now on; what that changes is in the next changes.
@@ -182,8 +194,8 @@ impl Watcher {
         }
     }
 
-    /// Waits for changes, no longer than `timeout` and 250 ms; empty if there were none. The first call returns all that there
-    /// is. What was returned before must have been put to use.
+    /// Waits for changes, no longer than `timeout` and 250 ms (to hand out very many takes longer, and touches the pulse); empty
+    /// if there were none. The first call returns all that there is. What was returned before must have been put to use.
     ///
     /// # Errors
     /// Messages from the kernel that cannot be had or not be parsed, which also raises doubt; a later call tries again.
@@ -304,6 +316,7 @@ impl Watcher {
 
     fn hand_out(&mut self) -> Changes {
         self.coalescer.clear();
+        self.settling = false;
         let pulse = &self.pulse;
         let changes = self.mirror.collect(|| pulse.touch());
         if self.trust.state == TrustState::Doubted && self.trust.unknown.is_empty() {
@@ -361,6 +374,33 @@ mod tests {
         until_cleared(&mut watcher);
         assert_eq!((watcher.stats().malformed, watcher.stats().resyncs), (1, resyncs + 1));
         assert!(watcher.stats().lines().contains(&("malformed", 1)));
+    }
+
+    #[test]
+    fn a_dump_that_fails_or_is_interrupted_every_time_puts_in_doubt_what_it_was_to_tell() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let ear = said.clone();
+        let on_doubt = Arc::new(move |doubt| ear.lock().unwrap().push(doubt));
+        let config = WatcherConfig { keep_resolved: false, on_doubt, ..WatcherConfig::new([]) };
+        let mut watcher = Watcher::open(config).unwrap();
+        let mut interrupted = Dumping::new(Scope::LINKS);
+        while !interrupted.step(&mut watcher.control, &mut watcher.mirror, |_, _| false).unwrap() {}
+        assert_eq!((interrupted.interrupted, interrupted.unfinished), (4, Scope::LINKS));
+        assert!(watcher.mirror.links().next().is_some(), "nothing is taken away by it");
+        watcher.dumping = Some(interrupted);
+        watcher.end_dump();
+        assert_eq!(said.lock().unwrap().last(), Some(&Doubt::Raised(Cause::DumpInterrupted)));
+        // A socket that cannot answer.
+        let mute = Socket::open(Some(netlink::USERSOCK)).unwrap();
+        let control = std::mem::replace(&mut watcher.control, mute);
+        watcher.dumping = Some(Dumping::new(Scope::LINKS));
+        assert!(watcher.wait(Duration::ZERO).is_err());
+        assert_eq!(said.lock().unwrap().last(), Some(&Doubt::Raised(Cause::DumpFailed)));
+        assert!(watcher.in_doubt());
+        watcher.control = control;
+        while said.lock().unwrap().last() != Some(&Doubt::Cleared) {
+            watcher.wait(Duration::from_secs(1)).unwrap();
+        }
     }
 
     #[test]

@@ -53,9 +53,13 @@ impl Namespace {
 
     /// What `ip ARGS` prints inside.
     pub fn show(&self, args: &str) -> String {
+        self.try_show(args).unwrap_or_else(|| panic!("ip {args}"))
+    }
+
+    /// What `ip ARGS` prints inside; none if it fails.
+    pub fn try_show(&self, args: &str) -> Option<String> {
         let output = Command::new("ip").args(["-n", &self.0]).args(args.split_whitespace()).output().unwrap();
-        assert!(output.status.success(), "ip {args}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
     }
 
     /// Sets a value under /proc/sys/net.
@@ -254,7 +258,8 @@ impl Follower {
     /// One line a prefix, without numbers that differ from watcher to watcher.
     pub fn text(&self) -> Vec<String> {
         let line = |(prefix, hop): (&causeway_kernel::Prefix, &causeway_kernel::HopId)| {
-            format!("{prefix} {}", describe(&self.seen, &self.seen.hops[hop]))
+            let hop = &self.seen.hops[hop];
+            format!("{prefix} {} from {}", describe(&self.seen, hop), describe_reverse(&self.seen, hop))
         };
         self.seen.routes.iter().map(line).collect()
     }
