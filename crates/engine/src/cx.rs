@@ -2,8 +2,6 @@
 
 use crate::core::{Call, Core, OutPort};
 use causeway_packet::{Batch, Packet};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// The element's view of the run-time during one call.
 pub struct Cx<'a> {
@@ -174,14 +172,6 @@ impl Cx<'_> {
                 let (handler, value) = (handler.to_owned(), value.to_owned());
                 self.core.calls.push_back(Call { node: self.node, handler, value });
             }
-        }
-    }
-
-    /// Has `changed` set when a write handler changes how one of the elements `names` treats packets; see
-    /// [`crate::Element::reconfigures`]. Elements of other workers are not seen.
-    pub fn watch(&mut self, names: &[String], changed: &Arc<AtomicBool>) {
-        for node in self.core.nodes.iter_mut().filter(|n| names.iter().any(|name| **name == *n.name)) {
-            node.watchers.push(changed.clone());
         }
     }
 

@@ -2,7 +2,6 @@
 
 use crate::core::Core;
 use std::fmt;
-use std::sync::atomic::Ordering;
 
 /// Why a handler could not be read or written. The texts follow Click's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +150,9 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
             core.deliver();
             let n = &core.nodes[node];
             if done.is_ok() && n.element.as_ref().is_some_and(|e| e.reconfigures(handler)) {
-                n.watchers.iter().for_each(|w| w.store(true, Ordering::Relaxed));
+                for fused in n.fused.clone() {
+                    core.fuse(fused);
+                }
             }
             done.map_err(HandlerError::Failed)
         }

@@ -156,7 +156,7 @@ impl Harness {
             unconnected: counters.add(0, spec.name, "unconnected"),
             packets_signal: spec.notifies.packets.then(|| core.signals.add(false)),
             room_signal: spec.notifies.room.then(|| core.signals.add(true)),
-            watchers: Vec::new(),
+            fused: Vec::new(),
         };
         core.nodes.push(node);
         core.nodes.len() - 1

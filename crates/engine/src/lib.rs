@@ -55,7 +55,7 @@ pub use assemble::ElementError;
 pub use conf::{Conf, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
-pub use element::{Element, Receiver, Run};
+pub use element::{Element, Lowered, Receiver, Run};
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};
 pub use router::{Options, Router, StartError};

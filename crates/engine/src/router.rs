@@ -142,7 +142,8 @@ impl Router {
     }
 
     /// Configures the elements of `plan` and throws them away: whether it could be built. Devices are not opened.
-    pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<(), StartError> {
+    /// Says what became of the fused elements, a line each.
+    pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<Vec<String>, StartError> {
         let counters = Counters::new(capacity(plan, 1), None)
             .map_err(|e| StartError::Io("no memory for counters", e))?;
         let layout = Layout { library, doorbells: &[], replicate: false, clock: clock(options) };

@@ -1,8 +1,9 @@
 //! Strip.
 
+use crate::fuse::step::Step;
 use crate::sieve::pass_or_drop;
 use causeway_engine::spec::{drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -38,6 +39,10 @@ impl Element for Strip {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let length = self.length;
         pass_or_drop(batch, cx, |packet| packet.pull(length).map_err(|_| SHORT));
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        Step::Strip(self.length).lowered()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

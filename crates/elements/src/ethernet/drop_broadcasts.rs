@@ -1,7 +1,8 @@
 //! DropBroadcasts.
 
+use crate::fuse::step::Step;
 use causeway_engine::spec::{drops, reads};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Batch, PacketType};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -48,6 +49,11 @@ impl Element for DropBroadcasts {
             }
             Some(packet)
         });
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        // An ordinary packet is no broadcast.
+        Step::Pass.lowered()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {

@@ -2,10 +2,10 @@
 
 use super::header::{self, Fault};
 use super::tally::{self, Tally};
-use crate::fuse::parts::{self, HeaderPart};
+use crate::fuse::step::{HeaderCheck, Step};
 use causeway_engine::spec::{DropDoc, drops, keyword, optional};
 use causeway_engine::value::{Prefix4, Raw};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
 
@@ -123,8 +123,6 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.keyword("DETAILS", false);
     conf.finish()?;
     let tally = Tally::new(conf);
-    let good = tally.good.clone();
-    parts::offer(conf, HeaderPart { checksum, sources: sources.clone(), good });
     let checker = Checker { offset: offset as usize, checksum, sources };
     Ok(Box::new(CheckIPHeader { checker, tally }))
 }
@@ -154,6 +152,12 @@ impl Element for CheckIPHeader {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let checker = &self.checker;
         self.tally.sift(batch, cx, |packet| checker.check(packet));
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        let Checker { offset, checksum, sources } = &self.checker;
+        let (offset, checksum, sources) = (*offset, *checksum, sources.clone());
+        Step::Check(HeaderCheck { offset, checksum, sources, good: self.tally.good.clone() }).lowered()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

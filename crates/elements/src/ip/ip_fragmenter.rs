@@ -1,7 +1,8 @@
 //! IPFragmenter.
 
+use crate::fuse::step::Step;
 use causeway_engine::spec::{drops, keyword, optional, reads, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{FRAGMENT_OFFSET_MASK, HEADER_LEN, MAX_HEADER_LEN, MORE_FRAGMENTS};
 use causeway_packet::wire::ipv4_options::kind;
@@ -233,6 +234,10 @@ impl Element for IPFragmenter {
             }
             None
         });
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        Step::Fragment { mtu: self.mtu }.lowered()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
