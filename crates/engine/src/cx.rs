@@ -1,5 +1,6 @@
 //! What an element may do while it runs.
 
+use crate::conf::with_argument;
 use crate::core::{Call, Core, OutPort};
 use causeway_packet::{Batch, Packet};
 
@@ -185,8 +186,17 @@ impl Cx<'_> {
         &mut self.core.rng
     }
 
-    /// The element's present configuration string, as the `config` handler returns it.
+    /// The element's present configuration string, as the `config` handler returns it. Handlers that have an
+    /// argument's name need not set it.
     pub fn set_config(&mut self, config: String) {
         self.core.nodes[self.node].config = config;
+    }
+
+    /// Makes `text` the argument `name` in the element's present configuration string.
+    pub fn set_argument(&mut self, name: &str, text: &str) {
+        let node = &mut self.core.nodes[self.node];
+        if let Some(argument) = node.spec.args.iter().find(|a| a.name == name) {
+            node.config = with_argument(node.spec, &node.config, argument, text);
+        }
     }
 }

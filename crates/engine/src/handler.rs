@@ -1,5 +1,6 @@
 //! Handlers: the named values of elements that can be read and written while the router runs.
 
+use crate::conf::with_argument;
 use crate::core::Core;
 use std::fmt;
 
@@ -148,7 +149,10 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
         Some(h) if h.access.writes() => {
             let done = core.activate(node, |e, cx| e.write(handler, value, cx)).ok_or(HandlerError::Gone)?;
             core.deliver();
-            let n = &core.nodes[node];
+            let n = &mut core.nodes[node];
+            if let (Ok(()), Some(argument)) = (&done, h.argument(n.spec)) {
+                n.config = with_argument(n.spec, &n.config, argument, value);
+            }
             if done.is_ok() && n.element.as_ref().is_some_and(|e| e.reconfigures(handler)) {
                 for fused in n.fused.clone() {
                     core.fuse(fused);

@@ -105,6 +105,7 @@ const NOT_CACHED: Cached = Cached { until_ns: 0, dst: 0, header: [0; ethernet::H
 
 struct ArpQuerier {
     ip: Ipv4Addr,
+    prefix_len: u8,
     mac: MacAddr,
     broadcast: Ipv4Addr,
     broadcast_poll: bool,
@@ -139,6 +140,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let network = (prefix.len < 31).then(|| Ipv4Addr::from(u32::from(prefix.address) | !prefix.mask()));
     Ok(Box::new(ArpQuerier {
         ip: prefix.address,
+        prefix_len: prefix.len,
         mac: MacAddr(mac.0),
         broadcast: broadcast.or(network).unwrap_or(Ipv4Addr::BROADCAST),
         broadcast_poll,
@@ -329,7 +331,11 @@ impl Element for ArpQuerier {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         use crate::handlers::value as parse;
         match handler {
-            "ipaddr" => self.ip = parse(handler, value)?,
+            "ipaddr" => {
+                self.ip = parse(handler, value)?;
+                cx.set_argument("IP", &format!("{}/{}", self.ip, self.prefix_len));
+                cx.set_argument("ETH", &Ether(self.mac.0).to_string());
+            }
             "broadcast" => {
                 self.broadcast = parse(handler, value)?;
                 self.forget_headers();

@@ -145,6 +145,8 @@ fn any_step() -> impl Strategy<Value = Step> {
 enum Change {
     Insert(Index, Step),
     Replace(Index, Step),
+    /// Other arguments.
+    Configure(Index, Index),
     Remove(Index),
     Swap(Index, Index),
 }
@@ -154,6 +156,7 @@ fn changes(step: impl Strategy<Value = Step> + Clone) -> impl Strategy<Value = V
     let change = prop_oneof![
         3 => (at(), step.clone()).prop_map(|(i, s)| Change::Insert(i, s)),
         2 => (at(), step).prop_map(|(i, s)| Change::Replace(i, s)),
+        5 => (at(), at()).prop_map(|(i, args)| Change::Configure(i, args)),
         2 => at().prop_map(Change::Remove),
         2 => (at(), at()).prop_map(|(i, j)| Change::Swap(i, j)),
     ];
@@ -168,6 +171,13 @@ fn changed(standard: &[(&'static str, &'static str)], side: Side, changes: Vec<C
             Change::Insert(at, step) => steps.insert(at.index(n + 1), step),
             _ if n == 0 => {}
             Change::Replace(at, step) => steps[at.index(n)] = step,
+            Change::Configure(at, args) => {
+                let step = &mut steps[at.index(n)];
+                let classes = INPUT.iter().chain(OUTPUT).chain(OTHERS);
+                let all = classes.filter(|(class, _)| *class == step.class).flat_map(|(_, all)| *all);
+                let all: Vec<_> = all.collect();
+                step.args = all[args.index(all.len())];
+            }
             Change::Remove(at) => drop(steps.remove(at.index(n))),
             Change::Swap(a, b) => steps.swap(a.index(n), b.index(n)),
         }

@@ -40,8 +40,9 @@ fn datagram(odd: f64) -> impl Strategy<Value = Vec<u8>> {
     let payload = seldom(odd, 0usize..90, 0usize..700);
     let word = seldom(odd, select(vec![0u16, 0x4000]), prop_oneof![Just(0x2000), any::<u16>()]);
     let ttl = seldom(odd, Just(64u8), 0u8..3);
-    let hosts = (0u8..2, 0u8..2, any::<u8>(), 2u8..6);
-    let hosts = hosts.prop_map(|(net, of, host, near)| ([10, 0, 0, near], [10, net, of, host]));
+    let networks = select(vec![[10, 0], [10, 0], [10, 1], [10, 1], [224, 0]]);
+    let hosts = (networks, any::<u8>(), 2u8..6);
+    let hosts = hosts.prop_map(|([a, b], host, near)| ([10, 0, 0, near], [a, b, 0, host]));
     let addresses = seldom(2.0 * odd, hosts, (select(SOURCES), select(DESTINATIONS)));
     let icmp = prop::option::weighted(odd, select(vec![0u8, 3, 8, 11]));
     (options, payload, word, ttl, addresses, icmp).prop_map(|(options, len, word, ttl, (src, dst), icmp)| {
