@@ -5,9 +5,9 @@ use crate::load::{self, Source, Style};
 use crate::output;
 use crate::session::{End, Session, Setup};
 use anyhow::Result;
-use causeway_engine::Options;
 use causeway_engine::clock::SIMULATED_START_NS;
 use causeway_engine::handler::HandlerError;
+use causeway_engine::{Defaults, Options};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -221,7 +221,12 @@ fn run(i: Invocation) -> ExitCode {
         eprintln!("warning: {}: configuration has no elements, exiting", source.name());
         return ExitCode::SUCCESS;
     }
-    let options = Options { workers: i.threads, simulated_ns: i.simulated_ns, ..Options::default() };
+    let options = Options {
+        workers: i.threads,
+        simulated_ns: i.simulated_ns,
+        defaults: Defaults::Click,
+        ..Options::default()
+    };
     let setup = Setup {
         library,
         params: i.params.clone(),

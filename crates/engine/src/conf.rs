@@ -30,6 +30,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
 
+/// Whose defaults arguments have, where Click's are not what a router of our own should have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Defaults {
+    /// Ours.
+    #[default]
+    Causeway,
+    /// Click's, for configurations written for it.
+    Click,
+}
+
 /// Values by name that outlive a hot swap, such as which devices are open.
 pub type Persistent = Arc<Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>>;
 
@@ -53,6 +63,8 @@ pub struct Env {
     pub persistent: Persistent,
     /// Copies of the graph, one a worker; 1 when it is not replicated.
     pub replicas: usize,
+    /// Whose defaults arguments have.
+    pub defaults: Defaults,
     shared: HashMap<String, Arc<dyn Any + Send + Sync>>,
 }
 
@@ -69,6 +81,7 @@ impl Env {
             counters,
             persistent: Persistent::default(),
             replicas: 1,
+            defaults: Defaults::default(),
             shared: HashMap::new(),
         }
     }

@@ -52,7 +52,7 @@ pub mod value;
 mod worker;
 
 pub use assemble::ElementError;
-pub use conf::{Conf, Env, Invalid, Persistent};
+pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
 pub use element::{Element, Lowered, Receiver, Run};

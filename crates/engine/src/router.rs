@@ -2,7 +2,7 @@
 
 use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
 use crate::clock::Clock;
-use crate::conf::{Env, Persistent};
+use crate::conf::{Defaults, Env, Persistent};
 use crate::core::{Core, Node};
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
@@ -45,6 +45,8 @@ pub struct Options {
     pub budget: usize,
     /// Values that the elements find and that outlive hot swaps.
     pub persistent: Persistent,
+    /// Whose defaults the elements' arguments have.
+    pub defaults: Defaults,
 }
 
 impl Default for Options {
@@ -59,6 +61,7 @@ impl Default for Options {
             mechanism: Mechanism::default(),
             budget: DEFAULT_BUDGET,
             persistent: Persistent::default(),
+            defaults: Defaults::default(),
         }
     }
 }
@@ -147,7 +150,9 @@ impl Router {
         let counters = Counters::new(capacity(plan, 1), None)
             .map_err(|e| StartError::Io("no memory for counters", e))?;
         let layout = Layout { library, doorbells: &[], replicate: false, clock: clock(options) };
-        crate::assemble::check(plan, &layout, Env::new(counters)).map_err(StartError::Elements)
+        let mut env = Env::new(counters);
+        env.defaults = options.defaults;
+        crate::assemble::check(plan, &layout, env).map_err(StartError::Elements)
     }
 
     /// Lets packets flow.
@@ -384,6 +389,7 @@ fn build(
         .map_err(|e| StartError::Io("cannot make the counters' file", e))?;
     let mut env = Env::new(counters);
     env.persistent = options.persistent.clone();
+    env.defaults = options.defaults;
     env.replicas = if options.replicate { doorbells.len() } else { 1 };
     if let Some(seed) = options.seed {
         env.seed = seed;
