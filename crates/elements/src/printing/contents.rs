@@ -50,6 +50,6 @@ pub(super) fn timestamp(text: &mut String, ns: u64) {
 }
 
 /// Writes the lines of one batch to standard error, in one go. A closed standard error is no reason to stop.
-pub(super) fn to_stderr(lines: &str) {
+pub(crate) fn to_stderr(lines: &str) {
     let _ = std::io::stderr().write_all(lines.as_bytes());
 }
