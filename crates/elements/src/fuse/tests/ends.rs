@@ -82,8 +82,15 @@ impl fmt::Debug for Seen {
 
 impl Seen {
     fn of(packet: &Packet) -> Seen {
+        let mut bytes = packet.data().to_vec();
+        if let (0, Some(header)) = (packet.flow_hash(), packet.network_offset()) {
+            // ICMP errors are numbered as they come, about whichever flow.
+            for field in [4..6, 10..12] {
+                bytes[header..].get_mut(field).into_iter().flatten().for_each(|b| *b = 0);
+            }
+        }
         Seen {
-            bytes: packet.data().to_vec(),
+            bytes,
             wire_len: packet.wire_len(),
             headers: (packet.mac_distance(), packet.network_offset(), packet.transport_offset()),
             annotations: packet.anno_bytes(0),
