@@ -149,6 +149,26 @@ fn a_circle_ends_the_search() {
 }
 
 #[test]
+fn of_several_chains_the_one_for_ipv4_is_fused() {
+    let bench =
+        Bench::new(&ROUTER.replace(
+            "c[0] -> arp",
+            "c[0] -> Strip(14) -> CheckIPHeader -> LinearIPLookup(0.0.0.0/0 0) -> arp",
+        ));
+    assert_eq!(
+        (bench.read("c@fused.active"), bench.read("c@fused2.active")),
+        ("false".into(), "true".into())
+    );
+    assert_eq!((bench.send().0.as_str(), bench.read("c@fused2.count").as_str()), ("out", "1"));
+    bench.write("c.pattern0", "12/0800");
+    assert_eq!(
+        (bench.read("c@fused.active"), bench.read("c@fused2.active")),
+        ("true".into(), "false".into())
+    );
+    assert_eq!((bench.send().0.as_str(), bench.read("c@fused.count").as_str()), ("arp", "1"));
+}
+
+#[test]
 fn a_name_that_is_taken_is_not_given_again() {
     let taken = format!("{ROUTER} c@fused :: Idle -> Discard;");
     let names: Vec<_> = optimise(&plan(&taken)).plan.elements.into_iter().map(|e| e.name).collect();
