@@ -107,7 +107,7 @@ impl Pass {
         let Some(h) = packet.data_mut().get_mut(HEADER_LEN..).and_then(|d| d.first_chunk_mut::<20>()) else {
             return false;
         };
-        let total_len = u16::from_be_bytes([h[2], h[3]]) as usize;
+        let total_len = u16::from_be_bytes([h[2], h[3]]);
         if rule.copied_paint == Some(painted) || total_len > rule.mtu {
             return false;
         }
@@ -116,7 +116,7 @@ impl Pass {
         }
         // The header was found behind these bytes.
         let _ = packet.pull(HEADER_LEN);
-        packet.truncate(total_len);
+        packet.truncate(total_len as usize);
         packet.set_network_header(0);
         packet.set_transport_header(ipv4::HEADER_LEN);
         if let Some(paint) = self.paint {
@@ -150,9 +150,9 @@ impl Pass {
                 _ if detours != 0 && detours & bit(address) != 0 => None,
                 _ => hops.get(number.wrapping_sub(1)),
             };
-            let rule = hop.and_then(|h| this.rules.get(h.port as usize)?.as_ref().ok());
+            let rule = hop.and_then(|h| *this.rules.get(h.port as usize)?);
             if let (Some(hop), Some(rule)) = (hop, rule)
-                && this.forward(&mut packet, *rule)
+                && this.forward(&mut packet, rule)
             {
                 let next = if hop.gateway != 0 { hop.gateway } else { address };
                 packet.set_dst_ip(next.to_be_bytes());
@@ -176,10 +176,7 @@ impl FusedIpForward {
             Ok(pass) => pass,
             Err(why) => return format!("{name}: fuses nothing: {why}"),
         };
-        let left = pass.rules.iter().enumerate().filter_map(|(port, rule)| {
-            let why = rule.as_ref().err()?;
-            Some(format!("\n{name}: leaves output {port} of {} to the chain: {why}", self.names.table))
-        });
+        let left = pass.left.iter().map(|left| format!("\n{name}: leaves {left}"));
         format!("{name}: ordinary packets go past {}", self.names.classifier) + &left.collect::<String>()
     }
 }

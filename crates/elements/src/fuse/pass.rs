@@ -23,8 +23,10 @@ pub(super) struct Pass {
     pub table: RouteLookup,
     /// Paint that packets get.
     pub paint: Option<u8>,
-    /// For each output of the table, or why its packets are left to the chain.
-    pub rules: Vec<Result<Rule, String>>,
+    /// For each output of the table; `None` leaves its packets to the chain.
+    pub rules: Vec<Option<Rule>>,
+    /// Why packets are left to the chain, a line for each such output.
+    pub left: Vec<String>,
 }
 
 /// What is done to the packets of one output of the table.
@@ -34,8 +36,8 @@ pub(super) struct Rule {
     pub copied_paint: Option<u8>,
     /// Whether the time to live is decremented.
     pub ttl: bool,
-    /// Longer packets are left to the chain.
-    pub mtu: usize,
+    /// Longer packets are left to the chain; no packet is longer than the greatest number.
+    pub mtu: u16,
 }
 
 /// Answers what an element lowers to, by name.
@@ -57,9 +59,16 @@ impl Pass {
             _ => return Err(format!("IPv4 frames do not all leave {classifier} by output {output}")),
         }
         let (check, paint) = input(&names.path, ask)?;
-        let Step::LookUp(table) = step(table, ask)? else { return Err(format!("{table} is no table")) };
-        let rules = names.branches.iter().map(|path| Rule::of(path, ask)).collect();
-        Ok(Pass { check, table, paint, rules })
+        let Step::LookUp(lookup) = step(table, ask)? else { return Err(format!("{table} is no table")) };
+        let (mut rules, mut left) = (Vec::new(), Vec::new());
+        for (port, path) in names.branches.iter().enumerate() {
+            let rule = Rule::of(path, ask);
+            left.extend(
+                rule.as_ref().err().map(|why| format!("output {port} of {table} to the chain: {why}")),
+            );
+            rules.push(rule.ok());
+        }
+        Ok(Pass { check, table: lookup, paint, rules, left })
     }
 }
 
@@ -102,13 +111,13 @@ fn is_destination(at: AddressAt, stripped: usize) -> bool {
 
 impl Rule {
     fn of(path: &[String], ask: Ask<'_>) -> Result<Rule, String> {
-        let mut rule = Rule { copied_paint: None, ttl: false, mtu: usize::MAX };
+        let mut rule = Rule { copied_paint: None, ttl: false, mtu: u16::MAX };
         for name in path {
             match step(name, ask)? {
                 Step::Pass => {}
                 Step::Copy { paint } if rule.copied_paint.is_none() => rule.copied_paint = Some(paint),
                 Step::DecrementTtl if !rule.ttl => rule.ttl = true,
-                Step::Fragment { mtu } => rule.mtu = rule.mtu.min(mtu),
+                Step::Fragment { mtu } => rule.mtu = rule.mtu.min(u16::try_from(mtu).unwrap_or(u16::MAX)),
                 _ => return Err(format!("{name} does a second time what was done before it")),
             }
         }
