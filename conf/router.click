@@ -15,7 +15,8 @@ define($dev0 eth1, $addr0 10.0.0.1/24, $mac0 02:00:00:00:00:01, $mtu0 1500,
 AddressInfo(if0 $addr0 $mac0, if1 $addr1 $mac1);
 
 // The Ethernet side of an interface. Input: IP packets to send, with the next hop in their annotation.
-// Outputs: IP packets that came in, with their Ethernet headers; ARP replies, for the host.
+// Outputs: IP packets that came in, with their Ethernet headers; ARP replies, for the host; ICMP errors about packets
+// whose next hop does not answer.
 elementclass Link { $dev, $if, $color |
     FromDevice($dev) -> kind :: Classifier(12/0806 20/0001,   // ARP requests
                                            12/0806 20/0002,   // ARP replies
@@ -23,6 +24,8 @@ elementclass Link { $dev, $if, $color |
                                            -);
     send :: Queue(1000) -> ToDevice($dev);
     arp :: ARPQuerier($if) -> send;
+    arp [1] -> send;
+    arp [2] -> ICMPError($if:ip, unreachable, host) -> [2] output;
 
     input -> arp;
     kind [0] -> ARPResponder($if:ip $if:eth) -> send;
@@ -34,7 +37,7 @@ elementclass Link { $dev, $if, $color |
 }
 
 // What a router does to a packet before it leaves by an interface. Output 0: packets to send; 1: ICMP errors.
-elementclass Leave { $ip, $color, $mtu |
+elementclass Leave { $ip, $net, $color, $mtu |
     input -> DropBroadcasts
           -> redirect :: PaintTee($color)       // came by the interface it leaves by: its sender knows no better
           -> options :: IPGWOptions($ip)
@@ -42,7 +45,7 @@ elementclass Leave { $ip, $color, $mtu |
           -> ttl :: DecIPTTL
           -> fragment :: IPFragmenter($mtu)
           -> [0] output;
-    redirect [1] -> ICMPError($ip, redirect, host) -> [1] output;
+    redirect [1] -> ICMPError($net, redirect, host) -> [1] output;
     options [1] -> ICMPError($ip, parameterproblem) -> [1] output;
     ttl [1] -> ICMPError($ip, timeexceeded) -> [1] output;
     fragment [1] -> ICMPError($ip, unreachable, needfrag, PMTU $mtu) -> [1] output;
@@ -50,8 +53,8 @@ elementclass Leave { $ip, $color, $mtu |
 
 link0 :: Link($dev0, if0, 1);
 link1 :: Link($dev1, if1, 2);
-leave0 :: Leave(if0:ip, 1, $mtu0);
-leave1 :: Leave(if1:ip, 2, $mtu1);
+leave0 :: Leave(if0:ip, $addr0, 1, $mtu0);
+leave1 :: Leave(if1:ip, $addr1, 2, $mtu1);
 
 // To the router itself: pings are answered here, the rest goes to the host's stack by an interface of its own.
 ping :: ICMPPingResponder;
@@ -72,6 +75,8 @@ link0 [0] -> check;
 link1 [0] -> check;
 link0 [1] -> host;
 link1 [1] -> host;
+link0 [2] -> routes;
+link1 [2] -> routes;
 
 routes [0] -> ping -> routes;
 routes [1] -> leave0 -> link0;

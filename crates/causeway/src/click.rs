@@ -6,9 +6,9 @@ use crate::logger::{self, answer};
 use crate::output;
 use crate::session::{End, Session, Setup};
 use anyhow::{Result, bail};
-use causeway_engine::Options;
 use causeway_engine::clock::SIMULATED_START_NS;
 use causeway_engine::handler::HandlerError;
+use causeway_engine::{Defaults, Options};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -227,7 +227,12 @@ fn run(i: Invocation) -> ExitCode {
     if empty && !i.quit {
         load::warn_empty(&source);
     }
-    let options = Options { workers: i.threads, simulated_ns: i.simulated_ns, ..Options::default() };
+    let options = Options {
+        workers: i.threads,
+        simulated_ns: i.simulated_ns,
+        defaults: Defaults::Click,
+        ..Options::default()
+    };
     let setup = Setup {
         library,
         params: i.params.clone(),

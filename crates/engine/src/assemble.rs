@@ -93,9 +93,17 @@ pub(crate) fn assemble(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<Ass
     Ok(Assembly { cores, index, names, env })
 }
 
-/// Configures the elements of `plan` and throws them away.
-pub(crate) fn check(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<(), Vec<ElementError>> {
-    Builder::new(plan, layout, env)?.build_all(1).map(|_| ())
+/// Configures the elements of `plan` and throws them away. Says what became of the fused ones, a line each.
+pub(crate) fn check(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<Vec<String>, Vec<ElementError>> {
+    let mut built = Builder::new(plan, layout, env)?.build_all(1)?;
+    let mut lines = Vec::new();
+    for i in 0..plan.elements.len() {
+        if let Some(mut element) = built.remove(&(i, 0)) {
+            lines.extend(element.fuse(&mut |name| built.get(&(plan.find(name)?, 0))?.lower()));
+            built.insert((i, 0), element);
+        }
+    }
+    Ok(lines)
 }
 
 /// Elements by number and worker.
@@ -254,7 +262,7 @@ impl<'a> Builder<'a> {
             unconnected,
             packets_signal,
             room_signal,
-            watchers: Vec::new(),
+            fused: Vec::new(),
         });
         Place { worker, node: core.nodes.len() - 1 }
     }
@@ -304,6 +312,7 @@ impl<'a> Builder<'a> {
     fn initialize(&mut self) -> Result<(), Vec<ElementError>> {
         for core in &mut self.cores {
             for node in 0..core.nodes.len() {
+                core.fuse(node);
                 if self.names.iter().all(|n| *n != core.nodes[node].name) {
                     // The ends of rings cannot fail.
                     core.activate(node, |e, cx| e.initialize(cx));

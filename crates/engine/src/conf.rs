@@ -19,8 +19,9 @@
 
 use crate::counters::{Counter, Counters};
 use crate::names::Names;
-use crate::spec::Spec;
+use crate::spec::{ArgDoc, ArgForm, Spec};
 use crate::value::Value;
+use causeway_lang::args::{join_args, quote, split_args};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The configuration has errors; they were recorded in the [`Conf`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
+
+/// Whose defaults arguments have, where Click's are not what a router of our own should have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Defaults {
+    /// Ours.
+    #[default]
+    Causeway,
+    /// Click's, for configurations written for it.
+    Click,
+}
 
 /// Values by name that outlive a hot swap, such as which devices are open.
 pub type Persistent = Arc<Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>>;
@@ -52,6 +63,8 @@ pub struct Env {
     pub persistent: Persistent,
     /// Copies of the graph, one a worker; 1 when it is not replicated.
     pub replicas: usize,
+    /// Whose defaults arguments have.
+    pub defaults: Defaults,
     shared: HashMap<String, Arc<dyn Any + Send + Sync>>,
 }
 
@@ -68,6 +81,7 @@ impl Env {
             counters,
             persistent: Persistent::default(),
             replicas: 1,
+            defaults: Defaults::default(),
             shared: HashMap::new(),
         }
     }
@@ -123,8 +137,7 @@ impl<'a> Conf<'a> {
         ports: (usize, usize),
         text: &str,
     ) -> Self {
-        let args =
-            causeway_lang::args::split_args(text).into_iter().map(|text| Argument { text, read: false });
+        let args = split_args(text).into_iter().map(|text| Argument { text, read: false });
         let args = args.collect();
         Conf { env, name, spec, worker, n_inputs: ports.0, n_outputs: ports.1, args, errors: Vec::new() }
     }
@@ -284,6 +297,41 @@ impl<'a> Conf<'a> {
         }
         found
     }
+}
+
+/// `config` with `text` for one of the class's arguments: where the argument is, or behind all others.
+pub(crate) fn with_argument(spec: &Spec, config: &str, argument: &ArgDoc, text: &str) -> String {
+    let text = if argument.kind == "string" { quote(text) } else { text.trim().to_owned() };
+    let mut args = split_args(config);
+    let named = |a: &String| keyword_of(a).is_some_and(|(word, _)| word == argument.name);
+    let keyword = format!("{} {text}", argument.name);
+    if let Some(last) = args.iter().rposition(named) {
+        args[last] = keyword;
+    } else if let Some(at) = position(spec, &args, argument) {
+        args[at] = text;
+    } else {
+        args.push(keyword);
+    }
+    join_args(&args)
+}
+
+/// Which of `args` a positional argument is.
+fn position(spec: &Spec, args: &[String], argument: &ArgDoc) -> Option<usize> {
+    let is_named = |name: &str| args.iter().any(|a| keyword_of(a).is_some_and(|(word, _)| word == name));
+    let is_argument = |word: &str| spec.args.iter().any(|a| a.name == word);
+    let mut unread =
+        (0..args.len()).filter(|&i| !keyword_of(&args[i]).is_some_and(|(word, _)| is_argument(word)));
+    let positional = spec.args.iter().filter(|a| matches!(a.form, ArgForm::Required | ArgForm::Optional));
+    for a in positional.filter(|a| !is_named(a.name)) {
+        let at = unread.next()?;
+        if a.form == ArgForm::Optional && keyword_of(&args[at]).is_some() {
+            return None;
+        }
+        if a.name == argument.name {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// Keyword and value, if the argument has the shape of a keyword's.

@@ -18,7 +18,6 @@ use crate::timer::Timers;
 use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.
@@ -45,8 +44,8 @@ pub(crate) struct Node {
     pub packets_signal: Option<SignalId>,
     /// Active while the element has room for pushers.
     pub room_signal: Option<SignalId>,
-    /// Set when a write handler has changed how the element treats packets.
-    pub watchers: Vec<Arc<AtomicBool>>,
+    /// Nodes that do the element's work for some packets, and ask again when a write handler has changed it.
+    pub fused: Vec<usize>,
 }
 
 /// An output.
@@ -171,6 +170,20 @@ impl Core {
         n.outs = outs;
         n.element = Some(element);
         Some(result)
+    }
+
+    /// Lets the element of `node` ask the others what they lower to; those asked remember it.
+    pub fn fuse(&mut self, node: usize) -> Option<String> {
+        let mut element = self.nodes.get_mut(node)?.element.take()?;
+        let found = element.fuse(&mut |name| {
+            let asked = self.nodes.iter_mut().find(|n| *n.name == *name)?;
+            if !asked.fused.contains(&node) {
+                asked.fused.push(node);
+            }
+            asked.element.as_ref()?.lower()
+        });
+        self.nodes[node].element = Some(element);
+        found
     }
 
     /// Adds the time of one activation to the profile. A clock read a batch is what profiling costs.

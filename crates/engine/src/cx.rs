@@ -1,9 +1,8 @@
 //! What an element may do while it runs.
 
+use crate::conf::with_argument;
 use crate::core::{Call, Core, OutPort};
 use causeway_packet::{Batch, Packet};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// The element's view of the run-time during one call.
 pub struct Cx<'a> {
@@ -177,14 +176,6 @@ impl Cx<'_> {
         }
     }
 
-    /// Has `changed` set when a write handler changes how one of the elements `names` treats packets; see
-    /// [`crate::Element::reconfigures`]. Elements of other workers are not seen.
-    pub fn watch(&mut self, names: &[String], changed: &Arc<AtomicBool>) {
-        for node in self.core.nodes.iter_mut().filter(|n| names.iter().any(|name| **name == *n.name)) {
-            node.watchers.push(changed.clone());
-        }
-    }
-
     /// Asks the driver to stop the router.
     pub fn stop_driver(&mut self) {
         self.core.stops += 1;
@@ -195,8 +186,17 @@ impl Cx<'_> {
         &mut self.core.rng
     }
 
-    /// The element's present configuration string, as the `config` handler returns it.
+    /// The element's present configuration string, as the `config` handler returns it. Handlers that have an
+    /// argument's name need not set it.
     pub fn set_config(&mut self, config: String) {
         self.core.nodes[self.node].config = config;
+    }
+
+    /// Makes `text` the argument `name` in the element's present configuration string.
+    pub fn set_argument(&mut self, name: &str, text: &str) {
+        let node = &mut self.core.nodes[self.node];
+        if let Some(argument) = node.spec.args.iter().find(|a| a.name == name) {
+            node.config = with_argument(node.spec, &node.config, argument, text);
+        }
     }
 }

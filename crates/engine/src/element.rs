@@ -15,6 +15,9 @@ pub enum Run {
     Sleep,
 }
 
+/// What an element does to packets, in a form that those who are fused with it know.
+pub type Lowered = Box<dyn Any + Send>;
+
 /// One step of the router.
 ///
 /// An element never holds a reference to another. It leaves packets in its batch or gives them to [`Cx::emit`],
@@ -81,10 +84,23 @@ pub trait Element: Any + Send {
         Err(format!("handler '{handler}' is not implemented"))
     }
 
-    /// Whether writing `handler` changes how packets are treated, in a way that elements fused with this one cannot
-    /// see by themselves. Counters and shared tables are no such thing.
+    /// What the element does to packets as it is configured now; `None` if nothing can be fused with it. Only its
+    /// write handlers may change the answer.
+    fn lower(&self) -> Option<Lowered> {
+        None
+    }
+
+    /// Whether writing `handler` changes what [`Element::lower`] answers. Counters and shared tables do not.
     fn reconfigures(&self, handler: &str) -> bool {
         !handler.starts_with("reset")
+    }
+
+    /// For an element that does the work of others: asks those of its worker, by name, what they lower to. Called
+    /// when all are built, and again when a handler that reconfigures one of those asked was written. Says, for
+    /// people, what came of it.
+    fn fuse(&mut self, lowered: &mut dyn FnMut(&str) -> Option<Lowered>) -> Option<String> {
+        let _ = lowered;
+        None
     }
 
     /// What the interface and the sockets under the element counted, by name. May make system calls.

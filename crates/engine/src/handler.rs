@@ -1,8 +1,8 @@
 //! Handlers: the named values of elements that can be read and written while the router runs.
 
+use crate::conf::with_argument;
 use crate::core::Core;
 use std::fmt;
-use std::sync::atomic::Ordering;
 
 /// Why a handler could not be read or written. The texts follow Click's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,9 +172,14 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
             let done = core.activate(node, |e, cx| e.write(handler, value, cx));
             let done = done.ok_or(NoAnswer(core.worker))?;
             core.deliver();
-            let n = &core.nodes[node];
+            let n = &mut core.nodes[node];
+            if let (Ok(()), Some(argument)) = (&done, h.argument(n.spec)) {
+                n.config = with_argument(n.spec, &n.config, argument, value);
+            }
             if done.is_ok() && n.element.as_ref().is_some_and(|e| e.reconfigures(handler)) {
-                n.watchers.iter().for_each(|w| w.store(true, Ordering::Relaxed));
+                for fused in n.fused.clone() {
+                    core.fuse(fused);
+                }
             }
             done.map_err(HandlerError::Failed)
         }

@@ -120,6 +120,7 @@ impl Harness {
         let core = Core::new(0, Clock::simulated(SIMULATED_START_NS), looped, 1);
         let mut h = Harness { core, env, feeds: Vec::new(), sinks: Vec::new(), pushed: 0, pulled: 0 };
         h.add(spec, element, counts);
+        h.core.nodes[TARGET].config = config.to_owned();
         for (input, &pulled) in ports.pulled_inputs.iter().enumerate() {
             let feed = h.add(&FEED, Box::new(Feed::default()), (0, 1));
             if pulled {
@@ -157,7 +158,7 @@ impl Harness {
             unconnected: counters.add(0, spec.name, "unconnected"),
             packets_signal: spec.notifies.packets.then(|| core.signals.add(false)),
             room_signal: spec.notifies.room.then(|| core.signals.add(true)),
-            watchers: Vec::new(),
+            fused: Vec::new(),
         };
         core.nodes.push(node);
         core.nodes.len() - 1

@@ -10,6 +10,8 @@
 //!
 //! * [`Element`] is one step of the router; [`Spec`] is what its class says of itself; [`Conf`] reads its
 //!   configuration; [`Cx`] is what it may do while it runs.
+//! * [`Element::lower`] says what an element does, for [`Element::fuse`] of one that does the work of others; the
+//!   run-time asks again when a handler has changed it.
 //! * `core` owns one worker's elements and edges and delivers packets: a stack of batches for pushing, a call for
 //!   pulling. `task`, `timer` and `signal` schedule; `clock` is live or simulated time.
 //! * `assemble` builds a plan: configure, place on workers, connect, wire notifiers, initialise. Edges that cross
@@ -61,10 +63,10 @@ pub mod value;
 mod worker;
 
 pub use assemble::ElementError;
-pub use conf::{Conf, Env, Invalid, Persistent};
+pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
-pub use element::{Element, Receiver, Run};
+pub use element::{Element, Lowered, Receiver, Run};
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};

@@ -6,7 +6,7 @@ mod swap;
 
 use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
 use crate::clock::Clock;
-use crate::conf::{Env, Persistent};
+use crate::conf::{Defaults, Env, Persistent};
 use crate::core::Node;
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
@@ -59,6 +59,8 @@ pub struct Options {
     pub persistent: Persistent,
     /// What is to be done at once when a worker fails.
     pub on_failure: Option<OnFailure>,
+    /// Whose defaults the elements' arguments have.
+    pub defaults: Defaults,
 }
 
 impl Default for Options {
@@ -74,6 +76,7 @@ impl Default for Options {
             budget: DEFAULT_BUDGET,
             persistent: Persistent::default(),
             on_failure: None,
+            defaults: Defaults::default(),
         }
     }
 }
@@ -169,11 +172,14 @@ impl Router {
     }
 
     /// Configures the elements of `plan` and throws them away: whether it could be built. Devices are not opened.
-    pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<(), StartError> {
+    /// Says what became of the fused elements, a line each.
+    pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<Vec<String>, StartError> {
         let counters = Counters::new(capacity(plan, 1), None)
             .map_err(|e| StartError::Io("no memory for counters", e))?;
         let layout = Layout { library, doorbells: &[], replicate: false, clock: clock(options) };
-        crate::assemble::check(plan, &layout, Env::new(counters)).map_err(StartError::Elements)
+        let mut env = Env::new(counters);
+        env.defaults = options.defaults;
+        crate::assemble::check(plan, &layout, env).map_err(StartError::Elements)
     }
 
     /// Lets packets flow.
@@ -380,6 +386,7 @@ fn build(
         .map_err(|e| StartError::Io("cannot make the counters' file", e))?;
     let mut env = Env::new(counters);
     env.persistent = options.persistent.clone();
+    env.defaults = options.defaults;
     env.replicas = if options.replicate { doorbells.len() } else { 1 };
     if let Some(seed) = options.seed {
         env.seed = seed;

@@ -107,6 +107,13 @@ impl HandlerDoc {
         }
     }
 
+    /// The argument of the class that the handler shows and changes: the one of the same name. The run-time keeps the
+    /// element's `config` in step with it.
+    pub fn argument(&self, spec: &Spec) -> Option<&'static ArgDoc> {
+        let same = |a: &&ArgDoc| a.name.eq_ignore_ascii_case(self.name) && self.access == Access::ReadWrite;
+        spec.args.iter().find(same)
+    }
+
     /// The names of this handler of an element with that many outputs.
     pub fn names(&self, outputs: usize) -> impl Iterator<Item = String> {
         let (stem, count) = match self.name.strip_suffix('#') {

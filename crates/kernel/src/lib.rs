@@ -75,12 +75,8 @@
 //!             (Prefix::V6(_), _) => {} // The same with another table.
 //!         }
 //!     }
-<<<<<<< HEAD
-//!     // Then what they say is gone.
-=======
-//!     // Then what they say is gone; and if changes.findings is set, watcher.findings(). If that takes long, meanwhile:
+//!     // Then what they say is gone. If that takes long, meanwhile:
 //!     pulse.touch();
->>>>>>> mirror
 //! }
 //! # #[allow(unreachable_code)]
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -22,7 +22,12 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
         output::print(loaded.flat())?;
     }
     if args.explain {
-        output::print(causeway_elements::optimise(&loaded.plan).explanation)?;
+        let optimised = causeway_elements::optimise(&loaded.plan);
+        output::print(optimised.explanation)?;
+        let fused = Router::check(&library, &optimised.plan, &Options::default());
+        for line in fused.unwrap_or_default() {
+            output::print_line(line)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

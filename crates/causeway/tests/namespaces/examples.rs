@@ -42,6 +42,9 @@ fn router_does_what_a_router_owes() {
     assert!(neighbors.contains(&net.mac("r", "ra")), "{neighbors}");
     let (good, text) = net.ping("-c 2 10.77.1.1");
     assert!(good && text.contains("from 10.77.1.1"), "the router answers pings: {text}");
+    assert!(!text.contains("Redirect"), "it does not redirect itself: {text}");
+    let (_, text) = net.ping("-c 1 -W 10 10.77.2.77");
+    assert!(text.contains("10.77.1.1") && text.contains("Destination Host Unreachable"), "{text}");
     let (_, text) = net.ping("-c 1 -t 1 10.77.2.2");
     assert!(text.contains("10.77.1.1") && text.contains("Time to live exceeded"), "{text}");
     let (_, text) = net.ping("-c 1 -M do -s 1400 10.77.2.2");

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The program under test.
-const CAUSEWAY: &str = env!("CARGO_BIN_EXE_causeway");
+pub const CAUSEWAY: &str = env!("CARGO_BIN_EXE_causeway");
 
 /// Tests run one after another: each loads the machine.
 static ONE: Mutex<()> = Mutex::new(());

@@ -34,6 +34,11 @@ impl Color {
         packet.set_anno_u8(self.offset, self.value);
     }
 
+    /// The color, if the paint annotation is where it is looked for.
+    pub fn of_paint(&self) -> Option<u8> {
+        (self.offset == Anno::PAINT.offset).then_some(self.value)
+    }
+
     /// Answers the handler `color`.
     pub fn read(&self) -> String {
         self.value.to_string()

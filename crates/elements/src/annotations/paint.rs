@@ -1,8 +1,9 @@
 //! Paint.
 
 use super::color::Color;
+use crate::fuse::step::Step;
 use causeway_engine::spec::{optional, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -38,6 +39,10 @@ impl Element for Paint {
         for packet in batch.iter_mut() {
             self.color.give(packet);
         }
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        Step::Paint(self.color.of_paint()?).lowered()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -1,8 +1,9 @@
 //! PaintTee.
 
 use super::color::{ANNO_ARG, Color};
+use crate::fuse::step::Step;
 use causeway_engine::spec::{drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Batch, Packet};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -46,6 +47,10 @@ impl Element for PaintTee {
         for packet in batch.iter().filter(|p| self.color.is_of(p)) {
             emit_copy(packet, NO_BUFFER, cx);
         }
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        Step::Copy { paint: self.color.of_paint()? }.lowered()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

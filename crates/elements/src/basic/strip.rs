@@ -1,8 +1,9 @@
 //! Strip.
 
+use crate::fuse::step::Step;
 use crate::sieve::pass_or_drop;
 use causeway_engine::spec::{drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -40,13 +41,16 @@ impl Element for Strip {
         pass_or_drop(batch, cx, |packet| packet.pull(length).map_err(|_| SHORT));
     }
 
+    fn lower(&self) -> Option<Lowered> {
+        Step::Strip(self.length).lowered()
+    }
+
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(self.length.to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
         self.length = crate::handlers::value::<u32>(handler, value)? as usize;
-        cx.set_config(self.length.to_string());
         Ok(())
     }
 }

@@ -44,9 +44,8 @@ impl Element for Unstrip {
         Ok(self.length.to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
         self.length = crate::handlers::value::<u32>(handler, value)? as usize;
-        cx.set_config(self.length.to_string());
         Ok(())
     }
 }

@@ -1,11 +1,14 @@
 //! Classifier.
 
+use super::expr::{Base, Test};
 use super::pattern;
 use super::patterns::Patterns;
 use super::program::DATA_ONLY;
+use crate::fuse::step::Step;
 use causeway_engine::spec::{drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::Batch;
+use causeway_packet::wire::ethernet::ether_type;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Classifier",
@@ -45,6 +48,12 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 impl Element for Classifier {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         self.patterns.push(batch, cx, |_| DATA_ONLY);
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        let ipv4 =
+            Test { base: Base::Data, offset: 12, mask: 0xffff_0000, value: (ether_type::IPV4 as u32) << 16 };
+        Step::Classify { ipv4_output: self.patterns.output_of(&ipv4) }.lowered()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -1,7 +1,7 @@
 //! What the classifiers have in common: a list of patterns that can be read and changed while packets flow.
 
 use super::dispatch::dispatch;
-use super::expr::Expr;
+use super::expr::{Expr, Test};
 use super::program::{Bases, Goal, Program};
 use causeway_engine::{Conf, Cx, Invalid, Names, Scope};
 use causeway_packet::{Batch, Packet};
@@ -34,6 +34,14 @@ impl Patterns {
     #[inline]
     pub(crate) fn push(&self, batch: &mut Batch, cx: &mut Cx<'_>, bases: impl Fn(&Packet) -> Bases) {
         dispatch(&self.program, batch, cx, bases);
+    }
+
+    /// The output of all packets that pass `test`, if that decides.
+    pub(crate) fn output_of(&self, test: &Test) -> Option<usize> {
+        match self.program.decided_by(test) {
+            Goal::Output(output) => Some(output),
+            Goal::Step(_) | Goal::Drop => None,
+        }
     }
 
     /// Answers `program`, `config` and `pattern#`.

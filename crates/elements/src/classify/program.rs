@@ -185,6 +185,11 @@ impl Program {
         (at - ANSWERS) as usize
     }
 
+    /// Where the program gets to with packets that pass `test`, which is an answer if that decides.
+    pub(crate) fn decided_by(&self, test: &Test) -> Goal {
+        thread::follow_from(&self.nodes, self.first, test)
+    }
+
     /// Bytes of data that a packet must have for every test to lie inside, when all offsets count from the data.
     fn safe_length(&self) -> usize {
         let ends = self.nodes.iter().map(|n| {

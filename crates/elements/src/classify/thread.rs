@@ -103,6 +103,11 @@ fn pass(nodes: &mut [Node], start: Goal) {
     }
 }
 
+/// The first step from `goal` on that is not decided by `test` having held.
+pub(crate) fn follow_from(nodes: &[Node], goal: Goal, test: &Test) -> Goal {
+    follow(nodes, goal, &Known::default().after(test, true))
+}
+
 /// The first step from `goal` on that is not decided by what is known.
 fn follow(nodes: &[Node], mut goal: Goal, known: &Known) -> Goal {
     while let Goal::Step(n) = goal {

@@ -4,7 +4,7 @@ use super::registry::{Device, Method, Opener, announce, lines};
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, phase, reads, required};
 use causeway_engine::value::Nanoseconds;
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
+use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Receiver, Spec};
 use causeway_netio::{Counter as PortCounter, RX_DROP, Rx};
 use causeway_packet::{Batch, PacketType};
 use std::os::fd::RawFd;
@@ -22,7 +22,7 @@ pub(crate) static SPEC: Spec = Spec {
           without copies where these can be had; `mode` says what was got and why. All frames come to the graph \
           then and the kernel sees none, so the graph must answer ARP itself; with METHOD TRANSIT only those come \
           that are surely in transit, and the kernel keeps the rest; with METHOD PACKET (AF_PACKET) the kernel sees \
-          each frame as well. In a router that runs a copy of its graph on each of several workers, each copy \
+          each frame as well, which is the default under the name `click`. In a router that runs a copy of its graph on each of several workers, each copy \
           receives from its share of the interface's queues.",
     args: ARGS,
     handlers: HANDLERS,
@@ -56,7 +56,11 @@ const ARGS: &[ArgDoc] = &[
     keyword("QUOTA", "packets", "with napi: packets in one turn; default 64"),
     keyword("PACKETS", "packets", "with moderated: packets that raise an interrupt; default 32"),
     keyword("TIME", "time", "with moderated: from the first packet to the interrupt; default 100us"),
-    keyword("SNIFFER", "boolean", "true is METHOD PACKET: the kernel sees the frames as well; default false"),
+    keyword(
+        "SNIFFER",
+        "boolean",
+        "true is METHOD PACKET: the kernel sees the frames as well; default false, and true under the name click",
+    ),
     keyword("BURST", "packets", "accepted for compatibility: QUOTA"),
     keyword("SNAPLEN", "bytes", "longer frames are cut to this; default: none are"),
     keyword("HEADROOM", "bytes", "accepted for compatibility"),
@@ -85,9 +89,10 @@ struct FromDevice {
     count: Counter,
 }
 
-/// The method called `name`.
-fn method(conf: &mut Conf<'_>, name: &str, promiscuous: bool) -> Method {
-    match name.to_ascii_uppercase().as_str() {
+/// What METHOD says, if it is given.
+pub(super) fn method(conf: &mut Conf<'_>, promiscuous: bool) -> Option<Method> {
+    let name: String = conf.keyword_given("METHOD")?;
+    Some(match name.to_ascii_uppercase().as_str() {
         "AFXDP" | "AF_XDP" | "XDP" => Method::AfXdp { promiscuous, generic: false },
         "GENERIC" => Method::AfXdp { promiscuous, generic: true },
         "TRANSIT" => Method::Transit,
@@ -96,7 +101,20 @@ fn method(conf: &mut Conf<'_>, name: &str, promiscuous: bool) -> Method {
             conf.error(format!("METHOD: '{other}' is not one of AFXDP, TRANSIT, GENERIC and PACKET"));
             Method::Transit
         }
+    })
+}
+
+/// The method where METHOD is not given. A `sniffer` leaves the kernel its packets.
+pub(super) fn default_method(sniffer: bool, promiscuous: bool) -> Method {
+    match sniffer {
+        true => Method::Packet { promiscuous },
+        false => Method::AfXdp { promiscuous, generic: false },
     }
+}
+
+/// Key of the method by which an interface is received from, for whoever sends to it.
+pub(super) fn method_key(device: &str) -> String {
+    format!("method of {device}")
 }
 
 /// The reception mechanism that the keywords ask for, if any.
@@ -116,14 +134,14 @@ fn mechanism(conf: &mut Conf<'_>) -> Option<Mechanism> {
 fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("DEVNAME");
     let promiscuous = conf.keyword("PROMISC", false);
-    let sniffer = conf.keyword("SNIFFER", false);
-    let text = conf.keyword("METHOD", if sniffer { "PACKET" } else { "AFXDP" }.to_owned());
-    let method = method(conf, &text, promiscuous);
+    let sniffer = conf.keyword("SNIFFER", conf.env.defaults == Defaults::Click);
+    let method = method(conf, promiscuous).unwrap_or(default_method(sniffer, promiscuous));
     let mechanism = mechanism(conf).or(default);
     let snaplen = conf.keyword("SNAPLEN", u32::MAX);
     conf.keyword("HEADROOM", 0u32);
     conf.finish()?;
     let opener = Opener::new(conf, &name, "receives from")?;
+    conf.env.shared(&method_key(&name), || method);
     Ok(Box::new(FromDevice {
         opener,
         method,
@@ -259,7 +277,9 @@ impl Drop for FromDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::devices::to_device;
     use causeway_engine::harness::Harness;
+    use causeway_engine::{Counters, Env};
 
     #[test]
     fn bad_configurations_are_named() {
@@ -269,6 +289,31 @@ mod tests {
         assert!(errors("eth0, RECEPTION often")[0].contains("'often' is not one of interrupt"));
         let missing = errors("no-such-interface-0");
         assert!(missing[0].contains("no-such-interf") && missing.len() == 1, "{missing:?}");
+    }
+
+    /// How the two devices of a graph are opened.
+    fn methods(defaults: Defaults, from: &str, to: &str) -> (Option<Method>, Method) {
+        let mut env = Env::new(Counters::new(64, None).unwrap());
+        env.defaults = defaults;
+        let received = (!from.is_empty()).then(|| {
+            let mut conf = Conf::new(&mut env, "f".into(), &SPEC, 0, (0, 1), from);
+            let mut built = build(&mut conf, None).ok().unwrap();
+            built.downcast_mut::<FromDevice>().unwrap().method
+        });
+        let mut conf = Conf::new(&mut env, "t".into(), &to_device::SPEC, 0, (1, 0), to);
+        (received, to_device::method_of(&mut conf, "eth9"))
+    }
+
+    #[test]
+    fn under_click_s_defaults_the_kernel_keeps_its_packets() {
+        let takes = Method::AfXdp { promiscuous: false, generic: false };
+        let leaves = Method::Packet { promiscuous: false };
+        assert_eq!(methods(Defaults::Causeway, "eth9", "eth9"), (Some(takes), takes));
+        assert_eq!(methods(Defaults::Click, "eth9", "eth9"), (Some(leaves), leaves));
+        assert_eq!(methods(Defaults::Click, "", "eth9"), (None, leaves), "whoever only sends takes nothing");
+        assert_eq!(methods(Defaults::Click, "eth9, SNIFFER false", "eth9"), (Some(takes), takes));
+        assert_eq!(methods(Defaults::Click, "eth9, METHOD AFXDP", "eth9"), (Some(takes), takes));
+        assert_eq!(methods(Defaults::Causeway, "eth9, SNIFFER true", "eth9"), (Some(leaves), leaves));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! ToDevice.
 
+use super::from_device;
 use super::registry::{Device, Method, Opener, lines};
 use crate::handlers::task;
 use causeway_engine::spec::{drops, keyword, phase, reads, required};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
+use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Run, Spec};
 use causeway_netio::{Counter as PortCounter, Tx};
 use causeway_packet::{BATCH, Batch};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword(
             "METHOD",
             "AFXDP, TRANSIT, GENERIC or PACKET",
-            "as for FromDevice; default: whatever that has, or AFXDP",
+            "as for FromDevice; default: whatever that has, else AFXDP, or PACKET under the name click",
         ),
         keyword("NO_PAD", "boolean", "accepted for compatibility"),
         keyword("DEBUG", "boolean", "accepted for compatibility"),
@@ -64,22 +65,23 @@ struct ToDevice {
     count: Counter,
 }
 
+/// How the interface is opened: as METHOD says, else as the graph receives from it.
+pub(super) fn method_of(conf: &mut Conf<'_>, name: &str) -> Method {
+    if let Some(method) = from_device::method(conf, false) {
+        return method;
+    }
+    match conf.env.shared_if_made::<Method>(&from_device::method_key(name)) {
+        Some(method) => *method,
+        None => from_device::default_method(conf.env.defaults == Defaults::Click, false),
+    }
+}
+
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("DEVNAME");
     let burst = conf.keyword("BURST", BATCH as u32);
-    let text = conf.keyword("METHOD", "AFXDP".to_owned());
     conf.keyword("NO_PAD", false);
     conf.keyword("DEBUG", false);
-    let method = match text.to_ascii_uppercase().as_str() {
-        "AFXDP" | "AF_XDP" | "XDP" => Method::AfXdp { promiscuous: false, generic: false },
-        "GENERIC" => Method::AfXdp { promiscuous: false, generic: true },
-        "TRANSIT" => Method::Transit,
-        "PACKET" | "AF_PACKET" | "LINUX" | "PCAP" => Method::Packet { promiscuous: false },
-        other => {
-            conf.error(format!("METHOD: '{other}' is not one of AFXDP, TRANSIT, GENERIC and PACKET"));
-            Method::Transit
-        }
-    };
+    let method = method_of(conf, &name);
     conf.finish()?;
     let opener = Opener::new(conf, &name, "sends to")?;
     Ok(Box::new(ToDevice {

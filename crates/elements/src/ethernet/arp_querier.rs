@@ -13,14 +13,18 @@ pub(crate) static SPEC: Spec = Spec {
     name: "ARPQuerier",
     category: "ethernet",
     summary: "encapsulates IP packets in Ethernet headers found by ARP",
-    ports: "2/1-2",
+    ports: "2/1-3",
     processing: "h/h",
     flow: "xy/x",
     doc: "Takes IP packets on input 0 and ARP packets, with their Ethernet headers, on input 1. An IP packet gets an \
           Ethernet header from ETH to the neighbour in its destination annotation and leaves by output 0. While the \
           neighbour's address is not known the packet waits and the neighbour is asked for, at most every 0.1 s; \
           queries leave by output 1 if that is connected, else by output 0. A response on input 1 is remembered and \
-          ends there; packets that waited for it go on.\n\n\
+          ends there; packets that waited for it go on. If output 2 is connected, a neighbour that packets wait for is \
+          asked every second, and after 3 s without an answer they leave by that output, where an ICMPError may \
+          answer them with `unreachable, host` (RFC 1812 §4.3.3.1).\n\n\
+          The table is bounded. Responses that nobody asked for, and neighbours that do not answer, never push out \
+          neighbours that packets go to.\n\n\
           Packets to 255.255.255.255, to BROADCAST and to multicast groups need no ARP. Packets without \
           destination annotation are dropped.",
     args: &[
@@ -30,14 +34,18 @@ pub(crate) static SPEC: Spec = Spec {
             "own address; its network's broadcast address is the default of BROADCAST",
         ),
         optional("ETH", "Ethernet address", "own Ethernet address; default that of the name that IP is"),
-        keyword("CAPACITY", "packets", "most packets that wait, the oldest of which go first; default 2048"),
-        keyword("ENTRY_CAPACITY", "entries", "most neighbours; default 0, no limit"),
+        keyword(
+            "CAPACITY",
+            "packets",
+            "most packets that wait, the oldest of which go first; 0 = no limit; default 2048",
+        ),
+        keyword("ENTRY_CAPACITY", "entries", "most neighbours; 0 = no limit; default 65536"),
         keyword(
             "ENTRY_PACKET_CAPACITY",
             "packets",
             "most packets that wait for one neighbour; default 0, no limit",
         ),
-        keyword("CAPACITY_SLIM_FACTOR", "number", "beyond a limit, 1/2^N of it is freed at once; default 2"),
+        keyword("CAPACITY_SLIM_FACTOR", "number", "beyond CAPACITY, 1/N of it is freed at once; default 2"),
         keyword("TIMEOUT", "time", "life of what is known of a neighbour; 0 = for ever; default 5 min"),
         keyword(
             "POLL_TIMEOUT",
@@ -56,6 +64,7 @@ pub(crate) static SPEC: Spec = Spec {
         reads("responses", "responses received"),
         reads("drops", "packets dropped"),
         reads("count", "neighbours in the table"),
+        reads("evictions", "neighbours forgotten to make room for others"),
         reads("length", "packets that wait"),
         writes("insert", "`IP ETH`: makes a neighbour known"),
         writes("delete", "`IP`: forgets a neighbour and drops what waits for it"),
@@ -69,6 +78,10 @@ pub(crate) static SPEC: Spec = Spec {
         drops("no-headroom", "its frame had no room for a header"),
         drops("response", "an ARP response, which ends here"),
         drops("not-a-response", "it came on input 1 and is no ARP response from a host"),
+        drops(
+            "unsolicited",
+            "an ARP response that nobody asked for, when there was no room for one more neighbour",
+        ),
     ],
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) \
               -> q :: ARPQuerier(1.0.0.1/24, 2:0:0:0:0:1) -> Discard; Idle -> [1]q;",
@@ -84,8 +97,14 @@ const NO_DESTINATION: usize = 3;
 const NO_HEADROOM: usize = 4;
 const RESPONSE: usize = 5;
 const NOT_A_RESPONSE: usize = 6;
+const UNSOLICITED: usize = 7;
 
-/// Time between two searches for expired entries, at least.
+/// Output of packets whose neighbour does not answer.
+const UNANSWERED: usize = 2;
+/// How long a neighbour may take to answer, if its packets can be returned.
+const PATIENCE_NS: u64 = 3_000_000_000;
+
+/// Time between two searches for expired and unanswering entries, at least.
 const EXPIRY_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Slots of the cache of headers, a power of two.
@@ -105,6 +124,7 @@ const NOT_CACHED: Cached = Cached { until_ns: 0, dst: 0, header: [0; ethernet::H
 
 struct ArpQuerier {
     ip: Ipv4Addr,
+    prefix_len: u8,
     mac: MacAddr,
     broadcast: Ipv4Addr,
     broadcast_poll: bool,
@@ -119,12 +139,15 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let seconds = |s: u64| Nanoseconds(s * 1_000_000_000);
     let limits = Limits {
         packets: conf.keyword("CAPACITY", 2_048u32) as usize,
-        entries: conf.keyword("ENTRY_CAPACITY", 0u32) as usize,
+        entries: conf.keyword("ENTRY_CAPACITY", 65_536u32) as usize,
         entry_packets: conf.keyword("ENTRY_PACKET_CAPACITY", 0u32) as usize,
-        slim_factor: conf.keyword("CAPACITY_SLIM_FACTOR", 2u32),
+        slim_factor: conf.keyword("CAPACITY_SLIM_FACTOR", 2u32) as usize,
         timeout_ns: conf.keyword("TIMEOUT", seconds(300)).0,
         poll_timeout_ns: conf.keyword("POLL_TIMEOUT", seconds(60)).0,
     };
+    if limits.slim_factor == 0 {
+        conf.error("CAPACITY_SLIM_FACTOR cannot be zero");
+    }
     let broadcast: Option<Ipv4Addr> = conf.keyword_given("BROADCAST");
     let broadcast_poll = conf.keyword("BROADCAST_POLL", false);
     let one_name = conf.unread() == 1;
@@ -139,6 +162,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let network = (prefix.len < 31).then(|| Ipv4Addr::from(u32::from(prefix.address) | !prefix.mask()));
     Ok(Box::new(ArpQuerier {
         ip: prefix.address,
+        prefix_len: prefix.len,
         mac: MacAddr(mac.0),
         broadcast: broadcast.or(network).unwrap_or(Ipv4Addr::BROADCAST),
         broadcast_poll,
@@ -236,25 +260,27 @@ impl ArpQuerier {
         });
         match sender {
             Some((ip, mac)) => {
-                cx.drop(RESPONSE, packet);
                 self.responses += 1;
-                self.learn(ip, mac, cx);
+                let learnt = self.learn(ip, mac, false, cx);
+                cx.drop(if learnt { RESPONSE } else { UNSOLICITED }, packet);
             }
             None => cx.drop(NOT_A_RESPONSE, packet),
         }
     }
 
-    fn learn(&mut self, ip: Ipv4Addr, mac: MacAddr, cx: &mut Cx<'_>) {
+    /// Notes a neighbour, which is `wanted` or only has answered; says whether there was room.
+    fn learn(&mut self, ip: Ipv4Addr, mac: MacAddr, wanted: bool, cx: &mut Cx<'_>) -> bool {
         let now_ns = cx.now_ns();
         let header = self.header_to(mac);
+        let Some((packets, dropped)) = self.table.learn(ip, mac, wanted, now_ns) else { return false };
         self.cache[slot(ip.into())] = NOT_CACHED;
-        let (packets, dropped) = self.table.learn(ip, mac, now_ns);
         cx.count_drops(FULL, dropped as u64);
         for packet in packets {
             if let Some(packet) = encapsulate(packet, &header, cx) {
                 cx.emit(0, packet);
             }
         }
+        true
     }
 
     fn expire(&mut self, cx: &mut Cx<'_>) {
@@ -262,7 +288,19 @@ impl ArpQuerier {
         let (dropped, next_ns) = self.table.expire(now_ns);
         cx.count_drops(EXPIRED, dropped as u64);
         let soonest_ns = now_ns + EXPIRY_INTERVAL_NS;
-        cx.set_timer(0, next_ns.unwrap_or(soonest_ns).max(soonest_ns));
+        let mut next_ns = next_ns.unwrap_or(soonest_ns).max(soonest_ns);
+        if cx.connected(UNANSWERED) {
+            self.give_up(now_ns, cx);
+            next_ns = soonest_ns;
+        }
+        cx.set_timer(0, next_ns);
+    }
+
+    /// Returns the packets whose neighbours have not answered for long, and asks the others again.
+    fn give_up(&mut self, now_ns: u64, cx: &mut Cx<'_>) {
+        let (packets, asked) = self.table.unanswered(now_ns.saturating_sub(PATIENCE_NS), now_ns);
+        packets.into_iter().for_each(|packet| cx.emit(UNANSWERED, packet));
+        asked.into_iter().for_each(|ip| self.query(ip, MacAddr::BROADCAST, cx));
     }
 
     fn forget_headers(&mut self) {
@@ -282,7 +320,7 @@ impl ArpQuerier {
 
 impl Element for ArpQuerier {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        if self.table.limits.timeout_ns > 0 {
+        if self.table.limits.timeout_ns > 0 || cx.connected(UNANSWERED) {
             let now_ns = cx.now_ns();
             cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
         }
@@ -322,6 +360,7 @@ impl Element for ArpQuerier {
             "responses" => self.responses.to_string(),
             "drops" => dropped.to_string(),
             "count" => self.table.len().to_string(),
+            "evictions" => self.table.evicted().to_string(),
             _ => self.table.held().to_string(),
         })
     }
@@ -329,7 +368,11 @@ impl Element for ArpQuerier {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         use crate::handlers::value as parse;
         match handler {
-            "ipaddr" => self.ip = parse(handler, value)?,
+            "ipaddr" => {
+                self.ip = parse(handler, value)?;
+                cx.set_argument("IP", &format!("{}/{}", self.ip, self.prefix_len));
+                cx.set_argument("ETH", &Ether(self.mac.0).to_string());
+            }
             "broadcast" => {
                 self.broadcast = parse(handler, value)?;
                 self.forget_headers();
@@ -338,7 +381,7 @@ impl Element for ArpQuerier {
                 let words: Vec<&str> = value.split_whitespace().collect();
                 let [ip, mac] = words[..] else { return Err("insert: expected 'IP ETH'".to_owned()) };
                 let (ip, mac): (Ipv4Addr, Ether) = (parse(handler, ip)?, parse(handler, mac)?);
-                self.learn(ip, MacAddr(mac.0), cx);
+                self.learn(ip, MacAddr(mac.0), true, cx);
             }
             "delete" => {
                 let ip = parse(handler, value)?;

@@ -83,6 +83,10 @@ fn mac_name(word: &str, prefix: &Prefix4) -> bool {
     !word.contains('/') && !word.ends_with(":ipnet") && prefix.len < 32
 }
 
+fn text((p, mac): &(Prefix4, MacAddr)) -> String {
+    format!("{}/{} {}", p.address, p.len, Ether(mac.0))
+}
+
 fn network(p: &Prefix4) -> (u32, u8) {
     (u32::from(p.address) & p.mask(), p.len)
 }
@@ -100,6 +104,14 @@ impl ArpResponder {
         let before = self.entries.len();
         self.entries.retain(|(p, _)| network(p) != network(prefix));
         self.entries.len() < before
+    }
+
+    /// Removes the entries of the prefixes in `value`, up to one that there is none for.
+    fn remove_all(&mut self, value: &str) -> Result<(), String> {
+        value.split_whitespace().try_for_each(|word| {
+            let prefix: Prefix4 = crate::handlers::value("remove", word)?;
+            if self.remove(&prefix) { Ok(()) } else { Err(format!("remove: no entry for {word}")) }
+        })
     }
 
     fn find(&self, ip: Ipv4Addr) -> Option<MacAddr> {
@@ -144,23 +156,17 @@ impl Element for ArpResponder {
             let found = self.find(crate::handlers::value(handler, arg)?);
             return Ok(found.map_or(String::new(), |mac| Ether(mac.0).to_string()));
         }
-        let line = |(p, mac): &(Prefix4, MacAddr)| format!("{}/{} {}\n", p.address, p.len, Ether(mac.0));
-        Ok(self.entries.iter().map(line).collect())
+        Ok(self.entries.iter().map(|entry| text(entry) + "\n").collect())
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         if handler == "add" {
             let (prefixes, mac) = entry(value, &self.names.scope(cx.name()))?;
             self.add(&prefixes, mac);
-            return Ok(());
         }
-        for word in value.split_whitespace() {
-            let prefix: Prefix4 = crate::handlers::value(handler, word)?;
-            if !self.remove(&prefix) {
-                return Err(format!("remove: no entry for {word}"));
-            }
-        }
-        Ok(())
+        let removed = if handler == "remove" { self.remove_all(value) } else { Ok(()) };
+        cx.set_config(self.entries.iter().map(text).collect::<Vec<_>>().join(", "));
+        removed
     }
 }
 

@@ -1,7 +1,10 @@
 //! What is known of neighbours: their addresses, and the packets that wait for them.
 //!
-//! The table holds at most so many packets and entries; what is oldest goes first. It knows no clock and sends
-//! nothing: its user tells it the time and acts on its answers. Times are in nanoseconds.
+//! The table holds at most so many packets and entries. Of packets the oldest go first. Entries go by what they are
+//! worth, so that neither forged responses nor packets to addresses that nobody has can drive out the neighbours that
+//! traffic goes to: first those that nobody wanted, then those that have not answered, then the others, and the
+//! oldest of each first. It knows no clock and sends nothing: its user tells it the time and acts on its answers.
+//! Times are in nanoseconds.
 
 use causeway_packet::Packet;
 use causeway_packet::wire::MacAddr;
@@ -14,14 +17,14 @@ pub(super) const QUERY_INTERVAL_NS: u64 = 100_000_000;
 /// What the table may hold, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Packets held, in all.
+    /// Packets held, in all; 0 = no limit.
     pub(super) packets: usize,
     /// Entries; 0 = no limit.
     pub(super) entries: usize,
     /// Packets held for one address; 0 = no limit.
     pub(super) entry_packets: usize,
-    /// When a limit is passed, one part in two to the power of this is freed.
-    pub(super) slim_factor: u32,
+    /// When there are too many packets, one part in so many of the limit is freed, above 0.
+    pub(super) slim_factor: usize,
     /// Life of an entry; 0 = for ever.
     pub(super) timeout_ns: u64,
     /// Age from which on an entry's neighbour is asked again; 0 = never.
@@ -36,7 +39,35 @@ pub(super) struct Neighbour {
     /// When it answered last, or was first asked for.
     pub(super) since_ns: u64,
     asked_ns: Option<u64>,
+    /// Whether a packet was for it, or an administrator named it.
+    wanted: bool,
+    /// Its place among those of its worth; other places that name it are void.
+    stamp: u64,
     packets: VecDeque<(u64, Packet)>,
+}
+
+/// What an entry is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Worth {
+    /// It came of a response that nobody asked for.
+    Unwanted,
+    /// It has not answered.
+    Asked,
+    /// It is known, and wanted.
+    Known,
+}
+
+/// Number of worths.
+const WORTHS: usize = 3;
+
+impl Neighbour {
+    fn worth(&self) -> Worth {
+        match (self.wanted, self.mac) {
+            (false, _) => Worth::Unwanted,
+            (true, None) => Worth::Asked,
+            (true, Some(_)) => Worth::Known,
+        }
+    }
 }
 
 /// What to do with a packet.
@@ -53,16 +84,20 @@ pub(super) enum Found {
 pub(super) struct ArpTable {
     pub(super) limits: Limits,
     entries: HashMap<Ipv4Addr, Neighbour>,
+    /// Entries by worth, oldest first, with their stamps.
+    ages: [VecDeque<(u64, Ipv4Addr)>; WORTHS],
     /// Packets in the order in which they came, by serial number; those that left are skipped.
     order: VecDeque<(u64, Ipv4Addr)>,
     serial: u64,
     held: usize,
+    /// Entries that made room for others, ever.
+    evicted: u64,
 }
 
 impl ArpTable {
     pub(super) fn new(limits: Limits) -> Self {
         let (entries, order) = (HashMap::new(), VecDeque::new());
-        ArpTable { limits, entries, order, serial: 0, held: 0 }
+        ArpTable { limits, entries, ages: Default::default(), order, serial: 0, held: 0, evicted: 0 }
     }
 
     /// Packets held.
@@ -75,6 +110,11 @@ impl ArpTable {
         self.entries.len()
     }
 
+    /// Entries that made room for others, ever.
+    pub(super) fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
     /// Neighbours, by address.
     pub(super) fn list(&self) -> Vec<(Ipv4Addr, &Neighbour)> {
         let mut list: Vec<_> = self.entries.iter().map(|(ip, n)| (*ip, n)).collect();
@@ -82,16 +122,15 @@ impl ArpTable {
         list
     }
 
-    fn expiry_ns(&self, neighbour: &Neighbour) -> u64 {
-        after(neighbour.since_ns, self.limits.timeout_ns)
-    }
-
-    /// What is known of `ip`.
+    /// What is known of `ip`, for a packet.
     pub(super) fn find(&mut self, ip: Ipv4Addr, now_ns: u64) -> Found {
-        let Some(neighbour) = self.entries.get(&ip) else { return Found::Unknown };
-        let expiry_ns = self.expiry_ns(neighbour);
+        let Some(neighbour) = self.entries.get_mut(&ip) else { return Found::Unknown };
+        let expiry_ns = after(neighbour.since_ns, self.limits.timeout_ns);
         let poll_ns = after(neighbour.since_ns, self.limits.poll_timeout_ns);
         let Some(mac) = neighbour.mac.filter(|_| now_ns < expiry_ns) else { return Found::Unknown };
+        if !std::mem::replace(&mut neighbour.wanted, true) {
+            self.put_last(ip);
+        }
         if now_ns < poll_ns {
             return Found::Known { mac, until_ns: poll_ns.min(expiry_ns), poll: false };
         }
@@ -112,41 +151,75 @@ impl ArpTable {
     /// Keeps `packet` until `ip` is known. Returns whether to ask for it now, and how many packets were dropped
     /// to make room.
     pub(super) fn wait(&mut self, ip: Ipv4Addr, packet: Packet, now_ns: u64) -> (bool, usize) {
-        let mut dropped = self.make_room_for(ip);
-        let fresh = Neighbour { mac: None, since_ns: now_ns, asked_ns: None, packets: VecDeque::new() };
-        let neighbour = self.entries.entry(ip).or_insert(fresh);
-        if neighbour.mac.take().is_some() {
-            // It has expired and starts anew.
+        let mut dropped = self.make_room_for(ip, Worth::Known).unwrap_or(0);
+        let neighbour = self.entry(ip, now_ns);
+        let expired = neighbour.mac.take().is_some();
+        if !std::mem::replace(&mut neighbour.wanted, true) || expired {
             neighbour.since_ns = now_ns;
+            self.put_last(ip);
         }
-        let most = self.limits.entry_packets;
-        if most > 0 && neighbour.packets.len() >= most && neighbour.packets.pop_front().is_some() {
-            self.held -= 1;
-            dropped += 1;
-        }
-        neighbour.packets.push_back((self.serial, packet));
-        self.order.push_back((self.serial, ip));
+        let (most, serial) = (self.limits.entry_packets, self.serial);
+        let neighbour = self.entry(ip, now_ns);
+        let full = most > 0 && neighbour.packets.len() >= most;
+        let replaced = full && neighbour.packets.pop_front().is_some();
+        neighbour.packets.push_back((serial, packet));
+        self.order.push_back((serial, ip));
         self.serial += 1;
         self.held += 1;
-        if self.held > self.limits.packets {
-            dropped += self.drop_oldest(self.held - slim(self.limits.packets, self.limits.slim_factor));
+        self.held -= replaced as usize;
+        dropped += replaced as usize;
+        let limit = self.limits.packets;
+        if limit > 0 && self.held > limit {
+            dropped += self.drop_oldest(self.held - (limit - limit / self.limits.slim_factor).max(1));
         }
         self.tidy_order();
         (self.may_ask(ip, now_ns), dropped)
     }
 
-    /// Notes that `ip` is at `mac`; returns the packets that waited for it.
+    /// Notes that `ip` is at `mac`; returns the packets that waited for it, and how many others were dropped to make
+    /// room. `None` if it is not `wanted`, and there is no room but that of neighbours that are.
     pub(super) fn learn(
         &mut self,
         ip: Ipv4Addr,
         mac: MacAddr,
+        wanted: bool,
         now_ns: u64,
-    ) -> (impl Iterator<Item = Packet> + use<>, usize) {
-        let dropped = self.make_room_for(ip);
-        let known = Neighbour { mac: Some(mac), since_ns: now_ns, asked_ns: None, packets: VecDeque::new() };
-        let packets = self.entries.insert(ip, known).map_or(VecDeque::new(), |old| old.packets);
+    ) -> Option<(impl Iterator<Item = Packet> + use<>, usize)> {
+        let pushes_out = if wanted { Worth::Known } else { Worth::Unwanted };
+        let dropped = self.make_room_for(ip, pushes_out)?;
+        let neighbour = self.entry(ip, now_ns);
+        neighbour.wanted |= wanted;
+        (neighbour.mac, neighbour.since_ns, neighbour.asked_ns) = (Some(mac), now_ns, None);
+        let packets = std::mem::take(&mut neighbour.packets);
         self.held -= packets.len();
-        (packets.into_iter().map(|(_, packet)| packet), dropped)
+        self.put_last(ip);
+        Some((packets.into_iter().map(|(_, packet)| packet), dropped))
+    }
+
+    /// The entry of `ip`, new if there is none.
+    fn entry(&mut self, ip: Ipv4Addr, now_ns: u64) -> &mut Neighbour {
+        self.entries.entry(ip).or_insert_with(|| Neighbour {
+            mac: None,
+            since_ns: now_ns,
+            asked_ns: None,
+            wanted: false,
+            stamp: 0,
+            packets: VecDeque::new(),
+        })
+    }
+
+    /// Makes the entry of `ip` the youngest of those of its worth.
+    fn put_last(&mut self, ip: Ipv4Addr) {
+        let Some(neighbour) = self.entries.get_mut(&ip) else { return };
+        self.serial += 1;
+        neighbour.stamp = self.serial;
+        let worth = neighbour.worth();
+        let age = &mut self.ages[worth as usize];
+        age.push_back((self.serial, ip));
+        if age.len() > 2 * self.entries.len() + 64 {
+            let entries = &self.entries;
+            age.retain(|(stamp, ip)| entries.get(ip).is_some_and(|n| n.stamp == *stamp));
+        }
     }
 
     /// Forgets `ip`; returns whether it was there and how many packets waited for it.
@@ -159,6 +232,7 @@ impl ArpTable {
     /// Forgets everything; returns how many packets waited.
     pub(super) fn clear(&mut self) -> usize {
         self.entries.clear();
+        self.ages.iter_mut().for_each(VecDeque::clear);
         self.order.clear();
         std::mem::take(&mut self.held)
     }
@@ -181,29 +255,55 @@ impl ArpTable {
         (held - self.held, next)
     }
 
+    /// Gives up neighbours that packets wait for and that were first asked for at `first_ns` or before. Returns these
+    /// packets, and the others of such neighbours that may be asked again now, and then are taken to be.
+    pub(super) fn unanswered(&mut self, first_ns: u64, now_ns: u64) -> (Vec<Packet>, Vec<Ipv4Addr>) {
+        let waiting = self.entries.iter().filter(|(_, n)| !n.packets.is_empty());
+        let (gone, mut asked): (Vec<_>, Vec<_>) =
+            waiting.map(|(ip, n)| (*ip, n.since_ns)).partition(|(_, since_ns)| *since_ns <= first_ns);
+        let gone = gone.into_iter().filter_map(|(ip, _)| self.entries.remove(&ip));
+        let packets: Vec<Packet> = gone.flat_map(|n| n.packets).map(|(_, packet)| packet).collect();
+        self.held -= packets.len();
+        asked.retain(|(ip, _)| self.may_ask(*ip, now_ns));
+        (packets, asked.into_iter().map(|(ip, _)| ip).collect())
+    }
+
     /// Takes over the content of `old`, down to the own limits; returns how many packets were dropped.
     pub(super) fn take_over(&mut self, old: &mut ArpTable) -> usize {
         let limits = self.limits;
         *self = ArpTable { limits, ..std::mem::replace(old, ArpTable::new(old.limits)) };
-        let over_packets = self.drop_oldest(self.held.saturating_sub(limits.packets));
-        over_packets + self.drop_entries(if limits.entries > 0 { limits.entries } else { usize::MAX })
-    }
-
-    /// Frees entries if `ip` would be one too many.
-    fn make_room_for(&mut self, ip: Ipv4Addr) -> usize {
-        let most = self.limits.entries;
-        if most == 0 || self.entries.len() < most || self.entries.contains_key(&ip) {
-            return 0;
+        let most_packets = if limits.packets > 0 { limits.packets } else { usize::MAX };
+        let mut dropped = self.drop_oldest(self.held.saturating_sub(most_packets));
+        while limits.entries > 0
+            && self.entries.len() > limits.entries
+            && let Some(packets) = self.evict(Worth::Known)
+        {
+            dropped += packets;
         }
-        self.drop_entries(slim(most, self.limits.slim_factor).min(most - 1))
+        dropped
     }
 
-    /// Forgets the oldest entries until `left` are left; returns how many packets waited for them.
-    fn drop_entries(&mut self, left: usize) -> usize {
-        let Some(surplus) = self.entries.len().checked_sub(left).filter(|&n| n > 0) else { return 0 };
-        let mut by_age: Vec<(u64, Ipv4Addr)> = self.entries.iter().map(|(ip, n)| (n.since_ns, *ip)).collect();
-        by_age.sort_unstable();
-        by_age.into_iter().take(surplus).map(|(_, ip)| self.forget(ip).1).sum()
+    /// Forgets an entry worth at most `most` if `ip` would be one too many; returns how many packets waited for it.
+    /// `None` if there is no such entry.
+    fn make_room_for(&mut self, ip: Ipv4Addr, most: Worth) -> Option<usize> {
+        let limit = self.limits.entries;
+        if limit == 0 || self.entries.len() < limit || self.entries.contains_key(&ip) {
+            return Some(0);
+        }
+        self.evict(most)
+    }
+
+    /// Forgets the entry that is worth least and is the oldest of those, if it is worth no more than `most`.
+    fn evict(&mut self, most: Worth) -> Option<usize> {
+        for worth in 0..=most as usize {
+            while let Some((stamp, ip)) = self.ages[worth].pop_front() {
+                if self.entries.get(&ip).is_some_and(|n| n.stamp == stamp) {
+                    self.evicted += 1;
+                    return Some(self.forget(ip).1);
+                }
+            }
+        }
+        None
     }
 
     /// Drops the `n` packets that waited longest.
@@ -238,97 +338,5 @@ fn after(at_ns: u64, span_ns: u64) -> u64 {
     if span_ns == 0 { u64::MAX } else { at_ns.saturating_add(span_ns) }
 }
 
-/// `limit` less the part that is freed at once.
-fn slim(limit: usize, factor: u32) -> usize {
-    limit - (limit >> factor.min(usize::BITS - 1)).min(limit)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const LIMITS: Limits = Limits {
-        packets: 6,
-        entries: 0,
-        entry_packets: 0,
-        slim_factor: 63,
-        timeout_ns: 1_000_000_000,
-        poll_timeout_ns: 400_000_000,
-    };
-
-    fn ip(n: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, n)
-    }
-
-    fn packet(n: u8) -> Packet {
-        Packet::from_bytes(&[n]).unwrap()
-    }
-
-    #[test]
-    fn answers_age() {
-        let mut t = ArpTable::new(LIMITS);
-        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
-        assert_eq!(t.find(ip(1), 0), Found::Unknown);
-        drop(t.learn(ip(1), mac, 100));
-        assert_eq!(t.find(ip(1), 200), Found::Known { mac, until_ns: 400_000_100, poll: false });
-        let poll_ns = 450_000_000;
-        let until_ns = poll_ns + QUERY_INTERVAL_NS;
-        assert_eq!(t.find(ip(1), poll_ns), Found::Known { mac, until_ns, poll: true });
-        assert_eq!(t.find(ip(1), poll_ns), Found::Known { mac, until_ns, poll: false });
-        assert_eq!(t.find(ip(1), 1_000_000_100), Found::Unknown);
-        assert_eq!((t.expire(1_000_000_099), t.len()), ((0, Some(1_000_000_100)), 1));
-        assert_eq!((t.expire(1_000_000_100), t.len()), ((0, None), 0));
-    }
-
-    #[test]
-    fn entries_have_limits_of_their_own() {
-        let mut t = ArpTable::new(Limits { entries: 2, entry_packets: 2, ..LIMITS });
-        assert_eq!(t.wait(ip(1), packet(1), 1), (true, 0));
-        assert_eq!(t.wait(ip(1), packet(2), 2), (false, 0));
-        assert_eq!(t.wait(ip(1), packet(3), 3), (false, 1));
-        t.wait(ip(2), packet(4), 4);
-        assert_eq!(t.wait(ip(3), packet(5), 5), (true, 2), "the oldest entry goes, with what waited for it");
-        assert_eq!((t.len(), t.held()), (2, 2));
-    }
-
-    proptest! {
-        /// Against a list of the packets that wait, oldest first.
-        #[test]
-        fn packets_leave_by_answer_age_or_order(
-            steps in prop::collection::vec((0u8..5, 0u8..3), 0..120),
-            capacity in 1usize..8,
-        ) {
-            let mut table = ArpTable::new(Limits { packets: capacity, ..LIMITS });
-            let mut waiting: Vec<(u8, u8)> = Vec::new();
-            for (n, (action, host)) in steps.into_iter().enumerate() {
-                let now_ns = n as u64;
-                match action {
-                    0..3 => {
-                        if table.find(ip(host), now_ns) != Found::Unknown {
-                            continue;
-                        }
-                        waiting.push((host, n as u8));
-                        let surplus = waiting.len().saturating_sub(capacity);
-                        waiting.drain(..surplus);
-                        prop_assert_eq!(table.wait(ip(host), packet(n as u8), now_ns).1, surplus);
-                    }
-                    3 => {
-                        let (packets, _) = table.learn(ip(host), MacAddr::ZERO, now_ns);
-                        let came: Vec<u8> = packets.map(|p| p.data()[0]).collect();
-                        let (ours, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(h, _)| *h == host);
-                        prop_assert_eq!(came, ours.into_iter().map(|(_, n)| n).collect::<Vec<_>>());
-                        waiting = others;
-                    }
-                    _ => {
-                        let before = waiting.len();
-                        waiting.retain(|(h, _)| *h != host);
-                        prop_assert_eq!(table.forget(ip(host)).1, before - waiting.len());
-                    }
-                }
-                prop_assert_eq!(table.held(), waiting.len());
-                prop_assert!(table.order.len() <= 2 * table.held() + 65);
-            }
-        }
-    }
-}
+mod tests;

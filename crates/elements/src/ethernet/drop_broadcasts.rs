@@ -1,7 +1,8 @@
 //! DropBroadcasts.
 
+use crate::fuse::step::Step;
 use causeway_engine::spec::{drops, reads};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Batch, PacketType};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -13,7 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "A router must not forward what came as a link-level broadcast (RFC 1812 §5.3.4). Packets whose type \
           annotation, set by the receiving device, is broadcast or multicast go to output 1 if that is connected, \
           and are dropped otherwise.",
-    handlers: &[reads("drops", "packets that were dropped")],
+    handlers: &[reads("drops", "packets that came as broadcasts, whether they were dropped or diverted")],
     drops: &[drops("broadcast", "the packet came as a link-level broadcast or multicast")],
     example: "InfiniteSource(LIMIT 5) -> DropBroadcasts -> Discard;",
     see: &["ICMPError", "PaintTee"],
@@ -23,11 +24,13 @@ pub(crate) static SPEC: Spec = Spec {
 
 const BROADCAST: usize = 0;
 
-struct DropBroadcasts;
+struct DropBroadcasts {
+    broadcasts: u64,
+}
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.finish()?;
-    Ok(Box::new(DropBroadcasts))
+    Ok(Box::new(DropBroadcasts { broadcasts: 0 }))
 }
 
 /// Whether a packet of this type came to more than one host.
@@ -43,6 +46,7 @@ impl Element for DropBroadcasts {
         }
         batch.filter_map(|packet| {
             if to_many(packet.packet_type()) {
+                self.broadcasts += 1;
                 cx.divert(1, BROADCAST, packet);
                 return None;
             }
@@ -50,8 +54,13 @@ impl Element for DropBroadcasts {
         });
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(cx.dropped_for(BROADCAST).to_string())
+    fn lower(&self) -> Option<Lowered> {
+        // An ordinary packet is no broadcast.
+        Step::Pass.lowered()
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.broadcasts.to_string())
     }
 }
 
@@ -78,7 +87,7 @@ mod tests {
             let passed: Vec<u8> = h.take(0).iter().map(|p| p.data()[0]).collect();
             assert_eq!(passed, [PacketType::Host as u8, PacketType::OtherHost as u8]);
             assert_eq!(h.take(1).len(), if outputs == 2 { 2 } else { 0 });
-            assert_eq!(h.read("drops").unwrap(), if outputs == 2 { "0" } else { "2" });
+            assert_eq!((h.read("drops").unwrap(), h.drops().len()), ("2".to_owned(), 2 - outputs));
             h.assert_balanced();
         }
     }

@@ -74,14 +74,13 @@ impl Element for EtherEncap {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
             "src" => self.src = crate::handlers::value(handler, value)?,
             "dst" => self.dst = crate::handlers::value(handler, value)?,
             _ => self.ether_type = crate::handlers::value(handler, value)?,
         }
         self.make_header();
-        cx.set_config(format!("0x{:04x}, {}, {}", self.ether_type, self.src, self.dst));
         Ok(())
     }
 }
@@ -104,7 +103,7 @@ mod tests {
         h.write("dst", "ff:ff:ff:ff:ff:ff").unwrap();
         h.push(0, Packet::from_bytes(b"").unwrap());
         assert_eq!(h.take(0)[0].data()[..7], [255, 255, 255, 255, 255, 255, 1]);
-        assert_eq!(h.read("config").unwrap(), "0x86dd, 01-02-03-04-05-06, ff-ff-ff-ff-ff-ff");
+        assert_eq!(h.read("config").unwrap(), "0x86dd, 1:2:3:4:5:6, ff:ff:ff:ff:ff:ff");
         assert!(h.write("src", "1:2").is_err());
     }
 

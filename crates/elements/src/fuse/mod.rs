@@ -1,15 +1,26 @@
-//! The optimiser: recognises chains of the standard router and puts fused elements in front of them.
+//! The optimiser: finds chains of the standard router and puts fused elements in front of them.
 //!
 //! A fused element does in one pass what the chain does to an ordinary packet, and hands every other packet to the
 //! chain's first element untouched. The chain stays in the graph as it is: it treats the rare packets, keeps its
-//! handlers, and its drop reasons are the only ones there are. What a handler changes in the chain is seen by the
-//! fused element too: shared tables and counters at once, anything else by the fused element stepping aside.
+//! handlers, and its drop reasons are the only ones there are.
+//!
+//! An *ordinary* packet is an Ethernet frame with an IPv4 packet of 20 bytes of header, which is sound, from a good
+//! source; it came neither as broadcast nor as multicast, asks for no other source address, has a route, lives long
+//! enough, fits the MTU, and is copied nowhere.
+//!
+//! What a chain does its elements say themselves ([`step`]): when all are built, and again whenever one was changed
+//! by a handler. The classes and edges of the plan only say where to ask ([`chain`]).
+//!
+//! Packets of one destination stay in order: once one of a batch goes to the chain, so do those behind it.
 
 use causeway_engine::{Plan, Spec};
 
 mod chain;
 mod fused_ip_forward;
-pub(crate) mod parts;
+mod pass;
+pub(crate) mod step;
+#[cfg(test)]
+mod tests;
 
 pub(crate) const SPECS: &[&Spec] = &[&fused_ip_forward::SPEC];
 
@@ -17,7 +28,8 @@ pub(crate) const SPECS: &[&Spec] = &[&fused_ip_forward::SPEC];
 pub struct Optimised {
     /// The plan to run.
     pub plan: Plan,
-    /// What was done and why, a line each.
+    /// Which chains were found, or why none, a line each. Whether they can be fused their elements say, when they
+    /// are built.
     pub explanation: String,
 }
 
@@ -29,10 +41,12 @@ pub fn optimise(plan: &Plan) -> Optimised {
         if plan.elements[classifier].class != "Classifier" {
             continue;
         }
-        match chain::recognise(plan, classifier) {
-            Ok(chain) => {
-                explanation += &chain.explain(plan);
-                chain.insert(plan, &mut optimised);
+        match chain::find(plan, classifier) {
+            Ok(chains) => {
+                for chain in chains {
+                    explanation += &chain.explain(plan);
+                    chain.insert(plan, &mut optimised);
+                }
             }
             Err(why) => explanation += &format!("{}: not fused: {why}\n", plan.elements[classifier].name),
         }

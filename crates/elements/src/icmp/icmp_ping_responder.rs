@@ -14,7 +14,9 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "1/1-2",
     processing: "a/ah",
     doc: "Turns each ICMP echo request, whose IP header must be marked, into the reply to it: addresses change \
-          places, the TTL starts anew, and the destination annotation is set (RFC 792). Other packets, fragments, \
+          places, the TTL starts anew at 255, and \"don't fragment\" is cleared (RFC 792). The reply is a new packet \
+          of the router: its destination annotation is its destination, its paint annotation 0, so that no PaintTee \
+          takes it for one that leaves where it came in, and its timestamp now. Other packets, fragments, \
           and requests to or from addresses that are not one host's go to output 1 if that is connected, and are \
           dropped otherwise.",
     drops: &[drops("no-request", "not an echo request from one host to another")],
@@ -25,8 +27,8 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 const NO_REQUEST: usize = 0;
-/// TTL of the replies (RFC 1700, "IP TIME TO LIVE PARAMETER").
-const TTL: u8 = 64;
+/// TTL of the replies: they reach whoever could ask, however far.
+const TTL: u8 = 255;
 
 struct IcmpPingResponder;
 
@@ -54,15 +56,19 @@ fn reply(packet: &mut Packet) -> Option<Ipv4Addr> {
     ip.set_src(dst);
     ip.set_dst(src);
     ip.set_ttl(TTL);
+    ip.set_flags_fragment(0);
     ip.fill_checksum();
     Some(src)
 }
 
 impl Element for IcmpPingResponder {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let now_ns = cx.now_ns();
         batch.filter_map(|mut packet| match reply(&mut packet) {
             Some(dst) => {
                 packet.set_dst_ip(dst.octets());
+                packet.set_paint(0);
+                packet.set_timestamp_ns(now_ns);
                 Some(packet)
             }
             None => {
@@ -77,7 +83,9 @@ impl Element for IcmpPingResponder {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
+    use causeway_packet::PacketType;
     use causeway_packet::wire::Ipv4Header;
+    use causeway_packet::wire::ipv4::DONT_FRAGMENT;
     use proptest::prelude::*;
 
     fn echo(message_type: u8, dst: [u8; 4], flags_fragment: u16) -> Packet {
@@ -98,6 +106,7 @@ mod tests {
         icmp.fill_checksum();
         let mut p = Packet::from_bytes(&bytes).unwrap();
         p.set_network_header(0);
+        p.set_paint(7);
         p
     }
 
@@ -107,7 +116,7 @@ mod tests {
         h.push_all(
             0,
             [
-                echo(8, [10, 0, 0, 2], 0),
+                echo(8, [10, 0, 0, 2], DONT_FRAGMENT),
                 echo(0, [10, 0, 0, 2], 0),
                 echo(8, [255; 4], 0),
                 echo(8, [10, 0, 0, 2], 0x2000),
@@ -118,7 +127,9 @@ mod tests {
         assert_eq!((out.len(), h.take(1).len()), (1, 4));
         let ip = Ipv4::new_checked(out[0].data()).unwrap();
         assert!(ip.checksum_ok());
-        assert_eq!((ip.src(), ip.dst(), ip.ttl()), ([10, 0, 0, 2].into(), [10, 0, 0, 1].into(), 64));
+        assert_eq!((ip.src(), ip.dst(), ip.ttl()), ([10, 0, 0, 2].into(), [10, 0, 0, 1].into(), 255));
+        assert_eq!((ip.flags_fragment(), out[0].paint(), out[0].packet_type()), (0, 0, PacketType::Host));
+        assert!(out[0].timestamp_ns() > 0);
         let icmp = Icmpv4::new_checked(ip.payload()).unwrap();
         assert!(icmp.checksum_ok());
         assert_eq!((icmp.message_type(), icmp.identifier(), out[0].dst_ip()), (0, 0x0505, [10, 0, 0, 1]));

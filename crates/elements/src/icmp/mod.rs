@@ -5,6 +5,7 @@ use causeway_engine::Spec;
 mod icmp_error;
 mod icmp_ping_responder;
 pub(crate) mod names;
+mod report;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&icmp_error::SPEC, &icmp_ping_responder::SPEC];

@@ -2,12 +2,14 @@
 
 use super::header::{self, Fault};
 use super::tally::{self, Tally};
-use crate::fuse::parts::{self, HeaderPart};
+use crate::fuse::step::{HeaderCheck, Step};
+use crate::printing::to_stderr;
 use causeway_engine::spec::{DropDoc, drops, keyword, optional};
 use causeway_engine::value::{Prefix4, Raw};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "CheckIPHeader",
@@ -17,17 +19,27 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "Expects an IPv4 header OFFSET bytes into each packet. A good packet is cut to the length its header gives, \
           its network and transport headers are marked, and its destination annotation becomes the header's \
-          destination. A bad one goes to output 1 if that is connected and is dropped otherwise. The checks are \
-          those of RFC 1812 §5.2.2; sources 0.0.0.0, 255.255.255.255 and those of BADSRC are bad unless the \
-          destination is one of GOODDST. INTERFACES names the router's own addresses with their prefix lengths: \
-          the broadcast address of each is a bad source, and the address itself a good destination.",
+          destination. A bad one goes to output 1 if that is connected and is dropped otherwise; the first one's \
+          reason is said on standard error. The checks are those of RFC 1812 §5.2.2. Sources are looked at only if \
+          some are said to be bad: those of BADSRC, unless the destination is one of GOODDST. INTERFACES names the \
+          router's own addresses with their prefix lengths: the broadcast address of each, 0.0.0.0 and \
+          255.255.255.255 are bad sources then, and the address itself is a good destination.",
     args: &[
-        optional("OFFSET", "bytes", "where the header begins; default 0"),
+        optional(
+            "OFFSET",
+            "bytes",
+            "where the header begins; default 0. It may follow a list of bad sources, to which 0.0.0.0 and \
+             255.255.255.255 are added",
+        ),
         keyword("INTERFACES", "prefixes", "the router's addresses with prefix lengths"),
-        keyword("BADSRC", "IPv4 addresses", "further bad sources"),
+        keyword("BADSRC", "IPv4 addresses", "bad sources"),
         keyword("GOODDST", "IPv4 addresses", "destinations for which the source is not looked at"),
         keyword("CHECKSUM", "boolean", "whether the checksum is verified; default true"),
-        keyword("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"),
+        keyword(
+            "VERBOSE",
+            "boolean",
+            "whether every bad packet's reason is said; default false: the first one's",
+        ),
         keyword("DETAILS", "boolean", "accepted for compatibility; see `drop_details`"),
     ],
     handlers: tally::HANDLERS,
@@ -53,6 +65,40 @@ const BAD_SOURCE: usize = 5;
 struct CheckIPHeader {
     checker: Checker,
     tally: Tally<{ DROPS.len() }>,
+    notice: Notice,
+}
+
+/// Says why packets are bad: of the first one, or of all.
+struct Notice {
+    element: Arc<str>,
+    verbose: bool,
+    said: bool,
+}
+
+impl Notice {
+    /// The line for a packet that is bad for `reason`, if it is to be said.
+    fn line(&mut self, reason: usize) -> Option<String> {
+        let said = std::mem::replace(&mut self.said, true);
+        (self.verbose || !said).then(|| {
+            let texts = [
+                "tiny packet",
+                "bad IP version",
+                "bad IP header length",
+                "bad IP length",
+                "bad IP checksum",
+                "bad source address",
+            ];
+            let text = texts.get(reason).copied().unwrap_or_default();
+            format!("{}: IP header check failed: {text}\n", self.element)
+        })
+    }
+
+    #[cold]
+    fn say(&mut self, reason: usize) {
+        if let Some(line) = self.line(reason) {
+            to_stderr(&line);
+        }
+    }
 }
 
 /// How headers are checked.
@@ -72,10 +118,13 @@ pub(crate) struct Sources {
     good_destinations: Vec<u32>,
 }
 
+/// What is no source of a packet from any network: "this host" and the limited broadcast (RFC 1812 §5.3.7).
+const NO_SOURCE: [u32; 2] = [0, u32::MAX];
+
 impl Sources {
-    /// The sources that are always bad, and what INTERFACES and GOODDST say.
+    /// What INTERFACES and GOODDST say.
     pub fn read(conf: &mut Conf<'_>) -> Self {
-        let mut sources = Sources { bad: vec![0, u32::MAX], good_destinations: Vec::new() };
+        let mut sources = Sources { bad: Vec::new(), good_destinations: Vec::new() };
         let interfaces: Option<Raw> = conf.keyword_given("INTERFACES");
         for text in interfaces.iter().flat_map(|r| r.0.split_ascii_whitespace()) {
             if let Some(p) = conf.parse::<Prefix4>("INTERFACES", text) {
@@ -83,6 +132,7 @@ impl Sources {
                 if p.len < 31 {
                     sources.bad.push(u32::from(p.address) | !p.mask());
                 }
+                sources.bad.extend(NO_SOURCE);
             }
         }
         if let Some(list) = conf.keyword_given::<Raw>("GOODDST") {
@@ -91,9 +141,11 @@ impl Sources {
         sources
     }
 
-    /// Adds the list of bad sources that BADSRC gave.
-    pub fn add_bad(&mut self, conf: &mut Conf<'_>, list: &str) {
+    /// Adds the list of bad sources that was given by position, as it was done before there were keywords: such a
+    /// list says that sources are to be looked at, so that those are bad too which no packet may have.
+    pub fn add_positional(&mut self, conf: &mut Conf<'_>, list: &str) {
         self.bad.extend(addresses(conf, "BADSRC", list));
+        self.bad.extend(NO_SOURCE);
     }
 
     /// Whether a packet from `source` to `destination` is bad.
@@ -107,26 +159,25 @@ impl Sources {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mut sources = Sources::read(conf);
     if let Some(list) = conf.keyword_given::<Raw>("BADSRC") {
-        sources.add_bad(conf, &list.0);
+        sources.bad.extend(addresses(conf, "BADSRC", &list.0));
     }
     let mut offset = 0u32;
     // Before there were keywords, bad sources came first and the offset second.
     let first: Raw = conf.optional("OFFSET", Raw("0".into()));
     if first.0.is_empty() || first.0.contains('.') {
-        sources.add_bad(conf, &first.0);
+        sources.add_positional(conf, &first.0);
         offset = conf.optional("OFFSET", 0);
     } else if let Some(n) = conf.parse("OFFSET", &first.0) {
         offset = n;
     }
     let checksum = conf.keyword("CHECKSUM", true);
-    conf.keyword("VERBOSE", false);
+    let verbose = conf.keyword("VERBOSE", false);
     conf.keyword("DETAILS", false);
     conf.finish()?;
     let tally = Tally::new(conf);
-    let good = tally.good.clone();
-    parts::offer(conf, HeaderPart { checksum, sources: sources.clone(), good });
     let checker = Checker { offset: offset as usize, checksum, sources };
-    Ok(Box::new(CheckIPHeader { checker, tally }))
+    let notice = Notice { element: conf.name().clone(), verbose, said: false };
+    Ok(Box::new(CheckIPHeader { checker, tally, notice }))
 }
 
 fn addresses(conf: &mut Conf<'_>, name: &str, list: &str) -> Vec<u32> {
@@ -152,8 +203,14 @@ impl Checker {
 
 impl Element for CheckIPHeader {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let checker = &self.checker;
-        self.tally.sift(batch, cx, |packet| checker.check(packet));
+        let CheckIPHeader { checker, tally, notice } = self;
+        tally.sift(batch, cx, |packet| checker.check(packet).inspect_err(|&reason| notice.say(reason)));
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        let Checker { offset, checksum, sources } = &self.checker;
+        let (offset, checksum, sources) = (*offset, *checksum, sources.clone());
+        Step::Check(HeaderCheck { offset, checksum, sources, good: self.tally.good.clone() }).lowered()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
@@ -229,11 +286,22 @@ mod tests {
             seal(&mut b);
             verdict(config, &b).is_ok()
         };
-        assert!(!from([0; 4], "") && !from([255; 4], ""));
+        assert!(from([0; 4], "") && from([255; 4], "GOODDST 1.1.1.1"), "nobody says that sources are bad");
+        assert!(!from([0; 4], "INTERFACES 10.1.2.3/16") && !from([255; 4], "INTERFACES 10.1.2.3/32"));
+        assert!(!from([0; 4], "1.2.3.4") && from([0; 4], "BADSRC 1.2.3.4"), "as lists in Click");
         assert!(!from([10, 1, 255, 255], "INTERFACES 10.1.2.3/16 10.2.2.3/16"));
         assert!(from([10, 1, 255, 255], "INTERFACES 10.1.2.3/16 10.0.0.2/8"));
         assert!(!from([1, 2, 3, 4], "BADSRC 9.9.9.9 1.2.3.4") && !from([1, 2, 3, 4], "1.2.3.4 5.6.7.8, 0"));
-        assert!(from([0; 4], "GOODDST 10.0.0.2"));
+        assert!(from([0; 4], "INTERFACES 10.1.2.3/16, GOODDST 10.0.0.2"));
+    }
+
+    #[test]
+    fn the_first_bad_packet_s_reason_is_said_or_every_one_s() {
+        for (verbose, second) in [(false, None), (true, Some("c: IP header check failed: bad IP length\n"))] {
+            let mut notice = Notice { element: "c".into(), verbose, said: false };
+            assert_eq!(notice.line(0).as_deref(), Some("c: IP header check failed: tiny packet\n"));
+            assert_eq!(notice.line(3).as_deref(), second);
+        }
     }
 
     #[test]

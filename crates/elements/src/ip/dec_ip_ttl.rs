@@ -1,7 +1,8 @@
 //! DecIPTTL.
 
+use crate::fuse::step::Step;
 use causeway_engine::spec::{drops, keyword, reads, reads_writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Batch, Packet, checksum};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -85,6 +86,14 @@ impl Element for DecIPTTL {
                 None
             }
         });
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        match (self.active, self.multicast) {
+            (false, _) => Step::Pass.lowered(),
+            (true, true) => Step::DecrementTtl.lowered(),
+            (true, false) => None,
+        }
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

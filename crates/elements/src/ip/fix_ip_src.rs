@@ -1,7 +1,8 @@
 //! FixIPSrc.
 
+use crate::fuse::step::Step;
 use causeway_engine::spec::required;
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::wire::Ipv4;
 use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
@@ -49,6 +50,10 @@ impl Element for FixIpSrc {
         for packet in batch.iter_mut() {
             fix_source(packet, self.address);
         }
+    }
+    fn lower(&self) -> Option<Lowered> {
+        // An ordinary packet asks for no other source.
+        Step::Pass.lowered()
     }
 }
 

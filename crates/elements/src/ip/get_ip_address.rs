@@ -1,7 +1,8 @@
 //! GetIPAddress.
 
+use crate::fuse::step::{AddressAt, Step};
 use causeway_engine::spec::{keyword, optional};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Anno, Batch};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -53,6 +54,10 @@ impl Element for GetIPAddress {
                 packet.set_anno_bytes(self.anno, address);
             }
         }
+    }
+    fn lower(&self) -> Option<Lowered> {
+        let at = if self.from_header { AddressAt::Header(self.offset) } else { AddressAt::Data(self.offset) };
+        (self.anno == Anno::DST_IP.offset).then(|| Step::Address(at).lowered())?
     }
 }
 

@@ -1,7 +1,8 @@
 //! IPFragmenter.
 
+use crate::fuse::step::Step;
 use causeway_engine::spec::{drops, keyword, optional, reads, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{FRAGMENT_OFFSET_MASK, HEADER_LEN, MAX_HEADER_LEN, MORE_FRAGMENTS};
 use causeway_packet::wire::ipv4_options::kind;
@@ -22,7 +23,11 @@ pub(crate) static SPEC: Spec = Spec {
           before.",
     args: &[
         required("MTU", "bytes", "longest IP packet that passes, at least 8"),
-        optional("HONOR_DF", "boolean", "whether \"don't fragment\" is obeyed; default true"),
+        optional(
+            "HONOR_DF",
+            "boolean",
+            "whether \"don't fragment\" is obeyed; default true. What is cut nevertheless gets a random identification",
+        ),
         keyword("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"),
     ],
     handlers: &[
@@ -82,6 +87,8 @@ struct Cut {
     first_len: usize,
     /// Flags and offset of the whole, of which "more fragments" and the offset count.
     word: u16,
+    /// Identification of the fragments.
+    id: u16,
     /// Header of the fragments behind the first.
     head: [u8; MAX_HEADER_LEN],
     head_len: usize,
@@ -105,7 +112,7 @@ impl IPFragmenter {
     }
 
     /// How to cut a packet that does not fit; the error is the reason why it cannot be.
-    fn plan(&self, packet: &Packet) -> Result<Cut, usize> {
+    fn plan(&self, packet: &Packet, cx: &mut Cx<'_>) -> Result<Cut, usize> {
         let (start, bytes) = packet.network_offset().zip(packet.network_header()).ok_or(NO_HEADER)?;
         let ip = Ipv4::new_checked(bytes).map_err(|_| NO_HEADER)?;
         let (header_len, payload_len) = (ip.header_len(), ip.payload().len());
@@ -119,7 +126,9 @@ impl IPFragmenter {
         }
         let (head, head_len) = following_header(&bytes[..header_len]);
         let (word, next_len) = (ip.flags_fragment(), room(head_len));
-        Ok(Cut { start, header_len, payload_len, first_len, word, head, head_len, next_len })
+        // The identification of a packet that was not to be fragmented need not be unique (RFC 6864 §4.1).
+        let id = if ip.dont_fragment() { cx.rng().u16(..) } else { ip.identification() };
+        Ok(Cut { start, header_len, payload_len, first_len, word, id, head, head_len, next_len })
     }
 
     /// Emits a packet in fragments. The frame of the packet becomes the last one.
@@ -137,7 +146,7 @@ impl IPFragmenter {
             let Some(mut fragment) = derived(&packet, head, &data[from..from + len]) else {
                 return cx.drop(NO_BUFFER, packet);
             };
-            seal(&mut fragment, start, header_len, cut.word(at, false));
+            seal(&mut fragment, start, header_len, (cut.id, cut.word(at, false)));
             cx.emit(0, fragment);
             self.fragments += 1;
             (at, len) = (at + len, cut.next_len);
@@ -149,7 +158,7 @@ impl IPFragmenter {
         {
             to.copy_from_slice(&cut.head[..head_len]);
             packet.set_wire_len(0);
-            seal(&mut packet, 0, head_len, cut.word(at, true));
+            seal(&mut packet, 0, head_len, (cut.id, cut.word(at, true)));
             self.fragments += 1;
             cx.emit(0, packet);
         }
@@ -157,7 +166,7 @@ impl IPFragmenter {
 
     #[cold]
     fn fragment(&mut self, packet: Packet, cx: &mut Cx<'_>) {
-        match self.plan(&packet) {
+        match self.plan(&packet, cx) {
             Ok(cut) => self.split(packet, &cut, cx),
             Err(NEED_FRAGMENTATION) => {
                 self.drops += 1;
@@ -207,13 +216,14 @@ fn derived(packet: &Packet, head: &[u8], payload: &[u8]) -> Option<Packet> {
     Some(out)
 }
 
-/// Makes `packet`, whose IP header of `header_len` bytes is at `start`, the fragment that `word` says.
-fn seal(packet: &mut Packet, start: usize, header_len: usize, word: u16) {
+/// Makes `packet`, whose IP header of `header_len` bytes is at `start`, the fragment of datagram `id` that `word` says.
+fn seal(packet: &mut Packet, start: usize, header_len: usize, (id, word): (u16, u16)) {
     packet.set_network_header(start);
     packet.set_transport_header(start + header_len);
     let total_len = packet.len() - start;
     if let Some(Ok(mut ip)) = packet.network_header_mut().map(Ipv4::new_quoted) {
         ip.set_total_len(total_len as u16);
+        ip.set_identification(id);
         ip.set_flags_fragment(word);
         ip.fill_checksum();
     }
@@ -233,6 +243,10 @@ impl Element for IPFragmenter {
             }
             None
         });
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        Step::Fragment { mtu: self.mtu }.lowered()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
@@ -293,13 +307,29 @@ mod tests {
             assert_eq!((h.read("drops").unwrap(), h.read("fragments").unwrap()), ("1".into(), "0".into()));
             h.assert_balanced();
         }
-        let mut h = Harness::new(&SPEC, "100, HONOR_DF false", 1, 2).unwrap();
-        h.push(0, datagram(&[], 81, DONT_FRAGMENT));
-        assert!(h.take(0).iter().all(|p| !Ipv4::new_checked(p.data()).unwrap().dont_fragment()));
         let mut h = Harness::new(&SPEC, "27", 1, 1).unwrap();
         h.push_all(0, [datagram(&[], 8, 0), datagram(&[], 7, 0)]);
         assert_eq!((h.take(0).len(), h.drops()), (1, vec![("need-fragmentation", 1)]));
         assert_eq!(Harness::new(&SPEC, "7", 1, 1).err().unwrap(), ["MTU: must be at least 8"]);
+    }
+
+    #[test]
+    fn what_is_cut_against_its_will_gets_an_identification() {
+        let mut h = Harness::new(&SPEC, "100, HONOR_DF false", 1, 2).unwrap();
+        let mut ids = std::collections::BTreeSet::new();
+        for _ in 0..50 {
+            let mut whole = datagram(&[], 81, DONT_FRAGMENT);
+            Ipv4::new_checked(whole.data_mut()).unwrap().set_identification(0);
+            h.push(0, whole);
+            let out = h.take(0);
+            pieces(&out, 100);
+            let [a, b] = [0, 1].map(|i| Ipv4::new_checked(out[i].data()).unwrap());
+            assert!(!a.dont_fragment() && !b.dont_fragment() && a.identification() == b.identification());
+            ids.insert(a.identification());
+        }
+        assert!(ids.len() > 40, "fragments of different datagrams can be told apart: {ids:?}");
+        h.push(0, datagram(&[], 81, 0));
+        assert!(h.take(0).iter().all(|p| Ipv4::new_checked(p.data()).unwrap().identification() == 0x0707));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! IPGWOptions.
 
+use crate::fuse::step::Step;
 use causeway_engine::spec::{drops, optional, reads, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{HEADER_LEN, MAX_HEADER_LEN};
 use causeway_packet::wire::ipv4_options::{BadOption, Ipv4Option};
@@ -146,6 +147,11 @@ impl Element for IPGWOptions {
                 None
             }
         });
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        // An ordinary packet has no options.
+        Step::Pass.lowered()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -40,9 +40,11 @@ struct IPInputCombo {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let color = conf.required("COLOR");
-    let bad: Raw = conf.optional("BADSRC", Raw::default());
     let mut sources = Sources::read(conf);
-    sources.add_bad(conf, &bad.0);
+    let bad: Raw = conf.optional("BADSRC", Raw::default());
+    if !bad.0.is_empty() {
+        sources.add_positional(conf, &bad.0);
+    }
     conf.finish()?;
     let checker = Checker { offset: 0, checksum: true, sources };
     Ok(Box::new(IPInputCombo { color, checker, tally: Tally::new(conf) }))

@@ -6,7 +6,7 @@ pub(crate) mod check_ip_header;
 #[cfg(test)]
 mod combos;
 #[cfg(test)]
-mod corpus;
+pub(crate) mod corpus;
 pub(crate) mod dec_ip_ttl;
 mod fix_ip_src;
 mod get_ip_address;

@@ -2,7 +2,7 @@
 
 use causeway_engine::spec::{DropDoc, HandlerDoc, reads};
 use causeway_engine::{Conf, Counter, Cx};
-use causeway_packet::{Batch, Packet};
+use causeway_packet::{BATCH, Batch, Packet};
 
 /// The handlers that [`Tally::read`] answers.
 pub(crate) const HANDLERS: &[HandlerDoc] = &[
@@ -33,28 +33,26 @@ impl<const N: usize> Tally<N> {
         mut judge: impl FnMut(&mut Packet) -> Result<(), usize>,
     ) {
         batch.iter().take(8).for_each(|p| p.prefetch_data());
+        // The reason plus one of bad packets. There are never more than a few reasons.
+        let mut verdicts = [0u8; BATCH];
         let mut bad = 0;
         for i in 0..batch.len() {
             batch.prefetch_data(i + 8);
-            // A bad packet is marked by its reason plus one until all are judged.
-            match judge(&mut batch[i]) {
-                Ok(()) => batch[i].set_adjacency(0),
-                Err(reason) => {
-                    self.bad[reason] += 1;
-                    bad += 1;
-                    batch[i].set_adjacency(reason as u32 + 1);
-                }
+            if let Err(reason) = judge(&mut batch[i]) {
+                self.bad[reason] += 1;
+                bad += 1;
+                verdicts[i] = reason as u8 + 1;
             }
         }
         self.good.add((batch.len() - bad) as u64);
         if bad > 0 {
-            batch.filter_map(|mut packet| match packet.adjacency() {
-                0 => Some(packet),
-                reason => {
-                    packet.set_adjacency(0);
+            let mut verdicts = verdicts.into_iter();
+            batch.filter_map(|packet| match verdicts.next() {
+                Some(reason @ 1..) => {
                     cx.divert(1, reason as usize - 1, packet);
                     None
                 }
+                _ => Some(packet),
             });
         }
     }

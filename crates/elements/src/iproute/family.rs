@@ -1,9 +1,9 @@
 //! IPv4 and IPv6 behind one trait, so that the lookup element is written once.
 
 use super::hops::View;
-use crate::fuse::parts::{self, LookupPart};
-use causeway_engine::Conf;
+use crate::fuse::step::{RouteLookup, Step};
 use causeway_engine::value::{self, Value};
+use causeway_engine::{Conf, Lowered};
 use causeway_fib::papers::cache::Flow;
 use causeway_fib::{Address, Lookup, Prefix};
 use causeway_packet::Packet;
@@ -29,9 +29,10 @@ pub(crate) trait Family: Address {
     fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<Self>, bool)>;
     /// As [`Family::prefix`], without a configuration around it.
     fn prefix_of(text: &str) -> Result<Prefix<Self>, String>;
-    /// Offers the table to a fused element, where there is one for this version.
-    fn offer<R: Lookup<Self> + Clone + Send + 'static>(conf: &mut Conf<'_>, reader: &R, hops: &View<Self>) {
-        let _ = (conf, reader, hops);
+    /// A table as fused elements take it, where there are any for this version.
+    fn lower<R: Lookup<Self> + Clone + Send + 'static>(reader: &R, hops: &View<Self>) -> Option<Lowered> {
+        let _ = (reader, hops);
+        None
     }
 }
 
@@ -85,8 +86,8 @@ impl Family for u32 {
         bare::<value::Prefix4>(text).map(|p| masked(p.address.into(), p.len).0)
     }
 
-    fn offer<R: Lookup<u32> + Clone + Send + 'static>(conf: &mut Conf<'_>, reader: &R, hops: &View<u32>) {
-        parts::offer(conf, LookupPart { reader: Box::new(reader.clone()), hops: hops.clone() });
+    fn lower<R: Lookup<u32> + Clone + Send + 'static>(reader: &R, hops: &View<u32>) -> Option<Lowered> {
+        Step::LookUp(RouteLookup { reader: Box::new(reader.clone()), hops: hops.clone() }).lowered()
     }
 }
 

@@ -4,7 +4,7 @@ use super::family::Family;
 use super::hops::{Hop, Hops, View};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered};
 use causeway_fib::{AdjacencyIndex, Fib, Lookup, MISS, Shared, Structure};
 use causeway_packet::{BATCH, Batch};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -178,9 +178,7 @@ pub(crate) fn build_over<A: Family, S: Shared<A> + Send + 'static>(
     conf: &mut Conf<'_>,
     structure: impl FnOnce() -> S,
 ) -> Result<Box<dyn Element>, Invalid> {
-    let table = Table::configured(conf, structure)?;
-    A::offer(conf, &table.reader, &table.hops);
-    Ok(Box::new(IpLookup(table)))
+    Ok(Box::new(IpLookup(Table::configured(conf, structure)?)))
 }
 
 impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
@@ -193,6 +191,10 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
         }
         self.0.reader.lookup_batch(&addresses[..n], &mut found[..n]);
         self.0.send(batch, &found[..n], cx);
+    }
+
+    fn lower(&self) -> Option<Lowered> {
+        A::lower(&self.0.reader, &self.0.hops)
     }
 
     /// The table is shared with elements fused with this one.

@@ -3,6 +3,7 @@
 use causeway_engine::Conf;
 use causeway_engine::value::Value;
 use std::fmt::Write as _;
+#[cfg(not(test))]
 use std::io::Write as _;
 
 /// How the bytes of a packet are printed.
@@ -50,6 +51,10 @@ pub(super) fn timestamp(text: &mut String, ns: u64) {
 }
 
 /// Writes the lines of one batch to standard error, in one go. A closed standard error is no reason to stop.
-pub(super) fn to_stderr(lines: &str) {
+pub(crate) fn to_stderr(lines: &str) {
+    // Tests see it where they fail.
+    #[cfg(test)]
+    eprint!("{lines}");
+    #[cfg(not(test))]
     let _ = std::io::stderr().write_all(lines.as_bytes());
 }

@@ -168,8 +168,6 @@ impl Element for UdpIpEncap {
         };
         done.map_err(|why| format!("{handler}: {why}"))?;
         self.template = template(self.src);
-        let [sport, dport] = self.ports;
-        cx.set_config(format!("{}, {sport}, {}, {dport}, {}", self.src, self.dst, self.checksum));
         Ok(())
     }
 }
@@ -202,7 +200,7 @@ mod tests {
         h.write("dst", "9.9.9.9").unwrap();
         h.push(0, Packet::from_bytes(b"abc").unwrap());
         check(&h.take(0)[0], [9, 9, 9, 9], 3, true);
-        assert_eq!(h.read("config").unwrap(), "1.0.0.1, 7, 9.9.9.9, 53, true");
+        assert_eq!(h.read("config").unwrap(), "1.0.0.1, 7, 9.9.9.9, domain");
         h.assert_balanced();
     }
 

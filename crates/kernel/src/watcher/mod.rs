@@ -391,7 +391,7 @@ mod tests {
         watcher.end_dump();
         assert_eq!(said.lock().unwrap().last(), Some(&Doubt::Raised(Cause::DumpInterrupted)));
         // A socket that cannot answer.
-        let mute = Socket::open(Some(netlink::USERSOCK)).unwrap();
+        let mute = Socket::open(Some(rustix::net::netlink::USERSOCK)).unwrap();
         let control = std::mem::replace(&mut watcher.control, mute);
         watcher.dumping = Some(Dumping::new(Scope::LINKS));
         assert!(watcher.wait(Duration::ZERO).is_err());

@@ -111,7 +111,7 @@ fn what_is_known_is_polled_and_expires() {
 
 #[test]
 fn handlers_change_the_table() {
-    let mut h = querier(", CAPACITY 2, CAPACITY_SLIM_FACTOR 8", 2);
+    let mut h = querier(", CAPACITY 2, CAPACITY_SLIM_FACTOR 3", 2);
     h.push_all(0, (1..5).map(|n| ip_packet([10, 0, 0, n], n)));
     assert_eq!((h.held(), h.drops()), (2, vec![("full", 2)]));
     h.write("insert", "10.0.0.4 2:0:0:0:0:1").unwrap();
@@ -166,9 +166,55 @@ const LIMITS: Limits =
     Limits { packets: 9, entries: 0, entry_packets: 0, slim_factor: 2, timeout_ns: 0, poll_timeout_ns: 0 };
 
 #[test]
+fn forged_responses_do_not_fill_the_memory_nor_drive_out_a_neighbour() {
+    let mut h = querier(", ENTRY_CAPACITY 100", 1);
+    h.push(0, ip_packet([10, 0, 0, 1], 1));
+    h.push(1, response([10, 0, 0, 1], PEER, arp::REPLY));
+    assert_eq!(h.take(0).len(), 2, "a query, and the packet");
+    for n in 0..20_000u32 {
+        let [_, a, b, c] = n.to_be_bytes();
+        h.push(1, response([11, a, b, c], [2, 1, 1, 1, 1, 1], arp::REPLY));
+    }
+    assert_eq!((h.read("count").unwrap(), h.read("evictions").unwrap()), ("100".into(), "19901".into()));
+    h.push(0, ip_packet([10, 0, 0, 1], 2));
+    assert_eq!(tags(&mut h, 0), [2], "still known");
+}
+
+#[test]
+fn a_full_table_has_no_room_for_what_nobody_asked_for() {
+    let mut h = querier(", ENTRY_CAPACITY 2", 2);
+    h.push_all(0, [ip_packet([10, 0, 0, 1], 1), ip_packet([10, 0, 0, 2], 2)]);
+    h.push(1, response([10, 0, 0, 3], PEER, arp::REPLY));
+    assert_eq!((h.drops(), h.held()), (vec![("unsolicited", 1)], 2));
+    h.push(1, response([10, 0, 0, 2], PEER, arp::REPLY));
+    assert_eq!((tags(&mut h, 0), h.held()), (vec![2], 1));
+}
+
+#[test]
+fn packets_of_a_neighbour_that_does_not_answer_are_returned() {
+    let mut h = querier("", 3);
+    h.push_all(0, [ip_packet([10, 0, 0, 1], 1), ip_packet([10, 0, 0, 2], 2)]);
+    assert_eq!(h.take(1).len(), 2);
+    h.advance(SECOND_NS);
+    assert_eq!((h.take(1).len(), h.take(2).len()), (2, 0), "they are asked again");
+    h.push(1, response([10, 0, 0, 2], PEER, arp::REPLY));
+    h.advance(3 * SECOND_NS);
+    let returned = h.take(2);
+    assert_eq!((returned.len(), returned[0].data()), (1, &[0x45, 1][..]), "without Ethernet header");
+    assert_eq!((returned[0].dst_ip(), h.held(), tags(&mut h, 0)), ([10, 0, 0, 1], 0, vec![2]));
+    h.advance(10 * SECOND_NS);
+    let asked = h.take(1).len();
+    assert!(asked <= 3, "it is not asked for any more: {asked}");
+}
+
+#[test]
 fn both_forms_of_arguments() {
     let errors = |text: &str| Harness::new(&SPEC, text, 2, 1).err().unwrap();
     assert_eq!(errors(""), ["IP: required argument missing", "ETH: required argument missing"]);
+    assert_eq!(
+        errors("1.0.0.1, 2:0:0:0:0:1, CAPACITY_SLIM_FACTOR 0"),
+        ["CAPACITY_SLIM_FACTOR cannot be zero"]
+    );
     assert_eq!(errors("1.0.0.1, CAPACITY x"), ["CAPACITY: invalid number", "ETH: invalid Ethernet address"]);
 
     let mut env = Env::new(causeway_engine::Counters::new(8, None).unwrap());
@@ -183,7 +229,7 @@ fn both_forms_of_arguments() {
     let mut built = build(&mut conf).ok().unwrap();
     let q = built.downcast_mut::<ArpQuerier>().unwrap();
     assert_eq!((q.ip, q.mac, q.broadcast), ([1, 0, 0, 1].into(), MacAddr(OWN), [1, 0, 0, 255].into()));
-    assert_eq!(q.table.limits.timeout_ns, 60 * SECOND_NS);
+    assert_eq!((q.table.limits.timeout_ns, q.table.limits.entries), (60 * SECOND_NS, 65_536));
 }
 
 proptest! {

@@ -1,0 +1,148 @@
+//! `config` shows each element as handlers have left it.
+
+use causeway_engine::harness::Harness;
+use causeway_engine::{Library, Spec};
+use std::collections::BTreeSet;
+
+/// Class, configuration, and a handler with a value; the configuration after it was written.
+const WRITES: &[(&str, &str, &str, &str, &str)] = &[
+    (
+        "ARPQuerier",
+        "1.0.0.1/24, 2:0:0:0:0:1",
+        "broadcast",
+        "1.0.0.9",
+        "1.0.0.1/24, 2:0:0:0:0:1, BROADCAST 1.0.0.9",
+    ),
+    ("ARPQuerier", "1.0.0.1/24, 2:0:0:0:0:1", "ipaddr", "1.0.0.5", "1.0.0.5/24, 02-00-00-00-00-01"),
+    (
+        "ARPResponder",
+        "1.0.0.1 2:0:0:0:0:1",
+        "add",
+        "1.0.1.0/24 2:0:0:0:0:2",
+        "1.0.0.1/32 02-00-00-00-00-01, 1.0.1.0/24 02-00-00-00-00-02",
+    ),
+    ("ARPResponder", "1.0.0.1 1.0.0.2 2:0:0:0:0:1", "remove", "1.0.0.1", "1.0.0.2/32 02-00-00-00-00-01"),
+    ("CheckLength", "60", "length", "90", "90"),
+    ("CheckPaint", "COLOR 1, ANNO 20", "color", "7", "COLOR 7, ANNO 20"),
+    ("Classifier", "12/0800, -", "pattern0", "12/0806", "12/0806, -"),
+    ("Counter", "", "count_call", "5 a.b c", "COUNT_CALL 5 a.b c"),
+    ("Counter", "BYTE_COUNT_CALL 9 a.b", "byte_count_call", "5 a.b c", "BYTE_COUNT_CALL 5 a.b c"),
+    ("DecIPTTL", "MULTICAST false", "active", "false", "MULTICAST false, ACTIVE false"),
+    ("Discard", "BURST 3, ACTIVE true", "active", "false", "BURST 3, ACTIVE false"),
+    (
+        "EtherEncap",
+        "0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2",
+        "ethertype",
+        "0x0806",
+        "0x0806, 1:1:1:1:1:1, 2:2:2:2:2:2",
+    ),
+    (
+        "EtherEncap",
+        "0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2",
+        "src",
+        "3:3:3:3:3:3",
+        "0x0800, 3:3:3:3:3:3, 2:2:2:2:2:2",
+    ),
+    (
+        "EtherEncap",
+        "0x0800, SRC 1:1:1:1:1:1, 2:2:2:2:2:2",
+        "dst",
+        "3:3:3:3:3:3",
+        "0x0800, SRC 1:1:1:1:1:1, 3:3:3:3:3:3",
+    ),
+    ("FastUDPSource", UDP_SOURCE, "rate", "7", "7, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9"),
+    (
+        "FastUDPSource",
+        UDP_SOURCE,
+        "limit",
+        "7",
+        "1000, 7, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9",
+    ),
+    (
+        "FastUDPSource",
+        UDP_SOURCE,
+        "active",
+        "false",
+        "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9, ACTIVE false",
+    ),
+    ("IPEncap", "4, 1.0.0.1, 1.0.0.2, TTL 9", "src", "3.3.3.3", "4, 3.3.3.3, 1.0.0.2, TTL 9"),
+    ("IPEncap", "4, 1.0.0.1, 1.0.0.2, TTL 9", "dst", "DST_ANNO", "4, 1.0.0.1, DST_ANNO, TTL 9"),
+    ("IPFilter", "allow all", "config", "drop all", "drop all"),
+    ("IPPrint", "in", "active", "false", "in, ACTIVE false"),
+    ("InfiniteSource", "abc, 5", "data", "x, y", "\"x, y\", 5"),
+    ("InfiniteSource", "abc, 5", "limit", "-1", "abc, -1"),
+    ("InfiniteSource", "abc, 5 /* five */", "burst", "7", "abc, 5, BURST 7"),
+    ("InfiniteSource", "abc, 5, 1, true", "active", "false", "abc, 5, 1, false"),
+    ("InfiniteSource", "abc", "length", "9", "abc, LENGTH 9"),
+    ("Paint", "3, 20", "color", "7", "7, 20"),
+    ("PaintTee", "3", "color", " 7\n", "7"),
+    ("Print", "in, 5", "active", "false", "in, 5, ACTIVE false"),
+    ("Queue", "20", "capacity", "30", "CAPACITY 30"),
+    ("RatedSource", "abc, 5", "rate", "7", "abc, 7"),
+    ("RatedSource", "abc", "limit", "7", "abc, LIMIT 7"),
+    ("RatedSource", "", "active", "false", "ACTIVE false"),
+    ("RatedSource", "abc", "data", "$x", "\"\\$x\""),
+    ("RatedSource", "abc", "length", "7", "abc, LENGTH 7"),
+    ("SimpleQueue", "", "capacity", "30", "CAPACITY 30"),
+    ("Strip", "14", "length", "16", "16"),
+    ("Switch", "1", "switch", "0", "0"),
+    ("TimedSource", "2", "interval", "1.5", "1.5"),
+    ("TimedSource", "2", "data", "x", "2, DATA x"),
+    ("TimedSource", "2, x", "data", "", "2, \"\""),
+    ("TimedSource", "2", "limit", "7", "2, LIMIT 7"),
+    ("TimedSource", "2", "length", "7", "2, LENGTH 7"),
+    ("TimedSource", "2, ACTIVE true", "active", "false", "2, ACTIVE false"),
+    ("UDPIPEncap", "1.0.0.1, 5, 1.0.0.2, 7, false", "src", "3.3.3.3", "3.3.3.3, 5, 1.0.0.2, 7, false"),
+    ("UDPIPEncap", "1.0.0.1, 5, 1.0.0.2, 7, false", "sport", "9", "1.0.0.1, 9, 1.0.0.2, 7, false"),
+    ("UDPIPEncap", "1.0.0.1, 5, 1.0.0.2, 7, false", "dst", "3.3.3.3", "1.0.0.1, 5, 3.3.3.3, 7, false"),
+    ("UDPIPEncap", "1.0.0.1, 5, 1.0.0.2, 7, false", "dport", "9", "1.0.0.1, 5, 1.0.0.2, 9, false"),
+    ("Unqueue", "3", "burst", "9", "9"),
+    ("Unqueue", "3", "limit", "9", "3, LIMIT 9"),
+    ("Unqueue", "3", "active", "false", "3, ACTIVE false"),
+    ("Unstrip", "14", "length", "4", "4"),
+];
+
+const UDP_SOURCE: &str = "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9";
+
+fn element(spec: &'static Spec, config: &str) -> Harness {
+    let outputs = config.split(',').count().max(2) * (spec.name == "Classifier") as usize;
+    let inputs: usize = match spec.ports.split('/').next() {
+        Some("0") => 0,
+        Some("2") => 2,
+        _ => 1,
+    };
+    let outputs =
+        if spec.ports.ends_with("/0") { 0 } else { outputs.max(1 + (spec.name == "PaintTee") as usize) };
+    let built = Harness::new(spec, config, inputs, outputs);
+    built.unwrap_or_else(|e| panic!("{} ({config}): {e:?}", spec.name))
+}
+
+#[test]
+fn what_is_written_is_in_the_configuration_and_comes_of_it() {
+    let library = causeway_elements::library();
+    for &(class, config, handler, value, expected) in WRITES {
+        let spec = library.get(class).unwrap();
+        let mut h = element(spec, config);
+        h.write(handler, value).unwrap_or_else(|e| panic!("{class} ({config}): {handler} {value}: {e}"));
+        let now = h.read("config").unwrap();
+        assert_eq!(now, expected, "{class} ({config}): {handler} {value}");
+        let mut again = element(spec, &now);
+        let (read, reread) = (h.read(handler), again.read(handler));
+        assert_eq!(read, reread, "{class} ({config}): {handler} {value}");
+    }
+}
+
+/// Elements that open devices and files.
+const EXTERNAL: &[&str] = &["devices", "traces"];
+
+#[test]
+fn every_setting_is_tried() {
+    let library: Library = causeway_elements::library();
+    let tried: BTreeSet<_> = WRITES.iter().map(|w| (w.0, w.2)).collect();
+    let inside = library.iter().filter(|spec| !EXTERNAL.contains(&spec.category));
+    for spec in inside {
+        for h in spec.handlers.iter().filter(|h| h.argument(spec).is_some()) {
+            assert!(tried.contains(&(spec.name, h.name)), "{}.{}", spec.name, h.name);
+        }
+    }
+}
