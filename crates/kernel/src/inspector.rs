@@ -117,16 +117,41 @@ pub struct Inspector {
     thread: Option<JoinHandle<()>>,
 }
 
+/// An inspector that has opened what it reads, and does not look yet.
+pub struct Prepared {
+    watch: Watch,
+    stop: OwnedFd,
+}
+
+impl Prepared {
+    /// Opens what only root may open: for a process that gives root up before it starts the inspector.
+    ///
+    /// # Errors
+    /// The kernel's, when sockets cannot be opened.
+    pub fn open(config: InspectorConfig) -> io::Result<Self> {
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
+        Ok(Prepared { watch: Watch::open(config, stop.try_clone()?)?, stop })
+    }
+
+    /// Starts the thread, which calls `report`; its pulse stands still while that does not return.
+    ///
+    /// # Errors
+    /// The kernel's, when there can be no more threads.
+    pub fn start(mut self, report: impl Fn(Inspection) + Send + 'static) -> io::Result<Inspector> {
+        let stop = self.stop;
+        let thread = std::thread::Builder::new().name("inspector".into());
+        let thread = thread.spawn(move || self.watch.run(report))?;
+        Ok(Inspector { stop, thread: Some(thread) })
+    }
+}
+
 impl Inspector {
     /// Starts the thread, which calls `report`; its pulse stands still while that does not return.
     ///
     /// # Errors
     /// The kernel's, when sockets cannot be opened.
     pub fn open(config: InspectorConfig, report: impl Fn(Inspection) + Send + 'static) -> io::Result<Self> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let mut watch = Watch::open(config, Box::new(report), stop.try_clone()?)?;
-        let thread = std::thread::Builder::new().name("inspector".into()).spawn(move || watch.run())?;
-        Ok(Inspector { stop, thread: Some(thread) })
+        Prepared::open(config)?.start(report)
     }
 }
 

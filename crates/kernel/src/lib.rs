@@ -112,7 +112,9 @@ pub use changes::{Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Rewr
 pub use decode::{Message, Object, Operation};
 pub use doubt::{Cause, Doubt, OnDoubt};
 pub use findings::{Attachment, Check, Finding, Probe, Program, Severity, inspect};
-pub use inspector::{Doubt as InspectionDoubt, Inspection, Inspector, InspectorConfig};
+pub use inspector::{
+    Doubt as InspectionDoubt, Inspection, Inspector, InspectorConfig, Prepared as PreparedInspector,
+};
 pub use interfaces::{Interface, interfaces};
 pub use managed::{ManagedNeighbour, OnManaged, WasUsed, release_managed};
 pub use mirror::{Mirror, Scope};

@@ -49,7 +49,10 @@ impl Error {
         let (kind, help) = match source.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => (
                 ErrorKind::Privilege,
-                Some("run as root or with the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF"),
+                Some(
+                    "run as root or with the capabilities CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON and \
+                     CAP_IPC_LOCK",
+                ),
             ),
             Some(libc::ENODEV | libc::ENXIO) => {
                 (ErrorKind::NoInterface, Some("`ip link` lists the interfaces"))

@@ -78,8 +78,10 @@ impl Place {
             Some(listener) => listener,
             None => listen(&socket)?,
         };
-        let journal = claim.clone();
+        // It outlives the router.
+        let journal = Arc::downgrade(&claim);
         keep_journal(Box::new(move |interface: &str, offload: Offload, off: bool| {
+            let Some(journal) = journal.upgrade() else { return };
             let entry = (interface.to_owned(), offload.name().to_owned());
             let changed = journal.change(|undo| {
                 if off {

@@ -52,10 +52,8 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     }
     let missing = privileges::missing();
     if !missing.is_empty() {
-        bail!(
-            "a router needs {}, which this process does not have; start it as root (sudo)",
-            missing.join(", ")
-        );
+        let what = format!("start a router without {}", missing.join(", "));
+        bail!(causeway_netio::Error::system(what, rustix::io::Errno::PERM.into()));
     }
     let ports = ports::find(&args.interfaces, args.attach)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
@@ -67,9 +65,9 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let (dir, listener, punts) = as_root(&args, &taken)?;
-    let place = run::Place::take(&dir, listener, &args.runtime)?;
-    let kept = follow(&taken, &place.claim, punts, args.force)?;
+    let rooted = as_root(&args, &taken)?;
+    let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
+    let kept = follow(&taken, &place.claim, rooted.punts, rooted.inspector, args.force)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());
@@ -89,12 +87,23 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     ended
 }
 
-/// Does what only root can do, and is root no more: the folder of the router's files, its socket if that has a path of
-/// its own, and its ways into the kernel.
-fn as_root(args: &UpArgs, ports: &[Port]) -> Result<(PathBuf, Option<Listener>, Punts)> {
+/// What only root can make.
+struct Rooted {
+    /// The folder of the router's files.
+    dir: PathBuf,
+    /// Its control socket, if that has a path of its own.
+    listener: Option<Listener>,
+    /// Its ways into the kernel.
+    punts: Punts,
+    inspector: inspection::Prepared,
+}
+
+/// Does what only root can do, and is root no more.
+fn as_root(args: &UpArgs, ports: &[Port]) -> Result<Rooted> {
     run::init_pool(&args.runtime, &ports.iter().map(|p| p.name.clone()).collect::<Vec<_>>())?;
     privileges::unlimit_memory();
     control::tidy();
+    let inspector = inspection::prepare(&ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>())?;
     let punts = Punts::prepare(args.runtime.threads.into())?;
     // A hot swap has those of the old graph and of the new one.
     let queues: u32 = ports.iter().map(|p| p.queues).sum();
@@ -115,7 +124,7 @@ fn as_root(args: &UpArgs, ports: &[Port]) -> Result<(PathBuf, Option<Listener>, 
         }
     }
     privileges::keep_needed()?;
-    Ok((dir, listener, punts))
+    Ok(Rooted { dir, listener, punts, inspector })
 }
 
 /// What runs beside the graph.
@@ -130,7 +139,13 @@ struct Kept {
 }
 
 /// Fills the tables and keeps them in step with the kernel.
-fn follow(ports: &[Port], claim: &Arc<Claim>, punts: Punts, force: bool) -> Result<Kept> {
+fn follow(
+    ports: &[Port],
+    claim: &Arc<Claim>,
+    punts: Punts,
+    inspector: inspection::Prepared,
+    force: bool,
+) -> Result<Kept> {
     let what = "cannot follow the kernel's routes";
     let names: Vec<String> = ports.iter().map(|p| p.name.clone()).collect();
     let indices: Vec<u32> = ports.iter().map(|p| p.index).collect();
@@ -150,7 +165,7 @@ fn follow(ports: &[Port], claim: &Arc<Claim>, punts: Punts, force: bool) -> Resu
     let mut watcher = Watcher::open(config).context(what)?;
     let first = watcher.wait(Duration::from_secs(5)).context(what)?;
     let policies = Arc::new(Policies::new(front.clone(), forwarding.clone()));
-    let inspector = inspection::watch(names.clone(), policies.clone(), forwarding.clone(), &lease, force)?;
+    let inspector = inspection::watch(inspector, policies.clone(), forwarding.clone(), &lease, force)?;
     let (attendant, changes) = channel();
     let present = indices.into_iter().map(Some).collect();
     let front_side = front.clone();

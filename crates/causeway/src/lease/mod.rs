@@ -98,6 +98,10 @@ impl Shared {
     /// Changes the account and brings the deadline up to date, under one lock: no renewal can follow an objection.
     fn change(&self, change: impl FnOnce(&mut Account)) {
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.stop.load(Ordering::Relaxed) {
+            // What ends now is no news.
+            return self.front.lease().revoke();
+        }
         change(&mut account);
         match account.settle(monotonic_ns()) {
             Some(deadline_ns) => self.front.lease().renew(deadline_ns),

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[test]
 fn a_reader_of_the_log_who_has_enough_changes_nothing() {
     let Some(net) = Net::new() else { return };
-    let mut up = net.start_with("r", "up ra rb", Stdio::piped());
+    let mut up = net.start_with("r", "up ra rb --attach xdp", Stdio::piped());
     let stderr = up.child.stderr.take().expect("a pipe");
     // As with `causeway up ra rb 2>&1 | head`.
     let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
@@ -21,9 +21,9 @@ fn a_reader_of_the_log_who_has_enough_changes_nothing() {
     std::thread::sleep(Duration::from_millis(500));
     net.inside("r", "tc", "qdisc del dev rb root");
     net.ip("r", "route add 10.78.0.0/24 via 10.77.2.2");
-    wait_for("the new route", || up.read("route4_0.lookup 10.78.0.1").starts_with("rb "));
+    wait_for("the new route", || up.read("forward.lookup 10.78.0.1").starts_with("rb "));
     net.ip("r", "route del 10.78.0.0/24");
-    wait_for("the route to go", || up.read("route4_0.lookup 10.78.0.1") == "none");
+    wait_for("the route to go", || up.read("forward.lookup 10.78.0.1") == "none");
     assert_eq!(up.end(Signal::TERM), Some(0));
 }
 

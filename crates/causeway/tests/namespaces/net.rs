@@ -95,17 +95,13 @@ impl Net {
         (output.status.success() && text.contains(" 0% packet loss"), text.into_owned())
     }
 
-    /// Makes the hosts known to the router, for one version of IP; until then the kernel forwards between them.
+    /// Waits until the router forwards between the hosts, for one version of IP: it knows them, and has the right to. Until
+    /// then the kernel does.
     pub fn meet(&self, up: &Router, ipv6: bool) {
-        let (a, b, route) = match ipv6 {
-            false => ("10.77.1.2", "10.77.2.2", "forward"),
-            true => ("2001:db8:1::2", "2001:db8:2::2", "forward"),
-        };
-        wait_for("the hosts to be known", || {
-            let known =
-                |host: &str, device: &str| up.read(&format!("{route}.lookup {host}")).starts_with(device);
-            self.ping(&format!("-c 1 {b}"));
-            known(a, "ra ") && known(b, "rb ")
+        let b = if ipv6 { "2001:db8:2::2" } else { "10.77.2.2" };
+        wait_for("the router to forward", || {
+            let before = up.number("forward.count");
+            self.ping(&format!("-c 1 {b}")).0 && up.number("forward.count") == before + 2
         });
     }
 
@@ -146,9 +142,9 @@ impl Net {
         command
     }
 
-    /// Starts the router between `ra` and `rb` and waits until it runs.
+    /// Starts the router between `ra` and `rb`, in their drivers, and waits until it runs.
     pub fn up(&self) -> Router {
-        self.start("r", "up ra rb")
+        self.start("r", "up ra rb --attach xdp")
     }
 
     /// Starts `causeway ARGS` in a namespace and waits until it runs.

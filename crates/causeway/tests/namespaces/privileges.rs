@@ -35,7 +35,7 @@ fn missing_privileges_are_named_with_what_to_do() {
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
         let told = text.contains("Operation not permitted")
-            && text.contains("run as root or with the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF");
+            && text.contains("run as root or with the capabilities CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON and CAP_IPC_LOCK");
         assert!(told, "{args:?}: {text}");
         assert_eq!(text.matches("not permitted").count(), 1, "once: {text}");
     }

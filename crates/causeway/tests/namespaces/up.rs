@@ -13,12 +13,12 @@ use std::time::Duration;
 fn both_versions_are_forwarded_by_the_graph() {
     let Some(net) = Net::new() else { return };
     let up = net.up();
-    for (target, route) in [("10.77.2.2", "forward"), ("2001:db8:2::2", "forward")] {
+    for target in ["10.77.2.2", "2001:db8:2::2"] {
         net.meet(&up, target.contains(':'));
-        let before = up.number(&format!("{route}.count"));
+        let before = up.number("forward.count");
         let (good, text) = net.ping(&format!("-c 10 {target}"));
         assert!(good && text.contains("ttl=63"), "{text}");
-        assert!(up.number(&format!("{route}.count")) >= before + 10, "the kernel forwarded them");
+        assert!(up.number("forward.count") >= before + 20, "the kernel forwarded them");
     }
 }
 
@@ -48,12 +48,12 @@ fn the_kernel_answers_for_what_cannot_be_forwarded() {
 fn routes_are_followed() {
     let Some(net) = Net::new() else { return };
     let up = net.up();
-    for (family, prefix, host, via, lookup) in [
-        ("", "10.78.0.0/24", "10.78.0.1", "10.77.2.2", "forward.lookup"),
-        ("-6", "2001:db8:78::/48", "2001:db8:78::1", "2001:db8:2::2", "forward.lookup"),
+    for (family, prefix, host, via) in [
+        ("", "10.78.0.0/24", "10.78.0.1", "10.77.2.2"),
+        ("-6", "2001:db8:78::/48", "2001:db8:78::1", "2001:db8:2::2"),
     ] {
         net.ip("b", &format!("{family} addr add {host} dev lo"));
-        let question = format!("{lookup} {host}");
+        let question = format!("forward.lookup {host}");
         assert_eq!(up.read(&question), "none");
         let (_, text) = net.ping(&format!("-c 1 {host}"));
         assert!(text.to_lowercase().contains("unreachable") || text.contains("No route"), "{text}");
@@ -150,30 +150,27 @@ fn a_router_that_ends_leaves_the_interfaces_as_they_were() {
 #[test]
 fn bad_input_is_answered_with_one_line_and_what_to_do() {
     let Some(net) = Net::new() else { return };
-    let refused = |args: &str| {
+    let refused = |args: &str, status: i32| {
         let output = net.causeway(args).stdin(Stdio::null()).output().expect("causeway");
-        assert_eq!(output.status.code(), Some(1), "{args}");
+        assert_eq!(output.status.code(), Some(status), "{args}");
         String::from_utf8_lossy(&output.stderr).trim().to_owned()
     };
     let one_line = |args: &str, wanted: &str| {
-        let text = refused(args);
+        let text = refused(args, 1);
         assert!(text.lines().count() == 1 && text.contains(wanted), "{args}: {text}");
     };
     one_line("up ra ra", "ra is named twice");
     one_line("up ra nosuch0", "nosuch0: no such interface");
-    assert!(refused("up ra lo").contains("lo"));
+    assert!(refused("up ra lo", 1).contains("lo"));
     {
         let _up = net.up();
-        one_line("up ra --name second", "attached already, perhaps by another router");
+        one_line("up ra --attach xdp", "attached already, perhaps by another router");
     }
     net.ip("r", "rule add from 10.0.0.0/8 lookup 100 priority 100");
-    let text = refused("up ra rb");
-    assert!(text.contains("ip rule del priority 100") && text.contains("--force"), "{text}");
-    net.ip("r", "rule del priority 100");
-    for (space, device) in [("a", "a0"), ("r", "ra")] {
-        net.ip(space, &format!("link set {device} mtu 9000"));
+    for dry in ["", "--dry-run"] {
+        let text = refused(&format!("up ra rb --attach xdp {dry}"), 3);
+        assert!(text.contains("ip rule del priority 100") && text.contains("--force"), "{text}");
     }
-    one_line("up ra rb", "MTU 9000 does not fit");
 }
 
 #[test]

@@ -81,11 +81,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub fn open(
-        config: InspectorConfig,
-        report: Box<dyn Fn(Inspection) + Send>,
-        stop: OwnedFd,
-    ) -> io::Result<Self> {
+    pub fn open(config: InspectorConfig, stop: OwnedFd) -> io::Result<Self> {
         let len = config.receive_buffer_bytes;
         let mut sockets = vec![(Subject::Route, Socket::subscribe(None, &GROUPS, len)?)];
         for (subject, protocol, group) in [
@@ -103,7 +99,7 @@ impl Watch {
         Ok(Watch {
             inquiry: Inquiry::open(config.ports.clone())?,
             config,
-            report,
+            report: Box::new(|_| ()),
             stop,
             sockets,
             buffer: vec![0; DATAGRAM_LEN],
@@ -117,7 +113,8 @@ impl Watch {
         })
     }
 
-    pub fn run(&mut self) {
+    pub fn run(&mut self, report: impl Fn(Inspection) + Send + 'static) {
+        self.report = Box::new(report);
         self.doubt(Doubt::Start, Duration::ZERO);
         loop {
             self.turn();

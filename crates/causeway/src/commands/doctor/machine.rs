@@ -48,7 +48,7 @@ fn bpf() -> Check {
     match load() {
         Ok(_) => Check::good("BPF: programs can be loaded"),
         Err(e) if e.kind() == ErrorKind::Privilege => Check::missing(
-            "privileges: CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF are needed",
+            "privileges: CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON and CAP_IPC_LOCK are needed",
             "sudo causeway doctor",
         ),
         Err(e) => Check::missing(

@@ -10,8 +10,10 @@ pub fn findings(ports: &[&str], force: bool) -> Result<bool> {
         inspect(ports, &Probe).context("cannot ask the kernel what it does to forwarded packets")?;
     findings.iter().for_each(show);
     let refused = findings.iter().any(|f| f.severity == Severity::Refuse);
-    if refused && force {
-        log::warn!(code = "forced"; "forwarding all the same, as --force says");
+    match (refused, force) {
+        (true, true) => log::warn!(code = "forced"; "forwarding all the same, as --force says"),
+        (true, false) => log::error!(code = "refused"; "not started; --force starts all the same"),
+        (false, _) => {}
     }
     Ok(!refused || force)
 }

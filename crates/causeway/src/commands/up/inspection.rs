@@ -6,28 +6,44 @@ use crate::commands::probe::Probe;
 use crate::lease::{Lease, Objector, Voucher};
 use anyhow::{Context, Result};
 use causeway_elements::kernel::Forwarding;
-use causeway_kernel::{Finding, Inspection, Inspector, InspectorConfig, Settings, Severity};
+use causeway_kernel::{
+    Finding, Inspection, Inspector, InspectorConfig, PreparedInspector, Settings, Severity,
+};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long the inspector may be silent: what sends no message counts within a second, of which it uses a fifth.
 const TERM: Duration = Duration::from_millis(1_500);
+const FAILED: &str = "cannot watch what the kernel does to forwarded packets";
+
+/// Opens what the inspector of these ports reads; some of it only root may open.
+pub fn prepare(ports: &[&str]) -> Result<Prepared> {
+    let config = InspectorConfig::new(ports.iter().map(|&name| name.to_owned()), Arc::new(Probe));
+    let pulse = config.pulse.clone();
+    let inspector = PreparedInspector::open(config).context(FAILED)?;
+    Ok(Prepared { inspector, pulse })
+}
+
+/// What was opened.
+pub struct Prepared {
+    inspector: PreparedInspector,
+    pulse: Arc<AtomicU64>,
+}
 
 /// Watches what the kernel does to forwarded packets until it is dropped. With `force`, findings are said and not obeyed.
 pub fn watch(
-    ports: Vec<String>,
+    prepared: Prepared,
     policies: Arc<Policies>,
     forwarding: Arc<Forwarding>,
     lease: &Lease,
     force: bool,
 ) -> Result<Inspector> {
-    let config = InspectorConfig::new(ports, Arc::new(Probe));
-    let pulse = config.pulse.clone();
+    let Prepared { inspector, pulse } = prepared;
     let state = Mutex::new(State { known: Vec::new(), doubts: BTreeSet::new(), objections: BTreeSet::new() });
     let objector = lease.objector();
-    let inspector = Inspector::open(config, move |inspection| {
+    let inspector = inspector.start(move |inspection| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         match inspection {
             Inspection::Doubt(doubt) => {
@@ -48,7 +64,7 @@ pub fn watch(
         word_ns: Arc::new(move || pulse.load(Ordering::Acquire)),
         term: TERM,
     });
-    inspector.context("cannot watch what the kernel does to forwarded packets")
+    inspector.context(FAILED)
 }
 
 fn obey(settings: &Settings, policies: &Policies, forwarding: &Forwarding) {

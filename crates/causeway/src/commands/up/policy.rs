@@ -65,20 +65,35 @@ impl Policies {
 
     fn change(&self, change: impl FnOnce(&mut Vec<Port>)) {
         let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let before: Vec<Option<(u32, [u8; 6])>> = ports.iter().map(Port::place).collect();
         change(&mut ports);
-        for (number, port) in ports.iter().enumerate() {
+        for (number, (port, before)) in ports.iter().zip(before).enumerate() {
             let policy = port.policy();
             self.forwarding.set_policy(number, policy);
-            let Some((link, mac)) = port.link.as_ref().and_then(|l| Some((l, l.mac?))) else { continue };
-            if let Err(e) = self.front.set_transit(link.index, mac, policy.ipv4, policy.ipv6) {
-                // The workers know it all the same, and leave the packets to the kernel.
-                log::warn!("{}: what is taken in the driver cannot be changed: {e}", port.name);
+            let now = port.place();
+            if let Some((ifindex, mac)) = before.filter(|b| now.is_none_or(|n| n.0 != b.0)) {
+                self.set_transit(port, ifindex, mac, (false, false));
             }
+            if let Some((ifindex, mac)) = now {
+                self.set_transit(port, ifindex, mac, (policy.ipv4, policy.ipv6));
+            }
+        }
+    }
+
+    fn set_transit(&self, port: &Port, ifindex: u32, mac: [u8; 6], (ipv4, ipv6): (bool, bool)) {
+        if let Err(e) = self.front.set_transit(ifindex, mac, ipv4, ipv6) {
+            // The workers know it all the same, and leave the packets to the kernel.
+            log::warn!("{}: what is taken in the driver cannot be changed: {e}", port.name);
         }
     }
 }
 
 impl Port {
+    /// The interface's index and Ethernet address.
+    fn place(&self) -> Option<(u32, [u8; 6])> {
+        self.link.as_ref().and_then(|l| Some((l.index, l.mac?)))
+    }
+
     fn policy(&self) -> PortPolicy {
         let fit = self.link.as_ref().is_some_and(is_fit) && !self.resting;
         let (v4, v6) = (&self.settings.v4, &self.settings.v6);

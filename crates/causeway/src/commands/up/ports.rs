@@ -53,8 +53,11 @@ pub fn find(names: &[String], asked: Option<Attach>) -> Result<Vec<Port>> {
         let is_virtual = asked.is_none() && interface.is_virtual();
         let attach = asked.unwrap_or(if is_virtual { Attach::Tcx } else { Attach::Xdp });
         let Interface { index, queues, .. } = interface;
+        let link = links.iter().find(|i| i.link.index == index);
+        if link.is_some_and(|i| i.link.loopback || (attach == Attach::Xdp && !i.link.ethernet)) {
+            bail!("{name}: no Ethernet interface; leave it out: the kernel forwards to it");
+        }
         if attach == Attach::Xdp {
-            let link = links.iter().find(|i| i.link.index == index);
             if let Some(program) = link.and_then(|i| i.link.xdp_program) {
                 bail!(
                     "{name}: XDP program {program} is attached already, perhaps by another router; stop that, \

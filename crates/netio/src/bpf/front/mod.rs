@@ -55,6 +55,9 @@ pub struct Front {
     counters: Map,
     /// The records of the ports, by interface index.
     claims: Mutex<BTreeMap<u32, PortRecord>>,
+    /// What ports for transit are to take, by interface index, also of those that are none yet. Locked before the claims.
+    transit: Mutex<BTreeMap<u32, Transit>>,
+    /// What the others take.
     first: Take,
 }
 
@@ -83,8 +86,8 @@ impl Front {
         })?;
         let program = Program::load(ProgramKind::XdpFragments, "causeway_port", &code)?;
         let gate = Gate::new(ProgramKind::XdpFragments, "causeway_gate", &program)?;
-        let claims = Mutex::default();
-        Ok(Front { gate, program, lease, local, ports, sockets, counters, claims, first })
+        let (claims, transit) = (Mutex::default(), Mutex::default());
+        Ok(Front { gate, program, lease, local, ports, sockets, counters, claims, transit, first })
     }
 
     /// The right to forward.
@@ -109,8 +112,13 @@ impl Front {
         longest: u32,
         mut rules: Rules,
     ) -> Result<Claim> {
+        // To the end, or rules that change meanwhile would be missed.
+        let transit = self.transit.lock().unwrap_or_else(PoisonError::into_inner);
         if rules.take != Take::All {
             rules.take = self.first;
+            if let Some(Transit { mac, ipv4, ipv6 }) = transit.get(&ifindex).copied() {
+                rules = Rules { mac, take: Take::Transit { ipv4, ipv6 }, ..rules };
+            }
         }
         let mut claims = self.claims();
         if claims.contains_key(&ifindex) {
@@ -130,12 +138,17 @@ impl Front {
         Ok(claim)
     }
 
-    /// Changes a port's Ethernet address and which versions are taken; nothing if the interface is no port, or one that
-    /// takes everything.
+    /// Changes a port's Ethernet address and which versions are taken, now or once the interface is a port; nothing if it
+    /// is one that takes everything.
     ///
     /// # Errors
     /// What bpf(2) says.
     pub fn set_transit(&self, ifindex: u32, mac: [u8; 6], ipv4: bool, ipv6: bool) -> Result<()> {
+        let mut transit = self.transit.lock().unwrap_or_else(PoisonError::into_inner);
+        match (ipv4, ipv6) {
+            (false, false) => transit.remove(&ifindex),
+            _ => transit.insert(ifindex, Transit { mac, ipv4, ipv6 }),
+        };
         match self.claims().get_mut(&ifindex) {
             Some(record) if record.rules.take != Take::All => {
                 let rules = Rules { mac, take: Take::Transit { ipv4, ipv6 }, ..record.rules };
@@ -153,6 +166,14 @@ impl Front {
     fn claims(&self) -> MutexGuard<'_, BTreeMap<u32, PortRecord>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a port for transit is to take.
+#[derive(Clone, Copy, Debug)]
+struct Transit {
+    mac: [u8; 6],
+    ipv4: bool,
+    ipv6: bool,
 }
 
 /// The first run of `queues` places among the sockets that no port has.
