@@ -11,14 +11,15 @@ mod follow;
 mod graph;
 mod inspection;
 mod policy;
-mod ports;
 mod rest;
 mod tables;
 
-use super::{fail, run};
+use super::ports::{self, Port};
+use super::{REFUSED, fail, run};
 use crate::cli::{Attach, UpArgs};
 use crate::control::{self, Claim, Listener};
 use crate::lease::Lease;
+use crate::leftovers;
 use crate::load::{self, Source, Style};
 use crate::output;
 use crate::privileges::{self, Service};
@@ -31,15 +32,11 @@ use causeway_netio::bpf::front::{Bystander, Front, Take};
 use causeway_netio::live;
 use follow::{Follow, Follower};
 use policy::Policies;
-use ports::Port;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-
-/// The exit status of a router that does not start because the kernel does to packets what it would not.
-const REFUSED: u8 = 3;
 
 /// Queues for which live-frame transmission is prepared; drivers of devices with more share frames, and do without it.
 const MOST_LIVE: u32 = 32;
@@ -55,7 +52,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         let what = format!("start a router without {}", missing.join(", "));
         bail!(causeway_netio::Error::system(what, rustix::io::Errno::PERM.into()));
     }
-    let ports = ports::find(&args.interfaces, args.attach)?;
+    let ports = ports::find(&args.interfaces, args.attach, args.runtime.frame_size)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
     let taken: Vec<Port> = ports.iter().filter(|p| p.attach == Attach::Xdp).cloned().collect();
     let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
@@ -102,7 +99,12 @@ struct Rooted {
 fn as_root(args: &UpArgs, ports: &[Port]) -> Result<Rooted> {
     run::init_pool(&args.runtime, &ports.iter().map(|p| p.name.clone()).collect::<Vec<_>>())?;
     privileges::unlimit_memory();
-    control::tidy();
+    match control::tidy() {
+        Ok(undone) => leftovers::log(&undone),
+        Err(error) => {
+            log::warn!("what routers that were killed left behind cannot be undone: {error:#}");
+        }
+    }
     let inspector = inspection::prepare(&ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>())?;
     let punts = Punts::prepare(args.runtime.threads.into())?;
     // A hot swap has those of the old graph and of the new one.

@@ -172,26 +172,3 @@ fn bad_input_is_answered_with_one_line_and_what_to_do() {
         assert!(text.contains("ip rule del priority 100") && text.contains("--force"), "{text}");
     }
 }
-
-#[test]
-fn the_doctor_names_what_is_missing_and_the_command_that_mends_it() {
-    let Some(net) = Net::new() else { return };
-    let doctor = |args: &str| {
-        let output = net.causeway(&format!("doctor {args}")).output().expect("causeway");
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let (code, text) = doctor("");
-    assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("ra (veth,") && text.contains("rb (veth,") && !text.contains("lo ("), "{text}");
-    net.ip("r", "rule add from 10.0.0.0/8 lookup 100 priority 100");
-    let (code, text) = doctor("ra");
-    assert!(code == Some(1) && text.contains("to mend it: ip rule del priority 100"), "{text}");
-    net.ip("r", "rule del priority 100");
-    let (code, text) = doctor("ra nosuch0");
-    assert!(code == Some(1) && text.contains("nosuch0: there is no such interface"), "{text}");
-    for (space, device) in [("a", "a0"), ("r", "ra")] {
-        net.ip(space, &format!("link set {device} mtu 9000"));
-    }
-    let (code, text) = doctor("ra");
-    assert!(code == Some(1) && text.contains("to mend it: ip link set dev ra mtu"), "{text}");
-}
