@@ -38,6 +38,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+/// The code of the objection to forwarding before there are workers.
+const STARTING: &str = "starting";
+
 /// Queues for which live-frame transmission is prepared; drivers of devices with more share frames, and do without it.
 const MOST_LIVE: u32 = 32;
 
@@ -72,6 +75,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()) };
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
+        lease.objector().withdraw(STARTING);
         attendant::Attendant::start(session.desk(), present, changes)?;
         Ok(lease)
     };
@@ -153,6 +157,8 @@ fn follow(
     let indices: Vec<u32> = ports.iter().map(|p| p.index).collect();
     let front = Arc::new(Front::new(Take::NOTHING)?);
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
+    // Others vouch before the workers do, and it must not be had without them.
+    lease.objector().doubt(STARTING, "the router starts");
     let deadline = front.clone();
     let tables = tables::Tables::new(names.clone(), indices.clone(), deadline)?;
     let forwarding = tables.forwarding();
