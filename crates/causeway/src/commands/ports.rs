@@ -128,14 +128,14 @@ impl Survey {
 
     /// What keeps the router from attaching to a port.
     pub fn obstacle(&self, port: &Port) -> Option<Obstacle> {
-        if port.attach == Attach::Tcx {
-            return None;
-        }
         let name = &port.name;
         if let Some(program) = self.link(port.index).and_then(|i| i.link.xdp_program) {
             let what = format!("XDP program {program} is attached already, perhaps by another router");
             let mend = format!("stop that, or `ip link set dev {name} xdp off`");
             return Some(Obstacle::new("xdp-program", name, what, mend));
+        }
+        if port.attach == Attach::Tcx {
+            return None;
         }
         let features = self.features.as_ref().and_then(|q| q.get(port.index).ok());
         let what = "its driver has no XDP, so that frames could not be given back to the kernel";

@@ -86,7 +86,11 @@ fn only_socket() -> Result<PathBuf> {
     let all = dirs.iter().flat_map(|dir| record::all(dir));
     let routers: Vec<Record> = all.filter(Record::is_alive).collect();
     if routers.is_empty() {
-        bail!("no router runs (none is recorded in {})", run_dir().display());
+        bail!(
+            "no router of this user runs (none is recorded in {}); `causeway up` and `causeway run` start one, \
+             --socket names another user's",
+            run_dir().display()
+        );
     }
     Ok(choose(&routers, &record::own_netns()?)?.socket.clone())
 }

@@ -6,6 +6,7 @@ use causeway_netio::Error;
 use causeway_netio::bpf::{Asm, Program, ProgramKind, Reg, action};
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::fs::OpenOptions;
+use std::io;
 
 /// The first kernel with tcx: programs of traffic control that are held by a descriptor, and go with the process.
 const KERNEL: (u32, u32) = (6, 6);
@@ -48,6 +49,8 @@ fn kernel(release: &str) -> Check {
 fn privileges(missing: &[&str]) -> Check {
     const CODE: &str = "privileges";
     let all = privileges::NAMES.map(|(_, name)| name);
+    // Who is not root may not read what tables the old packet filter has, without one more.
+    let for_good = format!("{},cap_dac_read_search+ep", all.join(",").to_lowercase());
     if missing.is_empty() {
         return Check::good(CODE, "", format!("privileges: {}", all.join(", ")));
     }
@@ -58,10 +61,7 @@ fn privileges(missing: &[&str]) -> Check {
             "privileges: without {}; what takes privileges was not looked at: BPF, sockets, packet filter",
             missing.join(", ")
         ),
-        format!(
-            "sudo causeway doctor    # for good: sudo setcap {}+ep \"$(command -v causeway)\"",
-            all.join(",").to_lowercase()
-        ),
+        format!("sudo causeway doctor    # for good: sudo setcap {for_good} \"$(command -v causeway)\""),
     )
 }
 
@@ -104,6 +104,9 @@ fn tun() -> Check {
     const PATH: &str = "/dev/net/tun";
     match OpenOptions::new().read(true).write(true).open(PATH) {
         Ok(_) => Check::good(CODE, "", "TAP interfaces can be made"),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            Check::missing(CODE, "", format!("{PATH}: {e}"), format!("chmod a+rw {PATH}"))
+        }
         Err(e) => Check::missing(
             CODE,
             "",
@@ -137,7 +140,7 @@ mod tests {
             check.state == State::Missing && check.what.contains("without CAP_BPF, CAP_PERFMON;"),
             "{check}"
         );
-        let all = "cap_net_admin,cap_net_raw,cap_bpf,cap_perfmon,cap_ipc_lock+ep";
+        let all = "cap_net_admin,cap_net_raw,cap_bpf,cap_perfmon,cap_ipc_lock,cap_dac_read_search+ep";
         assert!(check.mend.contains(all), "{check}");
     }
 }
