@@ -3,6 +3,7 @@
 
 use crate::net::{Net, wait_for};
 use rustix::process::Signal;
+use std::io::Read;
 use std::net::UdpSocket;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -171,4 +172,18 @@ fn bad_input_is_answered_with_one_line_and_what_to_do() {
         let text = refused(&format!("up ra rb --attach xdp {dry}"), 3);
         assert!(text.contains("ip rule del priority 100") && text.contains("--force"), "{text}");
     }
+}
+
+#[test]
+fn what_was_found_before_the_start_is_said_once() {
+    let Some(net) = Net::new() else { return };
+    net.inside("r", "sysctl", "-qw net.ipv4.conf.ra.forwarding=0 net.ipv4.conf.ra.accept_redirects=0");
+    let mut up = net.start_with("r", "up ra rb --attach xdp", Stdio::piped());
+    let mut stderr = up.child.stderr.take().expect("a pipe");
+    // Who looks all the time has looked when IPv6, which is not forbidden, is forwarded.
+    net.meet(&up, true);
+    assert_eq!(up.end(Signal::TERM), Some(0));
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).expect("a text");
+    assert_eq!(said.matches("[forwarding-off]").count(), 1, "{said}");
 }
