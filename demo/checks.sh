@@ -127,6 +127,14 @@ check_firewall() {
     forwarding=($((counts[1] - counts[0])) $((counts[2] - counts[1])) $((counts[4] - counts[3])))
 }
 
+# What the killed router left behind is undone by the doctor.
+check_leftovers() {
+    local line status=0
+    line=$(in_ns "$ROUTER" "$CAUSEWAY" doctor to-left to-right | sed -n 's/.*\[leftovers\] //p')
+    [ -n "$line" ] || status=1
+    verdict "$status" "causeway doctor, after the kill" "${line:-nothing was undone}"
+}
+
 # check_kill: the router is killed while pings pass, 1 000 a second each way.
 check_kill() {
     local output lost status=0

@@ -148,6 +148,12 @@ impl Survey {
     }
 }
 
+/// What is to be said of ports of which none is forwarded between: all are left to the kernel.
+pub fn idle(ports: &[Port]) -> Option<&'static str> {
+    let idle = !ports.is_empty() && ports.iter().all(|port| port.attach == Attach::Tcx);
+    idle.then_some("all packets are left to the kernel, and none is forwarded by Causeway")
+}
+
 /// The interfaces of these names, if a router with packet frames of so many bytes can attach to all of them.
 ///
 /// # Errors
@@ -189,6 +195,18 @@ mod tests {
             asked,
             "eth1: at tcx, as asked (ixgbe, 4 queue(s), MTU 1500); its packets are left to the kernel"
         );
+    }
+
+    #[test]
+    fn a_router_that_forwards_nothing_says_so() {
+        let port = |attach| {
+            let (name, driver) = ("eth1".to_owned(), String::new());
+            let (index, queues, mtu_bytes, longest_bytes) = (3, 4, 1500, 1792);
+            Port { name, index, attach, asked: true, queues, driver, mtu_bytes, longest_bytes }
+        };
+        assert!(idle(&[port(Attach::Tcx), port(Attach::Tcx)]).is_some());
+        assert!(idle(&[port(Attach::Tcx), port(Attach::Xdp)]).is_none());
+        assert!(idle(&[]).is_none());
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     }
     let ports = ports::find(&args.interfaces, args.attach, args.runtime.frame_size)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
+    if let Some(text) = ports::idle(&ports) {
+        log::info!(code = "port"; "{text}");
+    }
     let taken: Vec<Port> = ports.iter().filter(|p| p.attach == Attach::Xdp).cloned().collect();
     let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
     let Some(known) = checks::findings(&names, args.force)? else {

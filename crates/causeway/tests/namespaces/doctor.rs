@@ -44,7 +44,10 @@ fn a_machine_that_lacks_nothing_is_told_where_up_would_attach() {
     assert!(!text.contains(" lo: "), "{text}");
     assert_eq!(text.lines().last(), Some("`causeway up` has what it needs"));
 
+    assert!(text.contains("[port] all packets are left to the kernel"), "{text}");
+
     let (status, report, good) = codes(&net, "ra --attach xdp", "good");
+    assert!(!report.to_string().contains("all packets are left"), "{report}");
     assert_eq!((status, &report["verdict"], &report["exit_status"]), (Some(0), &"fine".into(), &0.into()));
     assert_eq!(report["attach"], serde_json::json!({ "ra": "xdp" }));
     assert_eq!(good, set(["kernel", "privileges", "bpf", "af-xdp", "tun", "port", "offload"]));

@@ -2,7 +2,7 @@
 
 use super::report::{Check, State};
 use crate::cli::Attach;
-use crate::commands::ports::{Obstacle, Port, Survey};
+use crate::commands::ports::{self, Obstacle, Port, Survey};
 use crate::commands::probe::Probe;
 use causeway_kernel::{Finding, Severity, inspect};
 use causeway_netio::offload::{self, Offload};
@@ -25,21 +25,22 @@ pub fn checks(
         let what = "there is no Ethernet interface";
         checks.push(Check::missing("port-missing", "", what, "ip link    # shows those that there are"));
     }
-    let mut ports = Vec::new();
+    let mut found = Vec::new();
     for name in &names {
         match survey.port(name, asked) {
             Ok(port) => {
                 checks.extend(of(&port, survey.obstacle(&port)));
-                ports.push(port);
+                found.push(port);
             }
             Err(obstacle) => checks.push(missing(obstacle)),
         }
     }
+    checks.extend(ports::idle(&found).map(|text| Check::good("port", "", text)));
     if privileged {
-        let at_xdp = ports.iter().filter(|port| port.attach == Attach::Xdp);
+        let at_xdp = found.iter().filter(|port| port.attach == Attach::Xdp);
         checks.extend(findings(&at_xdp.map(|port| port.name.as_str()).collect::<Vec<_>>()));
     }
-    (checks, ports.into_iter().map(|port| (port.name, port.attach)).collect())
+    (checks, found.into_iter().map(|port| (port.name, port.attach)).collect())
 }
 
 /// The checks of one interface that is there.
