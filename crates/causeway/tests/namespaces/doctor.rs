@@ -82,7 +82,8 @@ fn what_is_missing_is_named() {
         let (status, _, missing) = codes(&net, args, "missing");
         assert_eq!((status, missing), (Some(1), set(["xdp-program"])), "{args}");
     }
-    let (_, report, _) = codes(&net, "", "good");
+    let (status, report, warnings) = codes(&net, "", "warning");
+    assert_eq!((status, warnings), (Some(0), set(["xdp-program"])), "nobody named them");
     assert!(report["attach"].get("punt0").is_none(), "the router's own: {report}");
 }
 

@@ -19,6 +19,8 @@ pub fn checks(
         Ok(survey) => survey,
         Err(e) => return (vec![Check::missing("netlink", "", format!("{e:#}"), "")], Vec::new()),
     };
+    // Of interfaces that nobody named, one that can be no port keeps no router from the others.
+    let bad = if names.is_empty() { State::Warning } else { State::Missing };
     let names = if names.is_empty() { survey.candidates() } else { names.to_vec() };
     let mut checks = Vec::new();
     if names.is_empty() {
@@ -29,10 +31,11 @@ pub fn checks(
     for name in &names {
         match survey.port(name, asked) {
             Ok(port) => {
-                checks.extend(of(&port, survey.obstacle(&port)));
+                checks.extend(of(&port));
+                checks.extend(survey.obstacle(&port).map(|obstacle| check(bad, obstacle)));
                 found.push(port);
             }
-            Err(obstacle) => checks.push(missing(obstacle)),
+            Err(obstacle) => checks.push(check(bad, obstacle)),
         }
     }
     checks.extend(ports::idle(&found).map(|text| Check::good("port", "", text)));
@@ -44,9 +47,8 @@ pub fn checks(
 }
 
 /// The checks of one interface that is there.
-fn of(port: &Port, obstacle: Option<Obstacle>) -> Vec<Check> {
+fn of(port: &Port) -> Vec<Check> {
     let mut checks = vec![Check::good("port", &port.name, port.how())];
-    checks.extend(obstacle.map(missing));
     if port.attach == Attach::Xdp {
         let on = |offload: &Offload| offload::is_on(&port.name, *offload).unwrap_or(false);
         for offload in Offload::HARMFUL.into_iter().filter(on) {
@@ -57,8 +59,8 @@ fn of(port: &Port, obstacle: Option<Obstacle>) -> Vec<Check> {
     checks
 }
 
-fn missing(obstacle: Obstacle) -> Check {
-    Check::missing(obstacle.code, obstacle.name, obstacle.what, obstacle.mend)
+fn check(state: State, obstacle: Obstacle) -> Check {
+    Check::new(state, obstacle.code, obstacle.name, obstacle.what, obstacle.mend)
 }
 
 /// What the kernel does to packets that a router at XDP of these interfaces would not.
