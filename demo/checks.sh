@@ -130,7 +130,7 @@ check_firewall() {
 # What the killed router left behind is undone by the doctor.
 check_leftovers() {
     local line status=0
-    line=$(in_ns "$ROUTER" "$CAUSEWAY" doctor to-left to-right | sed -n 's/.*\[leftovers\] //p')
+    line=$(in_ns "$ROUTER" "$CAUSEWAY" doctor to-left to-right | sed -n "s/.*\[leftovers\] \(.*'$PREFIX'.*\)/\1/p")
     [ -n "$line" ] || status=1
     verdict "$status" "causeway doctor, after the kill" "${line:-nothing was undone}"
 }
