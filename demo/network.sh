@@ -63,11 +63,6 @@ make_link() {
     ip -n "$ROUTER" addr add "fd77:$n::1/64" dev "$router_if" nodad
     ip -n "$ROUTER" link set "$router_if" up
     ip -n "$ns" link set "$host_if" up
-    # The stack leaves checksums to the hardware, of which a veth has none: a router above AF_XDP would see them unmade.
-    in_ns "$ns" ethtool -K "$host_if" tx off tso off gso off >/dev/null
-    # A veth takes redirected frames only while its peer polls, as it does with GRO; set when it is up.
-    in_ns "$ns" ethtool -K "$host_if" gro on >/dev/null
-    in_ns "$ROUTER" ethtool -K "$router_if" gro on >/dev/null
     ip -n "$ns" route add default via "10.77.$n.1"
     ip -n "$ns" -6 route add default via "fd77:$n::1"
 }
@@ -82,6 +77,20 @@ make_network() {
     ip -n "$ROUTER" route add "$FLOOD4_RIGHT/32" via 10.77.2.2
     ip -n "$ROUTER" -6 route add "$FLOOD6_LEFT/128" via fd77:1::2
     ip -n "$ROUTER" -6 route add "$FLOOD6_RIGHT/128" via fd77:2::2
+    in_ns "$RIGHT" nft -f - <<<"table inet demo { counter requests { }
+        chain in { type filter hook input priority 0; icmp type echo-request counter name requests; }; }"
+}
+
+# Makes the links behave as wires between cards: whole packets with their checksums.
+behave_as_cards() {
+    # The stack leaves checksums to the hardware, of which a veth has none: a router above AF_XDP would see them unmade.
+    in_ns "$LEFT" ethtool -K left0 tx off tso off gso off >/dev/null
+    in_ns "$RIGHT" ethtool -K right0 tx off tso off gso off >/dev/null
+    # A veth takes redirected frames only while its peer polls, as it does with GRO.
+    in_ns "$LEFT" ethtool -K left0 gro on >/dev/null
+    in_ns "$RIGHT" ethtool -K right0 gro on >/dev/null
+    in_ns "$ROUTER" ethtool -K to-left gro on >/dev/null
+    in_ns "$ROUTER" ethtool -K to-right gro on >/dev/null
 }
 
 # mac NAMESPACE INTERFACE

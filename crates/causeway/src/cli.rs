@@ -3,7 +3,7 @@
 use crate::logger::{self, Style};
 use crate::{commands, output};
 use anyhow::Result;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -145,6 +145,12 @@ pub struct DoctorArgs {
     /// Interfaces to look at; all that could be ports without it
     #[arg(value_name = "IF")]
     pub interfaces: Vec<String>,
+    /// Look at all of them as `up` with the same option would attach
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub attach: Option<Attach>,
+    /// Print one JSON object: verdict, exit_status, attach and checks
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `check`.
@@ -288,9 +294,28 @@ fn router_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// What the exit status says.
+const EXIT_STATUS: [(&str, &str); 4] = [
+    ("0", "done; of doctor: up has what it needs"),
+    ("1", "failed; of run and up: a worker failed; of doctor: something is missing that up needs"),
+    ("2", "the command line is wrong"),
+    (
+        "3",
+        "of up: refused, because the kernel does to packets what the router would not; of doctor: up would be",
+    ),
+];
+
+/// The command line, with what the exit status says at the end of each help.
+fn command() -> clap::Command {
+    let lines = EXIT_STATUS.map(|(status, meaning)| format!("\n  {status}  {meaning}")).concat();
+    let text = format!("Exit status:{lines}");
+    Cli::command().after_help(text.clone()).mut_subcommands(move |c| c.after_help(text.clone()))
+}
+
 /// Does what the command line asks for.
 pub fn main() -> Result<ExitCode> {
-    let command = Cli::parse().command;
+    let matches = command().get_matches();
+    let command = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit()).command;
     if matches!(command, Command::Run(_) | Command::Up(_)) {
         logger::set_style(Style::Log);
     }
@@ -312,8 +337,9 @@ pub fn main() -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Man => {
-            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
-            Ok(ExitCode::SUCCESS)
+            let mut command = Cli::command();
+            command.build();
+            commands::man::man(&command, &EXIT_STATUS)
         }
     }
 }

@@ -6,19 +6,25 @@ use causeway_netio::offload::{Offload, is_on, set_offload};
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Undoes what a dead router has changed in this network namespace and removes its files. If it changed something in
-/// another namespace, its record stays for a router that starts there.
-pub fn undo(record: &Record, dir: &Path) {
+/// The code of what is said of this.
+pub const CODE: &str = "leftovers";
+
+/// Undoes what a dead router has changed in this network namespace, removes its files, and says so in a line. If it
+/// changed something in another namespace, its record stays for a router that starts there.
+pub fn undo(record: &Record, dir: &Path) -> Option<String> {
     if !record.undo.is_empty() && own_netns().ok().as_ref() != Some(&record.netns) {
-        return;
+        return None;
     }
     let done = offloads(record).chain(neighbours(record)).collect::<Vec<_>>();
     record.remove_files(dir);
     let text = if done.is_empty() { String::new() } else { format!(": {}", done.join(", ")) };
-    log::info!(
-        code = "leftovers";
-        "undone what router '{}' (process {}), which was killed, left behind{text}", record.name, record.pid
-    );
+    let Record { name, pid, .. } = record;
+    Some(format!("undone what router '{name}' (process {pid}), which was killed, left behind{text}"))
+}
+
+/// Logs what was undone.
+pub fn log(undone: &[String]) {
+    undone.iter().for_each(|line| log::info!(code = CODE; "{line}"));
 }
 
 /// Turns offloads on again.

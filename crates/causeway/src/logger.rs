@@ -26,6 +26,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The code of the number of texts that were lost.
+const LOST_CODE: &str = "log-lost";
 /// Texts that wait to be written, at most.
 const QUEUE: usize = 1_024;
 /// How long the end of the program waits for what is still in the queue.
@@ -179,7 +181,7 @@ fn write_from(queue: &Receiver<Message>, lost: &AtomicU64, out: &mut impl Write)
         }
         let n = lost.swap(0, Ordering::Relaxed);
         if n > 0 {
-            let line = format!("{} causeway: [log-lost] {n} messages could not be written\n", now());
+            let line = format!("{} causeway: [{LOST_CODE}] {n} messages could not be written\n", now());
             if out.write_all(line.as_bytes()).is_err() {
                 lost.fetch_add(n, Ordering::Relaxed);
             }

@@ -20,6 +20,15 @@ pub const NEEDED: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::IPC_LOCK);
 
+/// Their names.
+pub const NAMES: [(CapabilitySet, &str); 5] = [
+    (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
+    (CapabilitySet::NET_RAW, "CAP_NET_RAW"),
+    (CapabilitySet::BPF, "CAP_BPF"),
+    (CapabilitySet::PERFMON, "CAP_PERFMON"),
+    (CapabilitySet::IPC_LOCK, "CAP_IPC_LOCK"),
+];
+
 /// The user that a router started by root becomes, if there is one of that name.
 const USER: &str = "causeway";
 /// Otherwise a number that is nobody's, from the range in which systemd, too, finds numbers for services that have no
@@ -90,12 +99,5 @@ pub fn unlimit_memory() {
 /// The names of needed capabilities that the process does not have.
 pub fn missing() -> Vec<&'static str> {
     let has = capabilities(None).map_or(CapabilitySet::empty(), |c| c.effective);
-    let names = [
-        (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
-        (CapabilitySet::NET_RAW, "CAP_NET_RAW"),
-        (CapabilitySet::BPF, "CAP_BPF"),
-        (CapabilitySet::PERFMON, "CAP_PERFMON"),
-        (CapabilitySet::IPC_LOCK, "CAP_IPC_LOCK"),
-    ];
-    names.into_iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| name).collect()
+    NAMES.into_iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| name).collect()
 }

@@ -280,3 +280,14 @@ fn a_configuration_without_elements_is_not_run() {
     }
     std::fs::remove_dir_all(click.parent().expect("a folder")).expect("removed");
 }
+
+#[test]
+fn who_asks_for_what_is_not_there_is_told_where_to_look() {
+    let router = Router::start(IDLE, Stdio::null());
+    for (handler, what) in [("nosuch", "No handler named 'nosuch'"), ("x.count", "No element named 'x'")] {
+        let said = text(&router.read(handler).stderr);
+        assert!(said.contains(what) && said.contains("`causeway handlers` lists"), "{said}");
+    }
+    let said = text(&causeway(&["read", "--socket", "/no/such/router", "list"]).output().unwrap().stderr);
+    assert!(said.contains("/no/such/router") && said.contains("say where theirs is"), "{said}");
+}

@@ -151,9 +151,9 @@ impl Interface {
         Ok(Interface { name: name.to_owned(), index, mac, mtu, queues, up, driver, bus })
     }
 
-    /// Whether there is no hardware behind the interface: a veth, TAP, tunnel, bridge.
+    /// Whether there is no hardware behind the interface: a veth, TAP, tunnel, bridge. Some of their drivers name a bus.
     pub fn is_virtual(&self) -> bool {
-        self.bus.is_empty()
+        matches!(self.bus.as_str(), "" | "N/A" | "tap" | "tun")
     }
 
     /// Whether frames may come in with checksums that their sender left to hardware that is not there: between the
@@ -195,13 +195,18 @@ impl Interface {
 /// # Errors
 /// [`ErrorKind::Privilege`], [`ErrorKind::NoInterface`].
 pub fn set_up(name: &str) -> Result<()> {
-    let failed = |e| Error::system(format!("set {name} up"), e);
+    set_flags(name, libc::IFF_UP)
+}
+
+/// Sets flags of the interface besides those that it has.
+pub(crate) fn set_flags(name: &str, more: i32) -> Result<()> {
+    let failed = |e| Error::system(format!("set flags of {name}"), e);
     let fd = control()?;
     let mut ifr = request(name)?;
     ioctl(&fd, libc::SIOCGIFFLAGS as _, &mut ifr).map_err(failed)?;
     // SAFETY: the kernel has written this member of the union for this command.
     let flags = unsafe { ifr.ifr_ifru.ifru_flags };
-    ifr.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+    ifr.ifr_ifru.ifru_flags = flags | more as libc::c_short;
     ioctl(&fd, libc::SIOCSIFFLAGS as _, &mut ifr).map_err(failed)
 }
 

@@ -4,7 +4,7 @@
 //! kernel offers no way around. The interface goes with the port.
 
 use crate::error::{Error, Result};
-use crate::interface::{Interface, set_up};
+use crate::interface::{Interface, set_flags, set_up};
 use crate::port::{Counter, Port, Queue, Rx, Tx};
 use causeway_packet::{Batch, Packet};
 use std::fs::{File, OpenOptions};
@@ -149,6 +149,7 @@ pub fn open_bare(name: &str) -> Result<Port> {
     let (file, name) = make(name, Kind::Tap)?;
     // Before it is set up, or it gets a link-local address (RFC 4862 §5.3). A kernel without IPv6 has no such file.
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
+    set_flags(&name, libc::IFF_NOARP)?;
     finish(file, &name, Kind::Tap)
 }
 

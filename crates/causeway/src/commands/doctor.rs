@@ -1,76 +1,43 @@
 //! `causeway doctor`: what this machine lacks for `up`, and the command that mends it.
 //!
-//! Abilities of the kernel are found by trying them ([`machine`]), those of interfaces by asking ([`ports`]).
+//! Abilities of the kernel are found by trying them ([`machine`]), those of interfaces by asking, as `up` does before it
+//! starts ([`ports`]). What routers that were killed have left behind is undone. Each check has a code, which stays what it
+//! is; those of the log are the same ([`report`]).
 
 mod machine;
 mod ports;
+mod report;
 
 use crate::cli::DoctorArgs;
-use crate::output;
+use crate::{control, leftovers, output, privileges};
 use anyhow::Result;
-use std::fmt;
+use report::{Check, Report};
 use std::process::ExitCode;
 
-/// How a check went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Good,
-    /// `up` works, but worse than it could, or something beside it would not.
-    Warning,
-    /// `up` needs it.
-    Missing,
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Check {
-    state: State,
-    /// What was found.
-    what: String,
-    /// The command that mends it; empty if there is nothing to mend.
-    mend: String,
-}
-
-impl Check {
-    fn good(what: impl Into<String>) -> Check {
-        Check { state: State::Good, what: what.into(), mend: String::new() }
-    }
-
-    fn warning(what: impl Into<String>, mend: impl Into<String>) -> Check {
-        Check { state: State::Warning, what: what.into(), mend: mend.into() }
-    }
-
-    fn missing(what: impl Into<String>, mend: impl Into<String>) -> Check {
-        Check { state: State::Missing, what: what.into(), mend: mend.into() }
-    }
-}
-
-impl fmt::Display for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            State::Good => "good   ",
-            State::Warning => "warning",
-            State::Missing => "missing",
-        };
-        write!(f, "{state}  {}", self.what)?;
-        if !self.mend.is_empty() {
-            write!(f, "\n         to mend it: {}", self.mend)?;
-        }
-        Ok(())
-    }
-}
-
-/// Prints all checks; the exit status is 1 if something is missing that `up` needs.
+/// Prints all checks; the exit status says whether `up` would start.
 pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
-    let mut missing = 0;
-    for check in machine::checks().into_iter().chain(ports::checks(&args.interfaces)) {
-        output::print_line(&check)?;
-        missing += usize::from(check.state == State::Missing);
+    let privileged = privileges::missing().is_empty();
+    let mut checks = machine::checks(privileged);
+    if privileged {
+        checks.extend(undo());
     }
-    if missing == 0 {
-        output::print_line("`causeway up` has what it needs")?;
-        return Ok(ExitCode::SUCCESS);
+    let (of_ports, attached) = ports::checks(&args.interfaces, args.attach, privileged);
+    checks.extend(of_ports);
+    let report = Report { checks, attached };
+    match args.json {
+        true => output::print_line(format_args!("{:#}", report.to_json()))?,
+        false => output::print(&report)?,
     }
-    output::print_line(format_args!("`causeway up` lacks {missing} of these"))?;
-    Ok(ExitCode::FAILURE)
+    Ok(ExitCode::from(report.verdict().exit_status()))
+}
+
+/// Undoes what routers that were killed have left behind.
+fn undo() -> Vec<Check> {
+    match control::tidy() {
+        Ok(undone) => undone.into_iter().map(|line| Check::good(leftovers::CODE, "", line)).collect(),
+        Err(error) => {
+            let what = format!("what routers that were killed left behind cannot be undone: {error:#}");
+            vec![Check::warning(leftovers::CODE, "", what, "")]
+        }
+    }
 }

@@ -6,6 +6,8 @@ pub mod doctor;
 pub mod elements;
 pub mod graph;
 pub mod handlers;
+pub mod man;
+mod ports;
 mod probe;
 pub mod run;
 pub mod up;
@@ -14,6 +16,10 @@ use crate::cli::SourceArgs;
 use crate::load::Source;
 use crate::logger;
 use std::process::ExitCode;
+
+/// The exit status of `up` when it does not start because the kernel does to packets what it would not, and of `doctor`
+/// when it finds so.
+const REFUSED: u8 = 3;
 
 /// The configuration that the arguments name.
 fn source(args: &SourceArgs) -> Source {

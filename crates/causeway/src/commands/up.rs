@@ -11,14 +11,15 @@ mod follow;
 mod graph;
 mod inspection;
 mod policy;
-mod ports;
 mod rest;
 mod tables;
 
-use super::{fail, run};
+use super::ports::{self, Port};
+use super::{REFUSED, fail, run};
 use crate::cli::{Attach, UpArgs};
 use crate::control::{self, Claim, Listener};
 use crate::lease::Lease;
+use crate::leftovers;
 use crate::load::{self, Source, Style};
 use crate::output;
 use crate::privileges::{self, Service};
@@ -26,20 +27,19 @@ use anyhow::{Context, Result, bail};
 use causeway_elements::devices::FRONT;
 use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
-use causeway_kernel::{Inspector, Pulse, Watcher, WatcherConfig};
+use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
 use causeway_netio::bpf::front::{Bystander, Front, Take};
 use causeway_netio::live;
 use follow::{Follow, Follower};
 use policy::Policies;
-use ports::Port;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// The exit status of a router that does not start because the kernel does to packets what it would not.
-const REFUSED: u8 = 3;
+/// The code of the objection to forwarding before there are workers.
+const STARTING: &str = "starting";
 
 /// Queues for which live-frame transmission is prepared; drivers of devices with more share frames, and do without it.
 const MOST_LIVE: u32 = 32;
@@ -52,22 +52,25 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     }
     let missing = privileges::missing();
     if !missing.is_empty() {
-        let what = format!("start a router without {}", missing.join(", "));
+        let what = format!("a router cannot start without {}", missing.join(", "));
         bail!(causeway_netio::Error::system(what, rustix::io::Errno::PERM.into()));
     }
-    let ports = ports::find(&args.interfaces, args.attach)?;
+    let ports = ports::find(&args.interfaces, args.attach, args.runtime.frame_size)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
+    if let Some(text) = ports::idle(&ports) {
+        log::info!(code = "port"; "{text}");
+    }
     let taken: Vec<Port> = ports.iter().filter(|p| p.attach == Attach::Xdp).cloned().collect();
     let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
-    if !checks::findings(&names, args.force)? {
+    let Some(known) = checks::findings(&names, args.force)? else {
         return Ok(ExitCode::from(REFUSED));
-    }
+    };
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let rooted = as_root(&args, &taken)?;
+    let rooted = as_root(&args, &taken, known)?;
     let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
-    let kept = follow(&taken, &place.claim, rooted.punts, rooted.inspector, args.force)?;
+    let kept = follow(&taken, &place.claim, rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());
@@ -75,6 +78,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()) };
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
+        lease.objector().withdraw(STARTING);
         attendant::Attendant::start(session.desk(), present, changes)?;
         Ok(lease)
     };
@@ -99,11 +103,16 @@ struct Rooted {
 }
 
 /// Does what only root can do, and is root no more.
-fn as_root(args: &UpArgs, ports: &[Port]) -> Result<Rooted> {
+fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted> {
     run::init_pool(&args.runtime, &ports.iter().map(|p| p.name.clone()).collect::<Vec<_>>())?;
     privileges::unlimit_memory();
-    control::tidy();
-    let inspector = inspection::prepare(&ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>())?;
+    match control::tidy() {
+        Ok(undone) => leftovers::log(&undone),
+        Err(error) => {
+            log::warn!("what routers that were killed left behind cannot be undone: {error:#}");
+        }
+    }
+    let inspector = inspection::prepare(ports, known, args.force)?;
     let punts = Punts::prepare(args.runtime.threads.into())?;
     // A hot swap has those of the old graph and of the new one.
     let queues: u32 = ports.iter().map(|p| p.queues).sum();
@@ -139,18 +148,14 @@ struct Kept {
 }
 
 /// Fills the tables and keeps them in step with the kernel.
-fn follow(
-    ports: &[Port],
-    claim: &Arc<Claim>,
-    punts: Punts,
-    inspector: inspection::Prepared,
-    force: bool,
-) -> Result<Kept> {
+fn follow(ports: &[Port], claim: &Arc<Claim>, punts: Punts, inspector: inspection::Prepared) -> Result<Kept> {
     let what = "cannot follow the kernel's routes";
     let names: Vec<String> = ports.iter().map(|p| p.name.clone()).collect();
     let indices: Vec<u32> = ports.iter().map(|p| p.index).collect();
     let front = Arc::new(Front::new(Take::NOTHING)?);
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
+    // Others vouch before the workers do, and it must not be had without them.
+    lease.objector().doubt(STARTING, "the router starts");
     let deadline = front.clone();
     let tables = tables::Tables::new(names.clone(), indices.clone(), deadline)?;
     let forwarding = tables.forwarding();
@@ -165,7 +170,7 @@ fn follow(
     let mut watcher = Watcher::open(config).context(what)?;
     let first = watcher.wait(Duration::from_secs(5)).context(what)?;
     let policies = Arc::new(Policies::new(front.clone(), forwarding.clone()));
-    let inspector = inspection::watch(inspector, policies.clone(), forwarding.clone(), &lease, force)?;
+    let inspector = inspection::watch(inspector, policies.clone(), forwarding.clone(), &lease)?;
     let (attendant, changes) = channel();
     let present = indices.into_iter().map(Some).collect();
     let front_side = front.clone();

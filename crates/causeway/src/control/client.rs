@@ -7,6 +7,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+/// Statuses of what is not there (Click's ControlSocket).
+const NO_ELEMENT: &str = "510";
+const NO_HANDLER: &str = "511";
+
 /// A connection to a running router.
 pub struct Client {
     input: BufReader<UnixStream>,
@@ -65,7 +69,11 @@ impl Client {
                 if code.starts_with('2') {
                     return Ok(());
                 }
-                bail!("{}", text.join("\n"));
+                let hint = match code {
+                    NO_ELEMENT | NO_HANDLER => "; `causeway handlers` lists what there is",
+                    _ => "",
+                };
+                bail!("{}{hint}", text.join("\n"));
             }
         }
     }
@@ -86,7 +94,11 @@ fn only_socket() -> Result<PathBuf> {
     let all = dirs.iter().flat_map(|dir| record::all(dir));
     let routers: Vec<Record> = all.filter(Record::is_alive).collect();
     if routers.is_empty() {
-        bail!("no router runs (none is recorded in {})", run_dir().display());
+        bail!(
+            "no router of this user runs (none is recorded in {}); `causeway up` and `causeway run` start one, \
+             --socket names another user's",
+            run_dir().display()
+        );
     }
     Ok(choose(&routers, &record::own_netns()?)?.socket.clone())
 }

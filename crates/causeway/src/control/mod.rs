@@ -66,13 +66,16 @@ pub fn run_dirs() -> Result<Vec<PathBuf>> {
     Ok(both.into_iter().flatten().collect())
 }
 
-/// Undoes what this user's routers that were killed have left behind in this network namespace.
-pub fn tidy() {
-    for dir in run_dirs().unwrap_or_default() {
-        if let Err(error) = record::tidy(&dir) {
-            log::warn!("what routers that were killed left behind cannot be undone: {error:#}");
-        }
+/// Undoes what this user's routers that were killed have left behind in this network namespace; a line for each.
+///
+/// # Errors
+/// If their folders cannot be opened or locked.
+pub fn tidy() -> Result<Vec<String>> {
+    let mut undone = Vec::new();
+    for dir in run_dirs()? {
+        undone.extend(record::tidy(&dir)?);
     }
+    Ok(undone)
 }
 
 fn check_run_dir(dir: &Path) -> Result<()> {

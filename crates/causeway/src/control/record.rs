@@ -155,14 +155,13 @@ pub fn all(dir: &Path) -> Vec<Record> {
     records
 }
 
-/// Undoes what routers of the folder `dir` that were killed have left behind in this network namespace.
+/// Undoes what routers of the folder `dir` that were killed have left behind in this network namespace; a line for each.
 ///
 /// # Errors
 /// If the folder cannot be locked.
-pub fn tidy(dir: &Path) -> Result<()> {
+pub fn tidy(dir: &Path) -> Result<Vec<String>> {
     let _lock = lock(dir)?;
-    undo_dead(dir);
-    Ok(())
+    Ok(undo_dead(dir).1)
 }
 
 /// A lock of the folder, which ends when it is dropped.
@@ -172,11 +171,11 @@ fn lock(dir: &Path) -> Result<File> {
     Ok(folder)
 }
 
-/// The records of those alive; what the others left behind is undone. The folder must be locked.
-fn undo_dead(dir: &Path) -> Vec<Record> {
+/// The records of those alive; what the others left behind is undone, a line for each. The folder must be locked.
+fn undo_dead(dir: &Path) -> (Vec<Record>, Vec<String>) {
     let (alive, dead): (Vec<Record>, Vec<Record>) = all(dir).into_iter().partition(Record::is_alive);
-    dead.iter().for_each(|record| leftovers::undo(record, dir));
-    alive
+    let undone = dead.iter().filter_map(|record| leftovers::undo(record, dir)).collect();
+    (alive, undone)
 }
 
 /// The network namespace of this process.
@@ -200,7 +199,8 @@ impl Claim {
     /// If a router of this name runs, or the record cannot be written.
     pub fn new(dir: &Path, beside: &[PathBuf], name: Option<&str>, socket: Option<&Path>) -> Result<Claim> {
         let _lock = lock(dir)?;
-        let mut alive = undo_dead(dir);
+        let (mut alive, undone) = undo_dead(dir);
+        leftovers::log(&undone);
         alive.extend(beside.iter().filter(|d| *d != dir).flat_map(|d| all(d)).filter(Record::is_alive));
         let name = choose_name(&alive, name)?;
         let record = Record::own(dir, &name, socket).context("cannot find this process in /proc")?;

@@ -4,7 +4,7 @@ use crate::net::Net;
 use std::process::{Command, Output};
 
 /// `causeway ARGS` in the router's namespace, by a user without any privilege there.
-fn unprivileged(net: &Net, args: &[&str]) -> Option<Output> {
+pub fn unprivileged(net: &Net, args: &[&str]) -> Option<Output> {
     let folder = std::env::temp_dir().join(net.name("user"));
     std::fs::create_dir_all(&folder).expect("a folder");
     let mut command = Command::new("ip");

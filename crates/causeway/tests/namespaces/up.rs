@@ -3,6 +3,7 @@
 
 use crate::net::{Net, wait_for};
 use rustix::process::Signal;
+use std::io::Read;
 use std::net::UdpSocket;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -174,24 +175,15 @@ fn bad_input_is_answered_with_one_line_and_what_to_do() {
 }
 
 #[test]
-fn the_doctor_names_what_is_missing_and_the_command_that_mends_it() {
+fn what_was_found_before_the_start_is_said_once() {
     let Some(net) = Net::new() else { return };
-    let doctor = |args: &str| {
-        let output = net.causeway(&format!("doctor {args}")).output().expect("causeway");
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let (code, text) = doctor("");
-    assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("ra (veth,") && text.contains("rb (veth,") && !text.contains("lo ("), "{text}");
-    net.ip("r", "rule add from 10.0.0.0/8 lookup 100 priority 100");
-    let (code, text) = doctor("ra");
-    assert!(code == Some(1) && text.contains("to mend it: ip rule del priority 100"), "{text}");
-    net.ip("r", "rule del priority 100");
-    let (code, text) = doctor("ra nosuch0");
-    assert!(code == Some(1) && text.contains("nosuch0: there is no such interface"), "{text}");
-    for (space, device) in [("a", "a0"), ("r", "ra")] {
-        net.ip(space, &format!("link set {device} mtu 9000"));
-    }
-    let (code, text) = doctor("ra");
-    assert!(code == Some(1) && text.contains("to mend it: ip link set dev ra mtu"), "{text}");
+    net.inside("r", "sysctl", "-qw net.ipv4.conf.ra.forwarding=0 net.ipv4.conf.ra.accept_redirects=0");
+    let mut up = net.start_with("r", "up ra rb --attach xdp", Stdio::piped());
+    let mut stderr = up.child.stderr.take().expect("a pipe");
+    // Who looks all the time has looked when IPv6, which is not forbidden, is forwarded.
+    net.meet(&up, true);
+    assert_eq!(up.end(Signal::TERM), Some(0));
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).expect("a text");
+    assert_eq!(said.matches("[forwarding-off]").count(), 1, "{said}");
 }

@@ -85,7 +85,14 @@ impl Family {
         let command = check.code();
         let unknown = |place: String, error: io::Error| {
             let what = format!("what is there cannot be asked for: {error}");
-            check.refuse(place.clone(), what, format!("{place} -S    # shows it"))
+            // The names of the tables are root's to read.
+            let mend = match error.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "run as root, or with the capability CAP_DAC_READ_SEARCH as well".to_owned()
+                }
+                _ => format!("{place} -S    # shows it"),
+            };
+            check.refuse(place, what, mend)
         };
         let tables = match self.tables() {
             Ok(tables) => tables,

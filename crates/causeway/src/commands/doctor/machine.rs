@@ -1,26 +1,23 @@
 //! What the kernel can do and this process may.
 
-use super::Check;
+use super::report::Check;
+use crate::privileges;
+use causeway_netio::Error;
 use causeway_netio::bpf::{Asm, Program, ProgramKind, Reg, action};
-use causeway_netio::{Error, ErrorKind};
-use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket};
-use rustix::process::{Resource, getrlimit};
 use std::fs::OpenOptions;
 use std::io;
 
-/// The first kernel that holds traffic control hooks by descriptor (tcx), which frames are given back to it by.
+/// The first kernel with tcx: programs of traffic control that are held by a descriptor, and go with the process.
 const KERNEL: (u32, u32) = (6, 6);
-/// The first kernel that says what XDP an interface's driver has.
-const FEATURES: (u32, u32) = (6, 3);
-/// Locked memory that the rings and maps of a few ports take, octets, where it is limited at all.
-const MEMLOCK_BYTES: u64 = 64 << 20;
 
-/// All checks that are not of an interface.
-pub fn checks() -> Vec<Check> {
+/// All checks that are not of an interface. What takes privileges is tried only by who has them.
+pub fn checks(privileged: bool) -> Vec<Check> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut checks = vec![kernel(release.trim()), bpf(), af_xdp(), tun()];
-    checks.extend(memlock());
+    let mut checks = vec![kernel(release.trim()), privileges(&privileges::missing())];
+    if privileged {
+        checks.extend([bpf(), af_xdp(), tun()]);
+    }
     checks
 }
 
@@ -34,24 +31,47 @@ fn version(release: &str) -> (u32, u32) {
 }
 
 fn kernel(release: &str) -> Check {
+    const CODE: &str = "kernel";
     if version(release) >= KERNEL {
-        return Check::good(format!("kernel {release}"));
+        return Check::good(CODE, "", format!("kernel {release}"));
     }
-    let more = if version(release) < FEATURES { " nor say what XDP interfaces have" } else { "" };
     Check::missing(
-        format!("kernel {release}: before 6.6 it cannot take frames back{more}"),
+        CODE,
+        "",
+        format!(
+            "kernel {release}: 6.6 or later is needed, for tcx, by which packets are given back to the kernel and \
+             nothing stays attached when the router is killed"
+        ),
         "apt install -t bookworm-backports linux-image-$(dpkg --print-architecture) && reboot",
     )
 }
 
-fn bpf() -> Check {
-    match load() {
-        Ok(_) => Check::good("BPF: programs can be loaded"),
-        Err(e) if e.kind() == ErrorKind::Privilege => Check::missing(
-            "privileges: CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON and CAP_IPC_LOCK are needed",
-            "sudo causeway doctor",
+fn privileges(missing: &[&str]) -> Check {
+    const CODE: &str = "privileges";
+    let all = privileges::NAMES.map(|(_, name)| name);
+    // Who is not root may not read what tables the old packet filter has, without one more.
+    let for_good = format!("{},cap_dac_read_search+ep", all.join(",").to_lowercase());
+    if missing.is_empty() {
+        return Check::good(CODE, "", format!("privileges: {}", all.join(", ")));
+    }
+    Check::missing(
+        CODE,
+        "",
+        format!(
+            "privileges: without {}; what takes privileges was not looked at: BPF, sockets, packet filter",
+            missing.join(", ")
         ),
+        format!("sudo causeway doctor    # for good: sudo setcap {for_good} \"$(command -v causeway)\""),
+    )
+}
+
+fn bpf() -> Check {
+    const CODE: &str = "bpf";
+    match load() {
+        Ok(_) => Check::good(CODE, "", "BPF: programs can be loaded"),
         Err(e) => Check::missing(
+            CODE,
+            "",
             format!("BPF: {}", e.to_string().lines().next().unwrap_or_default()),
             "use a kernel with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS, as Debian's are",
         ),
@@ -67,12 +87,12 @@ fn load() -> Result<Program, Error> {
 }
 
 fn af_xdp() -> Check {
+    const CODE: &str = "af-xdp";
     match socket(AddressFamily::XDP, SocketType::RAW, None) {
-        Ok(_) => Check::good("AF_XDP: sockets can be made"),
-        Err(Errno::PERM | Errno::ACCESS) => {
-            Check::missing("AF_XDP: not allowed without CAP_NET_RAW", "sudo causeway doctor")
-        }
+        Ok(_) => Check::good(CODE, "", "AF_XDP: sockets can be made"),
         Err(e) => Check::missing(
+            CODE,
+            "",
             format!("AF_XDP: {e}"),
             "use a kernel with CONFIG_XDP_SOCKETS, as Debian's are: apt install linux-image-$(dpkg --print-architecture)",
         ),
@@ -80,32 +100,26 @@ fn af_xdp() -> Check {
 }
 
 fn tun() -> Check {
+    const CODE: &str = "tun";
     const PATH: &str = "/dev/net/tun";
     match OpenOptions::new().read(true).write(true).open(PATH) {
-        Ok(_) => Check::good("TAP interfaces can be made"),
+        Ok(_) => Check::good(CODE, "", "TAP interfaces can be made"),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            Check::missing(format!("{PATH}: {e}"), "sudo causeway doctor")
+            Check::missing(CODE, "", format!("{PATH}: {e}"), format!("chmod a+rw {PATH}"))
         }
         Err(e) => Check::missing(
+            CODE,
+            "",
             format!("{PATH}: {e}"),
             format!("modprobe tun; [ -e {PATH} ] || {{ mkdir -p /dev/net && mknod {PATH} c 10 200; }}"),
         ),
     }
 }
 
-/// Root is not limited.
-fn memlock() -> Option<Check> {
-    let limit = getrlimit(Resource::Memlock).current?;
-    let short = limit < MEMLOCK_BYTES && !rustix::process::geteuid().is_root();
-    short.then(|| {
-        Check::warning(format!("locked memory is limited to {} KiB", limit >> 10), "ulimit -l unlimited")
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::report::State;
     use super::*;
-    use crate::commands::doctor::State;
 
     #[test]
     fn kernels_are_told_apart_by_number() {
@@ -113,7 +127,20 @@ mod tests {
         assert_eq!(version("6.6-rc1"), (6, 6));
         assert_eq!(version("strange"), (0, 0));
         assert_eq!(kernel("6.10.1").state, State::Good);
-        let old = kernel("6.1.0-26-amd64");
-        assert!(old.state == State::Missing && old.what.contains("nor say"), "{old}");
+        assert_eq!(kernel("6.6.0").state, State::Good);
+        let old = kernel("6.5.0-26-amd64");
+        assert!(old.state == State::Missing && old.what.contains("6.6") && old.what.contains("tcx"), "{old}");
+    }
+
+    #[test]
+    fn missing_capabilities_are_named() {
+        assert_eq!(privileges(&[]).state, State::Good);
+        let check = privileges(&["CAP_BPF", "CAP_PERFMON"]);
+        assert!(
+            check.state == State::Missing && check.what.contains("without CAP_BPF, CAP_PERFMON;"),
+            "{check}"
+        );
+        let all = "cap_net_admin,cap_net_raw,cap_bpf,cap_perfmon,cap_ipc_lock,cap_dac_read_search+ep";
+        assert!(check.mend.contains(all), "{check}");
     }
 }

@@ -1,94 +1,83 @@
 //! What interfaces can do, and what the kernel does to packets there that the router would not.
 
-use super::Check;
+use super::report::{Check, State};
+use crate::cli::Attach;
+use crate::commands::ports::{self, Obstacle, Port, Survey};
 use crate::commands::probe::Probe;
-use causeway_kernel::{Finding, Severity, inspect, interfaces};
-use causeway_netio::afxdp::XDP_HEADROOM;
-use causeway_netio::features::FeatureQuery;
-use causeway_netio::interface::Interface;
+use causeway_kernel::{Finding, Severity, inspect};
 use causeway_netio::offload::{self, Offload};
+use causeway_packet::pool;
 
-/// All checks of the interfaces named, or of all that could be ports.
-pub fn checks(names: &[String]) -> Vec<Check> {
-    let known = match interfaces() {
-        Ok(known) => known,
-        Err(e) => return vec![Check::missing(format!("netlink: {e}"), "sudo causeway doctor")],
+/// All checks of the interfaces named, or of all that could be ports, and where a router would attach to each; `asked`
+/// says where, instead of what suits each. The kernel's filters are asked for only by who is `privileged`.
+pub fn checks(
+    names: &[String],
+    asked: Option<Attach>,
+    privileged: bool,
+) -> (Vec<Check>, Vec<(String, Attach)>) {
+    let survey = match Survey::new(pool::Config::default().frame_size) {
+        Ok(survey) => survey,
+        Err(e) => return (vec![Check::missing("netlink", "", format!("{e:#}"), "")], Vec::new()),
     };
-    let could = |i: &&causeway_kernel::Interface| {
-        i.link.ethernet && !i.link.loopback && !i.link.no_arp && i.link.master.is_none()
-    };
-    let names: Vec<String> = match names {
-        [] => known.iter().filter(could).map(|i| i.link.name.clone()).collect(),
-        names => names.to_vec(),
-    };
+    // Of interfaces that nobody named, one that can be no port keeps no router from the others.
+    let bad = if names.is_empty() { State::Warning } else { State::Missing };
+    let names = if names.is_empty() { survey.candidates() } else { names.to_vec() };
     let mut checks = Vec::new();
     if names.is_empty() {
-        checks.push(Check::missing("there is no Ethernet interface", "ip link"));
+        let what = "there is no Ethernet interface";
+        checks.push(Check::missing("port-missing", "", what, "ip link    # shows those that there are"));
     }
+    let mut found = Vec::new();
     for name in &names {
-        let its = known.iter().find(|i| i.link.name == *name);
-        checks.extend(its.into_iter().flat_map(of));
-    }
-    let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
-    match inspect(&borrowed, &Probe) {
-        Ok(findings) => checks.extend(findings.into_iter().map(finding)),
-        Err(e) => {
-            checks.push(Check::missing(format!("packet filter and rules: {e}"), "sudo causeway doctor"))
+        match survey.port(name, asked) {
+            Ok(port) => {
+                checks.extend(of(&port));
+                checks.extend(survey.obstacle(&port).map(|obstacle| check(bad, obstacle)));
+                found.push(port);
+            }
+            Err(obstacle) => checks.push(check(bad, obstacle)),
         }
     }
-    checks
-}
-
-fn finding(finding: Finding) -> Check {
-    let what = format!("{}: {}", finding.place, finding.what);
-    match finding.severity {
-        Severity::Warn => Check::warning(what, finding.mend),
-        Severity::Refuse => Check::missing(what, finding.mend),
+    checks.extend(ports::idle(&found).map(|text| Check::good("port", "", text)));
+    if privileged {
+        let at_xdp = found.iter().filter(|port| port.attach == Attach::Xdp);
+        checks.extend(findings(&at_xdp.map(|port| port.name.as_str()).collect::<Vec<_>>()));
     }
+    (checks, found.into_iter().map(|port| (port.name, port.attach)).collect())
 }
 
 /// The checks of one interface that is there.
-fn of(interface: &causeway_kernel::Interface) -> Vec<Check> {
-    let link = &interface.link;
-    let name = &link.name;
-    let opened = match Interface::open(name) {
-        Ok(opened) => opened,
-        Err(e) => return vec![Check::missing(e.to_string(), "ip link")],
-    };
-    let driver = interface.driver.as_deref().unwrap_or("driver unknown");
-    let facts = format!("{name} ({driver}, {} queue(s), MTU {})", opened.queues, opened.mtu);
-    let mut checks = vec![xdp(name, &facts, opened.index)];
-    if let Err(e) = opened.check_mtu(XDP_HEADROOM) {
-        let text = e.to_string();
-        let (what, mend) = text.split_once("; ").unwrap_or((&text, "ip link set dev mtu"));
-        checks.push(Check::missing(what, mend.replace('`', "")));
-    }
-    if let Some(program) = link.xdp_program {
-        checks.push(Check::missing(
-            format!("{name}: XDP program {program} is attached, perhaps by another router"),
-            format!("ip link set dev {name} xdp off    # or stop the process that holds it"),
-        ));
-    }
-    let on = |offload| offload::is_on(name, offload).unwrap_or(false);
-    for (offload, word) in [(Offload::Lro, "lro"), (Offload::RxVlan, "rxvlan")] {
-        if on(offload) {
-            checks.push(Check::good(format!("{name}: {word} is on; it is turned off while `up` runs")));
+fn of(port: &Port) -> Vec<Check> {
+    let mut checks = vec![Check::good("port", &port.name, port.how())];
+    if port.attach == Attach::Xdp {
+        let on = |offload: &Offload| offload::is_on(&port.name, *offload).unwrap_or(false);
+        for offload in Offload::HARMFUL.into_iter().filter(on) {
+            let what = format!("{} is on; it is turned off while `up` runs", offload.name());
+            checks.push(Check::good("offload", &port.name, what));
         }
     }
     checks
 }
 
-fn xdp(name: &str, facts: &str, index: u32) -> Check {
-    match FeatureQuery::new().and_then(|query| query.get(index)) {
-        Ok(features) if !features.native() => Check::missing(
-            format!("{facts}: the driver has no XDP"),
-            format!("leave {name} out: the kernel forwards to it"),
-        ),
-        Ok(features) if features.zero_copy() => Check::good(format!("{facts}: XDP in the driver, zero-copy")),
-        Ok(_) => Check::good(format!("{facts}: XDP in the driver, frames are copied")),
-        Err(_) => Check::warning(
-            format!("{facts}: this kernel does not say what XDP the driver has"),
-            "use Linux 6.3 or later",
-        ),
+fn check(state: State, obstacle: Obstacle) -> Check {
+    Check::new(state, obstacle.code, obstacle.name, obstacle.what, obstacle.mend)
+}
+
+/// What the kernel does to packets that a router at XDP of these interfaces would not.
+fn findings(ports: &[&str]) -> Vec<Check> {
+    match inspect(ports, &Probe) {
+        Ok(findings) => findings.into_iter().map(finding).collect(),
+        Err(e) => {
+            let what = format!("the kernel cannot be asked what it does to forwarded packets: {e}");
+            vec![Check::missing("netlink", "", what, "")]
+        }
     }
+}
+
+fn finding(finding: Finding) -> Check {
+    let state = match finding.severity {
+        Severity::Warn => State::Warning,
+        Severity::Refuse => State::Refuses,
+    };
+    Check::new(state, finding.code(), finding.place, finding.what, finding.mend)
 }

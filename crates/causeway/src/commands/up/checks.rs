@@ -4,8 +4,8 @@ use crate::commands::probe::Probe;
 use anyhow::{Context, Result};
 use causeway_kernel::{Finding, Severity, inspect};
 
-/// Logs what is found. Says whether the router may start: not if something refuses, unless it is forced.
-pub fn findings(ports: &[&str], force: bool) -> Result<bool> {
+/// Logs what is found. None if the router may not start: something refuses, and it is not forced.
+pub fn findings(ports: &[&str], force: bool) -> Result<Option<Vec<Finding>>> {
     let findings =
         inspect(ports, &Probe).context("cannot ask the kernel what it does to forwarded packets")?;
     findings.iter().for_each(show);
@@ -15,7 +15,7 @@ pub fn findings(ports: &[&str], force: bool) -> Result<bool> {
         (true, false) => log::error!(code = "refused"; "not started; --force starts all the same"),
         (false, _) => {}
     }
-    Ok(!refused || force)
+    Ok((!refused || force).then_some(findings))
 }
 
 /// Logs a finding.

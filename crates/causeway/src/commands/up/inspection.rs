@@ -2,6 +2,7 @@
 
 use super::checks;
 use super::policy::Policies;
+use crate::commands::ports::Port;
 use crate::commands::probe::Probe;
 use crate::lease::{Lease, Objector, Voucher};
 use anyhow::{Context, Result};
@@ -18,30 +19,32 @@ use std::time::Duration;
 const TERM: Duration = Duration::from_millis(1_500);
 const FAILED: &str = "cannot watch what the kernel does to forwarded packets";
 
-/// Opens what the inspector of these ports reads; some of it only root may open.
-pub fn prepare(ports: &[&str]) -> Result<Prepared> {
-    let config = InspectorConfig::new(ports.iter().map(|&name| name.to_owned()), Arc::new(Probe));
+/// Opens what the inspector of these ports reads; some of it only root may open. `known` was said already. With `force`,
+/// findings are said and not obeyed.
+pub fn prepare(ports: &[Port], known: Vec<Finding>, force: bool) -> Result<Prepared> {
+    let config = InspectorConfig::new(ports.iter().map(|p| p.name.clone()), Arc::new(Probe));
     let pulse = config.pulse.clone();
     let inspector = PreparedInspector::open(config).context(FAILED)?;
-    Ok(Prepared { inspector, pulse })
+    Ok(Prepared { inspector, pulse, known, force })
 }
 
 /// What was opened.
 pub struct Prepared {
     inspector: PreparedInspector,
     pulse: Arc<AtomicU64>,
+    known: Vec<Finding>,
+    force: bool,
 }
 
-/// Watches what the kernel does to forwarded packets until it is dropped. With `force`, findings are said and not obeyed.
+/// Watches what the kernel does to forwarded packets until it is dropped.
 pub fn watch(
     prepared: Prepared,
     policies: Arc<Policies>,
     forwarding: Arc<Forwarding>,
     lease: &Lease,
-    force: bool,
 ) -> Result<Inspector> {
-    let Prepared { inspector, pulse } = prepared;
-    let state = Mutex::new(State { known: Vec::new(), doubts: BTreeSet::new(), objections: BTreeSet::new() });
+    let Prepared { inspector, pulse, known, force } = prepared;
+    let state = Mutex::new(State { known, doubts: BTreeSet::new(), objections: BTreeSet::new() });
     let objector = lease.objector();
     let inspector = inspector.start(move |inspection| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);

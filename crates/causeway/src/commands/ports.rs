@@ -1,0 +1,221 @@
+//! The interfaces that are named, and where a router attaches to each: decided here, for `up` and for `doctor`.
+
+use crate::cli::Attach;
+use anyhow::{Context, Result, bail};
+use causeway_kernel::{Interface as Known, interfaces};
+use causeway_netio::afxdp::XDP_HEADROOM;
+use causeway_netio::features::FeatureQuery;
+use causeway_netio::interface::Interface;
+use std::fmt;
+
+/// Octets of an Ethernet header, which an MTU does not count.
+const ETHERNET: u32 = 14;
+
+/// An interface that the router may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// Its index.
+    pub index: u32,
+    /// Where the router attaches.
+    pub attach: Attach,
+    /// Whether that was asked for, and not chosen by what the interface is.
+    pub asked: bool,
+    /// Its receive queues.
+    pub queues: u32,
+    /// Its driver; empty where it does not say.
+    driver: String,
+    mtu_bytes: u32,
+    /// The longest frame that the router takes.
+    longest_bytes: u32,
+}
+
+impl Port {
+    /// Where the router attaches, and why.
+    pub fn how(&self) -> String {
+        let Port { queues, mtu_bytes, longest_bytes, .. } = self;
+        let driver = if self.driver.is_empty() { "driver unknown" } else { &self.driver };
+        let place = if self.attach == Attach::Xdp { "XDP" } else { "tcx" };
+        let asked = if self.asked { ", as asked" } else { "" };
+        let more = match self.attach {
+            Attach::Xdp if mtu_bytes + ETHERNET > *longest_bytes => {
+                format!("; frames of more than {longest_bytes} bytes are left to the kernel")
+            }
+            Attach::Xdp => String::new(),
+            Attach::Tcx if self.asked => "; its packets are left to the kernel".to_owned(),
+            Attach::Tcx => {
+                "; a virtual interface, whose packets may be super-packets or have no checksum yet: they \
+                            are left to the kernel; --attach xdp takes them"
+                    .to_owned()
+            }
+        };
+        format!("at {place}{asked} ({driver}, {queues} queue(s), MTU {mtu_bytes}){more}")
+    }
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.how())
+    }
+}
+
+/// Why an interface can be no port, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// A stable name of its kind.
+    pub code: &'static str,
+    /// The interface.
+    pub name: String,
+    /// What stands in the way.
+    pub what: String,
+    /// What to do.
+    pub mend: String,
+}
+
+const LEAVE_OUT: &str = "leave it out: the kernel forwards to it";
+
+impl Obstacle {
+    fn new(code: &'static str, name: &str, what: impl Into<String>, mend: impl Into<String>) -> Obstacle {
+        Obstacle { code, name: name.to_owned(), what: what.into(), mend: mend.into() }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.name, self.what, self.mend)
+    }
+}
+
+/// What is known of the machine's interfaces.
+pub struct Survey {
+    known: Vec<Known>,
+    /// None on kernels before 6.3, which do not say.
+    features: Option<FeatureQuery>,
+    frame_bytes: u32,
+}
+
+impl Survey {
+    /// Asks the kernel, for a router with packet frames of so many bytes.
+    pub fn new(frame_bytes: u32) -> Result<Survey> {
+        let known = interfaces().context("cannot ask the kernel for the interfaces")?;
+        Ok(Survey { known, features: FeatureQuery::new().ok(), frame_bytes })
+    }
+
+    /// Names of the interfaces that could be ports.
+    pub fn candidates(&self) -> Vec<String> {
+        let could =
+            |i: &&Known| i.link.ethernet && !i.link.loopback && !i.link.no_arp && i.link.master.is_none();
+        self.known.iter().filter(could).map(|i| i.link.name.clone()).collect()
+    }
+
+    /// The interface of this name as a port; `asked` says where to attach to it, instead of what suits it.
+    pub fn port(&self, name: &str, asked: Option<Attach>) -> Result<Port, Obstacle> {
+        let obstacle = |code, what, mend| Obstacle::new(code, name, what, mend);
+        let missing = |_| obstacle("port-missing", "no such interface", "`ip link` lists the interfaces");
+        let interface = Interface::open(name).map_err(missing)?;
+        let suited = if interface.is_virtual() { Attach::Tcx } else { Attach::Xdp };
+        let attach = asked.unwrap_or(suited);
+        let Interface { index, queues, driver, mtu, .. } = interface;
+        let link = self.link(index);
+        if link.is_some_and(|i| i.link.loopback || (attach == Attach::Xdp && !i.link.ethernet)) {
+            return Err(obstacle("port-kind", "no Ethernet interface", LEAVE_OUT));
+        }
+        let (name, asked) = (name.to_owned(), asked.is_some());
+        let longest_bytes = self.frame_bytes.saturating_sub(XDP_HEADROOM);
+        Ok(Port { name, index, attach, asked, queues, driver, mtu_bytes: mtu, longest_bytes })
+    }
+
+    /// What keeps the router from attaching to a port.
+    pub fn obstacle(&self, port: &Port) -> Option<Obstacle> {
+        let name = &port.name;
+        if let Some(program) = self.link(port.index).and_then(|i| i.link.xdp_program) {
+            let what = format!("XDP program {program} is attached already, perhaps by another router");
+            let mend = format!("stop that, or `ip link set dev {name} xdp off`");
+            return Some(Obstacle::new("xdp-program", name, what, mend));
+        }
+        if port.attach == Attach::Tcx {
+            return None;
+        }
+        let features = self.features.as_ref().and_then(|q| q.get(port.index).ok());
+        let what = "its driver has no XDP, so that frames could not be given back to the kernel";
+        let without = features.is_some_and(|f| !f.native());
+        without.then(|| Obstacle::new("port-no-xdp", name, what, LEAVE_OUT))
+    }
+
+    fn link(&self, index: u32) -> Option<&Known> {
+        self.known.iter().find(|i| i.link.index == index)
+    }
+}
+
+/// What is to be said of ports of which none is forwarded between: all are left to the kernel.
+pub fn idle(ports: &[Port]) -> Option<&'static str> {
+    let idle = !ports.is_empty() && ports.iter().all(|port| port.attach == Attach::Tcx);
+    idle.then_some("all packets are left to the kernel, and none is forwarded by Causeway")
+}
+
+/// The interfaces of these names, if a router with packet frames of so many bytes can attach to all of them.
+///
+/// # Errors
+/// One line that names the interface and says what to do.
+pub fn find(names: &[String], asked: Option<Attach>, frame_bytes: u32) -> Result<Vec<Port>> {
+    if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
+        bail!("{twice} is named twice; name each interface once");
+    }
+    let survey = Survey::new(frame_bytes)?;
+    let mut ports = Vec::new();
+    for name in names {
+        let port = survey.port(name, asked).map_err(|obstacle| anyhow::anyhow!("{obstacle}"))?;
+        if let Some(obstacle) = survey.obstacle(&port) {
+            bail!("{obstacle}");
+        }
+        ports.push(port);
+    }
+    Ok(ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(attach: Attach, asked: bool, mtu_bytes: u32) -> String {
+        let (name, driver) = ("eth1".to_owned(), "ixgbe".to_owned());
+        Port { name, index: 3, attach, asked, queues: 4, driver, mtu_bytes, longest_bytes: 1792 }.to_string()
+    }
+
+    #[test]
+    fn a_port_says_where_it_is_and_why() {
+        assert_eq!(port(Attach::Xdp, false, 1500), "eth1: at XDP (ixgbe, 4 queue(s), MTU 1500)");
+        assert!(port(Attach::Xdp, true, 1500).starts_with("eth1: at XDP, as asked ("));
+        let jumbo = port(Attach::Xdp, false, 9000);
+        assert!(jumbo.ends_with("; frames of more than 1792 bytes are left to the kernel"), "{jumbo}");
+        assert!(port(Attach::Tcx, false, 9000).ends_with("--attach xdp takes them"));
+        let asked = port(Attach::Tcx, true, 1500);
+        assert_eq!(
+            asked,
+            "eth1: at tcx, as asked (ixgbe, 4 queue(s), MTU 1500); its packets are left to the kernel"
+        );
+    }
+
+    #[test]
+    fn a_router_that_forwards_nothing_says_so() {
+        let port = |attach| {
+            let (name, driver) = ("eth1".to_owned(), String::new());
+            let (index, queues, mtu_bytes, longest_bytes) = (3, 4, 1500, 1792);
+            Port { name, index, attach, asked: true, queues, driver, mtu_bytes, longest_bytes }
+        };
+        assert!(idle(&[port(Attach::Tcx), port(Attach::Tcx)]).is_some());
+        assert!(idle(&[port(Attach::Tcx), port(Attach::Xdp)]).is_none());
+        assert!(idle(&[]).is_none());
+    }
+
+    #[test]
+    fn loopback_is_no_port_wherever_it_would_be() {
+        let survey = Survey::new(2048).expect("netlink needs no privilege");
+        for asked in [None, Some(Attach::Xdp), Some(Attach::Tcx)] {
+            assert_eq!(survey.port("lo", asked).map_err(|o| o.code), Err("port-kind"));
+        }
+        assert!(!survey.candidates().contains(&"lo".to_owned()));
+        assert_eq!(survey.port("no such", None).map_err(|o| o.code), Err("port-missing"));
+    }
+}
