@@ -31,6 +31,8 @@ struct Objection {
 pub struct Account {
     vouchers: Vec<Voucher>,
     objections: BTreeMap<&'static str, Objection>,
+    /// Until when it was given last.
+    until_ns: u64,
     /// When the right was lost; none while it stands.
     lost_ns: Option<u64>,
     /// Words from before this time do not count: somebody has been silent since, and may have been confused.
@@ -48,6 +50,7 @@ impl Account {
         Account {
             vouchers: Vec::new(),
             objections: BTreeMap::new(),
+            until_ns: 0,
             lost_ns: Some(now_ns),
             anew_ns: 0,
             told: false,
@@ -92,6 +95,7 @@ impl Account {
             self.tell_silent(now_ns);
             return None;
         }
+        self.notice_absence(now_ns);
         if self.vouchers.iter().any(|v| (v.word_ns)() < self.anew_ns) {
             return None;
         }
@@ -99,7 +103,17 @@ impl Account {
         if let Some(lost_ns) = self.lost_ns.take() {
             self.tell_regained(now_ns - lost_ns);
         }
+        self.until_ns = deadline_ns;
         Some(deadline_ns)
+    }
+
+    /// The right has run out if nobody has looked for too long, though all vouch now: the process was stopped, say.
+    fn notice_absence(&mut self, now_ns: u64) {
+        if self.lost_ns.is_none() && self.until_ns <= now_ns {
+            (self.lost_ns, self.anew_ns) = (Some(self.until_ns), now_ns);
+            self.told = true;
+            self.tell(SILENT, "this router stood still: the kernel forwarded everything".to_owned());
+        }
     }
 
     /// What has happened since the last call.
@@ -206,6 +220,19 @@ mod tests {
         assert_eq!(account.settle(late + 3), None);
         first.store(late + 4, Ordering::Relaxed);
         assert_eq!(account.settle(late + 5), Some(late + 2 + TERM_NS));
+        assert_eq!(codes(&mut account), [FORWARDING]);
+    }
+
+    #[test]
+    fn a_keeper_that_stood_still_notices_that_the_right_has_run_out() {
+        let (mut account, words) = standing(0);
+        let late = TERM_NS * 3;
+        // They have spoken before it looks again.
+        words.iter().for_each(|word| word.store(late - 1, Ordering::Relaxed));
+        assert_eq!(account.settle(late), None, "they may have been confused");
+        assert_eq!(codes(&mut account), [SILENT]);
+        words.iter().for_each(|word| word.store(late + 1, Ordering::Relaxed));
+        assert_eq!(account.settle(late + 2), Some(late + 1 + TERM_NS));
         assert_eq!(codes(&mut account), [FORWARDING]);
     }
 

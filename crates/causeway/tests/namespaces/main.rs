@@ -4,7 +4,11 @@
 mod click;
 mod control;
 mod examples;
+mod faults;
+mod flow;
 mod frames;
+mod hold;
+mod log;
 mod net;
 mod privileges;
 mod running;

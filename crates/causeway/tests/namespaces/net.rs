@@ -67,6 +67,18 @@ impl Net {
         self.ip(host, &format!("-6 route add default via 2001:db8:{n}::1"));
     }
 
+    /// Connects the router with host `b` by `n` more cables, on which nothing is sent; the names of the router's ends.
+    pub fn cables(&self, n: usize) -> Vec<String> {
+        let (far, near) = (self.name("b"), self.name("r"));
+        let cable = |i: usize| {
+            run("ip", &format!("link add x{i} netns {near} type veth peer name y{i} netns {far}"));
+            self.ip("b", &format!("link set y{i} up"));
+            self.ip("r", &format!("link set x{i} up"));
+            format!("x{i}")
+        };
+        (0..n).map(cable).collect()
+    }
+
     /// The name of a namespace.
     pub fn name(&self, space: &str) -> String {
         format!("{}{space}", self.prefix)
