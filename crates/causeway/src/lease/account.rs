@@ -83,19 +83,18 @@ impl Account {
     /// Until when packets may be forwarded, as of now; none if they may not.
     pub fn settle(&mut self, now_ns: u64) -> Option<u64> {
         let deadline_ns = self.vouchers.iter().map(Voucher::until_ns).min().unwrap_or(0);
-        if !self.objections.is_empty() {
-            self.lose(now_ns);
-            return None;
-        }
-        if deadline_ns <= now_ns {
-            if self.lost_ns.is_none() {
-                self.anew_ns = now_ns;
-            }
+        // It has run out also if nobody has looked for too long, whoever vouches now: the process was stopped, say.
+        let ran_out = self.lost_ns.is_none() && self.until_ns <= now_ns;
+        if deadline_ns <= now_ns || ran_out {
+            self.anew_ns = now_ns;
             self.lose(now_ns);
             self.tell_silent(now_ns);
             return None;
         }
-        self.notice_absence(now_ns);
+        if !self.objections.is_empty() {
+            self.lose(now_ns);
+            return None;
+        }
         if self.vouchers.iter().any(|v| (v.word_ns)() < self.anew_ns) {
             return None;
         }
@@ -105,15 +104,6 @@ impl Account {
         }
         self.until_ns = deadline_ns;
         Some(deadline_ns)
-    }
-
-    /// The right has run out if nobody has looked for too long, though all vouch now: the process was stopped, say.
-    fn notice_absence(&mut self, now_ns: u64) {
-        if self.lost_ns.is_none() && self.until_ns <= now_ns {
-            (self.lost_ns, self.anew_ns) = (Some(self.until_ns), now_ns);
-            self.told = true;
-            self.tell(SILENT, "this router stood still: the kernel forwarded everything".to_owned());
-        }
     }
 
     /// What has happened since the last call.
@@ -143,7 +133,10 @@ impl Account {
         }
         let silent = self.vouchers.iter().filter(|v| v.until_ns() <= now_ns);
         let names: Vec<String> = silent.map(|v| v.name.clone()).collect();
-        let text = format!("nothing was heard of {}: the kernel forwards everything", names.join(", "));
+        let text = match names.as_slice() {
+            [] => "this router stood still: the kernel forwarded everything".to_owned(),
+            names => format!("nothing was heard of {}: the kernel forwards everything", names.join(", ")),
+        };
         self.tell(SILENT, text);
     }
 
@@ -234,6 +227,13 @@ mod tests {
         words.iter().for_each(|word| word.store(late + 1, Ordering::Relaxed));
         assert_eq!(account.settle(late + 2), Some(late + 1 + TERM_NS));
         assert_eq!(codes(&mut account), [FORWARDING]);
+        // Also if somebody has something to object first.
+        words.iter().for_each(|word| word.store(late * 2 - 1, Ordering::Relaxed));
+        account.object("looking", "rules are read".to_owned(), true);
+        assert_eq!(account.settle(late * 2), None);
+        account.withdraw("looking");
+        assert_eq!(account.settle(late * 2 + 1), None, "they may have been confused");
+        assert_eq!(codes(&mut account), [SILENT]);
     }
 
     #[test]

