@@ -1,11 +1,12 @@
 //! `causeway doctor`: what this machine lacks for `up`, and the command that mends it.
 //!
-//! Abilities of the kernel are found by trying them ([`machine`]), those of interfaces by asking ([`ports`]).
+//! What routers that were killed have left behind is undone first. Abilities of the kernel are found by trying them ([`machine`]), those of interfaces by asking ([`ports`]).
 
 mod machine;
 mod ports;
 
 use crate::cli::DoctorArgs;
+use crate::control;
 use crate::output;
 use anyhow::Result;
 use std::fmt;
@@ -60,8 +61,9 @@ impl fmt::Display for Check {
     }
 }
 
-/// Prints all checks; the exit status is 1 if something is missing that `up` needs.
+/// Undoes what routers that were killed have left behind, and prints all checks; the exit status is 1 if something is missing that `up` needs.
 pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
+    control::tidy();
     let mut missing = 0;
     for check in machine::checks().into_iter().chain(ports::checks(&args.interfaces)) {
         output::print_line(&check)?;

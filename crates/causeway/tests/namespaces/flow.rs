@@ -164,3 +164,23 @@ fn receive(target: SocketAddr, stop: &AtomicBool, seen: &AtomicU32) -> Vec<u32> 
         }
     }
 }
+
+/// How many of `n` datagrams from an address of host `a` come to host `b`.
+pub fn receive_from(net: &Net, source: &str, n: u32) -> u32 {
+    let source = format!("{source}:0");
+    let (bound, listens) = std::sync::mpsc::channel();
+    let receiver = net.spawn("b", move || {
+        let socket = UdpSocket::bind("10.77.2.2:4001").expect("bind");
+        socket.set_read_timeout(Some(SILENCE)).expect("timeout");
+        bound.send(()).expect("the test waits");
+        let mut bytes = [0; 64];
+        (0..n).take_while(|_| socket.recv(&mut bytes).is_ok()).count() as u32
+    });
+    listens.recv().expect("the receiver");
+    let sender = net.spawn("a", move || {
+        let socket = UdpSocket::bind(source).expect("bind");
+        (0..n).for_each(|_| assert_eq!(socket.send_to(b"hello", "10.77.2.2:4001").ok(), Some(5)));
+    });
+    sender.join().expect("the sender");
+    receiver.join().expect("the receiver")
+}

@@ -55,7 +55,7 @@ impl Net {
     }
 
     /// Connects a host with the router.
-    fn link(&self, host: &str, n: u8) {
+    pub fn link(&self, host: &str, n: u8) {
         let (there, here) = (format!("{host}0"), format!("r{host}"));
         let (far, near) = (self.name(host), self.name("r"));
         run("ip", &format!("link add {there} netns {far} type veth peer name {here} netns {near}"));
