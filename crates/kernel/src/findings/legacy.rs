@@ -86,7 +86,11 @@ impl Family {
         let command = check.code();
         let unknown = |place: String, error: io::Error| {
             let what = format!("what is there cannot be asked for: {error}");
-            check.refuse(place.clone(), what, format!("{place} -S    # shows it"))
+            let mend = match error.kind() {
+                io::ErrorKind::PermissionDenied => "start the router as root, which it gives up".to_owned(),
+                _ => format!("{place} -S    # shows it"),
+            };
+            check.refuse(place, what, mend)
         };
         let tables = match self.tables() {
             Ok(tables) => tables,
@@ -242,11 +246,11 @@ mod tests {
         // A folder can be opened and not be read.
         (family.path, family.names) = ("/", File::open("/"));
         for _ in 0..2 {
-            let findings = family.findings(&());
+            let findings = family.findings(&(), &Hooks::default());
             assert_eq!((findings.len(), findings[0].code()), (1, "iptables-legacy"));
         }
         family.path = "/nosuch";
-        assert_eq!(family.findings(&()), []);
+        assert_eq!(family.findings(&(), &Hooks::default()), []);
     }
 
     proptest! {
