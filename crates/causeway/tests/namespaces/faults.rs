@@ -1,7 +1,7 @@
 //! Routers that are killed, stopped, hung or behind while a flow goes through them: the kernel forwards instead. How
 //! many packets may be lost until then is ten times what `make faults` aims at (docs/results/faults.md).
 
-use crate::flow::{Flow, PER_MS};
+use crate::flow::{Account, Flow, PER_MS};
 use crate::hold::Hold;
 use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
@@ -16,7 +16,7 @@ const DEATH: u32 = 10 * 10 * PER_MS;
 const HANG: u32 = 10 * 1_000 * PER_MS;
 
 /// Starts the router between the hosts and more ports, `ports` in all, and waits until it forwards.
-fn start(net: &Net, ports: usize) -> (Router, Log) {
+pub fn start(net: &Net, ports: usize) -> (Router, Log) {
     let more = net.cables(ports - 2).join(" ");
     let (up, log) = Log::up(net, "r", &format!("ra rb {more} --attach xdp"));
     net.meet(&up, false);
@@ -30,15 +30,19 @@ fn assert_graph_carries(up: &Router, flow: &Flow) {
     assert!(more >= 90, "the graph carries the load: {more}");
 }
 
-fn kill_among(ports: usize) {
-    let Some(net) = Net::new() else { return };
-    let (mut up, _log) = start(&net, ports);
-    let flow = Flow::start(&net);
+/// Kills a router of `ports` ports under the flow.
+pub fn kill(net: &Net, ports: usize) -> Account {
+    let (mut up, _log) = start(net, ports);
+    let flow = Flow::start(net);
     assert_graph_carries(&up, &flow);
     up.end(Signal::KILL);
     flow.wait(500);
-    let account = flow.end();
-    println!("killed with {ports} ports: {account:?}");
+    flow.end()
+}
+
+fn kill_among(ports: usize) {
+    let Some(net) = Net::new() else { return };
+    let account = kill(&net, ports);
     assert!(account.lost <= DEATH && account.duplicates == 0, "{account:?}");
     let links = net.ip("r", "link show");
     assert!(!links.contains("xdp") && !links.contains("punt"), "{links}");
@@ -60,7 +64,7 @@ fn the_kernel_forwards_when_a_router_of_16_ports_is_killed() {
 }
 
 /// What a fault costs that does not end the process: the kernel forwards while it lasts, and the router again afterwards.
-fn passes<F>(net: &Net, up: &Router, log: &Log, begin: impl FnOnce() -> F, end: impl FnOnce(F)) {
+pub fn pass<F>(net: &Net, up: &Router, log: &Log, begin: impl FnOnce() -> F, end: impl FnOnce(F)) -> Account {
     let flow = Flow::start(net);
     assert_graph_carries(up, &flow);
     let told = log.count("forwarding", "forwarding again");
@@ -70,8 +74,11 @@ fn passes<F>(net: &Net, up: &Router, log: &Log, begin: impl FnOnce() -> F, end: 
     end(fault);
     log.wait(told, "forwarding", "forwarding again");
     assert_graph_carries(up, &flow);
-    let account = flow.end();
-    println!("{account:?}");
+    flow.end()
+}
+
+fn passes<F>(net: &Net, up: &Router, log: &Log, begin: impl FnOnce() -> F, end: impl FnOnce(F)) {
+    let account = pass(net, up, log, begin, end);
     assert!(account.lost <= HANG && account.duplicates == 0, "{account:?}");
 }
 

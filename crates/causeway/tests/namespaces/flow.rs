@@ -22,7 +22,7 @@ pub struct Flow {
     sent: Arc<AtomicU32>,
     received: Arc<AtomicU32>,
     sender: JoinHandle<Vec<Instant>>,
-    receiver: JoinHandle<Vec<u32>>,
+    receiver: JoinHandle<Vec<(u32, Instant)>>,
 }
 
 /// Ends the threads when it is dropped.
@@ -44,6 +44,8 @@ pub struct Account {
     pub duplicates: u32,
     /// Runs of datagrams that never came.
     pub gaps: Vec<Gap>,
+    /// The longest time in which none came.
+    pub silence: Duration,
 }
 
 /// A run of datagrams that never came.
@@ -107,9 +109,10 @@ impl Flow {
     pub fn end(self) -> Account {
         drop(self.stop);
         let times = self.sender.join().expect("the sender");
-        let numbers = self.receiver.join().expect("the receiver");
+        let arrivals = self.receiver.join().expect("the receiver");
         let mut came = vec![0u32; times.len()];
-        numbers.iter().for_each(|&n| came[n as usize] += 1);
+        arrivals.iter().for_each(|&(n, _)| came[n as usize] += 1);
+        let silence = arrivals.windows(2).map(|pair| pair[1].1 - pair[0].1).max().unwrap_or_default();
         let duplicates = came.iter().map(|n| n.saturating_sub(1)).sum();
         let end = times.len();
         let (mut gaps, mut first) = (Vec::new(), None);
@@ -123,7 +126,7 @@ impl Flow {
             }
         }
         let lost = gaps.iter().map(|gap| gap.lost).sum();
-        Account { sent: end as u32, lost, duplicates, gaps }
+        Account { sent: end as u32, lost, duplicates, gaps, silence }
     }
 }
 
@@ -146,8 +149,8 @@ fn send(target: SocketAddr, stop: &AtomicBool, number: &AtomicU32) -> Vec<Instan
     times
 }
 
-/// The numbers received, until the sender has stopped and nothing comes any more.
-fn receive(target: SocketAddr, stop: &AtomicBool, seen: &AtomicU32) -> Vec<u32> {
+/// The numbers received, and when, until the sender has stopped and nothing comes any more.
+fn receive(target: SocketAddr, stop: &AtomicBool, seen: &AtomicU32) -> Vec<(u32, Instant)> {
     let socket = UdpSocket::bind(target).expect("bind");
     set_socket_recv_buffer_size_force(&socket, 64 << 20).expect("buffer");
     socket.set_read_timeout(Some(SILENCE)).expect("timeout");
@@ -155,7 +158,8 @@ fn receive(target: SocketAddr, stop: &AtomicBool, seen: &AtomicU32) -> Vec<u32> 
     loop {
         match socket.recv(&mut bytes) {
             Ok(4) => {
-                numbers.push(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+                let number = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                numbers.push((number, Instant::now()));
                 seen.fetch_add(1, Ordering::Relaxed);
             }
             Ok(_) => {}

@@ -26,7 +26,8 @@ fn refused(net: &Net) -> u64 {
     numbers.sum()
 }
 
-fn offloads(net: &Net, on: bool) {
+/// Turns the offloads of both hosts on or off.
+pub fn offloads(net: &Net, on: bool) {
     for (host, device) in [("a", "a0"), ("b", "b0")] {
         let state = if on { "on" } else { "off" };
         net.inside(host, "ethtool", &format!("-K {device} tx {state} tso {state} gso {state}"));
