@@ -37,7 +37,6 @@ impl Drop for Stop {
 /// What became of a flow.
 #[derive(Debug)]
 pub struct Account {
-    pub sent: u32,
     /// Datagrams that never came.
     pub lost: u32,
     /// Datagrams that came more than once.
@@ -126,7 +125,7 @@ impl Flow {
             }
         }
         let lost = gaps.iter().map(|gap| gap.lost).sum();
-        Account { sent: end as u32, lost, duplicates, gaps, silence }
+        Account { lost, duplicates, gaps, silence }
     }
 }
 
