@@ -105,6 +105,10 @@ fn page() {
         "\nWith hosts whose offloads are off, as frames come from a wire, and programs in the drivers:\n\n";
     offloads(&net, false);
     text += &throughput::table(&net, "up ra rb --attach xdp");
+    text += "\nWhat is lost there is lost in rings: a veth with a program has one of 256 frames before it, which a host's kernel \
+             fills faster than the other processor empties it (`ip -s link show` of the host's end counts most of it), and the \
+             router's own counts `rx_drop_ring_full`. The kernel alone forwards within the sender's call, so nothing waits and \
+             little is lost.\n";
     print!("{text}");
     std::fs::write(PAGE, text).expect("written");
 }
