@@ -22,7 +22,7 @@ enum Command {
     Run(RunArgs),
     /// Forward between interfaces by the kernel's routes, beside the kernel
     Up(UpArgs),
-    /// Say what this machine lacks for `up`, and the command that mends it
+    /// Undo what killed routers left behind, and say what this machine lacks for `up`, and the command that mends it
     Doctor(DoctorArgs),
     /// Check a configuration without running it
     Check(CheckArgs),

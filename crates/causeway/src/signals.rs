@@ -1,5 +1,6 @@
 //! Signals that end the router: SIGINT, SIGTERM and SIGHUP.
 //!
+//! Who starts it so that SIGHUP is ignored, as nohup(1) does, wants it to outlive the terminal: then that one does nothing.
 //! The first asks for an orderly end. Whoever sends another means it: the process ends at once, and the kernel takes
 //! back what it held. So it does when the orderly end takes too long.
 
@@ -25,12 +26,14 @@ impl Signals {
     /// Watches for signals from here on; `wake` is called when the first comes.
     pub fn watch(wake: impl FnOnce() + Send + 'static) -> io::Result<Signals> {
         let (latest, insisted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        for signal in ALL {
+        let is_heeded = |&signal: &i32| signal != SIGHUP || !is_ignored(signal);
+        let heeded: Vec<i32> = ALL.into_iter().filter(is_heeded).collect();
+        for &signal in &heeded {
             // The exit status that a shell gives to a command which a signal ended.
             flag::register_conditional_shutdown(signal, 128 + signal, insisted.clone())?;
             flag::register_usize(signal, latest.clone(), signal.unsigned_abs() as usize)?;
         }
-        let mut signals = iterator::Signals::new(ALL)?;
+        let mut signals = iterator::Signals::new(heeded)?;
         let watch = move || {
             if signals.forever().next().is_none() {
                 return;
@@ -51,4 +54,12 @@ impl Signals {
     pub fn latest(&self) -> Option<i32> {
         i32::try_from(self.0.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
     }
+}
+
+/// Whether this process was started so that it ignores a signal (proc_pid_status(5), `SigIgn`).
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }

@@ -11,7 +11,7 @@ use causeway_elements::devices::{FRONT, interfaces};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::{OnFailure, Options, Persistent, Plan};
 use causeway_netio::afxdp::{self, Demand};
-use causeway_netio::bpf::front::Front;
+use causeway_netio::bpf::front::{Front, monotonic_ns};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, keep_journal};
 use causeway_packet::pool;
@@ -175,7 +175,9 @@ fn watch_transit(session: &Session, persistent: &Persistent) -> Option<Lease> {
 pub fn require_workers(session: &Session, lease: &Lease) {
     for (number, pulse) in session.router().pulses().into_iter().enumerate() {
         let name = format!("worker {number}");
-        let word_ns = Arc::new(move || pulse.latest_ns());
+        // It has started, though it may not have been given a processor yet.
+        let started_ns = monotonic_ns();
+        let word_ns = Arc::new(move || pulse.latest_ns().max(started_ns));
         lease.require(Voucher { name, word_ns, term: Voucher::ALIVE });
     }
 }

@@ -29,7 +29,7 @@ use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
 use causeway_netio::bpf::front::{Bystander, Front, Take};
-use causeway_netio::live;
+use causeway_netio::{ErrorKind, live};
 use follow::{Follow, Follower};
 use policy::Policies;
 use std::path::PathBuf;
@@ -116,16 +116,20 @@ fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted>
     let punts = Punts::prepare(args.runtime.threads.into())?;
     // A hot swap has those of the old graph and of the new one.
     let queues: u32 = ports.iter().map(|p| p.queues).sum();
-    live::prepare(2 * queues.min(MOST_LIVE) as usize)?;
+    match live::prepare(2 * queues.min(MOST_LIVE) as usize) {
+        // It needs more than a router needs; each port says that it does without.
+        Err(error) if error.kind() == ErrorKind::Privilege => {}
+        prepared => prepared?,
+    }
 
     let mut dir = control::open_run_dir()?;
     let mut listener = None;
     if let Some(service) = Service::find() {
         let socket = args.runtime.socket.as_deref();
         listener = socket.map(run::listen).transpose()?;
-        let its_dir = control::open_service_dir(service.uid)?;
-        match service.become_it() {
-            Ok(()) => {
+        let become_it = |its_dir| service.become_it().map(|()| its_dir);
+        match control::open_service_dir(service.uid).and_then(become_it) {
+            Ok(its_dir) => {
                 log::info!(code = "user"; "this router runs as user {}, and as root no more", service.name);
                 dir = its_dir;
             }

@@ -31,6 +31,8 @@ struct Objection {
 pub struct Account {
     vouchers: Vec<Voucher>,
     objections: BTreeMap<&'static str, Objection>,
+    /// Until when it was given last.
+    until_ns: u64,
     /// When the right was lost; none while it stands.
     lost_ns: Option<u64>,
     /// Words from before this time do not count: somebody has been silent since, and may have been confused.
@@ -48,6 +50,7 @@ impl Account {
         Account {
             vouchers: Vec::new(),
             objections: BTreeMap::new(),
+            until_ns: 0,
             lost_ns: Some(now_ns),
             anew_ns: 0,
             told: false,
@@ -80,16 +83,16 @@ impl Account {
     /// Until when packets may be forwarded, as of now; none if they may not.
     pub fn settle(&mut self, now_ns: u64) -> Option<u64> {
         let deadline_ns = self.vouchers.iter().map(Voucher::until_ns).min().unwrap_or(0);
-        if !self.objections.is_empty() {
-            self.lose(now_ns);
-            return None;
-        }
-        if deadline_ns <= now_ns {
-            if self.lost_ns.is_none() {
-                self.anew_ns = now_ns;
-            }
+        // It has run out also if nobody has looked for too long, whoever vouches now: the process was stopped, say.
+        let ran_out = self.lost_ns.is_none() && self.until_ns <= now_ns;
+        if deadline_ns <= now_ns || ran_out {
+            self.anew_ns = now_ns;
             self.lose(now_ns);
             self.tell_silent(now_ns);
+            return None;
+        }
+        if !self.objections.is_empty() {
+            self.lose(now_ns);
             return None;
         }
         if self.vouchers.iter().any(|v| (v.word_ns)() < self.anew_ns) {
@@ -99,6 +102,7 @@ impl Account {
         if let Some(lost_ns) = self.lost_ns.take() {
             self.tell_regained(now_ns - lost_ns);
         }
+        self.until_ns = deadline_ns;
         Some(deadline_ns)
     }
 
@@ -129,7 +133,10 @@ impl Account {
         }
         let silent = self.vouchers.iter().filter(|v| v.until_ns() <= now_ns);
         let names: Vec<String> = silent.map(|v| v.name.clone()).collect();
-        let text = format!("nothing was heard of {}: the kernel forwards everything", names.join(", "));
+        let text = match names.as_slice() {
+            [] => "this router stood still: the kernel forwarded everything".to_owned(),
+            names => format!("nothing was heard of {}: the kernel forwards everything", names.join(", ")),
+        };
         self.tell(SILENT, text);
     }
 
@@ -207,6 +214,26 @@ mod tests {
         first.store(late + 4, Ordering::Relaxed);
         assert_eq!(account.settle(late + 5), Some(late + 2 + TERM_NS));
         assert_eq!(codes(&mut account), [FORWARDING]);
+    }
+
+    #[test]
+    fn a_keeper_that_stood_still_notices_that_the_right_has_run_out() {
+        let (mut account, words) = standing(0);
+        let late = TERM_NS * 3;
+        // They have spoken before it looks again.
+        words.iter().for_each(|word| word.store(late - 1, Ordering::Relaxed));
+        assert_eq!(account.settle(late), None, "they may have been confused");
+        assert_eq!(codes(&mut account), [SILENT]);
+        words.iter().for_each(|word| word.store(late + 1, Ordering::Relaxed));
+        assert_eq!(account.settle(late + 2), Some(late + 1 + TERM_NS));
+        assert_eq!(codes(&mut account), [FORWARDING]);
+        // Also if somebody has something to object first.
+        words.iter().for_each(|word| word.store(late * 2 - 1, Ordering::Relaxed));
+        account.object("looking", "rules are read".to_owned(), true);
+        assert_eq!(account.settle(late * 2), None);
+        account.withdraw("looking");
+        assert_eq!(account.settle(late * 2 + 1), None, "they may have been confused");
+        assert_eq!(codes(&mut account), [SILENT]);
     }
 
     #[test]

@@ -1,12 +1,25 @@
 //! The binary between hosts in network namespaces: `up`, `doctor`, the example configurations, changes to a running router, and
 //! what it says without privileges. Needs root, iproute2, ethtool and ping.
 
+mod changes;
 mod click;
 mod control;
 mod doctor;
 mod examples;
+mod faults;
+mod flow;
 mod frames;
+mod hold;
+mod left_behind;
+mod log;
 mod net;
+mod offloads;
+mod page;
+mod ports;
 mod privileges;
 mod running;
+mod settings;
+mod throughput;
+mod transfer;
 mod up;
+mod wire;

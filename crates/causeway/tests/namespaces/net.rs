@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// The program under test.
 pub const CAUSEWAY: &str = env!("CARGO_BIN_EXE_causeway");
 
+/// The folder of the examples.
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf");
+
 /// Tests run one after another: each loads the machine.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -52,7 +55,7 @@ impl Net {
     }
 
     /// Connects a host with the router.
-    fn link(&self, host: &str, n: u8) {
+    pub fn link(&self, host: &str, n: u8) {
         let (there, here) = (format!("{host}0"), format!("r{host}"));
         let (far, near) = (self.name(host), self.name("r"));
         run("ip", &format!("link add {there} netns {far} type veth peer name {here} netns {near}"));
@@ -65,6 +68,18 @@ impl Net {
         self.inside(host, "ethtool", &format!("-K {there} tx off tso off gso off gro on"));
         self.ip(host, &format!("route add default via 10.77.{n}.1"));
         self.ip(host, &format!("-6 route add default via 2001:db8:{n}::1"));
+    }
+
+    /// Connects the router with host `b` by `n` more cables, on which nothing is sent; the names of the router's ends.
+    pub fn cables(&self, n: usize) -> Vec<String> {
+        let (far, near) = (self.name("b"), self.name("r"));
+        let cable = |i: usize| {
+            run("ip", &format!("link add x{i} netns {near} type veth peer name y{i} netns {far}"));
+            self.ip("b", &format!("link set y{i} up"));
+            self.ip("r", &format!("link set x{i} up"));
+            format!("x{i}")
+        };
+        (0..n).map(cable).collect()
     }
 
     /// The name of a namespace.
@@ -138,7 +153,7 @@ impl Net {
     pub fn causeway_in(&self, space: &str, args: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name(space), CAUSEWAY]).args(args.split_whitespace());
-        command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf"));
+        command.current_dir(EXAMPLES);
         command
     }
 
@@ -154,10 +169,17 @@ impl Net {
 
     /// As [`Net::start`], with another standard error.
     pub fn start_with(&self, space: &str, args: &str, stderr: impl Into<Stdio>) -> Router {
+        self.start_by(space, "", args, stderr)
+    }
+
+    /// As [`Net::start_with`], by way of another program that ends in running a command.
+    pub fn start_by(&self, space: &str, by: &str, args: &str, stderr: impl Into<Stdio>) -> Router {
         let name = self.name(space);
         let socket = std::env::temp_dir().join(format!("{name}.sock"));
-        let args = format!("{args} --name {name} --socket {}", socket.display());
-        let child = self.causeway_in(space, &args).stderr(stderr).spawn().expect("causeway");
+        let args = format!("{by} {CAUSEWAY} {args} --name {name} --socket {}", socket.display());
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &name]).args(args.split_whitespace()).current_dir(EXAMPLES);
+        let child = command.stderr(stderr).spawn().expect("causeway");
         let router = Router { child, name, socket };
         wait_for("the router to answer", || router.try_read("version").is_some());
         router

@@ -44,6 +44,8 @@ const HARMLESS: [&str; 15] = [
 pub(super) struct Hooks {
     /// The kernel cannot list them. Asking again would make it look for a module each time.
     unlisted: bool,
+    /// Whether some were the old packet filter's, or may be, when they were listed last: for IPv4 and IPv6.
+    legacy: [Option<bool>; 2],
 }
 
 impl Hooks {
@@ -54,11 +56,14 @@ impl Hooks {
             (NF_INET_FORWARD, "forward"),
             (NF_INET_POST_ROUTING, "postrouting"),
         ];
-        for (family, command) in [(AF_INET, "ip"), (AF_INET6, "ip6")] {
+        for (version, (family, command)) in [(AF_INET, "ip"), (AF_INET6, "ip6")].into_iter().enumerate() {
+            let mut legacy = false;
             for (hook, name) in passed {
                 let functions = self.functions(socket, family, hook, None)?;
+                legacy |= functions.iter().any(|function| may_be_legacy(function));
                 findings.extend(functions.iter().filter_map(|function| judge(function, command, name)));
             }
+            self.legacy[version] = (!self.unlisted).then_some(legacy);
         }
         for port in ports {
             for (hook, name) in [(NF_NETDEV_INGRESS, "ingress"), (NF_NETDEV_EGRESS, "egress")] {
@@ -67,6 +72,11 @@ impl Hooks {
             }
         }
         Ok(findings)
+    }
+
+    /// Whether the old packet filter has a function in the hooks that forwarded packets pass; none if that is not known.
+    pub fn has_legacy(&self, ipv6: bool) -> Option<bool> {
+        self.legacy[usize::from(ipv6)]
     }
 
     /// The names of the functions in one hook; empty ones where the kernel does not tell.
@@ -103,6 +113,12 @@ impl Hooks {
             functions => functions,
         }
     }
+}
+
+/// Tables of the old packet filter are called by functions of their own, but for those that translate addresses.
+fn may_be_legacy(function: &str) -> bool {
+    const LEGACY: [&str; 5] = ["ipt_do_table", "ip6t_do_table", "iptable_", "ip6table_", "nf_nat_"];
+    function.is_empty() || LEGACY.iter().any(|legacy| function.starts_with(legacy))
 }
 
 fn judge(function: &str, place: &str, hook: &str) -> Option<Finding> {
@@ -143,6 +159,14 @@ mod tests {
             assert_eq!((finding.code(), finding.place.as_str()), ("netfilter-hook", "ip forward"));
             assert!(finding.what.contains(function), "{finding}");
         }
+    }
+
+    #[test]
+    fn the_old_packet_filter_is_known_by_its_functions() {
+        assert!(
+            ["ipt_do_table", "ip6table_mangle_hook", "nf_nat_ipv4_out", ""].into_iter().all(may_be_legacy)
+        );
+        assert!(!["nft_do_chain", "ipv4_conntrack_in", "selinux_ip_forward"].into_iter().any(may_be_legacy));
     }
 
     #[test]

@@ -105,10 +105,10 @@ impl Inquiry {
         let ports: Vec<&Link> = look.ports().collect();
         let settings = self.settings.read();
         let mut findings = settings::findings(&settings, &look.mirror, &ports);
-        findings.extend(self.legacy.findings(probe));
         if let Some(socket) = &mut self.netfilter {
             findings.extend(self.hooks.findings(socket, &ports)?);
         }
+        findings.extend(self.legacy.findings(probe, &self.hooks));
         let programs = probe.programs(&look.mirror.ports().collect::<Vec<_>>())?;
         findings.extend(programs.iter().map(|program| traffic::program(program, &ports)));
         Ok((findings, settings))

@@ -1,0 +1,43 @@
+//! What a router has logged.
+
+use crate::net::{Net, Router, wait_for};
+use std::fs::File;
+use std::path::PathBuf;
+
+/// The log of a router that was started with [`Log::up`]; its file goes with the value.
+pub struct Log(PathBuf);
+
+impl Log {
+    /// Starts `causeway up ARGS` in a namespace, with its log in a file.
+    pub fn up(net: &Net, space: &str, args: &str) -> (Router, Log) {
+        let path = std::env::temp_dir().join(format!("{}.log", net.name(space)));
+        let file = File::create(&path).expect("a file");
+        let log = Log(path);
+        (net.start_with(space, &format!("up {args}"), file), log)
+    }
+
+    /// All of it.
+    pub fn text(&self) -> String {
+        std::fs::read_to_string(&self.0).expect("a log")
+    }
+
+    /// Lines of this code whose text contains `what`.
+    pub fn count(&self, code: &str, what: &str) -> usize {
+        let code = format!("Z causeway: [{code}] ");
+        self.text().lines().filter(|line| line.contains(&code) && line.contains(what)).count()
+    }
+
+    /// Waits for one more line than `before` of this code whose text contains `what`.
+    pub fn wait(&self, before: usize, code: &str, what: &str) {
+        wait_for(&format!("[{code}] {what}"), || self.count(code, what) > before);
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.text());
+        }
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
