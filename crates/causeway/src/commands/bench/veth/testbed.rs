@@ -196,7 +196,17 @@ impl Testbed {
         let binary = std::env::current_exe().context("cannot find this program")?;
         let mut command = self.router.command(&binary.to_string_lossy());
         let name = format!("bench-{}", std::process::id());
-        command.args(["up", "r0", "r1", "--attach", "xdp", "--name", &name, "--processors", &processor.to_string()]);
+        command.args([
+            "up",
+            "r0",
+            "r1",
+            "--attach",
+            "xdp",
+            "--name",
+            &name,
+            "--processors",
+            &processor.to_string(),
+        ]);
         RouterProcess::start(command)
     }
 }

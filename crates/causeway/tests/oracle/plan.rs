@@ -1,0 +1,119 @@
+//! Addresses: what the twins have in common.
+//!
+//! Port `i` has 10.1.i.1/24 and 2001:db8:i::1/64. Behind it are hosts with all other addresses but every fourth, which is
+//! silent. Routes lead into 10.64.0.0/14 and 2001:db8:40::/44. The last port is not the router's: the kernel has it alone.
+
+use crate::space::Step;
+
+/// Ports; the last is not the router's.
+pub const PORTS: usize = 5;
+/// Those that the router takes.
+pub const TAKEN: usize = 4;
+
+/// Asked for by ARP to know that all packets before were handled; it is on the loopback interface.
+pub const BARRIER: [u8; 4] = [10, 255, 0, 1];
+
+/// The Ethernet address of a port.
+pub fn mac(port: usize) -> [u8; 6] {
+    [2, 0xc0, 0, 0, 0, port as u8]
+}
+
+/// An Ethernet address as text.
+pub fn mac_text(mac: [u8; 6]) -> String {
+    mac.map(|octet| format!("{octet:02x}")).join(":")
+}
+
+/// Whether the router may have such an IPv4 address of its own.
+pub fn is_router4(address: &[u8]) -> bool {
+    address[..2] == [10, 255] || (address[..2] == [10, 1] && matches!(address[3], 1 | 2 | 4 | 5))
+}
+
+/// Whether the router may have such an IPv6 address of its own.
+pub fn is_router6(address: &[u8]) -> bool {
+    address[..4] == [0x20, 1, 0x0d, 0xb8] && address[8..15] == [0; 7] && matches!(address[15], 1 | 2 | 4 | 5)
+        || (address[0] == 0xfe && address[9..12] == [0, 0xff, 0xfe])
+}
+
+/// What every state begins from, but for the ports themselves: brings back what another state has changed.
+pub fn baseline() -> Vec<Step> {
+    let mut lines = Vec::new();
+    for i in 0..PORTS {
+        let mac = mac_text(mac(i));
+        lines.extend([
+            format!("link set dev q{i} name p{i}"),
+            format!("link set dev p{i} nomaster"),
+            format!(
+                "link set dev p{i} mtu 1500 address {mac} arp on multicast on promisc off allmulticast off up"
+            ),
+        ]);
+    }
+    lines.push("link del br7".into());
+    lines.push("nexthop flush".into());
+    for family in ["-4", "-6"] {
+        for table in ["main", "local", "default", "100", "101"] {
+            lines.push(format!("{family} route flush table {table} proto 77"));
+        }
+        lines.push(format!("{family} route flush cache"));
+    }
+    for i in 0..PORTS {
+        lines.extend([
+            format!("neigh flush dev p{i} nud all"),
+            format!("addr replace 10.1.{i}.1/24 brd + dev p{i}"),
+            format!("addr replace 2001:db8:{i}::1/64 dev p{i} nodad"),
+            format!("route replace 10.1.{i}.0/24 dev p{i} proto kernel scope link src 10.1.{i}.1"),
+            format!("route replace 2001:db8:{i}::/64 dev p{i} proto kernel metric 256"),
+            format!("route replace 10.{}.0.0/16 via 10.1.{i}.10 proto 77", 64 + i % TAKEN),
+            format!("route replace 2001:db8:4{i}::/48 via 2001:db8:{i}::10 proto 77"),
+        ]);
+        lines.extend(gateways(i));
+    }
+    lines.into_iter().map(Step::Ip).collect()
+}
+
+/// The gateways behind a port, known for good.
+fn gateways(port: usize) -> impl Iterator<Item = String> {
+    (0..4u8).flat_map(move |n| {
+        let (v4, v6) = (8 + n, 0x10 + n);
+        let mac = |last| mac_text([2, 0xbb, port as u8, 0, 0, last]);
+        [
+            format!("neigh replace 10.1.{port}.{v4} lladdr {} nud permanent dev p{port}", mac(v4)),
+            format!("neigh replace 2001:db8:{port}::{v6:x} lladdr {} nud permanent dev p{port}", mac(v6)),
+        ]
+    })
+}
+
+/// Settings that every state begins from, also for ports made again; a name without a port for all.
+pub fn settings() -> Vec<(String, String)> {
+    let mut list = Vec::new();
+    let mut set = |key: &str, value: &str| list.push((key.to_owned(), value.to_owned()));
+    for (key, value) in [
+        ("ipv4/ip_forward", "1"),
+        ("ipv6/conf/all/forwarding", "1"),
+        ("ipv4/icmp_ratelimit", "0"),
+        ("ipv4/icmp_ratemask", "0"),
+        ("ipv4/icmp_msgs_per_sec", "100000000"),
+        ("ipv4/icmp_msgs_burst", "100000000"),
+        ("ipv6/icmp/ratelimit", "0"),
+        ("ipv6/icmp/ratemask", ""),
+        ("ipv4/fib_multipath_hash_seed", "4711"),
+        ("ipv4/conf/all/rp_filter", "0"),
+        ("ipv4/conf/all/accept_redirects", "0"),
+    ] {
+        set(key, value);
+    }
+    let ports = (0..PORTS).map(|i| format!("p{i}"));
+    for place in ["default".to_owned()].into_iter().chain(ports) {
+        for (key, value) in [
+            ("ipv4/conf/PORT/rp_filter", "0"),
+            ("ipv4/conf/PORT/forwarding", "1"),
+            ("ipv4/conf/PORT/accept_redirects", "0"),
+            ("ipv6/conf/PORT/accept_redirects", "0"),
+            ("ipv6/conf/PORT/disable_ipv6", "0"),
+            ("ipv6/conf/PORT/accept_dad", "0"),
+            ("ipv6/conf/PORT/dad_transmits", "0"),
+        ] {
+            set(&key.replace("PORT", &place), value);
+        }
+    }
+    list
+}

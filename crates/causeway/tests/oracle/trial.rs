@@ -1,0 +1,261 @@
+//! The twins in one state after the other, and the same packets into both.
+
+use crate::control::Counts;
+use crate::judge::{self, Difference, Judge, Left};
+use crate::packets::{Packets, Sent};
+use crate::plan::{self, PORTS};
+use crate::space::Step;
+use crate::state::{Facts, State};
+use crate::twin::{Router, Twin};
+use fastrand::Rng;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// How long what sends no message may take to be known, after all else is.
+const SILENT: Duration = Duration::from_millis(600);
+/// How long ports may take to be attached again.
+const ATTACH: Duration = Duration::from_millis(1500);
+/// How long a frame may take on a busy machine.
+const LATE: Duration = Duration::from_millis(300);
+/// How long is waited for what must come.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Packets that are sent before all are waited for.
+const CHUNK: usize = 32;
+
+/// Both twins.
+pub struct Trial {
+    kernel: Twin,
+    causeway: Twin,
+    router: Router,
+    judge: Judge,
+    undo: Vec<Step>,
+    rounds: u32,
+    pub sums: Sums,
+}
+
+/// What was done in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sums {
+    pub states: u64,
+    pub sent: u64,
+    /// Of those, the ones that the kernel alone forwarded.
+    pub forwarded: u64,
+    /// Plain ones of those, in states that leave not all to the kernel: what the graph is for.
+    pub simple: u64,
+    /// Frames that the router's graph forwarded in those states.
+    pub by_graph: u64,
+    /// Frames that left the kernel's twin.
+    pub left: u64,
+}
+
+/// A state in which the twins differed.
+pub struct Failure {
+    pub number: u64,
+    pub steps: Vec<Step>,
+    /// What differed, with the packet it is about if that is known.
+    pub differences: Vec<(Difference, Option<Sent>)>,
+}
+
+impl Trial {
+    /// None, with a message, where it cannot be done.
+    pub fn new() -> Option<Trial> {
+        let prefix = format!("oracle-{}-", std::process::id());
+        let (kernel, causeway) = (Twin::new(&format!("{prefix}k"))?, Twin::new(&format!("{prefix}c"))?);
+        let router = Router::start(&causeway);
+        let (judge, undo, sums) = (Judge::default(), Vec::new(), Sums::default());
+        Some(Trial { kernel, causeway, router, judge, undo, rounds: 0, sums })
+    }
+
+    /// Tries the state of that number with so many packets.
+    pub fn state(&mut self, seed: u64, number: u64, packets: usize) -> Option<Failure> {
+        let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
+        let state = State::new(rng.fork());
+        self.undo();
+        self.apply(&state.steps);
+        self.undo = state.undo;
+        self.settle(number, &state.facts);
+        let mut differences = Vec::new();
+        let mut packets_of = Packets::new(rng, &state.facts, number as u32 * 100_000);
+        let sent: Vec<Sent> = (0..packets).map(|_| packets_of.next()).collect();
+        for batch in sent.chunks(200) {
+            differences.extend(self.batch(batch, &state.facts));
+        }
+        self.sums.states += 1;
+        if differences.is_empty() && self.router.is_alive() {
+            return None;
+        }
+        let steps = state.steps;
+        Some(Failure { number, steps, differences })
+    }
+
+    /// Back to the first state.
+    fn undo(&mut self) {
+        let mut steps = std::mem::take(&mut self.undo);
+        steps.reverse();
+        steps.extend(plan::baseline());
+        self.apply(&steps);
+    }
+
+    fn apply(&mut self, steps: &[Step]) {
+        self.kernel.apply(steps);
+        self.causeway.apply(steps);
+    }
+
+    /// Waits until the router knows all that was done.
+    fn settle(&mut self, number: u64, facts: &Facts) {
+        let last = number % 250 + 1;
+        self.causeway.apply(&[Step::Ip(format!("route replace blackhole 192.0.2.{last} proto 77"))]);
+        self.kernel.apply(&[Step::Ip(format!("route replace blackhole 192.0.2.{last} proto 77"))]);
+        let begin = Instant::now();
+        let question = format!("forward.lookup 192.0.2.{last}");
+        while begin.elapsed() < PATIENCE {
+            let answer = self.router.control.read(&question).unwrap_or_default();
+            if answer.contains("blackhole") || answer.contains("policy-rules") {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(if facts.attaches { ATTACH } else { SILENT });
+    }
+
+    /// Sends the packets of a batch into both twins, and says what differs.
+    fn batch(&mut self, batch: &[Sent], facts: &Facts) -> Vec<(Difference, Option<Sent>)> {
+        let mut left = [Vec::new(), Vec::new()];
+        // What comes late of an earlier batch.
+        self.receive(&mut [Vec::new(), Vec::new()]);
+        let before = self.router.control.counts();
+        for chunk in batch.chunks(CHUNK) {
+            for sent in chunk {
+                self.kernel.cables[sent.port].send(&sent.frame);
+                self.causeway.cables[sent.port].send(&sent.frame);
+            }
+            self.barrier(facts, &mut left);
+        }
+        let after = self.handled(before);
+        self.barrier(facts, &mut left);
+        let mut found = self.judge.compare(&left[0], &left[1], facts.any_path);
+        if !found.is_empty() {
+            let begin = Instant::now();
+            while begin.elapsed() < LATE {
+                self.receive(&mut left);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            found = self.judge.compare(&left[0], &left[1], facts.any_path);
+        }
+        self.count(batch, facts, &left[0], after.forwarded.saturating_sub(before.forwarded));
+        left.iter().for_each(|left| self.judge.over(left));
+        let by_number: HashMap<u32, &Sent> = batch.iter().map(|sent| (sent.number, sent)).collect();
+        let about =
+            |frame: &[u8]| judge::number(frame).and_then(|n| by_number.get(&n)).map(|&sent| sent.clone());
+        found.into_iter().map(|difference| (difference.clone(), about(&difference.frame))).collect()
+    }
+
+    fn count(&mut self, batch: &[Sent], facts: &Facts, left: &[Left], by_graph: u64) {
+        let by_number: HashMap<u32, &Sent> = batch.iter().map(|sent| (sent.number, sent)).collect();
+        self.sums.sent += batch.len() as u64;
+        self.sums.left += left.len() as u64;
+        for (_, frame) in left {
+            let Some(sent) = judge::number(frame).and_then(|n| by_number.get(&n)) else { continue };
+            if !judge::is_forwarded(sent, frame) {
+                continue;
+            }
+            self.sums.forwarded += 1;
+            let simple = matches!(sent.kind, "v4" | "v6") && sent.port < plan::TAKEN;
+            self.sums.simple += u64::from(simple && facts.plain);
+        }
+        self.sums.by_graph += if facts.plain { by_graph } else { 0 };
+    }
+
+    /// Waits until the graph has handled all that its programs took. Frames that it lost would be waited for in vain, and are
+    /// missed then.
+    fn handled(&mut self, before: Counts) -> Counts {
+        let begin = Instant::now();
+        loop {
+            let now = self.router.control.counts();
+            let done = now.forwarded + now.punted - before.forwarded - before.punted;
+            if now.taken.saturating_sub(before.taken) <= done || begin.elapsed() > PATIENCE {
+                return now;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn receive(&mut self, left: &mut [Vec<Left>; 2]) {
+        for (twin, left) in [&mut self.kernel, &mut self.causeway].into_iter().zip(left) {
+            for (port, cable) in twin.cables.iter_mut().enumerate() {
+                left.extend(cable.receive().into_iter().map(|frame| (port, frame)));
+            }
+        }
+    }
+
+    /// Waits until both kernels have handled all that was sent: they answer ARP requests sent behind it. Who asks for
+    /// neighbours meanwhile has packets waiting, so it is done again.
+    fn barrier(&mut self, facts: &Facts, left: &mut [Vec<Left>; 2]) {
+        for _ in 0..8 {
+            let before = self.answers();
+            self.barrier_once(facts, left);
+            if self.answers() == before {
+                return;
+            }
+        }
+    }
+
+    fn answers(&self) -> u64 {
+        [&self.kernel, &self.causeway]
+            .into_iter()
+            .flat_map(|twin| &twin.cables)
+            .map(|cable| cable.answers)
+            .sum()
+    }
+
+    fn barrier_once(&mut self, facts: &Facts, left: &mut [Vec<Left>; 2]) {
+        self.rounds += 1;
+        let [.., high, middle, low] = self.rounds.to_be_bytes();
+        let asked: Vec<usize> = (0..PORTS).filter(|&port| !facts.down[port] && !facts.mute[port]).collect();
+        for &port in &asked {
+            let mac = [2, 0xba, port as u8, high, middle, low];
+            let request = [&[0, 1, 8, 0, 6, 4, 0, 1][..], &mac, &[0; 4], &[0; 6], &plan::BARRIER].concat();
+            let frame = [&[255; 6][..], &mac, &[8, 6], &request].concat();
+            self.kernel.cables[port].send(&frame);
+            self.causeway.cables[port].send(&frame);
+        }
+        let answered = |left: &[Left]| {
+            let is_answer = |(port, frame): &&Left| {
+                frame[12..14] == [8, 6] && frame[..6] == [2, 0xba, *port as u8, high, middle, low]
+            };
+            left.iter().filter(is_answer).count()
+        };
+        let begin = Instant::now();
+        let (mut seen, mut open) = ([left[0].len(), left[1].len()], [asked.len(); 2]);
+        while open != [0; 2] && begin.elapsed() < PATIENCE {
+            self.receive(left);
+            for twin in 0..2 {
+                open[twin] = open[twin].saturating_sub(answered(&left[twin][seen[twin]..]));
+                seen[twin] = left[twin].len();
+            }
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        if open != [0; 2] {
+            eprintln!("no answer to ARP by {open:?} of the ports {asked:?} of the kernel and of causeway");
+        }
+        if facts.mute.contains(&true) {
+            std::thread::sleep(Duration::from_millis(30));
+            self.receive(left);
+        }
+        left.iter_mut().for_each(|left| left.retain(|(_, frame)| frame[12..14] != [8, 6]));
+    }
+
+    /// What the routes and neighbours of both twins are now, for who looks for a fault.
+    pub fn dump(&self) -> String {
+        let show =
+            "ip -d route show table all; ip -6 -d route show table all; ip -d nexthop; ip neigh; ip addr";
+        let (kernel, causeway) = (self.kernel.router.shell(show), self.causeway.router.shell(show));
+        let same = if kernel == causeway { "the same" } else { "not the same" };
+        format!("routes, neighbours and addresses of the twins are {same}\n{causeway}")
+    }
+
+    /// What the router's handler says.
+    pub fn read(&mut self, handler: &str) -> String {
+        self.router.control.read(handler).unwrap_or_default()
+    }
+}
