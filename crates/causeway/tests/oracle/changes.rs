@@ -99,7 +99,7 @@ pub fn any_path(draft: &mut Draft) {
 
 /// A neighbour in some state.
 pub fn neighbour(draft: &mut Draft) {
-    let (port, n) = (draft.port(), draft.rng.u8(0..24));
+    let (port, n) = (draft.port(), draft.rng.u8(0..32));
     let (mac, address) = if draft.rng.bool() {
         (plan::mac_text([2, 0xcc, port as u8, 4, 0, n]), format!("10.1.{port}.{}", 8 + n))
     } else {
@@ -115,7 +115,7 @@ pub fn neighbour(draft: &mut Draft) {
             Some(mac) => {
                 format!("neigh replace {address} lladdr {} nud {state} dev p{port}", plan::mac_text(mac))
             }
-            None => format!("neigh del {address} dev p{port}"),
+            None => return,
         },
     };
     draft.ip(line);
@@ -166,6 +166,8 @@ pub fn mtu(draft: &mut Draft) {
 /// Something happens to a link.
 pub fn link(draft: &mut Draft) {
     let port = draft.rng.usize(0..TAKEN);
+    // The kernel forgets neighbours with the link.
+    draft.later.extend(plan::gateways(port));
     match draft.rng.u32(0..10) {
         0 | 1 => draft.ip(format!("link set p{port} down\nlink set p{port} up")),
         2 => {

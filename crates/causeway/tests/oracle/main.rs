@@ -5,7 +5,7 @@
 //!
 //! The environment says what is tried: `ORACLE_SEED`, `ORACLE_FIRST` (the first state's number), `ORACLE_STATES`,
 //! `ORACLE_PACKETS` (of each state). A state depends on the seed and its own number alone, so one that failed is tried again by
-//! `ORACLE_SEED=s ORACLE_FIRST=n ORACLE_STATES=1`. With `ORACLE_LOG` the router says what it does, and routes are shown.
+//! `ORACLE_SEED=s ORACLE_FIRST=n ORACLE_STATES=1`. With `ORACLE_LOG` the router says what it does.
 
 mod cable;
 mod changes;
@@ -53,6 +53,16 @@ fn a_router_sends_what_the_kernel_would() {
         }
     }
     println!("{}", summary(&trial.sums));
+    println!("left to the kernel by the graph:\n{}", trial.read("forward.punts"));
+    println!(
+        "{}",
+        trial
+            .read("counters")
+            .lines()
+            .filter(|l| l.contains("xdp_") && !l.ends_with("\t0"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
     assert_eq!(failures, 0, "states in which the router differs from the kernel");
     let Sums { simple, by_graph, .. } = trial.sums;
     assert!(by_graph * 10 > simple * 6, "the graph forwarded too few: {by_graph} of {simple}");
@@ -77,7 +87,5 @@ fn show(failure: &Failure, seed: u64, trial: &mut Trial) {
         }
     }
     println!("{} differences in all; punts so far:\n{}", differences.len(), trial.read("forward.punts"));
-    if std::env::var_os("ORACLE_LOG").is_some() {
-        println!("{}", trial.dump());
-    }
+    print!("{}", trial.unlike());
 }

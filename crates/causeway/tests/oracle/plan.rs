@@ -36,27 +36,23 @@ pub fn is_router6(address: &[u8]) -> bool {
 
 /// What every state begins from, but for the ports themselves: brings back what another state has changed.
 pub fn baseline() -> Vec<Step> {
-    let mut lines = Vec::new();
+    let mut steps = Vec::new();
+    let mut ip = |line: String| steps.push(Step::Ip(line));
     for i in 0..PORTS {
         let mac = mac_text(mac(i));
-        lines.extend([
-            format!("link set dev q{i} name p{i}"),
-            format!("link set dev p{i} nomaster"),
-            format!(
-                "link set dev p{i} mtu 1500 address {mac} arp on multicast on promisc off allmulticast off up"
-            ),
-        ]);
+        ip(format!("link set dev q{i} name p{i}"));
+        ip(format!(
+            "link set dev p{i} mtu 1500 address {mac} arp on multicast on promisc off allmulticast off up"
+        ));
     }
-    lines.push("link del br7".into());
-    lines.push("nexthop flush".into());
-    for family in ["-4", "-6"] {
-        for table in ["main", "local", "default", "100", "101"] {
-            lines.push(format!("{family} route flush table {table} proto 77"));
-        }
-        lines.push(format!("{family} route flush cache"));
-    }
+    ip("nexthop flush".into());
+    let flushes = |table: &&str| ["77", "ra"].map(|proto| format!("route flush table {table} proto {proto}"));
+    let flushes: Vec<String> =
+        ["main", "local", "default", "100", "101"].iter().flat_map(|t| flushes(&t)).collect();
+    steps.extend(flushes.iter().cloned().map(Step::Ip));
+    steps.extend(flushes.into_iter().map(Step::Ip6));
     for i in 0..PORTS {
-        lines.extend([
+        let lines = [
             format!("neigh flush dev p{i} nud all"),
             format!("addr replace 10.1.{i}.1/24 brd + dev p{i}"),
             format!("addr replace 2001:db8:{i}::1/64 dev p{i} nodad"),
@@ -64,22 +60,37 @@ pub fn baseline() -> Vec<Step> {
             format!("route replace 2001:db8:{i}::/64 dev p{i} proto kernel metric 256"),
             format!("route replace 10.{}.0.0/16 via 10.1.{i}.10 proto 77", 64 + i % TAKEN),
             format!("route replace 2001:db8:4{i}::/48 via 2001:db8:{i}::10 proto 77"),
-        ]);
-        lines.extend(gateways(i));
+        ];
+        steps.extend(lines.into_iter().chain(gateways(i)).map(Step::Ip));
     }
-    lines.into_iter().map(Step::Ip).collect()
+    steps
 }
 
+/// Last octets of the gateways behind a port that are known for good, of IPv4 and IPv6, and of those that are asked for.
+pub const KNOWN: [(u8, u8); 3] = [(8, 0x10), (9, 0x11), (10, 0x12)];
+pub const ASKED: [(u8, u8); 3] = [(20, 0x20), (21, 0x21), (22, 0x22)];
+
 /// The gateways behind a port, known for good.
-fn gateways(port: usize) -> impl Iterator<Item = String> {
-    (0..4u8).flat_map(move |n| {
-        let (v4, v6) = (8 + n, 0x10 + n);
+pub fn gateways(port: usize) -> impl Iterator<Item = String> {
+    KNOWN.into_iter().flat_map(move |(v4, v6)| {
         let mac = |last| mac_text([2, 0xbb, port as u8, 0, 0, last]);
         [
             format!("neigh replace 10.1.{port}.{v4} lladdr {} nud permanent dev p{port}", mac(v4)),
             format!("neigh replace 2001:db8:{port}::{v6:x} lladdr {} nud permanent dev p{port}", mac(v6)),
         ]
     })
+}
+
+/// Lets the kernel ask for the other gateways: of several paths it takes those that are known.
+pub fn asking() -> Vec<Step> {
+    let of = |port: usize, (v4, v6): (u8, u8)| {
+        [
+            format!("neigh replace 10.1.{port}.{v4} dev p{port} use"),
+            format!("neigh replace 2001:db8:{port}::{v6:x} dev p{port} use"),
+        ]
+    };
+    let all = (0..PORTS).flat_map(|port| ASKED.into_iter().flat_map(move |gateway| of(port, gateway)));
+    all.map(Step::Ip).collect()
 }
 
 /// Settings that every state begins from, also for ports made again; a name without a port for all.

@@ -1,6 +1,6 @@
 //! Random routes, next hop objects and policy rules.
 
-use crate::plan::PORTS;
+use crate::plan::{self, PORTS};
 use crate::state::Draft;
 use std::fmt::Write;
 
@@ -56,9 +56,6 @@ pub fn route(draft: &mut Draft) {
         Some((kind, rest)) => format!("{kind} {prefix} {rest}"),
         None => format!("{prefix} {target}"),
     };
-    if protocol == "ra" {
-        draft.undo_ip(format!("route del {prefix} proto ra"));
-    }
     // What is said of the route stands before its next hops.
     let line = match route.split_once(" nexthop ") {
         Some((head, hops)) => format!("route {verb} {head} proto {protocol}{tail} nexthop {hops}"),
@@ -73,14 +70,11 @@ pub fn route(draft: &mut Draft) {
 
 fn gateway(draft: &mut Draft, v6: bool) -> (String, usize) {
     let port = draft.port();
-    let n = draft.rng.u8(0..4);
     // Sometimes one that must be asked for.
-    let gateway = match (v6, draft.chance(6)) {
-        (false, false) => format!("10.1.{port}.{}", 8 + n),
-        (false, true) => format!("10.1.{port}.{}", 20 + n),
-        (true, false) => format!("2001:db8:{port}::{:x}", 0x10 + n),
-        (true, true) => format!("2001:db8:{port}::{:x}", 0x20 + n),
-    };
+    let list = if draft.chance(6) { plan::ASKED } else { plan::KNOWN };
+    let last = *draft.pick(&list);
+    let gateway =
+        if v6 { format!("2001:db8:{port}::{:x}", last.1) } else { format!("10.1.{port}.{}", last.0) };
     (gateway, port)
 }
 

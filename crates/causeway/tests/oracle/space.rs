@@ -10,8 +10,10 @@ use std::process::{Command, Stdio};
 /// What is done to a router, the same to both twins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// `ip` with these words, in the router's namespace.
+    /// `ip` with these words, in the router's namespace; IPv6 has to be said where no address shows it.
     Ip(String),
+    /// The same of IPv6.
+    Ip6(String),
     /// A setting below /proc/sys/net, and its value.
     Set(String, String),
     /// A shell's line, in the router's namespace.
@@ -26,6 +28,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Ip(words) => write!(f, "ip {words}"),
+            Step::Ip6(words) => write!(f, "ip -6 {words}"),
             Step::Set(key, value) => write!(f, "echo {value} > /proc/sys/net/{key}"),
             Step::Shell(line) => f.write_str(line),
             Step::Host(words) => write!(f, "ip {words} (hosts)"),
@@ -64,17 +67,17 @@ impl Space {
         })
     }
 
-    /// Runs `ip` once for all these lines. One that fails is passed over: whether the kernel takes a random command does not
-    /// matter, as both twins are told the same.
-    pub fn ip<'a>(&self, lines: impl IntoIterator<Item = &'a str>) {
-        let text: String = lines.into_iter().flat_map(|line| [line, "\n"]).collect();
-        if text.is_empty() {
+    /// Runs `ip` once for all these lines, of a family or any. One that fails is passed over: whether the kernel takes a random
+    /// command does not matter, as both twins are told the same.
+    pub fn ip(&self, family: &[&str], lines: &[&str]) {
+        if lines.is_empty() {
             return;
         }
         let mut command = Command::new("ip");
-        command.args(["-n", &self.name, "-force", "-batch", "-"]);
+        command.args(["-n", &self.name, "-force"]).args(family).args(["-batch", "-"]);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("ip");
+        let text = lines.join("\n") + "\n";
         child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("written");
         child.wait().expect("ip");
     }

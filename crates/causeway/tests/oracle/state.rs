@@ -104,6 +104,7 @@ impl Draft {
         for _ in 0..self.rng.usize(0..3) {
             routes::route(self);
         }
+        // Objects change and go while routes use them, and neighbours of a link that was down are known again.
         for line in std::mem::take(&mut self.later) {
             self.ip(line);
         }

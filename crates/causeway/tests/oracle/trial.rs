@@ -72,6 +72,7 @@ impl Trial {
         let state = State::new(rng.fork());
         self.undo();
         self.apply(&state.steps);
+        self.apply(&plan::asking());
         self.undo = state.undo;
         self.settle(number, &state.facts);
         let mut differences = Vec::new();
@@ -113,9 +114,18 @@ impl Trial {
             if answer.contains("blackhole") || answer.contains("policy-rules") {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(20));
+            self.wait(Duration::from_millis(20));
         }
-        std::thread::sleep(if facts.attaches { ATTACH } else { SILENT });
+        self.wait(if facts.attaches { ATTACH } else { SILENT });
+    }
+
+    /// Lets the hosts answer for some time; what they get else is nobody's.
+    fn wait(&mut self, time: Duration) {
+        let begin = Instant::now();
+        while begin.elapsed() < time {
+            self.receive(&mut [Vec::new(), Vec::new()]);
+            std::thread::sleep(Duration::from_millis(4));
+        }
     }
 
     /// Sends the packets of a batch into both twins, and says what differs.
@@ -245,13 +255,17 @@ impl Trial {
         left.iter_mut().for_each(|left| left.retain(|(_, frame)| frame[12..14] != [8, 6]));
     }
 
-    /// What the routes and neighbours of both twins are now, for who looks for a fault.
-    pub fn dump(&self) -> String {
-        let show =
-            "ip -d route show table all; ip -6 -d route show table all; ip -d nexthop; ip neigh; ip addr";
-        let (kernel, causeway) = (self.kernel.router.shell(show), self.causeway.router.shell(show));
-        let same = if kernel == causeway { "the same" } else { "not the same" };
-        format!("routes, neighbours and addresses of the twins are {same}\n{causeway}")
+    /// Routes and rules that only one of the twins has: then the test is wrong, and not the router.
+    pub fn unlike(&self) -> String {
+        let show = "ip route show table all; ip -6 route show table all; ip nexthop; ip rule; ip -6 rule; ip -br addr; \
+                    ip neigh show nud permanent";
+        let [kernel, causeway] = [&self.kernel, &self.causeway].map(|twin| twin.router.shell(show));
+        let mut text = String::new();
+        for (who, mine, other) in [("the kernel", &kernel, &causeway), ("causeway", &causeway, &kernel)] {
+            let has = |line: &&str| !other.lines().any(|l| l.trim() == line.trim());
+            mine.lines().filter(has).for_each(|line| text += &format!("only {who} has {line}\n"));
+        }
+        text
     }
 
     /// What the router's handler says.

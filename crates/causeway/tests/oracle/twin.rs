@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// The program under test.
 const CAUSEWAY: &str = env!("CARGO_BIN_EXE_causeway");
 
+/// Where `ip` is told no family: the addresses show it.
+const ANY: &[&str] = &[];
+
 /// A router and its hosts.
 pub struct Twin {
     pub router: Space,
@@ -25,11 +28,10 @@ impl Twin {
         hosts.set(&[("ipv6/conf/all/disable_ipv6", "1"), ("ipv6/conf/default/disable_ipv6", "1")]);
         let mut twin = Twin { router, hosts, cables: Vec::new() };
         twin.set(&plan::settings());
-        twin.router.ip([
-            "link set lo up",
-            "addr add 10.255.0.1/32 dev lo",
-            "addr add 2001:db8:ff::1/128 dev lo",
-        ]);
+        twin.router.ip(
+            ANY,
+            &["link set lo up", "addr add 10.255.0.1/32 dev lo", "addr add 2001:db8:ff::1/128 dev lo"],
+        );
         for number in 0..PORTS {
             twin.make_port(number);
             let cable = Cable::open(&twin.hosts, number);
@@ -47,8 +49,8 @@ impl Twin {
             .args(["type", "veth", "peer", "name", &format!("h{i}"), "netns", hosts])
             .status();
         assert!(made.is_ok_and(|status| status.success()), "a cable");
-        self.hosts.ip([format!("link set h{i} address 02:ee:00:00:00:0{i} mtu 1850 up").as_str()]);
-        self.router.ip([format!("link set p{i} up").as_str()]);
+        self.hosts.ip(ANY, &[&format!("link set h{i} address 02:ee:00:00:00:0{i} mtu 1850 up")]);
+        self.router.ip(ANY, &[&format!("link set p{i} up")]);
         self.hosts.shell(&format!("ethtool -K h{i} tx off tso off gso off gro on"));
         self.router.shell(&format!("ethtool -K p{i} tx off tso off gso off"));
     }
@@ -60,30 +62,39 @@ impl Twin {
 
     /// Takes steps one after the other.
     pub fn apply(&mut self, steps: &[Step]) {
-        let mut lines = Vec::new();
+        // Run together as long as they are of one family.
+        let (mut family, mut lines) = (ANY, Vec::new());
         for step in steps {
-            if let Step::Ip(line) = step {
-                lines.push(line.as_str());
-                continue;
+            let next = match step {
+                Step::Ip(line) => Some((ANY, line)),
+                Step::Ip6(line) => Some((&["-6"][..], line)),
+                _ => None,
+            };
+            if next.is_none_or(|(next, _)| next != family) {
+                self.router.ip(family, &std::mem::take(&mut lines));
             }
-            self.router.ip(std::mem::take(&mut lines));
+            if let Some((next, line)) = next {
+                family = next;
+                lines.push(line.as_str());
+            }
             match step {
-                Step::Ip(_) => {}
+                Step::Ip(_) | Step::Ip6(_) => {}
                 Step::Set(key, value) => self.router.set(&[(key, value)]),
                 Step::Shell(line) => drop(self.router.shell(line)),
-                Step::Host(line) => self.hosts.ip([line.as_str()]),
-                Step::Recreate(number) => {
-                    self.router.ip([format!("link del p{number}").as_str()]);
-                    self.make_port(*number);
-                    self.cables[*number] = Cable::open(&self.hosts, *number);
-                    let settings = plan::settings();
-                    let port = format!("/p{number}/");
-                    let own: Vec<_> = settings.into_iter().filter(|(key, _)| key.contains(&port)).collect();
-                    self.set(&own);
-                }
+                Step::Host(line) => self.hosts.ip(ANY, &[line]),
+                Step::Recreate(number) => self.recreate(*number),
             }
         }
-        self.router.ip(lines);
+        self.router.ip(family, &lines);
+    }
+
+    fn recreate(&mut self, number: usize) {
+        self.router.ip(ANY, &[&format!("link del p{number}")]);
+        self.make_port(number);
+        self.cables[number] = Cable::open(&self.hosts, number);
+        let port = format!("/p{number}/");
+        let own: Vec<_> = plan::settings().into_iter().filter(|(key, _)| key.contains(&port)).collect();
+        self.set(&own);
     }
 }
 
