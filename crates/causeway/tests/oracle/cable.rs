@@ -33,12 +33,18 @@ impl Cable {
         Cable { tx, rx, number, answers: 0 }
     }
 
-    /// Sends a frame. One that the other end refuses (it is too long, or there is no carrier) is lost, as on any cable.
-    pub fn send(&mut self, frame: &[u8]) {
+    /// Sends a frame, and says whether it went. The other end may refuse it: it is too long, or there is no carrier.
+    pub fn send(&mut self, frame: &[u8]) -> bool {
         let mut batch = Batch::new();
         let packet = Packet::from_bytes(frame).expect("a free frame of the pool");
         assert!(batch.push(packet).is_ok());
-        self.tx.transmit(&mut batch);
+        self.tx.transmit(&mut batch) > 0
+    }
+
+    /// Frames that came and found no room.
+    pub fn lost(&self) -> u64 {
+        let drops = self.rx.counters().into_iter().filter(|(name, _)| name.starts_with("rx_drop_"));
+        drops.map(|(_, n)| n).sum()
     }
 
     /// What has come, answering who asks for neighbours.

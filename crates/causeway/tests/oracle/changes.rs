@@ -77,6 +77,9 @@ pub fn setting(draft: &mut Draft) {
 }
 
 fn set(draft: &mut Draft, key: String, value: &str, first: &str) {
+    // These leave all to the kernel, of a port at least.
+    let refused = ["accept_redirects", "use_pmtu", "forwarding"].iter().any(|end| key.ends_with(end));
+    draft.facts.plain &= !refused;
     draft.undo(Step::Set(key.clone(), first.to_owned()));
     if key == "ipv4/ip_forward" {
         // It sets that of all ports.
@@ -105,8 +108,9 @@ pub fn neighbour(draft: &mut Draft) {
     } else {
         (plan::mac_text([2, 0xcc, port as u8, 6, 0, n]), format!("2001:db8:{port}::{:x}", 0x10 + n))
     };
-    let state =
-        *draft.pick(&["permanent", "permanent", "noarp", "stale", "reachable", "delay", "probe", "failed"]);
+    // A path whose gateway is not known would be left out by whoever asked for it first.
+    let states = ["permanent", "permanent", "noarp", "stale", "reachable", "delay", "probe", "failed"];
+    let state = *draft.pick(&states[..if n < 16 { 7 } else { 8 }]);
     // An entry that the kernel checks must say what the hosts will answer.
     let line = match state {
         "permanent" | "noarp" => format!("neigh replace {address} lladdr {mac} nud {state} dev p{port}"),
@@ -149,7 +153,9 @@ pub fn address(draft: &mut Draft) {
             return;
         }
         _ => {
+            // With the last address the kernel forgets the neighbours.
             draft.ip(format!("addr del 10.1.{port}.1/24 dev p{port}"));
+            draft.later.extend(plan::gateways(port));
             return;
         }
     };
@@ -169,7 +175,13 @@ pub fn link(draft: &mut Draft) {
     // The kernel forgets neighbours with the link.
     draft.later.extend(plan::gateways(port));
     match draft.rng.u32(0..10) {
-        0 | 1 => draft.ip(format!("link set p{port} down\nlink set p{port} up")),
+        0 | 1 => {
+            // Of paths that come and go at once the kernel may keep the old shares.
+            draft.ip(format!("link set p{port} down"));
+            draft.shell("sleep 0.2".into());
+            draft.ip(format!("link set p{port} up"));
+            draft.shell("sleep 0.2".into());
+        }
         2 => {
             draft.ip(format!("link set p{port} down"));
             draft.facts.down[port] = true;

@@ -8,6 +8,10 @@ use crate::cable::ETHERNET;
 use crate::packets::{MARK, Sent};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::net::IpAddr;
+
+/// The TTL of what a router sends itself; those of the packets sent are below.
+const DEFAULT_TTL: u8 = 64;
 
 /// A frame that left a router, and the port.
 pub type Left = (usize, Vec<u8>);
@@ -39,6 +43,15 @@ pub fn number(frame: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*frame.get(at + MARK.len()..)?.first_chunk()?))
 }
 
+/// Where a packet is to go.
+pub fn destination(frame: &[u8]) -> Option<IpAddr> {
+    match frame.get(12..14)? {
+        [8, 0] => Some(IpAddr::from(*frame.get(30..)?.first_chunk::<4>()?)),
+        [0x86, 0xdd] => Some(IpAddr::from(*frame.get(38..)?.first_chunk::<16>()?)),
+        _ => None,
+    }
+}
+
 /// Whether a frame is a sent one that was forwarded: the same packet with a smaller TTL or hop limit.
 pub fn is_forwarded(sent: &Sent, frame: &[u8]) -> bool {
     let at = if frame.get(12..14) == Some(&[8, 0]) { 8 } else { 7 };
@@ -49,6 +62,12 @@ pub fn is_forwarded(sent: &Sent, frame: &[u8]) -> bool {
         && after.get(at).copied() == before.get(at).map(|ttl| ttl.wrapping_sub(1))
         && after.len() > 20
         && after[20..] == before[20..after.len()]
+}
+
+/// Whether a packet is one of TCP, UDP or ICMP without anything odd: what a virtual port gives to the graph.
+pub fn is_plain(sent: &Sent) -> bool {
+    let protocol = if sent.kind == "v4" { 23 } else { 20 };
+    matches!(sent.kind, "v4" | "v6") && matches!(sent.frame.get(protocol), Some(1 | 6 | 17 | 58))
 }
 
 /// Compares; remembers who was told of a better way, as the kernel limits how often it tells.
@@ -101,7 +120,7 @@ impl Judge {
             }
             let mut key = (*port, frame.clone());
             level(&mut key.1);
-            if any_path && number(frame).is_some() {
+            if any_path || is_encapsulated(frame) {
                 key.0 = 0;
                 key.1[..12].fill(0);
             }
@@ -111,23 +130,46 @@ impl Judge {
     }
 }
 
-/// Makes the same what cannot be: the identification of ICMP packets that a router made itself, and so their checksum.
+/// Makes the same what cannot be: the identification of ICMP packets that a router made itself, and so their checksum, and that
+/// of IPv6 fragments.
 fn level(frame: &mut [u8]) {
-    const DEFAULT_TTL: u8 = 64;
-    if frame.get(12..14) == Some(&[8, 0]) && frame.len() > 34 && frame[23] == 1 && frame[22] == DEFAULT_TTL {
-        frame[18..20].fill(0);
-        frame[24..26].fill(0);
+    match frame.get(12..14) {
+        Some([8, 0]) if frame.get(22..24) == Some(&[DEFAULT_TTL, 1]) && frame.len() > 26 => {
+            frame[18..20].fill(0);
+            frame[24..26].fill(0);
+        }
+        Some([0x86, 0xdd]) if frame.len() > 54 => level_fragment(frame),
+        _ => {}
     }
+}
+
+fn level_fragment(frame: &mut [u8]) {
+    let (mut kind, mut at) = (frame[20], 54);
+    while let (0 | 43 | 60, Some(&[next, eights])) =
+        (kind, frame.get(at..at + 2).and_then(|h| h.first_chunk()))
+    {
+        (kind, at) = (next, at + 8 + usize::from(eights) * 8);
+    }
+    if let (44, Some(id)) = (kind, frame.get_mut(at + 4..at + 8)) {
+        id.fill(0);
+    }
+}
+
+/// A packet in segment routing, all of which go the way that the kernel found for the first.
+fn is_encapsulated(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&[0x86, 0xdd]) && frame.get(20) == Some(&43) && frame.get(56) == Some(&4)
 }
 
 /// What the kernel does for itself.
 fn is_noise(frame: &[u8]) -> bool {
     match frame.get(12..14) {
         Some([8, 6]) => true,
+        // The answer to who asks for the time.
+        Some([8, 0]) if frame.get(22..24) == Some(&[DEFAULT_TTL, 1]) && frame.get(34) == Some(&14) => true,
         _ if number(frame).is_some() => false,
         Some([8, 0]) => {
-            // IGMP, and the answer to who asks for the time.
-            frame.get(23) == Some(&2) || (frame.get(23) == Some(&1) && frame.get(34) == Some(&14))
+            // IGMP.
+            frame.get(23) == Some(&2)
         }
         Some([0x86, 0xdd]) => {
             let to_group = frame.get(38) == Some(&0xff);

@@ -10,7 +10,9 @@
 mod cable;
 mod changes;
 mod control;
+mod directed;
 mod judge;
+mod lessons;
 mod packets;
 mod plan;
 mod routes;
@@ -32,12 +34,8 @@ fn setting(name: &str, usual: u64) -> u64 {
 
 #[test]
 fn a_router_sends_what_the_kernel_would() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: needs root to make network namespaces");
-        return;
-    }
     let (seed, first) = (setting("ORACLE_SEED", 1), setting("ORACLE_FIRST", 0));
-    let (states, packets) = (setting("ORACLE_STATES", 12), setting("ORACLE_PACKETS", 200) as usize);
+    let (states, packets) = (setting("ORACLE_STATES", 10), setting("ORACLE_PACKETS", 200) as usize);
     let Some(mut trial) = Trial::new() else { return };
     let mut failures = 0;
     for number in first..first + states {
@@ -53,19 +51,14 @@ fn a_router_sends_what_the_kernel_would() {
         }
     }
     println!("{}", summary(&trial.sums));
-    println!("left to the kernel by the graph:\n{}", trial.read("forward.punts"));
-    println!(
-        "{}",
-        trial
-            .read("counters")
-            .lines()
-            .filter(|l| l.contains("xdp_") && !l.ends_with("\t0"))
-            .collect::<Vec<_>>()
-            .join("\n")
-    );
     assert_eq!(failures, 0, "states in which the router differs from the kernel");
+    assert_eq!(trial.lost(), 0, "frames that the hosts had no room for");
     let Sums { simple, by_graph, .. } = trial.sums;
-    assert!(by_graph * 10 > simple * 6, "the graph forwarded too few: {by_graph} of {simple}");
+    // Of a few packets all may be to hosts that are not known yet.
+    assert!(
+        simple < 300 || by_graph * 10 > simple * 5,
+        "the graph forwarded too few: {by_graph} of {simple}"
+    );
 }
 
 fn summary(sums: &Sums) -> String {
@@ -84,6 +77,9 @@ fn show(failure: &Failure, seed: u64, trial: &mut Trial) {
         println!("{difference}");
         if let Some(sent) = sent {
             println!("  for {} {} by p{}: {}", sent.kind, sent.number, sent.port, judge::hex(&sent.frame));
+            if let Some(to) = judge::destination(&sent.frame) {
+                println!("  to {to}: {}", trial.read(&format!("forward.lookup {to}")));
+            }
         }
     }
     println!("{} differences in all; punts so far:\n{}", differences.len(), trial.read("forward.punts"));

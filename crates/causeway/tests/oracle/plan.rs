@@ -51,6 +51,8 @@ pub fn baseline() -> Vec<Step> {
         ["main", "local", "default", "100", "101"].iter().flat_map(|t| flushes(&t)).collect();
     steps.extend(flushes.iter().cloned().map(Step::Ip));
     steps.extend(flushes.into_iter().map(Step::Ip6));
+    steps.push(Step::Ip6("route flush cache".into()));
+    steps.push(Step::Ip("route flush cache".into()));
     for i in 0..PORTS {
         let lines = [
             format!("neigh flush dev p{i} nud all"),

@@ -1,5 +1,6 @@
 //! A random state of the routers: what is done to reach it, and what the packets have to know of it.
 
+use crate::lessons::{self, Lesson};
 use crate::plan::{self, PORTS};
 use crate::space::Step;
 use crate::{changes, routes};
@@ -12,6 +13,8 @@ pub struct State {
     pub steps: Vec<Step>,
     /// Before the first state is set up again.
     pub undo: Vec<Step>,
+    /// What the routers are taught when all is done.
+    pub lessons: Vec<Lesson>,
     pub facts: Facts,
 }
 
@@ -48,12 +51,12 @@ pub struct Draft {
     undo: Vec<Step>,
 }
 
-impl State {
-    /// The state of that number.
-    pub fn new(rng: Rng) -> State {
+impl Facts {
+    /// Of the state that all begin from.
+    pub fn of_first_state() -> Facts {
         let mut macs = [[0; 6]; PORTS];
         (0..PORTS).for_each(|port| macs[port] = plan::mac(port));
-        let facts = Facts {
+        Facts {
             macs,
             down: [false; PORTS],
             mute: [false; PORTS],
@@ -62,11 +65,19 @@ impl State {
             prefixes6: vec![(0x2001_0db8_0040 << 80, 46), (0x2001_0db8 << 96, 46)],
             any_path: false,
             plain: true,
-        };
+        }
+    }
+}
+
+impl State {
+    /// The state of that number.
+    pub fn new(rng: Rng) -> State {
+        let facts = Facts::of_first_state();
         let (later, steps, undo) = (Vec::new(), Vec::new(), Vec::new());
         let mut draft = Draft { rng, facts, objects: 0, later, rules: false, steps, undo };
         draft.fill();
-        State { steps: draft.steps, undo: draft.undo, facts: draft.facts }
+        let lessons = if draft.chance(6) { draft.lessons() } else { Vec::new() };
+        State { steps: draft.steps, undo: draft.undo, lessons, facts: draft.facts }
     }
 }
 
@@ -108,6 +119,26 @@ impl Draft {
         for line in std::mem::take(&mut self.later) {
             self.ip(line);
         }
+    }
+
+    /// Teaches that some destinations cannot be reached by long packets.
+    fn lessons(&mut self) -> Vec<Lesson> {
+        let mut frames = Vec::new();
+        for _ in 0..self.rng.usize(1..6) {
+            let port = self.rng.usize(0..plan::TAKEN);
+            let mtu = *self.pick(&[400, 552, 600, 1300, 1400]);
+            if self.rng.bool() {
+                let to = 0x0a40_0000 | self.rng.u32(0..4) << 16 | self.rng.u32(0..64);
+                self.facts.prefixes4.extend([(to, 32); 4]);
+                frames.push(lessons::too_long4(port, Ipv4Addr::from(to), mtu));
+            } else {
+                let net = u128::from(0x40 + self.rng.u32(0..4)) << 80;
+                let to = 0x2001_0db8 << 96 | net | u128::from(self.rng.u8(..));
+                self.facts.prefixes6.extend([(to, 128); 4]);
+                frames.push(lessons::too_long6(port, Ipv6Addr::from(to), u32::from(mtu).max(1280)));
+            }
+        }
+        frames
     }
 
     /// Once in `n` times.

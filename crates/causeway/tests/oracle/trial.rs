@@ -1,7 +1,9 @@
 //! The twins in one state after the other, and the same packets into both.
 
+use crate::cable::Cable;
 use crate::control::Counts;
 use crate::judge::{self, Difference, Judge, Left};
+use crate::lessons::Lesson;
 use crate::packets::{Packets, Sent};
 use crate::plan::{self, PORTS};
 use crate::space::Step;
@@ -9,10 +11,14 @@ use crate::state::{Facts, State};
 use crate::twin::{Router, Twin};
 use fastrand::Rng;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long what sends no message may take to be known, after all else is.
-const SILENT: Duration = Duration::from_millis(600);
+/// How long what sends a message may take to be in use, after a route is that came last.
+const TOLD: Duration = Duration::from_millis(300);
+/// How long what sends no message may take.
+const SILENT: Duration = Duration::from_millis(1000);
 /// How long ports may take to be attached again.
 const ATTACH: Duration = Duration::from_millis(1500);
 /// How long a frame may take on a busy machine.
@@ -31,6 +37,8 @@ pub struct Trial {
     undo: Vec<Step>,
     rounds: u32,
     pub sums: Sums,
+    /// One after another: each loads the machine.
+    _one: MutexGuard<'static, ()>,
 }
 
 /// What was done in all.
@@ -59,27 +67,36 @@ pub struct Failure {
 impl Trial {
     /// None, with a message, where it cannot be done.
     pub fn new() -> Option<Trial> {
-        let prefix = format!("oracle-{}-", std::process::id());
+        static ONE: Mutex<()> = Mutex::new(());
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root to make network namespaces");
+            return None;
+        }
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let prefix = format!("oracle-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let (kernel, causeway) = (Twin::new(&format!("{prefix}k"))?, Twin::new(&format!("{prefix}c"))?);
         let router = Router::start(&causeway);
         let (judge, undo, sums) = (Judge::default(), Vec::new(), Sums::default());
-        Some(Trial { kernel, causeway, router, judge, undo, rounds: 0, sums })
+        Some(Trial { _one: one, kernel, causeway, router, judge, undo, rounds: 0, sums })
     }
 
     /// Tries the state of that number with so many packets.
     pub fn state(&mut self, seed: u64, number: u64, packets: usize) -> Option<Failure> {
         let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
         let state = State::new(rng.fork());
+        let silent = |step: &Step| !matches!(step, Step::Ip(_) | Step::Ip6(_));
+        let is_silent = self.undo.iter().chain(&state.steps).any(silent) || !state.lessons.is_empty();
         self.undo();
-        self.apply(&state.steps);
-        self.apply(&plan::asking());
         self.undo = state.undo;
-        self.settle(number, &state.facts);
+        self.put(&state.steps, &state.lessons);
+        let wait = if is_silent { SILENT } else { TOLD };
+        self.settle(number, if state.facts.attaches { ATTACH } else { wait });
         let mut differences = Vec::new();
         let mut packets_of = Packets::new(rng, &state.facts, number as u32 * 100_000);
         let sent: Vec<Sent> = (0..packets).map(|_| packets_of.next()).collect();
         for batch in sent.chunks(200) {
-            differences.extend(self.batch(batch, &state.facts));
+            differences.extend(self.send_all(batch, &state.facts).1);
         }
         self.sums.states += 1;
         if differences.is_empty() && self.router.is_alive() {
@@ -87,6 +104,43 @@ impl Trial {
         }
         let steps = state.steps;
         Some(Failure { number, steps, differences })
+    }
+
+    /// Puts both into a state.
+    fn put(&mut self, steps: &[Step], lessons: &[Lesson]) {
+        self.apply(steps);
+        self.apply(&plan::asking());
+        if lessons.is_empty() {
+            return;
+        }
+        lessons.iter().for_each(|lesson| self.send(lesson.port, &lesson.frame));
+        self.barrier(&Facts::of_first_state(), &mut [Vec::new(), Vec::new()]);
+        // As if the routers had something to send there: the kernel shows only what it has learned and used.
+        self.apply(
+            &lessons.iter().map(|lesson| Step::Ip(format!("route get {}", lesson.to))).collect::<Vec<_>>(),
+        );
+    }
+
+    /// Tries a state that was thought of, after these lessons, with these packets; says what the kernel sent, and what differs.
+    pub fn directed(
+        &mut self,
+        steps: &[Step],
+        lessons: &[Lesson],
+        packets: &[(usize, Vec<u8>)],
+    ) -> (Vec<Left>, Vec<Difference>) {
+        self.undo();
+        self.put(steps, lessons);
+        let facts = Facts::of_first_state();
+        self.settle(249, SILENT);
+        let sent = |(n, (port, frame)): (usize, &(usize, Vec<u8>))| Sent {
+            number: n as u32,
+            port: *port,
+            frame: frame.clone(),
+            kind: "directed",
+        };
+        let sent: Vec<Sent> = packets.iter().enumerate().map(sent).collect();
+        let (left, found) = self.send_all(&sent, &facts);
+        (left, found.into_iter().map(|(difference, _)| difference).collect())
     }
 
     /// Back to the first state.
@@ -103,7 +157,7 @@ impl Trial {
     }
 
     /// Waits until the router knows all that was done.
-    fn settle(&mut self, number: u64, facts: &Facts) {
+    fn settle(&mut self, number: u64, wait: Duration) {
         let last = number % 250 + 1;
         self.causeway.apply(&[Step::Ip(format!("route replace blackhole 192.0.2.{last} proto 77"))]);
         self.kernel.apply(&[Step::Ip(format!("route replace blackhole 192.0.2.{last} proto 77"))]);
@@ -116,7 +170,7 @@ impl Trial {
             }
             self.wait(Duration::from_millis(20));
         }
-        self.wait(if facts.attaches { ATTACH } else { SILENT });
+        self.wait(wait);
     }
 
     /// Lets the hosts answer for some time; what they get else is nobody's.
@@ -128,16 +182,15 @@ impl Trial {
         }
     }
 
-    /// Sends the packets of a batch into both twins, and says what differs.
-    fn batch(&mut self, batch: &[Sent], facts: &Facts) -> Vec<(Difference, Option<Sent>)> {
+    /// Sends the packets of a batch into both twins; says what the kernel sent, and what differs.
+    fn send_all(&mut self, batch: &[Sent], facts: &Facts) -> (Vec<Left>, Vec<(Difference, Option<Sent>)>) {
         let mut left = [Vec::new(), Vec::new()];
         // What comes late of an earlier batch.
         self.receive(&mut [Vec::new(), Vec::new()]);
         let before = self.router.control.counts();
         for chunk in batch.chunks(CHUNK) {
             for sent in chunk {
-                self.kernel.cables[sent.port].send(&sent.frame);
-                self.causeway.cables[sent.port].send(&sent.frame);
+                self.send(sent.port, &sent.frame);
             }
             self.barrier(facts, &mut left);
         }
@@ -157,21 +210,43 @@ impl Trial {
         let by_number: HashMap<u32, &Sent> = batch.iter().map(|sent| (sent.number, sent)).collect();
         let about =
             |frame: &[u8]| judge::number(frame).and_then(|n| by_number.get(&n)).map(|&sent| sent.clone());
-        found.into_iter().map(|difference| (difference.clone(), about(&difference.frame))).collect()
+        let found = found.into_iter().map(|difference| (difference.clone(), about(&difference.frame)));
+        let found = found.collect();
+        let [by_kernel, _] = left;
+        (by_kernel, found)
+    }
+
+    /// Sends a frame into both twins. What one takes the other takes too, sooner or later.
+    fn send(&mut self, port: usize, frame: &[u8]) {
+        let mut gone = [self.kernel.cables[port].send(frame), self.causeway.cables[port].send(frame)];
+        for _ in 0..50 {
+            if gone[0] == gone[1] {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            gone[0] = gone[0] || self.kernel.cables[port].send(frame);
+            gone[1] = gone[1] || self.causeway.cables[port].send(frame);
+        }
+        eprintln!("p{port} takes a frame of {} octets of one twin alone", frame.len());
+    }
+
+    /// Frames that the hosts had no room for: none, or the comparison is wrong.
+    pub fn lost(&self) -> u64 {
+        [&self.kernel, &self.causeway].into_iter().flat_map(|twin| &twin.cables).map(Cable::lost).sum()
     }
 
     fn count(&mut self, batch: &[Sent], facts: &Facts, left: &[Left], by_graph: u64) {
         let by_number: HashMap<u32, &Sent> = batch.iter().map(|sent| (sent.number, sent)).collect();
         self.sums.sent += batch.len() as u64;
         self.sums.left += left.len() as u64;
-        for (_, frame) in left {
+        for (port, frame) in left {
             let Some(sent) = judge::number(frame).and_then(|n| by_number.get(&n)) else { continue };
             if !judge::is_forwarded(sent, frame) {
                 continue;
             }
             self.sums.forwarded += 1;
-            let simple = matches!(sent.kind, "v4" | "v6") && sent.port < plan::TAKEN;
-            self.sums.simple += u64::from(simple && facts.plain);
+            let between = sent.port < plan::TAKEN && *port < plan::TAKEN;
+            self.sums.simple += u64::from(facts.plain && between && judge::is_plain(sent));
         }
         self.sums.by_graph += if facts.plain { by_graph } else { 0 };
     }
@@ -257,7 +332,7 @@ impl Trial {
 
     /// Routes and rules that only one of the twins has: then the test is wrong, and not the router.
     pub fn unlike(&self) -> String {
-        let show = "ip route show table all; ip -6 route show table all; ip nexthop; ip rule; ip -6 rule; ip -br addr; \
+        let show = "ip -o route show table all; ip -6 -o route show table all; ip nexthop; ip rule; ip -6 rule; ip -br addr; \
                     ip neigh show nud permanent";
         let [kernel, causeway] = [&self.kernel, &self.causeway].map(|twin| twin.router.shell(show));
         let mut text = String::new();
