@@ -6,6 +6,7 @@
 
 use crate::cable::ETHERNET;
 use crate::packets::{MARK, Sent};
+use crate::plan;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::net::IpAddr;
@@ -64,10 +65,17 @@ pub fn is_forwarded(sent: &Sent, frame: &[u8]) -> bool {
         && after[20..] == before[20..after.len()]
 }
 
-/// Whether a packet is one of TCP, UDP or ICMP without anything odd: what a virtual port gives to the graph.
+/// Whether a packet is one of TCP, UDP or ICMP without anything odd, and to no host on the link, which has to be found first:
+/// what a virtual port gives to the graph.
 pub fn is_plain(sent: &Sent) -> bool {
     let protocol = if sent.kind == "v4" { 23 } else { 20 };
-    matches!(sent.kind, "v4" | "v6") && matches!(sent.frame.get(protocol), Some(1 | 6 | 17 | 58))
+    let on_link = match destination(&sent.frame) {
+        Some(IpAddr::V4(to)) => to.octets()[..2] == [10, 1],
+        Some(IpAddr::V6(to)) => to.segments()[2] < 5,
+        None => true,
+    };
+    let plain = matches!(sent.kind, "v4" | "v6") && matches!(sent.frame.get(protocol), Some(1 | 6 | 17 | 58));
+    plain && !on_link
 }
 
 /// Compares; remembers who was told of a better way, as the kernel limits how often it tells.
@@ -134,13 +142,22 @@ impl Judge {
 /// of IPv6 fragments.
 fn level(frame: &mut [u8]) {
     match frame.get(12..14) {
-        Some([8, 0]) if frame.get(22..24) == Some(&[DEFAULT_TTL, 1]) && frame.len() > 26 => {
+        Some([8, 0]) if is_own_icmp(frame) => {
             frame[18..20].fill(0);
             frame[24..26].fill(0);
         }
         Some([0x86, 0xdd]) if frame.len() > 54 => level_fragment(frame),
         _ => {}
     }
+}
+
+/// Whether an IPv4 packet is one of ICMP that a router made itself: no host sends errors, or from a router's address.
+fn is_own_icmp(frame: &[u8]) -> bool {
+    let (Some(header), Some(kind)) = (frame.get(ETHERNET..ETHERNET + 20), frame.get(34)) else {
+        return false;
+    };
+    header[9] == 1
+        && (matches!(kind, 3 | 5 | 11 | 12) || header[8] == DEFAULT_TTL || plan::is_router4(&header[12..16]))
 }
 
 fn level_fragment(frame: &mut [u8]) {
@@ -165,7 +182,7 @@ fn is_noise(frame: &[u8]) -> bool {
     match frame.get(12..14) {
         Some([8, 6]) => true,
         // The answer to who asks for the time.
-        Some([8, 0]) if frame.get(22..24) == Some(&[DEFAULT_TTL, 1]) && frame.get(34) == Some(&14) => true,
+        Some([8, 0]) if is_own_icmp(frame) && frame.get(34) == Some(&14) => true,
         _ if number(frame).is_some() => false,
         Some([8, 0]) => {
             // IGMP.
