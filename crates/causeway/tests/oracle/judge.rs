@@ -151,13 +151,15 @@ fn level(frame: &mut [u8]) {
     }
 }
 
-/// Whether an IPv4 packet is one of ICMP that a router made itself: no host sends errors, or from a router's address.
+/// Whether an IPv4 packet is one of ICMP that a router made itself: no host sends answers or errors.
 fn is_own_icmp(frame: &[u8]) -> bool {
     let (Some(header), Some(kind)) = (frame.get(ETHERNET..ETHERNET + 20), frame.get(34)) else {
         return false;
     };
     header[9] == 1
-        && (matches!(kind, 3 | 5 | 11 | 12) || header[8] == DEFAULT_TTL || plan::is_router4(&header[12..16]))
+        && (matches!(kind, 0 | 3 | 5 | 11 | 12 | 14)
+            || header[8] == DEFAULT_TTL
+            || plan::is_router4(&header[12..16]))
 }
 
 fn level_fragment(frame: &mut [u8]) {

@@ -74,7 +74,7 @@ impl<'a> Packets<'a> {
                 (6, [&ports[..], &numbers, &[0x50, flags, 4, 0], &sum, &[0, 0], &payload].concat())
             }
             8..10 => {
-                let kind = if v6 { self.pick(&[128, 129, 200]) } else { self.pick(&[8, 0, 13]) };
+                let kind = if v6 { self.pick(&[128, 129, 200]) } else { self.pick(&[8, 13, 200]) };
                 let mut message = [&[kind, 0, 0, 0], &ports[..], &payload].concat();
                 if !v6 {
                     let sum = causeway_packet::checksum::checksum(&message);

@@ -36,6 +36,8 @@ pub struct Trial {
     judge: Judge,
     undo: Vec<Step>,
     rounds: u32,
+    /// Ports that turned out not to answer ARP requests in this state.
+    mute: [bool; PORTS],
     pub sums: Sums,
     /// One after another: each loads the machine.
     _one: MutexGuard<'static, ()>,
@@ -78,7 +80,17 @@ impl Trial {
         let (kernel, causeway) = (Twin::new(&format!("{prefix}k"))?, Twin::new(&format!("{prefix}c"))?);
         let router = Router::start(&causeway);
         let (judge, undo, sums) = (Judge::default(), Vec::new(), Sums::default());
-        Some(Trial { _one: one, kernel, causeway, router, judge, undo, rounds: 0, sums })
+        Some(Trial {
+            _one: one,
+            kernel,
+            causeway,
+            router,
+            judge,
+            undo,
+            rounds: 0,
+            mute: [false; PORTS],
+            sums,
+        })
     }
 
     /// Tries the state of that number with so many packets.
@@ -108,6 +120,7 @@ impl Trial {
 
     /// Puts both into a state.
     fn put(&mut self, steps: &[Step], lessons: &[Lesson]) {
+        self.mute = [false; PORTS];
         self.apply(steps);
         self.apply(&plan::asking());
         if lessons.is_empty() {
@@ -297,7 +310,8 @@ impl Trial {
     fn barrier_once(&mut self, facts: &Facts, left: &mut [Vec<Left>; 2]) {
         self.rounds += 1;
         let [.., high, middle, low] = self.rounds.to_be_bytes();
-        let asked: Vec<usize> = (0..PORTS).filter(|&port| !facts.down[port] && !facts.mute[port]).collect();
+        let silent = |port: usize| facts.down[port] || facts.mute[port] || self.mute[port];
+        let asked: Vec<usize> = (0..PORTS).filter(|&port| !silent(port)).collect();
         for &port in &asked {
             let mac = [2, 0xba, port as u8, high, middle, low];
             let request = [&[0, 1, 8, 0, 6, 4, 0, 1][..], &mac, &[0; 4], &[0; 6], &plan::BARRIER].concat();
@@ -305,26 +319,23 @@ impl Trial {
             self.kernel.cables[port].send(&frame);
             self.causeway.cables[port].send(&frame);
         }
-        let answered = |left: &[Left]| {
-            let is_answer = |(port, frame): &&Left| {
-                frame[12..14] == [8, 6] && frame[..6] == [2, 0xba, *port as u8, high, middle, low]
-            };
-            left.iter().filter(is_answer).count()
+        let is_answer = |frame: &[u8], port: usize| {
+            frame[12..14] == [8, 6] && frame[..6] == [2, 0xba, port as u8, high, middle, low]
         };
         let begin = Instant::now();
-        let (mut seen, mut open) = ([left[0].len(), left[1].len()], [asked.len(); 2]);
-        while open != [0; 2] && begin.elapsed() < PATIENCE {
+        let mut open = asked.clone();
+        while !open.is_empty() && begin.elapsed() < PATIENCE {
             self.receive(left);
-            for twin in 0..2 {
-                open[twin] = open[twin].saturating_sub(answered(&left[twin][seen[twin]..]));
-                seen[twin] = left[twin].len();
-            }
+            let answered = |port: usize, left: &[Left]| left.iter().any(|(_, frame)| is_answer(frame, port));
+            open.retain(|&port| left.iter().any(|left| !answered(port, left)));
             std::thread::sleep(Duration::from_micros(300));
         }
-        if open != [0; 2] {
-            eprintln!("no answer to ARP by {open:?} of the ports {asked:?} of the kernel and of causeway");
+        for port in open {
+            // Not waited for again in this state.
+            eprintln!("p{port} does not answer ARP requests in state {}", self.sums.states);
+            self.mute[port] = true;
         }
-        if facts.mute.contains(&true) {
+        if facts.mute.contains(&true) || self.mute.contains(&true) {
             std::thread::sleep(Duration::from_millis(30));
             self.receive(left);
         }
