@@ -8,8 +8,13 @@ use causeway_packet::checksum;
 
 /// UDP over IPv4 from a host behind port 0 with so many octets, which must not be fragmented.
 fn udp4(to: [u8; 4], len: u16) -> (usize, Vec<u8>) {
+    udp4_from([10, 1, 0, 20], to, len)
+}
+
+fn udp4_from(from: [u8; 4], to: [u8; 4], len: u16) -> (usize, Vec<u8>) {
     let mut header = [0x45, 0, 0, 0, 0, 7, 0x40, 0, 33, 17, 0, 0, 10, 1, 0, 20, 0, 0, 0, 0];
     header[2..4].copy_from_slice(&len.to_be_bytes());
+    header[12..16].copy_from_slice(&from);
     header[16..].copy_from_slice(&to);
     let sum = checksum::checksum(&header);
     header[10..12].copy_from_slice(&sum.to_be_bytes());
@@ -81,4 +86,23 @@ fn the_mtu_of_ipv6_is_followed() {
     assert_eq!((refused(&left), differences), (1, vec![]));
     let (left, differences) = trial.directed(&[mtu("1500")], &[], &packets);
     assert_eq!((refused(&left), differences), (0, vec![]));
+}
+
+/// Which of the routes to a source counts depends on the packet's type of service, and the other says that the source is an
+/// anycast address.
+#[test]
+fn a_source_that_may_be_an_address_of_the_router_is_left_to_the_kernel() {
+    let Some(mut trial) = Trial::new() else { return };
+    let packets = [udp4_from([10, 66, 2, 11], [10, 65, 0, 9], 100)];
+    let (left, differences) = trial.directed(&[], &[], &packets);
+    assert_eq!((left.len(), differences), (1, vec![]));
+    // Once there was a local route that is no interface's address, the kernel looks at the routes to all sources.
+    let steps = [
+        "local 10.66.9.9/32 dev lo proto 77",
+        "anycast 10.66.2.0/28 dev p3 proto 77",
+        "unreachable 10.66.2.8/29 proto 77 tos 0x10",
+    ]
+    .map(|route| Step::Ip(format!("route add {route}")));
+    let (left, differences) = trial.directed(&steps, &[], &packets);
+    assert_eq!((left.len(), differences), (0, vec![]));
 }

@@ -47,8 +47,7 @@ pub fn baseline() -> Vec<Step> {
     }
     ip("nexthop flush".into());
     let flushes = |table: &&str| ["77", "ra"].map(|proto| format!("route flush table {table} proto {proto}"));
-    let flushes: Vec<String> =
-        ["main", "local", "default", "100", "101"].iter().flat_map(|t| flushes(&t)).collect();
+    let flushes: Vec<String> = ["main", "local", "default", "100", "101"].iter().flat_map(flushes).collect();
     steps.extend(flushes.iter().cloned().map(Step::Ip));
     steps.extend(flushes.into_iter().map(Step::Ip6));
     steps.push(Step::Ip6("route flush cache".into()));

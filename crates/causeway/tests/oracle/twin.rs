@@ -100,28 +100,24 @@ impl Twin {
 
 /// `causeway up` in a twin.
 pub struct Router {
+    pub control: Control,
+    process: Process,
+}
+
+/// A process that ends with the value, and its socket.
+struct Process {
     child: Child,
     socket: PathBuf,
-    pub control: Control,
 }
 
 impl Router {
     /// Starts it and waits until it answers.
     pub fn start(twin: &Twin) -> Router {
-        let name = &twin.router.name;
-        let socket = std::env::temp_dir().join(format!("{name}.sock"));
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", name, CAUSEWAY, "up", "p0", "p1", "p2", "p3", "--attach", "xdp"]);
-        command.args(["--name", name, "--socket"]).arg(&socket);
-        // What it says of each state is of use only to who looks for a fault.
-        if std::env::var_os("ORACLE_LOG").is_none() {
-            command.stderr(Stdio::null());
-        }
-        let child = command.spawn().expect("causeway");
+        let process = Process::start(&twin.router.name);
         let begin = Instant::now();
         loop {
-            if let Some(control) = Control::connect(&socket) {
-                return Router { child, socket, control };
+            if let Some(control) = Control::connect(&process.socket) {
+                return Router { control, process };
             }
             assert!(begin.elapsed() < Duration::from_secs(60), "the router does not answer");
             std::thread::sleep(Duration::from_millis(20));
@@ -130,16 +126,29 @@ impl Router {
 
     /// Whether it still runs.
     pub fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        matches!(self.process.child.try_wait(), Ok(None))
     }
 }
 
-impl Drop for Router {
+impl Process {
+    fn start(name: &str) -> Process {
+        let socket = std::env::temp_dir().join(format!("{name}.sock"));
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", name, CAUSEWAY, "up", "p0", "p1", "p2", "p3", "--attach", "xdp"]);
+        command.args(["--name", name, "--socket"]).arg(&socket);
+        // What it says of each state is of use only to who looks for a fault.
+        if std::env::var_os("ORACLE_LOG").is_none() {
+            command.stderr(Stdio::null());
+        }
+        Process { child: command.spawn().expect("causeway"), socket }
+    }
+}
+
+impl Drop for Process {
     fn drop(&mut self) {
-        let _ = rustix::process::kill_process(
-            rustix::process::Pid::from_child(&self.child),
-            rustix::process::Signal::TERM,
-        );
+        let id = rustix::process::Pid::from_child(&self.child);
+        // It has ended already if it failed.
+        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
         let _ = self.child.wait();
         let _ = std::fs::remove_file(&self.socket);
     }
