@@ -88,8 +88,7 @@ fn the_mtu_of_ipv6_is_followed() {
     assert_eq!((refused(&left), differences), (0, vec![]));
 }
 
-/// Which of the routes to a source counts depends on the packet's type of service, and the other says that the source is an
-/// anycast address.
+/// Which of the routes to a source counts depends on the packet's type of service; both say that it is an anycast address.
 #[test]
 fn a_source_that_may_be_an_address_of_the_router_is_left_to_the_kernel() {
     let Some(mut trial) = Trial::new() else { return };
@@ -100,7 +99,7 @@ fn a_source_that_may_be_an_address_of_the_router_is_left_to_the_kernel() {
     let steps = [
         "local 10.66.9.9/32 dev lo proto 77",
         "anycast 10.66.2.0/28 dev p3 proto 77",
-        "unreachable 10.66.2.8/29 proto 77 tos 0x10",
+        "anycast 10.66.2.8/29 dev p3 proto 77 tos 0x10",
     ]
     .map(|route| Step::Ip(format!("route add {route}")));
     let (left, differences) = trial.directed(&steps, &[], &packets);
