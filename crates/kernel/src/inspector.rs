@@ -2,8 +2,10 @@
 
 mod watch;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -48,6 +50,9 @@ pub enum Inspection {
         findings: Vec<Finding>,
         /// The settings that the router has to follow.
         settings: Settings,
+        /// Destinations of which the kernel has learned what its routes do not say: for
+        /// [`Watcher::set_exceptions`](crate::Watcher::set_exceptions).
+        exceptions: BTreeSet<IpAddr>,
     },
 }
 

@@ -18,6 +18,7 @@
 //! - [`Finding`]s say what the kernel does to packets that the router would not: packet filter, policy rules, traffic control,
 //!   IPsec. [`inspect`] looks for them once; an [`Inspector`] is a thread that follows them, says [`InspectionDoubt`] before it looks,
 //!   and tells the [`Settings`] that a data plane has to follow. Their table of codes is with [`Check`].
+//!   What the kernel has learned of single destinations comes with it, and goes to [`Watcher::set_exceptions`].
 //! - [`interfaces`] lists the machine's interfaces.
 //!
 //! # Invariants
@@ -28,6 +29,8 @@
 //!   ignored: an ignored route would let a shorter prefix take its packets. A packet that no prefix covers is the kernel's too.
 //! - The answer for an address is that of the kernel's own lookup: the tables local, main and (IPv4) default in this order, the
 //!   longest prefix of the first table that has one, the lowest metric.
+//! - Destinations of which the kernel has learned something that its routes do not say (a path MTU, a redirect) are punts, as
+//!   soon as it was asked for: it sends no message of them.
 //! - Of several paths the legs are those that count in the kernel's choice by hash, in its order, with its weights.
 //! - What the kernel does without a message (it removes routes of a link that goes down, of a deleted next hop object, of a
 //!   preferred source address that goes; it marks paths dead and alive) is done here as far as it is known, and what is not

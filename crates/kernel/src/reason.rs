@@ -56,6 +56,8 @@ pub enum PuntReason {
     PolicyRules,
     /// A route with a lifetime: the kernel stops using it without a message.
     Lifetime,
+    /// The kernel has learned something of this one destination (a path MTU, a better way) that its routes do not say.
+    Exception,
     /// The kernel's messages do not tell which route it has now; the next dump does.
     Unclear,
 }
@@ -88,6 +90,7 @@ impl PuntReason {
         "enslaved",
         "policy-rules",
         "lifetime",
+        "exception",
         "unclear",
     ];
 

@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 /// | --- | --- |
 /// | `ipv4.conf.IF.forwarding` | [setting](PortSettings4): of the interface that a packet comes in by, of no other |
 /// | `ipv6.conf.all.forwarding`, `IF.force_forwarding` | [setting](PortSettings6): either is enough; `IF.forwarding` does not matter |
-/// | `ipv6.conf.IF.disable_ipv6` | setting |
+/// | `ipv6.conf.IF.disable_ipv6`, `ipv6.conf.IF.mtu` | setting |
 /// | `rp_filter`, `accept_local`, `send_redirects` (IPv4) | setting: the larger of `all` and the interface's own |
 /// | `src_valid_mark` | nothing: marks come from the packet filter, which is a finding |
 /// | `ignore_routes_with_linkdown` | setting: the interface's own |
@@ -109,6 +109,9 @@ pub struct PortSettings6 {
     pub accept_redirects: bool,
     /// A path that leaves by the port is left out while there is no carrier.
     pub ignore_linkdown: bool,
+    /// The largest packet that leaves by the port, octets (`mtu`); 0 if that is not known. Changed by itself it is told by no
+    /// message: [`Watcher::look_again`](crate::Watcher::look_again) at the links then.
+    pub mtu_bytes: u32,
 }
 
 /// `rp_filter` (RFC 3704): whether a packet's source must be reachable.
@@ -196,6 +199,7 @@ impl SettingsReader {
             enabled,
             accept_redirects: own("accept_redirects")? && !own("forwarding")?,
             ignore_linkdown: own("ignore_routes_with_linkdown")?,
+            mtu_bytes: self.value(&format!("ipv6/conf/{port}/mtu")).map_or(0, |mtu| mtu as u32),
         })
     }
 

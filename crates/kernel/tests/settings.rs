@@ -30,7 +30,13 @@ fn ports_settings_are_those_in_effect() {
     );
     assert_eq!(
         watched.settings.ports["r0"].v6,
-        PortSettings6 { forwarding: true, enabled: true, accept_redirects: false, ignore_linkdown: false }
+        PortSettings6 {
+            forwarding: true,
+            enabled: true,
+            accept_redirects: false,
+            ignore_linkdown: false,
+            mtu_bytes: 1500
+        }
     );
     let w = &mut watched;
     set(&bed, w, "net.ipv4.conf.r1.forwarding=0", |s| !s.ports["r1"].v4.forwarding);
@@ -61,8 +67,10 @@ fn ports_settings_are_those_in_effect() {
         eprintln!("skipped: needs Linux 6.17 (force_forwarding)");
     }
     set(&bed, w, "net.ipv6.conf.all.forwarding=1", |s| s.ports["r1"].v6.forwarding);
+    set(&bed, w, "net.ipv6.conf.r1.mtu=1300", |s| s.ports["r1"].v6.mtu_bytes == 1300);
     set(&bed, w, "net.ipv6.conf.r1.disable_ipv6=1", |s| {
-        s.ports["r1"].v6 == PortSettings6 { ignore_linkdown: true, ..PortSettings6::default() }
+        s.ports["r1"].v6
+            == PortSettings6 { ignore_linkdown: true, mtu_bytes: 1300, ..PortSettings6::default() }
     });
 }
 

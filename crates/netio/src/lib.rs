@@ -51,4 +51,4 @@ mod testnet;
 
 pub use error::{Error, ErrorKind, Result};
 pub use port::{Counter, Port, Queue, RX_DROP, Rx, TX_DROP, Tx};
-pub use socket_option::socket_option;
+pub use socket_option::{filter_dumps, socket_option};

@@ -1,4 +1,4 @@
-//! getsockopt(2) for options whose length only the caller knows.
+//! getsockopt(2) for options whose length only the caller knows, and an option of netlink sockets.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -16,6 +16,23 @@ pub fn socket_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: &mut 
     if r == 0 { Ok((len as usize).min(value.len())) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Lets the kernel show in dumps to a netlink socket only what the request asks for, and refuse requests that it does not
+/// understand (`NETLINK_GET_STRICT_CHK`, since Linux 4.20).
+///
+/// # Errors
+/// What setsockopt(2) says.
+pub fn filter_dumps(socket: BorrowedFd<'_>) -> io::Result<()> {
+    const NETLINK_GET_STRICT_CHK: i32 = 12;
+    let on: libc::c_int = 1;
+    let len = size_of_val(&on) as libc::socklen_t;
+    let value = std::ptr::from_ref(&on).cast();
+    // SAFETY: the value is live and its size is given.
+    let r = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_NETLINK, NETLINK_GET_STRICT_CHK, value, len)
+    };
+    if r == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,5 +48,6 @@ mod tests {
         assert_eq!(value[len..], [0xff; 12]);
         let error = socket_option(socket.as_fd(), libc::SOL_SOCKET, -1, &mut value).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOPROTOOPT));
+        assert!(filter_dumps(socket.as_fd()).is_err(), "no netlink socket");
     }
 }

@@ -2,7 +2,7 @@
 
 use causeway_kernel::{Attachment, Program};
 use causeway_netio::bpf::{TcxSide, tcx_programs};
-use causeway_netio::{ErrorKind, socket_option};
+use causeway_netio::{ErrorKind, filter_dumps, socket_option};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -18,6 +18,10 @@ impl causeway_kernel::Probe for Probe {
         value: &mut [u8],
     ) -> io::Result<usize> {
         socket_option(socket, level, name, value)
+    }
+
+    fn filter_dumps(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        filter_dumps(socket)
     }
 
     /// Programs at tcx; none of them is ours, since our own stand at interfaces that are left to the kernel.

@@ -174,11 +174,13 @@ fn follow(ports: &[Port], claim: &Arc<Claim>, punts: Punts, inspector: inspectio
     let mut watcher = Watcher::open(config).context(what)?;
     let first = watcher.wait(Duration::from_secs(5)).context(what)?;
     let policies = Arc::new(Policies::new(front.clone(), forwarding.clone()));
-    let inspector = inspection::watch(inspector, policies.clone(), forwarding.clone(), &lease)?;
+    let unsaid = Arc::new(follow::Unsaid::default());
+    let obey = (policies.clone(), forwarding.clone());
+    let inspector = inspection::watch(inspector, obey, unsaid.clone(), &lease)?;
     let (attendant, changes) = channel();
     let present = indices.into_iter().map(Some).collect();
     let front_side = front.clone();
-    let mut follow = Follow { watcher, pulse, tables, front, policies, names, present, attendant };
+    let mut follow = Follow { watcher, pulse, tables, front, policies, unsaid, names, present, attendant };
     follow.apply(&first);
     let (v4, v6) = follow.tables.routes();
     log::info!("the kernel has {v4} IPv4 and {v6} IPv6 routes");

@@ -45,6 +45,8 @@ pub struct Paths(u64);
 impl Paths {
     const UNICAST: u64 = 1 << 63;
     const OURS: u64 = 1 << 62;
+    /// Any port, without the bit that says that there is a way: no check looks at it then.
+    const NOWHERE: u64 = 1;
 
     /// A route that packets could be forwarded by, out of these ports or others.
     pub fn unicast(ports: impl IntoIterator<Item = usize>) -> Paths {
@@ -57,16 +59,27 @@ impl Paths {
         Paths(Paths::OURS)
     }
 
-    /// A route that discards, or one that is not understood.
+    /// No route, or one that discards: what nobody can be reached by, and nobody's address of this machine either.
+    pub const fn nowhere() -> Paths {
+        Paths(Paths::NOWHERE)
+    }
+
+    /// A route that is not understood: the source may be an address of this machine.
     pub const fn unknown() -> Paths {
         Paths(0)
+    }
+
+    /// An address of this machine, for sure.
+    #[inline]
+    pub(crate) fn is_ours(self) -> bool {
+        self.0 & Paths::OURS != 0
     }
 
     /// Whether a packet that came in by `port` may have this source, as far as the route tells.
     #[inline]
     pub(crate) fn allow(self, check: ReversePath, port: u16) -> bool {
         match check {
-            ReversePath::Off => self.0 & Paths::OURS == 0,
+            ReversePath::Off => !self.is_ours() && self != Paths::unknown(),
             ReversePath::Loose => self.0 & Paths::UNICAST != 0,
             ReversePath::Strict => self.0 & Paths::UNICAST != 0 && self.0 & (1 << (port & 63)) != 0,
         }
@@ -76,7 +89,7 @@ impl Paths {
 /// Which check of source addresses applies to the packets of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReversePath {
-    /// A source must not be one of our own.
+    /// A source must surely not be one of our own.
     #[default]
     Off,
     /// There must be a route to it.
@@ -230,8 +243,10 @@ impl Forwarding {
 
     #[inline]
     pub(crate) fn paths(&self, index: AdjacencyIndex) -> Paths {
-        let known = index != MISS;
-        Paths(self.paths.get(index as usize).filter(|_| known).map_or(0, |w| w.load(Ordering::Relaxed)))
+        if index == MISS {
+            return Paths::nowhere();
+        }
+        Paths(self.paths.get(index as usize).map_or(0, |w| w.load(Ordering::Relaxed)))
     }
 
     /// Sets what may be done with the packets of a port.

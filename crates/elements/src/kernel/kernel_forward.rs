@@ -1,7 +1,7 @@
 //! KernelForward.
 
 use super::flow::FlowHash;
-use super::forwarding::{Forwarding, KERNEL, Neighbor, PORTS_MAX, PortPolicy, ReversePath};
+use super::forwarding::{Forwarding, KERNEL, Neighbor, PORTS_MAX, PortPolicy};
 use super::version::{ETHERNET, Header, Version};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, reads, reads_with, rest};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
@@ -150,9 +150,11 @@ impl Scene<'_> {
         if !V::forwards(self.policy) {
             return Err(NOT_FORWARDING);
         }
+        let back = self.forwarding.paths(back);
         // The kernel looks at no IPv6 source but those that are nobody's.
-        let check = if V::BITS == 32 { self.policy.reverse_path } else { ReversePath::Off };
-        if !self.forwarding.paths(back).allow(check, self.port) {
+        let fine =
+            if V::BITS == 32 { back.allow(self.policy.reverse_path, self.port) } else { !back.is_ours() };
+        if !fine {
             return Err(SOURCE);
         }
         // Only a route with several paths asks for it.

@@ -64,8 +64,11 @@ impl Tables {
         }
         let ours = t.left(0, Paths::ours());
         t.v4.insert("10.0.0.1/32".parse().unwrap(), ours).unwrap();
-        let hole = t.left(1, Paths::unknown());
+        let hole = t.left(1, Paths::nowhere());
         t.v4.insert("10.9.0.0/16".parse().unwrap(), hole).unwrap();
+        let strange = t.left(1, Paths::unknown());
+        t.v4.insert("10.8.0.0/16".parse().unwrap(), strange).unwrap();
+        t.v6.insert("2001:db8:8::/48".parse().unwrap(), strange).unwrap();
         t
     }
 
@@ -186,6 +189,19 @@ fn packets_leave_as_the_next_hop_needs_them() {
     h.assert_balanced();
 }
 
+/// Without a check of sources it does not matter whether there is a way back, only that they are not this machine's; of IPv6
+/// the kernel does not mind those that are not known either.
+#[test]
+fn sources_without_a_way_back_are_fine() {
+    let t = Tables::new();
+    let mut h = t.harness();
+    for source in [[10, 9, 0, 1], [11, 0, 0, 1]] {
+        assert_eq!(pass(&mut h, IN_A, &udp4(source, [10, 2, 0, 2], 60)).0, IN_B, "{source:?}");
+    }
+    assert_eq!(pass(&mut h, IN_A, &udp6("2001:db8:8::1", "2001:db8:2::2", 60)).0, IN_B);
+    h.assert_balanced();
+}
+
 #[test]
 fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
     let t = Tables::new();
@@ -204,6 +220,7 @@ fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
         ("longer than the way allows", udp4([10, 1, 0, 2], [10, 2, 0, 2], 101), "too-long"),
         ("back where it came from", to([10, 1, 0, 3]), "redirect"),
         ("from us", udp4([10, 0, 0, 1], [10, 2, 0, 2], 60), "source"),
+        ("perhaps from us", udp4([10, 8, 0, 1], [10, 2, 0, 2], 60), "source"),
         ("options", edited(14, 0x46), "bad-header"),
         ("a wrong checksum", edited(25, 0), "bad-header"),
         ("a length beyond the frame", edited(17, 61), "bad-header"),

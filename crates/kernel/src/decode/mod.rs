@@ -12,6 +12,7 @@ mod setting;
 use crate::model::{Address, Family, Link, Neighbour, NextHop, Qdisc, Route, Rule, Setting};
 use crate::uapi::*;
 use crate::wire::{Frame, Malformed};
+pub(crate) use route::exception;
 
 /// What a message says of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::model::{Family, Path, ReversePath, Route, Rule, Target};
 use crate::prefix::Prefix;
 use crate::reason::PuntReason;
 use crate::uapi::*;
-use crate::wire::{self, Attributes, Malformed, u16_at, u32_at};
+use crate::wire::{self, Attributes, Frame, Malformed, u16_at, u32_at};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
@@ -114,6 +114,15 @@ pub(super) fn route(payload: &[u8]) -> Result<Option<Route>, Malformed> {
     route.dead = std::mem::take(&mut body.dead);
     route.target = target(kind, body);
     Ok(Some(route))
+}
+
+/// The destination, if this is a cached exception of a route. What does not parse is none.
+pub(crate) fn exception(frame: &Frame<'_>) -> Option<IpAddr> {
+    let flags = u32_at(frame.payload, 8)?;
+    let mut attributes = Attributes::after(frame.payload, HEADER_LEN).filter_map(Result::ok);
+    let address = wire::address(attributes.find(|(kind, _)| *kind == RTA_DST)?.1)?;
+    let whole = Prefix::host(address).len() == *frame.payload.get(1)?;
+    (frame.kind == RTM_NEWROUTE && flags & RTM_F_CLONED != 0 && whole).then_some(address)
 }
 
 fn prefix(value: &[u8], family: Family, len: u8) -> Result<Prefix, Malformed> {

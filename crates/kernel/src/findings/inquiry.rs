@@ -1,9 +1,12 @@
 //! The sockets and files through which the kernel is asked, kept open from one look to the next.
 
+use std::collections::BTreeSet;
 use std::io;
+use std::net::IpAddr;
 
 use rustix::net::{Protocol, netlink};
 
+use super::exceptions::Exceptions;
 use super::hooks::Hooks;
 use super::legacy::Legacy;
 use super::nftables::ChainName;
@@ -27,6 +30,7 @@ pub(crate) struct Inquiry {
     hooks: Hooks,
     legacy: Legacy,
     settings: SettingsReader,
+    exceptions: Exceptions,
 }
 
 /// What the kernel sends messages about, as it was found.
@@ -62,6 +66,7 @@ impl Inquiry {
             hooks: Hooks::default(),
             legacy: Legacy::open(),
             settings: SettingsReader::new(&ports),
+            exceptions: Exceptions::open()?,
             ports,
         })
     }
@@ -112,6 +117,14 @@ impl Inquiry {
         let programs = probe.programs(&look.mirror.ports().collect::<Vec<_>>())?;
         findings.extend(programs.iter().map(|program| traffic::program(program, &ports)));
         Ok((findings, settings))
+    }
+
+    /// Asks for the destinations that the kernel has learned something of.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn exceptions(&mut self, probe: &dyn Probe) -> io::Result<BTreeSet<IpAddr>> {
+        self.exceptions.ask(probe)
     }
 
     fn resync(&mut self, mirror: &mut Mirror, scope: Scope) -> io::Result<()> {

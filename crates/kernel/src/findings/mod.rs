@@ -6,6 +6,7 @@
 //! asked for refuses too. [`inspect`] looks once, [`Inspector`](crate::Inspector) all the time.
 
 mod check;
+mod exceptions;
 mod hooks;
 mod inquiry;
 mod legacy;

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 /// Questions that this crate, which has no unsafe code, hands to its caller.
 ///
-/// `()` asks none of them: no program is known to be attached, and tables of the old packet filter refuse if they are there at
+/// `()` asks none of them: no program is known to be attached, no route exception, and tables of the old packet filter refuse if they are there at
 /// all.
 pub trait Probe: Send + Sync {
     /// `getsockopt(2)`: fills `value`, which also holds what the option wants to be told, and says how many octets there are.
@@ -19,6 +19,14 @@ pub trait Probe: Send + Sync {
         _name: i32,
         _value: &mut [u8],
     ) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Lets the kernel show in dumps to this netlink socket only what is asked for (`NETLINK_GET_STRICT_CHK`).
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn filter_dumps(&self, _socket: BorrowedFd<'_>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

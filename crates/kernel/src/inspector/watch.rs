@@ -199,19 +199,21 @@ impl Watch {
             self.ask_at = begin + TURN;
             return;
         };
-        let asked = self.inquiry.silent(look, &*self.config.probe);
+        let probe = &*self.config.probe;
+        let asked = self.inquiry.silent(look, probe);
+        let asked = asked.and_then(|asked| Ok((asked, self.inquiry.exceptions(probe)?)));
         let end = Instant::now();
         self.ask_not_before = end + (end - begin) * SPARING;
         self.ask_at = (begin + TURN).max(self.ask_not_before);
         match asked {
-            Ok((mut findings, settings)) => {
+            Ok(((mut findings, settings), exceptions)) => {
                 findings.extend(look.findings.iter().cloned());
                 sort(&mut findings);
                 if self.doubt.is_none() {
                     self.read();
                 }
                 if self.doubt.is_none() {
-                    self.tell(Inspection::Known { findings, settings });
+                    self.tell(Inspection::Known { findings, settings, exceptions });
                 }
             }
             Err(error) => self.failed(error),

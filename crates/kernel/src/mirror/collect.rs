@@ -108,6 +108,10 @@ impl Mirror {
 
     /// The hop of a prefix, with a reference to it; none if users need no entry for it.
     fn effective(&mut self, prefix: Prefix) -> Option<u32> {
+        if prefix.is_host() && self.exceptions.contains(&prefix.address()) && !self.is_own(prefix) {
+            let key = HopKey::unknown(prefix.family(), PuntReason::Exception);
+            return Some(self.hops.acquire(key));
+        }
         let exact = self.tables.iter().any(|table| table.routes.contains_key(&prefix));
         if !exact && !prefix.is_host() {
             return None;
@@ -134,6 +138,11 @@ impl Mirror {
         }
         self.hops.release(hop);
         None
+    }
+
+    /// Whether the kernel's first table, which has what is this machine's, has this prefix.
+    fn is_own(&self, prefix: Prefix) -> bool {
+        self.tables.first().is_some_and(|local| local.routes.contains_key(&prefix))
     }
 
     fn resolution(&mut self, hop: u32) -> Option<&Resolution> {

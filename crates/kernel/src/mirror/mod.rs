@@ -47,6 +47,8 @@ pub struct Mirror {
     urgent: bool,
     unclear: u64,
     pending: Pending,
+    /// Destinations of which the kernel has learned what its routes do not say.
+    exceptions: BTreeSet<IpAddr>,
     /// What users were told.
     published: BTreeMap<Prefix, HopId>,
     addresses: BTreeSet<IpAddr>,
@@ -78,6 +80,16 @@ impl Mirror {
             self.pending.hops = true;
             self.pending.adjacencies = true;
         }
+    }
+
+    /// The kernel has learned of these destinations what its routes do not say: their packets are the kernel's from now on. Says
+    /// whether these are others than before.
+    pub fn set_exceptions(&mut self, exceptions: BTreeSet<IpAddr>) -> bool {
+        let changed = self.exceptions.symmetric_difference(&exceptions);
+        let before = self.pending.prefixes.len();
+        self.pending.prefixes.extend(changed.map(|&address| Prefix::host(address)));
+        self.exceptions = exceptions;
+        self.pending.prefixes.len() > before
     }
 
     /// Takes in one message.

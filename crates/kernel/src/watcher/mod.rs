@@ -14,6 +14,7 @@
 mod config;
 mod dumps;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -182,6 +183,15 @@ impl Watcher {
         self.mirror.set_ports(ports);
         self.coalescer.note(Instant::now());
         if self.mirror.take_urgent() {
+            self.coalescer.hurry();
+        }
+    }
+
+    /// The kernel has learned of these destinations what its routes do not say
+    /// ([`Inspection::Known`](crate::Inspection::Known)): their packets are the kernel's, as the next changes say.
+    pub fn set_exceptions(&mut self, exceptions: BTreeSet<IpAddr>) {
+        if self.mirror.set_exceptions(exceptions) {
+            self.coalescer.note(Instant::now());
             self.coalescer.hurry();
         }
     }

@@ -1,7 +1,9 @@
 //! An inspector in a test bed, what it told, and what it asks the kernel by calls that take unsafe code.
 #![allow(dead_code)] // Each test file uses its own part.
 
+use std::collections::BTreeSet;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -34,6 +36,10 @@ impl Probe for TestProbe {
         value: &mut [u8],
     ) -> io::Result<usize> {
         causeway_netio::socket_option(socket, level, name, value)
+    }
+
+    fn filter_dumps(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        causeway_netio::filter_dumps(socket)
     }
 
     fn programs(&self, _ports: &[u32]) -> io::Result<Vec<Program>> {
@@ -70,6 +76,7 @@ pub struct Watched {
     /// What is known.
     pub findings: Vec<Finding>,
     pub settings: Settings,
+    pub exceptions: BTreeSet<IpAddr>,
 }
 
 impl Watched {
@@ -94,8 +101,9 @@ impl Watched {
             let _ = sender.send(inspection);
         };
         let inspector = bed.router.enter(|| Inspector::open(config, report).unwrap());
-        let (findings, settings) = (Vec::new(), Settings::default());
-        Watched { inspector: Some(inspector), probe, pulse, gate, begun, inspections, findings, settings }
+        let (findings, settings, exceptions) = (Vec::new(), Settings::default(), BTreeSet::new());
+        let inspector = Some(inspector);
+        Watched { inspector, probe, pulse, gate, begun, inspections, findings, settings, exceptions }
     }
 
     /// Opens one and waits until it knows that there is nothing to find.
@@ -110,8 +118,9 @@ impl Watched {
     pub fn next(&mut self, what: &str) -> Inspection {
         let next = self.inspections.recv_timeout(Duration::from_secs(20));
         let next = next.unwrap_or_else(|_| panic!("never: {what}; known: {:#?}", self.findings));
-        if let Inspection::Known { findings, settings } = &next {
+        if let Inspection::Known { findings, settings, exceptions } = &next {
             (self.findings, self.settings) = (findings.clone(), settings.clone());
+            self.exceptions.clone_from(exceptions);
         }
         next
     }

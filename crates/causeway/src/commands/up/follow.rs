@@ -7,12 +7,13 @@ use super::tables::Tables;
 use crate::control::Claim;
 use crate::lease::{Lease, Objector, Voucher};
 use anyhow::{Context, Result};
-use causeway_kernel::{Cause, Changes, Doubt, ManagedNeighbour, Pulse, Watcher};
+use causeway_kernel::{Cause, Changes, Doubt, ManagedNeighbour, Pulse, Scope, Settings, Watcher};
 use causeway_netio::bpf::front::{Front, monotonic_ns};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -56,6 +57,43 @@ pub fn record_managed(claim: &Claim, list: &[ManagedNeighbour]) {
     }
 }
 
+/// What the kernel's tables hold and its messages do not say, from the inspector, which asks for it, to the follower.
+#[derive(Default)]
+pub struct Unsaid(Mutex<Told>);
+
+#[derive(Default)]
+struct Told {
+    /// The largest IPv6 packet of each port, octets.
+    mtus: BTreeMap<String, u32>,
+    /// They have changed.
+    look_again: bool,
+    /// Destinations that something was learned of, when that has changed.
+    exceptions: Option<BTreeSet<IpAddr>>,
+}
+
+impl Unsaid {
+    /// What was found.
+    pub fn tell(&self, settings: &Settings, exceptions: BTreeSet<IpAddr>) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mtus: BTreeMap<String, u32> =
+            settings.ports.iter().map(|(port, settings)| (port.clone(), settings.v6.mtu_bytes)).collect();
+        told.look_again |= mtus != told.mtus;
+        told.mtus = mtus;
+        told.exceptions = Some(exceptions);
+    }
+
+    /// Hands it to the watcher.
+    fn hand_over(&self, watcher: &mut Watcher) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut told.look_again) {
+            watcher.look_again(Scope::LINKS);
+        }
+        if let Some(exceptions) = told.exceptions.take() {
+            watcher.set_exceptions(exceptions);
+        }
+    }
+}
+
 /// What follows the kernel, before its thread runs.
 pub struct Follow {
     /// What tells of the kernel's changes.
@@ -68,6 +106,8 @@ pub struct Follow {
     pub front: Arc<Front>,
     /// What each port may do.
     pub policies: Arc<Policies>,
+    /// What the inspector was not told either, and asked for.
+    pub unsaid: Arc<Unsaid>,
     /// Names of the ports, by number.
     pub names: Vec<String>,
     /// The ports that are there, by number.
@@ -117,6 +157,7 @@ impl Follow {
     fn run(&mut self, as_of: &AtomicU64, stop: &AtomicBool) {
         let mut rest = Rest::new(self.tables.forwarding(), self.policies.clone());
         while !stop.load(Ordering::Relaxed) {
+            self.unsaid.hand_over(&mut self.watcher);
             match self.watcher.wait(TURN) {
                 Ok(changes) => {
                     self.apply(&changes);

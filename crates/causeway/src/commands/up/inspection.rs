@@ -1,6 +1,7 @@
 //! What the inspector finds, put into effect: objections to forwarding, and the kernel's settings.
 
 use super::checks;
+use super::follow::Unsaid;
 use super::policy::Policies;
 use crate::commands::ports::Port;
 use crate::commands::probe::Probe;
@@ -39,8 +40,8 @@ pub struct Prepared {
 /// Watches what the kernel does to forwarded packets until it is dropped.
 pub fn watch(
     prepared: Prepared,
-    policies: Arc<Policies>,
-    forwarding: Arc<Forwarding>,
+    (policies, forwarding): (Arc<Policies>, Arc<Forwarding>),
+    unsaid: Arc<Unsaid>,
     lease: &Lease,
 ) -> Result<Inspector> {
     let Prepared { inspector, pulse, known, force } = prepared;
@@ -54,9 +55,10 @@ pub fn watch(
                     objector.doubt(doubt.code(), doubt.to_string());
                 }
             }
-            Inspection::Known { findings, settings } => {
+            Inspection::Known { findings, settings, exceptions } => {
                 // First what the settings ask for, then the right to forward.
                 obey(&settings, &policies, &forwarding);
+                unsaid.tell(&settings, exceptions);
                 state.found(findings, &objector, force);
                 std::mem::take(&mut state.doubts).into_iter().for_each(|code| objector.withdraw(code));
             }

@@ -167,13 +167,14 @@ impl Tables {
 
     /// What a hop's routes are as ways back.
     fn paths(&self, hop: &Hop) -> Paths {
-        use PuntReason::{Anycast, Broadcast, Local, Multicast};
+        use PuntReason::{Anycast, Blackhole, Broadcast, Local, Multicast, Prohibit, Unreachable};
         match (&hop.reverse_path, &hop.action) {
             (ReversePath::Interfaces(interfaces), _) => {
                 let port = |ifindex: &u32| self.ports.iter().position(|p| p == ifindex);
                 Paths::unicast(interfaces.iter().filter_map(port))
             }
             (_, Action::Punt(Local | Broadcast | Anycast | Multicast)) => Paths::ours(),
+            (ReversePath::NotUnicast, Action::Punt(Blackhole | Unreachable | Prohibit)) => Paths::nowhere(),
             _ => Paths::unknown(),
         }
     }
