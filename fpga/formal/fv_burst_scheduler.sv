@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The burst scheduler with two peers, input FIFOs of up to two packets a class that arrive at any time, any grants,
-// and a DMA channel that takes words when it likes. Every grant is answered with one burst; its words keep within
+// and a DMA channel that takes words when it likes, tells later which have arrived, and may fail. Every grant is answered
+// with one burst, or with a failure that tells how many packets have not arrived whole; its words keep within
 // the grant in each class; its header's counts are those of the packets that follow, and no packet is left out that
 // was there and fits; packets are whole, in order, the high class first; one trailing REQ ends it and tells what is
 // left; the token returns if and only if that is nothing. The FIFOs are read by their rules.
@@ -11,7 +13,9 @@ module fv_burst_scheduler (
     input wire [3:0]  arrives,
     input wire        begins,
     input wire        takes,
-    input wire        ends
+    input wire        accepts,
+    input wire        ends,
+    input wire        fails
 );
   // Two cycles: what reset does not clear itself follows from what it clears.
   reg [1:0] resets = 2'd2;
@@ -52,7 +56,9 @@ module fv_burst_scheduler (
 
   wire [1:0] len_queue, rd_queue;
   wire [7:0] len_offset;
-  wire rd_load, rd_en, rd_free, dma_valid, burst_peer, token_return, token_peer, sent, sent_empty;
+  wire rd_load, rd_en, rd_free, dma_valid, dma_later, burst_peer, token_return, token_peer, sent, sent_empty;
+  wire failed, asks, busy;
+  wire [7:0] failed_packets;
   wire [11:0] rd_free_words;
   wire [9:0] dma_words;
   wire [63:0] dma_data;
@@ -61,15 +67,24 @@ module fv_burst_scheduler (
   reg dma_busy = 1'b0;
   reg [9:0] dma_left = 0;
   wire dma_pop = dma_busy && dma_left != 0 && takes;
-  wire dma_done = dma_busy && dma_left == 0 && ends;
+  reg [4:0] flying = 0;   // words taken that have not arrived
+  wire dma_accept = dma_busy && flying != 0 && accepts;
+  wire dma_error = dma_busy && fails && (dma_left != 0 || flying != 0) && !dma_accept && !dma_pop;
+  wire dma_done = (dma_busy && dma_left == 0 && flying == 0 && ends) || dma_error;
+  // Which of the words taken end a packet, by their number in the burst.
+  reg [31:0] ends_packet;
+  reg [4:0] taken_words = 0, arrived_words = 0;
+  reg [7:0] arrived = 0;
+  reg broken = 1'b0, headed = 1'b0;
   wire [3:0] dest = {3'd1, burst_peer};
   burst_scheduler #(.PEERS(2)) dut (
-      .clk(clk), .rst(rst), .own_id(4'd5), .res_valid(res_valid), .res_peer(peer), .res_high({7'd0, high}), .res_low({7'd0, low}),
+      .clk(clk), .rst(rst), .own_id(4'd5), .ready(2'b11), .clear(2'b00), .res_valid(res_valid), .res_peer(peer), .res_high({7'd0, high}), .res_low({7'd0, low}),
       .used_words(used), .packets(packets), .len_queue(len_queue), .len_offset(len_offset), .len_bytes(len_bytes),
       .rd_load(rd_load), .rd_queue(rd_queue), .rd_en(rd_en), .rd_data({56'd0, rd_tag}), .rd_free(rd_free),
       .rd_free_words(rd_free_words), .dma_valid(dma_valid), .burst_peer(burst_peer), .burst_dest(dest),
-      .dma_words(dma_words), .dma_data(dma_data), .dma_pop(dma_pop), .dma_done(dma_done),
-      .token_return(token_return), .token_peer(token_peer), .sent(sent), .sent_empty(sent_empty)
+      .dma_later(dma_later), .dma_words(dma_words), .dma_data(dma_data), .dma_pop(dma_pop), .dma_accept(dma_accept),
+      .dma_done(dma_done), .dma_error(dma_error), .asks(asks), .busy(busy), .failed(failed),
+      .failed_packets(failed_packets), .token_return(token_return), .token_peer(token_peer), .sent(sent), .sent_empty(sent_empty)
   );
 
   // How many of a queue's packets fit, at most two.
@@ -159,12 +174,22 @@ module fv_burst_scheduler (
 
     // The channel.
     if (!dma_busy && dma_valid && begins) begin
-      assert (dma_words != 0 && dma_words <= 10'd512);
+      assert (dma_words != 0 && dma_words <= 10'd512 && !broken && dma_later == headed);
       dma_busy <= 1'b1;
       dma_left <= dma_words;
     end
     if (dma_pop) dma_left <= dma_left - 1'b1;
     if (dma_done) dma_busy <= 1'b0;
+    flying <= dma_error ? 5'd0 : flying + {4'd0, dma_pop} - {4'd0, dma_accept};
+    if (dma_error) broken <= 1'b1;
+    if (dma_pop) begin
+      taken_words <= taken_words + 1'b1;
+      ends_packet[taken_words] <= state == DATA && last_word;
+    end
+    if (dma_accept) begin
+      arrived_words <= arrived_words + 1'b1;
+      if (ends_packet[arrived_words]) arrived <= arrived + 1'b1;
+    end
 
     if (dma_pop) begin
       assert (dma_left == 10'd1 || state != TAIL);
@@ -180,6 +205,7 @@ module fv_burst_scheduler (
           assert ((dma_data[11:0] == 0) == (dma_data[31:16] == 0));
           {seen_high, seen_low, words_high, words_low} <= 0;
           state <= (dma_data[31:16] == 0) ? TAIL : PKT;
+          headed <= 1'b1;
         end
         PKT: begin
           assert (kind == nic_pkg::MSG_PKT && dma_data[11] == class_now);
@@ -223,11 +249,25 @@ module fv_burst_scheduler (
       first_low <= gone[{burst_peer, 1'b0}];
     end
     if (sent) begin
-      assert (unsent && token_peer == burst_peer && token_return == null_tail && sent_empty == (words == 0));
+      assert (unsent && !broken && token_peer == burst_peer && token_return == null_tail && sent_empty == (words == 0));
       unsent <= 1'b0;
       owed[burst_peer] <= 1'b0;
       loaded <= 1'b0;
     end
     if (token_return) assert (sent);
+    if (failed) begin
+      assert (broken && !sent && owed[burst_peer]);
+      if (headed) assert (failed_packets == n_high + n_low - arrived);
+      else assert (failed_packets >= {4'd0, fit_high[burst_peer]} + {4'd0, fit_low[burst_peer]});
+      // All of it is out of the input FIFO.
+      assert (!loaded || packet == gone[cur]);
+      owed[burst_peer] <= 1'b0;
+      loaded <= 1'b0;
+      unsent <= 1'b0;
+      state <= HEAD;
+    end
+    if (sent || failed) begin
+      {taken_words, arrived_words, arrived, broken, headed} <= 0;
+    end
   end
 endmodule

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Strict priority: no more than there is room for, no more than was asked, nothing for the low class while the high
 // class is not satisfied, and nothing withheld.
 module fv_grant_split (

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // A fast-path frame with any addresses, TTL, protocol and right header checksum: what comes out differs in the Ethernet
 // addresses, the TTL, which is one less, and the checksum, which is what a full recomputation gives. The rest of the
 // header enters by its ones' complement sum alone, which may be anything but zero, because the version is not zero.
@@ -28,22 +29,23 @@ module fv_ip_rewrite (
   wire [63:0] swapped = {word_3, checksum[7:0], checksum[15:8]};
   wire [63:0] word = (index == 0) ? word_0 : (index == 1) ? word_1 : (index == 2) ? {protocol, ttl, word_2}
       : (index == 3) ? swapped : word_4;
-  wire [2:0] mac_addr;
+  wire [5:0] mac_addr;
   reg [47:0] mac_data;
   wire [63:0] tdata;
   wire tvalid, tlast, tuser;
   wire taken = ready && valid && index < 5;
   ip_rewrite dut (
-      .clk(clk), .rst(rst), .s_axis_tdata(word), .s_axis_tbytes(3'd7), .s_axis_tvalid(valid && index < 5),
+      .clk(clk), .rst(rst), .s_axis_tdata(word), .s_axis_tkeep(8'hff), .s_axis_tvalid(valid && index < 5),
       .s_axis_tlast(index == 4), .s_axis_tuser(2'd0), .s_axis_tready(ready), .dec_valid(1'b1), .dec_ready(),
-      .dec_fast(1'b1), .dec_drop_ttl(1'b0), .dec_drop_checksum(1'b0), .dec_dest(3'd1), .dec_high(1'b0),
-      .dec_route(2'd2), .dec_total_length(16'd20), .mac_addr(mac_addr), .mac_data(mac_data),
-      .write_source_mac(write_source), .m_axis_tdata(tdata), .m_axis_tbytes(), .m_axis_tvalid(tvalid),
+      .dec_fast(1'b1), .dec_no_port(1'b0), .dec_drop_ttl(1'b0), .dec_drop_checksum(1'b0),
+      .dec_write_source(write_source), .dec_dest(3'd1), .dec_high(1'b0), .dec_entry(5'd18),
+      .dec_total_length(16'd20), .mac_addr(mac_addr), .mac_busy(), .mac_data(mac_data), .m_axis_tdata(tdata),
+      .m_axis_tkeep(), .m_axis_tvalid(tvalid),
       .m_axis_tlast(tlast), .m_axis_tuser(tuser), .m_axis_tdest(), .m_axis_thigh(), .events()
   );
   always @(posedge clk) begin
     assume (rest != 0 && ttl > 1 && add(add(rest, {ttl, protocol}), checksum) == 16'hffff);
-    mac_data <= (mac_addr == 3'd5) ? source : (mac_addr == 3'd4) ? next_hop : 48'd0;
+    mac_data <= (mac_addr == 6'd37) ? source : (mac_addr == 6'd36) ? next_hop : 48'd0;
     if (!rst) begin
       if (taken) index <= index + 1'b1;
       if (tvalid) begin

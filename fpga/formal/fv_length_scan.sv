@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The scan of a queue of up to three packets of any lengths: the words of the first `count` packets with their headers,
 // no more than the grant, and one packet more would not fit or is not there.
 module fv_length_scan (

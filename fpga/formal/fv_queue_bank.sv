@@ -1,4 +1,6 @@
-// Input FIFOs of two classes, four words each, with any frames and a reader that keeps to the rules. Every good frame
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Input FIFOs of two classes, four words each, with any frames, a reader that keeps to the rules, and any emptying while
+// it does not read. Every good frame
 // is stored whole or dropped whole, and dropped only if it does not fit; occupancy and packet count are exact and
 // never above the capacity; frames, words and lengths come out as they went in, in order by queue.
 //
@@ -8,6 +10,7 @@ module fv_queue_bank (
     input wire       beat,
     input wire       last,
     input wire       discard,
+    input wire       empty,
     input wire       queue,
     input wire [2:0] bytes,
     input wire       load,
@@ -39,15 +42,20 @@ module fv_queue_bank (
   wire [63:0] rd_data;
   wire rd_load, rd_queue, rd_en, rd_free;
   wire [2:0] head_words;
+  wire flush, flushed;
+  wire [7:0] flushed_packets;
   queue_bank #(.PAIRS(1), .CAP_WORDS(CAP), .AW(2)) dut (
-      .clk(clk), .rst(rst), .s_axis_tdata({56'd0, tag}), .s_axis_tbytes(tlast ? bytes : 3'd7),
+      .clk(clk), .rst(rst), .s_axis_tdata({56'd0, tag}), .s_axis_tkeep(tlast ? 8'hff >> (3'd7 - bytes) : 8'hff),
       .s_axis_tvalid(tvalid), .s_axis_tlast(tlast), .s_axis_tuser(discard), .s_axis_tqueue(tqueue),
-      .dropped(dropped), .dropped_queue(dropped_queue), .used_words(used), .packets(packets), .len_queue(len_queue),
+      .dropped(dropped), .dropped_queue(dropped_queue), .flush(flush), .flushed(flushed),
+      .flushed_packets(flushed_packets), .used_words(used), .packets(packets), .len_queue(len_queue),
       .len_offset({6'd0, len_offset}), .len_bytes(len_bytes), .rd_load(rd_load), .rd_queue(rd_queue), .rd_en(rd_en),
       .rd_data(rd_data), .rd_free(rd_free), .rd_free_words({9'd0, head_words} + 12'd1)
   );
   (* hierconn *) wire \dut.data_ram.known ;
   (* hierconn *) wire \dut.length_ram.known ;
+  (* hierconn *) wire \dut.turn ;
+  reg emptied;
 
   // The frame that ended last, until it is known to be stored or dropped: {number, words, bytes of the last less one}.
   reg open = 1'b0, open_queue, open_discard;
@@ -73,6 +81,7 @@ module fv_queue_bank (
         now[q][1] = list[q][2];
         count_now[q] = count[q] - 1'b1;
       end
+      if (flushed && emptied == q) count_now[q] = 0;
       pushed[q] = packets[8*q+:8] != {6'd0, count_now[q]};
       if (pushed[q]) begin
         now[q][count_now[q]] = open_frame;
@@ -87,7 +96,7 @@ module fv_queue_bank (
   // The reader: load, read all words of the head, remove it; another queue may be loaded while it is removed.
   reg busy = 1'b0, cur;
   reg [2:0] taken = 0;
-  reg was_read = 1'b0;
+  reg was_read = 1'b0, was_flush = 1'b0;
   reg [7:0] expected;
   wire [9:0] head = now[cur][0];
   assign head_words = head[5:3];
@@ -95,6 +104,7 @@ module fv_queue_bank (
   assign rd_free = all_read && remove;
   assign rd_en = busy && taken != head_words && read;
   assign rd_queue = load_queue;
+  assign flush = empty && !rst && !busy && !rd_load;
   assign rd_load = load && !rst && (busy ? rd_free && load_queue != cur : 1'b1)
       && !(freed && freed_queue == load_queue);
 
@@ -131,6 +141,8 @@ module fv_queue_bank (
       count[k] <= rst ? 2'd0 : count_now[k];
     end
     freed <= rd_free;
+    emptied <= \dut.turn ;
+    was_flush <= flush;
     freed_queue <= cur;
     was_read <= rd_en;
     expected <= {head[9:6], taken, taken + 3'd1 == head_words};
@@ -150,6 +162,8 @@ module fv_queue_bank (
     asked_1 <= asked_0;
 
     if (!rst) begin
+      // Emptied only when that is wanted, and told how much that was.
+      if (flushed) assert (was_flush && count[emptied] != 0 && flushed_packets == {6'd0, count[emptied]});
       // Stored or dropped, one of the two, and not without need.
       assert (pushed != 2'b11 && (pushed == 0 || !dropped));
       if (pushed != 0) assert (open && !open_discard && pushed[open_queue]);

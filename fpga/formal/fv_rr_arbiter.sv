@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // A request that persists is passed over at most N-1 times, whatever the others do. A grant is taken in every cycle:
 // one in which nothing is taken changes no state.
 module fv_rr_arbiter (

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Two chosen words come out in the order they went in, and the level is right.
 module fv_sync_fifo (
     input wire clk,

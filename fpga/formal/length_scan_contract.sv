@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // What fv_length_scan proves of length_scan, without its walk: the answer comes in the next cycle. The harness above
 // gives it, from the lengths that it knows.
 module length_scan (

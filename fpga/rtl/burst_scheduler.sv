@@ -1,7 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Input side, bursts. Answers the responses received in round-robin order, each with one burst: header, high-class
 // packets, low-class packets, and a trailing REQ with what is left, read when it is sent. If not even the first
 // packets fit the grant the burst is empty, but it is sent. The words go through a small FIFO to DMA channel iv, in
-// sequences of at most 512 words; the generator keeps up with the bus, a word a cycle.
+// sequences of at most 512 words; the generator keeps up with the bus, a word a cycle. The first sequence begins at the
+// peer's window, the others a word further on, so that the peer knows a burst's first word.
+//
+// If a sequence fails, the rest of the burst is not sent: its packets are thrown away, and how many did not arrive whole
+// is told.
 `default_nettype none
 
 module burst_scheduler #(
@@ -12,6 +17,8 @@ module burst_scheduler #(
     input  wire                clk,
     input  wire                rst,
     input  wire [3:0]          own_id,
+    input  wire [PEERS-1:0]    ready,        // the link is up
+    input  wire [PEERS-1:0]    clear,        // pulse: the exchange with the peer begins anew
     // Responses received: grants in words.
     input  wire                res_valid,
     input  wire [PW-1:0]       res_peer,
@@ -33,11 +40,18 @@ module burst_scheduler #(
     output wire                dma_valid,
     output reg  [PW-1:0]       burst_peer,
     input  wire [3:0]          burst_dest,   // the peer's number
+    output reg                 dma_later,    // not the burst's first sequence
     output wire [9:0]          dma_words,
     output wire [63:0]         dma_data,
     input  wire                dma_pop,
+    input  wire                dma_accept,
     input  wire                dma_done,
-    // The burst has left.
+    input  wire                dma_error,
+    output reg                 asks,         // pulse: its trailing REQ is made and is not null
+    // A burst is under way; it has left, or failed, and so many packets did not arrive.
+    output wire                busy,
+    output reg                 failed,
+    output reg  [7:0]          failed_packets,
     output reg                 token_return,
     output wire [PW-1:0]       token_peer,
     output reg                 sent,
@@ -54,8 +68,9 @@ module burst_scheduler #(
   wire [PW-1:0] pick;
   wire any;
   wire take = state == IDLE && any;
+  assign busy = state != IDLE;
   rr_arbiter #(.N(PEERS), .IW(PW)) pointer (
-      .clk(clk), .rst(rst), .req(pending), .take(take), .grant(grant), .index(pick), .any(any)
+      .clk(clk), .rst(rst), .req(pending & ready), .take(take), .grant(grant), .index(pick), .any(any)
   );
   assign token_peer = burst_peer;
 
@@ -81,7 +96,7 @@ module burst_scheduler #(
   wire last_of_class = left == 8'd1;
   wire [4:0] level;
   wire room = level <= 5'd12;
-  reg out_valid, out_is_data;
+  reg out_valid, out_is_data, out_last;   // the last word of a packet
   reg [63:0] out_word;
   assign rd_en = state == DATA && room;
   assign rd_queue = {burst_peer, high_class};
@@ -111,39 +126,68 @@ module burst_scheduler #(
   reg [12:0] remaining;
   wire [4:0] prefill = (remaining < 13'd8) ? remaining[4:0] : 5'd8;
   reg started;
-  wire fifo_valid, fifo_full;
-  assign dma_words = (remaining > 13'd512) ? 10'd512 : remaining[9:0];
+  wire fifo_valid, fifo_full, fifo_last;
+  wire [9:0] longest = dma_later ? 10'd511 : 10'd512;
+  assign dma_words = (remaining > {3'd0, longest}) ? longest : remaining[9:0];
   // A register, because arbiter and address come behind it in the same cycle; not set again before `remaining` tells
   // of the sequence that is done.
-  reg ready;
-  assign dma_valid = ready;
+  reg wanted;
+  assign dma_valid = wanted;
   reg was_null;
 
-  sync_fifo #(.W(64), .AW(4)) out_fifo (
-      .clk(clk), .rst(rst), .wr_en(out_valid), .wr_data(out_is_data ? rd_data : out_word), .full(fifo_full),
-      .rd_en(dma_pop), .rd_data(dma_data), .rd_valid(fifo_valid), .level(level)
+  // After a failure the words go nowhere.
+  reg sinks;
+  sync_fifo #(.W(65), .AW(4)) out_fifo (
+      .clk(clk), .rst(rst), .wr_en(out_valid), .wr_data({out_last, out_is_data ? rd_data : out_word}), .full(fifo_full),
+      .rd_en(dma_pop || (sinks && fifo_valid)), .rd_data({fifo_last, dma_data}), .rd_valid(fifo_valid), .level(level)
   );
+
+  // Which of the words on their way end a packet.
+  wire arrived_last, tag_valid, tag_full;
+  wire [6:0] tag_level;
+  reg [7:0] arrived;   // packets
+  sync_fifo #(.W(1), .AW(6)) tags (
+      .clk(clk), .rst(rst || state == IDLE), .wr_en(dma_pop), .wr_data(fifo_last), .full(tag_full),
+      .rd_en(dma_accept), .rd_data(arrived_last), .rd_valid(tag_valid), .level(tag_level)
+  );
+  wire unused = |{fifo_full, tag_valid, tag_full, tag_level};
 
   wire [63:0] tail = {nic_pkg::MSG_REQ, 1'b1, used_now == 0, 2'b00, own_id, burst_dest, 16'd0,
                       1'b0, used_now[23:12], 3'd0, 1'b0, used_now[11:0], 3'd0};
 
-  always @(posedge clk) begin
+  reg [PEERS-1:0] pending_next;
+  always_comb begin
+    pending_next = pending & ~(take ? grant : {PEERS{1'b0}}) & ~clear;
+    if (res_valid) pending_next[res_peer] = 1'b1;
+  end
+
+  always_ff @(posedge clk) begin
     scan_start <= 1'b0;
     rd_load <= 1'b0;
     rd_free <= 1'b0;
     out_valid <= 1'b0;
     out_is_data <= 1'b0;
+    out_last <= 1'b0;
     token_return <= 1'b0;
+    failed <= 1'b0;
+    asks <= 1'b0;
     sent <= 1'b0;
     sent_empty <= 1'b0;
-    ready <= started && remaining != 0 && level >= prefill && !dma_done && !rst;
-    if (dma_done) remaining <= remaining - {3'd0, dma_words};
+    wanted <= started && remaining != 0 && level >= prefill && !dma_done && !sinks && !rst;
+    if (dma_done) begin
+      remaining <= remaining - {3'd0, dma_words};
+      dma_later <= 1'b1;
+      if (dma_error) sinks <= 1'b1;
+    end
+    if (dma_accept && arrived_last) arrived <= arrived + 1'b1;
     case (state)
       IDLE: begin
         started <= 1'b0;
+        sinks <= 1'b0;
+        dma_later <= 1'b0;
+        arrived <= 0;
         if (take) begin
           burst_peer <= pick;
-          pending <= pending & ~grant;
           high_class <= 1'b1;
           scan_start <= 1'b1;
           scan_grant <= grant_high[pick];
@@ -197,6 +241,7 @@ module burst_scheduler #(
           out_is_data <= 1'b1;
           data_left <= data_left - 1'b1;
           if (data_left == 8'd1) begin
+            out_last <= 1'b1;
             rd_free <= 1'b1;
             length <= len_bytes;
             settle <= 0;
@@ -221,10 +266,17 @@ module burst_scheduler #(
           out_valid <= 1'b1;
           out_word <= tail;
           was_null <= used_now == 0;
+          asks <= used_now != 0;
           state <= DRAIN;
         end
       default:
-        if (remaining == 0) begin
+        if (sinks) begin
+          if (!out_valid && level == 0) begin
+            failed <= 1'b1;
+            failed_packets <= n_high + n_low - arrived;
+            state <= IDLE;
+          end
+        end else if (remaining == 0 && !(dma_done && dma_error)) begin
           token_return <= was_null;
           sent <= 1'b1;
           sent_empty <= burst_words == 0;
@@ -232,17 +284,22 @@ module burst_scheduler #(
         end
     endcase
     if (res_valid) begin
-      pending[res_peer] <= 1'b1;
       grant_high[res_peer] <= res_high;
       grant_low[res_peer] <= res_low;
     end
+    pending <= pending_next;
     if (rst) begin
       state <= IDLE;
       pending <= 0;
       started <= 1'b0;
       remaining <= 0;
+      sinks <= 1'b0;
       out_valid <= 1'b0;
       token_return <= 1'b0;
+      failed <= 1'b0;
+    asks <= 1'b0;
+      sent <= 1'b0;
+      sent_empty <= 1'b0;
     end
   end
 
@@ -253,6 +310,8 @@ module burst_scheduler #(
       if (state == HEAD) assert (burst_words <= grant_high[burst_peer] + grant_low[burst_peer]);
       assert (!(dma_pop && !fifo_valid));
       assert (!(res_valid && pending[res_peer]));
+      assert (!(dma_accept && !tag_valid));
+      assert (!(dma_pop && sinks));
     end
 `endif
 endmodule

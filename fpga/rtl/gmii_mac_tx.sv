@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Gigabit MAC, transmit side: pads to 60 bytes, appends the check sequence, keeps twelve byte times between frames.
-// Once a frame has begun, its bytes must come without a pause.
+// Once a frame has begun, its bytes must come without a pause. If they do not, the frame ends at once, with an error
+// on the line and a wrong check sequence, and what comes of it later is thrown away.
 `default_nettype none
 
 module gmii_mac_tx (
@@ -11,7 +13,9 @@ module gmii_mac_tx (
     output wire       s_axis_tready,
     output reg  [7:0] gmii_txd,
     output reg        gmii_tx_en,
-    output reg        gmii_tx_er
+    output reg        gmii_tx_er,
+    output reg        sent,       // pulse: a frame has left
+    output reg        cut         // pulse: a frame was cut off
 );
   localparam [2:0] IDLE = 3'd0, PREAMBLE = 3'd1, DATA = 3'd2, PAD = 3'd3, FCS = 3'd4, GAP = 3'd5;
 
@@ -19,22 +23,28 @@ module gmii_mac_tx (
   reg [3:0] step;      // within preamble, check sequence or gap
   reg [5:0] short_by;  // bytes until the minimum of 60
   reg [31:0] crc;
+  reg broken;          // the frame on the line is cut off
+  reg rest;            // the rest of a frame that was cut off has still to come
   wire [7:0] body = (state == PAD) ? 8'h00 : s_axis_tdata;
   wire [31:0] crc_next;
   crc32_byte crc_step (.crc(crc), .data(body), .next(crc_next));
 
-  assign s_axis_tready = state == DATA;
+  assign s_axis_tready = state == DATA || rest;
   wire minimum = short_by <= 6'd1;
 
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     gmii_tx_en <= state != IDLE && state != GAP;
     gmii_tx_er <= 1'b0;
+    sent <= 1'b0;
+    cut <= 1'b0;
     step <= step + 1'b1;
+    if (rest && s_axis_tvalid && s_axis_tlast) rest <= 1'b0;
     case (state)
       IDLE: begin
         step <= 0;
         gmii_txd <= 8'h00;
-        if (s_axis_tvalid) state <= PREAMBLE;
+        broken <= 1'b0;
+        if (s_axis_tvalid && !rest) state <= PREAMBLE;
       end
       PREAMBLE: begin
         gmii_txd <= (step == 4'd7) ? 8'hd5 : 8'h55;
@@ -44,18 +54,25 @@ module gmii_mac_tx (
       end
       DATA, PAD: begin
         gmii_txd <= body;
-        gmii_tx_er <= state == DATA && !s_axis_tvalid;
         crc <= crc_next;
         if (!minimum) short_by <= short_by - 1'b1;
         step <= 0;
-        if (state == PAD || s_axis_tlast || !s_axis_tvalid) state <= minimum ? FCS : PAD;
+        if (state == PAD || (s_axis_tvalid && s_axis_tlast)) state <= minimum ? FCS : PAD;
+        else if (!s_axis_tvalid) begin
+          gmii_tx_er <= 1'b1;
+          broken <= 1'b1;
+          rest <= 1'b1;
+          cut <= 1'b1;
+          state <= FCS;
+        end
       end
       FCS: begin
-        gmii_txd <= ~crc[7:0];
+        gmii_txd <= broken ? crc[7:0] : ~crc[7:0];
         crc <= crc >> 8;
         if (step == 4'd3) begin
           state <= GAP;
           step <= 0;
+          sent <= !broken;
         end
       end
       default: begin
@@ -65,16 +82,14 @@ module gmii_mac_tx (
       end
     endcase
     if (rst) begin
-      state <= IDLE;
+      // After a frame that was cut off by the reset: its gap.
+      state <= GAP;
+      step <= 0;
+      rest <= 1'b0;
       gmii_tx_en <= 1'b0;
       gmii_txd <= 8'h00;
     end
   end
-
-`ifdef ASSERTIONS
-  // No underrun.
-  always @(posedge clk) if (!rst) assert (!(state == DATA && !s_axis_tvalid));
-`endif
 endmodule
 
 `default_nettype wire

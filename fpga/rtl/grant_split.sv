@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The grant of a response: strict priority. The high class gets what it asks for and there is room for; the low
 // class what is left. All in words.
 `default_nettype none

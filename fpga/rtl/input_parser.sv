@@ -1,37 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Finds the IPv4 header in the word stream: ethertype, version and IHL, ToS, TTL, protocol, addresses and whether
 // the header checksum is right. The sum is taken a word at a time over three pipeline stages, because one adder
 // for ten terms does not reach 66 MHz.
 //
 // hdr_valid pulses two cycles after the word with the last header byte (or the end of a shorter frame); the fields
-// are then valid. checksum_ok and decide follow three cycles later. The fields stay until the fifth word after.
+// are then valid, and stay until the next frame's second word. checksum_ok follows two cycles later and stays until
+// two cycles after the next hdr_valid.
 `default_nettype none
 
 module input_parser (
     input  wire        clk,
     input  wire        rst,
     input  wire [63:0] s_axis_tdata,
-    input  wire [2:0]  s_axis_tbytes,  // valid bytes less one
+    input  wire [7:0]  s_axis_tkeep,
     input  wire        s_axis_tvalid,
     input  wire        s_axis_tlast,
     input  wire [47:0] own_mac,
     output reg         is_ipv4,        // version 4, header within the frame
-    output reg         forwardable,    // to our address, no options, total length at least 20
+    output reg         forwardable,    // to our address, no options, total length at least 20, no martian
     output wire [79:0] key,            // ToS, source, destination, protocol
-    output wire [31:0] dst,
     output reg         ttl_expired,    // TTL 0 or 1
     output reg  [15:0] total_length,
     output reg         hdr_valid,
-    output reg         checksum_ok,
-    output reg         decide
+    output reg         checksum_ok
 );
   reg [2:0] index;     // word of the frame, stops at 5
   reg [47:0] dst_mac;
   reg ethertype_ok;
   reg [7:0] version_ihl, tos, ttl, protocol;
   reg [31:0] src_addr, dst_addr;
-  reg captured, whole;
+  reg captured, whole, for_us;
+  wire unused = |{s_axis_tkeep, ttl};
   assign key = {tos, src_addr, dst_addr, protocol};
-  assign dst = dst_addr;
 
   wire [63:0] w = s_axis_tdata;
   wire fifth = index == 3'd4;
@@ -41,13 +41,20 @@ module input_parser (
   wire [15:0] h0 = {w[7:0], w[15:8]}, h1 = {w[23:16], w[31:24]};
   wire [15:0] h2 = {w[39:32], w[47:40]}, h3 = {w[55:48], w[63:56]};
 
+  // Addresses that no router forwards from or to (RFC 1812 section 5.3.7, RFC 3927 section 2.7): this network,
+  // loopback, link-local, multicast, reserved, broadcast.
+  function automatic martian(input [15:0] high_half);
+    martian = high_half[15:8] == 8'd0 || high_half[15:8] == 8'd127 || high_half == {8'd169, 8'd254}
+        || high_half[15:13] == 3'b111;
+  endfunction
+
   reg [17:0] part;
   reg [1:0] part_kind;  // 0 none, 1 first of a header, 2 further
   reg [19:0] sum;
   reg [16:0] folded;
   reg hdr_valid_q;
 
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     captured <= s_axis_tvalid && (fifth || ends_early);
     part_kind <= 2'd0;
     if (s_axis_tvalid) begin
@@ -79,27 +86,27 @@ module input_parser (
         end
         default: ;
       endcase
-      whole <= fifth && !(s_axis_tlast && s_axis_tbytes == 0);
+      whole <= fifth && !(s_axis_tlast && !s_axis_tkeep[1]);
+      if (index == 3'd1) for_us <= dst_mac == own_mac;
     end
     // One cycle after capture: what only this block needs to know.
     hdr_valid <= captured;
     if (captured) begin
       is_ipv4 <= whole && ethertype_ok && version_ihl[7:4] == 4'd4;
-      forwardable <= whole && ethertype_ok && version_ihl == 8'h45 && dst_mac == own_mac && total_length >= 16'd20;
+      forwardable <= whole && ethertype_ok && version_ihl == 8'h45 && for_us && total_length >= 16'd20
+          && !martian(src_addr[31:16]) && !martian(dst_addr[31:16]);
       ttl_expired <= ttl[7:1] == 0;
     end
     if (part_kind == 2'd1) sum <= {2'b0, part};
     else if (part_kind == 2'd2) sum <= sum + {2'b0, part};
     folded <= {1'b0, sum[15:0]} + {13'd0, sum[19:16]};
     hdr_valid_q <= hdr_valid;
-    checksum_ok <= folded == 17'h0ffff;
-    decide <= hdr_valid_q;
+    if (hdr_valid_q) checksum_ok <= folded == 17'h0ffff;
     if (rst) begin
       index <= 0;
       captured <= 1'b0;
       hdr_valid <= 1'b0;
       hdr_valid_q <= 1'b0;
-      decide <= 1'b0;
     end
   end
 endmodule

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // How many packets at the head of a queue fit a grant: walks the length memory, a packet a cycle, and stops at the
 // first that does not fit. Results hold until the next start.
 `default_nettype none
@@ -22,7 +23,7 @@ module length_scan (
   wire [12:0] total = {1'b0, words} + {1'b0, packet_words};
   wire fits = total <= {1'b0, grant_words};
 
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     done <= 1'b0;
     flight <= {flight[1:0], issue};
     packet_words <= {4'd0, len_bytes[10:3]} + {11'd0, len_bytes[2:0] != 0} + 12'd1;

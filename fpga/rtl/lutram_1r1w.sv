@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Small memory that is read in the same cycle: LUT memory on an FPGA that has it, otherwise an embedded block with
 // look-ahead. A black box when LE_REPORT is defined; its bits are reported apart.
 `default_nettype none
@@ -19,7 +20,7 @@ module lutram_1r1w #(
 `ifndef LE_REPORT
   reg [W-1:0] mem[0:(1 << AW)-1];
   assign rd_data = mem[rd_addr];
-  always @(posedge wr_clk) if (wr_en) mem[wr_addr] <= wr_data;
+  always_ff @(posedge wr_clk) if (wr_en) mem[wr_addr] <= wr_data;
 `endif
 endmodule
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // One word to eight bytes, without a pause between words as long as the next one is there.
 `default_nettype none
 
@@ -5,7 +6,7 @@ module mac_gearbox_tx (
     input  wire        clk,
     input  wire        rst,
     input  wire [63:0] s_axis_tdata,
-    input  wire [2:0]  s_axis_tbytes,  // valid bytes less one
+    input  wire [7:0]  s_axis_tkeep,
     input  wire        s_axis_tvalid,
     input  wire        s_axis_tlast,
     output wire        s_axis_tready,
@@ -15,26 +16,26 @@ module mac_gearbox_tx (
     input  wire        m_axis_tready
 );
   reg [63:0] word;
-  reg [2:0] left;    // bytes after the current one
-  reg valid, last, final_byte;
-  wire empty_next = !valid || (m_axis_tready && final_byte);
+  reg [6:0] more;    // a one for every byte after the current one
+  reg valid, last;
+  wire empty_next = !valid || (m_axis_tready && !more[0]);
 
   assign s_axis_tready = empty_next;
   assign m_axis_tdata = word[7:0];
   assign m_axis_tvalid = valid;
-  assign m_axis_tlast = last && final_byte;
+  assign m_axis_tlast = last && !more[0];
+  // Bit 0 is set in every word.
+  wire unused = s_axis_tkeep[0];
 
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     if (empty_next) begin
       valid <= s_axis_tvalid;
       word <= s_axis_tdata;
-      left <= s_axis_tbytes;
+      more <= s_axis_tkeep[7:1];
       last <= s_axis_tlast;
-      final_byte <= s_axis_tbytes == 0;
     end else if (m_axis_tready) begin
       word <= word >> 8;
-      left <= left - 1'b1;
-      final_byte <= left == 3'd1;
+      more <= more >> 1;
     end
     if (rst) valid <= 1'b0;
   end

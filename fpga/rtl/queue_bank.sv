@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Input FIFOs: PAIRS destinations times two classes in one memory, CAP_WORDS words each. A frame is stored whole or
 // not at all. Space is counted as it will be in the output FIFO: the data words and one for the packet's header;
-// the header is not stored here, the lengths have a small memory of their own.
+// the header is not stored here, the lengths have a small memory of their own. A pair can be emptied at once, while
+// nobody reads from it.
 //
 // Queue q = {pair, class}; class 1 is the high one.
 `default_nettype none
@@ -8,7 +10,7 @@
 module queue_bank #(
     parameter PAIRS = 3,
     parameter CAP_WORDS = 1920,             // 15,360 bytes
-    parameter AW = 11,                      // log2 of the memory's words per queue, at least CAP_WORDS
+    parameter AW = $clog2(CAP_WORDS),       // log2 of the memory's words per queue
     parameter Q = 2 * PAIRS,
     parameter QW = $clog2(Q)
 ) (
@@ -16,13 +18,16 @@ module queue_bank #(
     input  wire            rst,
     // Frames; s_axis_tuser with the last word: throw the frame away. At least two idle cycles between frames.
     input  wire [63:0]     s_axis_tdata,
-    input  wire [2:0]      s_axis_tbytes,
+    input  wire [7:0]      s_axis_tkeep,
     input  wire            s_axis_tvalid,
     input  wire            s_axis_tlast,
     input  wire            s_axis_tuser,
     input  wire [QW-1:0]   s_axis_tqueue,
     output reg             dropped,         // pulse: a good frame found no room
     output reg  [QW-1:0]   dropped_queue,
+    input  wire [PAIRS-1:0] flush,          // the pair is emptied
+    output reg             flushed,         // pulse: a queue that was not empty has been emptied
+    output reg  [7:0]      flushed_packets,
     // Occupancy.
     output wire [12*Q-1:0] used_words,
     output wire [8*Q-1:0]  packets,
@@ -39,12 +44,20 @@ module queue_bank #(
     input  wire            rd_free,
     input  wire [11:0]     rd_free_words
 );
+  localparam [QW-1:0] LAST = QW'(Q - 1);
   reg [AW-1:0] wr_ptr[0:Q-1];
   reg [AW-1:0] rd_ptr[0:Q-1];
   reg [7:0] len_wr[0:Q-1];
   reg [7:0] len_rd[0:Q-1];
   reg [11:0] used[0:Q-1];
   reg [7:0] count[0:Q-1];
+  reg [QW-1:0] turn;    // the queue that may be emptied in this cycle
+  reg [Q-1:0] empties;
+  integer e;
+  always_comb for (e = 0; e < Q; e = e + 1) empties[e] = turn == e[QW-1:0] && flush[e/2] && count[e] != 0;
+
+  wire [2:0] last_byte;
+  keep_count keeps (.tkeep(s_axis_tkeep), .last(last_byte));
 
   // First stage: the word, and the state of its queue when it is the first of a frame.
   reg first;
@@ -67,12 +80,12 @@ module queue_bank #(
   reg [10:0] frame_bytes;
   reg [11:0] frame_words;
 
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     s1_valid <= s_axis_tvalid && !rst;
     s1_last <= s_axis_tlast;
     s1_discard <= s_axis_tuser;
     s1_data <= s_axis_tdata;
-    s1_bytes <= s_axis_tbytes;
+    s1_bytes <= last_byte;
     dropped <= s1_valid && s1_last && !s1_discard && !fits && !rst;
     dropped_queue <= s1_queue;
     if (s_axis_tvalid && first) begin
@@ -102,7 +115,7 @@ module queue_bank #(
   reg [QW-1:0] cur_queue;
   reg [AW-1:0] cur_ptr;
   reg [QW+7:0] len_addr;
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     len_addr <= {len_queue, len_rd[len_queue] + len_offset};
     if (rd_load) begin
       cur_queue <= rd_queue;
@@ -111,7 +124,10 @@ module queue_bank #(
   end
 
   integer i;
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
+    turn <= (turn == LAST) ? {QW{1'b0}} : turn + 1'b1;
+    flushed <= empties != 0;
+    flushed_packets <= count[turn];
     if (store) begin
       wr_ptr[s2_queue] <= s2_ptr + 1'b1;
       len_wr[s2_queue] <= len_wr[s2_queue] + 1'b1;
@@ -131,6 +147,13 @@ module queue_bank #(
         used[i] <= used[i] - rd_free_words;
         count[i] <= count[i] - 1'b1;
       end
+      if (empties[i]) begin
+        // What is being stored in this cycle stays.
+        rd_ptr[i] <= wr_ptr[i];
+        len_rd[i] <= len_wr[i];
+        used[i] <= (store && s2_queue == i[QW-1:0]) ? frame_words : 12'd0;
+        count[i] <= (store && s2_queue == i[QW-1:0]) ? 8'd1 : 8'd0;
+      end
       if (rst) begin
         wr_ptr[i] <= 0;
         rd_ptr[i] <= 0;
@@ -139,6 +162,10 @@ module queue_bank #(
         used[i] <= 0;
         count[i] <= 0;
       end
+    end
+    if (rst) begin
+      turn <= 0;
+      flushed <= 1'b0;
     end
   end
 
@@ -168,7 +195,7 @@ module queue_bank #(
         assert ((used[k] == 0) == (count[k] == 0));
       end
       assert (!(s_axis_tvalid && first && (s1_valid || s2_write || store)));
-      assert (!(rd_free && count[cur_queue] == 0));
+      assert (!(rd_free && (count[cur_queue] == 0 || empties[cur_queue])));
     end
 `endif
 endmodule

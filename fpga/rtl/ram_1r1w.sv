@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Memory with one write and one read port on one clock; read data a cycle after the address. It reads in every cycle:
 // an enable would have to reach every block of a large memory in time. When LE_REPORT is defined the memory is a black
 // box, so that logic elements are counted without it.
@@ -27,7 +28,7 @@ module ram_1r1w #(
       initial for (i = 0; i < DEPTH; i = i + 1) mem[i] = 0;
     end
   endgenerate
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     if (wr_en) mem[wr_addr] <= wr_data;
     rd_data <= mem[rd_addr];
   end

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Round-robin arbiter: of the requests, the first one after the last that was taken. A request that persists is
 // passed over at most N-1 times.
 `default_nettype none
@@ -21,19 +22,19 @@ module rr_arbiter #(
   assign any = req != 0;
 
   integer i;
-  always @* begin
+  always_comb begin
     index = 0;
     for (i = 0; i < N; i = i + 1) if (grant[i]) index = index | i[IW-1:0];
   end
 
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     if (rst) above <= {N{1'b1}};
     else if (take && any) above <= ~(grant | (grant - 1'b1));
   end
 
 `ifdef ASSERTIONS
   wire [N-1:0] below = ~above;  // ones up to some requester
-  always @(posedge clk)
+  always_ff @(posedge clk)
     if (!rst) begin
       assert ((below & (below + 1'b1)) == 0);
       assert ((grant & (grant - 1'b1)) == 0);

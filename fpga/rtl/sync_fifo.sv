@@ -1,4 +1,6 @@
-// Small first-word-fall-through FIFO on one clock. The reader sees the oldest word on rd_data whenever rd_valid.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Small first-word-fall-through FIFO on one clock. The reader sees the oldest word on rd_data whenever rd_valid. A
+// write to the full FIFO and a read from the empty one do nothing.
 `default_nettype none
 
 module sync_fifo #(
@@ -16,23 +18,24 @@ module sync_fifo #(
     output wire [AW:0]  level
 );
   reg [AW:0] wr_ptr, rd_ptr;
+  wire writes = wr_en && !full;
+  wire reads = rd_en && rd_valid;
   assign level = wr_ptr - rd_ptr;
   assign full = level[AW];
   assign rd_valid = wr_ptr != rd_ptr;
   lutram_1r1w #(.W(W), .AW(AW)) store (
-      .wr_clk(clk), .wr_en(wr_en), .wr_addr(wr_ptr[AW-1:0]), .wr_data(wr_data), .rd_addr(rd_ptr[AW-1:0]),
+      .wr_clk(clk), .wr_en(writes), .wr_addr(wr_ptr[AW-1:0]), .wr_data(wr_data), .rd_addr(rd_ptr[AW-1:0]),
       .rd_data(rd_data)
   );
 
-  always @(posedge clk) begin
+  always_ff @(posedge clk)
     if (rst) begin
       wr_ptr <= 0;
       rd_ptr <= 0;
     end else begin
-      if (wr_en) wr_ptr <= wr_ptr + 1'b1;
-      if (rd_en) rd_ptr <= rd_ptr + 1'b1;
+      if (writes) wr_ptr <= wr_ptr + 1'b1;
+      if (reads) rd_ptr <= rd_ptr + 1'b1;
     end
-  end
 
 `ifdef ASSERTIONS
   always @(posedge clk)

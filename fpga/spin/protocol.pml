@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The REQ/RES/BURST protocol between input cards and output cards, two classes.
  *
  * Exhaustive over all orders of events: arrivals, the two message channels (a stand-alone REQ on DMA channel iii may

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The rules of the card's AXI4-Streams: nothing is offered out of reset; what is offered is held until it is taken
 // (handshake_checker); all beats of a frame but the last are full; no frame is longer than the longest Ethernet
 // frame; what goes beside a frame (destination, class, queue) stays the same from its first beat to its last; and
@@ -15,16 +16,18 @@ module axis_checker #(
     input wire            tvalid,
     input wire            tready,  // one where the stream cannot be refused
     input wire [W-1:0]    tdata,
-    input wire [2:0]      tbytes,  // valid bytes less one
+    input wire [W/8-1:0]  tkeep,
     input wire            tlast,
     input wire [1:0]      tuser,
     input wire [SIDE-1:0] side
 );
-  handshake_checker #(.W(W + 6 + SIDE)) held (
-      .clk(clk), .rst(rst), .valid(tvalid), .ready(tready), .payload({tdata, tbytes, tlast, tuser, side})
+  handshake_checker #(.W(W + W / 8 + 3 + SIDE)) held (
+      .clk(clk), .rst(rst), .valid(tvalid), .ready(tready), .payload({tdata, tkeep, tlast, tuser, side})
   );
 `ifdef ASSERTIONS
-  localparam [2:0] FULL = W / 8 - 1;
+  // Bytes from the lowest on, all of them but in the last beat.
+  wire full = &tkeep;
+  wire ragged = (tkeep & (tkeep + 1'b1)) != 0 || !tkeep[0];
   reg [11:0] beats = 0;          // of the frame so far
   reg [SIDE-1:0] side_of_frame;
   reg [2:0] idle = 3'd7;         // cycles since the last frame
@@ -44,7 +47,7 @@ module axis_checker #(
       end
       assert (!(was_reset && tvalid));
       if (tvalid) begin
-        assert (tbytes == FULL || (tlast && tbytes < FULL));
+        assert (full || (tlast && !ragged));
         assert (beats < BEATS[11:0]);
         assert (beats == 0 || side == side_of_frame);
         assert (beats != 0 || idle >= GAP_CYCLES[2:0]);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // What is offered is held: valid stays, and the payload does not change, until it is taken. Where nothing is ever
 // refused, `ready` is one.
 `default_nettype none

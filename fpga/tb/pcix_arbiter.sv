@@ -1,4 +1,6 @@
-// The chipset's arbiter: when the bus has been idle for 1 + extra_cycles cycles, grants it round robin.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The chipset's arbiter: when the bus has been idle for 1 + extra_cycles cycles, grants it round robin. An agent that does
+// not begin within sixteen cycles loses the grant: it may be gone.
 `default_nettype none
 
 module pcix_arbiter #(
@@ -12,6 +14,7 @@ module pcix_arbiter #(
     output reg  [AGENTS-1:0] gnt
 );
   reg [4:0] idle;
+  reg [3:0] patience;
   wire [AGENTS-1:0] grant;
   wire [$clog2(AGENTS)-1:0] index;
   wire any;
@@ -19,19 +22,25 @@ module pcix_arbiter #(
   rr_arbiter #(.N(AGENTS)) turn (
       .clk(clk), .rst(rst), .req(req), .take(take), .grant(grant), .index(index), .any(any)
   );
-  always @(posedge clk) begin
+  always_ff @(posedge clk) begin
     if (frame) begin
       idle <= 0;
       gnt <= 0;
     end else begin
       if (idle != 5'd31) idle <= idle + 1'b1;
-      if (take) gnt <= grant;
+      patience <= patience - 1'b1;
+      if (take) begin
+        gnt <= grant;
+        patience <= 4'd15;
+      end else if (patience == 0) gnt <= 0;
     end
     if (rst) begin
       gnt <= 0;
       idle <= 0;
+      patience <= 0;
     end
   end
+  wire unused = |index;
 endmodule
 
 `default_nettype wire

@@ -3,7 +3,7 @@
 //! Frames are Ethernet without the frame check sequence. The order of the checks is the hardware's; it decides
 //! which reason is counted when several apply.
 
-use crate::rules::{ClassKey, RuleTable};
+use crate::rules::{ClassKey, RuleTable, Target};
 
 const ETHERTYPE: usize = 12;
 const IP: usize = 14;
@@ -45,32 +45,49 @@ pub enum Verdict {
     Drop(DropReason),
 }
 
-/// Decides about `frame` as card `nic` of the router does, and rewrites it if it takes the fast path.
+/// Decides about `frame` as card `nic` of the router does while it can reach all others, and rewrites it if it takes
+/// the fast path.
 pub fn process(table: &RuleTable, nic: u8, frame: &mut [u8]) -> Verdict {
+    process_reaching(table, nic, u8::MAX, frame)
+}
+
+/// The same while it can reach the cards whose bits are set in `reachable`. What is for another one is the host's.
+pub fn process_reaching(table: &RuleTable, nic: u8, reachable: u8, frame: &mut [u8]) -> Verdict {
     let Some(key) = class_key(frame) else { return Verdict::Slow { high: false } };
     let slow = Verdict::Slow { high: table.host_class.is_some_and(|rule| rule.matches(key)) };
     let total_length = usize::from(be16(frame, IP_TOTAL_LENGTH));
     let ours = table.nics.get(usize::from(nic)).is_some_and(|mac| frame[..6] == mac.0);
-    if !ours || frame[IP] != 0x45 || total_length < IP_END - IP {
+    let (src, dst) = (be32(frame, IP_SRC), be32(frame, IP_DST));
+    if !ours || frame[IP] != 0x45 || total_length < IP_END - IP || is_martian(src) || is_martian(dst) {
         return slow;
     }
     if ones_complement_sum(&frame[IP..IP_END]) != 0xffff {
         return if table.policy.drop_bad_checksum { Verdict::Drop(DropReason::BadChecksum) } else { slow };
     }
-    let Some(route) = table.lookup(be32(frame, IP_DST)).filter(|route| route.nic != nic) else { return slow };
+    let Some(route) = table.lookup(dst).filter(|route| !route.is_edge(dst)) else { return slow };
+    let Target::Nic { nic: out, next_hop } = route.to else { return slow };
+    if out == nic || reachable >> out & 1 == 0 {
+        return slow;
+    }
     if frame[IP_TTL] <= 1 {
         return if table.policy.ttl_expired_to_host { slow } else { Verdict::Drop(DropReason::TtlExpired) };
     }
     if total_length > frame.len() - IP {
         return Verdict::Drop(DropReason::Truncated);
     }
-    frame[..6].copy_from_slice(&route.next_hop.0);
+    frame[..6].copy_from_slice(&next_hop.0);
     if !table.policy.keep_source_mac {
-        frame[6..12].copy_from_slice(&table.nics[usize::from(route.nic)].0);
+        frame[6..12].copy_from_slice(&table.nics[usize::from(out)].0);
     }
     decrement_ttl(frame);
-    let high = table.classes[usize::from(route.nic)].is_some_and(|rule| rule.matches(key));
-    Verdict::Fast { nic: route.nic, high }
+    let high = table.classes[usize::from(out)].is_some_and(|rule| rule.matches(key));
+    Verdict::Fast { nic: out, high }
+}
+
+/// Addresses that are forwarded neither from nor to (RFC 1812 section 5.3.7, RFC 3927 section 2.7): this network,
+/// loopback, link-local, multicast, reserved, broadcast.
+pub fn is_martian(address: u32) -> bool {
+    matches!(address >> 24, 0 | 127 | 224..) || address >> 16 == 0xa9fe
 }
 
 /// The classification key, or none for what is not IPv4.
@@ -169,6 +186,39 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|&n| n > 500), "{seen:?}");
+    }
+
+    #[test]
+    fn the_routers_own_addresses_and_the_edges_of_its_networks_are_the_hosts() {
+        let mut table = corpus::table();
+        let own = RuleTable::parse("nic 0 mac 2:0:0:0:0:0\nroute 10.0.1.7/32 host").unwrap().routes[0];
+        table.routes.push(own);
+        let mut frame = corpus::frames(1).next().unwrap();
+        for (last, expected) in [(6, true), (7, false), (0, false), (255, false), (1, true), (254, true)] {
+            frame[30..34].copy_from_slice(&[10, 0, 1, last]);
+            frame[24..26].fill(0);
+            let checksum = !ones_complement_sum(&frame[14..34]);
+            frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+            let verdict = process(&table, 0, &mut frame.clone());
+            assert_eq!(matches!(verdict, Verdict::Fast { nic: 1, .. }), expected, "{last}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_for_a_card_that_cannot_be_reached_is_the_hosts_as_it_came() {
+        let table = corpus::table();
+        for before in corpus::frames(2).take(5_000) {
+            let mut after = before.clone();
+            let verdict = process_reaching(&table, 0, !(1 << 2), &mut after);
+            match process(&table, 0, &mut before.clone()) {
+                Verdict::Fast { nic: 2, .. } => {
+                    assert!(matches!(verdict, Verdict::Slow { .. }) && after == before)
+                }
+                // Expired or truncated, it would have been dropped on the way to that card only.
+                Verdict::Drop(_) if before[30..33] == [10, 0, 2] => (),
+                other => assert_eq!(verdict, other),
+            }
+        }
     }
 
     proptest! {

@@ -5,6 +5,7 @@
 //! nic 0 mac 02:00:00:00:00:00
 //! nic 1 mac 02:00:00:00:00:01
 //! route 10.0.1.0/24 nic 1 mac 02:00:00:00:01:fe
+//! route 10.0.1.1/32 host
 //! class nic 1 tos 0xb8/0xfc proto 17/255
 //! class host src 192.0.2.0/24
 //! policy bad-checksum drop
@@ -13,6 +14,8 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+
+use crate::registers::ROUTES;
 
 /// The most cards that the hardware can address.
 pub const MAX_NICS: usize = 8;
@@ -37,23 +40,47 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// A ternary route: the destinations with `dst & mask == value` leave through card `nic` towards `next_hop`.
+/// Where a route leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Out by a card.
+    Nic {
+        /// The card that the packet leaves through.
+        nic: u8,
+        /// The next hop's Ethernet address.
+        next_hop: Mac,
+    },
+    /// To the host, whatever other routes say: the router's own addresses, for example.
+    Host,
+}
+
+/// A ternary route, for the destinations with `dst & mask == value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Destination bits, host byte order; zero wherever `mask` is.
     pub value: u32,
     /// One bits are compared.
     pub mask: u32,
-    /// The card that the packet leaves through.
-    pub nic: u8,
-    /// The next hop's Ethernet address.
-    pub next_hop: Mac,
+    /// Where it leads.
+    pub to: Target,
 }
 
 impl Route {
     /// Whether the route matches a destination in host byte order.
     pub fn matches(&self, dst: u32) -> bool {
         dst & self.mask == self.value
+    }
+
+    /// Whether its lowest and highest address are the host's: those of a prefix may be the network's own and its directed
+    /// broadcast (RFC 1812 section 5.3.5.2). A prefix of 31 or 32 bits has none (RFC 3021).
+    pub fn has_edges(&self) -> bool {
+        let length = self.mask.leading_ones();
+        self.to != Target::Host && length == self.mask.count_ones() && length <= 30
+    }
+
+    /// Whether a destination that matches is one of them.
+    pub fn is_edge(&self, dst: u32) -> bool {
+        self.has_edges() && (dst | self.mask == u32::MAX || dst & !self.mask == 0)
     }
 
     fn overlaps(&self, other: &Route) -> bool {
@@ -111,7 +138,7 @@ pub struct Policy {
 pub struct RuleTable {
     /// The Ethernet address of each card, by card number.
     pub nics: Vec<Mac>,
-    /// At most one route per card is kept by the hardware; see [`RuleTable::check`].
+    /// Those through a card are disjoint, and those to the host come before them; see [`RuleTable::check`].
     pub routes: Vec<Route>,
     /// The class rule for each destination card; none means that everything is of the low class.
     pub classes: [Option<ClassRule>; MAX_NICS],
@@ -128,11 +155,11 @@ pub enum RuleError {
     Line(usize, String),
     /// More cards than [`MAX_NICS`], or none.
     NicCount(usize),
-    /// More routes than cards.
+    /// More routes than a card holds.
     RouteCount(usize),
     /// A route or class rule names a card that the table does not have.
     UnknownNic(u8),
-    /// Two routes match the same destination; their indices.
+    /// Two routes through cards match the same destination; their indices.
     Overlap(usize, usize),
     /// A value has bits outside its mask; the route's index.
     LooseBits(usize),
@@ -145,7 +172,7 @@ impl fmt::Display for RuleError {
         match self {
             Self::Line(number, what) => write!(f, "line {number}: {what}"),
             Self::NicCount(n) => write!(f, "{n} cards; between 1 and {MAX_NICS} are possible"),
-            Self::RouteCount(n) => write!(f, "{n} routes; a card holds one for each card of the router"),
+            Self::RouteCount(n) => write!(f, "{n} routes; a card holds {ROUTES}"),
             Self::UnknownNic(n) => write!(f, "card {n} is not in the table"),
             Self::Overlap(a, b) => write!(f, "routes {a} and {b} match the same destinations"),
             Self::LooseBits(i) => write!(f, "route {i} has address bits outside its mask"),
@@ -187,8 +214,12 @@ impl RuleTable {
             }
             ["route", dst, "nic", nic, "mac", mac] => {
                 let (value, mask) = parse_prefix(dst)?;
-                let (nic, next_hop) = (parse_byte(nic)?, parse_mac(mac)?);
-                self.routes.push(Route { value, mask, nic, next_hop });
+                let to = Target::Nic { nic: parse_byte(nic)?, next_hop: parse_mac(mac)? };
+                self.routes.push(Route { value, mask, to });
+            }
+            ["route", dst, "host"] => {
+                let (value, mask) = parse_prefix(dst)?;
+                self.routes.push(Route { value, mask, to: Target::Host });
             }
             ["class", "host", fields @ ..] => set_class(&mut self.host_class, fields)?,
             ["class", "nic", nic, fields @ ..] => {
@@ -211,17 +242,19 @@ impl RuleTable {
         if self.nics.is_empty() || self.nics.len() > MAX_NICS {
             return Err(RuleError::NicCount(self.nics.len()));
         }
-        if self.routes.len() > self.nics.len() {
+        if self.routes.len() > ROUTES {
             return Err(RuleError::RouteCount(self.routes.len()));
         }
         for (i, route) in self.routes.iter().enumerate() {
-            if route.nic as usize >= self.nics.len() {
-                return Err(RuleError::UnknownNic(route.nic));
-            }
             if route.value & !route.mask != 0 {
                 return Err(RuleError::LooseBits(i));
             }
-            if let Some(j) = self.routes[..i].iter().position(|other| route.overlaps(other)) {
+            let Target::Nic { nic, .. } = route.to else { continue };
+            if usize::from(nic) >= self.nics.len() {
+                return Err(RuleError::UnknownNic(nic));
+            }
+            let overlaps = |other: &Route| other.to != Target::Host && route.overlaps(other);
+            if let Some(j) = self.routes[..i].iter().position(overlaps) {
                 return Err(RuleError::Overlap(j, i));
             }
         }
@@ -238,9 +271,15 @@ impl RuleTable {
         Ok(())
     }
 
+    /// The routes as they are tried: those to the host first.
+    pub fn by_precedence(&self) -> impl Iterator<Item = &Route> {
+        let of = |host: bool| self.routes.iter().filter(move |route| (route.to == Target::Host) == host);
+        of(true).chain(of(false))
+    }
+
     /// The route of a destination in host byte order.
     pub fn lookup(&self, dst: u32) -> Option<&Route> {
-        self.routes.iter().find(|route| route.matches(dst))
+        self.by_precedence().find(|route| route.matches(dst))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// Byte times of preamble, start delimiter and gap around a frame.
 pub const OVERHEAD_BYTES: u64 = 20;
 /// A byte time at 1 Gbit/s.
-pub const BYTE_NS: u64 = 8;
+pub const BYTE_PS: u64 = 8_000;
 const GAP_BYTES: u32 = 12;
 
 const fn crc_table() -> [u32; 256] {
@@ -34,9 +34,17 @@ pub fn check_sequence(frame: &[u8]) -> u32 {
 /// Sends frames a byte a clock, never closer than the gap.
 #[derive(Debug, Default)]
 pub struct Transmitter {
-    queue: VecDeque<Vec<u8>>,
-    current: Vec<u8>,
+    queue: VecDeque<Line>,
+    current: Line,
     position: usize,
+    gap: u32,
+}
+
+/// Bytes of a carrier, where the line has an error, and idle byte times after it.
+#[derive(Debug, Default)]
+struct Line {
+    bytes: Vec<u8>,
+    error_at: Option<usize>,
     gap: u32,
 }
 
@@ -54,36 +62,46 @@ impl Transmitter {
         bytes.push(0xd5);
         bytes.extend_from_slice(frame);
         bytes.extend_from_slice(&fcs.to_le_bytes());
-        self.queue.push_back(bytes);
+        self.send_line(bytes, None, GAP_BYTES);
+    }
+
+    /// Queues a carrier of any bytes, with an error signalled at one of them, and so many idle byte times after it.
+    pub fn send_line(&mut self, bytes: Vec<u8>, error_at: Option<usize>, gap: u32) {
+        self.queue.push_back(Line { bytes, error_at, gap });
+    }
+
+    /// Whether so many frames wait.
+    pub fn has_queued(&self, frames: usize) -> bool {
+        self.queue.len() >= frames
     }
 
     /// Whether nothing is queued and the line would be free for the next frame.
     pub fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.position == self.current.len() && self.gap == 0
+        self.queue.is_empty() && self.position == self.current.bytes.len() && self.gap == 0
     }
 
-    /// The next byte time: data and data-valid.
+    /// The next byte time: data, data-valid, error.
     #[inline]
-    pub fn tick(&mut self) -> (u8, bool) {
-        if self.position < self.current.len() {
-            let byte = self.current[self.position];
+    pub fn tick(&mut self) -> (u8, bool, bool) {
+        if let Some(&byte) = self.current.bytes.get(self.position) {
+            let error = self.current.error_at == Some(self.position);
             self.position += 1;
-            if self.position == self.current.len() {
-                self.gap = GAP_BYTES;
+            if self.position == self.current.bytes.len() {
+                self.gap = self.current.gap;
             }
-            return (byte, true);
+            return (byte, true, error);
         }
         if self.gap > 0 {
             self.gap -= 1;
             if self.gap > 0 {
-                return (0, false);
+                return (0, false, false);
             }
         }
         if let Some(next) = self.queue.pop_front() {
             self.current = next;
             self.position = 0;
         }
-        (0, false)
+        (0, false, false)
     }
 }
 
@@ -98,12 +116,15 @@ pub enum LineError {
     CheckSequence,
     /// Less than twelve byte times after the frame before.
     Gap,
+    /// The sender signalled an error.
+    Signalled,
 }
 
 /// Collects frames from GMII and checks what a receiver can check.
 #[derive(Debug, Default)]
 pub struct Receiver {
     bytes: Vec<u8>,
+    error: bool,
     idle: u32,
     gap_before: u32,
     seen_one: bool,
@@ -112,12 +133,13 @@ pub struct Receiver {
 impl Receiver {
     /// Takes one byte time; gives a frame without check sequence when one ends.
     #[inline]
-    pub fn tick(&mut self, data: u8, enable: bool) -> Option<Result<Vec<u8>, LineError>> {
+    pub fn tick(&mut self, data: u8, enable: bool, error: bool) -> Option<Result<Vec<u8>, LineError>> {
         if enable {
             if self.bytes.is_empty() {
                 self.gap_before = self.idle;
             }
             self.bytes.push(data);
+            self.error |= error;
             self.idle = 0;
             return None;
         }
@@ -127,6 +149,9 @@ impl Receiver {
         }
         let bytes = std::mem::take(&mut self.bytes);
         let first = !std::mem::replace(&mut self.seen_one, true);
+        if std::mem::take(&mut self.error) {
+            return Some(Err(LineError::Signalled));
+        }
         Some(check(&bytes, first || self.gap_before >= GAP_BYTES))
     }
 }
@@ -160,8 +185,8 @@ mod tests {
         let mut seen = Vec::new();
         let mut ticks = 0;
         while seen.len() < frames.len() {
-            let (data, enable) = tx.tick();
-            seen.extend(rx.tick(data, enable).map(|r| r.unwrap()));
+            let (data, enable, error) = tx.tick();
+            seen.extend(rx.tick(data, enable, error).map(|r| r.unwrap()));
             ticks += 1;
         }
         assert_eq!(seen, frames);

@@ -3,15 +3,14 @@
 //! The processor sleeps until a card interrupts, then polls NAPI-style (Salim et al., ALS 2001): the card's receive
 //! interrupt stays masked while its rings give packets, at most a quota from a card before the next one's turn, the
 //! high class's ring strictly before the low class's. A packet costs a fixed time; it is looked up in this project's
-//! own FIB and posted to the output card's transmit queue.
+//! own FIB and posted to the output card's transmit queue. A write that a card does not take is tried again until it
+//! does, or the card is set up anew.
 
 use std::collections::VecDeque;
 
 use causeway_fib::{Fib4, Lookup, MISS, Prefix4, Table};
 use causeway_nic_driver::registers as reg;
-use causeway_nic_driver::{Mac, RuleTable};
-
-use crate::testbed::PCI_NS;
+use causeway_nic_driver::{Mac, RuleTable, Target};
 
 /// Bytes of host memory for each card.
 const CARD_BYTES: u32 = 0x20_0000;
@@ -25,6 +24,10 @@ const TX_DONE: u32 = 0x1f_0000;
 const QUOTA: u32 = 64;
 /// Buffers are given back in groups, to spare the bus.
 const GIVE_BACK: u16 = 16;
+/// How long the driver leaves a card alone that did not take a write.
+const RETRY_PS: u64 = 2_000_000;
+/// Later than any card waits for an answer.
+const LATE_PS: u64 = 2_000_000_000;
 
 /// How fast the host is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,6 +53,8 @@ pub struct Transaction {
     pub command: u8,
     /// Bus address.
     pub address: u32,
+    /// Of a split completion: which read it answers.
+    pub tag: u8,
     /// Data; for an immediate read one word that is ignored.
     pub data: Vec<u64>,
 }
@@ -76,9 +81,13 @@ struct Card {
     tail: [u16; 2],
     posted: u16,
     polled: bool,
+    taken: u32,
+    writes: VecDeque<Transaction>,
+    queued: u64,
+    written: u64,
     /// The write that masks the interrupt, counted from the first write.
     masked_by: u64,
-    taken: u32,
+    alone_until_ps: u64,
 }
 
 /// What the host counted.
@@ -94,6 +103,8 @@ pub struct HostCounters {
     pub tx_full: u64,
     /// Interrupts taken.
     pub interrupts: u64,
+    /// Writes and completions that a card did not take.
+    pub bus_errors: u64,
 }
 
 /// The host model.
@@ -105,30 +116,32 @@ pub struct Host {
     table: RuleTable,
     cards: Vec<Card>,
     turn: usize,
-    busy_until_ns: u64,
+    write_turn: usize,
+    bus_period_ps: u64,
+    busy_until_ps: u64,
     awake: bool,
-    writes: VecDeque<Transaction>,
-    queued: u64,
-    written: u64,
     completions: VecDeque<(u64, Transaction)>,
+    /// Reads to leave unanswered, and to answer too late.
+    pub faulty_reads: (u32, u32),
     /// What has happened so far.
     pub counters: HostCounters,
 }
 
 impl Host {
-    /// A host that forwards by all routes of `table`, whatever the cards know of them.
+    /// A host that forwards by all routes of `table` through cards, whatever the cards know of them.
     ///
     /// # Panics
     /// If a route of the table is no prefix, which the tables of this crate never have.
-    pub fn new(table: &RuleTable, parameters: HostParameters) -> Self {
+    pub fn new(table: &RuleTable, parameters: HostParameters, bus_period_ps: u64) -> Self {
         let cards = table.nics.len();
         let mut fib = Fib4::new();
         let mut next_hops = vec![(0, Mac::default())];
         for route in &table.routes {
+            let Target::Nic { nic, next_hop } = route.to else { continue };
             let prefix = Prefix4::new(route.value, route.mask.leading_ones() as u8);
             let prefix = prefix.unwrap_or_else(|e| panic!("route {route:?}: {e}"));
             fib.insert(prefix, next_hops.len() as u32).unwrap_or_else(|e| panic!("route {route:?}: {e}"));
-            next_hops.push((route.nic, route.next_hop));
+            next_hops.push((nic, next_hop));
         }
         Self {
             parameters,
@@ -138,48 +151,48 @@ impl Host {
             table: table.clone(),
             cards: (0..cards).map(|_| Card::default()).collect(),
             turn: 0,
-            busy_until_ns: 0,
+            write_turn: 0,
+            bus_period_ps,
+            busy_until_ps: 0,
             awake: false,
-            writes: VecDeque::new(),
-            queued: 0,
-            written: 0,
             completions: VecDeque::new(),
+            faulty_reads: (0, 0),
             counters: HostCounters::default(),
         }
     }
 
-    /// Queues the writes that set up a card's rings.
+    /// Queues the writes that set up a card's rings after its reset; what was queued for it is forgotten.
     pub fn set_up(&mut self, nic: u8) {
         let base = u32::from(nic) * CARD_BYTES;
+        self.cards[usize::from(nic)] = Card::default();
         for class in 0..2 {
             let offset = reg::RX_RING_STRIDE * class as u16;
             let class = class as u32;
-            self.write_register(
-                nic,
-                reg::RX_DESC_BASE + offset,
-                base + RX_DESCRIPTORS + class * RX_DESCRIPTORS_STRIDE,
-            );
-            self.write_register(
-                nic,
-                reg::RX_BUFFER_BASE + offset,
-                base + RX_BUFFERS + class * RX_BUFFERS_STRIDE,
-            );
+            let descriptors = base + RX_DESCRIPTORS + class * RX_DESCRIPTORS_STRIDE;
+            let first = descriptors as usize / 8;
+            self.memory[first..first + usize::from(reg::RX_RING_LEN)].fill(0);
+            self.write_register(nic, reg::RX_DESC_BASE + offset, descriptors);
+            let buffers = base + RX_BUFFERS + class * RX_BUFFERS_STRIDE;
+            self.write_register(nic, reg::RX_BUFFER_BASE + offset, buffers);
             self.cards[usize::from(nic)].tail[class as usize] = reg::RX_RING_LEN;
             self.write_register(nic, reg::RX_TAIL + offset, u32::from(reg::RX_RING_LEN));
         }
+        self.memory[(base + TX_DONE) as usize / 8] = 0;
         self.write_register(nic, reg::TX_DONE_ADDRESS, base + TX_DONE);
-        self.write_register(nic, reg::IRQ_ENABLE, 1);
+        self.write_register(nic, reg::IRQ_ENABLE, reg::IRQ_RX as u32);
     }
 
     /// Queues a register write.
     pub fn write_register(&mut self, nic: u8, register: u16, value: u32) {
-        self.write(reg::bus_address(nic, register), u64::from(value));
+        self.write(nic, register, u64::from(value));
     }
 
     /// Queues a write of one word.
-    pub fn write(&mut self, address: u32, value: u64) {
-        self.queued += 1;
-        self.writes.push_back(Transaction { command: command::WRITE, address, data: vec![value] });
+    pub fn write(&mut self, nic: u8, register: u16, value: u64) {
+        let card = &mut self.cards[usize::from(nic)];
+        card.queued += 1;
+        let address = reg::bus_address(nic, register);
+        card.writes.push_back(Transaction { command: command::WRITE, address, tag: 0, data: vec![value] });
     }
 
     /// A card wrote a word of memory.
@@ -189,77 +202,117 @@ impl Host {
         }
     }
 
-    /// A card asks for memory.
-    pub fn memory_read(&mut self, now_ns: u64, address: u32, words: u64, requester: u8) {
+    /// A card asks for memory. What there is no memory for is not answered.
+    pub fn memory_read(&mut self, now_ps: u64, address: u32, words: u64, requester: u8, tag: u8) {
+        let (ignored, late) = &mut self.faulty_reads;
+        if *ignored > 0 {
+            *ignored -= 1;
+            return;
+        }
+        let mut ready_ps = now_ps + self.parameters.memory_latency_ns * 1_000;
+        if *late > 0 {
+            *late -= 1;
+            ready_ps += LATE_PS;
+        }
         let first = address as usize / 8;
-        let data = self.memory.get(first..first + words as usize).map(<[u64]>::to_vec).unwrap_or_default();
+        let Some(data) = self.memory.get(first..first + words as usize).map(<[u64]>::to_vec) else { return };
         let address = reg::bus_address(requester, 0x2000);
-        let completion = Transaction { command: command::SPLIT, address, data };
-        self.completions.push_back((now_ns + self.parameters.memory_latency_ns, completion));
+        let completion = Transaction { command: command::SPLIT, address, tag, data };
+        let place = self.completions.partition_point(|(ps, _)| *ps <= ready_ps);
+        self.completions.insert(place, (ready_ps, completion));
     }
 
     /// The transaction to put on the bus next.
-    pub fn next_transaction(&mut self, now_ns: u64) -> Option<Transaction> {
-        if self.completions.front().is_some_and(|(ready_ns, _)| *ready_ns <= now_ns) {
+    pub fn next_transaction(&mut self, now_ps: u64) -> Option<Transaction> {
+        if self.completions.front().is_some_and(|(ready_ps, _)| *ready_ps <= now_ps) {
             return self.completions.pop_front().map(|(_, transaction)| transaction);
         }
-        self.writes.pop_front()
+        for _ in 0..self.cards.len() {
+            self.write_turn = (self.write_turn + 1) % self.cards.len();
+            let card = &self.cards[self.write_turn];
+            if card.alone_until_ps <= now_ps && !card.writes.is_empty() {
+                return card.writes.front().cloned();
+            }
+        }
+        None
     }
 
     /// A transaction of ours has been on the bus.
-    pub fn transacted(&mut self, transaction: &Transaction) {
-        self.written += u64::from(transaction.command == command::WRITE);
+    pub fn transacted(&mut self, now_ps: u64, transaction: &Transaction, failed: bool) {
+        self.counters.bus_errors += u64::from(failed);
+        if transaction.command != command::WRITE {
+            return;
+        }
+        let nic = (transaction.address - reg::BAR_BASE) / reg::BAR_BYTES;
+        let Some(card) = self.cards.get_mut(nic as usize) else { return };
+        if failed {
+            card.alone_until_ps = now_ps + RETRY_PS;
+        } else if card.writes.front() == Some(transaction) {
+            // Unless the card was set up anew meanwhile.
+            card.writes.pop_front();
+            card.written += 1;
+        }
+    }
+
+    /// How many transmit descriptors a card has reported finished.
+    pub fn finished(&self, nic: u8) -> u16 {
+        self.memory[(u32::from(nic) * CARD_BYTES + TX_DONE) as usize / 8] as u16
     }
 
     /// Whether nothing is queued or in progress on the host.
-    pub fn is_quiet(&self, now_ns: u64) -> bool {
-        !self.awake && self.writes.is_empty() && self.completions.is_empty() && self.busy_until_ns <= now_ns
+    pub fn is_quiet(&self, now_ps: u64) -> bool {
+        !self.awake
+            && self.cards.iter().all(|card| card.writes.is_empty())
+            && self.completions.is_empty()
+            && self.busy_until_ps <= now_ps
     }
 
     /// Lets the processor act; `irq` has a bit for each card.
     #[inline]
-    pub fn run(&mut self, now_ns: u64, irq: u32) {
-        if now_ns < self.busy_until_ns || (!self.awake && irq == 0) {
+    pub fn run(&mut self, now_ps: u64, irq: u32) {
+        if now_ps < self.busy_until_ps || (!self.awake && irq == 0) {
             return;
         }
         for nic in 0..self.cards.len() {
             if irq >> nic & 1 == 1 && !self.cards[nic].polled {
-                self.cards[nic].polled = true;
                 self.counters.interrupts += 1;
                 self.write_register(nic as u8, reg::IRQ_ENABLE, 0);
-                self.cards[nic].masked_by = self.queued;
+                self.write_register(nic as u8, reg::IRQ_STATUS, reg::IRQ_RX as u32);
+                let card = &mut self.cards[nic];
+                card.polled = true;
+                card.masked_by = card.queued;
             }
         }
         if !self.awake {
             self.awake = true;
-            self.busy_until_ns = now_ns + self.parameters.interrupt_latency_ns;
+            self.busy_until_ps = now_ps + self.parameters.interrupt_latency_ns * 1_000;
             return;
         }
-        self.poll(now_ns);
+        self.poll(now_ps);
     }
 
     /// One packet, or the end of a card's turn.
-    fn poll(&mut self, now_ns: u64) {
+    fn poll(&mut self, now_ps: u64) {
         for _ in 0..self.cards.len() {
             let nic = self.turn;
-            // Not before the mask is written: what the card forgets with it must be in memory when we look.
-            if self.cards[nic].polled && self.written >= self.cards[nic].masked_by {
+            // Not before the status is cleared: what the card forgets with it must be in memory when we look.
+            if self.cards[nic].polled && self.cards[nic].written >= self.cards[nic].masked_by {
                 if self.cards[nic].taken < QUOTA
                     && let Some((class, bytes)) = self.pending(nic)
                 {
                     self.cards[nic].taken += 1;
                     self.take(nic, class, bytes);
                     // The processor has its own clock: a packet begins when the one before ended, not at a bus edge.
-                    let begin_ns =
-                        if now_ns - self.busy_until_ns < PCI_NS { self.busy_until_ns } else { now_ns };
-                    self.busy_until_ns = begin_ns + self.parameters.packet_cost_ns;
+                    let on_time = now_ps - self.busy_until_ps < self.bus_period_ps;
+                    let begin_ps = if on_time { self.busy_until_ps } else { now_ps };
+                    self.busy_until_ps = begin_ps + self.parameters.packet_cost_ns * 1_000;
                     return;
                 }
                 if self.pending(nic).is_none() {
                     // Unmasked without clearing: a descriptor may have come since the look. The price is an
                     // interrupt now and then for packets that were polled already.
                     self.cards[nic].polled = false;
-                    self.write_register(nic as u8, reg::IRQ_ENABLE, 1);
+                    self.write_register(nic as u8, reg::IRQ_ENABLE, reg::IRQ_RX as u32);
                 }
                 self.cards[nic].taken = 0;
             }
@@ -318,15 +371,16 @@ impl Host {
             self.counters.tx_full += 1;
             return;
         }
-        let index = u32::from(self.cards[card].posted % reg::TX_QUEUE_LEN);
-        self.cards[card].posted = self.cards[card].posted.wrapping_add(1);
+        let tag = self.cards[card].posted;
+        let index = u32::from(tag % reg::TX_QUEUE_LEN);
+        self.cards[card].posted = tag.wrapping_add(1);
         let address = u32::from(out) * CARD_BYTES + TX_BUFFERS + index * reg::BUFFER_BYTES;
         for (word, chunk) in self.memory[address as usize / 8..].iter_mut().zip(frame.chunks(8)) {
             let mut bytes = [0; 8];
             bytes[..chunk.len()].copy_from_slice(chunk);
             *word = u64::from_le_bytes(bytes);
         }
-        self.write(reg::bus_address(out, reg::TX_POST), (frame.len() as u64) << 32 | u64::from(address));
+        self.write(out, reg::TX_POST, u64::from(tag) << 48 | (frame.len() as u64) << 32 | u64::from(address));
         self.counters.forwarded += 1;
     }
 

@@ -11,21 +11,21 @@ mod schedulers;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::gmii::BYTE_PS;
 use crate::scenario::Scenario;
-use crate::testbed::PCI_NS;
 use crate::traffic::Generator;
 
 const CAP_WORDS: u64 = 1_920;
 /// The protocol's own cycles of overhead; a longer one is a longer pause before the grant.
 const OWN_OVERHEAD_CYCLES: u64 = 5;
 /// From a frame's last bit to its place in the input FIFO: clock crossing, decision, rewrite, two stages of storing.
-const INPUT_CYCLES: u64 = 24;
+const INPUT_CYCLES: u64 = 34;
 /// From the grant to the first word: address, attribute, response.
 const ADDRESS_CYCLES: u64 = 3;
 /// From a word on the bus to the block that it is for.
-const TARGET_CYCLES: u64 = 2;
-/// From the end of a sequence to its channel.
-const DONE_CYCLES: u64 = 2;
+const TARGET_CYCLES: u64 = 3;
+/// From the end of a sequence, over what the target says of its last word, to its channel.
+const DONE_CYCLES: u64 = 5;
 /// From the channel's request to the one of the bus master.
 const MASTER_CYCLES: u64 = 1;
 /// Words between the burst's generator and the bus.
@@ -130,6 +130,7 @@ struct Model {
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     order: u64,
     extra: u64,
+    period_ps: u64,
     frame_bytes: u64,
     bus_end: u64,
     bus_turn: usize,
@@ -148,18 +149,19 @@ pub fn predict(scenario: &Scenario) -> Statistics {
         scenario.sources.iter().map(|s| Generator::new(s.clone(), scenario.seed)).collect();
     let frame_bytes = scenario.sources.first().map_or(64, |s| u64::from(s.frame_bytes));
     let extra = scenario.bus_overhead_cycles.saturating_sub(OWN_OVERHEAD_CYCLES);
-    let mut model = Model::new(scenario.cards, extra, frame_bytes);
-    let begin = scenario.warm_up_ns / PCI_NS;
-    let end = begin + scenario.measure_ns / PCI_NS;
+    let mut model = Model::new(scenario.cards, extra, scenario.bus_period_ps, frame_bytes);
+    let period_ps = scenario.bus_period_ps;
+    let begin = scenario.warm_up_ns * 1_000 / period_ps;
+    let end = begin + scenario.measure_ns * 1_000 / period_ps;
     let mut measured = [0; 4];
     for now in 0..end + DRAIN_CYCLES {
         if now == begin || now == end {
             measured = std::array::from_fn(|i| model.counts[i] - measured[i]);
         }
         for generator in generators.iter_mut().filter(|_| now < end) {
-            while let Some(stamp) = generator.due(now * PCI_NS) {
+            while let Some(stamp) = generator.due(now * period_ps / 1_000) {
                 let bytes = u64::from(stamp.frame_bytes);
-                let at = now + (bytes + 8) * 8 / PCI_NS + INPUT_CYCLES;
+                let at = now + (bytes + 8) * BYTE_PS / period_ps + INPUT_CYCLES;
                 let (port, dest) = (usize::from(stamp.port), usize::from(stamp.dest));
                 let high = stamp.high && scenario.classify;
                 model.at(at, Event::Stored(port, dest, high, (bytes - 4).div_ceil(8)));
@@ -168,7 +170,7 @@ pub fn predict(scenario: &Scenario) -> Statistics {
         model.step(now);
     }
     let cycles = (end - begin) as f64;
-    let delivered_pps = measured[DELIVERED] as f64 / (cycles * PCI_NS as f64 / 1e9);
+    let delivered_pps = measured[DELIVERED] as f64 / (cycles * period_ps as f64 / 1e12);
     Statistics {
         delivered_pps,
         bursts_pps: delivered_pps * model.counts[BURSTS] as f64 / model.counts[DELIVERED].max(1) as f64,
@@ -183,7 +185,7 @@ fn round_robin(last: usize, count: usize, wants: impl Fn(usize) -> bool) -> Opti
 }
 
 impl Model {
-    fn new(cards: usize, extra: u64, frame_bytes: u64) -> Self {
+    fn new(cards: usize, extra: u64, period_ps: u64, frame_bytes: u64) -> Self {
         let card = || Card {
             queues: (0..cards).map(|_| Default::default()).collect(),
             used: vec![[0; 2]; cards],
@@ -198,6 +200,7 @@ impl Model {
             events: BinaryHeap::new(),
             order: 0,
             extra,
+            period_ps,
             frame_bytes,
             bus_end: 0,
             bus_turn: 0,
@@ -271,7 +274,7 @@ impl Model {
 
     /// A word a cycle to the clock crossing, from there at the line's pace.
     fn transmit(&mut self, index: usize) {
-        let (now, now_ns, frame_bytes) = (self.now, self.now * PCI_NS, self.frame_bytes);
+        let (now, now_ns, frame_bytes) = (self.now, self.now * self.period_ps / 1_000, self.frame_bytes);
         let card = &mut self.cards[index];
         if card.out_left > 0 {
             if card.crossing.len() as u64 <= CROSSING_WORDS && now >= card.out_pause_until {

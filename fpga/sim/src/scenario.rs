@@ -9,8 +9,50 @@ use crate::host::{HostCounters, HostParameters};
 use crate::json::Json;
 use crate::protocol_model::Statistics;
 use crate::scoreboard::FlowKey;
-use crate::testbed::{BusUse, Setup, Testbed};
+use crate::testbed::{BusUse, PCI_66_PS, Setup, Testbed};
 use crate::traffic::{Source, Spacing};
+
+/// Which pending request the response scheduler answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponsePolicy {
+    /// The paper's.
+    RoundRobin,
+    /// Round robin among those with high-class bytes, if there are any.
+    HighFirst,
+    /// The one with the most high-class bytes; room for the low class only as far as no other's high class asks for it.
+    LongestHigh,
+    /// Turns of so many words.
+    Surplus {
+        /// Words of a turn.
+        quantum_words: u16,
+    },
+}
+
+impl ResponsePolicy {
+    /// The rules with their usual parameters.
+    pub const ALL: [Self; 4] =
+        [Self::RoundRobin, Self::HighFirst, Self::LongestHigh, Self::Surplus { quantum_words: 256 }];
+
+    /// Its name in results and scenario files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round-robin",
+            Self::HighFirst => "high-first",
+            Self::LongestHigh => "longest-high",
+            Self::Surplus { .. } => "surplus",
+        }
+    }
+
+    /// What [`reg::SCHEDULER`] is written.
+    pub fn to_register(self) -> u64 {
+        match self {
+            Self::RoundRobin => 0,
+            Self::HighFirst => 1,
+            Self::LongestHigh => 2,
+            Self::Surplus { quantum_words } => 3 | u64::from(quantum_words) << 16,
+        }
+    }
+}
 
 /// What is simulated.
 #[derive(Clone, Debug)]
@@ -31,8 +73,10 @@ pub struct Scenario {
     pub bus_overhead_cycles: u64,
     /// [`reg::GRANT_MIN_WORDS`].
     pub grant_min_words: u64,
-    /// Whether the response scheduler prefers requests with high-class bytes.
-    pub high_first: bool,
+    /// The response scheduler's rule.
+    pub policy: ResponsePolicy,
+    /// The clock of bus and packet logic.
+    pub bus_period_ps: u64,
     /// Time before measuring; queues fill meanwhile.
     pub warm_up_ns: u64,
     /// Time measured.
@@ -53,7 +97,8 @@ impl Scenario {
             host: HostParameters::default(),
             bus_overhead_cycles: 10,
             grant_min_words: 0,
-            high_first: false,
+            policy: ResponsePolicy::RoundRobin,
+            bus_period_ps: PCI_66_PS,
             warm_up_ns: 1_000_000,
             measure_ns: 10_000_000,
             seed: 1,
@@ -85,7 +130,8 @@ impl Scenario {
             ("classify", self.classify.into()),
             ("bus_overhead_cycles", self.bus_overhead_cycles.into()),
             ("grant_min_words", self.grant_min_words.into()),
-            ("high_first", self.high_first.into()),
+            ("response_policy", self.policy.name().into()),
+            ("bus_period_ps", self.bus_period_ps.into()),
             ("host_packet_cost_ns", self.host.packet_cost_ns.into()),
             ("host_memory_latency_ns", self.host.memory_latency_ns.into()),
             ("warm_up_ns", self.warm_up_ns.into()),
@@ -180,13 +226,16 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, RuleError> {
 /// A table that cannot be loaded.
 pub fn run_with(scenario: &Scenario, prepare: impl FnOnce(&mut Testbed)) -> Result<Outcome, RuleError> {
     let setup = Setup {
-        table: table(scenario.cards, scenario.fast_path, scenario.classify)?,
         host_table: table(scenario.cards, true, false)?,
         host: scenario.host,
+        bus_period_ps: scenario.bus_period_ps,
         bus_extra_cycles: scenario.bus_overhead_cycles.saturating_sub(5),
-        grant_min_words: scenario.grant_min_words,
-        control: if scenario.high_first { reg::CONTROL_HIGH_FIRST } else { 0 },
+        registers: vec![
+            (reg::GRANT_MIN_WORDS, scenario.grant_min_words),
+            (reg::SCHEDULER, scenario.policy.to_register()),
+        ],
         seed: scenario.seed,
+        ..Setup::new(&table(scenario.cards, scenario.fast_path, scenario.classify)?)
     };
     let mut testbed = Testbed::new(&setup);
     prepare(&mut testbed);
@@ -214,8 +263,8 @@ pub fn run_with(scenario: &Scenario, prepare: impl FnOnce(&mut Testbed)) -> Resu
 /// Reads all counters of a card over the bus.
 pub fn read_counters(testbed: &mut Testbed, nic: u8) -> CardCounters {
     let mut counters = Vec::new();
-    for (register, name) in (reg::COUNTERS..).step_by(8).zip(reg::COUNTER_NAMES) {
-        counters.push((name.to_string(), testbed.read_register(nic, register)));
+    for (register, counter) in (reg::COUNTERS..).step_by(8).zip(reg::COUNTER_TABLE) {
+        counters.push((counter.name.to_string(), testbed.read_register(nic, register)));
     }
     let destinations = if testbed.card_count() <= 4 { 4 } else { MAX_NICS as u8 };
     for destination in 0..destinations {
@@ -229,15 +278,24 @@ pub fn read_counters(testbed: &mut Testbed, nic: u8) -> CardCounters {
     counters
 }
 
+/// Frames that cards and host say they have lost.
+pub fn counted_losses(counters: &[CardCounters], host: &HostCounters) -> u64 {
+    let lost = |name: &str| {
+        name.starts_with("drop_") || ["rx_cut", "rx_disabled", "tx_failed", "tx_refused"].contains(&name)
+    };
+    let by_cards: u64 = counters.iter().flatten().filter(|(name, _)| lost(name)).map(|c| c.1).sum();
+    by_cards + host.tx_full + host.not_routed
+}
+
 fn conclude(scenario: &Scenario, testbed: Testbed, counters: Vec<CardCounters>, bus: BusUse) -> Outcome {
     let seconds = scenario.measure_ns as f64 / 1e9;
     let host = testbed.host().counters;
     let mut errors = testbed.scoreboard.errors.clone();
+    errors.extend(testbed.line_errors.iter().map(|(port, e)| format!("port {port}: {e:?}")));
     let lost = testbed.scoreboard.lost();
-    let dropped: u64 =
-        counters.iter().flatten().filter(|(name, _)| name.starts_with("drop_")).map(|c| c.1).sum();
-    if lost != dropped + host.tx_full + host.not_routed {
-        errors.push(format!("{lost} frames lost, but {dropped} counted by the cards and {host:?}"));
+    let counted = counted_losses(&counters, &host);
+    if lost != counted {
+        errors.push(format!("{lost} frames lost, but {counted} counted by the cards and {host:?}"));
     }
     let flows = testbed.scoreboard.flows.iter().map(|(&key, record)| {
         let mut latency = record.latency_ns.clone();

@@ -1,4 +1,5 @@
-//! Cards, bus, host and tester, and the two clocks that drive them.
+//! Cards, bus, host and tester, and the clocks that drive them: one for the bus and all packet logic, and for each
+//! card two of its MAC's, of any phase and some parts in a million off.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -6,121 +7,19 @@ use std::path::Path;
 use causeway_nic_driver::RuleTable;
 use causeway_nic_driver::registers as reg;
 
-use crate::gmii::{Receiver, Transmitter};
+use crate::card::{BusWires, Card, Edges};
+use crate::faults::{Fault, Scheduled};
+use crate::gmii::{LineError, Transmitter};
 use crate::host::{Host, HostParameters, Transaction, command};
 use crate::models::{Chipset, Nic4, Nic8};
 use crate::scoreboard::Scoreboard;
+use crate::slot::{ClockSkew, Slot};
 use crate::traffic::{Generator, Source};
 
-/// Period of the bus and packet logic clock: 66.67 MHz.
-pub const PCI_NS: u64 = 15;
-/// Period of the MAC clock: 125 MHz.
-pub const MAC_NS: u64 = 8;
-
-/// The wires that the agents of the bus share.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct BusWires {
-    frame: u64,
-    irdy: u64,
-    cmd: u64,
-    ad: u64,
-    devsel: u64,
-    trdy: u64,
-    disconnect: u64,
-}
-
-/// A card, whatever number of peers it was built for.
-pub trait Card {
-    /// Drives the clocks, resets, bus and GMII inputs, and reads the outputs.
-    fn set_clocks(&mut self, pci: bool, mac: bool);
-    /// Holds the card in reset.
-    fn set_reset(&mut self, reset: bool);
-    /// Lets inputs take effect.
-    fn eval(&mut self);
-    /// Sets the BAR.
-    fn set_bar(&mut self, bar: u32);
-    /// Sets the bus as the card sees it.
-    fn set_bus(&mut self, wires: &BusWires, granted: bool);
-    /// Adds what the card drives.
-    fn drive(&self, wires: &mut BusWires);
-    /// Whether the card asks for the bus.
-    fn requests(&self) -> bool;
-    /// The interrupt line.
-    fn irq(&self) -> bool;
-    /// Gives a byte time of GMII.
-    fn set_rx(&mut self, data: u8, valid: bool);
-    /// Reads a byte time of GMII.
-    fn tx(&self) -> (u8, bool);
-    /// Begins to write waves.
-    fn open_waves(&mut self, path: &std::ffi::CStr);
-    /// Writes the present values to the waves.
-    fn dump(&mut self, time_ps: u64);
-}
-
-macro_rules! card {
-    ($model:ty) => {
-        impl Card for $model {
-            fn set_clocks(&mut self, pci: bool, mac: bool) {
-                self.set_pci_clk(pci.into());
-                self.set_mac_clk(mac.into());
-            }
-            fn set_reset(&mut self, reset: bool) {
-                self.set_pci_rst(reset.into());
-                self.set_mac_rst(reset.into());
-            }
-            fn eval(&mut self) {
-                <$model>::eval(self);
-            }
-            fn set_bar(&mut self, bar: u32) {
-                <$model>::set_bar(self, bar.into());
-            }
-            fn set_bus(&mut self, wires: &BusWires, granted: bool) {
-                self.set_gnt(granted.into());
-                self.set_frame_i(wires.frame);
-                self.set_irdy_i(wires.irdy);
-                self.set_cmd_i(wires.cmd);
-                self.set_ad_i(wires.ad);
-                self.set_devsel_i(wires.devsel);
-                self.set_trdy_i(wires.trdy);
-                self.set_disconnect_i(wires.disconnect);
-            }
-            fn drive(&self, wires: &mut BusWires) {
-                let frame = self.frame_o();
-                wires.frame |= frame;
-                wires.irdy |= self.irdy_o();
-                if frame == 1 {
-                    wires.cmd |= self.cmd_o();
-                }
-                wires.ad |= self.ad_o();
-                wires.devsel |= self.devsel_o();
-                wires.trdy |= self.trdy_o();
-                wires.disconnect |= self.disconnect_o();
-            }
-            fn requests(&self) -> bool {
-                self.req() == 1
-            }
-            fn irq(&self) -> bool {
-                <$model>::irq(self) == 1
-            }
-            fn set_rx(&mut self, data: u8, valid: bool) {
-                self.set_gmii_rxd(data.into());
-                self.set_gmii_rx_dv(valid.into());
-                self.set_gmii_rx_er(0);
-            }
-            fn tx(&self) -> (u8, bool) {
-                (self.gmii_txd() as u8, self.gmii_tx_en() == 1)
-            }
-            fn open_waves(&mut self, path: &std::ffi::CStr) {
-                <$model>::open_waves(self, path);
-            }
-            fn dump(&mut self, time_ps: u64) {
-                <$model>::dump(self, time_ps);
-            }
-        }
-    };
-}
-card!(Nic4);
-card!(Nic8);
+/// Period of the bus and packet logic at 66.67 MHz, as the paper's cards run.
+pub const PCI_66_PS: u64 = 15_000;
+/// Period at 133.33 MHz, the bus's own fastest: 8.5 Gbit/s.
+pub const PCI_133_PS: u64 = 7_500;
 
 /// How the bus was used, in bus clock cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,127 +41,179 @@ pub struct Setup {
     pub host_table: RuleTable,
     /// The host's speed.
     pub host: HostParameters,
+    /// The clock of bus and packet logic.
+    pub bus_period_ps: u64,
     /// Idle bus cycles before a grant, on top of the protocol's own five a sequence.
     pub bus_extra_cycles: u64,
-    /// [`reg::GRANT_MIN_WORDS`].
-    pub grant_min_words: u64,
-    /// Bits ORed into [`reg::CONTROL`].
-    pub control: u64,
+    /// Registers written to every card after the rules and before it is enabled.
+    pub registers: Vec<reg::Write>,
+    /// Receive and transmit clock of each card; exact and in phase beyond the end.
+    pub clocks: Vec<[ClockSkew; 2]>,
+    /// Cards that are not there at all.
+    pub absent: Vec<u8>,
     /// What uninitialised registers hold.
     pub seed: u64,
 }
 
+impl Setup {
+    /// A router of `table` whose host knows the same, with the defaults: 66.67 MHz, ten cycles of bus overhead.
+    pub fn new(table: &RuleTable) -> Self {
+        Self {
+            table: table.clone(),
+            host_table: table.clone(),
+            host: HostParameters::default(),
+            bus_period_ps: PCI_66_PS,
+            bus_extra_cycles: 5,
+            registers: Vec::new(),
+            clocks: Vec::new(),
+            absent: Vec::new(),
+            seed: 1,
+        }
+    }
+}
+
 /// A running router with a tester at its ports.
 pub struct Testbed {
-    cards: Vec<Box<dyn Card>>,
+    slots: Vec<Slot>,
     chipset: Chipset,
     wires: BusWires,
     host: Host,
     transaction: Option<(Transaction, usize)>,
-    transmitters: Vec<Transmitter>,
-    receivers: Vec<Receiver>,
+    failed: bool,
     generators: Vec<Generator>,
+    setup: Setup,
+    faults: Vec<Scheduled>,
+    corrupt: u64,
     /// Checks and statistics.
     pub scoreboard: Scoreboard,
     /// Frames of no generator that left a port; filled when there is no generator.
     pub raw: Vec<(u8, Vec<u8>)>,
+    /// What a receiver of a port's frames would have refused.
+    pub line_errors: Vec<(u8, LineError)>,
     bus: BusUse,
-    now_ns: u64,
-    next_pci_ns: u64,
-    next_mac_ns: u64,
+    now_ps: u64,
+    next_core_ps: u64,
     waves: bool,
-    last_activity_ns: u64,
+    last_activity_ps: u64,
     last_requests: u64,
-    high: (bool, bool),
     in_reset: bool,
 }
 
 impl Testbed {
-    /// Builds the router, resets it, and loads the tables through the bus.
+    /// Builds the router, resets it, loads the tables through the bus, and waits until the links are up.
     pub fn new(setup: &Setup) -> Self {
         let count = setup.table.nics.len();
-        let cards = (0..count as u64).map(|n| -> Box<dyn Card> {
-            let seed = (setup.seed + n) as i32 + 1;
-            if count <= 4 { Box::new(Nic4::new(seed)) } else { Box::new(Nic8::new(seed)) }
+        let slots = (0..count as u8).map(|n| {
+            let seed = (setup.seed + u64::from(n)) as i32 + 1;
+            let card: Box<dyn Card> =
+                if count <= 4 { Box::new(Nic4::new(seed)) } else { Box::new(Nic8::new(seed)) };
+            let clocks = setup.clocks.get(usize::from(n)).copied().unwrap_or_default();
+            Slot::new(card, reg::bus_address(n, 0), clocks, setup.absent.contains(&n))
         });
-        let mut host = Host::new(&setup.host_table, setup.host);
-        for nic in 0..count as u8 {
-            host.set_up(nic);
-            host.write(reg::bus_address(nic, reg::GRANT_MIN_WORDS), setup.grant_min_words);
-        }
-        for nic in 0..count as u8 {
-            for (register, mut value) in reg::compile(&setup.table, nic) {
-                value |= if register == reg::CONTROL { setup.control } else { 0 };
-                host.write(reg::bus_address(nic, register), value);
-            }
-        }
-        let scoreboard = Scoreboard::new(setup.table.clone(), setup.host_table.clone());
         let mut testbed = Self {
-            cards: cards.collect(),
+            slots: slots.collect(),
             chipset: Chipset::new(setup.seed as i32 + 1),
             wires: BusWires::default(),
-            host,
+            host: Host::new(&setup.host_table, setup.host, setup.bus_period_ps),
             transaction: None,
-            transmitters: (0..count).map(|_| Transmitter::default()).collect(),
-            receivers: (0..count).map(|_| Receiver::default()).collect(),
+            failed: false,
             generators: Vec::new(),
-            scoreboard,
+            setup: setup.clone(),
+            faults: Vec::new(),
+            corrupt: 0,
+            scoreboard: Scoreboard::new(setup.table.clone(), setup.host_table.clone()),
             raw: Vec::new(),
+            line_errors: Vec::new(),
             bus: BusUse::default(),
-            now_ns: 0,
-            next_pci_ns: PCI_NS,
-            next_mac_ns: MAC_NS,
+            now_ps: 0,
+            next_core_ps: setup.bus_period_ps,
             waves: false,
-            last_activity_ns: 0,
+            last_activity_ps: 0,
             last_requests: 0,
-            high: (false, false),
             in_reset: true,
         };
-        testbed.reset(setup.bus_extra_cycles);
+        testbed.begin();
         testbed
     }
 
     /// Waves of every card, in `card0.vcd` and so on; needs the feature `waves`.
     pub fn open_waves(&mut self, folder: &Path) {
-        for (n, card) in self.cards.iter_mut().enumerate() {
+        for (n, slot) in self.slots.iter_mut().enumerate() {
             let path = folder.join(format!("card{n}.vcd"));
             if let Ok(path) = CString::new(path.to_string_lossy().into_owned()) {
-                card.open_waves(&path);
+                slot.card.open_waves(&path);
                 self.waves = true;
             }
         }
     }
 
-    fn reset(&mut self, bus_extra_cycles: u64) {
+    fn begin(&mut self) {
         self.chipset.set_rst(1);
         self.chipset.set_start(0);
-        self.chipset.set_extra_cycles(bus_extra_cycles);
-        for (n, card) in self.cards.iter_mut().enumerate() {
-            card.set_reset(true);
-            card.set_bar(reg::bus_address(n as u8, 0));
-        }
-        self.run_until(self.now_ns + 400);
+        self.chipset.set_extra_cycles(self.setup.bus_extra_cycles);
+        self.run_until_ps(400_000);
         self.chipset.set_rst(0);
-        self.cards.iter_mut().for_each(|card| card.set_reset(false));
+        self.slots.iter_mut().for_each(|slot| slot.hold(Edges::default()));
         self.in_reset = false;
-        while !self.host.is_quiet(self.now_ns) || self.transaction.is_some() {
+        let there: Vec<u8> = (0..self.slots.len() as u8).filter(|n| !self.setup.absent.contains(n)).collect();
+        there.iter().for_each(|&nic| self.set_up(nic));
+        while !self.host.is_quiet(self.now_ps) || self.transaction.is_some() {
             self.step();
+        }
+        for &nic in &there {
+            while !self.is_linked(nic) {
+                self.step();
+            }
         }
     }
 
-    /// The present time.
+    /// Queues all that the driver writes to a card after its reset.
+    fn set_up(&mut self, nic: u8) {
+        self.host.set_up(nic);
+        let writes = reg::compile(&self.setup.table, nic);
+        let (rules, enable) = writes.split_at(writes.len() - 1);
+        for &(register, value) in rules.iter().chain(&self.setup.registers).chain(enable) {
+            self.host.write(nic, register, value);
+        }
+    }
+
+    /// Queues the writes of another table for a card, without stopping it.
+    pub fn load(&mut self, nic: u8, table: &RuleTable) {
+        for (register, value) in reg::rules(table, nic) {
+            self.host.write(nic, register, value);
+        }
+    }
+
+    /// Whether a card has links in both directions with all others that are there.
+    pub fn is_linked(&mut self, nic: u8) -> bool {
+        let state = self.read_register(nic, reg::PEER_STATE);
+        let mut others = (0..self.slots.len()).filter(|&n| n != usize::from(nic) && !self.slots[n].absent);
+        others.all(|n| state >> (4 * n) & 3 == 3)
+    }
+
+    /// The present time, from the beginning of the simulation.
+    pub fn now_ps(&self) -> u64 {
+        self.now_ps
+    }
+
+    /// The same in nanoseconds.
     pub fn now_ns(&self) -> u64 {
-        self.now_ns
+        self.now_ps / 1_000
     }
 
     /// The number of cards.
     pub fn card_count(&self) -> usize {
-        self.cards.len()
+        self.slots.len()
     }
 
     /// The host model.
     pub fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// The host model, to write to cards.
+    pub fn host_mut(&mut self) -> &mut Host {
+        &mut self.host
     }
 
     /// How the bus has been used since the start.
@@ -272,7 +223,7 @@ impl Testbed {
 
     /// Adds traffic; its times count from now.
     pub fn add_source(&mut self, mut source: Source, seed: u64) {
-        source.start_ns += self.now_ns;
+        source.start_ns += self.now_ns();
         self.generators.push(Generator::new(source, seed));
     }
 
@@ -281,116 +232,143 @@ impl Testbed {
         self.generators.clear();
     }
 
+    /// Adds faults; their times count from the beginning.
+    pub fn schedule(&mut self, faults: impl IntoIterator<Item = Scheduled>) {
+        self.faults.extend(faults);
+        // The next one is the last.
+        self.faults.sort_by_key(|scheduled| std::cmp::Reverse(scheduled.at_ps));
+    }
+
+    /// The tester's transmitter at a port.
+    pub fn transmitter(&mut self, port: u8) -> &mut Transmitter {
+        &mut self.slots[usize::from(port)].transmitter
+    }
+
     /// Queues a frame with a given check sequence at a port.
     pub fn send_raw(&mut self, port: u8, frame: &[u8], fcs: u32) {
-        self.transmitters[usize::from(port)].send_with_fcs(frame, fcs);
+        self.transmitter(port).send_with_fcs(frame, fcs);
+    }
+
+    /// Runs to a time.
+    pub fn run_until_ps(&mut self, end_ps: u64) {
+        while self.next_edge_ps() <= end_ps {
+            self.step();
+        }
     }
 
     /// Runs to a time.
     pub fn run_until(&mut self, end_ns: u64) {
-        while self.next_pci_ns.min(self.next_mac_ns) <= end_ns {
-            self.step();
-        }
+        self.run_until_ps(end_ns * 1_000);
     }
 
     /// Runs until nothing has moved for 200 microseconds, at most `limit_ns`.
     pub fn drain(&mut self, limit_ns: u64) {
-        let limit_ns = self.now_ns + limit_ns;
-        self.last_activity_ns = self.now_ns;
-        while self.now_ns < limit_ns && self.now_ns < self.last_activity_ns + 200_000 {
+        let limit_ps = self.now_ps + limit_ns * 1_000;
+        self.last_activity_ps = self.now_ps;
+        while self.now_ps < limit_ps && self.now_ps < self.last_activity_ps + 200_000_000 {
             self.step();
         }
     }
 
-    /// Reads a register over the bus.
+    /// Reads a register over the bus; all ones if nobody answers, as on PCI.
     pub fn read_register(&mut self, nic: u8, register: u16) -> u64 {
         while self.transaction.is_some() {
             self.step();
         }
         let address = reg::bus_address(nic, register);
-        let read = Transaction { command: command::READ_DWORD, address, data: vec![0] };
-        self.start(read);
+        self.start(Transaction { command: command::READ_DWORD, address, tag: 0, data: vec![0] });
         while self.transaction.is_some() {
             self.step();
         }
-        self.chipset.read_data()
+        if self.failed { u64::MAX } else { self.chipset.read_data() }
     }
 
-    /// The edge that is next: bus clock, MAC clock, or both.
-    fn step(&mut self) {
-        self.now_ns = self.next_pci_ns.min(self.next_mac_ns);
-        let pci = self.now_ns == self.next_pci_ns;
-        let mac = self.now_ns == self.next_mac_ns;
-        if mac {
-            self.feed_ports();
+    fn next_edge_ps(&self) -> u64 {
+        self.slots.iter().map(Slot::next_edge_ps).fold(self.next_core_ps, u64::min)
+    }
+
+    /// The instant that is next, with all edges of it.
+    pub fn step(&mut self) {
+        self.now_ps = self.next_edge_ps();
+        let core = self.now_ps == self.next_core_ps;
+        if core {
+            self.next_core_ps += self.setup.bus_period_ps;
+            self.fault();
         }
+        self.generate();
         let granted = self.chipset.card_gnt();
-        // A falling edge is put where an evaluation is due anyway, unless the same clock rises next.
-        let fall = (pci && self.high.0) || (mac && self.high.1);
-        self.high = (pci, mac);
-        for (n, card) in self.cards.iter_mut().enumerate() {
-            if pci {
-                card.set_bus(&self.wires, granted >> n & 1 == 1);
-            }
-            if fall {
-                card.set_clocks(false, false);
-                card.eval();
-                if self.waves {
-                    card.dump(self.now_ns * 1_000 - 500);
-                }
-            }
-            card.set_clocks(pci, mac);
-            card.eval();
-            if self.waves {
-                card.dump(self.now_ns * 1_000);
+        for port in 0..self.slots.len() {
+            let granted = granted >> port & 1 == 1;
+            let slot = &mut self.slots[port];
+            if slot.step(self.now_ps, core, &self.wires, granted, self.waves) && !self.in_reset {
+                self.collect(port);
             }
         }
-        if pci {
-            self.next_pci_ns += PCI_NS;
+        if core {
             self.clock_chipset();
         }
-        if mac {
-            self.next_mac_ns += MAC_NS;
-            if !self.in_reset {
-                self.collect_ports();
-            }
-        }
     }
 
-    fn feed_ports(&mut self) {
+    /// Frames whose time has come.
+    fn generate(&mut self) {
+        let now_ns = self.now_ps / 1_000;
         for generator in &mut self.generators {
-            let port = generator.port();
-            if let Some(stamp) = generator.due(self.now_ns) {
+            if let Some(stamp) = generator.due(now_ns) {
+                let port = generator.port();
                 let mac = self.scoreboard.router_mac(port);
                 self.scoreboard.sent(&stamp);
-                self.transmitters[usize::from(port)].send(&stamp.frame(mac));
+                self.slots[usize::from(port)].transmitter.send(&stamp.frame(mac));
             }
-        }
-        for (card, transmitter) in self.cards.iter_mut().zip(&mut self.transmitters) {
-            let (data, valid) = transmitter.tick();
-            card.set_rx(data, valid);
         }
     }
 
-    fn collect_ports(&mut self) {
-        for (port, (card, receiver)) in self.cards.iter().zip(&mut self.receivers).enumerate() {
-            let (data, enable) = card.tx();
-            if let Some(frame) = receiver.tick(data, enable) {
-                self.last_activity_ns = self.now_ns;
-                match frame {
-                    Ok(frame) if self.generators.is_empty() && self.scoreboard.flows.is_empty() => {
-                        self.raw.push((port as u8, frame));
-                    }
-                    Ok(frame) => self.scoreboard.delivered(port as u8, &frame, self.now_ns),
-                    Err(e) => self.scoreboard.error(format!("port {port}: {e:?}")),
-                }
+    /// What leaves a port.
+    fn collect(&mut self, port: usize) {
+        let slot = &mut self.slots[port];
+        let (data, enable, error) = slot.card.tx();
+        let Some(frame) = slot.receiver.tick(data, enable, error) else { return };
+        self.last_activity_ps = self.now_ps;
+        match frame {
+            Ok(frame) if self.generators.is_empty() && self.scoreboard.flows.is_empty() => {
+                self.raw.push((port as u8, frame));
             }
+            Ok(frame) => self.scoreboard.delivered(port as u8, &frame, self.now_ps / 1_000),
+            Err(e) => self.line_errors.push((port as u8, e)),
+        }
+    }
+
+    fn fault(&mut self) {
+        while self.faults.last().is_some_and(|scheduled| scheduled.at_ps <= self.now_ps) {
+            let Some(Scheduled { fault, .. }) = self.faults.pop() else { return };
+            self.last_activity_ps = self.now_ps;
+            self.apply(fault);
+        }
+    }
+
+    fn apply(&mut self, fault: Fault) {
+        let now_ps = self.now_ps;
+        let slot = |nic: u8| usize::from(nic);
+        match fault {
+            Fault::Unplug(nic) => self.slots[slot(nic)].plugged = false,
+            Fault::Plug(nic) => self.slots[slot(nic)].plugged = true,
+            Fault::Reset(nic, resets) => self.slots[slot(nic)].hold(resets),
+            Fault::Release(nic) => self.slots[slot(nic)].hold(Edges::default()),
+            Fault::SetUp(nic) => self.set_up(nic),
+            Fault::StopReceiveClock(nic) => self.slots[slot(nic)].rx.stop(),
+            Fault::StartReceiveClock(nic) => self.slots[slot(nic)].rx.start(now_ps),
+            Fault::Starve(nic) => self.slots[slot(nic)].starved = true,
+            Fault::Feed(nic) => self.slots[slot(nic)].starved = false,
+            Fault::IgnoreReads(count) => self.host.faulty_reads.0 += count,
+            Fault::AnswerLate(count) => self.host.faulty_reads.1 += count,
+            Fault::CorruptWord(bits) => self.corrupt = bits,
+            Fault::Write(nic, (register, value)) => self.host.write(nic, register, value),
+            Fault::BusExtraCycles(cycles) => self.chipset.set_extra_cycles(cycles),
         }
     }
 
     fn clock_chipset(&mut self) {
         let requests =
-            self.cards.iter().enumerate().fold(0, |r, (n, card)| r | u64::from(card.requests()) << n);
+            self.slots.iter().enumerate().fold(0, |r, (n, slot)| r | u64::from(slot.requests()) << n);
         // The chipset sees the bus as it was before this edge; what the cards drove at this edge is collected after.
         let old_requests = std::mem::replace(&mut self.last_requests, requests);
         let chipset = &mut self.chipset;
@@ -399,9 +377,11 @@ impl Testbed {
         chipset.set_irdy_i(self.wires.irdy);
         chipset.set_cmd_i(self.wires.cmd);
         chipset.set_ad_i(self.wires.ad);
+        chipset.set_par_i(self.wires.par);
         chipset.set_devsel_i(self.wires.devsel);
         chipset.set_trdy_i(self.wires.trdy);
         chipset.set_disconnect_i(self.wires.disconnect);
+        chipset.set_perr_i(self.wires.perr);
         chipset.set_clk(0);
         chipset.eval();
         let popped = chipset.pop() == 1;
@@ -418,14 +398,20 @@ impl Testbed {
 
     fn collect_wires(&mut self) {
         let mut wires = BusWires::default();
-        self.cards.iter().for_each(|card| card.drive(&mut wires));
+        for slot in self.slots.iter().filter(|slot| slot.plugged) {
+            slot.card.drive(&mut wires);
+        }
         let chipset = &self.chipset;
-        let frame = chipset.frame_o();
-        wires.frame |= frame;
+        wires.frame |= chipset.frame_o();
         wires.irdy |= chipset.irdy_o();
-        wires.cmd |= if frame == 1 { chipset.cmd_o() } else { 0 };
+        wires.cmd |= chipset.cmd_o();
         wires.ad |= chipset.ad_o();
+        wires.par |= chipset.par_o();
         wires.devsel |= chipset.devsel_o();
+        wires.perr |= chipset.perr_o();
+        if wires.frame == 1 && wires.ad != 0 {
+            wires.ad ^= std::mem::take(&mut self.corrupt);
+        }
         self.wires = wires;
     }
 
@@ -435,10 +421,12 @@ impl Testbed {
         }
         if self.chipset.mem_rd_valid() == 1 {
             let (address, words) = (self.chipset.mem_rd_addr() as u32, self.chipset.mem_rd_words());
-            self.host.memory_read(self.now_ns, address, words, self.chipset.mem_rd_requester() as u8);
+            let (requester, tag) = (self.chipset.mem_rd_requester() as u8, self.chipset.mem_rd_tag() as u8);
+            self.host.memory_read(self.now_ps, address, words, requester, tag);
         }
-        let irq = self.cards.iter().enumerate().fold(0, |r, (n, card)| r | u32::from(card.irq()) << n);
-        self.host.run(self.now_ns, irq);
+        let irqs =
+            self.slots.iter().enumerate().fold(0, |r, (n, slot)| r | u32::from(slot.interrupts()) << n);
+        self.host.run(self.now_ps, irqs);
         self.chipset.set_start(0);
         if let Some((transaction, position)) = &mut self.transaction {
             if popped {
@@ -446,19 +434,18 @@ impl Testbed {
                 self.chipset.set_data(transaction.data.get(*position).copied().unwrap_or(0));
             }
             if self.chipset.done() == 1 {
-                if self.chipset.aborted() == 1 {
-                    self.scoreboard.error("the host addressed nobody".into());
-                }
-                self.host.transacted(transaction);
+                self.failed = self.chipset.error() == 1;
+                self.host.transacted(self.now_ps, transaction, self.failed);
                 self.transaction = None;
             }
-        } else if let Some(next) = self.host.next_transaction(self.now_ns) {
+        } else if let Some(next) = self.host.next_transaction(self.now_ps) {
             self.start(next);
         }
     }
 
     fn start(&mut self, transaction: Transaction) {
         self.chipset.set_start(1);
+        self.chipset.set_tag(transaction.tag.into());
         self.chipset.set_cmd(transaction.command.into());
         self.chipset.set_addr(transaction.address.into());
         self.chipset.set_words(transaction.data.len() as u64);

@@ -55,19 +55,23 @@ const FIFO: Proof = Proof {
     engine: Engine::Z3 { steps: 14, induction: false },
     clocks: false,
     mutants: &[
-        ("sync_fifo.sv", "if (rd_en) rd_ptr", "if (rd_en && !wr_en) rd_ptr"),
+        ("sync_fifo.sv", "if (reads) rd_ptr", "if (reads && !wr_en) rd_ptr"),
         ("lutram_1r1w.sv", "if (wr_en) mem[wr_addr]", "if (wr_en && wr_addr != 3) mem[wr_addr]"),
     ],
 };
 
 const CROSSING: Proof = Proof {
     name: "fv_async_fifo",
-    design: &["async_fifo.sv", "lutram_1r1w.sv"],
-    engine: Engine::Z3 { steps: 14, induction: false },
+    design: &["async_fifo.sv", "lutram_1r1w.sv", "reset_sync.sv"],
+    engine: Engine::Bounded { cycles: 26 },
     clocks: true,
     mutants: &[
         ("async_fifo.sv", "wr_gray <= wr_next ^ (wr_next >> 1)", "wr_gray <= wr_next"),
-        ("lutram_1r1w.sv", "if (wr_en) mem[wr_addr]", "if (wr_en && wr_addr != 0) mem[wr_addr]"),
+        ("async_fifo.sv", "rd_gray <= rd_next ^ (rd_next >> 1)", "rd_gray <= rd_next"),
+        ("async_fifo.sv", "wr_gray_r2 <= wr_gray_r1", "wr_gray_r2 <= wr_gray"),
+        ("async_fifo.sv", "rd_gray_w2 <= rd_gray_w1", "rd_gray_w2 <= rd_gray"),
+        ("async_fifo.sv", "rd_gray != wr_gray_r2", "rd_gray[AW-1:0] != wr_gray_r2[AW-1:0]"),
+        ("lutram_1r1w.sv", "if (wr_en) mem[wr_addr]", "if (wr_en && wr_addr != 3) mem[wr_addr]"),
     ],
 };
 
@@ -79,10 +83,10 @@ const CREDIT: Proof = Proof {
     mutants: &[
         (
             "response_scheduler.sv",
-            "res_valid <= 1'b0;\n          state <= BURST",
-            "res_valid <= 1'b0;\n          state <= IDLE",
+            "if (tail) begin\n          state <= IDLE",
+            "if (word) begin\n          state <= IDLE",
         ),
-        ("response_scheduler.sv", "if (req_valid && req_trailing) state", "if (req_valid) state"),
+        ("response_scheduler.sv", "asking = pending & ~cancel", "asking = pending"),
         ("grant_split.sv", "free - grant_high", "free"),
     ],
 };
@@ -94,15 +98,17 @@ const REQUESTS: Proof = Proof {
     clocks: false,
     mutants: &[
         ("request_scheduler.sv", "token <= token & ~grant;", ""),
+        ("request_scheduler.sv", "!take && res_peer == waiting_peer", "!take"),
+        ("request_scheduler.sv", "waiting && !req_valid && waited[1]", "waiting && !req_valid && waited[0]"),
         ("request_scheduler.sv", "any && !waiting && !req_valid", "any && !req_valid"),
-        ("request_scheduler.sv", "token[i] && used_words[24*i+:24] != 0", "token[i]"),
+        ("request_scheduler.sv", "token[i] && ready[i]", "token[i]"),
         ("rr_arbiter.sv", "req & above", "req"),
     ],
 };
 
 const QUEUES: Proof = Proof {
     name: "fv_queue_bank",
-    design: &["queue_bank.sv", "formal/ram_one_word.sv"],
+    design: &["queue_bank.sv", "keep_count.sv", "formal/ram_one_word.sv"],
     engine: Engine::Bounded { cycles: 16 },
     clocks: false,
     mutants: &[
@@ -145,8 +151,8 @@ const BURSTS: Proof = Proof {
 
 const OUTPUT: Proof = Proof {
     name: "fv_output_scheduler",
-    design: &["output_scheduler.sv"],
-    engine: Engine::Reachability,
+    design: &["output_scheduler.sv", "sync_fifo.sv", "lutram_1r1w.sv"],
+    engine: Engine::Bounded { cycles: 20 },
     clocks: false,
     mutants: &[
         ("output_scheduler.sv", "from_slow <= slow_packet", "from_slow <= slow_packet && !fast_packet"),
@@ -156,12 +162,74 @@ const OUTPUT: Proof = Proof {
 
 const REWRITE: Proof = Proof {
     name: "fv_ip_rewrite",
-    design: &["nic_pkg.sv", "ip_rewrite.sv"],
+    design: &["nic_pkg.sv", "ip_rewrite.sv", "keep_count.sv"],
     engine: Engine::Reachability,
     clocks: false,
     mutants: &[
         ("ip_rewrite.sv", "17'h0feff", "17'h0ff00"),
         ("ip_rewrite.sv", "~(sum[15:0] + {15'd0, sum[16]})", "~sum[15:0]"),
+    ],
+};
+
+const CHANNELS: Proof = Proof {
+    name: "fv_dma_engine",
+    design: &["dma_engine.sv", "rr_arbiter.sv"],
+    engine: Engine::Reachability,
+    clocks: false,
+    mutants: &[
+        ("dma_engine.sv", ".req(valid), .take(take)", ".req(valid), .take(1'b0)"),
+        ("dma_engine.sv", "done <= 4'd1 << channel", "done <= 4'd1 << pick"),
+    ],
+};
+
+const UPLOADS: Proof = Proof {
+    name: "fv_slow_path_rx",
+    design: &["slow_path_rx.sv", "sync_fifo.sv", "lutram_1r1w.sv"],
+    engine: Engine::Bounded { cycles: 36 },
+    clocks: false,
+    mutants: &[
+        ("slow_path_rx.sv", "len_queue <= ready_high", "len_queue <= !ready_low"),
+        ("slow_path_rx.sv", "packets[15:8] != 0 && head_high != tail[31:16]", "packets[15:8] != 0"),
+        ("slow_path_rx.sv", "{!head[8], len_queue, 51'd0", "{!head[8], !len_queue, 51'd0"),
+    ],
+};
+
+const DOWNLOADS: Proof = Proof {
+    name: "fv_slow_path_tx",
+    design: &["nic_pkg.sv", "slow_path_tx.sv", "sync_fifo.sv", "lutram_1r1w.sv"],
+    engine: Engine::Bounded { cycles: 20 },
+    clocks: false,
+    mutants: &[
+        ("slow_path_tx.sv", "free_words > {4'd0, data_words}", "free_words >= {4'd0, data_words}"),
+        ("slow_path_tx.sv", "rsp_valid && rsp_tag == read_tag", "rsp_valid"),
+        ("slow_path_tx.sv", "post_length < SHORTEST ||", ""),
+    ],
+};
+
+const INTERRUPTS: Proof = Proof {
+    name: "fv_interrupts",
+    design: &["nic_pkg.sv", "register_file.sv"],
+    engine: Engine::Reachability,
+    clocks: false,
+    mutants: &[(
+        "register_file.sv",
+        "irq_status <= (irq_status & ~wr_data[2:0]) | {errors != 0, irq_tx, irq_rx}",
+        "irq_status <= irq_status & ~wr_data[2:0]",
+    )],
+};
+
+const COUNTERS: Proof = Proof {
+    name: "fv_counter_bank",
+    design: &["counter_bank.sv", "formal/ram_one_word.sv"],
+    engine: Engine::Bounded { cycles: 20 },
+    clocks: false,
+    mutants: &[
+        ("counter_bank.sv", "add_ready ? add_amount : 8'd1", "add_ready ? add_amount : 8'd2"),
+        (
+            "counter_bank.sv",
+            "reads ? rd_addr : add_ready ? add_addr",
+            "reads ? rd_addr : add_ready ? rd_addr",
+        ),
     ],
 };
 
@@ -217,8 +285,9 @@ fn holds(proof: &Proof, folder: &Path, mutant: Option<&Mutant>) -> (bool, String
         }
         Engine::Bounded { .. } | Engine::Reachability => {
             let model = folder.join("model.aig").display().to_string();
+            let clocks = if proof.clocks { "clk2fflogic" } else { "async2sync; dffunmap" };
             yosys(format!(
-                "{read}; async2sync; dffunmap; techmap; dffunmap; opt_clean; \
+                "{read}; {clocks}; techmap; dffunmap; opt_clean; \
                  setundef -undriven -anyseq; setundef -anyseq; aigmap; write_aiger -zinit {model}"
             ));
             let (engine, proved) = match proof.engine {
@@ -300,4 +369,29 @@ fn the_slow_path_leaves_first_between_packets() {
 #[test]
 fn the_rewritten_checksum_is_the_recomputed_one() {
     prove(&REWRITE);
+}
+
+#[test]
+fn channels_take_turns_at_the_bus() {
+    prove(&CHANNELS);
+}
+
+#[test]
+fn the_host_gets_the_high_class_first_and_only_where_it_has_given_buffers() {
+    prove(&UPLOADS);
+}
+
+#[test]
+fn frames_of_the_host_have_room_and_are_whole() {
+    prove(&DOWNLOADS);
+}
+
+#[test]
+fn no_event_is_eaten_by_a_clear() {
+    prove(&INTERRUPTS);
+}
+
+#[test]
+fn counters_count_everything() {
+    prove(&COUNTERS);
 }

@@ -1,9 +1,8 @@
 //! The paper's scenarios on three cards, shorter than the experiments: the same rates, losses only where they may be.
 
 use causeway_nic_driver::RuleTable;
-use causeway_nic_sim::host::HostParameters;
 use causeway_nic_sim::report::experiments::{mesh, routing, slow_mix, two_to_one, unequal};
-use causeway_nic_sim::scenario::{Outcome, Scenario, run, source};
+use causeway_nic_sim::scenario::{Outcome, ResponsePolicy, Scenario, run, source};
 use causeway_nic_sim::testbed::{Setup, Testbed};
 use causeway_nic_sim::traffic::Source;
 
@@ -126,8 +125,8 @@ fn the_minimum_grant_ends_empty_bursts() {
 #[test]
 fn high_first_saves_the_high_class_of_an_unequal_pair() {
     let part = |outcome: &Outcome| outcome.delivered_pps(|k| k.2) / outcome.offered_pps(|k| k.2);
-    let round_robin = checked(unequal("round-robin", false).lasting(1_000, 1_500));
-    let high_first = checked(unequal("high-first", true).lasting(1_000, 1_500));
+    let round_robin = checked(unequal("round-robin", ResponsePolicy::RoundRobin).lasting(1_000, 1_500));
+    let high_first = checked(unequal("high-first", ResponsePolicy::HighFirst).lasting(1_000, 1_500));
     assert!(part(&round_robin) < 0.7, "{}", part(&round_robin));
     assert!(part(&high_first) > 0.99, "{}", part(&high_first));
     assert_eq!(high_first.counted("drop_fifo_nic2_high"), 0);
@@ -140,15 +139,7 @@ fn the_slow_path_leaves_first() {
     text += "route 10.0.2.0/24 nic 2 mac 02:00:00:00:02:02\n";
     let table = RuleTable::parse(&text).unwrap();
     let host_table = RuleTable::parse(&(text + "route 10.0.3.0/24 nic 2 mac 02:00:00:00:02:03\n")).unwrap();
-    let mut testbed = Testbed::new(&Setup {
-        table,
-        host_table,
-        host: HostParameters::default(),
-        bus_extra_cycles: 5,
-        grant_min_words: 0,
-        control: 0,
-        seed: 3,
-    });
+    let mut testbed = Testbed::new(&Setup { host_table, seed: 3, ..Setup::new(&table) });
     let begin_ns = testbed.now_ns() + 500_000;
     testbed.scoreboard.measure(begin_ns..begin_ns + 1_500_000);
     testbed.add_source(source(0, &[2]), 1);

@@ -22,7 +22,7 @@ macro_rules! stall {
             gearbox.set_rst(u64::from(cycle < 2));
             gearbox.set_s_axis_tvalid(u64::from(cycle > 2 && next < $words));
             gearbox.set_s_axis_tdata(next * 0x0101_0101_0101_0101);
-            gearbox.set_s_axis_tbytes(7);
+            gearbox.set_s_axis_tkeep(0xff);
             gearbox.set_s_axis_tlast(u64::from(next % 8 == 7));
             gearbox.set_m_axis_tready(ready.into());
             gearbox.set_clk(0);

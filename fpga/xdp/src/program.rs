@@ -7,7 +7,7 @@
 use crate::counters::{self, forwarded};
 use crate::error::Result;
 use causeway_netio::bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action};
-use causeway_nic_driver::{ClassRule, Mac, Route, RuleError, RuleTable};
+use causeway_nic_driver::{ClassRule, Mac, Route, RuleError, RuleTable, Target};
 use std::os::fd::BorrowedFd;
 
 /// The maps that a program uses.
@@ -90,7 +90,7 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Leaves for the slow path whatever is not a plain IPv4 packet to `mac`.
+    /// Leaves for the slow path whatever is not a plain IPv4 packet to `mac`, from and to no martian.
     fn parse(&mut self, mac: Mac) {
         let a = &mut self.a;
         a.xdp_data(Reg::R1, DATA, END);
@@ -110,6 +110,15 @@ impl Compiler<'_> {
         a.load(Size::H, Reg::R2, DATA, IP_TOTAL_LENGTH);
         a.to_be(Reg::R2, 16);
         a.jump_if(Cond::Lt, Reg::R2, i32::from(IP_END - IP), self.slow);
+        for field in [IP_SRC, IP_DST] {
+            a.load(Size::B, Reg::R2, DATA, field);
+            for network in [0, 127] {
+                a.jump_if(Cond::Eq, Reg::R2, network, self.slow);
+            }
+            a.jump_if(Cond::Ge, Reg::R2, 224, self.slow);
+            a.load(Size::H, Reg::R2, DATA, field);
+            a.jump_if(Cond::Eq, Reg::R2, wire16(0xa9fe), self.slow);
+        }
     }
 
     /// Checks the header checksum. The ones' complement sum does not care for byte order (RFC 1071, section 2),
@@ -142,7 +151,7 @@ impl Compiler<'_> {
 
     /// Tries the routes; the last miss goes to the slow path.
     fn look_up(&mut self) {
-        for route in &self.table.routes {
+        for route in self.table.by_precedence() {
             let next = self.a.label();
             self.differs(Size::W, IP_DST, wire32(route.value), wire32(route.mask), next);
             self.hit(route);
@@ -153,17 +162,42 @@ impl Compiler<'_> {
 
     /// What happens to a packet that matches `route`.
     fn hit(&mut self, route: &Route) {
-        if route.nic == self.nic {
-            return self.a.jump(self.slow);
+        match route.to {
+            Target::Nic { nic, next_hop } if nic != self.nic => {
+                if route.has_edges() {
+                    self.leave_edges(route.mask);
+                }
+                self.forward(nic, next_hop);
+            }
+            _ => self.a.jump(self.slow),
         }
-        self.a.load(Size::B, Reg::R2, DATA, IP_TTL);
-        if self.table.policy.ttl_expired_to_host {
-            self.a.jump_if(Cond::Le, Reg::R2, 1, self.slow);
-        } else {
-            self.a.mov(COUNTER, counters::DROP_TTL as i32);
-            self.a.jump_if(Cond::Le, Reg::R2, 1, self.drop);
-        }
+    }
+
+    /// The lowest and the highest address that a mask leaves open are the host's.
+    fn leave_edges(&mut self, mask: u32) {
+        let open = wire32(!mask);
+        self.a.load(Size::W, Reg::R2, DATA, IP_DST);
+        self.a.alu32(Alu::And, Reg::R2, open);
+        self.a.jump_if32(Cond::Eq, Reg::R2, 0, self.slow);
+        self.a.jump_if32(Cond::Eq, Reg::R2, open, self.slow);
+    }
+
+    /// Out by card `nic`, if it is there.
+    fn forward(&mut self, nic: u8, next_hop: Mac) {
         let a = &mut self.a;
+        // Before anything else: without an interface the frame goes to the host as it came.
+        a.map(Reg::R1, self.maps.ports);
+        a.mov(Reg::R2, i32::from(nic));
+        a.mov(Reg::R3, action::XDP_PASS);
+        a.call(Helper::RedirectMap);
+        a.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, self.no_port);
+        a.load(Size::B, Reg::R2, DATA, IP_TTL);
+        if self.table.policy.ttl_expired_to_host {
+            a.jump_if(Cond::Le, Reg::R2, 1, self.slow);
+        } else {
+            a.mov(COUNTER, counters::DROP_TTL as i32);
+            a.jump_if(Cond::Le, Reg::R2, 1, self.drop);
+        }
         a.mov(COUNTER, counters::DROP_TRUNCATED as i32);
         a.load(Size::H, Reg::R2, DATA, IP_TOTAL_LENGTH);
         a.to_be(Reg::R2, 16);
@@ -171,17 +205,11 @@ impl Compiler<'_> {
         a.alu(Alu::Sub, Reg::R3, DATA);
         a.alu(Alu::Sub, Reg::R3, i32::from(IP));
         a.jump_if(Cond::Gt, Reg::R2, Reg::R3, self.drop);
-        // Before anything is written: without an interface the frame goes to the host as it came.
-        a.map(Reg::R1, self.maps.ports);
-        a.mov(Reg::R2, i32::from(route.nic));
-        a.mov(Reg::R3, action::XDP_PASS);
-        a.call(Helper::RedirectMap);
-        a.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, self.no_port);
-        self.write_mac(0, route.next_hop);
+        self.write_mac(0, next_hop);
         if !self.table.policy.keep_source_mac {
-            self.write_mac(SOURCE_MAC, self.table.nics[usize::from(route.nic)]);
+            self.write_mac(SOURCE_MAC, self.table.nics[usize::from(nic)]);
         }
-        self.classify(route.nic, self.table.classes[usize::from(route.nic)]);
+        self.classify(nic, self.table.classes[usize::from(nic)]);
         self.a.jump(self.rewritten);
     }
 
@@ -223,7 +251,9 @@ impl Compiler<'_> {
     /// Where the jumps go; only those that are used, because the verifier refuses code that nothing leads to.
     fn ends(&mut self) {
         let exit = self.a.label();
-        let forwards = self.table.routes.iter().any(|route| route.nic != self.nic);
+        let own = self.nic;
+        let through_another = |route: &Route| matches!(route.to, Target::Nic { nic, .. } if nic != own);
+        let forwards = self.table.routes.iter().any(through_another);
         if forwards {
             self.a.bind(self.no_port);
             self.a.mov(COUNTER, counters::NO_PORT as i32);

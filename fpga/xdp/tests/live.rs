@@ -97,7 +97,13 @@ fn frames_agree(mode: XdpMode) {
     let counts = taps.agree(&table, corpus::frames(31).take(2_500));
     assert!(counts.iter().all(|&n| n > 100), "{counts:?}");
 
-    let other = corpus::random_table(&mut Random::new(2), 0);
+    // Many random tables leave nearly everything to the host.
+    let forwards = |table: &RuleTable| {
+        let fast = |frame: Vec<u8>| matches!(process(table, 0, &mut frame.clone()), Verdict::Fast { .. });
+        corpus::frames(32).skip(1_500).take(500).filter(|frame| fast(frame.clone())).count()
+    };
+    let tables = (0..20).map(|seed| corpus::random_table(&mut Random::new(seed), 0));
+    let other = tables.max_by_key(forwards).unwrap();
     bed.router.enter(|| router.replace(&other).unwrap());
     let counts = taps.agree(&other, corpus::frames(32).skip(1_500).take(500));
     assert!(counts.iter().filter(|&&n| n > 20).count() > 1, "{counts:?}");

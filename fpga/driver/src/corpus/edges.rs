@@ -92,6 +92,29 @@ fn header(frames: &mut Vec<Vec<u8>>) {
             frames.push(with(|f| f[30..34].copy_from_slice(&[10, 0, network, host])));
         }
     }
+    // Martians, each side of each edge, as destination and as source.
+    for address in [
+        0x0000_0000,
+        0x00ff_ffff,
+        0x0100_0000,
+        0x7eff_ffff,
+        0x7f00_0000,
+        0x7fff_ffff,
+        0x8000_0000,
+        0xa9fd_ffff,
+        0xa9fe_0000,
+        0xa9fe_ffff,
+        0xa9ff_0000,
+        0xdfff_ffff,
+        0xe000_0000,
+        0xefff_ffff,
+        0xf000_0000,
+        0xffff_ffff,
+    ] {
+        for at in [26, 30] {
+            frames.push(with(|f| f[at..at + 4].copy_from_slice(&u32::to_be_bytes(address))));
+        }
+    }
     for dst in [0, 1, 0x0900_0100, 0x0a01_0100, 0x0a00_0100 ^ 1 << 31, 0xe000_0001, u32::MAX] {
         frames.push(with(|f| f[30..34].copy_from_slice(&u32::to_be_bytes(dst))));
     }

@@ -1,7 +1,8 @@
 //! The tables that the corpus is run against.
 
 use super::Random;
-use crate::rules::{ClassKey, ClassRule, Mac, Route, RuleTable};
+use crate::registers::ROUTES;
+use crate::rules::{ClassKey, ClassRule, Mac, Route, RuleTable, Target};
 
 /// The table that the corpus is made for: four cards, a network behind each, a class rule for two of them and the
 /// slow path.
@@ -44,10 +45,32 @@ pub fn setups() -> Vec<Setup> {
         changed("no routes", 0, |t| t.routes.clear()),
         changed("only routes that stay", 1, |t| {
             t.nics.swap(0, 1);
-            t.routes.retain(|route| route.nic == 1);
+            t.routes.retain(|route| matches!(route.to, Target::Nic { nic: 1, .. }));
         }),
         changed("a default route", 0, |t| {
-            t.routes = vec![Route { value: 0, mask: 0, nic: 3, next_hop: Mac([2, 0, 0, 0, 1, 3]) }];
+            t.routes = vec![Route { value: 0, mask: 0, to: through(3, 3) }];
+        }),
+        changed("addresses and a network of the host's among the routes", 0, |t| {
+            for (value, mask) in
+                [(0x0a00_0101, u32::MAX), (0x0a00_0280, 0xffff_ff80), (0x0a00_00ff, u32::MAX)]
+            {
+                t.routes.push(Route { value, mask, to: Target::Host });
+            }
+        }),
+        changed("as many routes as there can be, with prefixes of every length", 0, |t| {
+            t.routes = (0..ROUTES as u32)
+                .map(|n| {
+                    let mask = u32::MAX << [0, 1, 2, 3, 7, 8, 9, 10][n as usize % 8];
+                    Route { value: (0x0a00_0000 | n << 7) & mask, mask, to: through(n as u8 % 4, n as u8) }
+                })
+                .collect();
+            for n in (0..ROUTES).rev() {
+                let (before, after) = (&t.routes[n].clone(), &t.routes);
+                let clash = |o: &Route| o != before && (o.value ^ before.value) & o.mask & before.mask == 0;
+                if after.iter().any(clash) {
+                    t.routes[n].to = Target::Host;
+                }
+            }
         }),
         changed("everything in the high class", 0, |t| {
             (t.classes[1], t.host_class) = (Some(ClassRule::default()), Some(ClassRule::default()));
@@ -60,17 +83,25 @@ pub fn setups() -> Vec<Setup> {
     setups
 }
 
+fn through(nic: u8, next_hop: u8) -> Target {
+    Target::Nic { nic, next_hop: Mac([2, 0, 0, 0, 1, next_hop]) }
+}
+
 /// Rules with masks of any shape for four cards, of which `nic` (0 to 3) has the address that the corpus is sent to.
 pub fn random_table(random: &mut Random, nic: u8) -> RuleTable {
     let mut table =
         RuleTable { nics: (0..4).map(|n| Mac([2, 0, 0, 0, 0, n])).collect(), ..Default::default() };
     table.nics.swap(0, usize::from(nic));
-    for _ in 0..4 {
-        // Few bits, of those in which the corpus's destinations differ.
-        let mask = 0xffff_0000 | (random.next_u64() & random.next_u64()) as u32 & 0x07ff;
+    for _ in 0..1 + random.below(ROUTES as u64) {
+        // Few bits, of those in which the corpus's destinations differ; or a prefix.
+        let mask = match random.below(3) {
+            0 => u32::MAX << random.below(11),
+            _ => 0xffff_0000 | (random.next_u64() & random.next_u64()) as u32 & 0x07ff,
+        };
         let value = (0x0a00_0000 | random.below(0x500) as u32) & mask;
-        let next_hop = Mac([2, 0, 0, 0, 1, random.next_u64() as u8]);
-        table.routes.push(Route { value, mask, nic: random.below(4) as u8, next_hop });
+        let nic = random.below(4) as u8;
+        let to = if random.one_in(4) { Target::Host } else { through(nic, random.next_u64() as u8) };
+        table.routes.push(Route { value, mask, to });
         if table.check().is_err() {
             // It overlaps an earlier one.
             table.routes.pop();

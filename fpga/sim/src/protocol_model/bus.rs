@@ -40,7 +40,7 @@ impl Model {
         let words = if for_burst { self.put_burst(index, first) } else { self.put_message(index, first) };
         self.counts[DATA] += words;
         self.bus_end = first + words;
-        self.cards[index].dma_from = self.bus_end + 3;
+        self.cards[index].dma_from = self.bus_end + DONE_CYCLES + 1;
         let done = if for_burst { Event::SequenceDone(index) } else { Event::MessageDone(index) };
         self.at(self.bus_end + DONE_CYCLES, done);
     }

@@ -1,6 +1,7 @@
 //! The experiments: the paper's, and what it could not run.
 
-use crate::scenario::{Scenario, source};
+use crate::scenario::{ResponsePolicy, Scenario, source};
+use crate::testbed::PCI_133_PS;
 use crate::traffic::{Source, Spacing};
 
 /// One run of an experiment, and its place on the plot's x axis.
@@ -73,11 +74,11 @@ pub fn slow_mix(name: &str, load: f64, high_share: f64, classify: bool) -> Scena
 }
 
 /// One input all high class at 0.8 Gbit/s, the other all low class at line rate, to one output.
-pub fn unequal(name: &str, high_first: bool) -> Scenario {
+pub fn unequal(name: &str, policy: ResponsePolicy) -> Scenario {
     let high = Source { load: 0.8, high_share: 1.0, ..source(0, &[2]) };
     let mut scenario = Scenario::new(name, 3, vec![high, source(1, &[2])]);
     scenario.classify = true;
-    scenario.high_first = high_first;
+    scenario.policy = policy;
     scenario
 }
 
@@ -118,10 +119,23 @@ pub fn all() -> Vec<Experiment> {
             runs: qos_fast(),
         },
         Experiment {
+            name: "saturation",
+            title: "Beyond the paper: scenario D at line rate, the high class near what one output takes, by rule of the \
+                    response scheduler",
+            x_axis: "",
+            runs: saturation(),
+        },
+        Experiment {
             name: "cards",
             title: "Beyond the paper: 2 to 8 ports at line rate, all to all, up to the bus limit",
             x_axis: "ports",
             runs: cards(),
+        },
+        Experiment {
+            name: "bus-133",
+            title: "The paper's 8 Gbit/s bus: A to F, the mesh and the slow path by frame size at 133 MHz",
+            x_axis: "",
+            runs: faster_bus(),
         },
         Experiment {
             name: "grant-minimum",
@@ -133,10 +147,9 @@ pub fn all() -> Vec<Experiment> {
             name: "unequal",
             title: "Beyond the paper: one input all high class (0.8 Gbit/s), the other all low (1 Gbit/s), one output",
             x_axis: "",
-            runs: vec![
-                run(unequal("unequal-round-robin", false), "", 0.0),
-                run(unequal("unequal-high-first", true), "", 0.0),
-            ],
+            runs: ResponsePolicy::ALL
+                .map(|policy| run(unequal(&format!("unequal-{}", policy.name()), policy), "", 0.0))
+                .into(),
         },
     ]
 }
@@ -190,6 +203,35 @@ fn qos_fast() -> Vec<Run> {
             runs.push(run(scenario, format!("high share {share}"), load));
         }
     }
+    runs
+}
+
+fn saturation() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for policy in ResponsePolicy::ALL {
+        for share in [0.4, 0.44, 0.46, 0.48, 0.49, 0.5] {
+            let mut scenario = two_to_one(&format!("D-{}-{share}", policy.name()), 1.0, 64, share);
+            scenario.policy = policy;
+            runs.push(run(scenario, policy.name(), share));
+        }
+    }
+    runs
+}
+
+/// The same on the bus's own 133 MHz.
+fn fast_bus(mut scenario: Scenario) -> Run {
+    scenario.name += "-133";
+    scenario.bus_period_ps = PCI_133_PS;
+    run(scenario, "", 0.0)
+}
+
+fn faster_bus() -> Vec<Run> {
+    let mut runs: Vec<Run> = routing().into_iter().map(fast_bus).collect();
+    for cards in 4..=8 {
+        let scenario = Scenario::new(&format!("mesh-{cards}"), cards.into(), mesh(cards, 64));
+        runs.push(fast_bus(scenario.lasting(1_000, 4_000)));
+    }
+    runs.extend(frame_sizes().into_iter().map(|run| fast_bus(run.scenario)));
     runs
 }
 

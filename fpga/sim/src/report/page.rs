@@ -61,6 +61,7 @@ pub fn markdown(all: &[Results]) -> String {
         match results.experiment.name {
             "routing" => routing(&mut s, results),
             "qos-slow" | "qos-fast" => classes(&mut s, results),
+            "saturation" => saturation(&mut s, results),
             _ => table(&mut s, results),
         }
         if let Some((_, note)) = NOTES.iter().find(|(name, _)| *name == results.experiment.name) {
@@ -132,6 +133,34 @@ fn classes(s: &mut String, results: &Results) {
             part[1].min(100.0),
             pps[0] / 1e3,
             pps[1] / 1e3
+        );
+    }
+}
+
+fn saturation(s: &mut String, results: &Results) {
+    *s += "| rule | high share | high offered (kpkt/s) | high lost of input 0 | of input 1 | low delivered | high p99 (µs) | low p99 (µs) |\n";
+    *s += "|---|---|---|---|---|---|---|---|\n";
+    for (run, outcome) in results.experiment.runs.iter().zip(&results.outcomes) {
+        let lost = |port: u8| {
+            let flows = outcome.flows.iter().filter(|flow| flow.key.0 == port && flow.key.2);
+            flows.map(|flow| flow.lost).sum::<u64>()
+        };
+        let p99_us = |high: bool| {
+            let flows = outcome.flows.iter().filter(|flow| flow.key.2 == high);
+            flows.map(|flow| f64::from(flow.latency_ns[2]) / 1e3).fold(0.0, f64::max)
+        };
+        let low = outcome.delivered_pps(|key| !key.2) / outcome.offered_pps(|key| !key.2);
+        let _ = writeln!(
+            s,
+            "| {} | {} | {:.0} | {} | {} | {:.1} % | {:.0} | {:.0} |",
+            run.series,
+            run.x,
+            outcome.offered_pps(|key| key.2) / 1e3,
+            lost(0),
+            lost(1),
+            100.0 * low,
+            p99_us(true),
+            p99_us(false),
         );
     }
 }

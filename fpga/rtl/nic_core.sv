@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The NIC without its bus: Gigabit MAC on GMII with clocks of its own, packet logic, schedulers, registers. A wrapper
+// (nic_pcix, nic_axi) brings writes and reads of its BAR, carries out its sequences, and hands it what it has read.
+//
+// A destination is a card's number. Within the card, peers are counted without a gap: destination d is peer slot
+// (d xor own_id) - 1, and slot 0 before the subtraction is the card itself, which stands for the slow path.
+`default_nettype none
+
+module nic_core #(
+    parameter NICS = 4,               // cards that can be addressed; 4 or 8
+    parameter CAP_WORDS = 1920,       // of every input FIFO
+    parameter OUT_CAP_WORDS = 1920    // of the output FIFOs
+) (
+    // Resets may come at any time, and each without the others.
+    input  wire        gmii_rx_clk,
+    input  wire        rx_arst,
+    input  wire [7:0]  gmii_rxd,
+    input  wire        gmii_rx_dv,
+    input  wire        gmii_rx_er,
+    input  wire        gmii_tx_clk,
+    input  wire        tx_arst,
+    output wire [7:0]  gmii_txd,
+    output wire        gmii_tx_en,
+    output wire        gmii_tx_er,
+    input  wire        clk,
+    input  wire        arst,
+    output wire        irq,
+    output wire        open,              // the whole BAR can be written, not the registers alone
+    output wire        disconnect,        // wanted at every boundary, for tests
+    input  wire        bus_idle,          // time passes for those who wait for others
+    output wire [3:0]  bus_id,            // goes with the card's own sequences
+    // A word written to the BAR; with an error it is not to be trusted.
+    input  wire        wr_valid,
+    input  wire        wr_error,
+    input  wire [15:0] wr_addr,
+    input  wire [63:0] wr_data,
+    // A register is read.
+    input  wire        rd_valid,
+    input  wire [11:0] rd_addr,
+    output wire        rd_done,
+    output wire [63:0] rd_data,
+    // Sequences, one at a time: up to 512 words written, or a read, whose data come later as responses.
+    output wire        m_start,
+    output wire        m_read,
+    output wire [31:0] m_addr,
+    output wire [9:0]  m_words,
+    output wire [3:0]  m_tag,
+    output wire [63:0] m_data,            // first word falls through
+    input  wire        m_pop,
+    input  wire        m_accept,          // pulse: the oldest word popped and not yet accepted has arrived
+    input  wire        m_done,
+    input  wire        m_error,           // with it: not all words have arrived
+    input  wire        m_aborted,         // with it: because the target did not take them
+    input  wire        m_disconnected,    // pulse
+    input  wire        parity,            // pulse: a word with wrong parity
+    input  wire        rsp_valid,
+    input  wire        rsp_error,
+    input  wire [3:0]  rsp_tag,
+    input  wire [63:0] rsp_data
+);
+  generate
+    if (NICS != 4 && NICS != 8) $error("NICS is 4 or 8");
+    if (CAP_WORDS < 191 || CAP_WORDS > 2048) $error("CAP_WORDS is 191 (the longest packet) to 2048");
+    if (OUT_CAP_WORDS < 191 || OUT_CAP_WORDS > 2048) $error("OUT_CAP_WORDS is 191 to 2048");
+  endgenerate
+  localparam EW = $clog2(NICS);
+  localparam PEERS = NICS - 1;
+  localparam PW = $clog2(PEERS);
+  localparam QW = $clog2(2 * PEERS);
+  localparam EVENTS = nic_pkg::EV_DROP_FIFO + 2 * NICS;
+  localparam CW = $clog2(EVENTS);
+
+  wire rst, rx_rst, tx_rst;
+  reset_sync core_reset (.clk(clk), .arst(arst), .rst(rst));
+  reset_sync rx_reset (.clk(gmii_rx_clk), .arst(rx_arst || arst), .rst(rx_rst));
+  reset_sync tx_reset (.clk(gmii_tx_clk), .arst(tx_arst || arst), .rst(tx_rst));
+
+  // Configuration.
+  wire [1:0] control, policy;
+  wire [2:0] own_id;
+  wire [47:0] own_mac;
+  wire [11:0] grant_min_words;
+  wire [10:0] quantum_words;
+  wire [15:0] patience;
+  wire [63:0] rx_desc_base, rx_buffer_base, post_data;
+  wire [31:0] rx_tail, tx_done_addr;
+  wire [127:0] peer_base;
+  wire [7:0] peer_present, peer_resync;
+  wire tx_post;
+  wire enable = control[nic_pkg::BIT_CONTROL_ENABLE];
+  wire [EW-1:0] own = own_id[EW-1:0];
+  assign open = enable;
+  assign disconnect = control[nic_pkg::BIT_CONTROL_DISCONNECT];
+  assign bus_id = {1'b0, own_id};
+
+  // Time for those who wait: a tick is so many cycles in which the bus is idle, so that waiting for a peer that waits for
+  // the bus is not counted.
+  reg [15:0] idle;
+  reg tick;
+  always_ff @(posedge clk) begin
+    tick <= bus_idle && idle >= patience;
+    if (bus_idle) idle <= (idle >= patience) ? 16'd0 : idle + 1'b1;
+    if (rst) begin
+      idle <= 0;
+      tick <= 1'b0;
+    end
+  end
+
+  // Peers by slot, and back.
+  reg [PEERS-1:0] present, resync;
+  reg [NICS-1:0] up;
+  reg [31:0] peer_state;
+  wire [PEERS-1:0] live, heard;
+  wire [2*PEERS-1:0] link_states;
+  integer p;
+  always_comb begin
+    up = 0;
+    peer_state = 32'd0;
+    for (p = 0; p < PEERS; p = p + 1) begin
+      present[p] = peer_present[{{(3 - EW){1'b0}}, (p[EW-1:0] + 1'b1) ^ own}];
+      resync[p] = peer_resync[{{(3 - EW){1'b0}}, (p[EW-1:0] + 1'b1) ^ own}];
+      up[(p[EW-1:0]+1'b1)^own] = live[p];
+      peer_state[{{(3 - EW){1'b0}}, (p[EW-1:0] + 1'b1) ^ own, 2'b00}+:4] = {link_states[2*p+:2], heard[p], live[p]};
+    end
+  end
+
+  // Receive MAC and clock crossing.
+  wire [7:0] rx_byte;
+  wire rx_byte_valid, rx_byte_last;
+  wire rx_no_sfd, rx_crowded, rx_no_sfd_q, rx_crowded_q;
+  wire [1:0] rx_byte_user;
+  gmii_mac_rx mac_rx (
+      .clk(gmii_rx_clk), .rst(rx_rst), .gmii_rxd(gmii_rxd), .gmii_rx_dv(gmii_rx_dv), .gmii_rx_er(gmii_rx_er),
+      .m_axis_tdata(rx_byte), .m_axis_tvalid(rx_byte_valid), .m_axis_tlast(rx_byte_last), .m_axis_tuser(rx_byte_user),
+      .no_sfd(rx_no_sfd), .crowded(rx_crowded)
+  );
+  wire [63:0] rx_word;
+  wire [7:0] rx_word_keep;
+  wire rx_word_valid, rx_word_last;
+  wire [1:0] rx_word_user;
+  mac_gearbox_rx gearbox_rx (
+      .clk(gmii_rx_clk), .rst(rx_rst), .s_axis_tdata(rx_byte), .s_axis_tvalid(rx_byte_valid),
+      .s_axis_tlast(rx_byte_last), .s_axis_tuser(rx_byte_user), .m_axis_tdata(rx_word), .m_axis_tkeep(rx_word_keep),
+      .m_axis_tvalid(rx_word_valid), .m_axis_tlast(rx_word_last), .m_axis_tuser(rx_word_user)
+  );
+  wire [63:0] rx_data;
+  wire [7:0] rx_keep;
+  wire rx_valid, rx_last;
+  wire [1:0] rx_user;
+  rx_crossing rx_cdc (
+      .rx_clk(gmii_rx_clk), .rx_arst(rx_arst || arst), .s_axis_tdata(rx_word), .s_axis_tkeep(rx_word_keep),
+      .s_axis_tvalid(rx_word_valid), .s_axis_tlast(rx_word_last), .s_axis_tuser(rx_word_user), .clk(clk), .rst(rst),
+      .m_axis_tdata(rx_data), .m_axis_tkeep(rx_keep), .m_axis_tvalid(rx_valid), .m_axis_tlast(rx_last),
+      .m_axis_tuser(rx_user)
+  );
+
+  // A card that is not enabled takes nothing, and begins and stops at a frame's boundary.
+  reg rx_inside, rx_open;
+  wire rx_pass = rx_inside ? rx_open : enable;
+  wire rx_refused = rx_valid && rx_last && !rx_pass;
+  always_ff @(posedge clk) begin
+    if (rx_valid) begin
+      rx_inside <= !rx_last;
+      if (!rx_inside) rx_open <= enable;
+    end
+    if (rst) begin
+      rx_inside <= 1'b0;
+      rx_open <= 1'b0;
+    end
+  end
+
+  // Input processing.
+  wire [63:0] in_data, rule_data;
+  wire [7:0] in_keep;
+  wire [2:0] in_dest, rule_status, rule_policy;
+  wire in_valid, in_last, in_user, in_high, in_overflow, wr_rule, wr_commit, wr_policy, rd_rule, rule_done;
+  wire [6:0] rd_word;
+  wire [9:0] in_events;
+  input_processing #(.NICS(NICS)) processing (
+      .clk(clk), .rst(rst), .s_axis_tdata(rx_data), .s_axis_tkeep(rx_keep), .s_axis_tvalid(rx_valid && rx_pass),
+      .s_axis_tlast(rx_last), .s_axis_tuser(rx_user), .own_id(own_id), .own_mac(own_mac), .up(up), .wr_rule(wr_rule),
+      .wr_commit(wr_commit), .wr_policy(wr_policy), .wr_word({wr_addr[9], wr_addr[8:3]}), .wr_data(wr_data),
+      .rd_rule(rd_rule), .rd_word(rd_word), .rd_done(rule_done), .rd_data(rule_data), .rule_status(rule_status),
+      .policy(rule_policy), .m_axis_tdata(in_data), .m_axis_tkeep(in_keep), .m_axis_tvalid(in_valid),
+      .m_axis_tlast(in_last), .m_axis_tuser(in_user), .m_axis_tdest(in_dest), .m_axis_thigh(in_high),
+      .events(in_events), .overflow(in_overflow)
+  );
+  wire [EW-1:0] in_slot = in_dest[EW-1:0] ^ own;
+  wire [EW-1:0] in_peer = in_slot - 1'b1;
+  wire in_slow = in_slot == 0;
+
+  // Input FIFOs: the slow path's pair, and the peers'.
+  wire slow_dropped, slow_dropped_high, slow_len_queue, slow_load, slow_queue, slow_rd, slow_free, slow_flushed;
+  wire [23:0] slow_used;
+  wire [15:0] slow_packets;
+  wire [10:0] slow_len;
+  wire [63:0] slow_word;
+  wire [11:0] slow_free_words;
+  wire [7:0] slow_flushed_packets;
+  queue_bank #(.PAIRS(1), .CAP_WORDS(CAP_WORDS)) slow_bank (
+      .clk(clk), .rst(rst), .s_axis_tdata(in_data), .s_axis_tkeep(in_keep), .s_axis_tvalid(in_valid && in_slow),
+      .s_axis_tlast(in_last), .s_axis_tuser(in_user), .s_axis_tqueue(in_high), .dropped(slow_dropped),
+      .dropped_queue(slow_dropped_high), .flush(1'b0), .flushed(slow_flushed),
+      .flushed_packets(slow_flushed_packets), .used_words(slow_used), .packets(slow_packets),
+      .len_queue(slow_len_queue), .len_offset(8'd0), .len_bytes(slow_len), .rd_load(slow_load),
+      .rd_queue(slow_queue), .rd_en(slow_rd), .rd_data(slow_word), .rd_free(slow_free),
+      .rd_free_words(slow_free_words)
+  );
+  wire fast_dropped, fast_load, fast_rd, fast_free, fast_flushed;
+  wire [QW-1:0] fast_dropped_queue, fast_len_queue, fast_queue;
+  wire [24*PEERS-1:0] fast_used;
+  wire [16*PEERS-1:0] fast_packets;
+  wire [7:0] fast_len_offset, fast_flushed_packets;
+  wire [10:0] fast_len;
+  wire [63:0] fast_word;
+  wire [11:0] fast_free_words;
+  wire [PEERS-1:0] flush;
+  wire flush_room;
+  queue_bank #(.PAIRS(PEERS), .CAP_WORDS(CAP_WORDS)) fast_bank (
+      .clk(clk), .rst(rst), .s_axis_tdata(in_data), .s_axis_tkeep(in_keep), .s_axis_tvalid(in_valid && !in_slow),
+      .s_axis_tlast(in_last), .s_axis_tuser(in_user), .s_axis_tqueue({in_peer[PW-1:0], in_high}),
+      .dropped(fast_dropped), .dropped_queue(fast_dropped_queue), .flush(flush & {PEERS{flush_room}}),
+      .flushed(fast_flushed), .flushed_packets(fast_flushed_packets), .used_words(fast_used),
+      .packets(fast_packets), .len_queue(fast_len_queue), .len_offset(fast_len_offset), .len_bytes(fast_len),
+      .rd_load(fast_load), .rd_queue(fast_queue), .rd_en(fast_rd), .rd_data(fast_word), .rd_free(fast_free),
+      .rd_free_words(fast_free_words)
+  );
+
+  // What arrives from the bus. A message counts if its words agree with the place it was written to.
+  wire wr_register = wr_valid && !wr_error && wr_addr[15:12] == 4'd0;
+  wire wr_mailbox = wr_valid && !wr_error && wr_addr[15:12] == nic_pkg::AREA_MAILBOX[15:12];
+  wire wr_burst = wr_valid && wr_addr[15];
+  wire [EW-1:0] mail_source = wr_addr[6+:EW];
+  wire [EW-1:0] mail_slot = mail_source ^ own;
+  wire [EW-1:0] mail_last = mail_slot - 1'b1;
+  wire [PW-1:0] mail_peer = mail_last[PW-1:0];
+  wire [3:0] mail_kind = wr_data[63:60];
+  wire mail_ours = wr_data[55:52] == {{(4 - EW){1'b0}}, mail_source} && wr_data[51:48] == {1'b0, own_id}
+      && {1'b0, wr_addr[11:6]} < NICS[6:0] && mail_slot != 0;
+  wire mail_ok = wr_mailbox && mail_ours && present[mail_peer];
+  wire mail_req = mail_ok && wr_addr[5:3] == 3'd0 && mail_kind == nic_pkg::MSG_REQ;
+  wire mail_res = mail_ok && wr_addr[5:3] == 3'd1 && mail_kind == nic_pkg::MSG_RES;
+  wire mail_link = mail_ok && wr_addr[5:3] == 3'd2;
+  wire got_sync = mail_link && mail_kind == nic_pkg::MSG_SYNC;
+  wire got_ack = mail_link && mail_kind == nic_pkg::MSG_ACK;
+  wire got_nak = mail_link && mail_kind == nic_pkg::MSG_NAK;
+  wire mail_error = wr_mailbox && !(mail_req || mail_res || got_sync || got_ack || got_nak);
+
+  // Fast path, output side.
+  wire out_wr, out_wr_last, out_word, tail_valid, stale_packet, burst_broken, burst_error, serving, abandoned;
+  wire [63:0] out_wr_data, fast_out_data, slow_out_data;
+  wire [11:0] tail_high, tail_low, fast_free_out, slow_free_out, res_high, res_low;
+  wire [EW-1:0] broken_source, res_dest;
+  burst_receiver #(.NICS(NICS)) receiver (
+      .clk(clk), .rst(rst || !enable), .own_id(own_id), .wr_valid(wr_burst && {1'b0, wr_addr[14:12]} < NICS[3:0]),
+      .wr_error(wr_error), .wr_source(wr_addr[12+:EW]), .wr_first(wr_addr[11:3] == 0), .wr_data(wr_data),
+      .serving(serving), .serving_source(res_dest), .granted_words({1'b0, res_high} + {1'b0, res_low}),
+      .out_valid(out_wr), .out_data(out_wr_data), .out_last(out_wr_last), .word(out_word), .tail_valid(tail_valid),
+      .tail_high(tail_high), .tail_low(tail_low), .stale_packet(stale_packet), .broken(burst_broken),
+      .broken_source(broken_source), .protocol_error(burst_error)
+  );
+  wire res_valid, res_ready, message_busy, message_sent, message_failed;
+  wire [3:0] message_kind;
+  wire [PW-1:0] message_peer;
+  wire [PEERS-1:0] forget;
+  reg [NICS-1:0] cancel;
+  integer q;
+  always_comb begin
+    cancel = 0;
+    for (q = 0; q < PEERS; q = q + 1) cancel[(q[EW-1:0]+1'b1)^own] = forget[q];
+  end
+  response_scheduler #(.NICS(NICS), .CAP_WORDS(OUT_CAP_WORDS)) responses (
+      .clk(clk), .rst(rst || !enable), .grant_min_words(grant_min_words), .policy(policy),
+      .quantum_words({1'b0, quantum_words}), .tick(tick), .free_words(fast_free_out),
+      .alone_valid(mail_req && heard[mail_peer]), .alone_source(mail_source), .alone_high(wr_data[30:19]),
+      .alone_low(wr_data[14:3]), .tail_valid(tail_valid), .tail_high(tail_high), .tail_low(tail_low),
+      .word(out_word), .stored(out_wr), .cancel(cancel), .res_valid(res_valid), .res_ready(res_ready),
+      .res_failed(message_sent && message_failed && message_kind == nic_pkg::MSG_RES), .res_dest(res_dest),
+      .res_high(res_high), .res_low(res_low), .serving(serving), .abandoned(abandoned)
+  );
+  wire [EW-1:0] res_slot = res_dest ^ own;
+  wire [EW-1:0] res_peer = res_slot - 1'b1;
+  wire [EW-1:0] broken_slot = broken_source ^ own;
+  wire [EW-1:0] broken_peer = broken_slot - 1'b1;
+  reg [PEERS-1:0] breaks;
+  always_comb begin
+    breaks = 0;
+    if (mail_req && !heard[mail_peer]) breaks[mail_peer] = 1'b1;
+    if (burst_broken && broken_slot != 0) breaks[broken_peer[PW-1:0]] = 1'b1;
+    if (abandoned) breaks[res_peer[PW-1:0]] = 1'b1;
+  end
+
+  // Links.
+  wire link_valid, link_ready, link_anew, link_lost, burst_failed, burst_busy, req_valid, req_ready, res_accept;
+  wire [3:0] link_type;
+  wire [PW-1:0] link_peer, burst_peer, req_peer, token_peer;
+  wire [PEERS-1:0] ready, clear, owed;
+  reg [PEERS-1:0] peer_busy;
+  always_comb begin
+    peer_busy = 0;
+    if (burst_busy) peer_busy[burst_peer] = 1'b1;
+    if (req_valid) peer_busy[req_peer] = 1'b1;
+    if (message_busy) peer_busy[message_peer] = 1'b1;
+  end
+  peer_links #(.PEERS(PEERS)) links (
+      .clk(clk), .rst(rst), .enable(enable), .present(present), .tick(tick), .resync(resync), .busy(peer_busy),
+      .owed(owed), .burst_failed(burst_failed), .burst_peer(burst_peer), .breaks(breaks), .got_sync(got_sync),
+      .got_ack(got_ack), .got_nak(got_nak), .got_peer(mail_peer), .msg_valid(link_valid), .msg_ready(link_ready),
+      .msg_type(link_type), .msg_peer(link_peer), .sent_valid(message_sent), .sent_failed(message_failed),
+      .sent_type(message_kind), .sent_peer(message_peer), .live(live), .ready(ready), .clear(clear), .flush(flush),
+      .heard(heard), .forget(forget), .anew(link_anew), .lost(link_lost), .states(link_states)
+  );
+
+  // Fast path, input side.
+  wire token_return, burst_asks, burst_sent, burst_empty, burst_later;
+  wire [11:0] req_high, req_low;
+  wire [7:0] failed_packets;
+  request_scheduler #(.PEERS(PEERS)) requests (
+      .clk(clk), .rst(rst || !enable), .tick(tick), .ready(ready), .clear(clear), .used_words(fast_used),
+      .req_valid(req_valid), .req_ready(req_ready), .req_peer(req_peer), .req_high(req_high), .req_low(req_low),
+      .res_valid(mail_res), .res_peer(mail_peer), .res_accept(res_accept), .owed(owed), .asks(burst_asks), .token_return(token_return),
+      .token_peer(token_peer)
+  );
+  wire [3:0] dma_valid, dma_pop, dma_accept, dma_done, dma_read;
+  wire dma_error;
+  wire [127:0] dma_addr;
+  wire [39:0] dma_words;
+  wire [255:0] dma_data;
+  wire [EW-1:0] burst_slot = {{(EW - PW){1'b0}}, burst_peer} + 1'b1;
+  wire [EW-1:0] burst_dest = burst_slot ^ own;
+  burst_scheduler #(.PEERS(PEERS)) bursts (
+      .clk(clk), .rst(rst), .own_id({1'b0, own_id}), .ready(ready), .clear(clear), .res_valid(res_accept),
+      .res_peer(mail_peer), .res_high(wr_data[30:19]), .res_low(wr_data[14:3]), .used_words(fast_used),
+      .packets(fast_packets), .len_queue(fast_len_queue), .len_offset(fast_len_offset), .len_bytes(fast_len),
+      .rd_load(fast_load), .rd_queue(fast_queue), .rd_en(fast_rd), .rd_data(fast_word), .rd_free(fast_free),
+      .rd_free_words(fast_free_words), .dma_valid(dma_valid[3]), .burst_peer(burst_peer),
+      .burst_dest({{(4 - EW){1'b0}}, burst_dest}), .dma_later(burst_later), .dma_words(dma_words[39:30]),
+      .dma_data(dma_data[255:192]), .dma_pop(dma_pop[3]), .dma_accept(dma_accept[3]), .dma_done(dma_done[3]),
+      .dma_error(dma_error), .asks(burst_asks), .busy(burst_busy), .failed(burst_failed), .failed_packets(failed_packets),
+      .token_return(token_return), .token_peer(token_peer), .sent(burst_sent), .sent_empty(burst_empty)
+  );
+  assign dma_read[3:1] = 3'd0;
+  assign dma_addr[127:96] = {peer_base[16*burst_dest+:16],
+                             nic_pkg::AREA_BURST | {1'b0, own_id, 8'd0, burst_later, 3'd0}};
+  message_sender #(.PEERS(PEERS)) messages (
+      .clk(clk), .rst(rst), .own_id(own), .peer_base(peer_base), .link_valid(link_valid), .link_ready(link_ready),
+      .link_type(link_type), .link_peer(link_peer), .req_valid(req_valid), .req_ready(req_ready), .req_peer(req_peer),
+      .req_high(req_high), .req_low(req_low), .res_valid(res_valid), .res_ready(res_ready),
+      .res_peer(res_peer[PW-1:0]), .res_high(res_high), .res_low(res_low), .busy(message_busy), .peer(message_peer),
+      .kind(message_kind), .sent(message_sent), .failed(message_failed), .dma_valid(dma_valid[2]),
+      .dma_addr(dma_addr[95:64]), .dma_data(dma_data[191:128]), .dma_done(dma_done[2]), .dma_error(dma_error)
+  );
+  assign dma_words[29:20] = 10'd1;
+
+  // Slow path.
+  wire delivered, host_lost, slow_wr, slow_wr_last, slow_cancel, tx_reported, tx_refused, tx_failed, tx_timed_out;
+  wire [63:0] slow_wr_data;
+  wire [47:0] tx_status;
+  slow_path_rx to_host (
+      .clk(clk), .rst(rst), .enable(enable), .desc_base(rx_desc_base), .buffer_base(rx_buffer_base), .tail(rx_tail),
+      .packets(slow_packets), .len_queue(slow_len_queue), .len_bytes(slow_len), .rd_load(slow_load),
+      .rd_queue(slow_queue), .rd_en(slow_rd), .rd_data(slow_word), .rd_free(slow_free),
+      .rd_free_words(slow_free_words), .dma_valid(dma_valid[1]), .dma_addr(dma_addr[63:32]),
+      .dma_words(dma_words[19:10]), .dma_data(dma_data[127:64]), .dma_pop(dma_pop[1]), .dma_done(dma_done[1]),
+      .dma_error(dma_error), .delivered(delivered), .lost(host_lost)
+  );
+  slow_path_tx from_host (
+      .clk(clk), .rst(rst), .enable(enable), .tick(tick), .post_valid(tx_post), .post_data(post_data), .done_addr(tx_done_addr),
+      .free_words(slow_free_out), .dma_valid(dma_valid[0]), .dma_read(dma_read[0]), .dma_addr(dma_addr[31:0]),
+      .dma_words(dma_words[9:0]), .dma_data(dma_data[63:0]), .dma_done(dma_done[0]), .dma_error(dma_error),
+      .read_tag(m_tag), .rsp_valid(rsp_valid), .rsp_error(rsp_error), .rsp_tag(rsp_tag), .rsp_data(rsp_data),
+      .out_valid(slow_wr), .out_data(slow_wr_data), .out_last(slow_wr_last), .out_cancel(slow_cancel),
+      .status(tx_status), .reported(tx_reported), .refused(tx_refused), .failed(tx_failed), .timed_out(tx_timed_out)
+  );
+  dma_engine dma (
+      .clk(clk), .rst(rst), .valid(dma_valid), .read(dma_read), .addr(dma_addr), .words(dma_words), .data(dma_data),
+      .pop(dma_pop), .accept(dma_accept), .done(dma_done), .error(dma_error), .m_start(m_start), .m_read(m_read),
+      .m_addr(m_addr), .m_words(m_words), .m_data(m_data), .m_pop(m_pop), .m_accept(m_accept), .m_done(m_done),
+      .m_error(m_error)
+  );
+
+  // Output FIFOs and transmit MAC. A packet of the fast path that is not whole when its card is no longer served is
+  // taken back.
+  wire fast_packet, fast_rd_out, fast_done, slow_packet, slow_rd_out, slow_done, fast_overflow, slow_overflow;
+  output_fifo #(.CAP_WORDS(OUT_CAP_WORDS)) fast_out (
+      .clk(clk), .rst(rst), .wr_valid(out_wr), .wr_data(out_wr_data), .wr_last(out_wr_last), .wr_cancel(!serving),
+      .free_words(fast_free_out), .overflow(fast_overflow), .rd_packet(fast_packet), .rd_en(fast_rd_out),
+      .rd_data(fast_out_data), .rd_done(fast_done)
+  );
+  output_fifo #(.CAP_WORDS(OUT_CAP_WORDS)) slow_out (
+      .clk(clk), .rst(rst), .wr_valid(slow_wr), .wr_data(slow_wr_data), .wr_last(slow_wr_last),
+      .wr_cancel(slow_cancel), .free_words(slow_free_out), .overflow(slow_overflow), .rd_packet(slow_packet),
+      .rd_en(slow_rd_out), .rd_data(slow_out_data), .rd_done(slow_done)
+  );
+  wire tx_valid, tx_ready, tx_last, tx_word_valid, tx_word_ready, tx_word_last, tx_sent, tx_cut, tx_sent_q, tx_cut_q;
+  wire [63:0] tx_data, tx_word;
+  wire [7:0] tx_keep, tx_word_keep, tx_byte;
+  output_scheduler out_scheduler (
+      .clk(clk), .rst(rst), .slow_packet(slow_packet), .slow_rd_en(slow_rd_out), .slow_data(slow_out_data),
+      .slow_done(slow_done), .fast_packet(fast_packet), .fast_rd_en(fast_rd_out), .fast_data(fast_out_data),
+      .fast_done(fast_done), .m_axis_tdata(tx_data), .m_axis_tkeep(tx_keep), .m_axis_tvalid(tx_valid),
+      .m_axis_tready(tx_ready), .m_axis_tlast(tx_last)
+  );
+  tx_crossing tx_cdc (
+      .clk(clk), .rst(rst), .s_axis_tdata(tx_data), .s_axis_tkeep(tx_keep), .s_axis_tvalid(tx_valid),
+      .s_axis_tready(tx_ready), .s_axis_tlast(tx_last), .tx_clk(gmii_tx_clk), .tx_arst(tx_arst || arst),
+      .m_axis_tdata(tx_word), .m_axis_tkeep(tx_word_keep), .m_axis_tvalid(tx_word_valid),
+      .m_axis_tready(tx_word_ready), .m_axis_tlast(tx_word_last)
+  );
+  wire tx_byte_valid, tx_byte_last, tx_byte_ready;
+  mac_gearbox_tx gearbox_tx (
+      .clk(gmii_tx_clk), .rst(tx_rst), .s_axis_tdata(tx_word), .s_axis_tkeep(tx_word_keep),
+      .s_axis_tvalid(tx_word_valid), .s_axis_tlast(tx_word_last), .s_axis_tready(tx_word_ready),
+      .m_axis_tdata(tx_byte), .m_axis_tvalid(tx_byte_valid), .m_axis_tlast(tx_byte_last),
+      .m_axis_tready(tx_byte_ready)
+  );
+  gmii_mac_tx mac_tx (
+      .clk(gmii_tx_clk), .rst(tx_rst), .s_axis_tdata(tx_byte), .s_axis_tvalid(tx_byte_valid),
+      .s_axis_tlast(tx_byte_last), .s_axis_tready(tx_byte_ready), .gmii_txd(gmii_txd), .gmii_tx_en(gmii_tx_en),
+      .gmii_tx_er(gmii_tx_er), .sent(tx_sent), .cut(tx_cut)
+  );
+  wire tx_rst_events, rst_events;
+  reset_sync tx_events_reset (.clk(gmii_tx_clk), .arst(tx_arst || arst), .rst(tx_rst_events));
+  reset_sync events_reset (.clk(clk), .arst(tx_arst || arst), .rst(rst_events));
+  toggle_sync sent_sync (
+      .from_clk(gmii_tx_clk), .from_rst(tx_rst_events), .pulse(tx_sent), .to_clk(clk), .to_rst(rst_events),
+      .event_o(tx_sent_q)
+  );
+  toggle_sync cut_sync (
+      .from_clk(gmii_tx_clk), .from_rst(tx_rst_events), .pulse(tx_cut), .to_clk(clk), .to_rst(rst_events),
+      .event_o(tx_cut_q)
+  );
+
+  wire rx_rst_events, rst_rx_events;
+  reset_sync rx_events_reset (.clk(gmii_rx_clk), .arst(rx_arst || arst), .rst(rx_rst_events));
+  reset_sync from_rx_events_reset (.clk(clk), .arst(rx_arst || arst), .rst(rst_rx_events));
+  toggle_sync no_sfd_sync (
+      .from_clk(gmii_rx_clk), .from_rst(rx_rst_events), .pulse(rx_no_sfd), .to_clk(clk), .to_rst(rst_rx_events),
+      .event_o(rx_no_sfd_q)
+  );
+  toggle_sync crowded_sync (
+      .from_clk(gmii_rx_clk), .from_rst(rx_rst_events), .pulse(rx_crowded), .to_clk(clk), .to_rst(rst_rx_events),
+      .event_o(rx_crowded_q)
+  );
+
+  // Counters. The input FIFOs' drops are counted by destination number and class; what is lost many at a time is added.
+  wire [EW-1:0] dropped_slot = {{(EW - PW){1'b0}}, fast_dropped_queue[QW-1:1]} + 1'b1;
+  wire [EW-1:0] dropped_dest = dropped_slot ^ own;
+  reg [2*NICS-1:0] drops;
+  always_comb begin
+    drops = 0;
+    if (fast_dropped) drops[{dropped_dest, fast_dropped_queue[0]}] = 1'b1;
+    if (slow_dropped) drops[{own, slow_dropped_high}] = 1'b1;
+  end
+  reg [EVENTS-1:0] events;
+  wire parity_any = parity || (wr_valid && wr_error) || (rsp_valid && rsp_error);
+  wire aborted = m_done && m_aborted;
+  always_ff @(posedge clk) begin
+    events <= 0;
+    events[nic_pkg::EV_RX_CUT:0] <= in_events[3:0];
+    events[nic_pkg::EV_RX_NO_SFD] <= rx_no_sfd_q;
+    events[nic_pkg::EV_RX_CROWDED] <= rx_crowded_q;
+    events[nic_pkg::EV_RX_DISABLED] <= rx_refused;
+    events[nic_pkg::EV_SLOW_NO_PORT:nic_pkg::EV_DROP_TTL] <= in_events[9:4];
+    events[nic_pkg::EV_DROP_STALE] <= stale_packet;
+    events[nic_pkg::EV_DROP_HOST] <= host_lost;
+    events[nic_pkg::EV_TX_REFUSED] <= tx_refused;
+    events[nic_pkg::EV_TX_FAILED] <= tx_failed;
+    events[nic_pkg::EV_REQ_SENT] <= message_sent && !message_failed && message_kind == nic_pkg::MSG_REQ;
+    events[nic_pkg::EV_RES_SENT] <= message_sent && !message_failed && message_kind == nic_pkg::MSG_RES;
+    events[nic_pkg::EV_BURSTS_SENT] <= burst_sent;
+    events[nic_pkg::EV_BURSTS_EMPTY] <= burst_empty;
+    events[nic_pkg::EV_TX_FAST] <= fast_done;
+    events[nic_pkg::EV_TX_SLOW] <= slow_done;
+    events[nic_pkg::EV_TX_FRAMES] <= tx_sent_q;
+    events[nic_pkg::EV_TX_CUT] <= tx_cut_q;
+    events[nic_pkg::EV_RX_TO_HOST] <= delivered;
+    events[nic_pkg::EV_BUS_DISCONNECTS] <= m_disconnected;
+    events[nic_pkg::EV_BUS_ABORTS] <= aborted;
+    events[nic_pkg::EV_BUS_PARITY] <= parity_any;
+    events[nic_pkg::EV_PEER_RESYNCS] <= link_anew;
+    events[EVENTS-1:nic_pkg::EV_DROP_FIFO] <= drops;
+  end
+  wire flushes_valid, flushes_full, add_ready, unused_flushed;
+  wire [7:0] flushes_amount;
+  wire [4:0] flushes_level;
+  sync_fifo #(.W(8), .AW(4)) flushes (
+      .clk(clk), .rst(rst), .wr_en(fast_flushed && !flushes_full), .wr_data(fast_flushed_packets), .full(flushes_full),
+      .rd_en(flushes_valid && add_ready && !cut_off), .rd_data(flushes_amount), .rd_valid(flushes_valid),
+      .level(flushes_level)
+  );
+  assign flush_room = flushes_level < 5'd12;
+  assign unused_flushed = slow_flushed || |slow_flushed_packets || |slow_used || |dma_pop || |dma_accept || |in_dest;
+  reg cut_off;                 // a burst failed, and is to be counted
+  reg [7:0] cut_off_packets;
+  always_ff @(posedge clk) begin
+    if (add_ready) cut_off <= 1'b0;
+    if (burst_failed) begin
+      cut_off <= failed_packets != 0;
+      cut_off_packets <= failed_packets;
+    end
+    if (rst) cut_off <= 1'b0;
+  end
+  wire rd_counter, counter_done;
+  wire [CW-1:0] rd_index;
+  wire [63:0] counter_data;
+  counter_bank #(.EVENTS(EVENTS)) counters (
+      .clk(clk), .rst(rst), .events(events), .add_valid(cut_off || flushes_valid), .add_ready(add_ready),
+      .add_addr(cut_off ? CW'(nic_pkg::EV_DROP_BURST) : CW'(nic_pkg::EV_DROP_PEER_DOWN)),
+      .add_amount(cut_off ? cut_off_packets : flushes_amount), .rd_valid(rd_counter), .rd_addr(rd_index),
+      .rd_done(counter_done), .rd_data(counter_data)
+  );
+
+  register_file #(.NICS(NICS), .CAP_WORDS(CAP_WORDS), .OUT_CAP_WORDS(OUT_CAP_WORDS)) registers (
+      .clk(clk), .rst(rst), .wr_valid(wr_register), .wr_addr(wr_addr[11:0]), .wr_data(wr_data), .rd_valid(rd_valid),
+      .rd_addr(rd_addr), .rd_done(rd_done), .rd_data(rd_data), .control(control), .own_id(own_id), .own_mac(own_mac),
+      .grant_min_words(grant_min_words), .policy(policy), .quantum_words(quantum_words), .patience(patience),
+      .rx_desc_base(rx_desc_base), .rx_buffer_base(rx_buffer_base), .rx_tail(rx_tail), .tx_done_addr(tx_done_addr),
+      .peer_base(peer_base), .peer_present(peer_present), .tx_post(tx_post), .peer_resync(peer_resync),
+      .post_data(post_data), .tx_status(tx_status), .peer_state(peer_state), .wr_rule(wr_rule),
+      .wr_commit(wr_commit), .wr_policy(wr_policy), .rd_rule(rd_rule), .rd_word(rd_word), .rule_done(rule_done),
+      .rule_data(rule_data), .rule_status(rule_status), .rule_policy(rule_policy), .irq_rx(delivered),
+      .irq_tx(tx_reported),
+      .errors({in_overflow || fast_overflow || slow_overflow, tx_cut_q, in_events[3], link_lost, abandoned,
+               burst_error || mail_error, tx_refused, tx_timed_out, parity_any, aborted}),
+      .irq(irq), .rd_counter(rd_counter), .rd_index(rd_index), .counter_done(counter_done),
+      .counter_data(counter_data)
+  );
+endmodule
+
+`default_nettype wire
