@@ -5,6 +5,8 @@ mod inspection;
 
 use causeway_kernel::{MultipathSettings, PortSettings4, PortSettings6, Settings, SourceCheck};
 use inspection::{Watched, router, wait_while};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Sets something, and waits until it is seen, without a doubt: what is read is known.
 fn set(bed: &common::Testbed, watched: &mut Watched, settings: &str, seen: impl Fn(&Settings) -> bool) {
@@ -67,11 +69,22 @@ fn ports_settings_are_those_in_effect() {
         eprintln!("skipped: needs Linux 6.17 (force_forwarding)");
     }
     set(&bed, w, "net.ipv6.conf.all.forwarding=1", |s| s.ports["r1"].v6.forwarding);
-    set(&bed, w, "net.ipv6.conf.r1.mtu=1300", |s| s.ports["r1"].v6.mtu_bytes == 1300);
-    set(&bed, w, "net.ipv6.conf.r1.disable_ipv6=1", |s| {
-        s.ports["r1"].v6
-            == PortSettings6 { ignore_linkdown: true, mtu_bytes: 1300, ..PortSettings6::default() }
+    // A link event of the start that the kernel brings late sets it back, so it is set until it is seen.
+    let seen = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !seen.load(Ordering::Relaxed) {
+                bed.router.run("sysctl -qw net.ipv6.conf.r1.mtu=1300");
+                std::thread::sleep(Duration::from_millis(300));
+            }
+        });
+        w.until("the MTU", |w| w.settings.ports["r1"].v6.mtu_bytes == 1300);
+        seen.store(true, Ordering::Relaxed);
     });
+    // The kernel sends a message about the link, too, so there may be a doubt.
+    assert!(bed.router.run("sysctl -qw net.ipv6.conf.r1.disable_ipv6=1"));
+    let off = PortSettings6 { ignore_linkdown: true, mtu_bytes: 1300, ..PortSettings6::default() };
+    w.until("disable_ipv6", |w| w.settings.ports["r1"].v6 == off);
 }
 
 #[test]

@@ -153,7 +153,8 @@ fn a_follower_that_lost_messages_reads_all_anew_before_it_vouches() {
     net.ip("r", "neigh replace 10.77.1.3 lladdr 02:00:00:00:00:03 dev ra nud permanent");
     let flow = Flow::start(&net);
     {
-        let _hold = Hold::thread(&up, "netlink");
+        // Whoever follows reads, too, when it reads all anew.
+        let _hold = ["netlink", "kernel"].map(|thread| Hold::thread(&up, thread));
         for _ in 0..3 {
             batch(&net, &add);
             batch(&net, &delete);

@@ -24,6 +24,8 @@ use traffic::{Load, Sink, Stream};
 const FRAME_LENS: [usize; 3] = [64, 512, 1518];
 /// How long traffic flows before it is measured.
 const WARM_UP: Duration = Duration::from_millis(200);
+/// So many times as long at most, until a router that has just started forwards.
+const WAITS: usize = 25;
 
 /// What forwards, in the order of a round. The first is the baseline.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -105,7 +107,15 @@ fn measure(
     bed.check()?;
     let load = Load::start(bed, sink, Stream { frame_len, rate_pps: None, avoid: args.processor })?;
     std::thread::sleep(WARM_UP);
-    let by_kernel = bed.kernel_forwarded()?;
+    let mut by_kernel = bed.kernel_forwarded()?;
+    // Until a router that has just started has the right to forward, the kernel does.
+    for _ in 0..WAITS * usize::from(!matches!(forwarder, Forwarder::Kernel)) {
+        std::thread::sleep(WARM_UP);
+        let before = std::mem::replace(&mut by_kernel, bed.kernel_forwarded()?);
+        if by_kernel == before {
+            break;
+        }
+    }
     let (start, packets, cpu_ns) = (Instant::now(), sink.count(), forwarder.cpu_ns()?);
     std::thread::sleep(args.round());
     let (packets, cpu_ns) = (sink.count() - packets, forwarder.cpu_ns()? - cpu_ns);
