@@ -321,7 +321,10 @@ impl<'a> Builder<'a> {
         }
         for i in self.in_phase_order(i32::MIN..i32::MAX) {
             for place in self.places[i].clone() {
-                let done = self.cores[place.worker].activate(place.node, |e, cx| e.initialize(cx));
+                let core = &mut self.cores[place.worker];
+                // The one before may have taken long: it may have opened a device.
+                core.clock.touch();
+                let done = core.activate(place.node, |e, cx| e.initialize(cx));
                 if let Some(Err(message)) = done {
                     let messages = message.lines().map(str::to_owned).collect();
                     return Err(vec![error(self.plan, i, false, messages)]);

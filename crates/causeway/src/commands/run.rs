@@ -33,7 +33,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             let place = Place::take(&open_run_dir()?, None, &args.runtime)?;
             let persistent = Persistent::default();
             let start = Start { params: args.define, persistent: persistent.clone(), objector: None };
-            run_loaded(loaded, &place, args.runtime, start, |session| Ok(watch_transit(session, &persistent)))
+            run_loaded(loaded, &place, args.runtime, start, |session| watch_transit(session, &persistent))
         }
         Err(text) => Ok(fail(&text)),
     }
@@ -162,13 +162,15 @@ pub fn run_loaded<K>(
 }
 
 /// Workers vouch for packets in transit, if the graph takes such.
-fn watch_transit(session: &Session, persistent: &Persistent) -> Option<Lease> {
+fn watch_transit(session: &Session, persistent: &Persistent) -> Result<Option<Lease>> {
     let values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
-    let front: Arc<Front> = values.get(FRONT)?.clone().downcast().ok()?;
+    let front: Option<Arc<Front>> = values.get(FRONT).and_then(|value| value.clone().downcast().ok());
     drop(values);
-    let lease = Lease::keep(front).ok()?;
+    let Some(front) = front else { return Ok(None) };
+    // Without it nothing would be forwarded, and nobody would know why.
+    let lease = Lease::keep(front).context("cannot start a thread")?;
     require_workers(session, &lease);
-    Some(lease)
+    Ok(Some(lease))
 }
 
 /// Nothing is forwarded from now on unless all workers are well.

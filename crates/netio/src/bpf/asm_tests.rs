@@ -230,6 +230,7 @@ fn maps_are_shared_with_the_program() {
         hash.insert(&[1], &[0; 8]).is_err(),
         "a short key must be refused before the kernel reads beyond it"
     );
+    assert!(counters.insert(&[0; 4], &[0; 8]).is_err(), "so must one value where it reads one for each CPU");
 }
 
 proptest! {

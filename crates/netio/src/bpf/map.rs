@@ -96,12 +96,16 @@ impl Map {
         Map { fd: unsafe { OwnedFd::from_raw_fd(fd) }, ..self }
     }
 
-    /// Sets `key` to `value`.
+    /// Sets `key` to `value`; not for [`MapKind::PerCpuArray`], of which the kernel takes a value for each CPU.
     ///
     /// # Errors
     /// What bpf(2) says: `E2BIG` when the map is full.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check(key, Some(value.len()))?;
+        if self.kind == MapKind::PerCpuArray {
+            let what = "an entry of a BPF map with values by CPU cannot be set to one value";
+            return Err(Error::new(ErrorKind::System, what));
+        }
         let mut attr = self.elem(key, value.as_ptr() as u64);
         // SAFETY: key and value are as long as the map's, checked above; the kernel only reads them.
         unsafe { sys::bpf(sys::MAP_UPDATE_ELEM, &mut attr) }
