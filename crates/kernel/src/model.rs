@@ -63,6 +63,9 @@ pub struct Link {
     pub master: Option<u32>,
     /// The kind of that master (`bridge`, `vrf`, `bond`).
     pub master_kind: Option<String>,
+    /// The index of the link below from which this one takes frames that are addressed to that link: a macvlan or macvtap in
+    /// one of the modes passthru and source, an ipvlan.
+    pub takes_from: Option<u32>,
     /// Receive queues.
     pub rx_queues: u32,
     /// Transmit queues.

@@ -213,6 +213,23 @@ fn traffic_control_and_masters_are_found() {
 }
 
 #[test]
+fn what_takes_the_frames_of_a_port_is_found() {
+    let Some(bed) = router("shared") else { return };
+    for kind in ["macvlan", "macvtap"] {
+        for mode in ["passthru", "source"] {
+            bed.router.ip(&format!("link add m0 link r1 type {kind} mode {mode}"));
+            let found = inside(&bed, &["r0", "r1"]);
+            assert_eq!(refused(&found), [("port-shared", "r1")], "{kind} {mode}");
+            mend(&bed);
+        }
+        // It takes the frames to its own address alone, which are no port's.
+        bed.router.ip(&format!("link add m0 link r1 type {kind} mode bridge"));
+        assert_eq!(inside(&bed, &["r0", "r1"]), [], "{kind}");
+        bed.router.ip("link del m0");
+    }
+}
+
+#[test]
 fn ipsec_policies_of_both_families_and_defaults_are_found() {
     let Some(bed) = router("xfrm") else { return };
     for policy in ["10.0.0.0/8 dst 11.0.0.0/8", "2001:db8:a::/48 dst 2001:db8:b::/48"] {

@@ -138,6 +138,7 @@ fn links_are_told() {
         &[
             ("port-down", "ip link set r0 down", "ip link set r0 up"),
             ("port-kind", "ip link set r0 arp off", "ip link set r0 arp on"),
+            ("port-shared", "ip link add m0 link r0 type macvlan mode passthru", "ip link del m0"),
         ],
     );
     let Some(bed) = router("igone") else { return };

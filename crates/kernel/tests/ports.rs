@@ -147,6 +147,7 @@ fn a_change_of_a_port_does_not_wait_for_more() {
         mtu6_bytes: 1500,
         master: None,
         master_kind: None,
+        takes_from: None,
         rx_queues: 1,
         tx_queues: 1,
         xdp_program: None,

@@ -139,7 +139,9 @@ impl Record {
         // What is gone already, or is not ours to remove, stays as it is.
         let _ = server::remove_dead(&self.socket);
         // By the name and not by the record, which another user may have written.
-        for file in [dir.join(format!("{}.counters", self.name)), path(dir, &self.name)] {
+        let file = |end: &str| dir.join(format!("{}.{end}", self.name));
+        let _ = server::remove_unheard(&file("sock"));
+        for file in [file("counters"), path(dir, &self.name)] {
             let _ = fs::remove_file(file);
         }
     }
@@ -149,8 +151,12 @@ impl Record {
 pub fn all(dir: &Path) -> Vec<Record> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
     let files = entries.filter(|p| p.extension().is_some_and(|e| e == "json"));
-    let mut records: Vec<Record> =
-        files.filter_map(|f| Record::from_json(&fs::read_to_string(f).ok()?)).collect();
+    // Another user may have written it: a name that is not the file's could lead out of the folder.
+    let record = |file: PathBuf| {
+        let record = Record::from_json(&fs::read_to_string(&file).ok()?)?;
+        (file == path(dir, &record.name)).then_some(record)
+    };
+    let mut records: Vec<Record> = files.filter_map(record).collect();
     records.sort_by(|a, b| a.name.cmp(&b.name));
     records
 }
@@ -295,6 +301,46 @@ mod tests {
         for other in ["", "{}", "[1]", &text[1..], &text.replace("\"version\":1", "\"version\":2")] {
             assert_eq!(Record::from_json(other), None, "{other}");
         }
+    }
+
+    /// A folder with an empty file beside it.
+    fn folder(name: &str) -> (PathBuf, PathBuf) {
+        let top = std::env::temp_dir().join(format!("causeway-{name}-{}", std::process::id()));
+        let dir = top.join("routers");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(top.join("other.json"), "").unwrap();
+        (top, dir)
+    }
+
+    #[test]
+    fn a_record_that_names_another_file_is_none() {
+        let (top, dir) = folder("names");
+        let record = |name: &str| Record { started: 0, ..Record::own(&dir, name, None).unwrap() };
+        fs::write(dir.join("a.json"), record("../other").to_json().to_string()).unwrap();
+        fs::write(dir.join("b.json"), record("a").to_json().to_string()).unwrap();
+        fs::write(dir.join("c.d.json"), record("c.d").to_json().to_string()).unwrap();
+        let names: Vec<String> = all(&dir).into_iter().map(|record| record.name).collect();
+        assert_eq!(names, ["c.d"]);
+        tidy(&dir).unwrap();
+        assert!(top.join("other.json").exists() && !dir.join("c.d.json").exists());
+        fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn the_socket_of_a_dead_router_goes_whoever_it_was() {
+        let (top, dir) = folder("socket");
+        if !rustix::process::geteuid().is_root() {
+            return eprintln!("skipped: needs root to make another user's socket");
+        }
+        let listener = std::os::unix::net::UnixListener::bind(dir.join("a.sock")).unwrap();
+        std::os::unix::fs::chown(dir.join("a.sock"), Some(65_534), None).unwrap();
+        let record = Record::own(&dir, "a", None).unwrap();
+        record.remove_files(&dir);
+        assert!(dir.join("a.sock").exists(), "somebody listens");
+        drop(listener);
+        record.remove_files(&dir);
+        assert!(!dir.join("a.sock").exists());
+        fs::remove_dir_all(top).unwrap();
     }
 
     #[test]

@@ -93,11 +93,24 @@ pub fn remove_dead(path: &Path) -> io::Result<()> {
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return refuse("the socket there is another user's");
     }
+    remove_unheard(path)
+}
+
+/// As [`remove_dead`], of any user: for paths in a folder where routers alone put theirs.
+///
+/// # Errors
+/// If it is no socket, or somebody listens on it.
+pub fn remove_unheard(path: &Path) -> io::Result<()> {
+    // A connection to a file that is no socket is refused, too.
     match UnixStream::connect(path) {
-        Err(e) if e.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused && is_socket(path)? => fs::remove_file(path),
         // Connected, or in a way that says that somebody is there.
-        _ => refuse("another program listens there"),
+        _ => Err(io::Error::new(ErrorKind::AddrInUse, "another program listens there")),
     }
+}
+
+fn is_socket(path: &Path) -> io::Result<bool> {
+    Ok(fs::symlink_metadata(path)?.file_type().is_socket())
 }
 
 fn id(metadata: &Metadata) -> (u64, u64) {

@@ -88,7 +88,8 @@ struct KernelForward {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let names = conf.rest();
+    let texts = conf.rest();
+    let names: Vec<String> = texts.iter().filter_map(|text| conf.parse("IF", text)).collect();
     let forwarding = Forwarding::find(conf)?;
     let n = names.len();
     if conf.n_inputs() != n || conf.n_outputs() != 2 * n {

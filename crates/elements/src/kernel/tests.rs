@@ -398,6 +398,13 @@ fn without_tables_everything_is_the_kernels() {
 }
 
 #[test]
+fn names_may_be_quoted() {
+    let t = Tables::new();
+    assert!(t.configured("\"b\", 'a'", 2).is_ok());
+    assert!(t.configured("\"d,\"", 1).err().unwrap()[0].contains("not for 'd,'"));
+}
+
+#[test]
 fn bad_configurations_are_named() {
     let t = Tables::new();
     let errors = |config: &str, n| t.configured(config, n).err().unwrap();

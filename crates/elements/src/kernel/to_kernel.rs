@@ -63,7 +63,8 @@ struct ToKernel {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let rate: u64 = conf.keyword("RATE", RATE);
-    let names = conf.rest();
+    let texts = conf.rest();
+    let names: Vec<String> = texts.iter().filter_map(|text| conf.parse("IF", text)).collect();
     if names.len() != conf.n_inputs() {
         conf.error(format!("{} interfaces need {} inputs", names.len(), names.len()));
     }

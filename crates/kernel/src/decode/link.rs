@@ -36,21 +36,25 @@ pub(super) fn link(payload: &[u8]) -> Result<Option<Link>, Malformed> {
         mtu6_bytes: u32::MAX,
         master: None,
         master_kind: None,
+        takes_from: None,
         rx_queues: 1,
         tx_queues: 1,
         xdp_program: None,
     };
     let (mut bus, mut device) = (None, None);
+    let (mut below, mut elsewhere, mut takes) = (None, false, false);
     for attribute in Attributes::after(payload, LINK_HEADER_LEN) {
         let (kind, value) = attribute?;
         match kind {
             IFLA_IFNAME => link.name = text(value),
             IFLA_ADDRESS => link.mac = value.try_into().ok(),
             IFLA_MTU => link.mtu_bytes = word(value, 0, WHAT)?,
+            IFLA_LINK => below = Some(word(value, 0, WHAT)?),
+            IFLA_LINK_NETNSID => elsewhere = true,
             IFLA_MASTER => link.master = Some(word(value, 0, WHAT)?).filter(|&master| master != 0),
             IFLA_NUM_RX_QUEUES => link.rx_queues = word(value, 0, WHAT)?,
             IFLA_NUM_TX_QUEUES => link.tx_queues = word(value, 0, WHAT)?,
-            IFLA_LINKINFO => link_info(value, &mut link)?,
+            IFLA_LINKINFO => takes = link_info(value, &mut link)?,
             IFLA_XDP => link.xdp_program = nested_word(value, IFLA_XDP_PROG_ID)?,
             IFLA_AF_SPEC => link.mtu6_bytes = mtu6(value)?.unwrap_or(u32::MAX),
             IFLA_PARENT_DEV_NAME => device = Some(text(value)),
@@ -63,19 +67,30 @@ pub(super) fn link(payload: &[u8]) -> Result<Option<Link>, Malformed> {
         return Ok(None);
     }
     link.parent = bus.zip(device);
+    // An index of another namespace says nothing here.
+    link.takes_from = below.filter(|_| takes && !elsewhere);
     link.mtu6_bytes = link.mtu6_bytes.min(link.mtu_bytes);
     Ok(Some(link))
 }
 
-fn link_info(value: &[u8], link: &mut Link) -> Result<(), Malformed> {
+/// Sets the kinds of the link and of its master; whether it takes frames that are addressed to the link below.
+fn link_info(value: &[u8], link: &mut Link) -> Result<bool, Malformed> {
+    let mut data = &[][..];
     for attribute in Attributes(value) {
         match attribute? {
             (IFLA_INFO_KIND, value) => link.kind = Some(text(value)),
+            (IFLA_INFO_DATA, value) => data = value,
             (IFLA_INFO_SLAVE_KIND, value) => link.master_kind = Some(text(value)),
             _ => {}
         }
     }
-    Ok(())
+    Ok(match link.kind.as_deref() {
+        Some("macvlan" | "macvtap") => {
+            matches!(nested_word(data, IFLA_MACVLAN_MODE)?, Some(MACVLAN_MODE_PASSTHRU | MACVLAN_MODE_SOURCE))
+        }
+        Some("ipvlan" | "ipvtap") => true,
+        _ => false,
+    })
 }
 
 fn nested_word(value: &[u8], wanted: u16) -> Result<Option<u32>, Malformed> {

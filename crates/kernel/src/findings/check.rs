@@ -11,6 +11,7 @@ use super::{Finding, Severity};
 /// | --- | --- | --- |
 /// | `port-missing` | yes | there is no interface of that name |
 /// | `port-enslaved` | yes | it belongs to a bridge, a bond or a VRF |
+/// | `port-shared` | yes | an interface upon it takes frames that are addressed to it |
 /// | `port-kind` | yes | it is not Ethernet, or resolves no addresses |
 /// | `port-down` | yes | it is down (a warning) |
 /// | `policy-rule` | yes | an `ip rule` selects routes by more than the destination, or one of the kernel's own is missing |
@@ -39,6 +40,7 @@ use super::{Finding, Severity};
 pub enum Check {
     PortMissing,
     PortEnslaved,
+    PortShared,
     PortKind,
     PortDown,
     PolicyRule,
@@ -65,9 +67,10 @@ pub enum Check {
 
 impl Check {
     /// All, in the order in which findings are told.
-    pub const ALL: [Check; 24] = [
+    pub const ALL: [Check; 25] = [
         Check::PortMissing,
         Check::PortEnslaved,
+        Check::PortShared,
         Check::PortKind,
         Check::PortDown,
         Check::PolicyRule,
@@ -103,6 +106,7 @@ impl Check {
         match self {
             Check::PortMissing => "port-missing",
             Check::PortEnslaved => "port-enslaved",
+            Check::PortShared => "port-shared",
             Check::PortKind => "port-kind",
             Check::PortDown => "port-down",
             Check::PolicyRule => "policy-rule",

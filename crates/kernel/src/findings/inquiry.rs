@@ -48,6 +48,11 @@ impl Look {
         self.ports().find(|link| link.index == ifindex)
     }
 
+    /// The link with that interface index.
+    pub fn link(&self, ifindex: u32) -> Option<&Link> {
+        self.mirror.link_by_index(ifindex)
+    }
+
     fn ports(&self) -> impl Iterator<Item = &Link> {
         self.mirror.links().filter(|link| self.mirror.ports().any(|port| port == link.index))
     }
@@ -87,6 +92,8 @@ impl Inquiry {
         findings.extend(rules::findings(&look.mirror));
         for link in look.ports() {
             findings.extend(ports::findings(link));
+            let takers = look.mirror.links().filter(|taker| taker.takes_from == Some(link.index));
+            findings.extend(takers.map(|taker| ports::shared(link, taker)));
             let own = look.mirror.qdiscs().filter(|qdisc| qdisc.ifindex == link.index);
             findings.extend(own.filter_map(|qdisc| traffic::qdisc(qdisc, &link.name)));
         }

@@ -7,6 +7,16 @@ pub(super) fn missing(name: &str) -> Finding {
     Check::PortMissing.refuse(name, "there is no such interface", "ip link    # shows those that there are")
 }
 
+/// What stands upon a port and takes its frames before the routing code sees them.
+pub(super) fn shared(port: &Link, taker: &Link) -> Finding {
+    let kind = taker.kind.as_deref().unwrap_or("other device");
+    Check::PortShared.refuse(
+        &port.name,
+        format!("forwarded packets would pass by the {kind} '{}', which takes them from it", taker.name),
+        format!("ip link del dev {}", taker.name),
+    )
+}
+
 pub(super) fn findings(link: &Link) -> Vec<Finding> {
     let mut findings = Vec::new();
     if link.master.is_some() {

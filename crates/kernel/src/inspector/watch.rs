@@ -13,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::{Doubt, Inspection, InspectorConfig};
 use crate::decode::{Object, Operation, Source, decode};
 use crate::findings::{Inquiry, Look, nftables, sort};
+use crate::model::Link;
 use crate::socket::{DATAGRAM_LEN, Socket};
 use crate::uapi::*;
 use crate::wire::{Frame, Frames, u32_at};
@@ -291,15 +292,19 @@ impl Watch {
         if matters { Reaction::Look(doubt) } else { Reaction::Nothing }
     }
 
-    /// Whether a message is about a port, and says of its link what is not known. The kernel sends many that do not.
+    /// Whether a message is about a port, or what takes frames from one, and says of that link what is not known. The kernel
+    /// sends many that do not.
     fn link_matters(&self, look: &Look, frame: &Frame<'_>) -> bool {
         match decode(frame, Source::Event) {
             Ok(Some(message)) => {
                 let Object::Link(link) = message.object else { return false };
-                let known = look.port(link.index);
-                let named = self.config.ports.contains(&link.name);
-                (known.is_some() || named)
-                    && (message.operation == Operation::Removed || known != Some(&link))
+                let known = look.link(link.index);
+                let takes = |link: &Link| link.takes_from.is_some_and(|below| look.port(below).is_some());
+                let concerned = look.port(link.index).is_some()
+                    || self.config.ports.contains(&link.name)
+                    || takes(&link)
+                    || known.is_some_and(takes);
+                concerned && (message.operation == Operation::Removed || known != Some(&link))
             }
             Ok(None) => false,
             Err(_) => true,

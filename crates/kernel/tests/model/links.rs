@@ -18,6 +18,7 @@ fn link(index: u32, up: bool, carrier: bool) -> Link {
         mtu6_bytes: 1500,
         master: None,
         master_kind: None,
+        takes_from: None,
         rx_queues: 1,
         tx_queues: 1,
         xdp_program: None,

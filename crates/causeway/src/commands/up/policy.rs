@@ -136,6 +136,7 @@ mod tests {
             mtu6_bytes: 1500,
             master: None,
             master_kind: None,
+            takes_from: None,
             rx_queues: 1,
             tx_queues: 1,
             xdp_program: None,
