@@ -9,8 +9,9 @@ use causeway_packet::ledger::RingFrames;
 use causeway_packet::{BATCH, Batch, NoRoom, Packet};
 use std::sync::Arc;
 
-/// Batches of at least this many packets leave a copy-mode port through a live-frame run. Its fixed cost is that of
-/// a dozen packets through the socket (`examples/veth_rates.rs` measures both).
+/// So many packets leave a copy-mode port through a live-frame run, or more, up to a batch. Its fixed cost is that of
+/// a dozen packets through the socket, and four runs cost twice what one of all their packets does
+/// (`examples/veth_rates.rs` measures both).
 const LIVE_MIN: usize = 16;
 /// Flushes without a completion, while frames are in flight, after which a ring counts as stalled.
 const STALL_FLUSHES: u32 = 64;
@@ -30,6 +31,8 @@ pub struct AfXdpTx {
     /// After the rings and their frames, because its end lets go of them.
     socket: Arc<Socket>,
     live: Option<LiveTx>,
+    /// Packets since the last flush, which decides how they go, if there are two ways. None while it does.
+    gathered: Option<Box<Batch>>,
     packets: u64,
     bytes: u64,
     /// Calls of `transmit` that left packets.
@@ -72,6 +75,7 @@ impl AfXdpTx {
             frames,
             socket,
             live,
+            gathered: Some(Box::default()),
             packets: 0,
             bytes: 0,
             full: 0,
@@ -135,24 +139,46 @@ impl AfXdpTx {
     }
 }
 
-impl Tx for AfXdpTx {
-    fn transmit(&mut self, batch: &mut Batch) -> usize {
-        if batch.len() >= LIVE_MIN && self.live.is_some() {
-            // What waits in the ring goes first, or packets would overtake each other.
-            if self.frames.held() > 0 {
-                self.flush();
-            }
-            let before = batch.len();
-            if let Some(live) = self.live.as_mut().filter(|_| self.tx.waiting() == 0)
-                && let Some((packets, bytes)) = live.send(batch)
-            {
-                self.packets += packets as u64;
-                self.bytes += bytes as u64;
-                return before - batch.len();
-            }
+impl AfXdpTx {
+    fn gather(&mut self, batch: &mut Batch) -> usize {
+        self.gathered.as_mut().map_or(0, |gathered| gathered.append(batch))
+    }
+
+    fn gathered(&self) -> usize {
+        self.gathered.as_ref().map_or(0, |gathered| gathered.len())
+    }
+
+    /// Sends the packets that were gathered, in a live-frame run if they are many; whether any went.
+    fn send_gathered(&mut self) -> bool {
+        let Some(mut batch) = self.gathered.take() else { return false };
+        let went = self.send_live(&mut batch) || self.send_by_ring(&mut batch) > 0;
+        self.gathered = Some(batch);
+        went
+    }
+
+    fn send_live(&mut self, batch: &mut Batch) -> bool {
+        if batch.len() < LIVE_MIN || self.live.is_none() {
+            return false;
         }
+        // What waits in the ring goes first, or packets would overtake each other.
+        if self.frames.held() > 0 {
+            self.flush_ring();
+        }
+        if self.tx.waiting() > 0 {
+            return false;
+        }
+        let Some((packets, bytes)) = self.live.as_mut().and_then(|live| live.send(batch)) else {
+            return false;
+        };
+        self.packets += packets as u64;
+        self.bytes += bytes as u64;
+        true
+    }
+
+    /// Puts packets from the front of `batch` into the ring, as many as there is room for.
+    fn send_by_ring(&mut self, batch: &mut Batch) -> usize {
         if self.tx.room() < batch.len() as u32 {
-            self.flush();
+            self.flush_ring();
         }
         let mut taken = Batch::new();
         // Frames in flight never exceed the completion ring, so the kernel can always give them back.
@@ -160,11 +186,10 @@ impl Tx for AfXdpTx {
         let n = taken.append_up_to(batch, room as usize);
         taken.drain().for_each(|packet| self.write(packet));
         self.tx.publish();
-        self.full += u64::from(!batch.is_empty());
         n
     }
 
-    fn flush(&mut self) {
+    fn flush_ring(&mut self) {
         if self.tx.waiting() > 0 && self.tx.needs_wakeup() {
             self.kick();
         }
@@ -181,9 +206,29 @@ impl Tx for AfXdpTx {
             self.complete();
         }
     }
+}
+
+impl Tx for AfXdpTx {
+    fn transmit(&mut self, batch: &mut Batch) -> usize {
+        let before = batch.len();
+        if self.live.is_some() {
+            while self.gather(batch) > 0 && !batch.is_empty() && self.send_gathered() {}
+        } else {
+            self.send_by_ring(batch);
+        }
+        self.full += u64::from(!batch.is_empty());
+        before - batch.len()
+    }
+
+    fn flush(&mut self) {
+        if self.gathered() > 0 {
+            self.send_gathered();
+        }
+        self.flush_ring();
+    }
 
     fn in_flight(&self) -> usize {
-        self.frames.held() as usize
+        self.frames.held() as usize + self.gathered()
     }
 
     fn counters(&self) -> Vec<Counter> {
