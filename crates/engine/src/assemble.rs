@@ -217,9 +217,8 @@ impl<'a> Builder<'a> {
 
     fn make_cores(&mut self, workers: usize) {
         for worker in 0..workers {
-            let looped = self.env.counters.add(worker, "", "drop.loop");
             let seed = self.env.seed.wrapping_add(worker as u64);
-            self.cores.push(Core::new(worker, self.layout.clock.clone(), looped, seed));
+            self.cores.push(Core::new(worker, self.layout.clock.clone(), &mut self.env.counters, seed));
         }
     }
 
@@ -294,14 +293,14 @@ impl<'a> Builder<'a> {
             }
             return;
         }
-        let (producer, consumer, doorbell) = crossing::ring(self.layout.doorbells[b.worker].clone());
+        let doorbell = |worker: usize| self.layout.doorbells[worker].clone();
+        let (sender, receiver) = crossing::ring(doorbell(a.worker), doorbell(b.worker));
         let name: Arc<str> = format!("{}[{out}]", self.cores[a.worker].nodes[a.node].name).into();
-        let ring = (producer, doorbell);
         let (spec, sender): (_, Box<dyn Element>) = match pulled {
-            true => (&crossing::PULL_TO_WORKER, Box::new(PullToWorker { ring: ring.0, doorbell: ring.1 })),
-            false => (&crossing::TO_WORKER, Box::new(ToWorker { ring: ring.0, doorbell: ring.1 })),
+            true => (&crossing::PULL_TO_WORKER, Box::new(PullToWorker(sender))),
+            false => (&crossing::TO_WORKER, Box::new(ToWorker(sender))),
         };
-        let receiver = Box::new(FromWorker { ring: consumer, pulled });
+        let receiver = Box::new(FromWorker { ring: receiver, pulled, early: Default::default() });
         let s = self.add(a.worker, name.clone(), spec, String::new(), sender, (1, 0));
         let r = self.add(b.worker, name, &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
         self.connect_places((a, out), (s, 0), pulled);

@@ -268,6 +268,13 @@ impl<'a> Conf<'a> {
         self.env.counters.add(self.worker, &self.name, name)
     }
 
+    /// As [`Conf::counter`], for what begins anew with each graph although the element stays: the count of a limit.
+    pub fn fresh_counter(&mut self, name: &str) -> Counter {
+        let counter = self.counter(name);
+        self.env.counters.begin_anew(&counter);
+        counter
+    }
+
     /// The errors recorded so far.
     pub fn errors(&self) -> &[String] {
         &self.errors

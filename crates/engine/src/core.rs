@@ -8,7 +8,7 @@
 
 #![allow(clippy::vec_box)] // A batch is 2 KiB; the boxes move between elements, the batches do not.
 
-use crate::counters::Counter;
+use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
 use crate::element::{Element, Run};
 use crate::signal::{SignalId, Signals};
@@ -95,6 +95,8 @@ pub(crate) struct Core {
     pub stops: u32,
     /// Packets dropped because the graph sent them round and round.
     pub looped: Counter,
+    /// Packets that elements of the graph before held, for which nothing came in their place.
+    pub swapped: Counter,
     pub rng: fastrand::Rng,
     /// Nanoseconds of each node by itself, while somebody measures.
     pub profile: Option<Vec<u64>>,
@@ -108,7 +110,25 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(worker: usize, clock: crate::clock::Clock, looped: Counter, seed: u64) -> Self {
+    pub fn new(worker: usize, clock: crate::clock::Clock, counters: &mut Counters, seed: u64) -> Self {
+        let looped = counters.add(worker, "", "drop.loop");
+        let swapped = counters.add(worker, "", "drop.swap");
+        Self::empty(worker, clock, looped, swapped, fastrand::Rng::with_seed(seed))
+    }
+
+    /// One with the same number, clock and counters, and no elements.
+    pub fn without_graph(&self) -> Core {
+        let (looped, swapped) = (self.looped.clone(), self.swapped.clone());
+        Self::empty(self.worker, self.clock.clone(), looped, swapped, self.rng.clone())
+    }
+
+    fn empty(
+        worker: usize,
+        clock: crate::clock::Clock,
+        looped: Counter,
+        swapped: Counter,
+        rng: fastrand::Rng,
+    ) -> Self {
         Core {
             worker,
             nodes: Vec::new(),
@@ -118,7 +138,8 @@ impl Core {
             clock,
             stops: 0,
             looped,
-            rng: fastrand::Rng::with_seed(seed),
+            swapped,
+            rng,
             profile: None,
             nested_ns: 0,
             calls: VecDeque::new(),
@@ -126,6 +147,12 @@ impl Core {
             stack: Vec::new(),
             spare: Vec::new(),
         }
+    }
+
+    /// The key by which a hot swap finds the predecessor of the element of `node`.
+    pub fn swap_key(&self, node: usize) -> String {
+        let n = &self.nodes[node];
+        n.element.as_ref().and_then(|e| e.swap_key()).unwrap_or_else(|| n.name.to_string())
     }
 
     /// An empty batch from the spare ones.

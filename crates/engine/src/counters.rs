@@ -5,12 +5,16 @@
 //! counters. A path belongs to one router; whoever starts several gives each its own.
 
 use causeway_packet::words::{self, Words};
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Words of a cache line.
+const LINE: usize = 8;
 
 /// One counter. Only the worker of its element adds to it; anybody may read it.
 #[derive(Clone, Debug)]
@@ -46,7 +50,13 @@ impl Counter {
 pub struct Counters {
     file: Option<SharedFile>,
     words: Arc<Words>,
-    lines: Vec<Line>,
+    /// Words of each worker, together: no two workers write one cache line, nor one that is fetched with it.
+    arena: usize,
+    /// Words in use, by worker.
+    used: Vec<usize>,
+    lines: Vec<(usize, Line)>,
+    /// Words that do not go on from those of the graph before.
+    fresh: HashSet<usize>,
 }
 
 /// The file of the counters, which is removed when this is dropped.
@@ -59,7 +69,7 @@ struct SharedFile {
 }
 
 /// What one counter counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
     /// Worker that writes it.
     pub worker: usize,
@@ -70,24 +80,49 @@ pub struct Line {
 }
 
 impl Counters {
-    /// Room for `capacity` counters, in the shared file `path` or in private memory.
-    pub fn new(capacity: usize, path: Option<&Path>) -> io::Result<Self> {
+    /// Room for `capacity` counters of each worker, in the shared file `path` or in private memory.
+    pub fn new(workers: usize, capacity: usize, path: Option<&Path>) -> io::Result<Self> {
+        // The last line stays empty: the first word of all is not at the begin of a pair of lines.
+        let arena = (capacity + LINE).next_multiple_of(2 * LINE);
+        let count = workers * arena;
         let (words, file) = match path {
             Some(path) => {
-                let words = Words::create(&beside(path), capacity)?;
+                let words = Words::create(&beside(path), count)?;
                 let id = id(&beside(path))?;
                 (words, Some(SharedFile { path: path.to_owned(), id }))
             }
-            None => (Words::private(capacity)?, None),
+            None => (Words::private(count)?, None),
         };
-        Ok(Counters { file, words: Arc::new(words), lines: Vec::new() })
+        Ok(Counters {
+            file,
+            words: Arc::new(words),
+            arena,
+            used: vec![0; workers],
+            lines: Vec::new(),
+            fresh: HashSet::new(),
+        })
     }
 
     /// A new counter, at zero.
     pub fn add(&mut self, worker: usize, element: &str, name: &str) -> Counter {
-        let index = self.lines.len();
-        self.lines.push(Line { worker, element: element.to_owned(), name: name.to_owned() });
+        // Beyond what there is room for nothing is counted.
+        let index = match self.used.get_mut(worker) {
+            Some(used) if *used < self.arena - LINE => {
+                *used += 1;
+                worker * self.arena + *used - 1
+            }
+            _ => usize::MAX,
+        };
+        if index < usize::MAX {
+            let line = Line { worker, element: element.to_owned(), name: name.to_owned() };
+            self.lines.push((index, line));
+        }
         Counter { words: self.words.clone(), index }
+    }
+
+    /// `counter` does not go on from the one of the graph before.
+    pub(crate) fn begin_anew(&mut self, counter: &Counter) {
+        self.fresh.insert(counter.index);
     }
 
     /// Puts the shared file in its place, with the directory of its counters. If that fails nobody else can read
@@ -95,7 +130,7 @@ impl Counters {
     pub(crate) fn commit(&self) {
         let Some(file) = &self.file else { return };
         let mut text = String::new();
-        for (i, line) in self.lines.iter().enumerate() {
+        for (i, line) in &self.lines {
             text += &format!("{i}\t{}\t{}\t{}\n", line.worker, line.element, line.name);
         }
         let done = self.words.set_directory(&text);
@@ -107,7 +142,21 @@ impl Counters {
     /// All counters with their values.
     pub fn read(&self) -> impl Iterator<Item = (&Line, u64)> {
         let words = self.words.words();
-        self.lines.iter().enumerate().map(|(i, l)| (l, words.get(i).map_or(0, |w| w.load(Ordering::Relaxed))))
+        self.lines.iter().map(|(i, l)| (l, words.get(*i).map_or(0, |w| w.load(Ordering::Relaxed))))
+    }
+
+    /// Goes on from what `old` counted, for the elements that stay and for the workers themselves.
+    pub(crate) fn carry(&self, old: &Counters, stays: impl Fn(&str) -> bool) {
+        let values: HashMap<&Line, u64> = old.read().collect();
+        let words = self.words.words();
+        let goes_on = |(i, line): &&(usize, Line)| {
+            !self.fresh.contains(i) && (line.element.is_empty() || stays(&line.element))
+        };
+        for (i, line) in self.lines.iter().filter(goes_on) {
+            if let (Some(word), Some(value)) = (words.get(*i), values.get(line)) {
+                words::add(word, *value);
+            }
+        }
     }
 }
 
@@ -132,4 +181,49 @@ fn beside(path: &Path) -> PathBuf {
 fn id(path: &Path) -> io::Result<(u64, u64)> {
     let metadata = std::fs::symlink_metadata(path)?;
     Ok((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_write_no_pair_of_lines_together_and_nothing_beyond_their_room() {
+        let mut counters = Counters::new(3, 20, None).unwrap();
+        let mut pairs = HashMap::new();
+        for worker in 0..3 {
+            for n in 0..40 {
+                let counter = counters.add(worker, "e", &n.to_string());
+                counter.add(1);
+                if counter.get() > 0 {
+                    let pair = (words::HEADER_BYTES + 8 * counter.index) / 128;
+                    assert_eq!(*pairs.entry(pair).or_insert(worker), worker);
+                }
+            }
+        }
+        let of = |worker| counters.read().filter(|(line, n)| line.worker == worker && *n == 1).count();
+        assert!((0..3).all(|worker| of(worker) >= 20), "room for as many as were asked for");
+    }
+
+    #[test]
+    fn counts_go_on_where_elements_stay() {
+        let make = |names: [&str; 2]| {
+            let mut counters = Counters::new(2, 8, None).unwrap();
+            let made: Vec<Counter> = (0..2)
+                .flat_map(|w| names.map(|name| (w, name)))
+                .map(|(w, name)| counters.add(w, name, "n"))
+                .collect();
+            (counters, made)
+        };
+        let (mut old, counted) = make(["a", "b"]);
+        (0..4).for_each(|i| counted[i].add(10 + i as u64));
+        let (mut new, counting) = make(["b", "a"]);
+        counting[1].add(5);
+        let anew = new.add(0, "a", "limit");
+        new.begin_anew(&anew);
+        old.add(0, "a", "limit").add(7);
+        new.carry(&old, |element| element == "a");
+        assert_eq!(counting.iter().map(Counter::get).collect::<Vec<_>>(), [0, 15, 0, 12]);
+        assert_eq!(anew.get(), 0);
+    }
 }

@@ -6,8 +6,10 @@
 use crate::conf::Invalid;
 use crate::cx::Cx;
 use crate::element::{Element, Run};
-use crate::spec::{Spec, drops};
+use crate::spec::{Notifies, Spec, drops};
+use crate::waiter::Waker;
 use causeway_packet::{BATCH, Batch, Packet};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -18,11 +20,11 @@ const RING: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     asleep: AtomicBool,
-    waker: mio::Waker,
+    waker: Arc<Waker>,
 }
 
 impl Doorbell {
-    pub fn new(waker: mio::Waker) -> Self {
+    pub fn new(waker: Arc<Waker>) -> Self {
         Doorbell { asleep: AtomicBool::new(false), waker }
     }
 
@@ -48,8 +50,7 @@ impl Doorbell {
 
     /// Wakes the worker whatever it does.
     pub fn wake(&self) {
-        // It can only fail when the worker's poll is gone, and then there is nobody to wake.
-        let _ = self.waker.wake();
+        self.waker.wake();
     }
 }
 
@@ -59,48 +60,128 @@ pub(crate) static TO_WORKER: Spec = Spec {
     ports: "1/0",
     processing: "h/h",
     drops: &[drops("ring-full", "the other worker did not keep up")],
+    notifies: Notifies { packets: false, room: true },
     build: |_| Err(Invalid),
     ..Spec::DEFAULT
 };
 
 /// Class of the sending end of an edge that is pulled.
-pub(crate) static PULL_TO_WORKER: Spec =
-    Spec { name: "PullToWorker", ports: "1/0", processing: "l/l", drops: &[], ..TO_WORKER };
+pub(crate) static PULL_TO_WORKER: Spec = Spec {
+    name: "PullToWorker",
+    ports: "1/0",
+    processing: "l/l",
+    drops: &[],
+    notifies: Notifies { packets: false, room: false },
+    ..TO_WORKER
+};
 
 /// Class of the receiving end.
 pub(crate) static FROM_WORKER: Spec =
-    Spec { name: "FromWorker", ports: "0/1", processing: "h/h", drops: &[], ..TO_WORKER };
+    Spec { name: "FromWorker", ports: "0/1", processing: "h/h", ..PULL_TO_WORKER };
 
-/// Both ends of a ring to the worker behind `doorbell`.
-pub(crate) fn ring(
-    doorbell: Arc<Doorbell>,
-) -> (rtrb::Producer<Packet>, rtrb::Consumer<Packet>, Arc<Doorbell>) {
+/// What the ends of a ring know of each other.
+struct Link {
+    /// The sender found the ring full, and wants to be woken when it is not.
+    wants_room: AtomicBool,
+    sender: Arc<Doorbell>,
+    receiver: Arc<Doorbell>,
+}
+
+/// The sending end of a ring.
+pub(crate) struct Sender {
+    ring: rtrb::Producer<Packet>,
+    link: Arc<Link>,
+}
+
+/// The receiving end of a ring.
+pub(crate) struct Receiver {
+    ring: rtrb::Consumer<Packet>,
+    link: Arc<Link>,
+}
+
+/// Both ends of a ring between the workers behind these doorbells.
+pub(crate) fn ring(sender: Arc<Doorbell>, receiver: Arc<Doorbell>) -> (Sender, Receiver) {
     let (producer, consumer) = rtrb::RingBuffer::new(RING);
-    (producer, consumer, doorbell)
+    let link = Arc::new(Link { wants_room: AtomicBool::new(false), sender, receiver });
+    (Sender { ring: producer, link: link.clone() }, Receiver { ring: consumer, link })
 }
 
-/// Sends what is pushed to it.
-pub(crate) struct ToWorker {
-    pub ring: rtrb::Producer<Packet>,
-    pub doorbell: Arc<Doorbell>,
+impl Sender {
+    /// Packets that the ring has room for. If that is none, the sender's worker is woken when it has.
+    fn room(&self) -> usize {
+        match self.ring.slots() {
+            0 => {
+                self.link.wants_room.store(true, Ordering::Relaxed);
+                // Either the receiver sees the wish, or the next look sees the room that it has made.
+                fence(Ordering::SeqCst);
+                self.ring.slots()
+            }
+            slots => slots,
+        }
+    }
+
+    /// Moves packets from the front of `batch` into the ring; returns how many.
+    fn send(&mut self, batch: &mut Batch) -> usize {
+        let mut sent = 0;
+        batch.filter_map(|packet| match self.ring.push(packet) {
+            Ok(()) => {
+                sent += 1;
+                None
+            }
+            Err(rtrb::PushError::Full(packet)) => Some(packet),
+        });
+        if sent > 0 {
+            self.link.receiver.ring();
+        }
+        sent
+    }
 }
+
+impl Receiver {
+    /// Moves at most `max` packets from the ring to `batch`.
+    fn receive(&mut self, max: usize, batch: &mut Batch) {
+        let before = batch.len();
+        while batch.len() < max.min(BATCH) {
+            let Ok(packet) = self.ring.pop() else { break };
+            // The loop's condition says that there is room.
+            let _ = batch.push(packet);
+        }
+        if batch.len() > before {
+            fence(Ordering::SeqCst);
+            if self.link.wants_room.load(Ordering::Relaxed) {
+                self.link.wants_room.store(false, Ordering::Relaxed);
+                self.link.sender.ring();
+            }
+        }
+    }
+}
+
+/// Sends what is pushed to it. Sources that ask hear when the ring is full, and when it is not any more.
+pub(crate) struct ToWorker(pub Sender);
 
 impl Element for ToWorker {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let sent = send(&mut self.ring, batch);
-        if sent > 0 {
-            self.doorbell.ring();
-        }
+        self.0.send(batch);
         cx.count_drops(0, batch.len() as u64);
         batch.clear();
+        if self.0.ring.slots() < BATCH {
+            cx.notify_room(false);
+            cx.wake();
+        }
+    }
+
+    /// Scheduled while there is hardly any room.
+    fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        if self.0.room() < BATCH {
+            return Run::Idle;
+        }
+        cx.notify_room(true);
+        Run::Sleep
     }
 }
 
 /// Sends what it pulls, as far as the ring has room.
-pub(crate) struct PullToWorker {
-    pub ring: rtrb::Producer<Packet>,
-    pub doorbell: Arc<Doorbell>,
-}
+pub(crate) struct PullToWorker(pub Sender);
 
 impl Element for PullToWorker {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
@@ -109,40 +190,41 @@ impl Element for PullToWorker {
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
-        let room = self.ring.slots().min(BATCH);
+        let room = self.0.room().min(BATCH);
         if room == 0 {
             return Run::Idle;
         }
         let mut batch = cx.lend_batch();
         cx.pull(0, room, &mut batch);
-        let sent = send(&mut self.ring, &mut batch);
+        let sent = self.0.send(&mut batch);
         cx.return_batch(batch);
-        if sent == 0 {
-            return if cx.packets_upstream(0) { Run::Idle } else { Run::Sleep };
+        match sent {
+            0 if cx.packets_upstream(0) => Run::Idle,
+            0 => Run::Sleep,
+            _ => Run::Worked,
         }
-        self.doorbell.ring();
-        Run::Worked
     }
-}
-
-/// Moves packets from the front of `batch` into the ring; returns how many.
-fn send(ring: &mut rtrb::Producer<Packet>, batch: &mut Batch) -> usize {
-    let mut sent = 0;
-    batch.filter_map(|packet| match ring.push(packet) {
-        Ok(()) => {
-            sent += 1;
-            None
-        }
-        Err(rtrb::PushError::Full(packet)) => Some(packet),
-    });
-    sent
 }
 
 /// Receives from a ring: pushes what came, or gives it when it is pulled.
 pub(crate) struct FromWorker {
-    pub ring: rtrb::Consumer<Packet>,
+    pub ring: Receiver,
     /// Whether the output is pulled, so that there is no task.
     pub pulled: bool,
+    /// Packets of the ring before a hot swap.
+    pub early: VecDeque<Packet>,
+}
+
+impl FromWorker {
+    fn receive(&mut self, max: usize, batch: &mut Batch) {
+        while batch.len() < max.min(BATCH)
+            && let Some(packet) = self.early.pop_front()
+        {
+            // The loop's condition says that there is room.
+            let _ = batch.push(packet);
+        }
+        self.ring.receive(max, batch);
+    }
 }
 
 impl Element for FromWorker {
@@ -154,22 +236,57 @@ impl Element for FromWorker {
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        if !cx.room_downstream(0) {
+            return Run::Sleep;
+        }
         let mut batch = cx.lend_batch();
-        self.pull(0, BATCH, &mut batch, cx);
+        self.receive(BATCH, &mut batch);
         let run = if batch.is_empty() { Run::Idle } else { Run::Worked };
         cx.emit_batch(0, batch);
         run
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        while batch.len() < max.min(BATCH) {
-            let Ok(packet) = self.ring.pop() else { break };
-            // The loop's condition says that there is room.
-            let _ = batch.push(packet);
-        }
+        self.receive(max, batch);
     }
 
     fn held(&self) -> usize {
-        self.ring.slots()
+        self.ring.ring.slots() + self.early.len()
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<FromWorker>() {
+            // Its sender has stopped.
+            self.early.append(&mut old.early);
+            self.early.extend(std::iter::from_fn(|| old.ring.ring.pop().ok()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waiter::Waiter;
+
+    #[test]
+    fn a_sender_that_found_no_room_is_woken_by_the_first_packet_that_leaves() {
+        let wakers = [(); 2].map(|()| Waiter::new().unwrap().waker());
+        let doorbells = wakers.clone().map(|waker| Arc::new(Doorbell::new(waker)));
+        let (mut sender, mut receiver) = ring(doorbells[0].clone(), doorbells[1].clone());
+        let mut batch = Batch::new();
+        while sender.room() > 0 {
+            batch.extend((0..BATCH).map(|_| Packet::from_bytes(&[1]).unwrap()));
+            sender.send(&mut batch);
+        }
+        doorbells[0].going_to_sleep();
+        assert!(!wakers[0].was_woken() && !wakers[1].was_woken(), "nobody sleeps whom it concerns");
+        receiver.receive(1, &mut batch);
+        assert!(wakers[0].was_woken());
+        batch.clear();
+        receiver.receive(1, &mut batch);
+        assert!(!wakers[0].was_woken(), "once");
+        doorbells[1].going_to_sleep();
+        sender.send(&mut batch);
+        assert!(wakers[1].was_woken());
     }
 }

@@ -2,20 +2,20 @@
 
 use crate::core::Core;
 use crate::counters::{Counter, Counters};
-use crate::reception::{Mechanism, PortCounters, Ports, Reception};
+use crate::reception::{DRAIN_MOST, Mechanism, PortCounters, Ports, Reception};
+use crate::waiter::Waiter;
+use crate::worker::Worker;
 use causeway_packet::Packet;
-use mio::unix::SourceFd;
-use mio::{Interest, Poll, Token};
 use std::collections::VecDeque;
 use std::io;
 
 struct Device {
     node: usize,
-    fds: Vec<i32>,
     published: [Counter; 7],
 }
 
 /// The devices of one worker.
+#[derive(Default)]
 pub(crate) struct Devices {
     reception: Reception,
     devices: Vec<Device>,
@@ -40,34 +40,51 @@ impl Devices {
             let n = &mut core.nodes[node];
             let Some(receiver) = n.element.as_mut().and_then(|e| e.receiver()) else { continue };
             reception.add(receiver.mechanism().unwrap_or(default));
-            let fds = receiver.fds();
             let published = NAMES.map(|name| counters.add(core.worker, &n.name, &format!("rx.{name}")));
-            devices.push(Device { node, fds, published });
+            devices.push(Device { node, published });
         }
         Devices { reception, devices, backlog: VecDeque::new() }
     }
 
-    /// Registers the devices' descriptors with `poll` and sets reception going.
-    pub fn register(&mut self, core: &mut Core, poll: &Poll) -> io::Result<()> {
-        for (port, device) in self.devices.iter().enumerate() {
-            for fd in &device.fds {
-                match poll.registry().register(&mut SourceFd(fd), Token(port), Interest::READABLE) {
-                    // A plain file is always readable and cannot be waited for.
-                    Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
-                    other => other?,
-                }
-            }
+    /// Lets `waiter` wait for the devices' descriptors, and sets reception going.
+    pub fn register(&mut self, core: &mut Core, waiter: &Waiter) -> io::Result<()> {
+        let mut live = Live { core, devices: &self.devices, backlog: &mut self.backlog };
+        for port in 0..self.devices.len() {
+            live.with(port, |r| r.fds().into_iter().try_for_each(|fd| waiter.add(fd, port)))
+                .unwrap_or(Ok(()))?;
         }
-        self.reception.start(&mut Live { core, devices: &self.devices, backlog: &mut self.backlog });
+        self.reception.start(&mut live);
         Ok(())
     }
 
-    /// Takes the descriptors out of `poll` again.
-    pub fn unregister(&self, poll: &Poll) {
-        for fd in self.devices.iter().flat_map(|d| &d.fds) {
-            // A descriptor that is closed already is out of the poll as well.
-            let _ = poll.registry().deregister(&mut SourceFd(fd));
+    /// Lets `waiter` forget the descriptors.
+    pub fn unregister(&mut self, core: &mut Core, waiter: &Waiter) {
+        let mut live = Live { core, devices: &self.devices, backlog: &mut self.backlog };
+        for port in 0..self.devices.len() {
+            live.with(port, |r| r.fds().into_iter().for_each(|fd| waiter.remove(fd)));
         }
+    }
+
+    /// Goes on where the devices of `old` were: what they counted, and what waits to be forwarded.
+    pub fn take_over(&mut self, core: &mut Core, old: &mut Worker) {
+        let key = |core: &Core, device: &Device| core.swap_key(device.node);
+        let before: Vec<String> = old.devices.devices.iter().map(|d| key(&old.core, d)).collect();
+        let now: Vec<String> = self.devices.iter().map(|d| key(core, d)).collect();
+        let successor = |port: usize| now.iter().position(|k| *k == before[port]);
+        for port in 0..before.len() {
+            if let Some((to, counters)) = successor(port).zip(old.devices.reception.counters(port)) {
+                self.reception.set_counters(to, *counters);
+            }
+        }
+        let waiting = std::mem::take(&mut old.devices.backlog);
+        for (port, packet) in waiting {
+            match successor(port) {
+                Some(to) => self.backlog.push_back((to, packet)),
+                None => old.devices.backlog.push_back((port, packet)),
+            }
+        }
+        self.reception.set_backlog(self.backlog.len());
+        self.publish();
     }
 
     /// The descriptor with token `port` became readable.
@@ -152,7 +169,7 @@ impl Ports for Live<'_> {
     fn enqueue(&mut self, port: usize, room: usize) -> (usize, usize) {
         let (mut put, mut dropped) = (0, 0);
         let mut batch = self.core.take_batch();
-        loop {
+        while put + dropped < DRAIN_MOST {
             self.with(port, |r| r.receive(causeway_packet::BATCH, &mut batch));
             if batch.is_empty() {
                 break;

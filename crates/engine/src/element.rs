@@ -3,6 +3,7 @@
 use crate::cx::Cx;
 use causeway_packet::Batch;
 use std::any::Any;
+use std::os::fd::BorrowedFd;
 
 /// What a task says when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +148,7 @@ pub trait Receiver {
     /// Fills `batch` with at most `max` packets.
     fn receive(&mut self, max: usize, batch: &mut Batch);
     /// Descriptors that become readable when packets arrive; none where waiting is not possible.
-    fn fds(&self) -> Vec<std::os::fd::RawFd>;
+    fn fds(&self) -> Vec<BorrowedFd<'_>>;
     /// How this port's packets are to be learnt of; `None` = the worker's default.
     fn mechanism(&self) -> Option<crate::reception::Mechanism>;
 }

@@ -108,7 +108,7 @@ impl Harness {
         values: Persistent,
     ) -> Result<Harness, Vec<String>> {
         let io = |e: std::io::Error| vec![e.to_string()];
-        let mut env = Env::new(Counters::new(4_096, None).map_err(io)?);
+        let mut env = Env::new(Counters::new(1, 4_096, None).map_err(io)?);
         env.persistent = values;
         let counts = (ports.pulled_inputs.len(), ports.outputs.len());
         let mut conf = Conf::new(&mut env, "element".into(), spec, 0, counts, config);
@@ -116,8 +116,7 @@ impl Harness {
             Ok(element) => element,
             Err(_) => return Err(conf.errors().to_vec()),
         };
-        let looped = env.counters.add(0, "", "drop.loop");
-        let core = Core::new(0, Clock::simulated(SIMULATED_START_NS), looped, 1);
+        let core = Core::new(0, Clock::simulated(SIMULATED_START_NS), &mut env.counters, 1);
         let mut h = Harness { core, env, feeds: Vec::new(), sinks: Vec::new(), pushed: 0, pulled: 0 };
         h.add(spec, element, counts);
         h.core.nodes[TARGET].config = config.to_owned();

@@ -11,12 +11,15 @@ use crate::core::Node;
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
+use crate::driver::{Command, Driver, Event, OnFailure};
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::plan::Plan;
 use crate::pulse::Pulse;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
 use crate::spec::Library;
-use crate::worker::{Command, DOORBELL, Event, OnFailure, Worker};
+use crate::spin::{Spin, SpinTime};
+use crate::waiter::Waiter;
+use crate::worker::Worker;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
@@ -27,7 +30,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Counters that a router has room for: a floor, and so many for each element.
+/// Counters that a worker has room for: a floor, and so many for each element.
 const COUNTERS: (usize, usize) = (4_096, 64);
 
 /// How long a worker may take to answer: a handler that writes a table of a million routes down takes a second.
@@ -55,6 +58,8 @@ pub struct Options {
     pub mechanism: Mechanism,
     /// Packets in one NAPI run over all ports of a worker.
     pub budget: usize,
+    /// How long workers without work look for some before they sleep.
+    pub spin: SpinTime,
     /// Values that the elements find and that outlive hot swaps.
     pub persistent: Persistent,
     /// What is to be done at once when a worker fails.
@@ -74,6 +79,7 @@ impl Default for Options {
             counters: None,
             mechanism: Mechanism::default(),
             budget: DEFAULT_BUDGET,
+            spin: SpinTime::default(),
             persistent: Persistent::default(),
             on_failure: None,
             defaults: Defaults::default(),
@@ -140,30 +146,34 @@ impl Router {
     /// Builds `plan` and starts its workers, paused. Call [`Router::resume`] to let packets flow.
     pub fn start(library: Library, plan: Plan, options: Options) -> Result<Router, StartError> {
         let workers = options.workers.max(1);
-        let poll = || mio::Poll::new().map_err(|e| StartError::Io("cannot make an epoll instance", e));
-        let polls: Vec<mio::Poll> = (0..workers).map(|_| poll()).collect::<Result<_, _>>()?;
-        let doorbells = polls
-            .iter()
-            .map(|p| mio::Waker::new(p.registry(), DOORBELL).map(|w| Arc::new(Doorbell::new(w))))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| StartError::Io("cannot make a wake-up descriptor", e))?;
+        let waiters: Vec<Waiter> = (0..workers)
+            .map(|_| Waiter::new())
+            .collect::<Result<_, _>>()
+            .map_err(|e| StartError::Io("cannot make an epoll instance", e))?;
+        let doorbells: Vec<_> = waiters.iter().map(|w| Arc::new(Doorbell::new(w.waker()))).collect();
         let (event_sender, events) = mpsc::channel();
-        let mut assembly = build(&library, &plan, &options, &doorbells)?;
+        let mut assembly = build(&library, &plan, &options, &doorbells, clock(&options))?;
         let mut handles = Vec::new();
-        for ((core, poll), doorbell) in
-            std::mem::take(&mut assembly.cores).into_iter().zip(polls).zip(doorbells)
-        {
-            let mut core = core;
+        let cores = std::mem::take(&mut assembly.cores).into_iter();
+        for ((mut core, waiter), doorbell) in cores.zip(waiters).zip(doorbells) {
             let devices =
                 Devices::new(&mut core, &mut assembly.env.counters, options.mechanism, options.budget);
             core.commit();
             let (commands, receiver) = mpsc::channel();
-            let mut worker =
-                Worker::new(core, devices, doorbell.clone(), poll, receiver, event_sender.clone());
-            worker.on_failure = options.on_failure.clone();
-            let pulse = worker.pulse.clone();
+            let pulse = Pulse::default();
+            let driver = Driver {
+                worker: Worker { core, devices },
+                doorbell: doorbell.clone(),
+                commands: receiver,
+                events: event_sender.clone(),
+                waiter,
+                spin: Spin::new(options.spin),
+                pulse: pulse.clone(),
+                on_failure: options.on_failure.clone(),
+                running: false,
+            };
             let processor = options.processors.get(handles.len() % options.processors.len().max(1)).copied();
-            let (thread, ended) = spawn(worker, processor)?;
+            let (thread, ended) = spawn(driver, processor)?;
             handles.push(Handle { commands, doorbell, pulse, thread, ended });
         }
         assembly.env.counters.commit();
@@ -174,7 +184,7 @@ impl Router {
     /// Configures the elements of `plan` and throws them away: whether it could be built. Devices are not opened.
     /// Says what became of the fused elements, a line each.
     pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<Vec<String>, StartError> {
-        let counters = Counters::new(capacity(plan, 1), None)
+        let counters = Counters::new(1, capacity(plan), None)
             .map_err(|e| StartError::Io("no memory for counters", e))?;
         let layout = Layout { library, doorbells: &[], replicate: false, clock: clock(options) };
         let mut env = Env::new(counters);
@@ -237,7 +247,7 @@ impl Router {
     }
 
     /// What interfaces and their sockets counted for the elements that use them; the lines' names begin with `port.`.
-    /// The workers are asked, between two rounds.
+    /// The workers are asked, between two steps.
     pub fn port_counters(&self) -> Result<Vec<(Line, u64)>, NoAnswer> {
         let ask = |w: &mut Worker| -> Vec<(Line, u64)> {
             let worker = w.core.worker;
@@ -254,11 +264,7 @@ impl Router {
 
     /// Packets that the workers hold: in queues, in rings between workers, between interrupt and forwarding.
     pub fn held(&self) -> Result<usize, NoAnswer> {
-        let held = |w: &mut Worker| {
-            let elements = w.core.nodes.iter().filter_map(|n| n.element.as_ref());
-            elements.map(|e| e.held()).sum::<usize>() + w.devices.held()
-        };
-        (0..self.handles.len()).map(|w| self.call(w, held)).sum()
+        (0..self.handles.len()).map(|w| self.call(w, |w| w.held())).sum()
     }
 
     /// Starts measuring the time of each element, from zero, or stops.
@@ -309,7 +315,7 @@ impl Router {
         self.index.get(element).cloned().ok_or_else(|| HandlerError::NoElement(element.to_owned()))
     }
 
-    /// Runs `f` on a worker between two rounds and returns its result. A worker that answers too late does it all the
+    /// Runs `f` on a worker between two steps and returns its result. A worker that answers too late does it all the
     /// same.
     fn call<R: Send + 'static>(
         &self,
@@ -317,9 +323,9 @@ impl Router {
         f: impl FnOnce(&mut Worker) -> R + Send + 'static,
     ) -> Result<R, NoAnswer> {
         let (sender, receiver) = mpsc::channel();
-        let command = Command::Call(Box::new(move |w| {
+        let command = Command::Call(Box::new(move |driver| {
             // The asker may have gone; nobody misses the answer then.
-            let _ = sender.send(f(w));
+            let _ = sender.send(f(&mut driver.worker));
         }));
         self.send(worker, command)?;
         receiver.recv_timeout(ANSWER).map_err(|_| NoAnswer(worker))
@@ -368,8 +374,8 @@ impl Drop for Router {
     }
 }
 
-fn capacity(plan: &Plan, workers: usize) -> usize {
-    COUNTERS.0.max(plan.elements.len() * workers * COUNTERS.1)
+fn capacity(plan: &Plan) -> usize {
+    COUNTERS.0.max(plan.elements.len() * COUNTERS.1)
 }
 
 fn clock(options: &Options) -> Clock {
@@ -381,8 +387,9 @@ fn build(
     plan: &Plan,
     options: &Options,
     doorbells: &[Arc<Doorbell>],
+    clock: Clock,
 ) -> Result<Assembly, StartError> {
-    let counters = Counters::new(capacity(plan, doorbells.len()), options.counters.as_deref())
+    let counters = Counters::new(doorbells.len(), capacity(plan), options.counters.as_deref())
         .map_err(|e| StartError::Io("cannot make the counters' file", e))?;
     let mut env = Env::new(counters);
     env.persistent = options.persistent.clone();
@@ -391,16 +398,16 @@ fn build(
     if let Some(seed) = options.seed {
         env.seed = seed;
     }
-    let layout = Layout { library, doorbells, replicate: options.replicate, clock: clock(options) };
+    let layout = Layout { library, doorbells, replicate: options.replicate, clock };
     assemble(plan, &layout, env).map_err(StartError::Elements)
 }
 
 /// Starts a worker's thread. The second value is disconnected when it has ended.
 fn spawn(
-    worker: Worker,
+    driver: Driver,
     processor: Option<usize>,
 ) -> Result<(JoinHandle<()>, Receiver<Infallible>), StartError> {
-    let number = worker.core.worker;
+    let number = driver.worker.core.worker;
     let (alive, ended) = mpsc::channel();
     let body = move || {
         let _alive: Sender<Infallible> = alive;
@@ -409,7 +416,7 @@ fn spawn(
         {
             log::warn!("worker {number} is not pinned to processor {p}: {e}");
         }
-        worker.run();
+        driver.run();
     };
     let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(body);
     Ok((thread.map_err(|e| StartError::Io("cannot start a worker", e))?, ended))

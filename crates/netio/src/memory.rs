@@ -7,7 +7,7 @@ use crate::port::{Counter, Port, Queue, Rx, Tx};
 use causeway_packet::{Batch, Packet};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -90,7 +90,7 @@ impl Rx for MemoryRx {
         n
     }
 
-    fn fd(&self) -> Option<RawFd> {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 

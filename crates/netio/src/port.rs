@@ -14,7 +14,7 @@
 //! [`RingFrames`]: causeway_packet::ledger::RingFrames
 
 use causeway_packet::Batch;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 /// A counter of a port: a name in `snake_case` and its value since the port was opened.
 ///
@@ -43,7 +43,7 @@ pub trait Rx: Send {
     fn receive(&mut self, batch: &mut Batch, max: usize) -> usize;
 
     /// Descriptor that becomes readable when packets arrive; `None` where waiting is not possible.
-    fn fd(&self) -> Option<RawFd>;
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// Whether no packet will ever come again (the end of a capture file, the other end closed).
     fn is_finished(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::port::{Counter, Port, Queue, Rx, Tx};
 use causeway_packet::{Batch, Packet};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
@@ -84,8 +84,8 @@ impl Rx for TapRx {
         max
     }
 
-    fn fd(&self) -> Option<RawFd> {
-        Some(self.file.as_raw_fd())
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
     }
 
     fn counters(&self) -> Vec<Counter> {

@@ -55,7 +55,13 @@ impl Words {
         file.write_all(MAGIC)?;
         file.write_all(&VERSION.to_ne_bytes())?;
         file.write_all(&(count as u64).to_ne_bytes())?;
-        file.set_len((HEADER_BYTES + count * 8) as u64)?;
+        // With its blocks: in a file with holes a store would end the process when the disk is full.
+        // SAFETY: the descriptor is open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, (HEADER_BYTES + count * 8) as libc::off_t) }
+        {
+            0 => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
         Self::map(count, Some(file))
     }
 

@@ -7,7 +7,7 @@ use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Receiver, Spec};
 use causeway_netio::{Counter as PortCounter, RX_DROP, Rx};
 use causeway_packet::{Batch, PacketType};
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -257,7 +257,7 @@ impl Receiver for FromDevice {
         self.next = (self.next + 1) % n.max(1);
     }
 
-    fn fds(&self) -> Vec<RawFd> {
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
         self.queues.iter().filter_map(|(_, rx)| rx.fd()).collect()
     }
 
@@ -293,7 +293,7 @@ mod tests {
 
     /// How the two devices of a graph are opened.
     fn methods(defaults: Defaults, from: &str, to: &str) -> (Option<Method>, Method) {
-        let mut env = Env::new(Counters::new(64, None).unwrap());
+        let mut env = Env::new(Counters::new(1, 64, None).unwrap());
         env.defaults = defaults;
         let received = (!from.is_empty()).then(|| {
             let mut conf = Conf::new(&mut env, "f".into(), &SPEC, 0, (0, 1), from);

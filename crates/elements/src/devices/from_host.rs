@@ -7,7 +7,7 @@ use causeway_engine::value::Prefix4;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
 use causeway_netio::{Counter as PortCounter, Rx, interface, tap};
 use causeway_packet::Batch;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -132,7 +132,7 @@ impl Receiver for FromHost {
         }
     }
 
-    fn fds(&self) -> Vec<RawFd> {
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
         self.rx.iter().filter_map(|(_, rx)| rx.fd()).collect()
     }
 

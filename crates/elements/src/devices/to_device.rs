@@ -198,10 +198,12 @@ impl Element for ToDevice {
         self.device.as_ref().map(|d| format!("sends to {}", d.name))
     }
 
-    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+    fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<ToDevice>() {
             self.tx = old.tx.take().or(self.tx.take());
             self.waiting = std::mem::take(&mut old.waiting);
+            // What was pushed in the old graph's last round waits in the ring for a flush.
+            cx.wake();
         }
     }
 

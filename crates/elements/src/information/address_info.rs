@@ -77,7 +77,7 @@ mod tests {
     use causeway_engine::{Counters, Env};
 
     fn env(configs: &[(&str, &str)]) -> Result<Env, Vec<String>> {
-        let mut env = Env::new(Counters::new(16, None).unwrap());
+        let mut env = Env::new(Counters::new(1, 16, None).unwrap());
         for (name, text) in configs {
             let mut conf = Conf::new(&mut env, (*name).into(), &SPEC, 0, (0, 0), text);
             if build(&mut conf).is_err() {

@@ -48,7 +48,7 @@ mod tests {
     use causeway_engine::{Counters, Env};
 
     fn configured(config: &str) -> Result<Env, Vec<String>> {
-        let mut env = Env::new(Counters::new(16, None).unwrap());
+        let mut env = Env::new(Counters::new(1, 16, None).unwrap());
         env.elements = ["i", "a", "c/a", "c/b", "ca"].map(Into::into).to_vec();
         let mut conf = Conf::new(&mut env, "i".into(), &SPEC, 0, (0, 0), config);
         match build(&mut conf) {

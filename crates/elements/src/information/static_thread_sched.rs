@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_elements_and_compounds() {
-        let mut env = Env::new(Counters::new(16, None).unwrap());
+        let mut env = Env::new(Counters::new(1, 16, None).unwrap());
         env.elements = ["a", "c/i", "c/a", "c/d/x"].map(Into::into).to_vec();
         let mut conf = Conf::new(&mut env, "c/i".into(), &SPEC, 0, (0, 0), "a 1, d 2, c 3, x 1, c/a -1");
         build(&mut conf).unwrap();

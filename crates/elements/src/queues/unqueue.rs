@@ -46,7 +46,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let limit = conf.keyword("LIMIT", -1);
     let active = conf.keyword("ACTIVE", true);
     conf.finish()?;
-    Ok(Box::new(Unqueue { burst, limit, active, count: conf.counter("count") }))
+    Ok(Box::new(Unqueue { burst, limit, active, count: conf.fresh_counter("count") }))
 }
 
 impl Unqueue {

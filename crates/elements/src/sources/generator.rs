@@ -78,7 +78,7 @@ impl Generator {
             limit,
             end: None,
             active,
-            count: conf.counter("count"),
+            count: conf.fresh_counter("count"),
         }
     }
 

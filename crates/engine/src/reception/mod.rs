@@ -25,6 +25,9 @@ use std::collections::VecDeque;
 const BACKLOG_WEIGHT: usize = 8;
 /// Packets taken at a time where the mechanism sets no limit.
 const CHUNK: usize = 64;
+/// Packets that an interrupt handler takes at most: more than a ring holds, so that receive livelock is what it was, and
+/// not so many that nobody else is ever heard.
+pub const DRAIN_MOST: usize = 4_096;
 /// Runs of Disable–Enable's drain before other work gets a turn; its ring may never be empty.
 const DRAIN_LIMIT: usize = 64;
 
@@ -38,8 +41,8 @@ pub trait Ports {
     fn pending(&mut self, port: usize) -> usize;
     /// Takes at most `max` packets from `port` and forwards them; returns how many.
     fn receive(&mut self, port: usize, max: usize) -> usize;
-    /// Takes all packets from `port`, puts at most `room` of them on the backlog and drops the others; returns
-    /// how many it put and dropped.
+    /// Takes all packets from `port`, as far as [`DRAIN_MOST`] goes, puts at most `room` of them on the backlog and drops
+    /// the others; returns how many it put and dropped.
     fn enqueue(&mut self, port: usize, room: usize) -> (usize, usize);
     /// Forwards at most `max` packets from the backlog; returns how many.
     fn forward(&mut self, max: usize) -> usize;
@@ -79,7 +82,7 @@ struct Port {
 }
 
 /// The reception mechanisms of one worker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Reception {
     ports: Vec<Port>,
     /// Ports to poll, the next one first.
@@ -134,6 +137,18 @@ impl Reception {
         self.ports.get(port).map(|p| &p.counters)
     }
 
+    /// Goes on counting for `port` from there.
+    pub fn set_counters(&mut self, port: usize, counters: PortCounters) {
+        if let Some(p) = self.ports.get_mut(port) {
+            p.counters = counters;
+        }
+    }
+
+    /// So many packets are on the backlog already.
+    pub fn set_backlog(&mut self, packets: usize) {
+        self.backlog = packets;
+    }
+
     /// Whether any port is polled for ever, so that the worker must not sleep.
     pub fn polls_for_ever(&self) -> bool {
         self.ports.iter().any(|p| p.mechanism == Mechanism::Polling)
@@ -185,6 +200,10 @@ impl Reception {
     fn take_interrupts(&mut self, io: &mut impl Ports, now_ns: u64) {
         for port in 0..self.ports.len() {
             let p = &mut self.ports[port];
+            // A worker with other work hears of an interrupt late; asking the ring takes a load.
+            if p.armed && !p.raised && io.pending(port) > 0 {
+                p.raised = true;
+            }
             if !p.raised {
                 continue;
             }

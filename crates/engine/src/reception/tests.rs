@@ -159,6 +159,18 @@ fn disable_enable_empties_the_ring() {
 }
 
 #[test]
+fn a_port_whose_interrupt_is_not_heard_is_seen_by_its_ring() {
+    for mechanism in [NAPI_4, Mechanism::DisableEnable, Mechanism::Interrupt] {
+        let (mut r, mut rings) = with(&[mechanism, NAPI_4], 300);
+        rings.arrive(&mut r, 1, 1_000);
+        // The worker is busy with the other port and asks nobody for interrupts.
+        rings.waiting[0] = 3;
+        r.run(&mut rings, 0);
+        assert_eq!(rings.forwarded[0], 3, "{mechanism}");
+    }
+}
+
+#[test]
 fn polling_needs_no_interrupt_and_counts_empty_polls() {
     let (mut r, mut rings) = with(&[Mechanism::Polling], 300);
     assert!(!rings.armed[0] && r.polls_for_ever());

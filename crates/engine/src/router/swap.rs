@@ -2,56 +2,70 @@
 //!
 //! All that can fail comes first: the new graph is built and initialised beside the old one, then every worker stops
 //! and lends its graph. Until then the old graph can go on as it was, and does if anything fails. Only then elements
-//! take the state of their predecessors, and what cannot be undone is done ([`crate::Element::commit`]).
+//! take the state of their predecessors, counters and time go on, and what cannot be undone is done
+//! ([`crate::Element::commit`]). The old graph is dropped when the workers run again.
 
 use super::{ANSWER, Router, StartError, build};
 use crate::assemble::{Assembly, Place};
 use crate::core::Core;
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
+use crate::driver::{Command, Driver};
 use crate::handler::NoAnswer;
 use crate::plan::Plan;
-use crate::worker::{Command, Worker};
+use crate::worker::Worker;
 use std::collections::HashMap;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A worker's graph on loan.
-type Loan = Arc<Mutex<Option<Core>>>;
+type Loan = Arc<Mutex<Option<Worker>>>;
 
 /// A worker that waits for a graph. It gets its own back when this is dropped.
 struct Parked {
-    core: Option<Core>,
+    worker: Option<Worker>,
     loan: Loan,
-    unpark: Sender<(Core, Devices)>,
+    unpark: Sender<Worker>,
 }
 
 impl Drop for Parked {
     fn drop(&mut self) {
         // The worker looks here when it sees that no other graph will come: after this, when the sender is dropped.
-        *self.loan.lock().unwrap_or_else(PoisonError::into_inner) = self.core.take();
+        *self.loan.lock().unwrap_or_else(PoisonError::into_inner) = self.worker.take();
     }
 }
 
 impl Router {
     /// Replaces the graph by `plan`. The new graph is built and initialised beside the running one; if that
     /// fails nothing changes. Then the workers stop between two batches, each new element takes the state of its
-    /// predecessor, and the new graph runs. Packets that arrive meanwhile wait in the devices' rings.
+    /// predecessor, and the new graph runs. Packets that arrive meanwhile wait in the devices' rings; those that an
+    /// element without successor held are counted as `drop.swap`.
     pub fn swap(&mut self, plan: Plan) -> Result<(), StartError> {
         let doorbells: Vec<Arc<Doorbell>> = self.handles.iter().map(|h| h.doorbell.clone()).collect();
-        let mut assembly = build(&self.library, &plan, &self.options, &doorbells)?;
+        // Time goes on: elements find the clock that runs.
+        let clock = self.call(0, |w| w.core.clock.clone())?;
+        let mut assembly = build(&self.library, &plan, &self.options, &doorbells, clock)?;
+        let mut cores = std::mem::take(&mut assembly.cores);
+        let Router { plan: old_plan, env: old_env, options, .. } = &*self;
+        let class =
+            |plan: &Plan, name: &str| plan.elements.iter().find(|e| e.name == name).map(|e| e.class.clone());
+        let stays = |element: &str| class(old_plan, element) == class(&plan, element);
         let mut parked = self.park_all()?;
-        let mut new = std::mem::take(&mut assembly.cores);
-        let mut old: Vec<&mut Core> = parked.iter_mut().filter_map(|p| p.core.as_mut()).collect();
-        take_state(&mut old, &mut new);
+        assembly.env.counters.carry(&old_env.counters, stays);
+        let mut old: Vec<&mut Worker> = parked.iter_mut().filter_map(|p| p.worker.as_mut()).collect();
+        take_state(&mut old, &mut cores);
         let mut retired = Vec::new();
-        for (mut parked, mut core) in parked.into_iter().zip(new) {
+        for (mut parked, mut core) in parked.into_iter().zip(cores) {
+            let Some(mut old) = parked.worker.take() else { continue };
+            core.clock = old.core.clock.clone();
             core.commit();
             let counters = &mut assembly.env.counters;
-            let devices = Devices::new(&mut core, counters, self.options.mechanism, self.options.budget);
-            retired.extend(parked.core.take());
+            let mut devices = Devices::new(&mut core, counters, options.mechanism, options.budget);
+            devices.take_over(&mut core, &mut old);
+            core.swapped.add(old.held() as u64);
             // A worker that has ended since then is told by itself.
-            let _ = parked.unpark.send((core, devices));
+            let _ = parked.unpark.send(Worker { core, devices });
+            retired.push(old);
         }
         assembly.env.counters.commit();
         let Assembly { index, names, env, .. } = assembly;
@@ -68,54 +82,48 @@ impl Router {
 
     fn park(&self, worker: usize) -> Result<Parked, NoAnswer> {
         let (lent, taken) = mpsc::channel();
-        let (unpark, another) = mpsc::channel::<(Core, Devices)>();
+        let (unpark, another) = mpsc::channel::<Worker>();
         let loan = Loan::default();
         let slot = loan.clone();
-        let exchange = move |w: &mut Worker| {
-            w.devices.unregister(&w.poll);
-            let empty = Core::new(w.core.worker, w.core.clock.clone(), w.core.looped.clone(), 0);
-            let own = std::mem::replace(&mut w.core, empty);
+        let exchange = move |driver: &mut Driver| {
+            let Driver { worker, waiter, .. } = driver;
+            worker.unregister(waiter);
+            let number = worker.core.worker;
+            let own = std::mem::replace(worker, worker.without_graph());
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
             // Whoever asked may have stopped waiting; the next line finds that out.
             let _ = lent.send(());
-            match another.recv() {
-                Ok((core, devices)) => (w.core, w.devices) = (core, devices),
-                Err(_) => {
-                    if let Some(own) = slot.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                        w.core = own;
-                    }
-                }
+            let back = || slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(next) = another.recv().ok().or_else(back) {
+                *worker = next;
             }
-            if let Err(e) = w.devices.register(&mut w.core, &w.poll) {
-                log::error!("worker {}: a device cannot be waited for: {e}", w.core.worker);
+            if let Err(e) = worker.register(waiter) {
+                log::error!("worker {number}: a device cannot be waited for: {e}");
             }
         };
         self.send(worker, Command::Call(Box::new(exchange)))?;
         taken.recv_timeout(ANSWER).map_err(|_| NoAnswer(worker))?;
-        let core = loan.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok(Parked { core, loan, unpark })
+        let worker = loan.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(Parked { worker, loan, unpark })
     }
 }
 
 /// Lets each new element take the state of its predecessor: the one with the same swap key on the same worker,
 /// else on any.
-fn take_state(old: &mut [&mut Core], new: &mut [Core]) {
+fn take_state(old: &mut [&mut Worker], new: &mut [Core]) {
     let mut keys: HashMap<String, Vec<Place>> = HashMap::new();
-    for (worker, core) in old.iter().enumerate() {
-        for (node, n) in core.nodes.iter().enumerate() {
-            let key = n.element.as_ref().and_then(|e| e.swap_key()).unwrap_or_else(|| n.name.to_string());
-            keys.entry(key).or_default().push(Place { worker, node });
+    for (worker, old) in old.iter().enumerate() {
+        for node in 0..old.core.nodes.len() {
+            keys.entry(old.core.swap_key(node)).or_default().push(Place { worker, node });
         }
     }
     for (worker, core) in new.iter_mut().enumerate() {
         for node in 0..core.nodes.len() {
-            let n = &core.nodes[node];
-            let key = n.element.as_ref().and_then(|e| e.swap_key()).unwrap_or_else(|| n.name.to_string());
-            let Some(places) = keys.get(&key) else { continue };
+            let Some(places) = keys.get(&core.swap_key(node)) else { continue };
             let Some(&place) = places.iter().find(|p| p.worker == worker).or(places.first()) else {
                 continue;
             };
-            if let Some(partner) = old[place.worker].nodes[place.node].element.as_mut() {
+            if let Some(partner) = old[place.worker].core.nodes[place.node].element.as_mut() {
                 core.activate(node, |e, cx| e.take_state(&mut **partner, cx));
                 core.deliver();
             }
@@ -132,6 +140,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     static GATE: AtomicBool = AtomicBool::new(false);
+    static AT_GATE: AtomicBool = AtomicBool::new(false);
 
     /// Counts the runs of its task; one of them waits at the gate.
     static RUNNER: Spec = Spec {
@@ -156,6 +165,7 @@ mod tests {
         fn task(&mut self, _: &mut Cx<'_>) -> Run {
             self.runs += 1;
             while self.waits && !GATE.load(Ordering::Relaxed) {
+                AT_GATE.store(true, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(1));
             }
             Run::Idle
@@ -200,6 +210,9 @@ mod tests {
 
         // Asked while it is stuck, it finds out too late that nobody waits any more.
         router.write("r", "wait", "").unwrap();
+        while !AT_GATE.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
         assert!(router.park(0).is_err());
         GATE.store(true, Ordering::Relaxed);
         runs_on(&router, before);

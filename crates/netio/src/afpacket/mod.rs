@@ -18,7 +18,7 @@ use causeway_packet::{BATCH, Batch, Packet};
 use entry::{entry, word};
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -204,8 +204,8 @@ impl Rx for PacketRx {
         n
     }
 
-    fn fd(&self) -> Option<RawFd> {
-        Some(self.shared.fd.as_raw_fd())
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.shared.fd.as_fd())
     }
 
     fn counters(&self) -> Vec<Counter> {

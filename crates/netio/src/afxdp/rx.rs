@@ -8,7 +8,7 @@ use super::socket::Socket;
 use crate::port::{Counter, Rx};
 use causeway_packet::ledger::RingFrames;
 use causeway_packet::{BATCH, Batch};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 /// The fill ring is topped up when this many entries are missing (fewer if it is small). A queue that cannot have as
@@ -184,8 +184,8 @@ impl Rx for AfXdpRx {
         got
     }
 
-    fn fd(&self) -> Option<RawFd> {
-        Some(self.socket.fd.as_raw_fd())
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.fd.as_fd())
     }
 
     fn counters(&self) -> Vec<Counter> {

@@ -14,7 +14,7 @@ use crate::port::{Counter, Rx, Tx};
 use causeway_packet::{Batch, Packet};
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 /// The link-layer type of Ethernet (tcpdump.org's list of link types).
@@ -80,7 +80,7 @@ impl Rx for FileRx {
         n
     }
 
-    fn fd(&self) -> Option<RawFd> {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 

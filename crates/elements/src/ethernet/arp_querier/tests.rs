@@ -217,7 +217,7 @@ fn both_forms_of_arguments() {
     );
     assert_eq!(errors("1.0.0.1, CAPACITY x"), ["CAPACITY: invalid number", "ETH: invalid Ethernet address"]);
 
-    let mut env = Env::new(causeway_engine::Counters::new(8, None).unwrap());
+    let mut env = Env::new(causeway_engine::Counters::new(1, 8, None).unwrap());
     let own = Addresses {
         ip: Some([1, 0, 0, 1].into()),
         ip_len: Some(24),

@@ -32,6 +32,10 @@ fn hex(bytes: &[u8]) -> String {
 impl Given {
     fn packet(&self) -> Packet {
         let mut packet = Packet::from_bytes(&self.bytes).unwrap();
+        // Unstrip brings to light what lies there; another packet's may differ from one run to the next.
+        let headroom = packet.headroom();
+        packet.push(headroom).unwrap()[..headroom].fill(0);
+        packet.pull(headroom).unwrap();
         packet.set_mac_header(0);
         packet.set_packet_type(self.packet_type);
         packet.set_paint(self.paint);
