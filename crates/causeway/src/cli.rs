@@ -36,6 +36,8 @@ enum Command {
     Read(ReadArgs),
     /// Write a handler of a running router
     Write(WriteArgs),
+    /// Show what a running router counts, by interface and element
+    Stats(StatsArgs),
     /// Measure the router on this machine
     Bench(BenchArgs),
     /// Print a completion script for a shell
@@ -96,6 +98,10 @@ pub struct RuntimeArgs {
     /// Packets that NAPI takes from all ports of a worker in a run
     #[arg(long, default_value_t = causeway_engine::reception::DEFAULT_BUDGET)]
     pub budget: usize,
+    /// Microseconds for which a worker without work looks for some before it sleeps; without this as long as it has paid
+    /// lately, at most 50
+    #[arg(long, value_name = "MICROSECONDS")]
+    pub spin: Option<u32>,
     /// Frames in the pool, instead of as many as the queues of the ports need
     #[arg(long)]
     pub frames: Option<u32>,
@@ -255,6 +261,20 @@ pub struct HandlersArgs {
     pub socket: SocketArgs,
 }
 
+/// `stats`.
+#[derive(Args)]
+pub struct StatsArgs {
+    /// Show it again every so many seconds, with rates
+    #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
+    pub watch: Option<Duration>,
+    /// Show it for programs, as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Which router is meant
+    #[command(flatten)]
+    pub socket: SocketArgs,
+}
+
 /// `read`.
 #[derive(Args)]
 pub struct ReadArgs {
@@ -283,6 +303,11 @@ fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     let good = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if good { Ok((name.to_owned(), value.to_owned())) } else { Err(format!("'{name}' is not a name")) }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let good = text.parse::<f64>().ok().filter(|s| (0.05..=86_400.0).contains(s));
+    good.map(Duration::from_secs_f64).ok_or_else(|| "a number of seconds, from 0.05 on".to_owned())
 }
 
 fn router_name(text: &str) -> Result<String, String> {
@@ -329,6 +354,7 @@ pub fn main() -> Result<ExitCode> {
         Command::Handlers(args) => commands::handlers::list(&args),
         Command::Read(args) => commands::handlers::read(&args),
         Command::Write(args) => commands::handlers::write(&args),
+        Command::Stats(args) => commands::stats::stats(&args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -10,6 +10,7 @@ pub mod man;
 mod ports;
 mod probe;
 pub mod run;
+pub mod stats;
 pub mod up;
 
 use crate::cli::SourceArgs;

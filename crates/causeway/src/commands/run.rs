@@ -9,7 +9,7 @@ use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{FRONT, interfaces};
 use causeway_engine::reception::Mechanism;
-use causeway_engine::{OnFailure, Options, Persistent, Plan};
+use causeway_engine::{OnFailure, Options, Persistent, Plan, SpinTime};
 use causeway_netio::afxdp::{self, Demand};
 use causeway_netio::bpf::front::{Front, monotonic_ns};
 use causeway_netio::interface::Interface;
@@ -140,6 +140,7 @@ pub fn run_loaded<K>(
         counters: Some(counters.clone()),
         mechanism,
         budget: args.budget,
+        spin: args.spin.map_or_else(SpinTime::default, |us| SpinTime::Fixed(u64::from(us) * 1_000)),
         persistent,
         on_failure: Some(OnFailure::new(failed)),
         ..Options::default()
