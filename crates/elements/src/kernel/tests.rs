@@ -212,7 +212,25 @@ fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
         frame[at] = byte;
         frame
     };
+    // Flags and fragment offset, with the checksum that belongs to them.
+    let fragment = |word: u16| {
+        let mut frame = a_to_b();
+        frame[20..22].copy_from_slice(&word.to_be_bytes());
+        frame[24..26].fill(0);
+        let sum = !checksum::Sum::new().array::<20>(frame[14..].first_chunk().unwrap()).fold();
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        frame
+    };
+    for whole in [0, 0x4000, 0x8000] {
+        assert_eq!(pass(&mut h, IN_A, &fragment(whole)).0, IN_B, "{whole:#x}");
+    }
     for (what, frame, want) in [
+        ("a first fragment", fragment(0x2000), "bad-header"),
+        ("a later fragment", fragment(0x2001), "bad-header"),
+        ("a last fragment", fragment(7), "bad-header"),
+        ("IPv6 fragment", edited6(20, 44), "bad-header"),
+        ("IPv6 hop-by-hop options", edited6(20, 0), "bad-header"),
+        ("IPv6 routing header", edited6(20, 43), "bad-header"),
         ("no route", to([11, 0, 0, 1]), "no-route"),
         ("ours", to([10, 0, 0, 1]), "local"),
         ("blackhole", to([10, 9, 0, 1]), "blackhole"),

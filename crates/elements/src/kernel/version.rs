@@ -7,6 +7,12 @@ use causeway_packet::checksum;
 
 /// Bytes of an Ethernet header.
 pub(super) const ETHERNET: usize = 14;
+/// The flag of IPv4 that says nothing of fragments (RFC 791 §3.1), and the reserved one.
+const DONT_FRAGMENT: u16 = 0xc000;
+/// Extension headers of IPv6 (RFC 8200 §4.3 to §4.5).
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
 
 /// An IP version, as its headers show it behind an Ethernet header.
 pub(super) trait Version: Address {
@@ -50,8 +56,10 @@ impl Version for u32 {
         let header = frame.get(ETHERNET..)?.first_chunk::<20>()?;
         let len = usize::from(u16::from_be_bytes([header[2], header[3]]));
         let fits = header[0] == 0x45 && (20..=frame.len() - ETHERNET).contains(&len);
+        // Where the kernel tracks connections it puts fragments together first, and drops those that stay alone.
+        let whole = u16::from_be_bytes([header[6], header[7]]) & !DONT_FRAGMENT == 0;
         // One's complement: the sum with the checksum in it is all ones.
-        let sound = fits && header[8] > 1 && checksum::Sum::new().array(header).fold() == 0xffff;
+        let sound = fits && whole && header[8] > 1 && checksum::Sum::new().array(header).fold() == 0xffff;
         let word =
             |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         sound.then(|| Header { destination: word(16), source: word(12), len })
@@ -100,6 +108,8 @@ impl Version for u128 {
         let header = frame.get(ETHERNET..)?.first_chunk::<40>()?;
         let len = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
         let sound = header[0] >> 4 == 6 && len <= frame.len() - ETHERNET && header[7] > 1;
+        // What these headers ask for is the kernel's to do; of fragments as in IPv4.
+        let sound = sound && ![HOP_BY_HOP, ROUTING, FRAGMENT].contains(&header[6]);
         // The kernel may answer for the host that is asked for (RFC 4389); else it drops what is no transit anyway.
         let sound = sound && !is_neighbor_discovery(header[6], frame);
         let address = |at: usize| header[at..].first_chunk::<16>().map_or(0, |a| u128::from_be_bytes(*a));
