@@ -22,7 +22,7 @@ mod tx;
 use crate::bpf::front::{Claim, Front, Reason, Rules, Take};
 use crate::bpf::{XdpLink, XdpMode};
 use crate::device_counters::DeviceCounters;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::features::{FeatureQuery, Features};
 use crate::interface::{Interface, PromiscuousGuard};
 use crate::live::LiveTx;
@@ -95,6 +95,13 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
     // Before the program is attached: some drivers refuse one while they merge frames.
     let offloads = OffloadGuard::turn_off(name, &Offload::HARMFUL)?;
+    if options.take != Take::All
+        && let Some(stuck) = offloads.stuck.first()
+    {
+        // It hides VLAN tags or merges frames, and what is forwarded would not be what came.
+        let what = format!("{name}: the driver keeps {} on", stuck.name());
+        return Err(Error::new(ErrorKind::Unsupported, what).help("leave it out: the kernel forwards to it"));
+    }
     let partial_checksums = interface.has_partial_checksums();
     let rules = Rules { mac: interface.mac, take: options.take, partial_checksums };
     let longest = Interface::longest_frame(XDP_HEADROOM);
