@@ -60,6 +60,7 @@ impl Element for Witness {
         match std::mem::take(&mut self.next).as_str() {
             "panic" => panic!("as it was told"),
             "stick" => {
+                self.note("stuck");
                 while !self.gate.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -217,6 +218,7 @@ fn a_stuck_worker_keeps_nobody_waiting_for_ever() {
     let options = Options { workers: 2, ..shared.options() };
     let mut router = start("a :: Witness; b :: Witness; Pin(a 0, b 1);", options);
     router.write("b", "do", "stick").unwrap();
+    until("it is stuck", || shared.diary().contains(&"b:stuck".to_owned()));
     assert_eq!(router.read("b", "runs", "").unwrap_err().to_string(), "worker 1 does not answer");
     let swapped = router.swap(plan("a :: Witness; c :: Witness; Pin(a 0, c 1);"));
     assert_eq!(swapped.unwrap_err().to_string(), "worker 1 does not answer");
