@@ -4,6 +4,7 @@ use crate::logger::{self, Style};
 use crate::{commands, output};
 use anyhow::Result;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -38,6 +39,8 @@ enum Command {
     Write(WriteArgs),
     /// Show what a running router counts, by interface and element
     Stats(StatsArgs),
+    /// Print what a running router counts and measures in the text format of Prometheus
+    Metrics(MetricsArgs),
     /// Measure the router on this machine
     Bench(BenchArgs),
     /// Print a completion script for a shell
@@ -89,6 +92,9 @@ pub struct RuntimeArgs {
     /// Path of the control socket, instead of one made from the name
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
+    /// Serve metrics over HTTP at this address, such as 127.0.0.1:9464, under /metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
     /// How ports learn of packets that do not say: interrupt, moderated, napi, disable-enable, polling
     #[arg(long, value_name = "MECHANISM", default_value = "napi")]
     pub reception: String,
@@ -275,6 +281,17 @@ pub struct StatsArgs {
     pub socket: SocketArgs,
 }
 
+/// `metrics`.
+#[derive(Args)]
+pub struct MetricsArgs {
+    /// Print it as OpenMetrics
+    #[arg(long)]
+    pub openmetrics: bool,
+    /// Which router is meant
+    #[command(flatten)]
+    pub socket: SocketArgs,
+}
+
 /// `read`.
 #[derive(Args)]
 pub struct ReadArgs {
@@ -355,6 +372,7 @@ pub fn main() -> Result<ExitCode> {
         Command::Read(args) => commands::handlers::read(&args),
         Command::Write(args) => commands::handlers::write(&args),
         Command::Stats(args) => commands::stats::stats(&args),
+        Command::Metrics(args) => commands::metrics::metrics(&args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

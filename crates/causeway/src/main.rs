@@ -2,7 +2,7 @@
 //!
 //! The binary is thin: [`cli`] says what can be asked for, a module of [`commands`] does each of it, [`session`]
 //! runs a router with its control socket and signals, and [`control`] is the protocol of that socket. What is said
-//! goes through [`output`] and [`logger`]. Called by the name `click` it takes Click's options ([`click`]).
+//! goes through [`output`] and [`logger`]; what is counted through [`metrics`]. Called by the name `click` it takes Click's options ([`click`]).
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
@@ -14,6 +14,7 @@ mod lease;
 mod leftovers;
 mod load;
 mod logger;
+mod metrics;
 mod output;
 mod privileges;
 mod session;

@@ -3,9 +3,10 @@
 use crate::control::{Ask, Question};
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
+use crate::metrics;
 use crate::signals::Signals;
 use anyhow::{Context, Result};
-use causeway_engine::handler::{COMMON, HandlerError};
+use causeway_engine::handler::{self, HandlerError};
 use causeway_engine::spec::Access;
 use causeway_engine::{Event, Library, NoAnswer, Options, Router};
 use std::sync::Mutex;
@@ -147,7 +148,7 @@ impl Session {
         match question {
             Question::Read(handler, argument) => match self.split(&handler) {
                 Some((element, name)) => self.router.read(&element, &name, &argument),
-                None => self.global(&handler),
+                None => self.global(&handler, &argument),
             },
             Question::Write(handler, value) => match self.split(&handler) {
                 Some((element, name)) => self.router.write(&element, &name, &value).map(|()| String::new()),
@@ -181,14 +182,15 @@ impl Session {
 
     fn access(&self, element: &str, name: &str) -> Result<Option<Access>, HandlerError> {
         let class = self.router.read(element, "class", "")?;
-        let own = self.library.get(&class).and_then(|s| s.handlers.iter().find(|h| h.name == name));
-        match own.map(|h| h.access).or(COMMON.iter().any(|(n, _)| *n == name).then_some(Access::Read)) {
-            Some(access) => Ok(Some(access)),
+        let plan = self.router.plan();
+        let outputs = plan.find(element).map_or(0, |i| plan.elements[i].pulled_outputs.len());
+        match self.library.get(&class).and_then(|spec| handler::find(spec, name, outputs)) {
+            Some(handler) => Ok(Some(handler.access)),
             None => Err(HandlerError::NoHandler(format!("{element}.{name}"))),
         }
     }
 
-    fn global(&self, handler: &str) -> Result<String, HandlerError> {
+    fn global(&self, handler: &str, argument: &str) -> Result<String, HandlerError> {
         let lines = |names: &mut dyn Iterator<Item = String>| names.map(|n| n + "\n").collect::<String>();
         let plan = &self.loaded.plan;
         Ok(match handler {
@@ -207,9 +209,10 @@ impl Session {
             }
             "handlers" => lines(&mut GLOBALS.iter().map(|(name, access)| {
                 format!(
-                    "{name}\t{}{}",
+                    "{name}\t{}{}{}",
                     if access.reads() { "r" } else { "" },
-                    if access.writes() { "w" } else { "" }
+                    if access.writes() { "w" } else { "" },
+                    if *access == Access::ReadParam { "+" } else { "" }
                 )
             })),
             "counters" => {
@@ -224,6 +227,14 @@ impl Session {
                 )
             }
             "held" => self.router.held()?.to_string(),
+            "metrics" => match metrics::Format::by_name(argument) {
+                Some(format) => metrics::text(&self.router, format)?,
+                None => {
+                    return Err(HandlerError::Failed(format!(
+                        "'{argument}' is no format; they are prometheus and openmetrics"
+                    )));
+                }
+            },
             "stop" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
             _ => return Err(HandlerError::NoHandler(handler.to_owned())),
         })
@@ -269,6 +280,7 @@ const GLOBALS: &[(&str, Access)] = &[
     ("packages", Access::Read),
     ("counters", Access::Read),
     ("held", Access::Read),
+    ("metrics", Access::ReadParam),
     ("hotconfig", Access::Write),
 ];
 

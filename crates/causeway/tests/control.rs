@@ -47,8 +47,11 @@ impl Router {
     }
 
     fn start_as(name: &str, config: &str, stderr: impl Into<Stdio>) -> Router {
-        let child =
-            causeway(&["run", "--name", name, "-e", config]).stderr(stderr).spawn().expect("causeway");
+        // The tests themselves may have been started so that they outlive a terminal.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", CAUSEWAY, "run", "--name", name, "-e", config]);
+        command.env("XDG_RUNTIME_DIR", std::env::temp_dir()).stdin(Stdio::null());
+        let child = command.stderr(stderr).spawn().expect("causeway");
         let router = Router { child, name: name.to_owned() };
         wait_for("the router to answer", || router.read("version").status.success());
         router
@@ -290,4 +293,49 @@ fn who_asks_for_what_is_not_there_is_told_where_to_look() {
     }
     let said = text(&causeway(&["read", "--socket", "/no/such/router", "list"]).output().unwrap().stderr);
     assert!(said.contains("/no/such/router") && said.contains("say where theirs is"), "{said}");
+}
+
+#[test]
+fn metrics_are_served_and_printed() {
+    let wrong = causeway(&["run", "-e", IDLE, "--metrics", "9464"]).output().expect("causeway");
+    assert!(text(&wrong.stderr).contains("'9464' for '--metrics <ADDRESS:PORT>'"), "{}", text(&wrong.stderr));
+    let foreign = causeway(&["run", "-e", IDLE, "--metrics", "192.0.2.1:1"]).output().expect("causeway");
+    assert!(
+        text(&foreign.stderr).contains("cannot serve metrics at 192.0.2.1:1"),
+        "{}",
+        text(&foreign.stderr)
+    );
+
+    let config = "s :: InfiniteSource(LIMIT 7, STOP false) -> c :: Counter -> Discard;";
+    let mut command = causeway(&["run", "--name", "metrics-of-a-test", "-e", config]);
+    let child = command.args(["--metrics", "127.0.0.1:0"]).stderr(Stdio::piped()).spawn().expect("causeway");
+    let mut router = Router { child, name: "metrics-of-a-test".to_owned() };
+    let mut log = BufReader::new(router.child.stderr.take().expect("a pipe")).lines();
+    let address = log
+        .find_map(|l| Some(l.ok()?.split_once("metrics at http://")?.1.to_owned()))
+        .expect("it says where");
+    let address = address.trim_end_matches("/metrics");
+    let get = || {
+        let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").expect("sent");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("a reply");
+        reply
+    };
+    let counted = "causeway_count_packets_total{element=\"c\",class=\"Counter\"} 7\n";
+    wait_for("seven packets", || get().contains(counted));
+    assert!(
+        get().starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n")
+    );
+
+    let [socket, ..] = router.files();
+    let socket = socket.display().to_string();
+    let printed = |more: &[&str]| {
+        let output = causeway(&["metrics", "--socket", &socket]).args(more).output().expect("causeway");
+        text(&output.stdout)
+    };
+    assert!(printed(&[]).contains(counted));
+    assert!(printed(&["--openmetrics"]).ends_with("# EOF\n"));
+    router.signal(Signal::TERM);
+    assert_eq!(router.wait(), Some(0));
 }

@@ -6,6 +6,7 @@ use crate::core::{Core, InPort, Node, OutPort};
 use crate::counters::Counter;
 use crate::crossing::{self, Doorbell, FromWorker, PullToWorker, ToWorker};
 use crate::element::Element;
+use crate::measure::Unit;
 use crate::notify;
 use crate::plan::Plan;
 use crate::spec::{Library, Spec, phase};
@@ -244,9 +245,12 @@ impl<'a> Builder<'a> {
         (inputs, outputs): (usize, usize),
     ) -> Place {
         let counters = &mut self.env.counters;
-        let drops: Vec<Counter> =
-            spec.drops.iter().map(|d| counters.add(worker, &name, &format!("drop.{}", d.name))).collect();
-        let unconnected = counters.add(worker, &name, "drop.unconnected");
+        let drops: Vec<Counter> = spec
+            .drops
+            .iter()
+            .map(|d| counters.add(worker, &name, &format!("drop.{}", d.name), Unit::Packets))
+            .collect();
+        let unconnected = counters.add(worker, &name, "drop.unconnected", Unit::Packets);
         let core = &mut self.cores[worker];
         let packets_signal = spec.notifies.packets.then(|| core.signals.add(false));
         let room_signal = spec.notifies.room.then(|| core.signals.add(true));

@@ -18,6 +18,7 @@
 //! even that.
 
 use crate::counters::{Counter, Counters};
+use crate::measure::Unit;
 use crate::names::Names;
 use crate::spec::{ArgDoc, ArgForm, Spec};
 use crate::value::Value;
@@ -263,9 +264,11 @@ impl<'a> Conf<'a> {
         if self.errors.is_empty() { Ok(()) } else { Err(Invalid) }
     }
 
-    /// A new counter called `name`.
+    /// A new counter called `name`. It counts what the handler of that name does, else packets.
     pub fn counter(&mut self, name: &str) -> Counter {
-        self.env.counters.add(self.worker, &self.name, name)
+        let declared = self.spec.handlers.iter().find(|h| h.name == name);
+        let unit = declared.map_or(Unit::Packets, |h| h.unit);
+        self.env.counters.add(self.worker, &self.name, name, unit)
     }
 
     /// As [`Conf::counter`], for what begins anew with each graph although the element stays: the count of a limit.

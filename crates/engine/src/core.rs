@@ -11,6 +11,7 @@
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
 use crate::element::{Element, Run};
+use crate::measure::Unit;
 use crate::signal::{SignalId, Signals};
 use crate::spec::Spec;
 use crate::task::Tasks;
@@ -111,8 +112,8 @@ pub(crate) struct Core {
 
 impl Core {
     pub fn new(worker: usize, clock: crate::clock::Clock, counters: &mut Counters, seed: u64) -> Self {
-        let looped = counters.add(worker, "", "drop.loop");
-        let swapped = counters.add(worker, "", "drop.swap");
+        let looped = counters.add(worker, "", "drop.loop", Unit::Packets);
+        let swapped = counters.add(worker, "", "drop.swap", Unit::Packets);
         Self::empty(worker, clock, looped, swapped, fastrand::Rng::with_seed(seed))
     }
 

@@ -4,6 +4,7 @@
 //! is ([`Counters::commit`]): a graph that fails leaves the counters of the running one alone. The file goes with its
 //! counters. A path belongs to one router; whoever starts several gives each its own.
 
+use crate::measure::Unit;
 use causeway_packet::words::{self, Words};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -57,6 +58,8 @@ pub struct Counters {
     lines: Vec<(usize, Line)>,
     /// Words that do not go on from those of the graph before.
     fresh: HashSet<usize>,
+    /// Which graph of its router it is, from 1.
+    generation: u64,
 }
 
 /// The file of the counters, which is removed when this is dropped.
@@ -77,6 +80,8 @@ pub struct Line {
     pub element: String,
     /// Counter name, such as `drop.bad-checksum`.
     pub name: String,
+    /// What it counts.
+    pub unit: Unit,
 }
 
 impl Counters {
@@ -100,11 +105,12 @@ impl Counters {
             used: vec![0; workers],
             lines: Vec::new(),
             fresh: HashSet::new(),
+            generation: 1,
         })
     }
 
     /// A new counter, at zero.
-    pub fn add(&mut self, worker: usize, element: &str, name: &str) -> Counter {
+    pub fn add(&mut self, worker: usize, element: &str, name: &str, unit: Unit) -> Counter {
         // Beyond what there is room for nothing is counted.
         let index = match self.used.get_mut(worker) {
             Some(used) if *used < self.arena - LINE => {
@@ -114,7 +120,7 @@ impl Counters {
             _ => usize::MAX,
         };
         if index < usize::MAX {
-            let line = Line { worker, element: element.to_owned(), name: name.to_owned() };
+            let line = Line { worker, element: element.to_owned(), name: name.to_owned(), unit };
             self.lines.push((index, line));
         }
         Counter { words: self.words.clone(), index }
@@ -131,9 +137,10 @@ impl Counters {
         let Some(file) = &self.file else { return };
         let mut text = String::new();
         for (i, line) in &self.lines {
-            text += &format!("{i}\t{}\t{}\t{}\n", line.worker, line.element, line.name);
+            let unit = line.unit.name().unwrap_or("-");
+            text += &format!("{i}\t{}\t{}\t{}\t{unit}\n", line.worker, line.element, line.name);
         }
-        let done = self.words.set_directory(&text);
+        let done = self.words.publish(&text, self.generation);
         if let Err(e) = done.and_then(|()| std::fs::rename(beside(&file.path), &file.path)) {
             log::warn!("{}: {e}; the counters are not shared", file.path.display());
         }
@@ -146,7 +153,8 @@ impl Counters {
     }
 
     /// Goes on from what `old` counted, for the elements that stay and for the workers themselves.
-    pub(crate) fn carry(&self, old: &Counters, stays: impl Fn(&str) -> bool) {
+    pub(crate) fn carry(&mut self, old: &Counters, stays: impl Fn(&str) -> bool) {
+        self.generation = old.generation + 1;
         let values: HashMap<&Line, u64> = old.read().collect();
         let words = self.words.words();
         let goes_on = |(i, line): &&(usize, Line)| {
@@ -157,6 +165,13 @@ impl Counters {
                 words::add(word, *value);
             }
         }
+    }
+}
+
+impl Drop for Counters {
+    fn drop(&mut self) {
+        // Who maps the file cannot see that it is gone from the folder, and there is nobody else to tell of an error.
+        let _ = self.words.retire();
     }
 }
 
@@ -193,7 +208,7 @@ mod tests {
         let mut pairs = HashMap::new();
         for worker in 0..3 {
             for n in 0..40 {
-                let counter = counters.add(worker, "e", &n.to_string());
+                let counter = counters.add(worker, "e", &n.to_string(), Unit::None);
                 counter.add(1);
                 if counter.get() > 0 {
                     let pair = (words::HEADER_BYTES + 8 * counter.index) / 128;
@@ -211,7 +226,7 @@ mod tests {
             let mut counters = Counters::new(2, 8, None).unwrap();
             let made: Vec<Counter> = (0..2)
                 .flat_map(|w| names.map(|name| (w, name)))
-                .map(|(w, name)| counters.add(w, name, "n"))
+                .map(|(w, name)| counters.add(w, name, "n", Unit::None))
                 .collect();
             (counters, made)
         };
@@ -219,9 +234,9 @@ mod tests {
         (0..4).for_each(|i| counted[i].add(10 + i as u64));
         let (mut new, counting) = make(["b", "a"]);
         counting[1].add(5);
-        let anew = new.add(0, "a", "limit");
+        let anew = new.add(0, "a", "limit", Unit::None);
         new.begin_anew(&anew);
-        old.add(0, "a", "limit").add(7);
+        old.add(0, "a", "limit", Unit::None).add(7);
         new.carry(&old, |element| element == "a");
         assert_eq!(counting.iter().map(Counter::get).collect::<Vec<_>>(), [0, 15, 0, 12]);
         assert_eq!(anew.get(), 0);

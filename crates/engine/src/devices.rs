@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::counters::{Counter, Counters};
+use crate::measure::Unit;
 use crate::reception::{DRAIN_MOST, Mechanism, PortCounters, Ports, Reception};
 use crate::waiter::Waiter;
 use crate::worker::Worker;
@@ -40,7 +41,8 @@ impl Devices {
             let n = &mut core.nodes[node];
             let Some(receiver) = n.element.as_mut().and_then(|e| e.receiver()) else { continue };
             reception.add(receiver.mechanism().unwrap_or(default));
-            let published = NAMES.map(|name| counters.add(core.worker, &n.name, &format!("rx.{name}")));
+            let published =
+                NAMES.map(|name| counters.add(core.worker, &n.name, &format!("rx.{name}"), Unit::None));
             devices.push(Device { node, published });
         }
         Devices { reception, devices, backlog: VecDeque::new() }

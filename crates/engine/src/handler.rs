@@ -2,6 +2,8 @@
 
 use crate::conf::with_argument;
 use crate::core::Core;
+use crate::measure::Unit;
+use crate::spec::{HandlerDoc, Spec, reads};
 use std::fmt;
 
 /// Why a handler could not be read or written. The texts follow Click's.
@@ -60,16 +62,21 @@ impl fmt::Display for HandlerError {
 
 impl std::error::Error for HandlerError {}
 
-/// Handlers that every element has, with what reading them gives.
-pub const COMMON: &[(&str, &str)] = &[
-    ("name", "the element's name"),
-    ("class", "the element's class"),
-    ("config", "the element's configuration"),
-    ("ports", "the element's ports and what they are connected to"),
-    ("handlers", "the element's handlers, one a line, with `r` and `w`"),
-    ("drop_reasons", "packets dropped, one reason a line"),
-    ("held", "packets that the element holds"),
+/// Handlers that every element has.
+pub const COMMON: &[HandlerDoc] = &[
+    reads("name", "the element's name"),
+    reads("class", "the element's class"),
+    reads("config", "the element's configuration"),
+    reads("ports", "the element's ports and what they are connected to"),
+    reads("handlers", "the element's handlers, one a line, with `r` and `w`"),
+    reads("drop_reasons", "packets dropped, one reason a line").counts(Unit::Packets).by("reason"),
+    reads("held", "packets that the element holds").measures(Unit::Packets),
 ];
+
+/// The handler called `name` of an element of class `spec` with that many outputs.
+pub fn find(spec: &Spec, name: &str, outputs: usize) -> Option<&'static HandlerDoc> {
+    spec.handlers.iter().find(|h| h.is(name, outputs)).or_else(|| COMMON.iter().find(|h| h.name == name))
+}
 
 /// Reads `handler` of the element at `node`.
 pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<String, HandlerError> {
@@ -87,7 +94,7 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
         core.deliver();
         return value.map_err(HandlerError::Failed);
     }
-    if !COMMON.iter().any(|(name, _)| *name == handler) {
+    if !COMMON.iter().any(|h| h.name == handler) {
         return Err(HandlerError::NoHandler(full()));
     }
     if !arg.is_empty() {
@@ -112,9 +119,8 @@ fn common(core: &Core, node: usize, handler: &str) -> String {
                 let param = if h.access == crate::spec::Access::ReadParam { "+" } else { "" };
                 format!("{name}\t{r}{w}{param}\n")
             });
-            let common =
-                COMMON.iter().rev().filter(|(name, _)| !n.spec.handlers.iter().any(|h| h.name == *name));
-            own.chain(common.map(|(name, _)| format!("{name}\tr\n"))).collect()
+            let common = COMMON.iter().rev().filter(|c| !n.spec.handlers.iter().any(|h| h.name == c.name));
+            own.chain(common.map(|c| format!("{}\tr\n", c.name))).collect()
         }
         "drop_reasons" => {
             let reasons = n.spec.drops.iter().zip(&n.drops).map(|(d, c)| format!("{} {}\n", d.name, c.get()));
@@ -184,7 +190,7 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
             done.map_err(HandlerError::Failed)
         }
         Some(_) => Err(HandlerError::ReadOnly(full())),
-        None if COMMON.iter().any(|(name, _)| *name == handler) => Err(HandlerError::ReadOnly(full())),
+        None if COMMON.iter().any(|h| h.name == handler) => Err(HandlerError::ReadOnly(full())),
         None => Err(HandlerError::NoHandler(full())),
     }
 }

@@ -8,6 +8,7 @@ use crate::core::{Core, InPort, Node, OutPort};
 use crate::counters::Counters;
 use crate::cx::Cx;
 use crate::element::{Element, Run};
+use crate::measure::Unit;
 use crate::spec::Spec;
 use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;
@@ -153,8 +154,8 @@ impl Harness {
             element: Some(element),
             outs: (0..ports.1).map(|_| OutPort::default()).collect(),
             ins: (0..ports.0).map(|_| InPort::default()).collect(),
-            drops: spec.drops.iter().map(|d| counters.add(0, spec.name, d.name)).collect(),
-            unconnected: counters.add(0, spec.name, "unconnected"),
+            drops: spec.drops.iter().map(|d| counters.add(0, spec.name, d.name, Unit::Packets)).collect(),
+            unconnected: counters.add(0, spec.name, "unconnected", Unit::Packets),
             packets_signal: spec.notifies.packets.then(|| core.signals.add(false)),
             room_signal: spec.notifies.room.then(|| core.signals.add(true)),
             fused: Vec::new(),

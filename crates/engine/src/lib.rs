@@ -18,7 +18,8 @@
 //!   workers become rings (`crossing`).
 //! * `worker` is the thread, and [`Pulse`] how anybody sees that it is not stuck; `devices` and [`reception`] decide
 //!   when a port's packets are taken.
-//! * [`Router`] is the control side: start, handlers, hot swap, stop. [`harness`] puts one element on the bench.
+//! * [`Router`] is the control side: start, handlers, hot swap, stop. [`measure`] says what the values of handlers are
+//!   and how those of replicas make one. [`harness`] puts one element on the bench.
 //!
 //! # Invariants
 //!
@@ -49,6 +50,7 @@ mod driver;
 mod element;
 pub mod handler;
 pub mod harness;
+pub mod measure;
 mod names;
 mod notify;
 mod place;
@@ -75,7 +77,7 @@ pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};
 pub use pulse::Pulse;
-pub use router::{Options, Router, StartError};
+pub use router::{Measure, Options, Router, StartError};
 pub use spec::{Library, Spec};
 pub use spin::SpinTime;
 pub use task::{DEFAULT_TICKETS, MAX_TICKETS};

@@ -2,7 +2,10 @@
 //!
 //! Every question to a worker has a time limit, so that one that is stuck keeps nobody else from going on.
 
+mod measure;
 mod swap;
+
+pub use measure::Measure;
 
 use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
 use crate::clock::Clock;
@@ -13,6 +16,7 @@ use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver, Event, OnFailure};
 use crate::handler::{self, HandlerError, NoAnswer};
+use crate::measure::{Across, Unit};
 use crate::plan::Plan;
 use crate::pulse::Pulse;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
@@ -253,7 +257,12 @@ impl Router {
             let worker = w.core.worker;
             let of = |n: &Node| {
                 let counters = n.element.as_ref().map_or(Vec::new(), |e| e.port_counters());
-                let line = |name| Line { worker, element: n.name.to_string(), name: format!("port.{name}") };
+                let line = |name| Line {
+                    worker,
+                    element: n.name.to_string(),
+                    name: format!("port.{name}"),
+                    unit: Unit::None,
+                };
                 counters.into_iter().map(|(name, value)| (line(name), value)).collect::<Vec<_>>()
             };
             w.core.nodes.iter().flat_map(of).collect()
@@ -288,8 +297,15 @@ impl Router {
         Ok(sums.into_iter().collect())
     }
 
-    /// Reads handler `name` of `element`. When the graph is replicated, numbers are summed over the workers and
-    /// other texts are those of the first.
+    /// All numbers that elements count and measure, element by element in the order of the graph, with those of
+    /// replicas made one. The workers are asked, between two steps.
+    pub fn measures(&self) -> Result<Vec<Measure>, NoAnswer> {
+        let all = (0..self.handles.len()).map(|w| self.call(w, measure::of_worker));
+        Ok(measure::combine(all.collect::<Result<_, _>>()?))
+    }
+
+    /// Reads handler `name` of `element`. When the graph is replicated, the values of the workers make one in the way
+    /// that the handler's declaration says.
     pub fn read(&self, element: &str, name: &str, arg: &str) -> Result<String, HandlerError> {
         let mut values = Vec::new();
         for place in self.places(element)? {
@@ -297,7 +313,10 @@ impl Router {
             let value = self.call(place.worker, move |w| handler::read(&mut w.core, place.node, &name, &arg));
             values.push(value??);
         }
-        Ok(sum(values))
+        let spec = self.plan.find(element).and_then(|i| self.library.get(&self.plan.elements[i].class));
+        let outputs = self.plan.find(element).map_or(0, |i| self.plan.elements[i].pulled_outputs.len());
+        let declared = spec.and_then(|spec| handler::find(spec, name, outputs));
+        Ok(declared.map_or(Across::First, |h| h.across).combine(values))
     }
 
     /// Writes handler `name` of `element`, on every worker that has it.
@@ -420,12 +439,4 @@ fn spawn(
     };
     let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(body);
     Ok((thread.map_err(|e| StartError::Io("cannot start a worker", e))?, ended))
-}
-
-fn sum(values: Vec<String>) -> String {
-    let numbers: Option<Vec<u64>> = values.iter().map(|v| v.trim().parse().ok()).collect();
-    match numbers {
-        Some(n) if n.len() > 1 => n.iter().sum::<u64>().to_string(),
-        _ => values.into_iter().next().unwrap_or_default(),
-    }
 }

@@ -2,6 +2,7 @@
 
 use crate::conf::{Conf, Invalid};
 use crate::element::Element;
+use crate::measure::{Across, Kind, Unit};
 use crate::names::Interfaces;
 
 /// Order in which elements are configured and initialised; lower first, by element number within a phase.
@@ -94,11 +95,43 @@ pub struct HandlerDoc {
     pub name: &'static str,
     /// Read, write or both.
     pub access: Access,
-    /// What is read, with its unit, or what writing does.
+    /// What is read, or what writing does.
     pub doc: &'static str,
+    /// What the value is.
+    pub kind: Kind,
+    /// What a number is a number of.
+    pub unit: Unit,
+    /// How the values of replicas make one.
+    pub across: Across,
+    /// Of a list of numbers: what the names in front of them are, such as `reason`.
+    pub by: Option<&'static str>,
 }
 
 impl HandlerDoc {
+    const fn new(name: &'static str, access: Access, kind: Kind, doc: &'static str) -> HandlerDoc {
+        HandlerDoc { name, access, doc, kind, unit: Unit::None, across: Across::First, by: None }
+    }
+
+    /// The same, which counts; replicas' counts are added.
+    pub const fn counts(self, unit: Unit) -> HandlerDoc {
+        HandlerDoc { kind: Kind::Counter, unit, across: Across::Sum, ..self }
+    }
+
+    /// The same, which measures; replicas' measures are added.
+    pub const fn measures(self, unit: Unit) -> HandlerDoc {
+        HandlerDoc { kind: Kind::Gauge, unit, across: Across::Sum, ..self }
+    }
+
+    /// The same, whose replicas make one value in this way.
+    pub const fn across(self, across: Across) -> HandlerDoc {
+        HandlerDoc { across, ..self }
+    }
+
+    /// The same, a number a line behind the name of a `what`.
+    pub const fn by(self, what: &'static str) -> HandlerDoc {
+        HandlerDoc { by: Some(what), ..self }
+    }
+
     /// Whether this is the handler called `name` of an element with that many outputs.
     pub fn is(&self, name: &str, outputs: usize) -> bool {
         match self.name.strip_suffix('#') {
@@ -202,24 +235,24 @@ pub const fn rest(name: &'static str, kind: &'static str, doc: &'static str) -> 
     ArgDoc { name, kind, form: ArgForm::Rest, doc }
 }
 
-/// A handler that is read.
+/// A handler that is read: words, unless it says that it counts or measures.
 pub const fn reads(name: &'static str, doc: &'static str) -> HandlerDoc {
-    HandlerDoc { name, access: Access::Read, doc }
+    HandlerDoc::new(name, Access::Read, Kind::Text, doc)
 }
 
 /// A handler that is read with parameters.
 pub const fn reads_with(name: &'static str, doc: &'static str) -> HandlerDoc {
-    HandlerDoc { name, access: Access::ReadParam, doc }
+    HandlerDoc::new(name, Access::ReadParam, Kind::Text, doc)
 }
 
 /// A handler that is written.
 pub const fn writes(name: &'static str, doc: &'static str) -> HandlerDoc {
-    HandlerDoc { name, access: Access::Write, doc }
+    HandlerDoc::new(name, Access::Write, Kind::Action, doc)
 }
 
-/// A handler that is read and written.
+/// A setting, which is read and written.
 pub const fn reads_writes(name: &'static str, doc: &'static str) -> HandlerDoc {
-    HandlerDoc { name, access: Access::ReadWrite, doc }
+    HandlerDoc::new(name, Access::ReadWrite, Kind::Setting, doc)
 }
 
 /// A reason for dropping.

@@ -1,5 +1,6 @@
 //! Whole routers from text: delivery order, scheduling, stopping, handlers, hot swap, several workers.
 
+use causeway_engine::measure::{Across, Unit};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{Notifies, reads, writes};
 use causeway_engine::{
@@ -17,7 +18,11 @@ static SOURCE: Spec = Spec {
     name: "Source",
     ports: "0/1",
     processing: "h/h",
-    handlers: &[reads("made", "packets made"), reads("now", "the time")],
+    handlers: &[
+        reads("made", "packets made").counts(Unit::Packets),
+        reads("limit", "LIMIT"),
+        reads("now", "the time").measures(Unit::None).across(Across::Max),
+    ],
     build: |conf| {
         let (limit, stop) = (conf.required("LIMIT"), conf.keyword("STOP", false));
         conf.finish()?;
@@ -54,7 +59,12 @@ impl Element for Source {
     }
 
     fn read(&mut self, handler: &str, _: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(if handler == "now" { cx.now_ns() } else { self.made.into() }.to_string())
+        Ok(match handler {
+            "now" => cx.now_ns(),
+            "limit" => self.limit.into(),
+            _ => self.made.into(),
+        }
+        .to_string())
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _: &mut Cx<'_>) {
@@ -541,11 +551,21 @@ fn packets_without_a_place_in_the_new_graph_are_counted() {
 }
 
 #[test]
-fn a_replicated_graph_runs_on_every_worker_and_sums_its_numbers() {
+fn a_replicated_graph_runs_on_every_worker_and_its_handlers_say_what_is_summed() {
     let options = Options { workers: 3, replicate: true, ..Options::default() };
     let router = Router::start(library(), plan("s :: Source(7) -> Log;"), options).unwrap();
     router.resume();
     until("all made theirs", || router.read("s", "made", "").unwrap() == "21");
+    assert_eq!(router.read("s", "limit", "").unwrap(), "7");
+    let measures = router.measures().unwrap();
+    let told =
+        |name: &str| measures.iter().filter(|m| &*m.element == "s" && m.name == name).collect::<Vec<_>>();
+    let [made] = told("made")[..] else { panic!("one value of three workers") };
+    assert_eq!((made.value.as_str(), made.class), ("21", "Source"));
+    assert!(told("limit").is_empty(), "it neither counts nor measures");
+    assert!(
+        told("now")[0].value.parse::<u64>().unwrap() <= router.read("s", "now", "").unwrap().parse().unwrap()
+    );
 }
 
 #[test]

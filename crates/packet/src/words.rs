@@ -6,11 +6,13 @@
 //! | bytes | content |
 //! | --- | --- |
 //! | 0..8 | the magic text `CAUSEWAY` |
-//! | 8..16 | layout version, 1 |
+//! | 8..16 | layout version, 2 |
 //! | 16..24 | number of words, *n* |
 //! | 24..32 | bytes of the directory that follows the words |
+//! | 32..40 | generation: 1 for the first graph of a router, one more with each hot swap |
+//! | 40..48 | whether the words are counted in: 0 not yet, 1 yes, 2 no more: open the path anew |
 //! | 64..64+8*n* | the words |
-//! | 64+8*n*.. | the directory: one line a word in use, `index<TAB>worker<TAB>element<TAB>counter` |
+//! | 64+8*n*.. | the directory: one line a word in use, `index<TAB>worker<TAB>element<TAB>counter<TAB>unit`; the unit is `-` where the name says what is counted |
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,7 +25,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes before the first word.
 pub const HEADER_BYTES: usize = 64;
 const MAGIC: &[u8; 8] = b"CAUSEWAY";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+/// Where the header says of which generation the words are, and whether they are counted in.
+const GENERATION_AT: u64 = 32;
+const STATE_AT: u64 = 40;
 
 /// A mapping of shared words.
 #[derive(Debug)]
@@ -87,11 +92,19 @@ impl Words {
         unsafe { std::slice::from_raw_parts(self.base.add(HEADER_BYTES).cast(), self.count) }
     }
 
-    /// Writes the directory that tells readers what each word counts.
-    pub fn set_directory(&self, text: &str) -> io::Result<()> {
+    /// Writes the directory that tells readers what each word counts, and that the words of `generation` are counted in
+    /// from now on.
+    pub fn publish(&self, directory: &str, generation: u64) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        file.write_all_at(text.as_bytes(), (HEADER_BYTES + self.count * 8) as u64)?;
-        file.write_all_at(&(text.len() as u64).to_ne_bytes(), 24)
+        file.write_all_at(directory.as_bytes(), (HEADER_BYTES + self.count * 8) as u64)?;
+        file.write_all_at(&(directory.len() as u64).to_ne_bytes(), 24)?;
+        file.write_all_at(&generation.to_ne_bytes(), GENERATION_AT)?;
+        file.write_all_at(&1u64.to_ne_bytes(), STATE_AT)
+    }
+
+    /// Tells readers that nobody counts here any more.
+    pub fn retire(&self) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.write_all_at(&2u64.to_ne_bytes(), STATE_AT))
     }
 }
 

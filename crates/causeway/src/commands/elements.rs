@@ -3,7 +3,8 @@
 use crate::cli::ElementsArgs;
 use crate::output;
 use anyhow::{Context, Result, bail};
-use causeway_engine::spec::{Access, ArgForm};
+use causeway_engine::measure::Kind;
+use causeway_engine::spec::{Access, ArgForm, HandlerDoc};
 use causeway_engine::{Library, Spec};
 use causeway_lang::did_you_mean;
 use std::collections::BTreeMap;
@@ -76,16 +77,22 @@ fn page(spec: &Spec) -> String {
     }
     text += &format!("\n\n{}\n", spec.doc);
     section(&mut text, "Arguments", spec.args.iter().map(|a| (a.name, format!("{}; {}", a.kind, a.doc))));
-    let access = |a: Access| match a {
-        Access::Read => "read",
-        Access::ReadParam => "read with parameters",
-        Access::Write => "write",
-        Access::ReadWrite => "read and write",
+    let access = |h: &HandlerDoc| {
+        let how = match h.access {
+            Access::Read => "read",
+            Access::ReadParam => "read with parameters",
+            Access::Write => "write",
+            Access::ReadWrite => "read and write",
+        };
+        match h.kind {
+            Kind::Counter | Kind::Gauge => format!("{how}, {}", h.kind.name()),
+            Kind::Text | Kind::Setting | Kind::Action => how.to_owned(),
+        }
     };
     section(
         &mut text,
         "Handlers",
-        spec.handlers.iter().map(|h| (h.name, format!("{}: {}", access(h.access), h.doc))),
+        spec.handlers.iter().map(|h| (h.name, format!("{}: {}", access(h), h.doc))),
     );
     section(&mut text, "Drop reasons", spec.drops.iter().map(|d| (d.name, d.doc.to_owned())));
     text += &format!("\n## Example\n\n```click\n{}\n```\n", spec.example);

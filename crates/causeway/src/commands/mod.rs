@@ -7,6 +7,7 @@ pub mod elements;
 pub mod graph;
 pub mod handlers;
 pub mod man;
+pub mod metrics;
 mod ports;
 mod probe;
 pub mod run;

@@ -5,6 +5,7 @@ use crate::cli::{RunArgs, RuntimeArgs};
 use crate::control::{Claim, Listener, open_run_dir, run_dirs, serve};
 use crate::lease::{Lease, Objector, Voucher};
 use crate::load::{self, Loaded, Style};
+use crate::metrics::http;
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{FRONT, interfaces};
@@ -15,6 +16,7 @@ use causeway_netio::bpf::front::{Front, monotonic_ns};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, keep_journal};
 use causeway_packet::pool;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
@@ -65,6 +67,7 @@ pub struct Place {
     /// The name with its record.
     pub claim: Arc<Claim>,
     listener: Listener,
+    metrics: Option<TcpListener>,
 }
 
 impl Place {
@@ -78,6 +81,11 @@ impl Place {
             Some(listener) => listener,
             None => listen(&socket)?,
         };
+        let metrics = args.metrics.map(|address| {
+            let what = || format!("cannot serve metrics at {address} (--metrics names another place)");
+            http::listen(address).with_context(what)
+        });
+        let metrics = metrics.transpose()?;
         // It outlives the router.
         let journal = Arc::downgrade(&claim);
         keep_journal(Box::new(move |interface: &str, offload: Offload, off: bool| {
@@ -94,7 +102,7 @@ impl Place {
                 log::warn!("what is turned off on {interface} cannot be recorded: {e}");
             }
         }));
-        Ok(Place { claim, listener })
+        Ok(Place { claim, listener, metrics })
     }
 }
 
@@ -153,6 +161,10 @@ pub fn run_loaded<K>(
         Err(text) => return Ok(fail(&text)),
     };
     serve(&place.listener, session.desk())?;
+    if let Some(listener) = &place.metrics {
+        log::info!("metrics at http://{}/metrics", listener.local_addr()?);
+        http::serve(listener.try_clone()?, session.desk());
+    }
     let kept = started(&session)?;
     log::info!("control socket {}, counters {}", socket.display(), counters.display());
     let end = session.run();

@@ -4,6 +4,7 @@ mod report;
 
 use crate::cli::StatsArgs;
 use crate::control::Client;
+use crate::metrics::interface;
 use crate::output;
 use anyhow::{Context, Result};
 use report::{Counted, Report};
@@ -49,9 +50,7 @@ fn interfaces(client: &mut Client, counted: &Counted) -> Result<BTreeMap<String,
     for (element, _) in counted.keys().filter(|(_, name)| name.starts_with("port.")) {
         if !found.contains_key(element) {
             let config = client.read(&format!("{element}.config"), "")?;
-            let interface = config.split(',').next().unwrap_or_default().trim().trim_matches('"');
-            let interface = interface.strip_prefix("DEVNAME ").unwrap_or(interface).to_owned();
-            found.insert(element.clone(), interface);
+            found.insert(element.clone(), interface(&config));
         }
     }
     Ok(found)

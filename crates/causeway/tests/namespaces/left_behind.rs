@@ -96,7 +96,8 @@ fn five_capabilities_suffice_for_anybody() {
 #[test]
 fn a_hangup_ends_it_unless_it_was_told_to_ignore_it() {
     let Some(net) = Net::new() else { return };
-    let mut up = net.up();
+    // The tests themselves may have been started so that they outlive a terminal.
+    let mut up = net.start_by("r", "env --default-signal=HUP", "up ra rb --attach xdp", Stdio::inherit());
     assert_eq!(up.end(Signal::HUP), Some(0));
     drop(up);
     let mut up = net.start_by("r", "nohup", "up ra rb --attach xdp", Stdio::null());

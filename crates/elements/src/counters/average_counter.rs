@@ -1,5 +1,6 @@
 //! AverageCounter.
 
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{optional, reads, writes};
 use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
@@ -16,11 +17,11 @@ pub(crate) static SPEC: Spec = Spec {
           leave out the warm-up.",
     args: &[optional("IGNORE", "seconds", "how long after the first packet counting begins; default 0")],
     handlers: &[
-        reads("count", "packets counted since the last reset"),
-        reads("byte_count", "bytes counted since the last reset"),
-        reads("rate", "average rate in packets a second"),
-        reads("bit_rate", "average rate in bits a second"),
-        reads("byte_rate", "average rate in bytes a second"),
+        reads("count", "packets counted since the last reset").counts(Unit::Packets),
+        reads("byte_count", "bytes counted since the last reset").counts(Unit::Bytes),
+        reads("rate", "average rate in packets a second").measures(Unit::PacketsPerSecond),
+        reads("bit_rate", "average rate in bits a second").measures(Unit::BitsPerSecond),
+        reads("byte_rate", "average rate in bytes a second").measures(Unit::BytesPerSecond),
         writes("reset", "sets the counts to zero and waits for a first packet again"),
     ],
     example: "InfiniteSource(LIMIT 1000, STOP true) -> AverageCounter -> Discard;",

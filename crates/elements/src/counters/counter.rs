@@ -2,6 +2,7 @@
 
 use super::rate::Rate;
 use crate::handlers::{self, Call};
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, reads, reads_writes, writes};
 use causeway_engine::value::Value;
 use causeway_engine::{Conf, Counter as Count, Cx, Element, Invalid, Scope, Spec};
@@ -25,11 +26,11 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("BYTE_COUNT_CALL", "bytes, handler and value", "the same for the byte count"),
     ],
     handlers: &[
-        reads("count", "packets since the last reset"),
-        reads("byte_count", "bytes since the last reset"),
-        reads("rate", "recent rate in packets a second"),
-        reads("bit_rate", "recent rate in bits a second"),
-        reads("byte_rate", "recent rate in bytes a second"),
+        reads("count", "packets since the last reset").counts(Unit::Packets),
+        reads("byte_count", "bytes since the last reset").counts(Unit::Bytes),
+        reads("rate", "recent rate in packets a second").measures(Unit::PacketsPerSecond),
+        reads("bit_rate", "recent rate in bits a second").measures(Unit::BitsPerSecond),
+        reads("byte_rate", "recent rate in bytes a second").measures(Unit::BytesPerSecond),
         writes("reset", "sets counts and rates to zero"),
         writes("reset_counts", "the same as `reset`"),
         reads_writes("count_call", "COUNT_CALL; writing a number alone keeps the handler"),

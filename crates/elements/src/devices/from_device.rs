@@ -1,6 +1,7 @@
 //! FromDevice and PollDevice.
 
 use super::registry::{Device, Method, Opener, announce, lines};
+use causeway_engine::measure::Unit;
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, phase, reads, required};
 use causeway_engine::value::Nanoseconds;
@@ -67,13 +68,14 @@ const ARGS: &[ArgDoc] = &[
 ];
 
 const HANDLERS: &[HandlerDoc] = &[
-    reads("count", "packets received"),
+    reads("count", "packets received").counts(Unit::Packets),
     reads("mode", "how the interface is received from, and why not better"),
     reads(
         "counters",
         "all that the interface and its sockets counted, drops by reason included, a line each",
     ),
-    reads("kernel_drops", "packets that the interface or its sockets dropped before the graph"),
+    reads("kernel_drops", "packets that the interface or its sockets dropped before the graph")
+        .counts(Unit::Packets),
 ];
 
 struct FromDevice {

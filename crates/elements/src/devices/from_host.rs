@@ -1,6 +1,7 @@
 //! FromHost.
 
 use super::registry::{Device, Method, Opener};
+use causeway_engine::measure::Unit;
 use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{keyword, optional, phase, reads, required};
 use causeway_engine::value::Prefix4;
@@ -25,7 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
         optional("ADDR", "prefix", "IPv4 address and prefix length to give it"),
         keyword("TYPE", "`tap` or `tun`", "frames or packets; default tap"),
     ],
-    handlers: &[reads("count", "packets received from the host")],
+    handlers: &[reads("count", "packets received from the host").counts(Unit::Packets)],
     example: "FromHost(host0, 10.9.0.1/24) -> Print(host) -> Discard;",
     see: &["ToHost", "FromDevice"],
     build,

@@ -3,6 +3,7 @@
 use super::from_device;
 use super::registry::{Device, Method, Opener, lines};
 use crate::handlers::task;
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, keyword, phase, reads, required};
 use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Run, Spec};
 use causeway_netio::{Counter as PortCounter, Tx};
@@ -32,8 +33,8 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("DEBUG", "boolean", "accepted for compatibility"),
     ],
     handlers: &[
-        reads("count", "packets handed to the interface"),
-        reads("drops", "packets dropped because the ring was full"),
+        reads("count", "packets handed to the interface").counts(Unit::Packets),
+        reads("drops", "packets dropped because the ring was full").counts(Unit::Packets),
         reads("mode", "how the interface is sent to"),
         reads("counters", "all that the interface and its sockets counted, a line each"),
         task::TICKETS,

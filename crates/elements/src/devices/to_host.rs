@@ -1,6 +1,7 @@
 //! ToHost.
 
 use super::registry::{Device, Method, Opener};
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, keyword, optional, phase, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_netio::{Counter as PortCounter, Tx, tap};
@@ -21,7 +22,10 @@ pub(crate) static SPEC: Spec = Spec {
         optional("DEVNAME", "interface", "name of the interface; default `causeway`"),
         keyword("TYPE", "`tap` or `tun`", "frames or packets; default tap"),
     ],
-    handlers: &[reads("count", "packets handed over"), reads("drops", "packets the host did not take")],
+    handlers: &[
+        reads("count", "packets handed over").counts(Unit::Packets),
+        reads("drops", "packets the host did not take").counts(Unit::Packets),
+    ],
     drops: &[drops(
         "refused",
         "the host did not take it: not enough memory, or not an Ethernet frame or IP packet",

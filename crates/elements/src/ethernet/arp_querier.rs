@@ -1,6 +1,7 @@
 //! ARPQuerier.
 
 use super::arp_table::{ArpTable, Found, Limits};
+use causeway_engine::measure::{Across, Unit};
 use causeway_engine::spec::{drops, keyword, optional, reads, reads_writes, required, writes};
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
@@ -58,14 +59,15 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[
         reads_writes("ipaddr", "own IP address"),
         reads_writes("broadcast", "the network's broadcast address"),
-        reads("table", "neighbours, a line each: address, 1 if known, Ethernet address, age in seconds"),
+        reads("table", "neighbours, a line each: address, 1 if known, Ethernet address, age in seconds")
+            .across(Across::Each),
         reads("stats", "packets dropped and queries sent, in words"),
-        reads("queries", "queries sent"),
-        reads("responses", "responses received"),
-        reads("drops", "packets dropped"),
-        reads("count", "neighbours in the table"),
-        reads("evictions", "neighbours forgotten to make room for others"),
-        reads("length", "packets that wait"),
+        reads("queries", "queries sent").counts(Unit::None),
+        reads("responses", "responses received").counts(Unit::None),
+        reads("drops", "packets dropped").counts(Unit::Packets),
+        reads("count", "neighbours in the table").measures(Unit::Entries),
+        reads("evictions", "neighbours forgotten to make room for others").counts(Unit::None),
+        reads("length", "packets that wait").measures(Unit::Packets),
         writes("insert", "`IP ETH`: makes a neighbour known"),
         writes("delete", "`IP`: forgets a neighbour and drops what waits for it"),
         writes("clear", "forgets all neighbours and drops what waits for them"),

@@ -1,6 +1,7 @@
 //! DropBroadcasts.
 
 use crate::fuse::step::Step;
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, reads};
 use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Batch, PacketType};
@@ -14,7 +15,8 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "A router must not forward what came as a link-level broadcast (RFC 1812 §5.3.4). Packets whose type \
           annotation, set by the receiving device, is broadcast or multicast go to output 1 if that is connected, \
           and are dropped otherwise.",
-    handlers: &[reads("drops", "packets that came as broadcasts, whether they were dropped or diverted")],
+    handlers: &[reads("drops", "packets that came as broadcasts, whether they were dropped or diverted")
+        .counts(Unit::Packets)],
     drops: &[drops("broadcast", "the packet came as a link-level broadcast or multicast")],
     example: "InfiniteSource(LIMIT 5) -> DropBroadcasts -> Discard;",
     see: &["ICMPError", "PaintTee"],

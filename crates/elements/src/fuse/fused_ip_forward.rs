@@ -3,6 +3,7 @@
 use super::pass::{Ask, Names, Pass, Rule};
 use crate::ethernet::drop_broadcasts::to_many;
 use crate::ip::{dec_ip_ttl, header};
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, phase, reads, rest};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::ethernet::{HEADER_LEN, ether_type, field};
@@ -32,7 +33,7 @@ pub(crate) static SPEC: Spec = Spec {
         rest("BRANCH", "elements", "for each output of the table what is behind it, or -"),
     ],
     handlers: &[
-        reads("count", "packets that took the short way"),
+        reads("count", "packets that took the short way").counts(Unit::Packets),
         reads("active", "whether any packet may take it"),
         reads("explanation", "what is fused, and what is not and why"),
     ],

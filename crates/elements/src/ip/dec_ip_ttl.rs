@@ -1,6 +1,7 @@
 //! DecIPTTL.
 
 use crate::fuse::step::Step;
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, keyword, reads, reads_writes};
 use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::{Batch, Packet, checksum};
@@ -19,7 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("MULTICAST", "boolean", "whether packets to multicast addresses count too; default true"),
     ],
     handlers: &[
-        reads("drops", "packets whose time to live was over"),
+        reads("drops", "packets whose time to live was over").counts(Unit::Packets),
         reads_writes("active", "whether anything is done"),
     ],
     drops: &[

@@ -1,6 +1,7 @@
 //! IPFragmenter.
 
 use crate::fuse::step::Step;
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, keyword, optional, reads, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::wire::Ipv4;
@@ -31,8 +32,8 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"),
     ],
     handlers: &[
-        reads("drops", "packets that were too long and could not be cut"),
-        reads("fragments", "fragments that were made"),
+        reads("drops", "packets that were too long and could not be cut").counts(Unit::Packets),
+        reads("fragments", "fragments that were made").counts(Unit::Packets),
     ],
     drops: &[
         drops(

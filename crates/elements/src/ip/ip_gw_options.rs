@@ -1,6 +1,7 @@
 //! IPGWOptions.
 
 use crate::fuse::step::Step;
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, optional, reads, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
 use causeway_packet::wire::Ipv4;
@@ -27,7 +28,7 @@ pub(crate) static SPEC: Spec = Spec {
         required("MYADDR", "IP address", "address of the outgoing interface"),
         optional("OTHERADDRS", "IP addresses", "the router's other addresses"),
     ],
-    handlers: &[reads("drops", "packets with malformed options")],
+    handlers: &[reads("drops", "packets with malformed options").counts(Unit::Packets)],
     drops: &[
         drops("bad-option", "a malformed option, and output 1 is not connected"),
         drops("no-header", "no IPv4 header is marked"),

@@ -1,14 +1,15 @@
 //! What elements that check packets have in common: sorting out the bad ones, and saying how many and why.
 
+use causeway_engine::measure::{Across, Unit};
 use causeway_engine::spec::{DropDoc, HandlerDoc, reads};
 use causeway_engine::{Conf, Counter, Cx};
 use causeway_packet::{BATCH, Batch, Packet};
 
 /// The handlers that [`Tally::read`] answers.
 pub(crate) const HANDLERS: &[HandlerDoc] = &[
-    reads("count", "good packets"),
-    reads("drops", "bad packets"),
-    reads("drop_details", "bad packets by reason, a line each"),
+    reads("count", "good packets").counts(Unit::Packets),
+    reads("drops", "bad packets").counts(Unit::Packets),
+    reads("drop_details", "bad packets by reason, a line each").across(Across::Each),
 ];
 
 /// Good packets, and bad ones by `N` reasons, whether they were dropped or diverted.

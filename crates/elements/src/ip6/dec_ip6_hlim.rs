@@ -1,5 +1,6 @@
 //! DecIP6HLIM.
 
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, reads};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::ipv6::HEADER_LEN;
@@ -14,7 +15,7 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Decrements the hop limit of each packet. A packet whose hop limit is 1 or 0 goes to output 1 unchanged, where \
           an ICMPv6 error may answer it, or is dropped if that is not connected (RFC 8200 §3). The network header must \
           be marked.",
-    handlers: &[reads("drops", "packets whose hop limit was over")],
+    handlers: &[reads("drops", "packets whose hop limit was over").counts(Unit::Packets)],
     drops: &[drops("expired", "the hop limit was 1 or 0"), drops("no-header", "no IPv6 header is marked")],
     example: r"InfiniteSource(DATA \<60000000 0000 3b 40 20010db8000000000000000000000001
               20010db8000000000000000000000002>, LIMIT 5) -> CheckIP6Header -> DecIP6HLIM -> Discard;",

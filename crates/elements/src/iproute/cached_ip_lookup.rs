@@ -2,6 +2,7 @@
 
 use super::family::Family;
 use super::lookup::{ADD, CTRL, DROPS, FLUSH, LOOKUP, REMOVE, ROUTES, SET, TABLE, Table};
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, writes};
 use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
@@ -67,13 +68,13 @@ const HANDLERS: &[HandlerDoc] = &[
     REMOVE,
     CTRL,
     FLUSH,
-    reads("active", "entries of the cache that hold a key"),
-    reads("total", "entries of the cache, in use or not"),
-    reads("hits", "packets answered by the cache"),
-    reads("misses", "packets answered by the table"),
-    reads("steps", "entries passed over in chains"),
-    reads("collections", "runs of the garbage collector"),
-    reads("overflows", "keys that found no room"),
+    reads("active", "entries of the cache that hold a key").measures(Unit::Entries),
+    reads("total", "entries of the cache, in use or not").measures(Unit::Entries),
+    reads("hits", "packets answered by the cache").counts(Unit::Packets),
+    reads("misses", "packets answered by the table").counts(Unit::Packets),
+    reads("steps", "entries passed over in chains").counts(Unit::None),
+    reads("collections", "runs of the garbage collector").counts(Unit::None),
+    reads("overflows", "keys that found no room").counts(Unit::None),
     writes("flush_cache", "empties the cache"),
 ];
 

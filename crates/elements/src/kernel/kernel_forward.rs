@@ -3,6 +3,7 @@
 use super::flow::FlowHash;
 use super::forwarding::{Forwarding, KERNEL, Neighbor, PORTS_MAX, PortPolicy};
 use super::version::{ETHERNET, Header, Version};
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, reads, reads_with, rest};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_fib::{
@@ -41,8 +42,8 @@ const ARGS: &[ArgDoc] =
     &[rest("IF", "interface", "the interfaces that inputs and outputs stand for, in order")];
 
 const HANDLERS: &[HandlerDoc] = &[
-    reads("count", "packets forwarded"),
-    reads("punts", "packets left to the kernel, by reason, a line each"),
+    reads("count", "packets forwarded").counts(Unit::Packets),
+    reads("punts", "packets left to the kernel, by reason, a line each").counts(Unit::Packets).by("reason"),
     reads_with(
         "lookup",
         "where packets to an address leave: interface and MAC address, `kernel` and why, or `none`",

@@ -3,6 +3,7 @@
 use super::punts::{PUNTS, Punts};
 use crate::devices::registry::{Device, Method, Opener};
 use crate::token_bucket::TokenBucket;
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, keyword, phase, reads, rest};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_netio::Counter as PortCounter;
@@ -28,8 +29,8 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("RATE", "packets a second", "at most; default 200000"),
     ],
     handlers: &[
-        reads("count", "packets handed over"),
-        reads("drops", "packets that were not: refused by the kernel, or too many"),
+        reads("count", "packets handed over").counts(Unit::Packets),
+        reads("drops", "packets that were not: refused by the kernel, or too many").counts(Unit::Packets),
     ],
     drops: &[
         drops("refused", "the kernel did not take it: not enough memory, or no Ethernet frame"),

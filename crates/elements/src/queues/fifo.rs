@@ -1,6 +1,7 @@
 //! The drop-tail queue that Queue and SimpleQueue are. What tells them apart is whether their class notifies.
 
 use crate::handlers;
+use causeway_engine::measure::{Across, Unit};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, optional, reads, reads_writes, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid};
 use causeway_packet::{Batch, Packet};
@@ -11,10 +12,10 @@ pub(super) const ARGS: &[ArgDoc] = &[optional("CAPACITY", "packets", "most packe
 
 /// Handlers of the classes.
 pub(super) const HANDLERS: &[HandlerDoc] = &[
-    reads("length", "packets held now"),
-    reads("highwater_length", "most packets ever held"),
+    reads("length", "packets held now").measures(Unit::Packets),
+    reads("highwater_length", "most packets ever held").measures(Unit::Packets).across(Across::Max),
     reads_writes("capacity", "most packets held; packets beyond a new capacity are dropped from the end"),
-    reads("drops", "packets that found the queue full"),
+    reads("drops", "packets that found the queue full").counts(Unit::Packets),
     writes("reset_counts", "sets drops to zero and highwater_length to the present length"),
     writes("reset", "drops all packets held"),
 ];

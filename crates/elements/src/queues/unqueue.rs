@@ -1,6 +1,7 @@
 //! Unqueue.
 
 use crate::handlers::{self, task};
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, optional, reads, reads_writes, writes};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::BATCH;
@@ -19,7 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("ACTIVE", "boolean", "whether to pull; default true"),
     ],
     handlers: &[
-        reads("count", "packets passed since the last reset"),
+        reads("count", "packets passed since the last reset").counts(Unit::Packets),
         writes("reset", "sets the count to zero, so that LIMIT packets may pass again"),
         reads_writes("active", "whether it pulls"),
         reads_writes("limit", "most packets in all; negative means no limit"),

@@ -1,6 +1,7 @@
 //! What the sources share: the packet they repeat, how many of them they make, and their handlers.
 
 use crate::handlers::{self, Call};
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, optional, reads, reads_writes, writes};
 use causeway_engine::value::Bytes;
 use causeway_engine::{Conf, Counter, Cx};
@@ -36,7 +37,8 @@ pub(super) const END_CALL_ARG: ArgDoc =
     keyword("END_CALL", "handler and value", "write handler to call after LIMIT packets; instead of STOP");
 
 /// Packets made.
-pub(super) const COUNT: HandlerDoc = reads("count", "packets made since the last reset");
+pub(super) const COUNT: HandlerDoc =
+    reads("count", "packets made since the last reset").counts(Unit::Packets);
 /// Start again.
 pub(super) const RESET: HandlerDoc =
     writes("reset", "sets the count to zero, so that LIMIT packets are made again");

@@ -3,6 +3,7 @@
 use super::capture::{Capture, Pause};
 use super::encap;
 use crate::handlers::{self, Call, task};
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Notifies, drops, keyword, reads, reads_writes, required, writes};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::Batch;
@@ -36,7 +37,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("MMAP", "boolean", "without effect; older configurations have it"),
     ],
     handlers: &[
-        reads("count", "packets read and emitted since the last reset"),
+        reads("count", "packets read and emitted since the last reset").counts(Unit::Packets),
         writes("reset_counts", "sets the count to zero"),
         reads("sampling_prob", "SAMPLE"),
         reads_writes("active", "whether it emits packets"),

@@ -2,6 +2,7 @@
 
 use super::encap;
 use crate::out_file::OutFile;
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{drops, keyword, phase, reads, required, writes};
 use causeway_engine::value::Filename;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
@@ -37,7 +38,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("NANO", "boolean", "whether timestamps have nanoseconds, not microseconds; default true"),
     ],
     handlers: &[
-        reads("count", "packets written since the last reset"),
+        reads("count", "packets written since the last reset").counts(Unit::Packets),
         writes("reset_counts", "sets the count to zero"),
         reads("filename", "FILENAME"),
     ],

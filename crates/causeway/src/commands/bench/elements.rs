@@ -1,5 +1,6 @@
 //! The ends of the benchmark's graph: a source that copies frames from a prepared trace, and a sink.
 
+use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::{BATCH, Batch, Packet, PacketType};
@@ -18,7 +19,7 @@ pub static SOURCE: Spec = Spec {
     ports: "0/1",
     processing: "h/h",
     args: &[keyword("BURST", "packets", "packets a turn")],
-    handlers: &[reads("count", "packets made")],
+    handlers: &[reads("count", "packets made").counts(Unit::Packets)],
     build: source,
     ..Spec::DEFAULT
 };
@@ -29,7 +30,7 @@ pub static SINK: Spec = Spec {
     category: "bench",
     ports: "1/0",
     processing: "l/l",
-    handlers: &[reads("count", "packets recycled")],
+    handlers: &[reads("count", "packets recycled").counts(Unit::Packets)],
     build: sink,
     ..Spec::DEFAULT
 };
