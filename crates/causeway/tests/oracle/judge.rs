@@ -86,6 +86,8 @@ pub struct Judge {
     pub redirects: u64,
     /// Words that a host does not answer that only one twin said in time.
     pub late: u64,
+    /// Words that there is no route that only one twin said, to somebody who was told of a better way at that time.
+    pub limited: u64,
 }
 
 impl Judge {
@@ -102,13 +104,19 @@ impl Judge {
                 }
             }
         }
+        let told_now: HashSet<Vec<u8>> =
+            kernel.iter().chain(causeway).filter_map(|(_, frame)| redirect(frame)).flatten().collect();
         found.retain(|difference| {
             let redirect = redirect(&difference.frame);
             let known = redirect.as_ref().is_some_and(|who| who.iter().any(|who| self.told.contains(who)));
             let late = says_silent(&difference.frame);
             self.redirects += u64::from(known);
             self.late += u64::from(late);
-            !known && !late
+            // Redirects and words of no route to one host share an allowance, and order between flows is free.
+            let is_told = |who: &[u8]| told_now.contains(who) || self.told.contains(who);
+            let limited = says_no_route(&difference.frame) && is_told(&difference.frame[30..34]);
+            self.limited += u64::from(limited);
+            !known && !late && !limited
         });
         found
     }
@@ -209,6 +217,25 @@ fn redirect(frame: &[u8]) -> Option<Vec<Vec<u8>>> {
             Some(vec![frame.get(38..54)?.to_vec(), frame.get(78..94)?.to_vec()])
         }
         _ => None,
+    }
+}
+
+/// Whether a frame says, over IPv4, that there is no route.
+fn says_no_route(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&[8, 0]) && frame.get(23) == Some(&1) && frame.get(34..36) == Some(&[3, 0])
+}
+
+/// Whether two frames are the same packet on different paths.
+pub fn is_other_path(a: &Difference, b: &Difference) -> bool {
+    a.by_kernel != b.by_kernel && a.frame.get(12..) == b.frame.get(12..)
+}
+
+/// Whether a frame is none that a router takes from the kernel, whatever the state: it has a tag, or extension headers.
+pub fn is_kernel_s(frame: &[u8]) -> bool {
+    match frame.get(12..14) {
+        Some([0x81, 0]) => true,
+        Some([0x86, 0xdd]) => matches!(frame.get(20), Some(0 | 43 | 44 | 60)),
+        _ => false,
     }
 }
 

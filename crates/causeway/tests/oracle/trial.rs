@@ -225,10 +225,18 @@ impl Trial {
             |frame: &[u8]| judge::number(frame).and_then(|n| by_number.get(&n)).map(|&sent| sent.clone());
         let found = found.into_iter().map(|difference| (difference.clone(), about(&difference.frame)));
         let mut found: Vec<(Difference, Option<Sent>)> = found.collect();
+        // A path whose neighbour is just being asked for is passed over by the kernel; a router asks before.
+        let both: Vec<Difference> = found.iter().map(|(difference, _)| difference.clone()).collect();
+        found.retain(|(difference, sent)| {
+            let kernel_s = sent.as_ref().is_some_and(|sent| judge::is_kernel_s(&sent.frame));
+            !(kernel_s && both.iter().any(|other| judge::is_other_path(difference, other)))
+        });
         // Among equal IPv6 routes that are not paths of one the kernel takes turns, each twin in its own time.
         found.retain(|(_, sent)| {
             let to = sent.as_ref().and_then(|sent| judge::destination(&sent.frame));
-            to.is_none_or(|to| self.read(&format!("forward.lookup {to}")) != "kernel ambiguous")
+            // So it does among the routes to a first segment.
+            let answer = to.map(|to| self.read(&format!("forward.lookup {to}")));
+            !matches!(answer.as_deref(), Some("kernel ambiguous" | "kernel encapsulation"))
         });
         let [by_kernel, _] = left;
         (by_kernel, found)
