@@ -1,5 +1,9 @@
 //! The command line.
 
+mod clients;
+
+pub use clients::*;
+
 use crate::logger::{self, Style};
 use crate::{commands, output};
 use anyhow::Result;
@@ -39,6 +43,10 @@ enum Command {
     Write(WriteArgs),
     /// Show what a running router counts, by interface and element
     Stats(StatsArgs),
+    /// Copy the packets on edges of a running router's graph into a pcapng file
+    Capture(CaptureArgs),
+    /// Follow the next packets on their way through a running router's graph, to where each ends and why
+    Trace(TraceArgs),
     /// Print what a running router counts and measures in the text format of Prometheus
     Metrics(MetricsArgs),
     /// Measure the router on this machine
@@ -249,73 +257,6 @@ impl BenchArgs {
     }
 }
 
-/// Which router is meant.
-#[derive(Args)]
-pub struct SocketArgs {
-    /// Control socket of the router; needed only when several run in this network namespace
-    #[arg(short, long, value_name = "PATH")]
-    pub socket: Option<PathBuf>,
-}
-
-/// `handlers`.
-#[derive(Args)]
-pub struct HandlersArgs {
-    /// Element; the router's own handlers and all elements are listed without it
-    pub element: Option<String>,
-    /// Which router is meant
-    #[command(flatten)]
-    pub socket: SocketArgs,
-}
-
-/// `stats`.
-#[derive(Args)]
-pub struct StatsArgs {
-    /// Show it again every so many seconds, with rates
-    #[arg(short, long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
-    pub watch: Option<Duration>,
-    /// Show it for programs, as JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Which router is meant
-    #[command(flatten)]
-    pub socket: SocketArgs,
-}
-
-/// `metrics`.
-#[derive(Args)]
-pub struct MetricsArgs {
-    /// Print it as OpenMetrics
-    #[arg(long)]
-    pub openmetrics: bool,
-    /// Which router is meant
-    #[command(flatten)]
-    pub socket: SocketArgs,
-}
-
-/// `read`.
-#[derive(Args)]
-pub struct ReadArgs {
-    /// Handler, as ELEMENT.NAME or NAME
-    pub handler: String,
-    /// Its parameters
-    pub arguments: Vec<String>,
-    /// Which router is meant
-    #[command(flatten)]
-    pub socket: SocketArgs,
-}
-
-/// `write`.
-#[derive(Args)]
-pub struct WriteArgs {
-    /// Handler, as ELEMENT.NAME or NAME
-    pub handler: String,
-    /// The value; - reads it from standard input
-    pub value: Vec<String>,
-    /// Which router is meant
-    #[command(flatten)]
-    pub socket: SocketArgs,
-}
-
 fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     let good = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -372,6 +313,8 @@ pub fn main() -> Result<ExitCode> {
         Command::Read(args) => commands::handlers::read(&args),
         Command::Write(args) => commands::handlers::write(&args),
         Command::Stats(args) => commands::stats::stats(&args),
+        Command::Capture(args) => commands::capture::capture(&args),
+        Command::Trace(args) => commands::trace::trace(&args),
         Command::Metrics(args) => commands::metrics::metrics(&args),
         Command::Bench(args) => commands::bench::bench(&args),
         Command::Completions { shell } => {

@@ -1,16 +1,18 @@
 //! A running router with its control socket and signals: one loop that owns the router and answers everybody.
 
-use crate::control::{Ask, Question};
+use crate::control::{Ask, Question, Watch, Watched};
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
 use crate::metrics;
 use crate::signals::Signals;
 use anyhow::{Context, Result};
+use causeway_elements::packet_filter;
 use causeway_engine::handler::{self, HandlerError};
 use causeway_engine::spec::Access;
+use causeway_engine::watch::trace::Filter;
 use causeway_engine::{Event, Library, NoAnswer, Options, Router};
-use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 
 /// What the loop waits for.
 enum Input {
@@ -18,6 +20,7 @@ enum Input {
     /// A signal came; which one, the session's [`Signals`] say.
     Signal,
     Question(Question, Sender<Result<String, HandlerError>>),
+    Watch(Watch, Sender<Result<Watched, HandlerError>>),
 }
 
 /// Why a session ended.
@@ -53,6 +56,13 @@ impl Ask for Desk {
         let (reply, answer) = mpsc::channel();
         let sender = self.0.lock().map_err(|_| HandlerError::Gone)?.clone();
         sender.send(Input::Question(question, reply)).map_err(|_| HandlerError::Gone)?;
+        answer.recv().unwrap_or(Err(HandlerError::Gone))
+    }
+
+    fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
+        let (reply, answer) = mpsc::channel();
+        let sender = self.0.lock().map_err(|_| HandlerError::Gone)?.clone();
+        sender.send(Input::Watch(watch, reply)).map_err(|_| HandlerError::Gone)?;
         answer.recv().unwrap_or(Err(HandlerError::Gone))
     }
 }
@@ -117,6 +127,8 @@ impl Session {
                     return Ok(self.end(End::Broken));
                 }
                 Input::Signal => {}
+                // As below.
+                Input::Watch(watch, reply) => drop(reply.send(self.watch(watch))),
                 Input::Question(question, reply) => {
                     let stop = matches!(&question, Question::Write(h, _) if h == "stop");
                     // A client that has gone misses nothing.
@@ -156,6 +168,34 @@ impl Session {
             },
             Question::CheckRead(handler) => self.check(&handler, Access::reads, HandlerError::WriteOnly),
             Question::CheckWrite(handler) => self.check(&handler, Access::writes, HandlerError::ReadOnly),
+        }
+    }
+
+    /// Begins to watch packets.
+    fn watch(&mut self, watch: Watch) -> Result<Watched, HandlerError> {
+        let all = self.router.edges()?;
+        let named = |text: &str| {
+            let numbers: Vec<usize> = (0..all.len()).filter(|&e| all[e].is_named(text)).collect();
+            let none = || {
+                HandlerError::Failed(format!("no edge is called '{text}'; `causeway read edges` lists them"))
+            };
+            if numbers.is_empty() { Err(none()) } else { Ok(numbers) }
+        };
+        match watch {
+            Watch::Capture { edges, most_bytes } => {
+                let named: Vec<Vec<usize>> = edges.iter().map(|e| named(e)).collect::<Result<_, _>>()?;
+                let numbers = named.concat();
+                let names = numbers.iter().map(|&e| all[e].to_string()).collect();
+                Ok(Watched::Capture(self.router.capture(&numbers, most_bytes)?, names))
+            }
+            Watch::Trace { packets, from, filter } => {
+                let from = from.map(|from| Ok::<_, HandlerError>(named(&from)?[0])).transpose()?;
+                let filter: Filter = match filter {
+                    Some(text) => Arc::new(packet_filter(&text).map_err(HandlerError::Failed)?),
+                    None => Arc::new(|_| true),
+                };
+                Ok(Watched::Trace(self.router.trace(from, filter, packets)?))
+            }
         }
     }
 
@@ -226,6 +266,13 @@ impl Session {
                         .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
                 )
             }
+            "edges" => lines(
+                &mut self
+                    .router
+                    .edges()?
+                    .iter()
+                    .map(|e| format!("{e}\t{}\t{}", if e.pulled { "pull" } else { "push" }, e.packets)),
+            ),
             "held" => self.router.held()?.to_string(),
             "metrics" => match metrics::Format::by_name(argument) {
                 Some(format) => metrics::text(&self.router, format)?,
@@ -279,6 +326,7 @@ const GLOBALS: &[(&str, Access)] = &[
     ("classes", Access::Read),
     ("packages", Access::Read),
     ("counters", Access::Read),
+    ("edges", Access::Read),
     ("held", Access::Read),
     ("metrics", Access::ReadParam),
     ("hotconfig", Access::Write),

@@ -339,3 +339,55 @@ fn metrics_are_served_and_printed() {
     router.signal(Signal::TERM);
     assert_eq!(router.wait(), Some(0));
 }
+
+#[test]
+fn packets_are_captured_and_followed() {
+    let config = r"s :: RatedSource(DATA \<4500 001c 0000 0000 4011 65cf 0a00 0001 0a00 0102 0009 0035 0008 0000>, RATE 200)
+        -> m :: MarkIPHeader(0) -> c :: CheckIPHeader -> d :: Discard;";
+    let router = Router::start(config, Stdio::null());
+    let [socket, ..] = router.files();
+    let socket = socket.display().to_string();
+    let run = |args: &[&str]| causeway(args).args(["--socket", &socket]).output().expect("causeway");
+    let edges = text(&run(&["read", "edges"]).stdout);
+    assert!(edges.starts_with("s [0] -> [0] m\tpush\t"), "{edges}");
+
+    let file = std::env::temp_dir().join(format!("control-{}.pcapng", std::process::id()));
+    let done = run(&["capture", "m -> c", "-w", &file.display().to_string(), "-c", "5", "-l", "20"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(text(&done.stderr).ends_with("5 packets captured\n"), "{}", text(&done.stderr));
+    let mut reader =
+        causeway_netio::pcap::Reader::new(std::fs::File::open(&file).expect("a file")).expect("a capture");
+    let mut packets = 0;
+    while let Some(record) = reader.next_record().expect("a record") {
+        assert_eq!((record.data.len(), record.wire_len, record.data[0]), (20, 28, 0x45));
+        packets += 1;
+    }
+    assert_eq!((packets, reader.linktype()), (5, Some(causeway_netio::pcap::LINKTYPE_RAW)));
+    std::fs::remove_file(&file).expect("removed");
+    let piped = run(&["capture", "s", "-w", "-", "-c", "1"]);
+    assert_eq!(piped.stdout[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let wrong = run(&["capture", "nobody", "-w", "/nosuch/file"]);
+    assert!(
+        text(&wrong.stderr).contains("no edge is called 'nobody'; `causeway read edges`"),
+        "{}",
+        text(&wrong.stderr)
+    );
+    let wrong = run(&["capture", "s", "-w", "/nosuch/file"]);
+    assert!(text(&wrong.stderr).contains("cannot write /nosuch/file"), "{}", text(&wrong.stderr));
+
+    let way = text(&run(&["trace", "--filter", "udp port 53"]).stdout);
+    let lines: Vec<&str> = way.lines().map(|l| l.splitn(3, ' ').nth(2).unwrap_or_default()).collect();
+    assert_eq!(
+        lines[1..],
+        [
+            "m [0] -> [0] c  10.0.0.1 > 10.0.1.2 UDP 9 > 53, TTL 64, 28 bytes",
+            "c [0] -> [0] d",
+            "dropped by d :: Discard: discarded"
+        ]
+    );
+    let none = run(&["trace", "--filter", "tcp", "--seconds", "0.1"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("no such packet came"), "{}", text(&none.stderr));
+    let wrong = run(&["trace", "--filter", "udp prt 53"]);
+    assert!(!wrong.status.success() && !text(&wrong.stderr).is_empty());
+}

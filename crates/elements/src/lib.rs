@@ -45,6 +45,8 @@ mod token_bucket;
 mod traces;
 mod udp;
 
+pub use classify::packet_filter;
+
 pub use fuse::{Optimised, optimise};
 
 /// All element classes.

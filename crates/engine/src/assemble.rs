@@ -2,11 +2,12 @@
 
 use crate::clock::Clock;
 use crate::conf::{Conf, Env};
-use crate::core::{Core, InPort, Node, OutPort};
+use crate::core::Core;
 use crate::counters::Counter;
 use crate::crossing::{self, Doorbell, FromWorker, PullToWorker, ToWorker};
 use crate::element::Element;
 use crate::measure::Unit;
+use crate::node::{InPort, Node, OutPort};
 use crate::notify;
 use crate::plan::Plan;
 use crate::spec::{Library, Spec, phase};
@@ -290,9 +291,15 @@ impl<'a> Builder<'a> {
     fn connect_places(&mut self, (a, out): (Place, usize), (b, input): (Place, usize), pulled: bool) {
         if a.worker == b.worker {
             let nodes = &mut self.cores[a.worker].nodes;
+            let counters = &mut self.env.counters;
+            let mut count = |node: &Node, end: &str, port: usize| {
+                Some(counters.add(a.worker, &node.name, &format!("{end}.{port}"), Unit::Packets))
+            };
             if pulled {
+                nodes[b.node].ins[input].packets = count(&nodes[b.node], "in", input);
                 nodes[b.node].ins[input].from = Some((a.node, out));
             } else {
+                nodes[a.node].outs[out].packets = count(&nodes[a.node], "out", out);
                 nodes[a.node].outs[out].to = Some((b.node, input));
             }
             return;

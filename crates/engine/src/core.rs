@@ -12,13 +12,13 @@ use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
 use crate::element::{Element, Run};
 use crate::measure::Unit;
+use crate::node::{Call, Delivery, Node};
 use crate::signal::{SignalId, Signals};
-use crate::spec::Spec;
 use crate::task::Tasks;
 use crate::timer::Timers;
-use causeway_packet::{Batch, Packet};
+use crate::watch::trace::Tracer;
+use causeway_packet::Batch;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.
@@ -27,62 +27,6 @@ const MAX_DELIVERIES: usize = 1 << 16;
 const MAX_CALLS: usize = 1 << 10;
 /// Empty batches kept for reuse.
 const SPARE_BATCHES: usize = 64;
-
-/// An element in its place.
-pub(crate) struct Node {
-    pub name: Arc<str>,
-    pub spec: &'static Spec,
-    pub config: String,
-    /// `None` while the element runs.
-    pub element: Option<Box<dyn Element>>,
-    pub outs: Vec<OutPort>,
-    pub ins: Vec<InPort>,
-    /// One counter for each of the class's drop reasons.
-    pub drops: Vec<Counter>,
-    /// Packets emitted to an output that leads nowhere.
-    pub unconnected: Counter,
-    /// Active while the element has packets for pullers.
-    pub packets_signal: Option<SignalId>,
-    /// Active while the element has room for pushers.
-    pub room_signal: Option<SignalId>,
-    /// Nodes that do the element's work for some packets, and ask again when a write handler has changed it.
-    pub fused: Vec<usize>,
-}
-
-/// An output.
-#[derive(Default)]
-pub(crate) struct OutPort {
-    /// Where packets go; `None` for a pull output or an unconnected one.
-    pub to: Option<(usize, usize)>,
-    /// Notifiers of room downstream; empty = never held back.
-    pub room: Vec<SignalId>,
-    /// Packets emitted in the running activation.
-    emitted: Vec<Box<Batch>>,
-}
-
-/// An input.
-#[derive(Default)]
-pub(crate) struct InPort {
-    /// Where packets are pulled from; `None` for a push input.
-    pub from: Option<(usize, usize)>,
-    /// Notifiers of packets upstream; `None` = unknown, always worth a try.
-    pub packets: Option<Vec<SignalId>>,
-}
-
-/// A write handler that an element wants called.
-pub(crate) struct Call {
-    /// Node that wants it, from where names are looked up.
-    pub node: usize,
-    /// `element.handler`.
-    pub handler: String,
-    pub value: String,
-}
-
-struct Delivery {
-    node: usize,
-    port: usize,
-    batch: Box<Batch>,
-}
 
 /// One worker's share of the router.
 pub(crate) struct Core {
@@ -106,8 +50,12 @@ pub(crate) struct Core {
     /// Handlers to be called when the present delivery is over.
     pub calls: VecDeque<Call>,
     calling: bool,
-    stack: Vec<Delivery>,
-    spare: Vec<Box<Batch>>,
+    /// Whether somebody captures or traces packets.
+    pub watched: bool,
+    /// Follows some packets.
+    pub tracer: Option<Box<Tracer>>,
+    pub stack: Vec<Delivery>,
+    pub spare: Vec<Box<Batch>>,
 }
 
 impl Core {
@@ -145,6 +93,8 @@ impl Core {
             nested_ns: 0,
             calls: VecDeque::new(),
             calling: false,
+            watched: false,
+            tracer: None,
             stack: Vec::new(),
             spare: Vec::new(),
         }
@@ -180,16 +130,25 @@ impl Core {
         let mut element = n.element.take()?;
         let outs = std::mem::take(&mut n.outs);
         let started = self.profile.is_some().then(|| (Instant::now(), std::mem::take(&mut self.nested_ns)));
+        let before = if self.watched { self.trace_begin(node, &*element) } else { None };
         let mut cx = Cx { core: self, node, outs };
         let result = f(&mut *element, &mut cx);
         let mut outs = cx.outs;
+        if self.watched {
+            self.watch_outs(node, &*element, &mut outs, before);
+        }
         if let Some((start, outer_ns)) = started {
             self.account(node, start.elapsed().as_nanos() as u64, outer_ns);
         }
         for out in outs.iter_mut().rev() {
             while let Some(batch) = out.emitted.pop() {
                 match out.to {
-                    Some((node, port)) => self.stack.push(Delivery { node, port, batch }),
+                    Some((node, port)) => {
+                        if let Some(packets) = &out.packets {
+                            packets.add(batch.len() as u64);
+                        }
+                        self.stack.push(Delivery { node, port, batch });
+                    }
                     None => self.unconnected(node, batch),
                 }
             }
@@ -203,7 +162,12 @@ impl Core {
     /// Lets the element of `node` ask the others what they lower to; those asked remember it.
     pub fn fuse(&mut self, node: usize) -> Option<String> {
         let mut element = self.nodes.get_mut(node)?.element.take()?;
+        let watched = self.watched;
         let found = element.fuse(&mut |name| {
+            // Who watches packets sees the elements that the configuration has.
+            if watched {
+                return None;
+            }
             let asked = self.nodes.iter_mut().find(|n| *n.name == *name)?;
             if !asked.fused.contains(&node) {
                 asked.fused.push(node);
@@ -226,7 +190,7 @@ impl Core {
         }
     }
 
-    fn unconnected(&mut self, node: usize, batch: Box<Batch>) {
+    pub fn unconnected(&mut self, node: usize, batch: Box<Batch>) {
         self.nodes[node].unconnected.add(batch.len() as u64);
         self.keep_batch(batch);
     }
@@ -242,6 +206,9 @@ impl Core {
         let mut deliveries = 0;
         while let Some(Delivery { node, port, mut batch }) = self.stack.pop() {
             deliveries += 1;
+            if self.watched {
+                self.split_for_trace(node, port, &mut batch);
+            }
             if deliveries > MAX_DELIVERIES {
                 self.looped.add(batch.len() as u64);
                 self.keep_batch(batch);
@@ -312,6 +279,9 @@ impl Core {
                     cx.core.nodes[node].unconnected.add(lost);
                     cx.core.keep_batch(emitted);
                 }
+            }
+            if cx.core.watched {
+                cx.core.trace_given(batch);
             }
         });
     }
@@ -385,43 +355,6 @@ impl Core {
                 let node = self.signals.listeners(id)[i];
                 self.tasks.wake(node);
             }
-        }
-    }
-}
-
-impl OutPort {
-    /// Adds a packet to what the running activation emitted.
-    #[inline]
-    pub fn emit(&mut self, mut packet: Packet, spare: &mut Vec<Box<Batch>>) {
-        if let Some(batch) = self.emitted.last_mut() {
-            match batch.push(packet) {
-                Ok(()) => return,
-                Err(back) => packet = back,
-            }
-        }
-        let mut batch = spare.pop().unwrap_or_default();
-        // An empty batch has room for one.
-        let _ = batch.push(packet);
-        self.emitted.push(batch);
-    }
-}
-
-impl Cx<'_> {
-    /// Emits a packet to output `port`. At an output that is not connected it is counted as `unconnected`.
-    #[inline]
-    pub fn emit(&mut self, port: usize, packet: Packet) {
-        match self.outs.get_mut(port) {
-            Some(out) => out.emit(packet, &mut self.core.spare),
-            None => self.core.nodes[self.node].unconnected.add(1),
-        }
-    }
-
-    /// Emits a whole batch to output `port`.
-    pub fn emit_batch(&mut self, port: usize, batch: Box<Batch>) {
-        match self.outs.get_mut(port) {
-            Some(out) if !batch.is_empty() => out.emitted.push(batch),
-            Some(_) => self.core.keep_batch(batch),
-            None => self.core.unconnected(self.node, batch),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What an element may do while it runs.
 
 use crate::conf::with_argument;
-use crate::core::{Call, Core, OutPort};
+use crate::core::Core;
+use crate::node::{Call, OutPort};
 use causeway_packet::{Batch, Packet};
 
 /// The element's view of the run-time during one call.
@@ -75,10 +76,35 @@ impl Cx<'_> {
         if self.connected(port) { self.emit(port, packet) } else { self.drop(reason, packet) }
     }
 
+    /// Emits a packet to output `port`. At an output that is not connected it is counted as `unconnected`.
+    #[inline]
+    pub fn emit(&mut self, port: usize, packet: Packet) {
+        match self.outs.get_mut(port) {
+            Some(out) => out.emit(packet, &mut self.core.spare),
+            None => self.core.nodes[self.node].unconnected.add(1),
+        }
+    }
+
+    /// Emits a whole batch to output `port`.
+    pub fn emit_batch(&mut self, port: usize, batch: Box<Batch>) {
+        match self.outs.get_mut(port) {
+            Some(out) if !batch.is_empty() => out.emitted.push(batch),
+            Some(_) => self.core.keep_batch(batch),
+            None => self.core.unconnected(self.node, batch),
+        }
+    }
+
     /// Pulls at most `max` packets from input `port` into the empty `batch`.
     pub fn pull(&mut self, port: usize, max: usize, batch: &mut Batch) {
         if let Some((node, out)) = self.core.nodes[self.node].ins.get(port).and_then(|i| i.from) {
+            let max = if self.core.watched { self.core.pulled_at_once(max) } else { max };
             self.core.pull(node, out, max.min(causeway_packet::BATCH), batch);
+            if let Some(packets) = &self.core.nodes[self.node].ins[port].packets {
+                packets.add(batch.len() as u64);
+            }
+            if self.core.watched {
+                self.core.watch_pulled(self.node, port, batch);
+            }
         }
     }
 
@@ -137,7 +163,7 @@ impl Cx<'_> {
 
     /// Whether pulling from input `port` may give packets: false only while every notifier upstream says no.
     pub fn packets_upstream(&self, port: usize) -> bool {
-        match self.core.nodes[self.node].ins.get(port).and_then(|i| i.packets.as_ref()) {
+        match self.core.nodes[self.node].ins.get(port).and_then(|i| i.signals.as_ref()) {
             Some(signals) => signals.iter().any(|&s| self.core.signals.is_active(s)),
             None => true,
         }

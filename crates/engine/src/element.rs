@@ -104,6 +104,12 @@ pub trait Element: Any + Send {
         None
     }
 
+    /// For an element that does the work of others: for each of its outputs, in their order, the elements whose work the
+    /// packets that leave by it have had done. What packets count at the edges between those comes from this.
+    fn goes_past(&self) -> Vec<Vec<String>> {
+        Vec::new()
+    }
+
     /// What the interface and the sockets under the element counted, by name. May make system calls.
     fn port_counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()

@@ -4,11 +4,12 @@
 
 use crate::clock::{Clock, SIMULATED_START_NS};
 use crate::conf::{Conf, Env, Persistent};
-use crate::core::{Core, InPort, Node, OutPort};
+use crate::core::Core;
 use crate::counters::Counters;
 use crate::cx::Cx;
 use crate::element::{Element, Run};
 use crate::measure::Unit;
+use crate::node::{InPort, Node, OutPort};
 use crate::spec::Spec;
 use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;

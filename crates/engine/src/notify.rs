@@ -23,7 +23,7 @@ pub(crate) fn wire(core: &mut Core) {
                     core.signals.listen(id, node);
                 }
             }
-            core.nodes[node].ins[port].packets = found;
+            core.nodes[node].ins[port].signals = found;
         }
         for port in 0..core.nodes[node].outs.len() {
             let found = room_below(core, node, port);

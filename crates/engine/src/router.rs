@@ -2,21 +2,23 @@
 //!
 //! Every question to a worker has a time limit, so that one that is stuck keeps nobody else from going on.
 
+mod edges;
 mod measure;
 mod swap;
 
+pub use edges::{Edge, MOST_TRACED};
 pub use measure::Measure;
 
 use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
 use crate::clock::Clock;
 use crate::conf::{Defaults, Env, Persistent};
-use crate::core::Node;
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver, Event, OnFailure};
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::{Across, Unit};
+use crate::node::Node;
 use crate::plan::Plan;
 use crate::pulse::Pulse;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
@@ -144,6 +146,8 @@ pub struct Router {
     index: Index,
     names: Vec<Arc<str>>,
     env: Env,
+    /// The last number that a trace gave.
+    traced: u16,
 }
 
 impl Router {
@@ -182,7 +186,7 @@ impl Router {
         }
         assembly.env.counters.commit();
         let Assembly { index, names, env, .. } = assembly;
-        Ok(Router { library, options, handles, events: Some(events), plan, index, names, env })
+        Ok(Router { library, options, handles, events: Some(events), plan, index, names, env, traced: 0 })
     }
 
     /// Configures the elements of `plan` and throws them away: whether it could be built. Devices are not opened.

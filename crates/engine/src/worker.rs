@@ -39,6 +39,9 @@ impl Worker {
     pub fn step(&mut self) -> Step {
         let core = &mut self.core;
         core.clock.touch();
+        if core.watched {
+            core.forget_watchers();
+        }
         let (mut worked, mut idle) = (false, 0);
         for _ in 0..TASKS_A_STEP {
             match core.run_task() {

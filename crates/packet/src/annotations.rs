@@ -135,6 +135,18 @@ impl Packet {
         self.mm().rx_port = port;
     }
 
+    /// Number that a trace gave the packet; 0 = nobody follows it. Copies have it too.
+    #[inline]
+    pub fn trace(&self) -> u16 {
+        self.m().trace
+    }
+
+    /// Gives the packet the number under which it is followed.
+    #[inline]
+    pub fn set_trace(&mut self, number: u16) {
+        self.mm().trace = number;
+    }
+
     /// Timestamp in nanoseconds since the epoch; 0 = not set.
     pub fn timestamp_ns(&self) -> u64 {
         self.m().timestamp_ns

@@ -52,7 +52,8 @@ pub struct Meta {
     pub(crate) flow_hash: u32,
     /// Number of the port that received the packet.
     pub(crate) rx_port: u16,
-    pub(crate) _pad: u16,
+    /// Number that a trace gave the packet; 0 = nobody follows it.
+    pub(crate) trace: u16,
     /// Click's annotation area at Click's offsets; bytes 0 to 27 share the first cache line.
     pub(crate) anno: [u8; ANNO_BYTES],
     /// Time of reception in nanoseconds since the epoch; 0 = not set.
@@ -77,7 +78,7 @@ impl Meta {
             adjacency: 0,
             flow_hash: 0,
             rx_port: 0,
-            _pad: 0,
+            trace: 0,
             anno: [0; ANNO_BYTES],
             timestamp_ns: 0,
             wire_len: 0,

@@ -1,6 +1,7 @@
 //! What the command line offers, a module each.
 
 pub mod bench;
+pub mod capture;
 pub mod check;
 pub mod doctor;
 pub mod elements;
@@ -12,6 +13,7 @@ mod ports;
 mod probe;
 pub mod run;
 pub mod stats;
+pub mod trace;
 pub mod up;
 
 use crate::cli::SourceArgs;

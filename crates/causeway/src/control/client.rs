@@ -1,11 +1,14 @@
 //! The other end: what `causeway read` and `causeway write` speak.
 
 use super::record::{self, Record};
+use super::watch::Watch;
 use super::{run_dir, run_dirs};
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Statuses of what is not there (Click's ControlSocket).
 const NO_ELEMENT: &str = "510";
@@ -56,6 +59,33 @@ impl Client {
             return Ok(());
         }
         self.status()
+    }
+
+    /// Watches packets, for as long as `time` if that is given. Each item is a JSON object, or null as a sign of life;
+    /// an error is what the router says, or that it is gone.
+    pub fn watch(
+        mut self,
+        watch: &Watch,
+        time: Option<Duration>,
+    ) -> Result<impl Iterator<Item = Result<Value>>> {
+        let limit = time.map(|time| Instant::now() + time);
+        self.output.write_all(watch.to_line().as_bytes())?;
+        Ok(std::iter::from_fn(move || {
+            if limit.is_some_and(|limit| Instant::now() >= limit) {
+                return None;
+            }
+            Some(self.line().and_then(|line| {
+                let value = match line.trim() {
+                    "" => return Ok(Value::Null),
+                    text => serde_json::from_str::<Value>(text)
+                        .context("the router answered something else than JSON")?,
+                };
+                match value["error"].as_str() {
+                    Some(error) => bail!("{error}"),
+                    None => Ok(value),
+                }
+            }))
+        }))
     }
 
     /// Reads a status; one that is not 2xx is an error with its text.

@@ -3,19 +3,21 @@
 //! A line is a command: `READ element.handler [arguments]`, `WRITE element.handler [value]`, `READDATA` and
 //! `WRITEDATA` with a count of bytes that follow, `READUNTIL` and `WRITEUNTIL` with a line that ends the data,
 //! `CHECKREAD`, `CHECKWRITE`, `LLRPC`, `HELP`, `QUIT`. A reply is a line `NNN text` (or several `NNN-text` before
-//! it); data follow as `DATA n` and n bytes. Any program that speaks to a running Click speaks to this.
+//! it); data follow as `DATA n` and n bytes. `WATCH` ([`watch`]) is ours: packets as they flow. Any program that speaks to a running Click speaks to this.
 
 mod client;
 mod input;
 mod protocol;
 mod record;
 mod server;
+pub mod watch;
 
 pub use client::Client;
 pub use protocol::{Ask, Question};
 pub use record::Claim;
 pub use record::{Record, own_netns};
 pub use server::{Listener, serve};
+pub use watch::{Watch, Watched};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::geteuid;

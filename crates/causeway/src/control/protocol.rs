@@ -1,5 +1,6 @@
 //! Commands and replies, free of sockets.
 
+use super::watch::{Watch, Watched};
 use causeway_engine::handler::HandlerError;
 
 /// What a client asks of the router.
@@ -19,6 +20,12 @@ pub enum Question {
 pub trait Ask {
     /// The value read, or an empty text.
     fn ask(&self, question: Question) -> Result<String, HandlerError>;
+
+    /// Begins to watch packets.
+    fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
+        let _ = watch;
+        Err(HandlerError::Gone)
+    }
 }
 
 /// What the server sends back, and what it wants next.
@@ -110,6 +117,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("WRITEUNTIL handler line", "write data up to a line to a handler"),
     ("CHECKREAD handler", "ask whether a handler can be read"),
     ("CHECKWRITE handler", "ask whether a handler can be written"),
+    ("WATCH request", "watch packets as the JSON object says; nothing else follows"),
     ("HELP", "show this"),
     ("QUIT", "end the connection"),
 ];

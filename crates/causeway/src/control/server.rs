@@ -2,6 +2,7 @@
 
 use super::input::Input;
 use super::protocol::{self, Ask, Reply};
+use super::watch::{self, Watch};
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use std::fs::{self, DirBuilder, Metadata};
@@ -166,6 +167,9 @@ fn client(input: impl Read, mut output: impl Write, router: &dyn Ask) -> io::Res
     let mut input = Input::new(input);
     output.write_all(protocol::GREETING.as_bytes())?;
     while let Some(line) = input.line()? {
+        if let Some(watch) = Watch::of_line(&line) {
+            return watch::serve(watch, output, router);
+        }
         let bytes = match protocol::line(&line, router) {
             None => continue,
             Some(Reply::Send(bytes)) => bytes,

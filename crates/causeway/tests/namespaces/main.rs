@@ -22,4 +22,5 @@ mod settings;
 mod throughput;
 mod transfer;
 mod up;
+mod watch;
 mod wire;

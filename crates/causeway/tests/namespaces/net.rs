@@ -200,7 +200,7 @@ impl Drop for Net {
 pub struct Router {
     pub child: Child,
     name: String,
-    socket: PathBuf,
+    pub socket: PathBuf,
 }
 
 impl Router {

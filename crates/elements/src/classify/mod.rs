@@ -9,6 +9,7 @@ use causeway_engine::Spec;
 mod classifier;
 mod dispatch;
 mod expr;
+mod filter;
 mod ip_classifier;
 mod ip_expr;
 mod ip_filter;
@@ -22,6 +23,8 @@ mod words;
 
 #[cfg(test)]
 mod tests;
+
+pub use filter::packet_filter;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&classifier::SPEC, &ip_classifier::SPEC, &ip_filter::SPEC];

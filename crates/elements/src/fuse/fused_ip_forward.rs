@@ -188,6 +188,12 @@ impl Element for FusedIpForward {
         Some(self.explanation())
     }
 
+    fn goes_past(&self) -> Vec<Vec<String>> {
+        let Names { classifier, path, table, branches, .. } = &self.names;
+        let common = [classifier].into_iter().chain(path).chain([table]);
+        branches.iter().map(|branch| common.clone().chain(branch).cloned().collect()).collect()
+    }
+
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let detour = self.names.branches.len();
         match &mut self.pass {

@@ -7,7 +7,7 @@ mod read;
 mod write;
 
 pub use read::{Reader, Record};
-pub use write::{Format, Writer};
+pub use write::{Format, InterfacesWriter, Writer};
 
 use crate::error::{Error, Result};
 use crate::port::{Counter, Rx, Tx};

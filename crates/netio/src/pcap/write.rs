@@ -9,7 +9,7 @@ pub enum Format {
     Pcap,
     /// Classic pcap with microseconds, for programs that know no others.
     PcapMicroseconds,
-    /// pcapng: one section, one interface.
+    /// pcapng: one section.
     PcapNg,
 }
 
@@ -21,6 +21,96 @@ const SNAP_LEN: u32 = 262_144;
 pub struct Writer<W: Write> {
     out: W,
     format: Format,
+}
+
+/// Writes packets of several interfaces, pcapng, to `W`.
+#[derive(Debug)]
+pub struct InterfacesWriter<W: Write> {
+    out: W,
+    interfaces: u32,
+}
+
+impl<W: Write> InterfacesWriter<W> {
+    /// Writes the file's head.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn new(mut out: W) -> io::Result<InterfacesWriter<W>> {
+        section(&mut out)?;
+        Ok(InterfacesWriter { out, interfaces: 0 })
+    }
+
+    /// Adds an interface; its number.
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn add(&mut self, linktype: u32, name: &str) -> io::Result<u32> {
+        interface(&mut self.out, linktype, name)?;
+        self.interfaces += 1;
+        Ok(self.interfaces - 1)
+    }
+
+    /// Writes one packet of one of the interfaces, as [`Writer::write`].
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn write(&mut self, interface: u32, timestamp_ns: u64, wire_len: u32, data: &[u8]) -> io::Result<()> {
+        packet(&mut self.out, interface, timestamp_ns, wire_len, data)
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A section header block: byte-order magic, version 1.0, length unknown.
+fn section(out: &mut impl Write) -> io::Result<()> {
+    let words: [u32; 7] = [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28];
+    words.iter().try_for_each(|word| out.write_all(&word.to_le_bytes()))
+}
+
+/// An interface description block: link type, snap length; option 2: the name, if it has one; option 9, one byte:
+/// 10^-9 s; end of options.
+fn interface(out: &mut impl Write, linktype: u32, name: &str) -> io::Result<()> {
+    let name = &name.as_bytes()[..name.len().min(1 << 12)];
+    let padding = name.len().next_multiple_of(4) - name.len();
+    let option = if name.is_empty() { 0 } else { 4 + name.len() + padding };
+    let total = 32 + option as u32;
+    for word in [1, total, linktype & 0xffff, SNAP_LEN] {
+        out.write_all(&word.to_le_bytes())?;
+    }
+    if !name.is_empty() {
+        out.write_all(&((name.len() as u32) << 16 | 2).to_le_bytes())?;
+        out.write_all(name)?;
+        out.write_all(&[0; 3][..padding])?;
+    }
+    [1u32 << 16 | 9, 9, 0, total].iter().try_for_each(|word| out.write_all(&word.to_le_bytes()))
+}
+
+/// An enhanced packet block.
+fn packet(
+    out: &mut impl Write,
+    interface: u32,
+    timestamp_ns: u64,
+    wire_len: u32,
+    data: &[u8],
+) -> io::Result<()> {
+    let data = &data[..data.len().min(SNAP_LEN as usize)];
+    let len = data.len() as u32;
+    let padding = data.len().next_multiple_of(4) - data.len();
+    let total = 32 + len + padding as u32;
+    for word in
+        [6, total, interface, (timestamp_ns >> 32) as u32, timestamp_ns as u32, len, wire_len.max(len)]
+    {
+        out.write_all(&word.to_le_bytes())?;
+    }
+    out.write_all(data)?;
+    out.write_all(&[0; 3][..padding])?;
+    out.write_all(&total.to_le_bytes())
 }
 
 impl<W: Write> Writer<W> {
@@ -38,14 +128,8 @@ impl<W: Write> Writer<W> {
                 }
             }
             Format::PcapNg => {
-                // Section header: byte-order magic, version 1.0, length unknown.
-                for word in [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28] {
-                    out.write_all(&u32::to_le_bytes(word))?;
-                }
-                // Interface: link type, snap length; option 9, one byte: 10^-9 s; end of options.
-                for word in [1, 32, linktype & 0xffff, SNAP_LEN, 1 << 16 | 9, 9, 0, 32] {
-                    out.write_all(&u32::to_le_bytes(word))?;
-                }
+                section(&mut out)?;
+                interface(&mut out, linktype, "")?;
             }
         }
         Ok(Writer { out, format })
@@ -68,16 +152,7 @@ impl<W: Write> Writer<W> {
                 }
                 self.out.write_all(data)
             }
-            Format::PcapNg => {
-                let padding = data.len().next_multiple_of(4) - data.len();
-                let total = 32 + len + padding as u32;
-                for word in [6, total, 0, (timestamp_ns >> 32) as u32, timestamp_ns as u32, len, wire_len] {
-                    self.out.write_all(&word.to_le_bytes())?;
-                }
-                self.out.write_all(data)?;
-                self.out.write_all(&[0; 3][..padding])?;
-                self.out.write_all(&total.to_le_bytes())
-            }
+            Format::PcapNg => packet(&mut self.out, 0, timestamp_ns, wire_len, data),
         }
     }
 

@@ -1,0 +1,90 @@
+//! `causeway capture`: the packets on some edges of a running router, as a pcapng file.
+
+use crate::cli::CaptureArgs;
+use crate::control::{Client, Watch, watch};
+use anyhow::{Context, Result, bail};
+use causeway_netio::pcap::{InterfacesWriter, LINKTYPE_ETHERNET, LINKTYPE_RAW};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Bytes of a packet that are copied if nobody says how many.
+const ALL: usize = 1 << 16;
+
+/// Writes until there are as many as are wanted, the time is over, or the router or the user has enough.
+pub fn capture(args: &CaptureArgs) -> Result<ExitCode> {
+    let to_stdout = args.write.as_os_str() == "-";
+    let client = Client::connect(args.socket.socket.as_deref())?;
+    let watch = Watch::Capture { edges: args.edges.clone(), most_bytes: args.snaplen.unwrap_or(ALL) };
+    let mut lines = client.watch(&watch, Some(args.seconds))?;
+    // A file is only made for a capture that has begun.
+    let Some(first) = lines.next() else { return Ok(ExitCode::SUCCESS) };
+    let edges: Vec<String> = first?["edges"].as_array().into_iter().flatten().map(text).collect();
+    let out: Box<dyn Write> = match to_stdout {
+        true => Box::new(io::stdout()),
+        false => {
+            let file = File::create(&args.write);
+            Box::new(file.with_context(|| format!("cannot write {}", args.write.display()))?)
+        }
+    };
+    let mut file = PcapNg { out: InterfacesWriter::new(BufWriter::new(out))?, interfaces: HashMap::new() };
+    eprint(&format!("capturing {}", edges.join(", ")));
+    let (mut packets, mut lost, mut flushed) = (0, 0, Instant::now());
+    for line in lines {
+        let line = line?;
+        if let Some(n) = line["lost"].as_u64() {
+            lost = n;
+        } else if line.is_object() {
+            file.write(&edges, &line).context("the router sent something else than a packet")?;
+            packets += 1;
+        }
+        // Whoever reads along sees them soon.
+        if flushed.elapsed() > Duration::from_millis(250) {
+            file.out.flush()?;
+            flushed = Instant::now();
+        }
+        if args.count.is_some_and(|count| packets >= count) {
+            break;
+        }
+    }
+    file.out.flush()?;
+    let missing = if lost > 0 { format!(", {lost} more could not be copied in time") } else { String::new() };
+    eprint(&format!("{packets} packets captured{missing}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn eprint(line: &str) {
+    log::info!("{line}");
+}
+
+/// The file: an interface for each edge and each kind of packet on it.
+struct PcapNg<W: Write> {
+    out: InterfacesWriter<W>,
+    interfaces: HashMap<(usize, bool), u32>,
+}
+
+impl<W: Write> PcapNg<W> {
+    fn write(&mut self, edges: &[String], line: &Value) -> Result<()> {
+        let (Some(edge), Some(time_ns)) = (line["edge"].as_u64(), line["time_ns"].as_u64()) else {
+            bail!("{line}");
+        };
+        let bytes = watch::parse_bytes(&line["bytes"]).with_context(|| line.to_string())?;
+        let edge = usize::try_from(edge)?;
+        let interface = match self.interfaces.get(&(edge, bytes.is_ip)) {
+            Some(&interface) => interface,
+            None => {
+                let linktype = if bytes.is_ip { LINKTYPE_RAW } else { LINKTYPE_ETHERNET };
+                let interface = self.out.add(linktype, edges.get(edge).map_or("", String::as_str))?;
+                *self.interfaces.entry((edge, bytes.is_ip)).or_insert(interface)
+            }
+        };
+        Ok(self.out.write(interface, time_ns, u32::try_from(bytes.len)?, &bytes.data)?)
+    }
+}
