@@ -4,11 +4,12 @@ use crate::clock::Clock;
 use crate::conf::{Conf, Env};
 use crate::core::Core;
 use crate::counters::Counter;
-use crate::crossing::{self, Doorbell, FromWorker, PullToWorker, ToWorker};
+use crate::crossing::{self, Doorbell, FanOut, FromWorker, PullToWorker, ToWorker, ToWorkers};
 use crate::element::Element;
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::notify;
+use crate::place;
 use crate::plan::Plan;
 use crate::spec::{Library, Spec, phase};
 use causeway_lang::Diagnostic;
@@ -166,12 +167,19 @@ impl<'a> Builder<'a> {
         let mut built = Built::new();
         // Settings of other elements come first: where those live is one of them.
         let mut worker_of = vec![0; self.specs.len()];
+        let copies = if self.layout.replicate { workers } else { 1 };
+        let mut alone = vec![copies == 1; self.specs.len()];
         for (phases, placed) in [(i32::MIN..phase::DEFAULT, false), (phase::DEFAULT..i32::MAX, true)] {
             if placed {
-                worker_of = crate::place::place(self.plan, &self.env.threads, workers);
+                if copies > 1 {
+                    alone = place::alone(self.plan, &self.specs, &self.env.threads, workers);
+                    place::settle(self.plan, &self.specs, &alone, &mut self.env.threads, workers);
+                }
+                worker_of = place::place(self.plan, &self.env.threads, workers);
             }
             for i in self.in_phase_order(phases) {
-                let homes = if self.layout.replicate { 0..workers } else { worker_of[i]..worker_of[i] + 1 };
+                let homes = if alone[i] { worker_of[i]..worker_of[i] + 1 } else { 0..workers };
+                self.env.replicas = homes.len();
                 for worker in homes {
                     match self.build(i, worker) {
                         Ok(element) => drop(built.insert((i, worker), element)),
@@ -274,13 +282,18 @@ impl<'a> Builder<'a> {
     fn connect(&mut self) {
         for &((from, out), (to, input)) in &self.plan.edges {
             let pulled = self.plan.elements[to].pulled_inputs.get(input) == Some(&true);
-            for replica in 0..self.places[from].len().max(self.places[to].len()) {
-                // Replicated graphs have as many places on both sides, others one.
-                let (Some(&a), Some(&b)) = (self.places[from].get(replica), self.places[to].get(replica))
-                else {
-                    continue;
-                };
-                self.connect_places((a, out), (b, input), pulled);
+            let (senders, receivers) = (self.places[from].clone(), self.places[to].clone());
+            let to_all = receivers.len() > 1 && self.specs[to].heard_by_all.contains(&input);
+            for (copy, &a) in senders.iter().enumerate() {
+                match receivers.as_slice() {
+                    _ if to_all => self.fan_out((a, out), &receivers, input, FanOut::Copy),
+                    [] => {}
+                    [b] => self.connect_places((a, out), (*b, input), pulled),
+                    all if senders.len() == all.len() => {
+                        self.connect_places((a, out), (all[copy], input), pulled)
+                    }
+                    all => self.fan_out((a, out), all, input, FanOut::Spread),
+                }
             }
         }
         for core in &mut self.cores {
@@ -316,6 +329,36 @@ impl<'a> Builder<'a> {
         let r = self.add(b.worker, name, &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
         self.connect_places((a, out), (s, 0), pulled);
         self.connect_places((r, 0), (b, input), pulled);
+    }
+
+    /// Connects an output with an input of several copies, each on its worker.
+    fn fan_out(&mut self, (a, out): (Place, usize), receivers: &[Place], input: usize, how: FanOut) {
+        let name: Arc<str> = format!("{}[{out}]", self.cores[a.worker].nodes[a.node].name).into();
+        let doorbell = |worker: usize| self.layout.doorbells[worker].clone();
+        let mut ways = Vec::new();
+        let mut ends = Vec::new();
+        for &b in receivers {
+            if b.worker == a.worker {
+                ways.push(None);
+                ends.push((b, None));
+            } else {
+                let (sender, receiver) = crossing::ring(doorbell(a.worker), doorbell(b.worker));
+                ways.push(Some(sender));
+                ends.push((b, Some(receiver)));
+            }
+        }
+        let sender = Box::new(ToWorkers::new(ways, how));
+        let s = self.add(a.worker, name.clone(), &crossing::TO_WORKERS, String::new(), sender, (1, 1));
+        self.connect_places((a, out), (s, 0), false);
+        for (b, receiver) in ends {
+            let Some(ring) = receiver else {
+                self.connect_places((s, 0), (b, input), false);
+                continue;
+            };
+            let receiver = Box::new(FromWorker { ring, pulled: false, early: Default::default() });
+            let r = self.add(b.worker, name.clone(), &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
+            self.connect_places((r, 0), (b, input), false);
+        }
     }
 
     /// Initialises in phase order and stops at the first failure.

@@ -8,7 +8,7 @@ use crate::cx::Cx;
 use crate::element::{Element, Run};
 use crate::spec::{Notifies, Spec, drops};
 use crate::waiter::Waker;
-use causeway_packet::{BATCH, Batch, Packet};
+use causeway_packet::{BATCH, Batch, Packet, flow};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -64,6 +64,9 @@ pub(crate) static TO_WORKER: Spec = Spec {
     build: |_| Err(Invalid),
     ..Spec::DEFAULT
 };
+
+/// Class of the sending end of an edge to copies on several workers; those on its own one get theirs by the output.
+pub(crate) static TO_WORKERS: Spec = Spec { name: "ToWorkers", ports: "1/1", processing: "h/h", ..TO_WORKER };
 
 /// Class of the sending end of an edge that is pulled.
 pub(crate) static PULL_TO_WORKER: Spec = Spec {
@@ -173,6 +176,82 @@ impl Element for ToWorker {
     /// Scheduled while there is hardly any room.
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
         if self.0.room() < BATCH {
+            return Run::Idle;
+        }
+        cx.notify_room(true);
+        Run::Sleep
+    }
+}
+
+/// Which of several copies a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FanOut {
+    /// One of them: the same for all packets of a flow.
+    Spread,
+    /// All of them.
+    Copy,
+}
+
+/// Sends what is pushed to it to copies of an element on several workers.
+pub(crate) struct ToWorkers {
+    /// For each copy the ring to it; none to the one on the same worker.
+    ways: Vec<Option<Sender>>,
+    how: FanOut,
+    /// What is under way to each.
+    batches: Vec<Batch>,
+}
+
+impl ToWorkers {
+    pub fn new(ways: Vec<Option<Sender>>, how: FanOut) -> ToWorkers {
+        let batches = ways.iter().map(|_| Batch::new()).collect();
+        ToWorkers { ways, how, batches }
+    }
+
+    /// Distributes `batch`. Packets of which no copy could be made are left out.
+    fn distribute(&mut self, batch: &mut Batch) {
+        match self.how {
+            FanOut::Spread => batch.filter_map(|packet| {
+                let way = (u64::from(flow::number(&packet)) * self.batches.len() as u64) >> 32;
+                // None has more packets than came.
+                let _ = self.batches[way as usize].push(packet);
+                None
+            }),
+            FanOut::Copy => {
+                let Some((last, others)) = self.batches.split_last_mut() else { return };
+                for packet in batch.iter() {
+                    others.iter_mut().for_each(|to| to.extend(packet.copy()));
+                }
+                last.append(batch);
+            }
+        }
+    }
+}
+
+impl Element for ToWorkers {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        self.distribute(batch);
+        let mut crowded = false;
+        for (way, packets) in self.ways.iter_mut().zip(&mut self.batches) {
+            let Some(sender) = way else {
+                batch.append(packets);
+                continue;
+            };
+            if !packets.is_empty() {
+                sender.send(packets);
+                cx.count_drops(0, packets.len() as u64);
+                packets.clear();
+            }
+            crowded |= sender.ring.slots() < BATCH;
+        }
+        if crowded {
+            cx.notify_room(false);
+            cx.wake();
+        }
+    }
+
+    /// Scheduled while there is hardly any room on a way.
+    fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        if self.ways.iter_mut().flatten().any(|sender| sender.room() < BATCH) {
             return Run::Idle;
         }
         cx.notify_room(true);

@@ -1,6 +1,74 @@
-//! Which worker an element lives on.
+//! Which worker an element lives on, and which elements have a copy on each.
 
 use crate::plan::Plan;
+use crate::spec::{Copies, Spec};
+
+/// The elements of which there is only one although the others have a copy on each of the `workers`: those whose class
+/// has no copies, those that `threads` names, and those that are connected with one of them by pulling, since what is
+/// pulled comes from one place.
+pub(crate) fn alone(
+    plan: &Plan,
+    specs: &[&'static Spec],
+    threads: &[(String, Option<usize>)],
+    workers: usize,
+) -> Vec<bool> {
+    let named = |name: &str| threads.iter().any(|(t, _)| is_in(name, t));
+    let mut alone: Vec<bool> = (0..plan.elements.len())
+        .map(|i| !specs[i].copies.allow(workers, plan, i) || workers > 1 && named(&plan.elements[i].name))
+        .collect();
+    loop {
+        let mut changed = false;
+        for (from, to) in pulled(plan) {
+            changed |= alone[from] != alone[to];
+            alone[from] |= alone[to];
+            alone[to] = alone[from];
+        }
+        if !changed {
+            return alone;
+        }
+    }
+}
+
+/// Settles where elements that are `alone` live which nobody has placed: the interfaces in turn, and what is pulled with
+/// who pulls.
+pub(crate) fn settle(
+    plan: &Plan,
+    specs: &[&'static Spec],
+    alone: &[bool],
+    threads: &mut Vec<(String, Option<usize>)>,
+    workers: usize,
+) {
+    let has_place =
+        |threads: &[(String, Option<usize>)], name: &str| threads.iter().any(|(t, _)| is_in(name, t));
+    let mut next = 0;
+    for (i, e) in plan.elements.iter().enumerate() {
+        if alone[i] && matches!(specs[i].copies, Copies::AsMany(_)) && !has_place(threads, &e.name) {
+            threads.push((e.name.clone(), Some(next % workers)));
+            next += 1;
+        }
+    }
+    while let Some((name, worker)) = pulled(plan).find_map(|(from, to)| {
+        let (from, to) = (&plan.elements[from].name, &plan.elements[to].name);
+        let place = threads.iter().find(|(t, _)| t == to)?.1;
+        (!has_place(threads, from)).then(|| (from.clone(), place))
+    }) {
+        threads.push((name, worker));
+    }
+}
+
+/// Pairs of elements of which the second pulls from the first.
+fn pulled(plan: &Plan) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let is_pulled = |to: usize, input: usize| plan.elements[to].pulled_inputs.get(input) == Some(&true);
+    plan.edges
+        .iter()
+        .filter(move |(_, (to, input))| is_pulled(*to, *input))
+        .map(|&((from, _), (to, _))| (from, to))
+}
+
+/// Whether `name` is the element, or in the compound, that `thread` names.
+fn is_in(name: &str, thread: &str) -> bool {
+    name == thread || name.strip_prefix(thread).is_some_and(|rest| rest.starts_with('/'))
+}
 
 /// The worker of each element of `plan`.
 ///
@@ -9,9 +77,7 @@ use crate::plan::Plan;
 /// pulls lives with its puller, and sources without a place live on worker 0. Out-of-range workers are taken as 0.
 pub(crate) fn place(plan: &Plan, threads: &[(String, Option<usize>)], workers: usize) -> Vec<usize> {
     let pinned = |name: &str| {
-        let hit = threads
-            .iter()
-            .filter(|(t, _)| name == t || name.strip_prefix(t).is_some_and(|r| r.starts_with('/')));
+        let hit = threads.iter().filter(|(t, _)| is_in(name, t));
         hit.max_by_key(|(t, _)| t.len()).and_then(|(_, w)| *w).map(|w| if w < workers { w } else { 0 })
     };
     let mut places: Vec<Option<usize>> = plan.elements.iter().map(|e| pinned(&e.name)).collect();

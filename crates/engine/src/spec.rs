@@ -4,6 +4,8 @@ use crate::conf::{Conf, Invalid};
 use crate::element::Element;
 use crate::measure::{Across, Kind, Unit};
 use crate::names::Interfaces;
+use crate::plan::Plan;
+use causeway_lang::args::{keyword as keyword_of, split_args};
 
 /// Order in which elements are configured and initialised; lower first, by element number within a phase.
 pub mod phase {
@@ -49,10 +51,44 @@ pub struct Spec {
     pub example: &'static str,
     /// Related classes.
     pub see: &'static [&'static str],
+    /// What a router of several workers does with the class when it runs a copy of the graph on each.
+    pub copies: Copies,
+    /// Inputs whose packets all copies get, each one of its own: what they learn from, such as answers to queries.
+    pub heard_by_all: &'static [usize],
     /// Whether the element holds back its puller or pusher by notifiers.
     pub notifies: Notifies,
     /// Makes an element from its configuration.
     pub build: fn(&mut Conf<'_>) -> Result<Box<dyn Element>, Invalid>,
+}
+
+/// Whether an element can have a copy on each worker.
+#[derive(Clone, Copy, Debug)]
+pub enum Copies {
+    /// Yes: what they know is each one's own, or they share it by themselves.
+    Each,
+    /// No: there is one thing in the world that it stands for, or it counts towards a limit. It lives on one worker.
+    One,
+    /// As [`Copies::One`] where one of these keywords is given, else as [`Copies::Each`].
+    OneWith(&'static [&'static str]),
+    /// As [`Copies::Each`] if there are so many of what it stands for, such as queues of an interface: asked of the plan
+    /// and the element's number in it.
+    AsMany(fn(&Plan, usize) -> usize),
+}
+
+impl Copies {
+    /// Whether element number `i` of `plan` can have `workers` copies.
+    pub(crate) fn allow(self, workers: usize, plan: &Plan, i: usize) -> bool {
+        let given = |wanted: &&str| {
+            let args = split_args(&plan.elements[i].config);
+            args.iter().any(|a| keyword_of(a).is_some_and(|(word, _)| word == *wanted))
+        };
+        match self {
+            Copies::Each => true,
+            Copies::One => workers == 1,
+            Copies::OneWith(keywords) => workers == 1 || !keywords.iter().any(given),
+            Copies::AsMany(count) => workers == 1 || count(plan, i) >= workers,
+        }
+    }
 }
 
 /// Which notifiers an element offers (click: "empty" and "full" notification of queues).
@@ -210,6 +246,8 @@ impl Spec {
         drops: &[],
         example: "",
         see: &[],
+        copies: Copies::Each,
+        heard_by_all: &[],
         notifies: Notifies { packets: false, room: false },
         build: |_| Err(Invalid),
     };

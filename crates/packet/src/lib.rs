@@ -47,6 +47,7 @@
 mod annotations;
 mod batch;
 pub mod checksum;
+pub mod flow;
 pub mod ledger;
 mod memory;
 pub mod meta;

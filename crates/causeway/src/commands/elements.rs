@@ -4,7 +4,7 @@ use crate::cli::ElementsArgs;
 use crate::output;
 use anyhow::{Context, Result, bail};
 use causeway_engine::measure::Kind;
-use causeway_engine::spec::{Access, ArgForm, HandlerDoc};
+use causeway_engine::spec::{Access, ArgForm, Copies, HandlerDoc};
 use causeway_engine::{Library, Spec};
 use causeway_lang::did_you_mean;
 use std::collections::BTreeMap;
@@ -75,6 +75,7 @@ fn page(spec: &Spec) -> String {
     if !spec.aliases.is_empty() {
         text += &format!(" Also called {}.", spec.aliases.join(", "));
     }
+    text += &copies(spec);
     text += &format!("\n\n{}\n", spec.doc);
     section(&mut text, "Arguments", spec.args.iter().map(|a| (a.name, format!("{}; {}", a.kind, a.doc))));
     let access = |h: &HandlerDoc| {
@@ -100,6 +101,22 @@ fn page(spec: &Spec) -> String {
         text += &format!("\n## See also\n\n{}\n", spec.see.join(", "));
     }
     text
+}
+
+/// What several workers have of it, if that is not a copy each.
+fn copies(spec: &Spec) -> String {
+    let when = match spec.copies {
+        Copies::Each => String::new(),
+        Copies::One => " Several workers have one of it.".to_owned(),
+        Copies::OneWith(keywords) => {
+            format!(" With {} several workers have one of it.", keywords.join(" or "))
+        }
+        Copies::AsMany(_) => {
+            " Several workers have a copy each if its interface has as many queues, else one.".to_owned()
+        }
+    };
+    let heard = spec.heard_by_all.iter().map(|i| format!(" All copies get the packets of input {i}."));
+    when + &heard.collect::<String>()
 }
 
 fn section(text: &mut String, title: &str, rows: impl Iterator<Item = (&'static str, String)>) {

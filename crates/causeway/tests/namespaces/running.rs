@@ -77,3 +77,20 @@ fn two_workers_share_the_queues_of_two_devices() {
         assert_eq!(bridge.number(&format!("{way}.count")), first + second, "handlers add up the workers");
     }
 }
+
+#[test]
+fn workers_share_interfaces_with_one_queue() {
+    let Some(net) = Net::new() else { return };
+    {
+        let router = examples::router(&net, "--threads 2");
+        assert!(net.ping("-c 20 -i 0.05 10.77.2.2").0, "{:?}", router.counters());
+        let text = include_str!("../../../../conf/router.click");
+        router.write("hotconfig", text).expect("a good configuration");
+        assert!(net.ping("-c 5 10.77.2.2").0, "{:?}", router.counters());
+    }
+    net.inside("r", "sysctl", "-qw net.ipv4.ip_forward=1");
+    let router = net.start("r", "up ra rb --attach xdp --threads 2");
+    net.meet(&router, false);
+    assert!(net.ping("-c 50 -i 0.02 10.77.2.2").0, "{:?}", router.counters());
+    assert!(router.number("forward.count") >= 40, "{:?}", router.counters());
+}

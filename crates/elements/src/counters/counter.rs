@@ -3,7 +3,7 @@
 use super::rate::Rate;
 use crate::handlers::{self, Call};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{keyword, reads, reads_writes, writes};
+use causeway_engine::spec::{Copies, keyword, reads, reads_writes, writes};
 use causeway_engine::value::Value;
 use causeway_engine::{Conf, Counter as Count, Cx, Element, Invalid, Scope, Spec};
 use causeway_packet::Batch;
@@ -38,6 +38,7 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     example: "InfiniteSource(LIMIT 1000, STOP true) -> Counter -> Discard;",
     see: &["AverageCounter"],
+    copies: Copies::OneWith(&["COUNT_CALL", "BYTE_COUNT_CALL"]),
     build,
     ..Spec::DEFAULT
 };

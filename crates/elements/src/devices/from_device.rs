@@ -3,7 +3,7 @@
 use super::registry::{Device, Method, Opener, announce, lines};
 use causeway_engine::measure::Unit;
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
-use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, phase, reads, required};
+use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, phase, reads, required};
 use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Receiver, Spec};
 use causeway_netio::{Counter as PortCounter, RX_DROP, Rx};
@@ -29,6 +29,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: HANDLERS,
     example: "FromDevice(eth0) -> Counter -> Queue -> ToDevice(eth1);",
     see: &["ToDevice", "PollDevice", "FromHost", "FromDump"],
+    copies: Copies::AsMany(super::names::queues),
     build: |conf| build(conf, None),
     ..Spec::DEFAULT
 };

@@ -3,7 +3,7 @@
 use super::registry::{Device, Method, Opener};
 use causeway_engine::measure::Unit;
 use causeway_engine::reception::Mechanism;
-use causeway_engine::spec::{keyword, optional, phase, reads, required};
+use causeway_engine::spec::{Copies, keyword, optional, phase, reads, required};
 use causeway_engine::value::Prefix4;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
 use causeway_netio::{Counter as PortCounter, Rx, interface, tap};
@@ -29,6 +29,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[reads("count", "packets received from the host").counts(Unit::Packets)],
     example: "FromHost(host0, 10.9.0.1/24) -> Print(host) -> Discard;",
     see: &["ToHost", "FromDevice"],
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };

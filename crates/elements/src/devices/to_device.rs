@@ -4,7 +4,7 @@ use super::from_device;
 use super::registry::{Device, Method, Opener, lines};
 use crate::handlers::task;
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, keyword, phase, reads, required};
+use causeway_engine::spec::{Copies, drops, keyword, phase, reads, required};
 use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Run, Spec};
 use causeway_netio::{Counter as PortCounter, Tx};
 use causeway_packet::{BATCH, Batch};
@@ -44,6 +44,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: &[drops("ring-full", "pushed while the interface's ring was full")],
     example: "FromDevice(eth0) -> Queue(200) -> ToDevice(eth1);",
     see: &["FromDevice", "ToHost", "ToDump"],
+    copies: Copies::AsMany(super::names::queues),
     build,
     ..Spec::DEFAULT
 };

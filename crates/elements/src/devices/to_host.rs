@@ -2,7 +2,7 @@
 
 use super::registry::{Device, Method, Opener};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, keyword, optional, phase, reads};
+use causeway_engine::spec::{Copies, drops, keyword, optional, phase, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_netio::{Counter as PortCounter, Tx, tap};
 use causeway_packet::Batch;
@@ -32,6 +32,7 @@ pub(crate) static SPEC: Spec = Spec {
     )],
     example: "FromDevice(eth0) -> c :: Classifier(12/0800, -); c[0] -> Discard; c[1] -> ToHost(host0);",
     see: &["FromHost", "ToDevice"],
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };

@@ -88,6 +88,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) \
               -> q :: ARPQuerier(1.0.0.1/24, 2:0:0:0:0:1) -> Discard; Idle -> [1]q;",
     see: &["ARPResponder", "EtherEncap"],
+    heard_by_all: &[1],
     build,
     ..Spec::DEFAULT
 };

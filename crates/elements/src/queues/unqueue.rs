@@ -2,7 +2,7 @@
 
 use crate::handlers::{self, task};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{keyword, optional, reads, reads_writes, writes};
+use causeway_engine::spec::{Copies, keyword, optional, reads, reads_writes, writes};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::BATCH;
 
@@ -31,6 +31,7 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     example: "InfiniteSource(LIMIT 1000, STOP true) -> Queue -> Unqueue(BURST 32) -> Discard;",
     see: &["Queue"],
+    copies: Copies::OneWith(&["LIMIT"]),
     build,
     ..Spec::DEFAULT
 };

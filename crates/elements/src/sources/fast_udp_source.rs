@@ -3,7 +3,7 @@
 use super::generator::{self, Generator};
 use crate::handlers;
 use crate::token_bucket::TokenBucket;
-use causeway_engine::spec::{Notifies, optional, reads_writes, required};
+use causeway_engine::spec::{Copies, Notifies, optional, reads_writes, required};
 use causeway_engine::value::Ether;
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::{EthernetHeader, Ipv4Header, MacAddr, Udp, UdpHeader, ethernet, ipv4, udp};
@@ -45,6 +45,7 @@ pub(crate) static SPEC: Spec = Spec {
               -> Discard(BURST 32);",
     see: &["RatedSource"],
     notifies: Notifies { packets: true, room: false },
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };

@@ -2,7 +2,7 @@
 
 use super::generator::{self, Generator};
 use crate::handlers::{self, task};
-use causeway_engine::spec::{Notifies, keyword, optional, reads_writes};
+use causeway_engine::spec::{Copies, Notifies, keyword, optional, reads_writes};
 use causeway_engine::value::Bytes;
 use causeway_engine::{Conf, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::Batch;
@@ -44,6 +44,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(DATA \"\\<0800>\", LIMIT 100, BURST 10, STOP true) -> Queue -> Discard;",
     see: &["RatedSource", "TimedSource"],
     notifies: Notifies { packets: true, room: false },
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };

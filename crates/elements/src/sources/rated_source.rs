@@ -3,7 +3,7 @@
 use super::generator::{self, Generator};
 use crate::handlers::{self, task};
 use crate::token_bucket::TokenBucket;
-use causeway_engine::spec::{Notifies, keyword, optional, reads_writes};
+use causeway_engine::spec::{Copies, Notifies, keyword, optional, reads_writes};
 use causeway_engine::value::{Bytes, BytesPerSecond};
 use causeway_engine::{Conf, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::Batch;
@@ -45,6 +45,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "RatedSource(RATE 1000, LIMIT 50, STOP true) -> Discard;",
     see: &["InfiniteSource", "TimedSource"],
     notifies: Notifies { packets: true, room: false },
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };

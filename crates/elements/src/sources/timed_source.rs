@@ -2,7 +2,7 @@
 
 use super::generator::{self, Generator};
 use crate::handlers;
-use causeway_engine::spec::{keyword, optional, reads_writes};
+use causeway_engine::spec::{Copies, keyword, optional, reads_writes};
 use causeway_engine::value::{Bytes, Nanoseconds};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 
@@ -36,6 +36,7 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     example: "TimedSource(INTERVAL 10ms, DATA tick, LIMIT 3, STOP true) -> Discard;",
     see: &["RatedSource", "InfiniteSource"],
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };

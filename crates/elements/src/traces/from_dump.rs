@@ -4,7 +4,7 @@ use super::capture::{Capture, Pause};
 use super::encap;
 use crate::handlers::{self, Call, task};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Notifies, drops, keyword, reads, reads_writes, required, writes};
+use causeway_engine::spec::{Copies, Notifies, drops, keyword, reads, reads_writes, required, writes};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::Batch;
 
@@ -56,6 +56,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "FromDump(trace.pcap, STOP true) -> Print -> Discard;",
     see: &["ToDump"],
     notifies: Notifies { packets: true, room: false },
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };

@@ -3,7 +3,7 @@
 use super::encap;
 use crate::out_file::OutFile;
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, keyword, phase, reads, required, writes};
+use causeway_engine::spec::{Copies, drops, keyword, phase, reads, required, writes};
 use causeway_engine::value::Filename;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_netio::pcap::{Format, Writer};
@@ -45,6 +45,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: &[drops("write-error", "the file cannot be written, and there is no output")],
     example: "InfiniteSource(LIMIT 9, STOP true) -> ToDump(/tmp/causeway-example.pcap);",
     see: &["FromDump"],
+    copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };
