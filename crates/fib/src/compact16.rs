@@ -12,7 +12,7 @@ use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
 use crate::mapping::{Mapped, multiversioned, prefetch};
-use crate::prefix::Prefix;
+use crate::prefix::{Prefix, outermost};
 use crate::reader::Reader;
 use crate::rib::Rib;
 use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of};
@@ -158,20 +158,23 @@ impl Compact16 {
         self.limbo.reclaim(&self.domain, now, |line| pool.free_line(line));
     }
 
-    fn compile_range(&mut self, rib: &Rib<u32>, range: Prefix<u32>) -> Option<Vec<(u32, u32)>> {
+    /// Compiles the /16s that change. `None` if there is no room; nothing is left behind then.
+    fn compile_all(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Option<Vec<(u32, u32)>> {
         let mut changes = Vec::new();
         let mut full = false;
         let mut runs = std::mem::take(&mut self.runs);
-        for_each_chunk(rib, range, 16, &mut runs, |chunk, runs| {
-            if full {
-                return;
-            }
-            match self.compile(runs) {
-                Some(line) if line == self.core.root[chunk as usize].load(Ordering::Relaxed) => {}
-                Some(line) => changes.push((chunk, line)),
-                None => full = true,
-            }
-        });
+        for range in outermost(changed, 16) {
+            for_each_chunk(rib, range, 16, &mut runs, |chunk, runs| {
+                if full {
+                    return;
+                }
+                match self.compile(runs) {
+                    Some(line) if line == self.core.root[chunk as usize].load(Ordering::Relaxed) => {}
+                    Some(line) => changes.push((chunk, line)),
+                    None => full = true,
+                }
+            });
+        }
         self.runs = runs;
         if full {
             for (_, line) in changes {
@@ -218,14 +221,13 @@ impl Structure<u32> for Compact16 {
         }
     }
 
-    fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
-        let range = Prefix::truncated(changed.first(), changed.len().min(16));
-        let changes = match self.compile_range(rib, range) {
+    fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
+        let changes = match self.compile_all(rib, changed) {
             Some(changes) => changes,
             None => {
                 // What readers have left by now may be enough.
                 self.reclaim(true);
-                self.compile_range(rib, range).ok_or_else(|| self.limbo.refusal())?
+                self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
             }
         };
         let mut retired = Vec::new();
@@ -238,6 +240,10 @@ impl Structure<u32> for Compact16 {
         self.reclaim(false);
         self.core.bytes.store(ROOT * 4 + self.pool.bytes(), Ordering::Relaxed);
         Ok(())
+    }
+
+    fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
+        self.update(rib, &[Prefix::DEFAULT])
     }
 }
 

@@ -49,8 +49,6 @@ struct Stretch {
 /// Compiles into a table's memory.
 pub(crate) struct Compiler<'a> {
     pub(crate) memory: &'a mut Memory,
-    /// Whether runs had to go behind a first leaf.
-    pub(crate) crowded: bool,
 }
 
 impl Compiler<'_> {
@@ -141,6 +139,7 @@ impl Compiler<'_> {
         } else if level == Level::Words {
             self.word(runs, span.range)?
         } else {
+            self.memory.plan(span.first, runs.len());
             let bits = words(&marks(runs), position).bits;
             pointer(self.words(runs, span.range, position, bits)?, bits).into()
         };
@@ -172,7 +171,6 @@ impl Compiler<'_> {
             self.memory.core.leaf(leaf).write(runs, window);
             return Some(());
         }
-        self.crowded = true;
         // Leaves of equal size below this one; failing that, parts that may need more than a leaf themselves.
         let counts = [NARROW_FAN_OUT, FAN_OUT].map(|fan_out| (runs.len().div_ceil(fan_out), true));
         let parts = (FAN_OUT - PARENT_LESS, false);

@@ -2,8 +2,15 @@
 //! reclaims what was there.
 //!
 //! A change compiles the units of a directory it touches, and those that share a leaf with them, beside the old ones
-//! and stores them, one atomic word each. A /16 whose leaves became crowded gets directories of another size.
+//! and stores them, one atomic word each.
+//!
+//! What was planned for the routes there were does not suit the routes there are: a directory for a tenth of the runs
+//! has crowded leaves, and changes leave leaves half full. So the words of an entry are planned and packed anew when
+//! as many changes were made as there were runs, and the directory of a /16 when its runs have become many more or
+//! fewer ([`Plan`]). That is a constant share of what each change costs, and a table filled route by route becomes
+//! what it would have been if it had been loaded.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -15,20 +22,17 @@ use crate::fib::Shared;
 use crate::lines6::{
     BRANCH, DIRECTORY, LEAF, Lines6Core, ROOT, ROOT_BITS, Run, WORD_BITS, block, deep_parts, leaf_of, pointed,
 };
-use crate::memory6::{ADJACENCIES, Level, Memory, Part, is_shared, is_shared_root};
-use crate::prefix::Prefix;
+use crate::memory6::{ADJACENCIES, Level, Memory, Part, is_shared, is_shared_root, patience};
+use crate::prefix::{Prefix, outermost};
 use crate::reader::Reader;
 use crate::rib::Rib;
 use crate::runs::for_each_run_between;
 use crate::table::{AdjacencyIndex, Lookup, Structure};
 
-/// Changes of crowded buckets before the directories of a /16 may be sized anew.
-const RESIZE_AFTER: u32 = 64;
-
 /// A store that makes a change visible.
 #[derive(Clone, Copy)]
 enum Publish {
-    Root(u32, u32),
+    Root(u32, u32, Plan),
     Unit(Level, u32, u64),
     /// A word that differs in one leaf.
     Patch(u32, u64, u32),
@@ -52,9 +56,30 @@ pub struct Lines6 {
     runs: Vec<Run>,
     changes: Vec<Publish>,
     parts: Vec<Part>,
-    /// Changes of each /16 that met a crowded bucket since its directories were sized, and how many may.
-    crowded: Vec<u32>,
-    patience: Vec<u32>,
+    /// By /16.
+    plans: Vec<Plan>,
+    /// Whether what has outgrown its plan gets another; not where there is no room.
+    plans_anew: bool,
+}
+
+/// What the directory of a /16 was made for.
+#[derive(Clone, Copy, Default)]
+struct Plan {
+    runs: u32,
+    /// Changes before the runs are counted again.
+    patience: u32,
+}
+
+impl Plan {
+    fn new(runs: usize) -> Self {
+        Plan { runs: runs as u32, patience: patience(runs as u32) }
+    }
+
+    /// Whether another plan would be better for so many runs.
+    fn is_outgrown(self, runs: usize) -> bool {
+        let (planned, now) = (u64::from(self.runs), runs as u64);
+        now * 4 > planned * 5 || now * 5 < planned * 4
+    }
 }
 
 impl Lines6 {
@@ -68,8 +93,8 @@ impl Lines6 {
             runs: Vec::new(),
             changes: Vec::new(),
             parts: Vec::new(),
-            crowded: vec![0; ROOT],
-            patience: vec![RESIZE_AFTER; ROOT],
+            plans: vec![Plan::default(); ROOT],
+            plans_anew: true,
         }
     }
 
@@ -82,20 +107,20 @@ impl Lines6 {
         self.limbo.reclaim(&self.domain, now, |part| memory.free(part));
     }
 
-    /// The units that a change of `changed` touches if the directories can stay as they are.
-    fn in_place(&self, changed: Prefix<u128>) -> Option<Units> {
-        let chunk = (changed.first() >> 112) as usize;
-        let root = self.core().root[chunk].load(Ordering::Relaxed);
-        let due = self.crowded[chunk] > self.patience[chunk];
-        if is_shared_root(root) || changed.len() <= ROOT_BITS || due {
-            return None;
-        }
+    /// The units that a change of `changed` touches, which is longer than a /16; the root's entry is not shared.
+    fn in_place(&mut self, changed: Prefix<u128>) -> Units {
+        let root = self.core().root[(changed.first() >> 112) as usize].load(Ordering::Relaxed);
         let (first, bits) = pointed(root);
-        let mut directory = Directory { level: Level::Entries, first, position: ROOT_BITS, bits };
+        let entries = Directory { level: Level::Entries, first, position: ROOT_BITS, bits };
+        let mut directory = entries;
         while let Some(below) = self.directory_below(directory, changed) {
             directory = below;
         }
-        Some(self.touched(directory, changed))
+        let entry = first + changed.first().bits(ROOT_BITS, bits);
+        if directory.level == Level::Words && self.memory.is_due(entry) && self.plans_anew {
+            directory = entries;
+        }
+        self.touched(directory, changed)
     }
 
     /// The directory behind the one unit of another that a change touches, if there is one and all of the change is
@@ -157,14 +182,21 @@ impl Lines6 {
     }
 
     /// Compiles what `changed` touches; `None` if there is no room, and nothing is left behind then.
-    fn compile(&mut self, rib: &Rib<u128>, changed: Prefix<u128>) -> Option<()> {
+    fn compile(&mut self, rib: &Rib<u128>, changed: &[Prefix<u128>]) -> Option<()> {
         let mut runs = std::mem::take(&mut self.runs);
         let mut changes = std::mem::take(&mut self.changes);
         changes.clear();
-        let done = match self.in_place(changed) {
-            Some(units) => self.compile_units(rib, changed, units, &mut runs, &mut changes),
-            None => self.compile_roots(rib, changed, &mut runs, &mut changes),
-        };
+        let mut rest = changed;
+        let done = outermost(changed, ROOT_BITS).try_for_each(|range| {
+            let (changed, others) =
+                rest.split_at(rest.partition_point(|prefix| prefix.first() <= range.last()));
+            rest = others;
+            if self.fits(rib, changed, &mut runs) {
+                return self.compile_in_place(rib, changed, &mut runs, &mut changes);
+            }
+            collect(rib, (range.first(), range.last()), &mut runs);
+            self.compile_roots(range, &runs, &mut changes)
+        });
         (self.runs, self.changes) = (runs, changes);
         if done.is_none() {
             self.memory.discard();
@@ -172,58 +204,92 @@ impl Lines6 {
         done
     }
 
-    fn compile_units(
+    /// Whether the directory of a /16 suits its runs, after these changes to parts of it.
+    fn fits(&mut self, rib: &Rib<u128>, changed: &[Prefix<u128>], runs: &mut Vec<Run>) -> bool {
+        let chunk = (changed[0].first() >> 112) as usize;
+        let root = self.core().root[chunk].load(Ordering::Relaxed);
+        let plan = &mut self.plans[chunk];
+        // To compile all is cheaper than to look for the parts of so many.
+        let all = self.plans_anew && changed.len() > 1 && changed.len() > plan.runs as usize / 4;
+        if is_shared_root(root) || changed[0].len() <= ROOT_BITS || all {
+            return false;
+        }
+        if plan.patience as usize >= changed.len() || !self.plans_anew {
+            plan.patience = plan.patience.saturating_sub(changed.len() as u32);
+            return true;
+        }
+        collect(rib, around(changed[0].first(), ROOT_BITS), runs);
+        plan.patience = Plan::new(runs.len()).patience;
+        !plan.is_outgrown(runs.len())
+    }
+
+    /// Compiles the units that changes to parts of a /16 touch.
+    fn compile_in_place(
+        &mut self,
+        rib: &Rib<u128>,
+        changed: &[Prefix<u128>],
+        runs: &mut Vec<Run>,
+        changes: &mut Vec<Publish>,
+    ) -> Option<()> {
+        if let [changed] = *changed {
+            let units = self.in_place(changed);
+            if let Some(patch) = self.compile_patch(rib, changed, units, runs)? {
+                changes.push(patch);
+                return Some(());
+            }
+            return self.compile_units(rib, units, runs, changes);
+        }
+        let mut units: Vec<_> = outermost(changed, 128).map(|changed| self.in_place(changed)).collect();
+        units.sort_by_key(|units| (units.range.0, Reverse(units.range.1), units.level));
+        units.dedup_by(|next, units| {
+            // Inside the units before or, where they share leaves, among them in part.
+            let joins = next.range.0 <= units.range.1;
+            if joins {
+                units.range.1 = units.range.1.max(next.range.1);
+            }
+            joins
+        });
+        units.into_iter().try_for_each(|units| self.compile_units(rib, units, runs, changes))
+    }
+
+    /// Compiles one leaf of a word anew, if the change touches no other and the word can have it in place of the old.
+    fn compile_patch(
         &mut self,
         rib: &Rib<u128>,
         changed: Prefix<u128>,
         units: Units,
         runs: &mut Vec<Run>,
-        changes: &mut Vec<Publish>,
-    ) -> Option<()> {
-        // Only what becomes crowded counts: a slot that was planned to be so is as it should be.
-        let crowded = is_crowded(&self.memory, changed, units);
-        let mut compiler = Compiler { memory: &mut self.memory, crowded };
-        let patched = match stretch(compiler.memory, changed, units) {
-            Some(stretch) => {
-                collect(rib, stretch.range, runs);
-                let word = compiler.patch(stretch.word, stretch.leaf, runs, stretch.range, stretch.slots)?;
-                word.map(|word| Publish::Patch(units.first, word, stretch.leaf))
-            }
-            None => None,
-        };
-        if let Some(patch) = patched {
-            changes.push(patch);
-        } else {
-            collect(rib, units.range, runs);
-            let mut put = |index, unit| changes.push(Publish::Unit(units.level, index, unit));
-            compiler.units(runs, units, &mut put)?;
-        }
-        let became = compiler.crowded && !crowded && units.level == Level::Words;
-        self.crowded[(units.range.0 >> 112) as usize] += u32::from(became);
-        Some(())
+    ) -> Option<Option<Publish>> {
+        let Some(stretch) = stretch(&self.memory, changed, units) else { return Some(None) };
+        collect(rib, stretch.range, runs);
+        let mut compiler = Compiler { memory: &mut self.memory };
+        let word = compiler.patch(stretch.word, stretch.leaf, runs, stretch.range, stretch.slots)?;
+        Some(word.map(|word| Publish::Patch(units.first, word, stretch.leaf)))
     }
 
-    fn compile_roots(
+    fn compile_units(
         &mut self,
         rib: &Rib<u128>,
-        changed: Prefix<u128>,
+        units: Units,
         runs: &mut Vec<Run>,
         changes: &mut Vec<Publish>,
     ) -> Option<()> {
-        let range = Prefix::truncated(changed.first(), changed.len().min(ROOT_BITS));
-        collect(rib, (range.first(), range.last()), runs);
+        collect(rib, units.range, runs);
+        let mut put = |index, unit| changes.push(Publish::Unit(units.level, index, unit));
+        Compiler { memory: &mut self.memory }.units(runs, units, &mut put)
+    }
+
+    /// Compiles the /16s of a range of whole ones.
+    fn compile_roots(&mut self, range: Prefix<u128>, runs: &[Run], changes: &mut Vec<Publish>) -> Option<()> {
         let (mut at, mut until) = (0, 0);
         let chunk = |address: u128| (address >> 112) as u32;
         for root in chunk(range.first())..=chunk(range.last()) {
             let (first, last) = around(u128::from(root) << 112, ROOT_BITS);
             until += runs[until..].iter().take_while(|run| run.0 <= last).count();
             at += runs[at + 1..until].iter().take_while(|run| run.0 <= first).count();
-            let patience = &mut self.patience[root as usize];
-            // Doubled each time: where the shape is right already, sizing again would be for nothing.
-            *patience = patience.saturating_mul(2).max(RESIZE_AFTER + (until - at) as u32 / 4);
-            self.crowded[root as usize] = 0;
-            let mut compiler = Compiler { memory: &mut self.memory, crowded: false };
-            changes.push(Publish::Root(root, compiler.root(&runs[at..until], (first, last))?));
+            let runs = &runs[at..until];
+            let entry = Compiler { memory: &mut self.memory }.root(runs, (first, last))?;
+            changes.push(Publish::Root(root, entry, Plan::new(runs.len())));
         }
         Some(())
     }
@@ -235,7 +301,8 @@ impl Lines6 {
         for &change in &self.changes {
             // Release: whoever reads the word reads the leaves and words written before.
             match change {
-                Publish::Root(chunk, root) => {
+                Publish::Root(chunk, root, plan) => {
+                    self.plans[chunk as usize] = plan;
                     let old = core.root[chunk as usize].swap(root, Ordering::AcqRel);
                     self.memory.parts_of_root(old, parts);
                 }
@@ -254,16 +321,6 @@ impl Lines6 {
             }
         }
         self.limbo.retire(&self.domain, parts.drain(..));
-    }
-}
-
-/// Whether what a change touches is behind a first leaf already.
-fn is_crowded(memory: &Memory, changed: Prefix<u128>, units: Units) -> bool {
-    let index = changed.first().checked_sub(units.range.0).map_or(0, |offset| offset >> (128 - units.end));
-    let word = memory.unit(units.level, units.first + index as u32);
-    units.level == Level::Words && {
-        let leaf = memory.core.leaf(leaf_of(word, changed.first().bits(units.end, WORD_BITS)));
-        leaf.boxed().is_some() || leaf.children().is_some()
     }
 }
 
@@ -326,16 +383,23 @@ impl Structure<u128> for Lines6 {
         Self::with_capacity(u32::MAX)
     }
 
-    fn update(&mut self, rib: &Rib<u128>, changed: Prefix<u128>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<u128>, changed: &[Prefix<u128>]) -> Result<(), FibError> {
         if self.compile(rib, changed).is_none() {
-            // What readers have left by now may be enough.
+            // What readers have left by now may be enough for the change itself.
             self.reclaim(true);
-            self.compile(rib, changed).ok_or_else(|| self.limbo.refusal())?;
+            self.plans_anew = false;
+            let done = self.compile(rib, changed);
+            self.plans_anew = true;
+            done.ok_or_else(|| self.limbo.refusal())?;
         }
         self.publish();
         self.reclaim(false);
         self.memory.account();
         Ok(())
+    }
+
+    fn rebuild(&mut self, rib: &Rib<u128>) -> Result<(), FibError> {
+        self.update(rib, &[Prefix::DEFAULT])
     }
 }
 

@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::error::FibError;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, Lookup, MISS, Structure, Table};
+use crate::table::{AdjacencyIndex, Change, Lookup, MISS, Structure, Table};
 
 /// Routes plus the lookup structure `S` compiled from them; the writer's handle.
 #[derive(Debug)]
@@ -100,19 +100,40 @@ impl<A: Address, S: Structure<A>> Table<A> for Fib<A, S> {
         if before == Some(adjacency) {
             return Ok(before);
         }
-        if let Err(error) = self.structure.update(&self.rib, prefix) {
-            match before {
-                Some(old) => self.rib.set(prefix, old),
-                None => self.rib.remove(prefix),
-            };
+        if let Err(error) = self.structure.update(&self.rib, &[prefix]) {
+            self.rib.change((prefix, before));
             return Err(error);
         }
         Ok(before)
     }
 
+    fn apply(&mut self, changes: &[Change<A>]) -> Result<(), FibError> {
+        changes.iter().filter_map(|change| change.1).try_for_each(Self::check)?;
+        let mut before = Vec::with_capacity(changes.len());
+        for &change in changes {
+            let old = self.rib.change(change);
+            if old != change.1 {
+                before.push((change.0, old));
+            }
+        }
+        let mut changed: Vec<_> = before.iter().map(|change| change.0).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = self.structure.update(&self.rib, &changed) {
+            for change in before.into_iter().rev() {
+                self.rib.change(change);
+            }
+            return Err(error);
+        }
+        Ok(())
+    }
+
     fn withdraw(&mut self, prefix: Prefix<A>) -> Result<AdjacencyIndex, FibError> {
         let before = self.rib.remove(prefix).ok_or(FibError::NotFound)?;
-        if let Err(error) = self.structure.update(&self.rib, prefix) {
+        if let Err(error) = self.structure.update(&self.rib, &[prefix]) {
             self.rib.set(prefix, before);
             return Err(error);
         }
@@ -135,5 +156,58 @@ impl<A: Address, S: Structure<A>> Lookup<A> for Fib<A, S> {
 
     fn bytes(&self) -> usize {
         self.structure.bytes()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::compact16::Compact16;
+    use crate::directory6::Lines6;
+    use crate::rank24::Rank24;
+    use crate::rivals::linear::Linear;
+
+    /// Routes of which a table has room for the first few but not for all.
+    fn all_or_none<A: Address>(structure: impl Structure<A>, routes: &[(Prefix<A>, AdjacencyIndex)]) {
+        let mut fib = Fib::with_structure(structure);
+        let few: Vec<_> = routes[..8].iter().map(|&(prefix, adjacency)| (prefix, Some(adjacency))).collect();
+        fib.apply(&few).unwrap();
+        let others = routes.iter().map(|&(prefix, adjacency)| (prefix, Some(adjacency + 1)));
+        let all: Vec<_> =
+            [(routes[3].0, None)].into_iter().chain(others).chain([(routes[5].0, None)]).collect();
+        assert_eq!(fib.apply(&all), Err(FibError::Full), "{} routes fit", routes.len());
+        for (number, &(prefix, adjacency)) in routes.iter().enumerate() {
+            let expected = if number < 8 { adjacency } else { MISS };
+            assert_eq!(fib.lookup(prefix.first()), expected, "{prefix}");
+            assert_eq!(fib.rib().exact(prefix).unwrap_or(MISS), expected, "{prefix}");
+        }
+        fib.apply(&[few[0], (few[1].0, None), few[2]]).unwrap();
+        assert_eq!((fib.lookup(few[1].0.first()), fib.rib().len()), (MISS, 7));
+    }
+
+    #[test]
+    fn changes_that_do_not_all_fit_are_not_made() {
+        let four: Vec<_> = (0..400).map(|n| (Prefix::truncated(n << 13 | 1 << 8, 24), 1 + n % 9)).collect();
+        all_or_none(Rank24::with_capacity(100), &four);
+        let six: Vec<_> =
+            (0..400).map(|n| (Prefix::truncated((n as u128) << 112 | 1 << 80, 48), 1 + n % 9)).collect();
+        all_or_none(Lines6::with_capacity(100), &six);
+    }
+
+    #[test]
+    fn of_changes_to_one_prefix_the_last_counts() {
+        fn check<S: Structure<u32>>() {
+            let mut fib = Fib::<u32, S>::new();
+            let [outer, inner] = ["10.0.0.0/8", "10.1.0.0/16"].map(|text| text.parse().unwrap());
+            fib.apply(&[(inner, Some(1)), (outer, Some(2)), (inner, None), (inner, Some(3))]).unwrap();
+            assert_eq!([0x0a01_0000, 0x0a02_0000].map(|address| fib.lookup(address)), [3, 2], "{}", S::NAME);
+            fib.apply(&[(inner, Some(4)), (outer, None), (inner, None), (Prefix::DEFAULT, None)]).unwrap();
+            assert_eq!((fib.lookup(0x0a01_0000), fib.rib().len()), (MISS, 0), "{}", S::NAME);
+            assert_eq!(fib.apply(&[(inner, Some(1)), (outer, Some(MISS))]).map_err(drop), Err(()));
+            assert_eq!(fib.lookup(0x0a01_0000), MISS, "{}", S::NAME);
+        }
+        check::<Rank24>();
+        check::<Compact16>();
+        check::<Linear<u32>>();
     }
 }

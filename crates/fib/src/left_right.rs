@@ -37,7 +37,7 @@ pub struct LeftRight<A: Address, S> {
 struct Hidden<A: Address, S> {
     copy: Retired<S>,
     stamp: u64,
-    behind: Prefix<A>,
+    behind: Vec<Prefix<A>>,
 }
 
 /// How often the readers are asked before the processor is given to others: about as long as a batch in the slowest
@@ -70,7 +70,7 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
             wait(&self.domain, stamp);
             // SAFETY: the readers that could see the copy have moved on.
             let mut copy = unsafe { copy.reuse() };
-            if copy.update(rib, behind).is_ok() {
+            if copy.update(rib, &behind).is_ok() {
                 return copy;
             }
         }
@@ -102,10 +102,11 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRig
         Self::new(S::empty())
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
         let mut copy = self.take_hidden(rib);
         copy.update(rib, changed)?;
-        self.hidden = self.publish(copy).map(|(copy, stamp)| Hidden { copy, stamp, behind: changed });
+        let behind = changed.to_vec();
+        self.hidden = self.publish(copy).map(|(copy, stamp)| Hidden { copy, stamp, behind });
         Ok(())
     }
 
@@ -220,8 +221,12 @@ mod model {
             Halves([0, 1].map(|_| AtomicU32::new(MISS)))
         }
 
-        fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
-            let adjacency = rib.exact(changed).unwrap_or(MISS);
+        fn update(&mut self, rib: &Rib<u32>, _changed: &[Prefix<u32>]) -> Result<(), FibError> {
+            self.rebuild(rib)
+        }
+
+        fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
+            let adjacency = rib.exact(Prefix::DEFAULT).unwrap_or(MISS);
             self.0.iter().for_each(|half| half.store(adjacency, Ordering::Relaxed));
             Ok(())
         }
@@ -239,7 +244,7 @@ mod model {
             });
             for adjacency in 1..=2 {
                 rib.set(Prefix::DEFAULT, adjacency);
-                table.update(&rib, Prefix::DEFAULT).unwrap();
+                table.update(&rib, &[Prefix::DEFAULT]).unwrap();
             }
             worker.join().unwrap();
             assert_eq!(table.lookup(0), 2);
@@ -284,7 +289,7 @@ mod tests {
             Small(Linear::empty())
         }
 
-        fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
+        fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
             if rib.len() > ROOM { Err(FibError::Full) } else { self.0.update(rib, changed) }
         }
 

@@ -93,7 +93,7 @@ pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
 pub use rank24::{Rank24, Rank24Core};
 pub use reader::Reader;
 pub use rib::Rib;
-pub use table::{AdjacencyIndex, BATCH_MAX, Lookup, MISS, Structure, Table};
+pub use table::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS, Structure, Table};
 
 /// The default IPv4 table: for one big table.
 pub type Fib4 = Fib<u32, Rank24>;

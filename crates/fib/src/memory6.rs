@@ -15,6 +15,9 @@ use crate::mapping::Mapped;
 /// 2 *n* + 1: what has one result shares these with all that have the same.
 pub(crate) const ADJACENCIES: u32 = 1 << 15;
 
+/// Changes that any plan is good for: bounds how often few runs are planned.
+const PATIENCE_MIN: u32 = 64;
+
 /// Memory that belongs to one table and may be freed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
@@ -29,7 +32,7 @@ pub(crate) enum Part {
 }
 
 /// What a directory consists of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
     /// Entries that point to words.
     Entries,
@@ -49,8 +52,16 @@ pub(crate) struct Memory {
     spans: Vec<(Level, u32, u32)>,
     /// The adjacencies that something leads to already.
     prepared: Vec<bool>,
-    /// What was allocated since the last [`Memory::keep`].
+    /// Changes that each entry with words of its own takes before these are planned anew.
+    patience: Vec<u32>,
+    /// What was allocated, and the entries that were planned and their runs, since the last [`Memory::keep`].
     fresh: Vec<Part>,
+    planned: Vec<(u32, u32)>,
+}
+
+/// Changes that a plan for so many runs is good for: by then there may be twice as many, or half.
+pub(crate) fn patience(runs: u32) -> u32 {
+    PATIENCE_MIN.max(runs / 2)
 }
 
 /// Whether a pointer or root entry leads to one result.
@@ -84,7 +95,9 @@ impl Memory {
             deep: Blocks::new(0, DEEP as u32),
             spans: Vec::new(),
             prepared: vec![false; ADJACENCIES as usize],
+            patience: Vec::new(),
             fresh: Vec::new(),
+            planned: Vec::new(),
         };
         let empty = memory.shared_root(0);
         memory.core.root.iter().for_each(|root| root.store(empty, Ordering::Relaxed));
@@ -165,13 +178,32 @@ impl Memory {
         Some(at)
     }
 
+    /// Notes how many runs the words of an entry were planned for.
+    pub(crate) fn plan(&mut self, entry: u32, runs: usize) {
+        self.planned.push((entry, runs as u32));
+    }
+
+    /// Whether an entry with words of its own has seen as many changes as it was planned for; counts one more.
+    pub(crate) fn is_due(&mut self, entry: u32) -> bool {
+        let Some(patience) = self.patience.get_mut(entry as usize) else { return false };
+        let left = patience.checked_sub(1);
+        *patience = left.unwrap_or(0);
+        left.is_none()
+    }
+
     /// What was compiled is in use now.
     pub(crate) fn keep(&mut self) {
         self.fresh.clear();
+        for (entry, runs) in self.planned.drain(..) {
+            let entries = self.patience.len().max(entry as usize + 1);
+            self.patience.resize(entries, 0);
+            self.patience[entry as usize] = patience(runs);
+        }
     }
 
     /// What was compiled shall not be used: there was no room for all of it.
     pub(crate) fn discard(&mut self) {
+        self.planned.clear();
         let fresh = std::mem::take(&mut self.fresh);
         fresh.into_iter().for_each(|part| self.free(part));
     }

@@ -99,6 +99,19 @@ impl<A: Address> Prefix<A> {
     }
 }
 
+/// Those of `prefixes`, which are in order, that no other covers, each cut to `len` bits at most.
+pub(crate) fn outermost<A: Address>(prefixes: &[Prefix<A>], len: u8) -> impl Iterator<Item = Prefix<A>> {
+    let mut before: Option<Prefix<A>> = None;
+    let cut = prefixes.iter().map(move |prefix| Prefix::truncated(prefix.first(), prefix.len().min(len)));
+    cut.filter(move |&prefix| {
+        let is_new = before.is_none_or(|before| !before.covers(prefix));
+        if is_new {
+            before = Some(prefix);
+        }
+        is_new
+    })
+}
+
 impl<A: Address> fmt::Display for Prefix<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address.to_ip(), self.len)

@@ -17,7 +17,7 @@ use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
 use crate::mapping::{Mapped, multiversioned, prefetch};
-use crate::prefix::Prefix;
+use crate::prefix::{Prefix, outermost};
 use crate::reader::Reader;
 use crate::rib::Rib;
 use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
@@ -231,21 +231,23 @@ impl Rank24 {
         self.limbo.reclaim(&self.domain, now, |retired| Self::free(blocks, pool, retired));
     }
 
-    /// Compiles the words of `range` that change. `None` if there is no room; nothing is left behind then.
-    fn compile_range(&mut self, rib: &Rib<u32>, range: Prefix<u32>) -> Option<Vec<(u32, u64)>> {
+    /// Compiles the words that change. `None` if there is no room; nothing is left behind then.
+    fn compile_all(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Option<Vec<(u32, u64)>> {
         let mut changes = Vec::new();
         let mut full = false;
         let mut runs = std::mem::take(&mut self.runs);
-        for_each_chunk(rib, range, CHUNK_BITS, &mut runs, |chunk, runs| {
-            if full {
-                return;
-            }
-            match self.compile(chunk, runs) {
-                Some(word) if word == self.core.words[chunk as usize].load(Ordering::Relaxed) => {}
-                Some(word) => changes.push((chunk, word)),
-                None => full = true,
-            }
-        });
+        for range in outermost(changed, 32 - CHUNK_BITS as u8) {
+            for_each_chunk(rib, range, CHUNK_BITS, &mut runs, |chunk, runs| {
+                if full {
+                    return;
+                }
+                match self.compile(chunk, runs) {
+                    Some(word) if word == self.core.words[chunk as usize].load(Ordering::Relaxed) => {}
+                    Some(word) => changes.push((chunk, word)),
+                    None => full = true,
+                }
+            });
+        }
         self.runs = runs;
         if full {
             for (_, word) in changes {
@@ -282,14 +284,13 @@ impl Structure<u32> for Rank24 {
         Self::with_capacity(u32::MAX)
     }
 
-    fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
-        let range = Prefix::truncated(changed.first(), changed.len().min(32 - CHUNK_BITS as u8));
-        let changes = match self.compile_range(rib, range) {
+    fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
+        let changes = match self.compile_all(rib, changed) {
             Some(changes) => changes,
             None => {
                 // What readers have left by now may be enough.
                 self.reclaim(true);
-                self.compile_range(rib, range).ok_or_else(|| self.limbo.refusal())?
+                self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
             }
         };
         let core = &self.core;
@@ -305,6 +306,10 @@ impl Structure<u32> for Rank24 {
         let bytes = CHUNKS * 8 + self.blocks.touched() * 2 + self.pool.bytes();
         self.core.bytes.store(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
+        self.update(rib, &[Prefix::DEFAULT])
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::address::Address;
 use crate::prefix::Prefix;
-use crate::table::{AdjacencyIndex, Lookup, MISS};
+use crate::table::{AdjacencyIndex, Change, Lookup, MISS};
 
 /// Routes sorted by prefix. Control-path only; lookups cost a few tree searches.
 #[derive(Clone, Debug)]
@@ -45,6 +45,14 @@ impl<A: Address> Rib<A> {
     /// Removes a route; returns the adjacency it had.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Option<AdjacencyIndex> {
         self.routes.remove(&prefix)
+    }
+
+    /// Makes a change; returns the adjacency that the route had.
+    pub(crate) fn change(&mut self, (prefix, adjacency): Change<A>) -> Option<AdjacencyIndex> {
+        match adjacency {
+            Some(adjacency) => self.set(prefix, adjacency),
+            None => self.remove(prefix),
+        }
     }
 
     /// The adjacency of exactly this prefix.

@@ -11,6 +11,9 @@ pub type AdjacencyIndex = u32;
 /// The result of a lookup that no route matches.
 pub const MISS: AdjacencyIndex = 0;
 
+/// A change of the route of a prefix: where it leads from now on, or `None` if there is none any more.
+pub type Change<A> = (Prefix<A>, Option<AdjacencyIndex>);
+
 /// The most addresses that callers put in one batch; longer slices work and are cut into batches.
 pub const BATCH_MAX: usize = 256;
 
@@ -64,21 +67,19 @@ pub trait Structure<A: Address>: Lookup<A> {
     where
         Self: Sized;
 
-    /// Brings the structure in step with `rib` after the route of `changed` was added, replaced or removed.
-    /// [`Prefix::DEFAULT`] stands for a change of everything.
+    /// Brings the structure in step with `rib` after the routes of `changed`, which is in order, were added, replaced or
+    /// removed.
     ///
     /// # Errors
     /// [`FibError::Busy`] if what would make room waits for readers, [`FibError::Full`] if nothing does; the
     /// structure is as before.
-    fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError>;
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError>;
 
     /// Compiles the whole of `rib`, beside what is there.
     ///
     /// # Errors
     /// As [`update`](Self::update).
-    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
-        self.update(rib, Prefix::DEFAULT)
-    }
+    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError>;
 }
 
 /// A table that can be changed. One owner (the control thread) holds it; every refused change leaves it as it was.
@@ -111,6 +112,14 @@ pub trait Table<A: Address>: Lookup<A> {
         prefix: Prefix<A>,
         adjacency: AdjacencyIndex,
     ) -> Result<Option<AdjacencyIndex>, FibError>;
+
+    /// Makes many changes, all or none, of those of one prefix the last. To withdraw what is not there is no change.
+    /// Costs much less than one change after the other where they lie close together. Lookups meanwhile see some of
+    /// them made and some not, each as a whole, and all when the call returns.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    fn apply(&mut self, changes: &[Change<A>]) -> Result<(), FibError>;
 
     /// Removes a route; returns the adjacency it had.
     ///

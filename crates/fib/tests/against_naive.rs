@@ -182,6 +182,77 @@ proptest! {
     }
 }
 
+/// The same changes, many at once: each call is taken whole.
+fn replay_batches<A: Address, T: Table<A>>(
+    table: &mut T,
+    reader: Option<&dyn Lookup<A>>,
+    changes: &[Change<A>],
+    sizes: &[usize],
+) -> Result<(), TestCaseError> {
+    let mut naive = Naive::default();
+    let (mut seen, mut rest) = (Vec::new(), changes);
+    for &size in sizes.iter().cycle() {
+        let (some, others) = rest.split_at(size.min(rest.len()));
+        rest = others;
+        let mut batch = Vec::new();
+        for change in some {
+            match change {
+                Change::Set(prefix, adjacency) => {
+                    naive.set(*prefix, *adjacency);
+                    seen.push(*prefix);
+                    batch.push((*prefix, Some(*adjacency)));
+                }
+                Change::Remove(_) if seen.is_empty() => {}
+                Change::Remove(index) => {
+                    let prefix = *index.get(&seen);
+                    naive.remove(prefix);
+                    batch.push((prefix, None));
+                }
+            }
+        }
+        table.apply(&batch).unwrap();
+        check(table, reader, &naive, &probes(&seen));
+        if rest.is_empty() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn batches4(changes in changes(address4()), sizes in prop::collection::vec(1_usize..40, 1..8)) {
+        let mut table = Fib4::new();
+        let reader = table.reader();
+        replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
+        let mut table = CompactFib4::new();
+        let reader = table.reader();
+        replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
+        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new();
+        let reader = table.reader();
+        replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
+    }
+
+    #[test]
+    fn batches6(changes in changes(address6()), sizes in prop::collection::vec(1_usize..40, 1..8)) {
+        let mut table = Fib6::new();
+        let reader = table.reader();
+        replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
+    }
+
+    #[test]
+    fn batches_of_papers_and_rivals(
+        changes in changes(address6()),
+        sizes in prop::collection::vec(1_usize..40, 1..8),
+    ) {
+        replay_batches(&mut Fib::<u128, LcTrie<u128>>::new(), None, &changes, &sizes)?;
+        replay_batches(&mut Fib::<u128, Radix<u128>>::new(), None, &changes, &sizes)?;
+        replay_batches(&mut Fib::<u128, Linear<u128>>::new(), None, &changes, &sizes)?;
+    }
+}
+
 fn replay_plain<A: Address, S: Structure<A>>(changes: &[Change<A>]) -> Result<(), TestCaseError> {
     replay(&mut Fib::<A, S>::new(), None, changes)
 }

@@ -44,19 +44,24 @@ fn probes(prefixes: &[Prefix6]) -> Vec<u128> {
         .collect()
 }
 
+/// Steps below the first leaf to the result for an address.
+fn steps(core: &Lines6Core, address: u128) -> usize {
+    let (index, rest) = core.first(address);
+    let slot = slot(core.entry(index).load(Ordering::Relaxed), rest);
+    let leaf = leaf_of(core.word(slot).load(Ordering::Relaxed), slot);
+    let steps = std::iter::successors(Some(LEAF | leaf), |&entry| {
+        (entry & (LEAF | BRANCH) != 0).then(|| core.below::<false>(entry, &address))
+    });
+    steps.count() - 2
+}
+
 #[test]
 fn the_steps_to_a_result_are_few_whatever_the_routes() {
     for (name, prefixes, most) in crafted() {
         let fib = table(&prefixes);
         let core = fib.structure().core();
         for address in probes(&prefixes) {
-            let (index, rest) = core.first(address);
-            let slot = slot(core.entry(index).load(Ordering::Relaxed), rest);
-            let leaf = leaf_of(core.word(slot).load(Ordering::Relaxed), slot);
-            let steps = std::iter::successors(Some(LEAF | leaf), |&entry| {
-                (entry & (LEAF | BRANCH) != 0).then(|| core.below::<false>(entry, &address))
-            });
-            let steps = steps.count() - 2;
+            let steps = steps(core, address);
             assert!(steps <= most, "{name}: {steps} steps below the first leaf to {}", address.to_ip());
         }
     }
@@ -111,6 +116,53 @@ fn churn_in_crowded_parts_leaves_every_result_right() {
     }
 }
 
+/// Of what a table holds and how far its lookups go: bytes, and steps below the first leaf from all addresses.
+fn shape(fib: &Fib6, addresses: &[u128]) -> (usize, usize) {
+    (fib.bytes(), addresses.iter().map(|&address| steps(fib.structure().core(), address)).sum())
+}
+
+#[test]
+fn a_table_filled_route_by_route_becomes_what_it_would_be_loaded() {
+    let mut seed = 3_u64;
+    let mut random = move |below: u128| {
+        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        u128::from(seed >> 33) % below
+    };
+    // Crowded and empty parts of two /16s, in any order.
+    let mut prefix = || {
+        let (top, site) = (0x2001 + random(2), random(1 << 7) * random(1 << 7));
+        Prefix::truncated(top << 112 | site << 90 | random(1 << 10) << 80, 48 - random(6) as u8)
+    };
+    let routes: Vec<_> = (0..30_000).map(|n| (prefix(), 1 + n % 60)).collect();
+    let mut filled = Fib6::new();
+    for &(prefix, adjacency) in &routes {
+        filled.replace(prefix, adjacency).unwrap();
+    }
+    let loaded = Fib6::build(&routes).unwrap();
+    let probes = probes(&routes.iter().map(|route| route.0).collect::<Vec<_>>());
+    let ((bytes, steps), (loaded_bytes, loaded_steps)) = (shape(&filled, &probes), shape(&loaded, &probes));
+    assert!(steps <= loaded_steps + probes.len() / 10, "{steps} steps, loaded {loaded_steps}");
+    assert!(bytes < loaded_bytes * 2, "{bytes} bytes, loaded {loaded_bytes}");
+}
+
+#[test]
+fn changes_of_whole_16s_leave_a_plan_as_good_as_it_was() {
+    let cover: Prefix6 = "2001::/16".parse().unwrap();
+    let prefixes: Vec<_> = (0..3 << 10).map(|n| Prefix::truncated(BASE | n << 80, 48)).collect();
+    let mut fib = Fib6::new();
+    for n in 0..100 {
+        fib.replace(cover, 1 + n % 2).unwrap();
+    }
+    for (&prefix, n) in prefixes.iter().zip(0..) {
+        fib.replace(prefix, 1 + n % 250).unwrap();
+    }
+    let routes: Vec<_> = fib.rib().iter().collect();
+    let probes = probes(&prefixes);
+    let ((_, steps), (_, loaded_steps)) =
+        (shape(&fib, &probes), shape(&Fib6::build(&routes).unwrap(), &probes));
+    assert!(steps <= loaded_steps + probes.len() / 10, "{steps} steps, loaded {loaded_steps}");
+}
+
 #[test]
 fn a_full_table_refuses_changes_and_stays_as_it_was() {
     let prefixes: Vec<_> = (0..4096).map(|n| Prefix::truncated(BASE | n << 80, 48)).collect();
@@ -129,8 +181,8 @@ fn a_full_table_refuses_changes_and_stays_as_it_was() {
     }
     assert!(refused > 1024, "256 leaves hold {} routes", fib.rib().len());
     assert!(fib.rib().len() > 32, "256 leaves hold {} routes", fib.rib().len());
-    for prefix in &prefixes {
-        drop(fib.withdraw(*prefix));
+    for prefix in fib.rib().iter().map(|route| route.0).collect::<Vec<_>>() {
+        fib.withdraw(prefix).unwrap();
     }
     assert!(fib.insert(prefixes[0], 1).is_ok(), "what was withdrawn made room");
 }

@@ -8,7 +8,7 @@
 
 use crate::address::Address;
 use crate::error::FibError;
-use crate::prefix::Prefix;
+use crate::prefix::{Prefix, outermost};
 use crate::rib::Rib;
 use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
 
@@ -212,10 +212,16 @@ impl<A: Address> Structure<A> for LcTrie<A> {
         Self::with_parameters(FILL_FACTOR, ROOT_BITS)
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError> {
-        let first = changed.first().bits(0, self.root_bits);
-        let last = changed.last().bits(0, self.root_bits);
-        (first..=last).for_each(|slot| self.rebuild_slot(rib, slot));
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
+        for range in outermost(changed, self.root_bits) {
+            let first = range.first().bits(0, self.root_bits);
+            let last = range.last().bits(0, self.root_bits);
+            (first..=last).for_each(|slot| self.rebuild_slot(rib, slot));
+        }
         Ok(())
+    }
+
+    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
+        self.update(rib, &[Prefix::DEFAULT])
     }
 }

@@ -162,10 +162,12 @@ impl<A: Address> Structure<A> for Radix<A> {
         Radix { nodes: Vec::new(), free: Vec::new(), root: NONE }
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError> {
-        match rib.exact(changed) {
-            Some(adjacency) => self.set(changed, adjacency),
-            None => self.remove(changed),
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
+        for &prefix in changed {
+            match rib.exact(prefix) {
+                Some(adjacency) => self.set(prefix, adjacency),
+                None => self.remove(prefix),
+            }
         }
         Ok(())
     }

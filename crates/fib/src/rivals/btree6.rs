@@ -189,7 +189,11 @@ impl Structure<u128> for BTree6 {
         BTree6 { levels: Vec::new(), results: Vec::new(), lower: Vec::new() }
     }
 
-    fn update(&mut self, rib: &Rib<u128>, _changed: Prefix<u128>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<u128>, _changed: &[Prefix<u128>]) -> Result<(), FibError> {
+        self.rebuild(rib)
+    }
+
+    fn rebuild(&mut self, rib: &Rib<u128>) -> Result<(), FibError> {
         *self = Self::build(rib)?;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::chunks::{Run, for_each_chunk};
 use crate::error::FibError;
 use crate::mapping::prefetch;
-use crate::prefix::Prefix;
+use crate::prefix::{Prefix, outermost};
 use crate::rib::Rib;
 use crate::table::{AdjacencyIndex, Lookup, Structure};
 
@@ -85,20 +85,27 @@ impl Structure<u32> for Dir24_8 {
         Dir24_8 { first: vec![0; 1 << 24], groups: Vec::new(), free: Vec::new() }
     }
 
-    fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
-        let range = Prefix::truncated(changed.first(), changed.len().min(24));
+    fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
         // Groups needed now, counted before anything changes so that a full table stays as it was.
         let mut needed = 0;
         let mut runs = Vec::new();
-        for_each_chunk(rib, range, 8, &mut runs, |chunk, runs| {
-            needed += usize::from(runs.len() > 1 && self.first[chunk as usize] & GROUP == 0);
-        });
+        for range in outermost(changed, 24) {
+            for_each_chunk(rib, range, 8, &mut runs, |chunk, runs| {
+                needed += usize::from(runs.len() > 1 && self.first[chunk as usize] & GROUP == 0);
+            });
+        }
         if needed > self.free.len() + usize::from(GROUP) - self.groups.len() {
             return Err(FibError::Full);
         }
         let mut full = false;
-        for_each_chunk(rib, range, 8, &mut runs, |chunk, runs| full |= self.set(chunk, runs).is_none());
+        for range in outermost(changed, 24) {
+            for_each_chunk(rib, range, 8, &mut runs, |chunk, runs| full |= self.set(chunk, runs).is_none());
+        }
         debug_assert!(!full, "counted above");
         Ok(())
+    }
+
+    fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
+        self.update(rib, &[Prefix::DEFAULT])
     }
 }

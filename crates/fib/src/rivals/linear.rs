@@ -28,11 +28,13 @@ impl<A: Address> Structure<A> for Linear<A> {
         Linear(Vec::new())
     }
 
-    fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError> {
-        self.0.retain(|route| route.0 != changed);
-        if let Some(adjacency) = rib.exact(changed) {
-            let at = self.0.partition_point(|route| route.0.len() > changed.len());
-            self.0.insert(at, (changed, adjacency));
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
+        for &prefix in changed {
+            self.0.retain(|route| route.0 != prefix);
+            if let Some(adjacency) = rib.exact(prefix) {
+                let at = self.0.partition_point(|route| route.0.len() > prefix.len());
+                self.0.insert(at, (prefix, adjacency));
+            }
         }
         Ok(())
     }

@@ -207,7 +207,11 @@ where
         Self::build(&Rib::<A>::default())
     }
 
-    fn update(&mut self, rib: &Rib<A>, _changed: Prefix<A>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<A>, _changed: &[Prefix<A>]) -> Result<(), FibError> {
+        self.rebuild(rib)
+    }
+
+    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
         *self = Self::build(rib);
         Ok(())
     }

@@ -40,7 +40,11 @@ impl<A: Address> Structure<A> for Ranges<A> {
         Ranges { index, starts: vec![A::ZERO], adjacencies: vec![MISS] }
     }
 
-    fn update(&mut self, rib: &Rib<A>, _changed: Prefix<A>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<A>, _changed: &[Prefix<A>]) -> Result<(), FibError> {
+        self.rebuild(rib)
+    }
+
+    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
         self.starts.clear();
         self.adjacencies.clear();
         for_each_run(rib, Prefix::DEFAULT, |start, adjacency| {

@@ -30,7 +30,7 @@ impl Structure<u32> for Narrow {
         Narrow { table: Rank24::empty(), room: usize::MAX, refusals: Arc::default() }
     }
 
-    fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
         let count = |left: u32| left.checked_sub(1);
         match rib.len() {
             0 => self.table.update(rib, changed),
@@ -40,6 +40,10 @@ impl Structure<u32> for Narrow {
             }
             _ => self.table.update(rib, changed),
         }
+    }
+
+    fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
+        self.update(rib, &[Prefix::DEFAULT])
     }
 }
 
