@@ -120,6 +120,11 @@ impl Blocks {
         (self.next - self.start) as usize
     }
 
+    /// Units in use.
+    pub(crate) fn used(&self) -> usize {
+        self.used as usize
+    }
+
     /// Bytes that the account takes.
     pub(crate) fn bytes(&self) -> usize {
         self.free.values().map(|blocks| blocks.capacity() * 4).sum()

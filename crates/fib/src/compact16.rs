@@ -11,12 +11,12 @@ use crate::chunks::{Run, for_each_chunk};
 use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::mapping::{Mapped, multiversioned, prefetch};
+use crate::mapping::{Mapped, Written, multiversioned, prefetch};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::Reader;
 use crate::rib::Rib;
 use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of};
-use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
+use crate::table::{AdjacencyIndex, Lookup, MISS, Memory, Structure};
 
 const ROOT: usize = 1 << 16;
 /// Addresses whose loads are in flight together. With 32, the first loads of a group waited for the last ones of the
@@ -102,6 +102,8 @@ impl Lookup<u32> for Compact16Core {
 pub struct Compact16 {
     core: Arc<Compact16Core>,
     domain: Arc<Domain>,
+    /// Pages of the root.
+    written: Written,
     pool: NodePool,
     limbo: Limbo<u32>,
     runs: Vec<Run>,
@@ -111,6 +113,11 @@ pub struct Compact16 {
 }
 
 impl Compact16 {
+    fn entry(&self, chunk: u32) -> u32 {
+        let chunk = chunk as usize;
+        if self.written.has(chunk) { self.core.root[chunk].load(Ordering::Relaxed) } else { 0 }
+    }
+
     fn compile(&mut self, runs: &[Run]) -> Option<u32> {
         if let [(_, adjacency)] = *runs {
             return self.uniform_line(adjacency);
@@ -169,7 +176,7 @@ impl Compact16 {
                     return;
                 }
                 match self.compile(runs) {
-                    Some(line) if line == self.core.root[chunk as usize].load(Ordering::Relaxed) => {}
+                    Some(line) if line == self.entry(chunk) => {}
                     Some(line) => changes.push((chunk, line)),
                     None => full = true,
                 }
@@ -206,11 +213,12 @@ impl Structure<u32> for Compact16 {
     const NAME: &'static str = "compact16";
     const ADJACENCY_MAX: AdjacencyIndex = CONTINUES as u32 - 1;
 
-    fn empty() -> Self {
-        let nodes = Arc::new(Nodes::new());
+    fn empty() -> Result<Self, FibError> {
+        let nodes = Arc::new(Nodes::new()?);
         let core =
-            Compact16Core { root: Mapped::new(), nodes: nodes.clone(), bytes: AtomicUsize::new(ROOT * 4) };
-        Compact16 {
+            Compact16Core { root: Mapped::new()?, nodes: nodes.clone(), bytes: AtomicUsize::new(ROOT * 4) };
+        Ok(Compact16 {
+            written: Written::none(&core.root),
             core: Arc::new(core),
             domain: Domain::new(),
             pool: NodePool::new(nodes),
@@ -218,7 +226,14 @@ impl Structure<u32> for Compact16 {
             runs: Vec::new(),
             leaves: Vec::new(),
             uniform: Vec::new(),
-        }
+        })
+    }
+
+    fn memory(&self) -> Memory {
+        let index_bytes = ROOT * 4 + self.pool.used_bytes();
+        let resident_bytes = self.written.bytes() + self.pool.resident_bytes();
+        let writer_bytes = self.uniform.capacity() * 4 + self.pool.writer_bytes() + self.limbo.bytes();
+        Memory { index_bytes, writer_bytes, resident_bytes }
     }
 
     fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
@@ -232,12 +247,14 @@ impl Structure<u32> for Compact16 {
         };
         let mut retired = Vec::new();
         for (chunk, line) in changes {
+            self.written.set(chunk as usize);
             // Release: whoever reads the entry reads the line written before.
             let old = self.core.root[chunk as usize].swap(line, Ordering::AcqRel);
             retired.extend(self.parts(old));
         }
         self.limbo.retire(&self.domain, retired);
         self.reclaim(false);
+        self.pool.grow();
         self.core.bytes.store(ROOT * 4 + self.pool.bytes(), Ordering::Relaxed);
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::branch6::WAYS;
 use crate::leaf6::{CHILD, FAN_OUT, NARROW_FAN_OUT, PARENT_LESS, one_leaf, one_parent};
 use crate::lines6::{BRANCH, DIRECTORY, LEAF, ROOT_BITS, Run, WORD_BITS, block, deep, pointer, word};
-use crate::memory6::{Level, Memory};
+use crate::memory6::{Level, Memory6};
 use crate::prefix::Prefix;
 use crate::shape6::{divides, entries, marks, words};
 
@@ -48,7 +48,7 @@ struct Stretch {
 
 /// Compiles into a table's memory.
 pub(crate) struct Compiler<'a> {
-    pub(crate) memory: &'a mut Memory,
+    pub(crate) memory: &'a mut Memory6,
 }
 
 impl Compiler<'_> {

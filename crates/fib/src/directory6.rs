@@ -6,8 +6,8 @@
 //!
 //! What was planned for the routes there were does not suit the routes there are: a directory for a tenth of the runs
 //! has crowded leaves, and changes leave leaves half full. So the words of an entry are planned and packed anew when
-//! as many changes were made as there were runs, and the directory of a /16 when its runs have become many more or
-//! fewer ([`Plan`]). That is a constant share of what each change costs, and a table filled route by route becomes
+//! half as many changes were made as there were runs, and the directory of a /16 when its runs have become a quarter
+//! more or a fifth fewer. That is a constant share of what each change costs, and a table filled route by route becomes
 //! what it would have been if it had been loaded.
 
 use std::cmp::Reverse;
@@ -22,17 +22,18 @@ use crate::fib::Shared;
 use crate::lines6::{
     BRANCH, DIRECTORY, LEAF, Lines6Core, ROOT, ROOT_BITS, Run, WORD_BITS, block, deep_parts, leaf_of, pointed,
 };
-use crate::memory6::{ADJACENCIES, Level, Memory, Part, is_shared, is_shared_root, patience};
+use crate::memory6::{ADJACENCIES, Level, Memory6, Part, is_shared, is_shared_root, patience};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::Reader;
 use crate::rib::Rib;
 use crate::runs::for_each_run_between;
-use crate::table::{AdjacencyIndex, Lookup, Structure};
+use crate::table::{AdjacencyIndex, Lookup, Memory, Structure};
 
 /// A store that makes a change visible.
 #[derive(Clone, Copy)]
 enum Publish {
-    Root(u32, u32, Plan),
+    /// The entry of a /16 and the runs below it.
+    Root(u32, u32, u32),
     Unit(Level, u32, u64),
     /// A word that differs in one leaf.
     Patch(u32, u64, u32),
@@ -49,53 +50,43 @@ struct Directory {
 
 /// The default IPv6 table's structure; see the module.
 pub struct Lines6 {
-    memory: Memory,
+    memory: Memory6,
     domain: Arc<Domain>,
     limbo: Limbo<Part>,
     /// Kept from change to change for their memory.
     runs: Vec<Run>,
     changes: Vec<Publish>,
     parts: Vec<Part>,
-    /// By /16.
-    plans: Vec<Plan>,
+    /// Runs that the directory of each /16 was made for, and changes before they are counted again.
+    planned_runs: Vec<u32>,
+    patience: Vec<u32>,
     /// Whether what has outgrown its plan gets another; not where there is no room.
     plans_anew: bool,
 }
 
-/// What the directory of a /16 was made for.
-#[derive(Clone, Copy, Default)]
-struct Plan {
-    runs: u32,
-    /// Changes before the runs are counted again.
-    patience: u32,
-}
-
-impl Plan {
-    fn new(runs: usize) -> Self {
-        Plan { runs: runs as u32, patience: patience(runs as u32) }
-    }
-
-    /// Whether another plan would be better for so many runs.
-    fn is_outgrown(self, runs: usize) -> bool {
-        let (planned, now) = (u64::from(self.runs), runs as u64);
-        now * 4 > planned * 5 || now * 5 < planned * 4
-    }
+/// Whether a directory made for `planned` runs should be another for as many as there are now.
+fn is_outgrown(planned: u32, now: usize) -> bool {
+    let (planned, now) = (u64::from(planned), now as u64);
+    now * 4 > planned * 5 || now * 5 < planned * 4
 }
 
 impl Lines6 {
     /// An empty structure with room for `lines` leaves and as many branches (at most 2^22 each).
-    #[must_use]
-    pub fn with_capacity(lines: u32) -> Self {
-        Lines6 {
-            memory: Memory::new(lines),
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn with_capacity(lines: u32) -> Result<Self, FibError> {
+        Ok(Lines6 {
+            memory: Memory6::new(lines)?,
             domain: Domain::new(),
             limbo: Limbo::new(),
             runs: Vec::new(),
             changes: Vec::new(),
             parts: Vec::new(),
-            plans: vec![Plan::default(); ROOT],
+            planned_runs: vec![0; ROOT],
+            patience: vec![0; ROOT],
             plans_anew: true,
-        }
+        })
     }
 
     pub(crate) fn core(&self) -> &Lines6Core {
@@ -109,7 +100,7 @@ impl Lines6 {
 
     /// The units that a change of `changed` touches, which is longer than a /16; the root's entry is not shared.
     fn in_place(&mut self, changed: Prefix<u128>) -> Units {
-        let root = self.core().root[(changed.first() >> 112) as usize].load(Ordering::Relaxed);
+        let root = self.memory.root((changed.first() >> 112) as u32);
         let (first, bits) = pointed(root);
         let entries = Directory { level: Level::Entries, first, position: ROOT_BITS, bits };
         let mut directory = entries;
@@ -207,20 +198,20 @@ impl Lines6 {
     /// Whether the directory of a /16 suits its runs, after these changes to parts of it.
     fn fits(&mut self, rib: &Rib<u128>, changed: &[Prefix<u128>], runs: &mut Vec<Run>) -> bool {
         let chunk = (changed[0].first() >> 112) as usize;
-        let root = self.core().root[chunk].load(Ordering::Relaxed);
-        let plan = &mut self.plans[chunk];
+        let root = self.memory.root(chunk as u32);
+        let (planned, patience_left) = (self.planned_runs[chunk], &mut self.patience[chunk]);
         // To compile all is cheaper than to look for the parts of so many.
-        let all = self.plans_anew && changed.len() > 1 && changed.len() > plan.runs as usize / 4;
+        let all = self.plans_anew && changed.len() > 1 && changed.len() > planned as usize / 4;
         if is_shared_root(root) || changed[0].len() <= ROOT_BITS || all {
             return false;
         }
-        if plan.patience as usize >= changed.len() || !self.plans_anew {
-            plan.patience = plan.patience.saturating_sub(changed.len() as u32);
+        if *patience_left as usize >= changed.len() || !self.plans_anew {
+            *patience_left = patience_left.saturating_sub(changed.len() as u32);
             return true;
         }
         collect(rib, around(changed[0].first(), ROOT_BITS), runs);
-        plan.patience = Plan::new(runs.len()).patience;
-        !plan.is_outgrown(runs.len())
+        *patience_left = patience(runs.len() as u32);
+        !is_outgrown(planned, runs.len())
     }
 
     /// Compiles the units that changes to parts of a /16 touch.
@@ -289,7 +280,9 @@ impl Lines6 {
             at += runs[at + 1..until].iter().take_while(|run| run.0 <= first).count();
             let runs = &runs[at..until];
             let entry = Compiler { memory: &mut self.memory }.root(runs, (first, last))?;
-            changes.push(Publish::Root(root, entry, Plan::new(runs.len())));
+            if entry != self.memory.root(root) {
+                changes.push(Publish::Root(root, entry, runs.len() as u32));
+            }
         }
         Some(())
     }
@@ -297,13 +290,14 @@ impl Lines6 {
     /// Makes what was compiled visible, and what it replaces wait for the readers.
     fn publish(&mut self) {
         self.memory.keep();
-        let (core, parts) = (&self.memory.core, &mut self.parts);
+        let (core, parts) = (self.memory.core.clone(), &mut self.parts);
         for &change in &self.changes {
             // Release: whoever reads the word reads the leaves and words written before.
             match change {
-                Publish::Root(chunk, root, plan) => {
-                    self.plans[chunk as usize] = plan;
-                    let old = core.root[chunk as usize].swap(root, Ordering::AcqRel);
+                Publish::Root(chunk, root, runs) => {
+                    self.planned_runs[chunk as usize] = runs;
+                    self.patience[chunk as usize] = patience(runs);
+                    let old = self.memory.set_root(chunk, root);
                     self.memory.parts_of_root(old, parts);
                 }
                 Publish::Patch(index, word, leaf) => {
@@ -333,7 +327,7 @@ struct Stretch {
 }
 
 /// The one leaf of a word that a change touches, if the word has others too.
-fn stretch(memory: &Memory, changed: Prefix<u128>, units: Units) -> Option<Stretch> {
+fn stretch(memory: &Memory6, changed: Prefix<u128>, units: Units) -> Option<Stretch> {
     let Units { level, first, range, end } = units;
     if level != Level::Words || range != around(range.0, end) || changed.len() <= end {
         return None;
@@ -379,8 +373,14 @@ impl Structure<u128> for Lines6 {
     const NAME: &'static str = "lines6";
     const ADJACENCY_MAX: AdjacencyIndex = ADJACENCIES - 1;
 
-    fn empty() -> Self {
+    fn empty() -> Result<Self, FibError> {
         Self::with_capacity(u32::MAX)
+    }
+
+    fn memory(&self) -> Memory {
+        let memory = self.memory.bytes();
+        let plans = (self.planned_runs.len() + self.patience.len()) * 4;
+        Memory { writer_bytes: memory.writer_bytes + plans + self.limbo.bytes(), ..memory }
     }
 
     fn update(&mut self, rib: &Rib<u128>, changed: &[Prefix<u128>]) -> Result<(), FibError> {

@@ -160,6 +160,11 @@ impl<T> Limbo<T> {
         self.waiting.drain(..).map(|(_, thing)| thing)
     }
 
+    /// Bytes that what waits takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.waiting.capacity() * size_of::<(u64, T)>()
+    }
+
     /// Why there is no room for a change after everything was reclaimed that could be.
     pub(crate) fn refusal(&self) -> FibError {
         if self.waiting.is_empty() { FibError::Full } else { FibError::Busy }
@@ -177,6 +182,11 @@ impl<T> Limbo<T> {
                 break;
             }
             free(thing);
+        }
+        // Of a whole table that was replaced once.
+        let most = 16 * Self::SCAN_EVERY.max(self.waiting.len());
+        if self.waiting.capacity() > most {
+            self.waiting.shrink_to(most / 4);
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::error::FibError;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, Change, Lookup, MISS, Structure, Table};
+use crate::table::{AdjacencyIndex, Change, Lookup, MISS, Memory, Structure, Table};
 
 /// Routes plus the lookup structure `S` compiled from them; the writer's handle.
 #[derive(Debug)]
@@ -22,17 +22,13 @@ pub trait Shared<A: Address>: Structure<A> {
     fn reader(&self) -> Self::Reader;
 }
 
-impl<A: Address, S: Structure<A>> Default for Fib<A, S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<A: Address, S: Structure<A>> Fib<A, S> {
     /// An empty table.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_structure(S::empty())
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn new() -> Result<Self, FibError> {
+        S::empty().map(Self::with_structure)
     }
 
     /// An empty table over an empty structure made with parameters of its own.
@@ -44,11 +40,18 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
     /// A table of `routes`; of duplicate prefixes the last counts.
     ///
     /// # Errors
-    /// [`FibError::Full`], which no waiting mends, or [`FibError::AdjacencyRange`].
+    /// [`FibError::Memory`]; [`FibError::Full`], which no waiting mends; [`FibError::AdjacencyRange`].
     pub fn build(routes: &[(Prefix<A>, AdjacencyIndex)]) -> Result<Self, FibError> {
-        let mut fib = Self::new();
+        let mut fib = Self::new()?;
         fib.load(routes)?;
         Ok(fib)
+    }
+
+    /// What the table takes.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let memory = self.structure.memory();
+        Memory { writer_bytes: memory.writer_bytes + self.rib.bytes(), ..memory }
     }
 
     /// The lookup structure.
@@ -188,16 +191,16 @@ mod tests {
     #[test]
     fn changes_that_do_not_all_fit_are_not_made() {
         let four: Vec<_> = (0..400).map(|n| (Prefix::truncated(n << 13 | 1 << 8, 24), 1 + n % 9)).collect();
-        all_or_none(Rank24::with_capacity(100), &four);
+        all_or_none(Rank24::with_capacity(100).unwrap(), &four);
         let six: Vec<_> =
             (0..400).map(|n| (Prefix::truncated((n as u128) << 112 | 1 << 80, 48), 1 + n % 9)).collect();
-        all_or_none(Lines6::with_capacity(100), &six);
+        all_or_none(Lines6::with_capacity(100).unwrap(), &six);
     }
 
     #[test]
     fn of_changes_to_one_prefix_the_last_counts() {
         fn check<S: Structure<u32>>() {
-            let mut fib = Fib::<u32, S>::new();
+            let mut fib = Fib::<u32, S>::new().unwrap();
             let [outer, inner] = ["10.0.0.0/8", "10.1.0.0/16"].map(|text| text.parse().unwrap());
             fib.apply(&[(inner, Some(1)), (outer, Some(2)), (inner, None), (inner, Some(3))]).unwrap();
             assert_eq!([0x0a01_0000, 0x0a02_0000].map(|address| fib.lookup(address)), [3, 2], "{}", S::NAME);

@@ -98,8 +98,8 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRig
     const NAME: &'static str = S::NAME;
     const ADJACENCY_MAX: AdjacencyIndex = S::ADJACENCY_MAX;
 
-    fn empty() -> Self {
-        Self::new(S::empty())
+    fn empty() -> Result<Self, FibError> {
+        S::empty().map(Self::new)
     }
 
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
@@ -217,8 +217,8 @@ mod model {
         const NAME: &'static str = "halves";
         const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
 
-        fn empty() -> Self {
-            Halves([0, 1].map(|_| AtomicU32::new(MISS)))
+        fn empty() -> Result<Self, FibError> {
+            Ok(Halves([0, 1].map(|_| AtomicU32::new(MISS))))
         }
 
         fn update(&mut self, rib: &Rib<u32>, _changed: &[Prefix<u32>]) -> Result<(), FibError> {
@@ -236,7 +236,7 @@ mod model {
     fn a_reader_sees_whole_changes_in_order() {
         loom::model(|| {
             let mut rib = Rib::default();
-            let mut table = LeftRight::<u32, Halves>::empty();
+            let mut table = LeftRight::<u32, Halves>::empty().unwrap();
             let reader = table.reader();
             let worker = thread::spawn(move || {
                 let first = reader.lookup(0);
@@ -285,8 +285,8 @@ mod tests {
         const NAME: &'static str = "small";
         const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
 
-        fn empty() -> Self {
-            Small(Linear::empty())
+        fn empty() -> Result<Self, FibError> {
+            Linear::empty().map(Small)
         }
 
         fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
@@ -309,7 +309,7 @@ mod tests {
     proptest! {
         #[test]
         fn refused_changes_leave_no_trace(changes in prop::collection::vec((0_u32..8, 0_u32..4), 1..60)) {
-            let mut fib = Fib::<u32, LeftRight<u32, Small>>::new();
+            let mut fib = Fib::<u32, LeftRight<u32, Small>>::new().unwrap();
             let reader = fib.reader();
             for (top, adjacency) in changes {
                 let prefix = Prefix::truncated(top << 29, 3);

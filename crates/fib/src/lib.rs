@@ -40,7 +40,7 @@
 //! ```
 //! use causeway_fib::{Fib4, Lookup, Prefix4, Table, MISS};
 //!
-//! let mut fib = Fib4::new();
+//! let mut fib = Fib4::new()?;
 //! fib.insert("10.0.0.0/8".parse()?, 1)?;
 //! fib.insert("10.1.0.0/16".parse()?, 2)?;
 //! let worker = fib.reader();
@@ -93,7 +93,7 @@ pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
 pub use rank24::{Rank24, Rank24Core};
 pub use reader::Reader;
 pub use rib::Rib;
-pub use table::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS, Structure, Table};
+pub use table::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS, Memory, Structure, Table};
 
 /// The default IPv4 table: for one big table.
 pub type Fib4 = Fib<u32, Rank24>;

@@ -105,6 +105,10 @@ fn for_each_lane(count: usize, body: impl FnMut(usize)) {
     (0..count.min(LANES)).for_each(body);
 }
 
+/// The root entry of a /16 without routes. Entries are stored with these bits turned over, so that memory that was
+/// never written leads to no route, and an empty table takes no page for its root.
+pub(crate) const EMPTY: u32 = 63;
+
 /// The part of a [`crate::Lines6`] that readers walk.
 pub struct Lines6Core {
     /// Pointers to first directories, by the top 16 bits.
@@ -144,8 +148,13 @@ impl Lines6Core {
     #[inline(always)]
     fn first(&self, address: u128) -> (u32, u64) {
         let upper = (address >> 64) as u64;
-        let root = self.root[(upper >> 48) as usize].load(Ordering::Acquire);
-        follow(root, upper << ROOT_BITS)
+        follow(self.root((upper >> 48) as usize), upper << ROOT_BITS)
+    }
+
+    /// The root entry of a /16.
+    #[inline(always)]
+    pub(crate) fn root(&self, chunk: usize) -> u32 {
+        self.root[chunk].load(Ordering::Acquire) ^ EMPTY
     }
 
     /// One step below the first leaf: a result, or where to go on.
@@ -191,7 +200,7 @@ impl Lines6Core {
         let (root, entries, words, leaves) = (&*self.root, &*self.entries, &*self.words, &*self.leaves);
         for_each_lane(count, |lane| {
             let upper = (addresses[lane] >> 64) as u64;
-            let pointer = root[(upper >> 48) as usize].load(Ordering::Acquire);
+            let pointer = root[(upper >> 48) as usize].load(Ordering::Acquire) ^ EMPTY;
             let (index, rest) = follow(pointer, upper << ROOT_BITS);
             (places[lane], rests[lane]) = (index, rest);
             prefetch(&entries[index as usize & (ENTRIES - 1)]);

@@ -1,14 +1,16 @@
 //! Arrays of atomics in their own address range, and prefetching: the memory side of the tables.
 //!
 //! The one place that asks the operating system for memory. A table reserves address space for the largest it can
-//! become and pays only for the pages it touches, so readers never see an array move. Huge pages matter: with 4 KiB
-//! pages the 4 MiB top level of [`crate::Rank24`] needs 1 024 TLB entries instead of two (`make bench-fib` with
-//! transparent huge pages off shows the difference).
+//! become and pays only for the pages it touches, so readers never see an array move. Pages are small as long as a
+//! table is: with huge ones the first line of each array would cost 2 MiB, and a router may have hundreds of tables.
+//! An array that has grown beyond a huge page asks for huge pages.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use crate::error::FibError;
 
 /// Types for which all-zero bytes are a value and which may be changed through a shared reference.
 ///
@@ -25,13 +27,18 @@ unsafe impl Zeroed for AtomicU64 {}
 // SAFETY: an array is as valid as its elements.
 unsafe impl<T: Zeroed, const K: usize> Zeroed for [T; K] {}
 
+const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
+/// Puts huge pages in the place of small ones at once (Linux 6.1).
+const MADV_COLLAPSE: libc::c_int = 25;
 
-/// `N` zeroed `T`, mapped lazily and backed by huge pages where the system has them.
+/// `N` zeroed `T`, mapped lazily.
 pub(crate) struct Mapped<T, const N: usize> {
     array: NonNull<[T; N]>,
     mapping: NonNull<libc::c_void>,
     mapping_bytes: usize,
+    /// Whether huge pages were asked for.
+    huge: AtomicBool,
     owned: PhantomData<[T; N]>,
 }
 
@@ -43,9 +50,9 @@ unsafe impl<T: Zeroed, const N: usize> Sync for Mapped<T, N> {}
 impl<T: Zeroed, const N: usize> Mapped<T, N> {
     /// Reserves the array.
     ///
-    /// # Panics
-    /// If the system refuses the address space, as any allocation of the standard library would.
-    pub(crate) fn new() -> Self {
+    /// # Errors
+    /// [`FibError::Memory`] if the system refuses the address space.
+    pub(crate) fn new() -> Result<Self, FibError> {
         let bytes = size_of::<[T; N]>();
         let mapping_bytes = bytes + HUGE_PAGE;
         // SAFETY: a new anonymous private mapping touches no existing memory.
@@ -59,16 +66,44 @@ impl<T: Zeroed, const N: usize> Mapped<T, N> {
                 0,
             )
         };
-        assert!(address != libc::MAP_FAILED, "no address space for a table of {bytes} bytes");
+        if address == libc::MAP_FAILED {
+            return Err(FibError::Memory { bytes: mapping_bytes });
+        }
         let offset = address.cast::<u8>().align_offset(HUGE_PAGE);
         // SAFETY: the mapping is one huge page longer than the array, so the aligned start stays inside.
         let start = unsafe { address.cast::<u8>().add(offset) };
-        // SAFETY: advice on our own mapping; refusal only costs speed.
-        unsafe { libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE) };
         // SAFETY: mmap returned a non-null address; zero bytes are valid `T` by `Zeroed`.
         let (array, mapping) =
             unsafe { (NonNull::new_unchecked(start.cast()), NonNull::new_unchecked(address)) };
-        Mapped { array, mapping, mapping_bytes, owned: PhantomData }
+        let mapped =
+            Mapped { array, mapping, mapping_bytes, huge: AtomicBool::new(false), owned: PhantomData };
+        mapped.advise(bytes, libc::MADV_NOHUGEPAGE);
+        Ok(mapped)
+    }
+
+    /// Notes that `used` elements from `start` on are in use, and asks for huge pages if that makes it worth while. A
+    /// reader may have to wait once, for as long as the pages take to be copied together.
+    pub(crate) fn grow(&self, start: usize, used: usize) {
+        if used * size_of::<T>() >= HUGE_PAGE && !self.huge.swap(true, Ordering::Relaxed) {
+            self.advise(size_of::<[T; N]>(), libc::MADV_HUGEPAGE);
+            let bytes = (start + used).min(N) * size_of::<T>();
+            self.advise(bytes.next_multiple_of(HUGE_PAGE), MADV_COLLAPSE);
+        }
+    }
+
+    /// Gives advice on the first `bytes`. That it is refused costs speed at most.
+    fn advise(&self, bytes: usize, advice: libc::c_int) {
+        // SAFETY: advice on our own mapping that changes no contents.
+        unsafe { libc::madvise(self.array.as_ptr().cast(), bytes, advice) };
+    }
+
+    /// Bytes of memory behind the array, as long as nobody read where nothing was written.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        let mut pages = vec![0; size_of::<[T; N]>().div_ceil(PAGE)];
+        // SAFETY: our own mapping, and a byte for each of its pages.
+        let asked =
+            unsafe { libc::mincore(self.array.as_ptr().cast(), size_of::<[T; N]>(), pages.as_mut_ptr()) };
+        if asked < 0 { 0 } else { pages.iter().filter(|&&page| page & 1 != 0).count() * PAGE }
     }
 }
 
@@ -86,6 +121,44 @@ impl<T, const N: usize> Drop for Mapped<T, N> {
     fn drop(&mut self) {
         // SAFETY: exactly the mapping made in `new`; nobody can hold a reference into it any more.
         unsafe { libc::munmap(self.mapping.as_ptr(), self.mapping_bytes) };
+    }
+}
+
+/// Which pages of an array were written. The others read as zero, and to read one would map it; readers do, which costs
+/// no memory but would count.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pages: Vec<u64>,
+    page_len: usize,
+}
+
+impl Written {
+    /// For an array of which nothing was written.
+    pub(crate) fn none<T, const N: usize>(_: &Mapped<T, N>) -> Self {
+        let page_len = PAGE / size_of::<T>();
+        Written { pages: vec![0; N.div_ceil(page_len * 64)], page_len }
+    }
+
+    /// Whether an element is on a page that was written.
+    pub(crate) fn has(&self, index: usize) -> bool {
+        let page = index / self.page_len;
+        self.pages[page / 64] & 1 << (page % 64) != 0
+    }
+
+    /// Notes that an element is written.
+    pub(crate) fn set(&mut self, index: usize) {
+        let page = index / self.page_len;
+        self.pages[page / 64] |= 1 << (page % 64);
+    }
+
+    /// Notes that all pages are there.
+    pub(crate) fn set_all(&mut self) {
+        self.pages.fill(u64::MAX);
+    }
+
+    /// Bytes of the pages.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pages.iter().map(|pages| pages.count_ones() as usize * PAGE).sum()
     }
 }
 

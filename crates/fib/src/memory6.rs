@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::blocks::Blocks;
 use crate::branch6::WAYS;
+use crate::error::FibError;
 use crate::lines6::{
-    BRANCH, DEEP, DIRECTORY, ENTRIES, LEAF, LINES, Lines6Core, ROOT, WORD_BITS, WORDS, block, deep_parts,
-    pointed, pointer, word,
+    BRANCH, DEEP, DIRECTORY, EMPTY, ENTRIES, LEAF, LINES, Lines6Core, ROOT, WORD_BITS, WORDS, block,
+    deep_parts, pointed, pointer, word,
 };
-use crate::mapping::Mapped;
+use crate::mapping::{Mapped, Written};
+use crate::table::Memory;
 
 /// Adjacencies are below this. Leaf *n* and word *n* below it lead to adjacency *n*, as do entries 2 *n* and
 /// 2 *n* + 1: what has one result shares these with all that have the same.
@@ -31,6 +33,9 @@ pub(crate) enum Part {
     Deep(u32),
 }
 
+/// The units that share a leaf: of a directory of which kind, the first and the last.
+type Span = (Level, u32, u32);
+
 /// What a directory consists of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
@@ -41,20 +46,23 @@ pub(crate) enum Level {
 }
 
 /// See the module.
-pub(crate) struct Memory {
+pub(crate) struct Memory6 {
     pub(crate) core: Arc<Lines6Core>,
+    /// Pages of the root.
+    written: Written,
     entries: Blocks,
     words: Blocks,
     leaves: Blocks,
     branches: Blocks,
     deep: Blocks,
-    /// First and last unit that a leaf serves, where units share one.
-    spans: Vec<(Level, u32, u32)>,
+    /// First and last unit that a leaf serves, where units share one; from leaf [`ADJACENCIES`] on.
+    spans: Vec<Span>,
     /// The adjacencies that something leads to already.
     prepared: Vec<bool>,
-    /// Changes that each entry with words of its own takes before these are planned anew.
+    /// Changes that each entry with words of its own takes before these are planned anew; from entry
+    /// 2 × [`ADJACENCIES`] on.
     patience: Vec<u32>,
-    /// What was allocated, and the entries that were planned and their runs, since the last [`Memory::keep`].
+    /// What was allocated, and the entries that were planned and their runs, since the last [`Memory6::keep`].
     fresh: Vec<Part>,
     planned: Vec<(u32, u32)>,
 }
@@ -74,19 +82,20 @@ pub(crate) fn is_shared_root(root: u32) -> bool {
     pointed(root).0 < 2 * ADJACENCIES
 }
 
-impl Memory {
+impl Memory6 {
     /// An empty table with room for `lines` leaves and as many branches (at most 2^22 each).
-    pub(crate) fn new(lines: u32) -> Self {
+    pub(crate) fn new(lines: u32) -> Result<Self, FibError> {
         let core = Lines6Core {
-            root: Mapped::new(),
-            entries: Mapped::new(),
-            words: Mapped::new(),
-            leaves: Mapped::new(),
-            branches: Mapped::new(),
-            deep: Mapped::new(),
+            root: Mapped::new()?,
+            entries: Mapped::new()?,
+            words: Mapped::new()?,
+            leaves: Mapped::new()?,
+            branches: Mapped::new()?,
+            deep: Mapped::new()?,
             bytes: AtomicUsize::new(0),
         };
-        let mut memory = Memory {
+        let mut memory = Memory6 {
+            written: Written::none(&core.root),
             core: Arc::new(core),
             entries: Blocks::new(2 * ADJACENCIES, ENTRIES as u32),
             words: Blocks::new(ADJACENCIES, WORDS as u32),
@@ -99,14 +108,38 @@ impl Memory {
             fresh: Vec::new(),
             planned: Vec::new(),
         };
-        let empty = memory.shared_root(0);
-        memory.core.root.iter().for_each(|root| root.store(empty, Ordering::Relaxed));
+        // The entry that no other is stored over; the root leads there from the beginning.
+        memory.shared_root(0);
         memory.account();
-        memory
+        Ok(memory)
     }
 
-    /// Tells readers how much memory is in use.
+    /// What the table takes.
+    pub(crate) fn bytes(&self) -> Memory {
+        let core = &self.core;
+        let lines = self.leaves.used() + self.branches.used();
+        let wide = self.words.used() + self.deep.used();
+        let accounts = [&self.entries, &self.words, &self.leaves, &self.branches, &self.deep];
+        let notes = self.spans.capacity() * size_of::<Span>() + self.patience.capacity() * 4;
+        Memory {
+            index_bytes: (ROOT + self.entries.used()) * 4 + wide * 8 + lines * 64,
+            writer_bytes: accounts.map(Blocks::bytes).iter().sum::<usize>() + notes + self.prepared.len(),
+            resident_bytes: self.written.bytes()
+                + core.entries.resident_bytes()
+                + core.words.resident_bytes()
+                + core.leaves.resident_bytes()
+                + core.branches.resident_bytes()
+                + core.deep.resident_bytes(),
+        }
+    }
+
+    /// Tells readers how much memory is in use, and the system what is large.
     pub(crate) fn account(&self) {
+        let shared = ADJACENCIES as usize;
+        self.core.entries.grow(2 * shared, self.entries.touched());
+        self.core.words.grow(shared, self.words.touched());
+        self.core.leaves.grow(shared, self.leaves.touched());
+        self.core.branches.grow(0, self.branches.touched());
         let lines = self.leaves.touched() + self.branches.touched();
         let wide = self.words.touched() + self.deep.touched();
         let bytes = (ROOT + self.entries.touched()) * 4 + wide * 8 + lines * 64;
@@ -142,6 +175,18 @@ impl Memory {
     pub(crate) fn shared_root(&mut self, adjacency: u16) -> u32 {
         self.prepare(adjacency);
         pointer(2 * u32::from(adjacency), 1)
+    }
+
+    /// The root entry of a /16.
+    pub(crate) fn root(&self, chunk: u32) -> u32 {
+        if self.written.has(chunk as usize) { self.core.root(chunk as usize) } else { EMPTY }
+    }
+
+    /// Makes another root entry visible; returns the one before.
+    pub(crate) fn set_root(&mut self, chunk: u32, root: u32) -> u32 {
+        self.written.set(chunk as usize);
+        // Release: whoever reads the entry reads what lies below it, which was written before.
+        self.core.root[chunk as usize].swap(root ^ EMPTY, Ordering::AcqRel) ^ EMPTY
     }
 
     /// 2^`bits` entries.
@@ -185,7 +230,8 @@ impl Memory {
 
     /// Whether an entry with words of its own has seen as many changes as it was planned for; counts one more.
     pub(crate) fn is_due(&mut self, entry: u32) -> bool {
-        let Some(patience) = self.patience.get_mut(entry as usize) else { return false };
+        let place = entry.wrapping_sub(2 * ADJACENCIES) as usize;
+        let Some(patience) = self.patience.get_mut(place) else { return false };
         let left = patience.checked_sub(1);
         *patience = left.unwrap_or(0);
         left.is_none()
@@ -195,9 +241,10 @@ impl Memory {
     pub(crate) fn keep(&mut self) {
         self.fresh.clear();
         for (entry, runs) in self.planned.drain(..) {
-            let entries = self.patience.len().max(entry as usize + 1);
+            let place = (entry - 2 * ADJACENCIES) as usize;
+            let entries = self.patience.len().max(place + 1);
             self.patience.resize(entries, 0);
-            self.patience[entry as usize] = patience(runs);
+            self.patience[place] = patience(runs);
         }
     }
 
@@ -220,9 +267,10 @@ impl Memory {
 
     /// Notes the units that a leaf serves; none share it if the first of them is [`u32::MAX`].
     pub(crate) fn set_span(&mut self, leaf: u32, level: Level, (first, last): (u32, u32)) {
-        let spans = self.spans.len().max(leaf as usize + 1);
+        let place = (leaf - ADJACENCIES) as usize;
+        let spans = self.spans.len().max(place + 1);
         self.spans.resize(spans, (Level::Words, u32::MAX, u32::MAX));
-        self.spans[leaf as usize] = (level, first, last);
+        self.spans[place] = (level, first, last);
     }
 
     /// What a unit holds.
@@ -240,7 +288,8 @@ impl Memory {
             Level::Entries if is_shared(unit as u32) || pointed(unit as u32).1 != WORD_BITS => return None,
             Level::Entries => self.unit(Level::Words, pointed(unit as u32).0),
         };
-        let &(of, first, last) = self.spans.get(block(word).0 as usize)?;
+        let place = block(word).0.checked_sub(ADJACENCIES)?;
+        let &(of, first, last) = self.spans.get(place as usize)?;
         (of == level && first != u32::MAX).then_some((first, last))
     }
 

@@ -16,12 +16,12 @@ use crate::chunks::{Run, for_each_chunk};
 use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::mapping::{Mapped, multiversioned, prefetch};
+use crate::mapping::{Mapped, Written, multiversioned, prefetch};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::Reader;
 use crate::rib::Rib;
 use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
-use crate::table::{AdjacencyIndex, Lookup, Structure};
+use crate::table::{AdjacencyIndex, Lookup, Memory, Structure};
 
 /// Address bits below the ones that choose a word.
 const CHUNK_BITS: u32 = 13;
@@ -30,6 +30,8 @@ const CHUNKS: usize = 1 << 19;
 const LEAVES: usize = 1 << 26;
 /// Leaf *n* below this holds adjacency *n*: a /19 with one result needs no leaf of its own.
 const SHARED_LEAVES: u32 = 1 << 15;
+/// With so many routes, words are in use on every page.
+const ROUTES_EVERYWHERE: usize = 1 << 14;
 /// Addresses whose loads are in flight together; fewer and more were slower on full tables.
 const LANES: usize = 64;
 
@@ -145,6 +147,8 @@ enum Retired {
 pub struct Rank24 {
     core: Arc<Rank24Core>,
     domain: Arc<Domain>,
+    /// Pages of words.
+    written: Written,
     blocks: Blocks,
     pool: NodePool,
     limbo: Limbo<Retired>,
@@ -155,17 +159,20 @@ pub struct Rank24 {
 
 impl Rank24 {
     /// An empty structure with room for `leaves` results beyond one for each adjacency (at most 2^26 − 2^15).
-    #[must_use]
-    pub fn with_capacity(leaves: u32) -> Self {
-        let nodes = Arc::new(Nodes::new());
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn with_capacity(leaves: u32) -> Result<Self, FibError> {
+        let nodes = Arc::new(Nodes::new()?);
         let core = Rank24Core {
-            words: Mapped::new(),
-            leaves: Mapped::new(),
+            words: Mapped::new()?,
+            leaves: Mapped::new()?,
             nodes: nodes.clone(),
             bytes: AtomicUsize::new(CHUNKS * 8),
         };
         let end = SHARED_LEAVES + leaves.min(LEAVES as u32 - SHARED_LEAVES);
-        Rank24 {
+        Ok(Rank24 {
+            written: Written::none(&core.words),
             core: Arc::new(core),
             domain: Domain::new(),
             blocks: Blocks::new(SHARED_LEAVES, end),
@@ -174,7 +181,12 @@ impl Rank24 {
             runs: Vec::new(),
             leaves: Vec::new(),
             packed: Vec::new(),
-        }
+        })
+    }
+
+    fn word(&self, chunk: u32) -> u64 {
+        let chunk = chunk as usize;
+        if self.written.has(chunk) { self.core.words[chunk].load(Ordering::Relaxed) } else { 0 }
     }
 
     /// The word for a chunk of `runs`; the one in place if it says the same. `None` if there is no room.
@@ -194,7 +206,7 @@ impl Rank24 {
 
     fn place(&mut self, chunk: u32, leaves: &[(u8, Leaf)]) -> Option<u64> {
         let bitmap = leaves[1..].iter().fold(0_u32, |bitmap, &(slot, _)| bitmap | 1 << slot);
-        let old = self.core.words[chunk as usize].load(Ordering::Relaxed);
+        let old = self.word(chunk);
         let first = (old >> 32) as u32;
         let same =
             |(rank, leaf): (u32, &(u8, Leaf))| leaf.1 == Leaf::Adjacency(self.core.value(first + rank));
@@ -242,7 +254,7 @@ impl Rank24 {
                     return;
                 }
                 match self.compile(chunk, runs) {
-                    Some(word) if word == self.core.words[chunk as usize].load(Ordering::Relaxed) => {}
+                    Some(word) if word == self.word(chunk) => {}
                     Some(word) => changes.push((chunk, word)),
                     None => full = true,
                 }
@@ -280,8 +292,16 @@ impl Structure<u32> for Rank24 {
     const NAME: &'static str = "rank24";
     const ADJACENCY_MAX: AdjacencyIndex = SHARED_LEAVES - 1;
 
-    fn empty() -> Self {
+    fn empty() -> Result<Self, FibError> {
         Self::with_capacity(u32::MAX)
+    }
+
+    fn memory(&self) -> Memory {
+        let index_bytes = CHUNKS * 8 + self.blocks.used() * 2 + self.pool.used_bytes();
+        let resident_bytes =
+            self.written.bytes() + self.core.leaves.resident_bytes() + self.pool.resident_bytes();
+        let writer_bytes = self.blocks.bytes() + self.pool.writer_bytes() + self.limbo.bytes();
+        Memory { index_bytes, writer_bytes, resident_bytes }
     }
 
     fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
@@ -293,16 +313,23 @@ impl Structure<u32> for Rank24 {
                 self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
             }
         };
-        let core = &self.core;
+        let (core, written) = (&self.core, &mut self.written);
         let retired: Vec<_> = changes
             .iter()
             .flat_map(|&(chunk, word)| {
+                written.set(chunk as usize);
                 // Release: whoever reads the word reads the leaves written before.
                 Self::parts(core, core.words[chunk as usize].swap(word, Ordering::AcqRel))
             })
             .collect();
         self.limbo.retire(&self.domain, retired);
         self.reclaim(false);
+        if rib.len() > ROUTES_EVERYWHERE {
+            self.core.words.grow(0, CHUNKS);
+            self.written.set_all();
+        }
+        self.core.leaves.grow(SHARED_LEAVES as usize, self.blocks.touched());
+        self.pool.grow();
         let bytes = CHUNKS * 8 + self.blocks.touched() * 2 + self.pool.bytes();
         self.core.bytes.store(bytes, Ordering::Relaxed);
         Ok(())

@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn a_change_that_waits_for_a_reader_may_be_tried_again() {
-        stalls(Rank24::with_capacity(100), "10.1.2.0/24".parse().unwrap());
-        stalls(Compact16::empty(), "10.1.2.0/24".parse().unwrap());
-        stalls(Lines6::with_capacity(100), "2001:db8:1::/48".parse().unwrap());
+        stalls(Rank24::with_capacity(100).unwrap(), "10.1.2.0/24".parse().unwrap());
+        stalls(Compact16::empty().unwrap(), "10.1.2.0/24".parse().unwrap());
+        stalls(Lines6::with_capacity(100).unwrap(), "2001:db8:1::/48".parse().unwrap());
     }
 
     /// Routes that many changes have left no room for, though they fit.
@@ -102,11 +102,11 @@ mod tests {
     fn what_many_changes_left_no_room_for_fits_a_table_loaded_anew() {
         let small: Vec<Prefix<u32>> = (0..60).map(|n| Prefix::truncated(n << 13 | 1 << 8, 24)).collect();
         let large: Vec<Prefix<u32>> = (0..31).map(|n| Prefix::truncated(200 << 13 | n << 8, 24)).collect();
-        holes(Rank24::with_capacity(100), &small, &large);
+        holes(Rank24::with_capacity(100).unwrap(), &small, &large);
         let small: Vec<Prefix<u128>> = (1..120).map(|n| Prefix::truncated(n << 112 | 1 << 80, 48)).collect();
         let large: Vec<Prefix<u128>> =
             (0..64).map(|n| Prefix::truncated(0x2001 << 112 | n << 80, 48)).collect();
-        holes(Lines6::with_capacity(100), &small, &large);
+        holes(Lines6::with_capacity(100).unwrap(), &small, &large);
     }
 
     /// A core that lets its writer ask what readers hold back, at every call.

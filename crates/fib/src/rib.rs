@@ -117,7 +117,8 @@ impl<A: Address> Lookup<A> for Rib<A> {
         self.longest(address).map_or(MISS, |(_, adjacency)| adjacency)
     }
 
+    /// About what the tree takes: its nodes have room for eleven routes and are filled to two thirds.
     fn bytes(&self) -> usize {
-        self.routes.len() * size_of::<(Prefix<A>, AdjacencyIndex)>()
+        self.routes.len() * (size_of::<(Prefix<A>, AdjacencyIndex)>() + 2) * 3 / 2
     }
 }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::blocks::Blocks;
 use crate::chunks::Run;
+use crate::error::FibError;
 use crate::mapping::{Mapped, prefetch};
 
 /// Set in a leaf that continues in a line.
@@ -74,8 +75,8 @@ pub(crate) fn line_of(at: u32, value: u16, leaf: impl Fn(u32) -> u16) -> Option<
 pub(crate) struct Nodes(Mapped<AtomicU64, WORDS>);
 
 impl Nodes {
-    pub(crate) fn new() -> Self {
-        Nodes(Mapped::new())
+    pub(crate) fn new() -> Result<Self, FibError> {
+        Mapped::new().map(Nodes)
     }
 
     #[inline(always)]
@@ -184,6 +185,26 @@ impl NodePool {
     /// Bytes of lines and leaves ever used.
     pub(crate) fn bytes(&self) -> usize {
         self.lines.touched() * 64 + self.leaves.touched() * 8
+    }
+
+    /// Bytes of those in use.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.lines.used() * 64 + self.leaves.used() * 8
+    }
+
+    /// Bytes of memory behind them.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        self.nodes.0.resident_bytes()
+    }
+
+    /// Bytes of the account of them.
+    pub(crate) fn writer_bytes(&self) -> usize {
+        self.lines.bytes() + self.leaves.bytes()
+    }
+
+    /// Asks for huge pages if there are enough lines.
+    pub(crate) fn grow(&self) {
+        self.nodes.0.grow(0, self.lines.touched() * LINE_WORDS as usize);
     }
 
     /// Writes a line of `leaves`, each with the byte it starts at, sorted, the first at byte 0. `None` if there is no

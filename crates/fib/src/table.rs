@@ -33,6 +33,17 @@ pub(crate) fn in_batches<A>(
     lookup(addresses, results);
 }
 
+/// What a table takes of a process's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// What lookups walk, without what waits to be used again.
+    pub index_bytes: usize,
+    /// The writer's own: the routes, and what it knows of the memory that lookups walk.
+    pub writer_bytes: usize,
+    /// The pages behind what lookups walk.
+    pub resident_bytes: usize,
+}
+
 /// Longest-prefix match, as the packet path sees it.
 ///
 /// Nothing here allocates, blocks or fails.
@@ -63,9 +74,17 @@ pub trait Structure<A: Address>: Lookup<A> {
     const ADJACENCY_MAX: AdjacencyIndex;
 
     /// An empty structure.
-    fn empty() -> Self
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    fn empty() -> Result<Self, FibError>
     where
         Self: Sized;
+
+    /// What the structure takes; one that is not in mappings of its own is where it says it is.
+    fn memory(&self) -> Memory {
+        Memory { index_bytes: self.bytes(), writer_bytes: 0, resident_bytes: self.bytes() }
+    }
 
     /// Brings the structure in step with `rib` after the routes of `changed`, which is in order, were added, replaced or
     /// removed.

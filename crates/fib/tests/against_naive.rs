@@ -162,21 +162,21 @@ proptest! {
 
     #[test]
     fn fib4(changes in changes(address4())) {
-        let mut table = Fib4::new();
+        let mut table = Fib4::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
     }
 
     #[test]
     fn compact_fib4(changes in changes(address4())) {
-        let mut table = CompactFib4::new();
+        let mut table = CompactFib4::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
     }
 
     #[test]
     fn fib6(changes in changes(address6())) {
-        let mut table = Fib6::new();
+        let mut table = Fib6::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
     }
@@ -224,20 +224,20 @@ proptest! {
 
     #[test]
     fn batches4(changes in changes(address4()), sizes in prop::collection::vec(1_usize..40, 1..8)) {
-        let mut table = Fib4::new();
+        let mut table = Fib4::new().unwrap();
         let reader = table.reader();
         replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
-        let mut table = CompactFib4::new();
+        let mut table = CompactFib4::new().unwrap();
         let reader = table.reader();
         replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
-        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new();
+        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new().unwrap();
         let reader = table.reader();
         replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
     }
 
     #[test]
     fn batches6(changes in changes(address6()), sizes in prop::collection::vec(1_usize..40, 1..8)) {
-        let mut table = Fib6::new();
+        let mut table = Fib6::new().unwrap();
         let reader = table.reader();
         replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
     }
@@ -247,14 +247,14 @@ proptest! {
         changes in changes(address6()),
         sizes in prop::collection::vec(1_usize..40, 1..8),
     ) {
-        replay_batches(&mut Fib::<u128, LcTrie<u128>>::new(), None, &changes, &sizes)?;
-        replay_batches(&mut Fib::<u128, Radix<u128>>::new(), None, &changes, &sizes)?;
-        replay_batches(&mut Fib::<u128, Linear<u128>>::new(), None, &changes, &sizes)?;
+        replay_batches(&mut Fib::<u128, LcTrie<u128>>::new().unwrap(), None, &changes, &sizes)?;
+        replay_batches(&mut Fib::<u128, Radix<u128>>::new().unwrap(), None, &changes, &sizes)?;
+        replay_batches(&mut Fib::<u128, Linear<u128>>::new().unwrap(), None, &changes, &sizes)?;
     }
 }
 
 fn replay_plain<A: Address, S: Structure<A>>(changes: &[Change<A>]) -> Result<(), TestCaseError> {
-    replay(&mut Fib::<A, S>::new(), None, changes)
+    replay(&mut Fib::<A, S>::new().unwrap(), None, changes)
 }
 
 proptest! {
@@ -277,10 +277,10 @@ proptest! {
 
     #[test]
     fn two_copies(changes in changes(address4())) {
-        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new();
+        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
-        let mut table = Fib::<u32, LeftRight<u32, LcTrie<u32>>>::new();
+        let mut table = Fib::<u32, LeftRight<u32, LcTrie<u32>>>::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
     }
@@ -308,7 +308,7 @@ proptest! {
 
 #[test]
 fn refused_changes_leave_the_table_as_it_was() {
-    let mut table = Fib4::new();
+    let mut table = Fib4::new().unwrap();
     let prefix = "10.0.0.0/8".parse().unwrap();
     table.insert(prefix, 1).unwrap();
     assert_eq!(table.insert(prefix, 2), Err(FibError::Exists));
@@ -340,6 +340,6 @@ fn hosts_in_many_blocks<T: Table<u32>>(table: &mut T) {
 
 #[test]
 fn host_routes_do_not_run_out_of_leaves() {
-    hosts_in_many_blocks(&mut Fib4::new());
-    hosts_in_many_blocks(&mut CompactFib4::new());
+    hosts_in_many_blocks(&mut Fib4::new().unwrap());
+    hosts_in_many_blocks(&mut CompactFib4::new().unwrap());
 }

@@ -52,5 +52,5 @@ fn build<A: Family>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     if !(1..=ROOT_BITS_MAX).contains(&root) {
         conf.error(format!("ROOT: {root} is not 1 to {ROOT_BITS_MAX}"));
     }
-    build_over(conf, || LeftRight::<A, _>::new(LcTrie::with_parameters(fill as f32, root)))
+    build_over(conf, || Ok(LeftRight::<A, _>::new(LcTrie::with_parameters(fill as f32, root))))
 }

@@ -96,7 +96,7 @@ fn churn_in_crowded_parts_leaves_every_result_right() {
         (0..600_u32)
             .map(|n| Prefix::truncated(BASE | random(1 << 14) << 80 | random(9) << 60, (30 + n % 80) as u8)),
     );
-    let mut fib = Fib6::new();
+    let mut fib = Fib6::new().unwrap();
     for step in 0..40_000 {
         let prefix = pool[random(pool.len() as u128) as usize];
         // Grows, then shrinks.
@@ -134,7 +134,7 @@ fn a_table_filled_route_by_route_becomes_what_it_would_be_loaded() {
         Prefix::truncated(top << 112 | site << 90 | random(1 << 10) << 80, 48 - random(6) as u8)
     };
     let routes: Vec<_> = (0..30_000).map(|n| (prefix(), 1 + n % 60)).collect();
-    let mut filled = Fib6::new();
+    let mut filled = Fib6::new().unwrap();
     for &(prefix, adjacency) in &routes {
         filled.replace(prefix, adjacency).unwrap();
     }
@@ -149,7 +149,7 @@ fn a_table_filled_route_by_route_becomes_what_it_would_be_loaded() {
 fn changes_of_whole_16s_leave_a_plan_as_good_as_it_was() {
     let cover: Prefix6 = "2001::/16".parse().unwrap();
     let prefixes: Vec<_> = (0..3 << 10).map(|n| Prefix::truncated(BASE | n << 80, 48)).collect();
-    let mut fib = Fib6::new();
+    let mut fib = Fib6::new().unwrap();
     for n in 0..100 {
         fib.replace(cover, 1 + n % 2).unwrap();
     }
@@ -166,7 +166,7 @@ fn changes_of_whole_16s_leave_a_plan_as_good_as_it_was() {
 #[test]
 fn a_full_table_refuses_changes_and_stays_as_it_was() {
     let prefixes: Vec<_> = (0..4096).map(|n| Prefix::truncated(BASE | n << 80, 48)).collect();
-    let mut fib = Fib::with_structure(Lines6::with_capacity(256));
+    let mut fib = Fib::with_structure(Lines6::with_capacity(256).unwrap());
     let mut refused = 0;
     for (&prefix, adjacency) in prefixes.iter().zip((1..251).cycle()) {
         match fib.insert(prefix, adjacency) {

@@ -208,8 +208,8 @@ impl<A: Address> Structure<A> for LcTrie<A> {
     const NAME: &'static str = "lc-trie";
     const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
 
-    fn empty() -> Self {
-        Self::with_parameters(FILL_FACTOR, ROOT_BITS)
+    fn empty() -> Result<Self, FibError> {
+        Ok(Self::with_parameters(FILL_FACTOR, ROOT_BITS))
     }
 
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {

@@ -9,6 +9,8 @@ mod shared;
 mod walk;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::num::NonZeroU8;
 use std::sync::Arc;
 
 use self::compiled::Compiled;
@@ -84,7 +86,7 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
     /// No rules and no tables: every lookup misses.
     ///
     /// # Errors
-    /// None in practice: an empty table has room.
+    /// [`FibError::Memory`] if the system gives no address space.
     pub fn new() -> Result<Self, FibError> {
         Ok(Policy { rules: Vec::new(), compiled: Arc::new(Compiled::new(&[])?), tables: BTreeMap::new() })
     }
@@ -99,7 +101,7 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
     ///
     /// # Errors
     /// [`FibError::Full`] with more than 8 masks of the mark, [`FibError::AdjacencyRange`] with more source prefixes
-    /// than a table has adjacencies. Neither passes by waiting; the rules are as before.
+    /// than a table has adjacencies, [`FibError::Memory`]. None passes by waiting; the rules are as before.
     pub fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), FibError> {
         let mut sorted = rules.to_vec();
         sorted.sort_by_key(|rule| rule.priority);
@@ -108,9 +110,15 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
         Ok(())
     }
 
-    /// A table, made when it is first asked for. `None` for number 0, which no rule can name.
-    pub fn table(&mut self, number: u8) -> Option<&mut Fib<A, S>> {
-        (number > 0).then(|| self.tables.entry(number).or_default())
+    /// A table, made when it is first asked for.
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn table(&mut self, number: NonZeroU8) -> Result<&mut Fib<A, S>, FibError> {
+        match self.tables.entry(number.get()) {
+            Entry::Occupied(there) => Ok(there.into_mut()),
+            Entry::Vacant(place) => Ok(place.insert(Fib::new()?)),
+        }
     }
 
     /// The adjacency for a packet.

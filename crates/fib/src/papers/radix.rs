@@ -158,8 +158,8 @@ impl<A: Address> Structure<A> for Radix<A> {
     const NAME: &'static str = "radix";
     const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
 
-    fn empty() -> Self {
-        Radix { nodes: Vec::new(), free: Vec::new(), root: NONE }
+    fn empty() -> Result<Self, FibError> {
+        Ok(Radix { nodes: Vec::new(), free: Vec::new(), root: NONE })
     }
 
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
@@ -173,7 +173,7 @@ impl<A: Address> Structure<A> for Radix<A> {
     }
 
     fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
-        *self = Self::empty();
+        *self = Self::empty()?;
         rib.iter().for_each(|(prefix, adjacency)| self.set(prefix, adjacency));
         Ok(())
     }

@@ -185,8 +185,8 @@ impl Structure<u128> for BTree6 {
     const NAME: &'static str = "b+-tree";
     const ADJACENCY_MAX: AdjacencyIndex = LOWER as u32 - 1;
 
-    fn empty() -> Self {
-        BTree6 { levels: Vec::new(), results: Vec::new(), lower: Vec::new() }
+    fn empty() -> Result<Self, FibError> {
+        Ok(BTree6 { levels: Vec::new(), results: Vec::new(), lower: Vec::new() })
     }
 
     fn update(&mut self, rib: &Rib<u128>, _changed: &[Prefix<u128>]) -> Result<(), FibError> {

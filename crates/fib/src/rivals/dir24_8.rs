@@ -81,8 +81,8 @@ impl Structure<u32> for Dir24_8 {
     const NAME: &'static str = "dir-24-8";
     const ADJACENCY_MAX: AdjacencyIndex = GROUP as u32 - 1;
 
-    fn empty() -> Self {
-        Dir24_8 { first: vec![0; 1 << 24], groups: Vec::new(), free: Vec::new() }
+    fn empty() -> Result<Self, FibError> {
+        Ok(Dir24_8 { first: vec![0; 1 << 24], groups: Vec::new(), free: Vec::new() })
     }
 
     fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {

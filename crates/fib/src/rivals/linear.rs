@@ -24,8 +24,8 @@ impl<A: Address> Structure<A> for Linear<A> {
     const NAME: &'static str = "linear";
     const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
 
-    fn empty() -> Self {
-        Linear(Vec::new())
+    fn empty() -> Result<Self, FibError> {
+        Ok(Linear(Vec::new()))
     }
 
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {

@@ -203,8 +203,8 @@ where
     const NAME: &'static str = "poptrie";
     const ADJACENCY_MAX: AdjacencyIndex = u16::MAX as u32;
 
-    fn empty() -> Self {
-        Self::build(&Rib::<A>::default())
+    fn empty() -> Result<Self, FibError> {
+        Ok(Self::build(&Rib::<A>::default()))
     }
 
     fn update(&mut self, rib: &Rib<A>, _changed: &[Prefix<A>]) -> Result<(), FibError> {

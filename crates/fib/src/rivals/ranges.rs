@@ -34,10 +34,10 @@ impl<A: Address> Structure<A> for Ranges<A> {
     const NAME: &'static str = "ranges";
     const ADJACENCY_MAX: AdjacencyIndex = u32::MAX;
 
-    fn empty() -> Self {
+    fn empty() -> Result<Self, FibError> {
         let mut index = vec![1; (1 << 16) + 1];
         index[0] = 0;
-        Ranges { index, starts: vec![A::ZERO], adjacencies: vec![MISS] }
+        Ok(Ranges { index, starts: vec![A::ZERO], adjacencies: vec![MISS] })
     }
 
     fn update(&mut self, rib: &Rib<A>, _changed: &[Prefix<A>]) -> Result<(), FibError> {

@@ -1,7 +1,6 @@
 //! Policy routing for several workers: rules and the set of tables published whole, routes shared as tables share them.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::num::NonZeroU8;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,7 +48,7 @@ impl<A: Address, S: Shared<A>> SharedPolicy<A, S> {
     /// No rules and no tables: every lookup misses.
     ///
     /// # Errors
-    /// None in practice: an empty table has room.
+    /// [`FibError::Memory`] if the system gives no address space.
     pub fn new() -> Result<Self, FibError> {
         let policy = Policy::new()?;
         let state = State { rules: policy.compiled.clone(), tables: BTreeMap::new() };
@@ -75,14 +74,17 @@ impl<A: Address, S: Shared<A>> SharedPolicy<A, S> {
     }
 
     /// A table, made when it is first asked for.
-    pub fn table(&mut self, number: NonZeroU8) -> &mut Fib<A, S> {
-        let number = number.get();
-        if let Entry::Vacant(place) = self.policy.tables.entry(number) {
-            let table = place.insert(Fib::new());
-            self.published.state().tables.insert(number, table.reader());
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn table(&mut self, number: NonZeroU8) -> Result<&mut Fib<A, S>, FibError> {
+        let is_new = !self.policy.tables.contains_key(&number.get());
+        let table = self.policy.table(number)?;
+        if is_new {
+            self.published.state().tables.insert(number.get(), table.reader());
             self.published.version.fetch_add(1, Ordering::Release);
         }
-        self.policy.tables.entry(number).or_default()
+        Ok(table)
     }
 
     /// The numbers of the tables there are.
@@ -157,9 +159,9 @@ mod tests {
         };
         assert_eq!(look(), MISS);
         policy.set_rules(&[rule(1, Action::Table(7)), rule(2, Action::Table(8))]).unwrap();
-        policy.table(number(8)).insert(Prefix::DEFAULT, 80).unwrap();
+        policy.table(number(8)).unwrap().insert(Prefix::DEFAULT, 80).unwrap();
         assert_eq!(look(), 80);
-        policy.table(number(7)).insert(Prefix::DEFAULT, 70).unwrap();
+        policy.table(number(7)).unwrap().insert(Prefix::DEFAULT, 70).unwrap();
         assert_eq!(look(), 70);
         policy.set_rules(&[rule(0, Action::Unreachable), rule(1, Action::Table(7))]).unwrap();
         assert_eq!(look(), MISS);
@@ -170,7 +172,7 @@ mod tests {
     fn readers_see_whole_sets_of_rules_while_they_change() {
         let mut policy = SharedPolicy::<u32, Compact16>::new().unwrap();
         for table in 1..=4 {
-            policy.table(number(table)).insert(Prefix::DEFAULT, table.into()).unwrap();
+            policy.table(number(table)).unwrap().insert(Prefix::DEFAULT, table.into()).unwrap();
         }
         // Either set sends every packet to one pair of tables, by source; a mixture would not.
         let set = |first: u8| {

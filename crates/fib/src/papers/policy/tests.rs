@@ -55,7 +55,7 @@ proptest! {
         for number in 1..4_u8 {
             for top in 0..u32::from(number) {
                 let prefix = Prefix::new(top << 24, 8).unwrap();
-                policy.table(number).unwrap().insert(prefix, u32::from(number) * 10 + top).unwrap();
+                policy.table(NonZeroU8::new(number).unwrap()).unwrap().insert(prefix, u32::from(number) * 10 + top).unwrap();
             }
         }
         let mut results = vec![u32::MAX; keys.len()];
@@ -83,7 +83,7 @@ fn the_last_of_thousands_of_rules_is_found() {
         .collect();
     let mut policy = Policy::<u32, Compact16>::new().unwrap();
     policy.set_rules(&rules).unwrap();
-    policy.table(1).unwrap().insert(Prefix::DEFAULT, 5).unwrap();
+    policy.table(NonZeroU8::MIN).unwrap().insert(Prefix::DEFAULT, 5).unwrap();
     let key = |source| PolicyKey { source, ..PolicyKey::default() };
     assert_eq!(policy.lookup(&key(0x0a00_0000 | last)), 5);
     assert_eq!(policy.lookup(&key(0x0a00_0001 + last)), MISS);
@@ -101,7 +101,7 @@ fn too_many_masks_are_refused_and_the_rules_stay() {
     };
     let mut policy = Policy::<u32, Compact16>::new().unwrap();
     policy.set_rules(&[rule(1)]).unwrap();
-    policy.table(1).unwrap().insert(Prefix::DEFAULT, 5).unwrap();
+    policy.table(NonZeroU8::MIN).unwrap().insert(Prefix::DEFAULT, 5).unwrap();
     let many: Vec<_> = (1..10).map(rule).collect();
     assert_eq!(policy.set_rules(&many), Err(FibError::Full));
     assert_eq!((policy.rules().len(), policy.lookup(&PolicyKey::default())), (1, 5));

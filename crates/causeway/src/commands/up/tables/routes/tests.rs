@@ -26,8 +26,8 @@ impl Structure<u32> for Narrow {
     const NAME: &'static str = "narrow";
     const ADJACENCY_MAX: AdjacencyIndex = Rank24::ADJACENCY_MAX;
 
-    fn empty() -> Self {
-        Narrow { table: Rank24::empty(), room: usize::MAX, refusals: Arc::default() }
+    fn empty() -> Result<Self, FibError> {
+        Ok(Narrow { table: Rank24::empty()?, room: usize::MAX, refusals: Arc::default() })
     }
 
     fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
@@ -56,7 +56,7 @@ impl Shared<u32> for Narrow {
 }
 
 fn narrow(room: usize) -> (Routes<u32, Narrow>, Fib4Reader, Arc<AtomicU32>) {
-    let structure = Narrow { room, ..Narrow::empty() };
+    let structure = Narrow { room, ..Narrow::empty().unwrap() };
     let refusals = structure.refusals.clone();
     let routes = Routes::new(structure);
     let reader = routes.fib().reader();
@@ -114,7 +114,7 @@ fn a_worker_that_stands_still_leaves_all_to_the_kernel_until_a_change_after_it_m
 
 #[test]
 fn a_table_cut_to_pieces_is_built_anew() {
-    let mut routes = Routes::new(Rank24::with_capacity(100));
+    let mut routes = Routes::new(Rank24::with_capacity(100).unwrap());
     let reader = routes.fib().reader();
     // Pieces of three leaves, a /19 each, until there is no room for another.
     let small: Vec<_> = (0..32).map(|n| (Prefix::truncated(n << 13 | 1 << 8, 24), Some(1))).collect();
