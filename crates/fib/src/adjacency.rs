@@ -15,12 +15,12 @@ mod reader;
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::group::Group;
-use crate::rcu::{RcuCell, Retired};
+use crate::rcu::{Cells, Retired};
 use crate::table::AdjacencyIndex;
 
 pub use reader::{AdjacencyReader, AdjacencyView};
@@ -42,23 +42,6 @@ pub enum Target<'a, T> {
 enum Entry<T> {
     NextHop(T),
     Group(Group),
-}
-
-#[derive(Debug)]
-struct Core<T> {
-    entries: Box<[RcuCell<Entry<T>>]>,
-    /// What the writer could not free before it went away; freed with the last reader.
-    leftover: Mutex<Vec<Retired<Entry<T>>>>,
-}
-
-impl<T> Drop for Core<T> {
-    fn drop(&mut self) {
-        let leftover = self.leftover.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for retired in leftover.drain(..) {
-            // SAFETY: the last handle is going away, so no reader is left.
-            unsafe { retired.free() };
-        }
-    }
 }
 
 /// Something that waits until no reader can be using it.
@@ -87,8 +70,7 @@ impl Use {
 /// number of indices in use.
 #[derive(Debug)]
 pub struct Adjacencies<T> {
-    core: Arc<Core<T>>,
-    domain: Arc<Domain>,
+    entries: Arc<Cells<Entry<T>>>,
     limbo: Limbo<Waiting<T>>,
     /// By index, as far as they were ever handed out.
     uses: Vec<Use>,
@@ -108,10 +90,14 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
     /// An empty table.
     #[must_use]
     pub fn new() -> Self {
-        let entries = (0..ADJACENCIES_MAX).map(|_| RcuCell::empty()).collect();
+        Self::in_domain(&Domain::new())
+    }
+
+    /// An empty table that is read under the announcements of a domain, as others are.
+    #[must_use]
+    pub fn in_domain(domain: &Domain) -> Self {
         Adjacencies {
-            core: Arc::new(Core { entries, leftover: Mutex::new(Vec::new()) }),
-            domain: Domain::new(),
+            entries: Arc::new(Cells::empty(ADJACENCIES_MAX as usize, domain)),
             limbo: Limbo::new(),
             uses: vec![Use::default()], // of index 0, which nobody gets
             held: 0,
@@ -123,7 +109,7 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
     /// A handle for a worker.
     #[must_use]
     pub fn reader(&self) -> AdjacencyReader<T> {
-        AdjacencyReader::new(&self.core, &self.domain)
+        AdjacencyReader::new(&self.entries)
     }
 
     /// The index of a next hop, shared with everyone who asked for an equal one. Each `acquire` wants a
@@ -267,7 +253,7 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
             None => {}
         }
         self.uses[index as usize].is_group = matches!(entry, Some(Entry::Group(_)));
-        if let Some(old) = self.core.entries[index as usize].swap(entry.map(Box::new)) {
+        if let Some(old) = self.entries.swap(index as usize, entry.map(Box::new)) {
             self.retire(index, old);
         }
         if let Some(value) = value {
@@ -286,7 +272,7 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
             }
             Entry::Group(group) => members.extend(group.members()),
         }
-        self.limbo.retire(&self.domain, [Waiting::Value(old)]);
+        self.limbo.retire(self.entries.domain(), [Waiting::Value(old)]);
         for member in members {
             self.uses[member as usize].memberships -= 1;
             self.let_go(member);
@@ -298,13 +284,13 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
         if !self.uses[index as usize].is_held() {
             self.held -= 1;
             self.put(index, None);
-            self.limbo.retire(&self.domain, [Waiting::Index(index)]);
+            self.limbo.retire(self.entries.domain(), [Waiting::Index(index)]);
         }
     }
 
     fn reclaim(&mut self, now: bool) {
         let free = &mut self.free;
-        self.limbo.reclaim(&self.domain, now, |waiting| match waiting {
+        self.limbo.reclaim(self.entries.domain(), now, |waiting| match waiting {
             // SAFETY: `reclaim` hands out only what no reader of this domain can see.
             Waiting::Value(retired) => unsafe { retired.free() },
             Waiting::Index(index) => free.push_back(index),
@@ -314,8 +300,7 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
 
 impl<T> Drop for Adjacencies<T> {
     fn drop(&mut self) {
-        let mut leftover = self.core.leftover.lock().unwrap_or_else(PoisonError::into_inner);
-        leftover.extend(self.limbo.drain().filter_map(|waiting| match waiting {
+        self.entries.leave(self.limbo.drain().filter_map(|waiting| match waiting {
             Waiting::Value(retired) => Some(retired),
             Waiting::Index(_) => None,
         }));

@@ -11,12 +11,12 @@ use crate::chunks::{Run, for_each_chunk};
 use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::mapping::{Mapped, Written, multiversioned, prefetch};
+use crate::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
 use crate::prefix::{Prefix, outermost};
-use crate::reader::Reader;
+use crate::reader::InPlace;
 use crate::rib::Rib;
 use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of};
-use crate::table::{AdjacencyIndex, Lookup, MISS, Memory, Structure};
+use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup, MISS, Memory, Structure};
 
 const ROOT: usize = 1 << 16;
 /// Addresses whose loads are in flight together. With 32, the first loads of a group waited for the last ones of the
@@ -38,7 +38,7 @@ impl Compact16Core {
     }
 
     #[inline(always)]
-    fn one<const FAST: bool>(&self, address: u32) -> AdjacencyIndex {
+    fn one<I: Isa>(&self, _: I, address: u32) -> AdjacencyIndex {
         let position = self.nodes.position(self.line(address), (address >> 8) as u8);
         self.nodes.finish(self.nodes.leaf(position), position, address as u8)
     }
@@ -68,14 +68,18 @@ impl Compact16Core {
     }
 
     #[inline(always)]
-    fn batch<const FAST: bool>(&self, addresses: &[u32], results: &mut [u32]) {
+    fn batch<I: Isa>(&self, isa: I, addresses: &[u32], results: &mut [u32]) {
         let count = addresses.len().min(results.len());
         let (groups, rest) = addresses[..count].as_chunks::<LANES>();
         let (found, left) = results[..count].as_chunks_mut::<LANES>();
         for (group, found) in groups.iter().zip(found) {
             self.group(group, found);
         }
-        self.group(rest, left);
+        if rest.len() < BATCH_MIN {
+            left.iter_mut().zip(rest).for_each(|(result, &address)| *result = self.one(isa, address));
+        } else {
+            self.group(rest, left);
+        }
     }
 }
 
@@ -101,7 +105,7 @@ impl Lookup<u32> for Compact16Core {
 /// The compact IPv4 table's structure; see the module.
 pub struct Compact16 {
     core: Arc<Compact16Core>,
-    domain: Arc<Domain>,
+    domain: Domain,
     /// Pages of the root.
     written: Written,
     pool: NodePool,
@@ -113,6 +117,22 @@ pub struct Compact16 {
 }
 
 impl Compact16 {
+    fn make(domain: &Domain) -> Result<Self, FibError> {
+        let nodes = Arc::new(Nodes::new()?);
+        let core =
+            Compact16Core { root: Mapped::new()?, nodes: nodes.clone(), bytes: AtomicUsize::new(ROOT * 4) };
+        Ok(Compact16 {
+            written: Written::none(&core.root),
+            core: Arc::new(core),
+            domain: domain.clone(),
+            pool: NodePool::new(nodes),
+            limbo: Limbo::new(),
+            runs: Vec::new(),
+            leaves: Vec::new(),
+            uniform: Vec::new(),
+        })
+    }
+
     fn entry(&self, chunk: u32) -> u32 {
         let chunk = chunk as usize;
         if self.written.has(chunk) { self.core.root[chunk].load(Ordering::Relaxed) } else { 0 }
@@ -214,19 +234,7 @@ impl Structure<u32> for Compact16 {
     const ADJACENCY_MAX: AdjacencyIndex = CONTINUES as u32 - 1;
 
     fn empty() -> Result<Self, FibError> {
-        let nodes = Arc::new(Nodes::new()?);
-        let core =
-            Compact16Core { root: Mapped::new()?, nodes: nodes.clone(), bytes: AtomicUsize::new(ROOT * 4) };
-        Ok(Compact16 {
-            written: Written::none(&core.root),
-            core: Arc::new(core),
-            domain: Domain::new(),
-            pool: NodePool::new(nodes),
-            limbo: Limbo::new(),
-            runs: Vec::new(),
-            leaves: Vec::new(),
-            uniform: Vec::new(),
-        })
+        Self::make(&Domain::new())
     }
 
     fn memory(&self) -> Memory {
@@ -265,9 +273,13 @@ impl Structure<u32> for Compact16 {
 }
 
 impl Shared<u32> for Compact16 {
-    type Reader = Reader<Compact16Core>;
+    type Handle = InPlace<Compact16Core>;
 
-    fn reader(&self) -> Self::Reader {
-        Reader::new(&self.core, &self.domain)
+    fn in_domain(domain: &Domain) -> Result<Self, FibError> {
+        Self::make(domain)
+    }
+
+    fn handle(&self) -> Self::Handle {
+        InPlace::new(&self.core, &self.domain)
     }
 }

@@ -11,7 +11,6 @@
 //! what it would have been if it had been loaded.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::address::Address;
@@ -24,7 +23,7 @@ use crate::lines6::{
 };
 use crate::memory6::{ADJACENCIES, Level, Memory6, Part, is_shared, is_shared_root, patience};
 use crate::prefix::{Prefix, outermost};
-use crate::reader::Reader;
+use crate::reader::InPlace;
 use crate::rib::Rib;
 use crate::runs::for_each_run_between;
 use crate::table::{AdjacencyIndex, Lookup, Memory, Structure};
@@ -51,7 +50,7 @@ struct Directory {
 /// The default IPv6 table's structure; see the module.
 pub struct Lines6 {
     memory: Memory6,
-    domain: Arc<Domain>,
+    domain: Domain,
     limbo: Limbo<Part>,
     /// Kept from change to change for their memory.
     runs: Vec<Run>,
@@ -76,9 +75,13 @@ impl Lines6 {
     /// # Errors
     /// [`FibError::Memory`] if the system gives no address space.
     pub fn with_capacity(lines: u32) -> Result<Self, FibError> {
+        Self::make(lines, &Domain::new())
+    }
+
+    fn make(lines: u32, domain: &Domain) -> Result<Self, FibError> {
         Ok(Lines6 {
             memory: Memory6::new(lines)?,
-            domain: Domain::new(),
+            domain: domain.clone(),
             limbo: Limbo::new(),
             runs: Vec::new(),
             changes: Vec::new(),
@@ -404,9 +407,13 @@ impl Structure<u128> for Lines6 {
 }
 
 impl Shared<u128> for Lines6 {
-    type Reader = Reader<Lines6Core>;
+    type Handle = InPlace<Lines6Core>;
 
-    fn reader(&self) -> Self::Reader {
-        Reader::new(&self.memory.core, &self.domain)
+    fn in_domain(domain: &Domain) -> Result<Self, FibError> {
+        Self::make(u32::MAX, domain)
+    }
+
+    fn handle(&self) -> Self::Handle {
+        InPlace::new(&self.memory.core, &self.domain)
     }
 }

@@ -8,14 +8,14 @@
 
 #[cfg(loom)]
 use loom::sync::{
-    Mutex,
+    Mutex, MutexGuard,
     atomic::{AtomicU64, Ordering, fence},
 };
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 #[cfg(not(loom))]
 use std::sync::{
-    Mutex,
+    Mutex, MutexGuard,
     atomic::{AtomicU64, Ordering, fence},
 };
 
@@ -31,32 +31,48 @@ const GONE: u64 = u64::MAX;
 #[derive(Debug)]
 struct Slot(AtomicU64);
 
-/// The epoch counter and the readers.
+/// The epoch counter and the readers' announcements, shared by all clones.
+///
+/// Tables that are made in one domain are read under one announcement: a worker pins its [`Participant`] once a round
+/// and looks at each table [`under`](crate::Reader::under) that.
+#[derive(Clone, Debug)]
+pub struct Domain(Arc<Shared>);
+
 #[derive(Debug)]
-pub(crate) struct Domain {
+struct Shared {
     epoch: AtomicU64,
     slots: Mutex<Vec<Arc<Slot>>>,
 }
 
+impl Default for Domain {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Domain {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Domain { epoch: AtomicU64::new(IDLE + 1), slots: Mutex::new(Vec::new()) })
+    /// A domain without readers.
+    #[must_use]
+    pub fn new() -> Self {
+        Domain(Arc::new(Shared { epoch: AtomicU64::new(IDLE + 1), slots: Mutex::new(Vec::new()) }))
     }
 
     /// Registers a reader. Control path: takes a lock that only registration and the writer's scan share.
-    pub(crate) fn participant(self: &Arc<Self>) -> Participant {
+    #[must_use]
+    pub fn participant(&self) -> Participant {
         let slot = Arc::new(Slot(AtomicU64::new(IDLE)));
-        match self.slots.lock() {
-            Ok(mut slots) => slots.push(slot.clone()),
-            Err(poisoned) => poisoned.into_inner().push(slot.clone()),
-        }
+        self.slots().push(slot.clone());
         Participant { domain: self.clone(), slot, depth: Cell::new(0) }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the current epoch; everything taken out of sight before this call gets the returned stamp.
     pub(crate) fn stamp(&self) -> u64 {
         // Release: a reader that announces the next epoch has seen what was unpublished before.
-        self.epoch.fetch_add(1, Ordering::AcqRel)
+        self.0.epoch.fetch_add(1, Ordering::AcqRel)
     }
 
     /// What carries a smaller stamp than this, no reader can see.
@@ -64,12 +80,8 @@ impl Domain {
         // Pairs with the fence in `pin`: either this scan sees a reader's announcement, or that reader sees
         // everything that was unpublished before this call.
         fence(Ordering::SeqCst);
-        let mut slots = match self.slots.lock() {
-            Ok(slots) => slots,
-            Err(poisoned) => poisoned.into_inner(),
-        };
         let mut oldest = u64::MAX;
-        slots.retain(|slot| {
+        self.slots().retain(|slot| {
             let epoch = slot.0.load(Ordering::Acquire);
             if epoch != IDLE {
                 oldest = oldest.min(epoch);
@@ -80,10 +92,10 @@ impl Domain {
     }
 }
 
-/// A reader's side: one per handle, used by one thread at a time (`Send`, not `Sync`).
+/// A reader's side, used by one thread at a time (`Send`, not `Sync`). A clone announces for itself.
 #[derive(Debug)]
-pub(crate) struct Participant {
-    domain: Arc<Domain>,
+pub struct Participant {
+    domain: Domain,
     slot: Arc<Slot>,
     depth: Cell<u32>,
 }
@@ -95,13 +107,16 @@ impl Clone for Participant {
 }
 
 impl Participant {
-    /// Keeps what is visible now from being reused until the guard is dropped. Wait-free.
+    /// Announces this reader: what is visible from now on is not used again until the last guard is dropped. Wait-free;
+    /// under an announcement that stands already it costs next to nothing. Memory that writers replace piles up as long
+    /// as it stands, so it should stand for a round of work and not longer.
     #[inline]
-    pub(crate) fn pin(&self) -> Pinned<'_> {
+    #[must_use]
+    pub fn pin(&self) -> Pinned<'_> {
         let depth = self.depth.get();
         self.depth.set(depth + 1);
         if depth == 0 {
-            let epoch = self.domain.epoch.load(Ordering::Acquire);
+            let epoch = self.domain.0.epoch.load(Ordering::Acquire);
             // Release: the writer may meet this announcement without ever having met the idle one before it, and
             // takes from it that this reader is done with what it read under the pin before.
             self.slot.0.store(epoch, Ordering::Release);
@@ -117,9 +132,17 @@ impl Drop for Participant {
     }
 }
 
-/// Proof that the reader's announcement stands.
+/// Proof that a reader's announcement stands.
 #[derive(Debug)]
-pub(crate) struct Pinned<'a>(&'a Participant);
+pub struct Pinned<'a>(&'a Participant);
+
+impl Pinned<'_> {
+    /// Whether the announcement is made in a domain.
+    #[inline]
+    pub(crate) fn is_in(&self, domain: &Domain) -> bool {
+        Arc::ptr_eq(&self.0.domain.0, &domain.0)
+    }
+}
 
 impl Drop for Pinned<'_> {
     #[inline]

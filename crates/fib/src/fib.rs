@@ -1,8 +1,10 @@
 //! A table: routes and the structure compiled from them, changed together or not at all.
 
 use crate::address::Address;
+use crate::epoch::Domain;
 use crate::error::FibError;
 use crate::prefix::Prefix;
+use crate::reader::{Handle, Reader};
 use crate::rib::Rib;
 use crate::table::{AdjacencyIndex, Change, Lookup, MISS, Memory, Structure, Table};
 
@@ -15,11 +17,19 @@ pub struct Fib<A: Address, S> {
 
 /// A structure whose lookups may run on other threads while its owner changes it.
 pub trait Shared<A: Address>: Structure<A> {
-    /// The handle a worker looks up with.
-    type Reader: Lookup<A> + Clone + Send + 'static;
+    /// The way that workers take to it.
+    type Handle: Handle<A>;
 
-    /// A reader of this structure.
-    fn reader(&self) -> Self::Reader;
+    /// An empty structure that is read under the announcements of a domain.
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    fn in_domain(domain: &Domain) -> Result<Self, FibError>
+    where
+        Self: Sized;
+
+    /// The way to this structure.
+    fn handle(&self) -> Self::Handle;
 }
 
 impl<A: Address, S: Structure<A>> Fib<A, S> {
@@ -62,11 +72,22 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
 
     /// A handle for a worker; cheap to clone, one per thread.
     #[must_use]
-    pub fn reader(&self) -> S::Reader
+    pub fn reader(&self) -> Reader<S::Handle>
     where
         S: Shared<A>,
     {
-        self.structure.reader()
+        Reader::new(self.structure.handle())
+    }
+
+    /// An empty table that is read under the announcements of a domain, as others are.
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn in_domain(domain: &Domain) -> Result<Self, FibError>
+    where
+        S: Shared<A>,
+    {
+        S::in_domain(domain).map(Self::with_structure)
     }
 
     fn check(adjacency: AdjacencyIndex) -> Result<(), FibError> {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::address::Address;
 use crate::lines6::{LEAF, Run};
-use crate::mapping::Zeroed;
+use crate::mapping::{Isa, Zeroed};
 
 /// Results in a wide leaf.
 pub(crate) const FAN_OUT: usize = 11;
@@ -85,12 +85,12 @@ impl Leaf {
         self.0[place].load(Ordering::Relaxed)
     }
 
-    /// The result for an address. `FAST` only in code that runs when AVX2 was found.
+    /// The result for an address.
     #[inline(always)]
-    pub(crate) fn find<const FAST: bool>(&self, address: &u128) -> u32 {
+    pub(crate) fn find<I: Isa>(&self, _isa: I, address: &u128) -> u32 {
         #[cfg(target_arch = "x86_64")]
-        if FAST {
-            // SAFETY: `FAST` instances are reached through `multiversioned!` alone, which checks for AVX2.
+        if I::AVX2 {
+            // SAFETY: the processor has AVX2, of which `_isa` is the proof.
             return unsafe { self.find_avx2(address) };
         }
         let window = self.half(WINDOW);
@@ -214,6 +214,7 @@ impl Leaf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mapping::{Avx2, Baseline};
 
     /// A leaf of runs at the keys of a window against counting, with both searches.
     fn check(keys: &[u32], position: u8) {
@@ -226,10 +227,10 @@ mod tests {
         for key in keys.iter().flat_map(|&key| [key.saturating_sub(1), key, key.saturating_add(1)]) {
             let expected = keys.iter().filter(|&&boundary| boundary <= key).count() as u32;
             let address = address(key) | ((1 << below) - 1);
-            assert_eq!(leaf.find::<false>(&address), expected, "{key:x} at {position} by the plain code");
+            assert_eq!(leaf.find(Baseline, &address), expected, "{key:x} at {position} by the plain code");
             #[cfg(target_arch = "x86_64")]
-            if crate::mapping::has_avx2() {
-                assert_eq!(leaf.find::<true>(&address), expected, "{key:x} at {position} by AVX2");
+            if let Some(avx2) = Avx2::detect() {
+                assert_eq!(leaf.find(avx2, &address), expected, "{key:x} at {position} by AVX2");
             }
         }
     }

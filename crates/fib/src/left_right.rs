@@ -9,88 +9,122 @@
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::epoch::{Domain, Participant};
+use crate::epoch::{Domain, Participant, Pinned};
 use crate::error::FibError;
 use crate::fib::Shared;
 use crate::prefix::Prefix;
-use crate::rcu::{RcuCell, Retired};
+use crate::rcu::{Cells, Retired};
+use crate::reader::Handle;
 use crate::rib::Rib;
 use crate::table::{AdjacencyIndex, Lookup, Structure, in_batches};
-
-#[cfg(loom)]
-use loom::thread::yield_now;
-#[cfg(not(loom))]
-use std::thread::yield_now;
 
 /// Two copies of `S`; see the module.
 #[derive(Debug)]
 pub struct LeftRight<A: Address, S> {
-    /// The writer's own handle, through which it sees what readers see.
-    own: LeftRightReader<S>,
-    domain: Arc<Domain>,
+    visible: Arc<Cells<S>>,
+    /// The writer's own, through which it sees what readers see.
+    participant: Participant,
     /// None after a load and after a refused change: the next change starts from a clone of the visible copy.
     hidden: Option<Hidden<A, S>>,
 }
 
-/// The copy out of sight: one change behind the visible one, with readers until its stamp has passed.
+/// The copy out of sight, with readers until its stamp has passed.
 #[derive(Debug)]
 struct Hidden<A: Address, S> {
     copy: Retired<S>,
     stamp: u64,
-    behind: Vec<Prefix<A>>,
+    /// What it lacks that the visible one has; all if nothing is said.
+    behind: Option<Vec<Prefix<A>>>,
 }
 
 /// How often the readers are asked before the processor is given to others: about as long as a batch in the slowest
 /// of the structures takes, and less than it takes to get the processor back from a busy machine.
 const TRIES: u32 = if cfg!(loom) { 0 } else { 4096 };
+/// How often the processor is given to others before a reader counts as stopped.
+const PAUSES: u32 = if cfg!(loom) { u32::MAX } else { 200 };
 
-/// Waits until no reader sees what was taken out of sight before `stamp`: a reader is pinned for a batch at most.
-fn wait(domain: &Domain, stamp: u64) {
-    let mut tries = 0;
-    while domain.oldest() <= stamp {
-        tries += 1;
-        if tries > TRIES { yield_now() } else { std::hint::spin_loop() }
-    }
+#[cfg(loom)]
+fn pause() {
+    loom::thread::yield_now();
+}
+
+#[cfg(not(loom))]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_micros(100));
+}
+
+/// Waits until no reader sees what was taken out of sight before `stamp`: a reader is pinned for a batch at most, unless
+/// it does not run at all. Says whether it was worth while.
+fn wait(domain: &Domain, stamp: u64) -> bool {
+    let is_over = || domain.oldest() > stamp;
+    let spun = (0..TRIES).any(|_| {
+        std::hint::spin_loop();
+        is_over()
+    });
+    spun || (0..PAUSES).any(|_| {
+        let is_over = is_over();
+        if !is_over {
+            pause();
+        }
+        is_over
+    })
 }
 
 impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
     /// Starts with `structure`, which may have been made with parameters of its own.
     #[must_use]
     pub fn new(structure: S) -> Self {
-        let domain = Domain::new();
-        let cell = RcuCell::empty();
-        cell.swap(Some(Box::new(structure)));
-        let own = LeftRightReader { cell: Arc::new(cell), participant: domain.participant() };
-        LeftRight { own, domain, hidden: None }
+        Self::with(structure, &Domain::new())
     }
 
-    /// A copy that nobody sees, in step with `rib` but for the change under way.
-    fn take_hidden(&mut self, rib: &Rib<A>) -> Box<S> {
-        if let Some(Hidden { copy, stamp, behind }) = self.hidden.take() {
-            wait(&self.domain, stamp);
+    fn with(structure: S, domain: &Domain) -> Self {
+        let visible = Cells::empty(1, domain);
+        visible.swap(0, Some(Box::new(structure)));
+        LeftRight { visible: Arc::new(visible), participant: domain.participant(), hidden: None }
+    }
+
+    fn look<R>(&self, at: impl FnOnce(&S) -> R) -> R {
+        let pinned = self.participant.pin();
+        at(self.visible.get(0, &pinned).expect("a copy is visible from the beginning on"))
+    }
+
+    /// A copy that nobody sees, in step with `rib` but for the change under way. [`FibError::Busy`] if a reader holds it.
+    fn take_hidden(&mut self, rib: &Rib<A>) -> Result<Box<S>, FibError> {
+        if self.hidden.as_ref().is_some_and(|hidden| !wait(self.visible.domain(), hidden.stamp)) {
+            return Err(FibError::Busy);
+        }
+        if let Some(Hidden { copy, behind, .. }) = self.hidden.take() {
             // SAFETY: the readers that could see the copy have moved on.
             let mut copy = unsafe { copy.reuse() };
-            if copy.update(rib, &behind).is_ok() {
-                return copy;
+            if let Some(behind) = behind
+                && copy.update(rib, &behind).is_ok()
+            {
+                return Ok(copy);
             }
         }
-        Box::new(self.own.look(S::clone))
+        Ok(Box::new(self.look(S::clone)))
     }
 
-    /// Makes `copy` visible; the one before it and its stamp.
-    fn publish(&self, copy: Box<S>) -> Option<(Retired<S>, u64)> {
-        let old = self.own.cell.swap(Some(copy))?;
-        Some((old, self.domain.stamp()))
+    /// Makes `copy` visible and keeps the one before.
+    fn publish(&mut self, copy: Box<S>, behind: Option<Vec<Prefix<A>>>) {
+        let old = self.visible.swap(0, Some(copy));
+        let stamp = self.visible.domain().stamp();
+        self.hidden = old.map(|copy| Hidden { copy, stamp, behind });
+    }
+
+    /// Frees the hidden copy if nobody sees it any more.
+    fn free_hidden(&mut self) {
+        let gone = self.hidden.take_if(|hidden| wait(self.visible.domain(), hidden.stamp));
+        if let Some(Hidden { copy, .. }) = gone {
+            // SAFETY: the readers that could see the copy have moved on.
+            unsafe { copy.free() };
+        }
     }
 }
 
 impl<A: Address, S> Drop for LeftRight<A, S> {
     fn drop(&mut self) {
-        if let Some(Hidden { copy, stamp, .. }) = self.hidden.take() {
-            wait(&self.domain, stamp);
-            // SAFETY: the readers that could see the copy have moved on.
-            unsafe { copy.free() };
-        }
+        self.visible.leave(self.hidden.take().map(|hidden| hidden.copy));
     }
 }
 
@@ -103,77 +137,26 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRig
     }
 
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
-        let mut copy = self.take_hidden(rib);
+        let mut copy = self.take_hidden(rib)?;
         copy.update(rib, changed)?;
-        let behind = changed.to_vec();
-        self.hidden = self.publish(copy).map(|(copy, stamp)| Hidden { copy, stamp, behind });
+        self.publish(copy, Some(changed.to_vec()));
         Ok(())
     }
 
     fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
-        let mut copy = self.take_hidden(rib);
+        let mut copy = self.take_hidden(rib)?;
         copy.rebuild(rib)?;
-        if let Some((old, stamp)) = self.publish(copy) {
-            wait(&self.domain, stamp);
-            // SAFETY: the readers that could see the copy have moved on.
-            unsafe { old.free() };
-        }
+        self.publish(copy, None);
+        self.free_hidden();
         Ok(())
     }
 }
 
 impl<A: Address, S: Structure<A> + Clone + Send + Sync> Lookup<A> for LeftRight<A, S> {
     fn lookup(&self, address: A) -> AdjacencyIndex {
-        self.own.lookup(address)
-    }
-
-    fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
-        self.own.lookup_batch(addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.own.look(S::bytes) * (1 + usize::from(self.hidden.is_some()))
-    }
-}
-
-impl<A: Address, S: Structure<A> + Clone + Send + Sync + 'static> Shared<A> for LeftRight<A, S> {
-    type Reader = LeftRightReader<S>;
-
-    fn reader(&self) -> Self::Reader {
-        self.own.clone()
-    }
-}
-
-/// A worker's handle of a [`LeftRight`]: wait-free, one per thread.
-#[derive(Debug)]
-pub struct LeftRightReader<S> {
-    cell: Arc<RcuCell<S>>,
-    participant: Participant,
-}
-
-impl<S> Clone for LeftRightReader<S> {
-    fn clone(&self) -> Self {
-        LeftRightReader { cell: self.cell.clone(), participant: self.participant.clone() }
-    }
-}
-
-impl<S> LeftRightReader<S> {
-    #[inline]
-    fn look<R>(&self, at: impl FnOnce(&S) -> R) -> R {
-        let pinned = self.participant.pin();
-        // SAFETY: the domain is the one by which the owner decides when to change or free a copy.
-        let copy = unsafe { self.cell.get(&pinned) };
-        at(copy.expect("a copy is visible from the beginning on"))
-    }
-}
-
-impl<A: Address, S: Lookup<A>> Lookup<A> for LeftRightReader<S> {
-    #[inline]
-    fn lookup(&self, address: A) -> AdjacencyIndex {
         self.look(|copy| copy.lookup(address))
     }
 
-    #[inline]
     fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
         in_batches(addresses, results, |addresses, results| {
             self.look(|copy| copy.lookup_batch(addresses, results));
@@ -181,13 +164,49 @@ impl<A: Address, S: Lookup<A>> Lookup<A> for LeftRightReader<S> {
     }
 
     fn bytes(&self) -> usize {
-        self.look(S::bytes)
+        self.look(S::bytes) * (1 + usize::from(self.hidden.is_some()))
+    }
+}
+
+impl<A: Address, S: Structure<A> + Clone + Send + Sync + 'static> Shared<A> for LeftRight<A, S> {
+    type Handle = InTwo<S>;
+
+    fn in_domain(domain: &Domain) -> Result<Self, FibError> {
+        S::empty().map(|structure| Self::with(structure, domain))
+    }
+
+    fn handle(&self) -> InTwo<S> {
+        InTwo(self.visible.clone())
+    }
+}
+
+/// The way to the visible copy of a [`LeftRight`].
+#[derive(Debug)]
+pub struct InTwo<S>(Arc<Cells<S>>);
+
+impl<S> Clone for InTwo<S> {
+    fn clone(&self) -> Self {
+        InTwo(self.0.clone())
+    }
+}
+
+impl<A: Address, S: Lookup<A> + Send + Sync + 'static> Handle<A> for InTwo<S> {
+    type Table = S;
+
+    fn domain(&self) -> &Domain {
+        self.0.domain()
+    }
+
+    #[inline]
+    fn under<'a>(&'a self, pinned: &'a Pinned<'_>) -> Option<&'a S> {
+        self.0.get(0, pinned)
     }
 }
 
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
+    use crate::reader::Reader;
     use crate::table::MISS;
     use loom::sync::atomic::{AtomicU32, Ordering};
     use loom::thread;
@@ -237,7 +256,7 @@ mod model {
         loom::model(|| {
             let mut rib = Rib::default();
             let mut table = LeftRight::<u32, Halves>::empty().unwrap();
-            let reader = table.reader();
+            let reader = Reader::new(table.handle());
             let worker = thread::spawn(move || {
                 let first = reader.lookup(0);
                 assert!(reader.lookup(0) >= first);
@@ -304,6 +323,26 @@ mod tests {
         let mut results = vec![0; 2 * BATCH_MAX + 1];
         fib.reader().lookup_batch(&vec![0; results.len()], &mut results);
         assert!(results.iter().all(|&result| result == 1));
+    }
+
+    #[test]
+    fn a_stopped_reader_stops_no_writer() {
+        let mut fib = Fib::<u32, LeftRight<u32, Small>>::build(&[(Prefix::DEFAULT, 1)]).unwrap();
+        let reader = fib.reader();
+        let stopped = fib.structure().visible.domain().participant();
+        let pinned = stopped.pin();
+        fib.replace(Prefix::DEFAULT, 2).unwrap();
+        assert_eq!(fib.replace(Prefix::DEFAULT, 3), Err(FibError::Busy), "the reader may see the other copy");
+        assert_eq!(fib.load(&[(Prefix::DEFAULT, 3)]), Err(FibError::Busy));
+        assert_eq!((reader.lookup(0), fib.rib().exact(Prefix::DEFAULT)), (2, Some(2)));
+        drop(pinned);
+        fib.load(&[(Prefix::DEFAULT, 3)]).unwrap();
+        let pinned = stopped.pin();
+        fib.load(&[(Prefix::DEFAULT, 4)]).unwrap();
+        assert_eq!(reader.lookup(0), 4);
+        drop(fib);
+        assert_eq!(reader.lookup(0), 4, "what readers see stays with them");
+        drop(pinned);
     }
 
     proptest! {

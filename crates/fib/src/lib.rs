@@ -85,13 +85,14 @@ pub use address::Address;
 pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView, Target};
 pub use compact16::{Compact16, Compact16Core};
 pub use directory6::Lines6;
+pub use epoch::{Domain, Participant, Pinned};
 pub use error::{FibError, PrefixError};
 pub use fib::{Fib, Shared};
-pub use left_right::{LeftRight, LeftRightReader};
+pub use left_right::{InTwo, LeftRight};
 pub use lines6::Lines6Core;
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
 pub use rank24::{Rank24, Rank24Core};
-pub use reader::Reader;
+pub use reader::{Handle, InPlace, Reader};
 pub use rib::Rib;
 pub use table::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS, Memory, Structure, Table};
 
@@ -103,8 +104,8 @@ pub type CompactFib4 = Fib<u32, Compact16>;
 pub type Fib6 = Fib<u128, Lines6>;
 
 /// A worker's handle of a [`Fib4`].
-pub type Fib4Reader = Reader<Rank24Core>;
+pub type Fib4Reader = Reader<InPlace<Rank24Core>>;
 /// A worker's handle of a [`CompactFib4`].
-pub type CompactFib4Reader = Reader<Compact16Core>;
+pub type CompactFib4Reader = Reader<InPlace<Compact16Core>>;
 /// A worker's handle of a [`Fib6`].
-pub type Fib6Reader = Reader<Lines6Core>;
+pub type Fib6Reader = Reader<InPlace<Lines6Core>>;

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::branch6::Branch;
 use crate::leaf6::Leaf;
-use crate::mapping::{Mapped, multiversioned, prefetch};
-use crate::table::{AdjacencyIndex, Lookup};
+use crate::mapping::{Isa, Mapped, multiversioned, prefetch};
+use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup};
 
 /// The first address of a run and its adjacency.
 pub(crate) type Run = (u128, u16);
@@ -159,10 +159,10 @@ impl Lines6Core {
 
     /// One step below the first leaf: a result, or where to go on.
     #[inline(always)]
-    pub(crate) fn below<const FAST: bool>(&self, entry: u32, address: &u128) -> u32 {
+    pub(crate) fn below<I: Isa>(&self, isa: I, entry: u32, address: &u128) -> u32 {
         if entry & LEAF != 0 {
             let leaf = self.leaf(entry);
-            return leaf.then(leaf.find::<FAST>(address));
+            return leaf.then(leaf.find(isa, address));
         }
         if entry & DIRECTORY == BRANCH {
             let branch = self.branch(entry);
@@ -176,20 +176,21 @@ impl Lines6Core {
     }
 
     #[inline(always)]
-    fn one<const FAST: bool>(&self, address: u128) -> AdjacencyIndex {
+    fn one<I: Isa>(&self, isa: I, address: u128) -> AdjacencyIndex {
         let (index, rest) = self.first(address);
         let slot = slot(self.entry(index).load(Ordering::Acquire), rest);
         let mut entry = LEAF | leaf_of(self.word(slot).load(Ordering::Acquire), slot);
         while entry & (LEAF | BRANCH) != 0 {
-            entry = self.below::<FAST>(entry, &address);
+            entry = self.below(isa, entry, &address);
         }
         entry
     }
 
     /// Looks up the first `count` addresses.
     #[inline(always)]
-    fn group<const FAST: bool>(
+    fn group<I: Isa>(
         &self,
+        isa: I,
         addresses: &[u128; LANES],
         results: &mut [u32; LANES],
         count: usize,
@@ -221,7 +222,7 @@ impl Lines6Core {
         let mut rare_count = 0;
         for_each_lane(count, |lane| {
             let leaf = &leaves[places[lane] as usize & (LINES - 1)];
-            let found = leaf.find::<FAST>(&addresses[lane]);
+            let found = leaf.find(isa, &addresses[lane]);
             results[lane] = found;
             rare[rare_count & (LANES - 1)] = lane as u32;
             rare_count += (found >> 15) as usize;
@@ -232,7 +233,7 @@ impl Lines6Core {
                 results[lane] = self.leaf(places[lane]).then(results[lane]);
                 self.prefetch_below(results[lane]);
             }
-            self.descend::<FAST>(addresses, results, rare, rare_count);
+            self.descend(isa, addresses, results, rare, rare_count);
         }
     }
 
@@ -247,8 +248,9 @@ impl Lines6Core {
 
     /// Takes the lanes in `rare` down, a step each round, until each has a result.
     #[inline(always)]
-    fn descend<const FAST: bool>(
+    fn descend<I: Isa>(
         &self,
+        isa: I,
         addresses: &[u128; LANES],
         results: &mut [u32; LANES],
         rare: &mut [u32; LANES],
@@ -260,7 +262,7 @@ impl Lines6Core {
             for place in 0..round {
                 let lane = rare[place & (LANES - 1)];
                 let at = lane as usize & (LANES - 1);
-                let entry = self.below::<FAST>(results[at], &addresses[at]);
+                let entry = self.below(isa, results[at], &addresses[at]);
                 results[at] = entry;
                 self.prefetch_below(entry);
                 rare[count & (LANES - 1)] = lane;
@@ -270,19 +272,31 @@ impl Lines6Core {
     }
 
     #[inline(always)]
-    fn batch<const FAST: bool>(&self, addresses: &[u128], results: &mut [u32]) {
+    fn batch<I: Isa>(&self, isa: I, addresses: &[u128], results: &mut [u32]) {
         let count = addresses.len().min(results.len());
-        let (groups, rest) = addresses[..count].as_chunks::<LANES>();
-        let (found, left) = results[..count].as_chunks_mut::<LANES>();
+        if count >= BATCH_MIN {
+            self.groups(isa, &addresses[..count], &mut results[..count]);
+        } else {
+            results.iter_mut().zip(addresses).for_each(|(result, &address)| *result = self.one(isa, address));
+        }
+    }
+
+    /// As many addresses as results, in groups.
+    #[inline(always)]
+    fn groups<I: Isa>(&self, isa: I, addresses: &[u128], results: &mut [u32]) {
+        let (groups, rest) = addresses.as_chunks::<LANES>();
+        let (found, left) = results.as_chunks_mut::<LANES>();
         let mut lanes = Lanes { rests: [0; LANES], places: [0; LANES], rare: [0; LANES] };
         for (group, found) in groups.iter().zip(found) {
-            self.group::<FAST>(group, found, LANES, &mut lanes);
+            self.group(isa, group, found, LANES, &mut lanes);
         }
-        if !rest.is_empty() {
+        if rest.len() >= BATCH_MIN {
             let (mut padded, mut found) = ([0; LANES], [0; LANES]);
             padded[..rest.len()].copy_from_slice(rest);
-            self.group::<FAST>(&padded, &mut found, rest.len(), &mut lanes);
+            self.group(isa, &padded, &mut found, rest.len(), &mut lanes);
             left.copy_from_slice(&found[..rest.len()]);
+        } else {
+            left.iter_mut().zip(rest).for_each(|(result, &address)| *result = self.one(isa, address));
         }
     }
 }

@@ -175,8 +175,46 @@ pub(crate) fn prefetch<T>(place: &T) {
     let _ = place;
 }
 
-/// Defines `$name`, which runs `$body` compiled for AVX2, BMI and POPCNT when the processor has them (every x86-64
-/// server since 2015) and for the baseline otherwise. Without POPCNT a rank costs some twelve instructions.
+/// Instructions that code may use: a value of the type is the proof that the processor has them.
+pub(crate) trait Isa: Copy {
+    /// Whether AVX2 and what [`Avx2`] names besides are among them.
+    const AVX2: bool;
+}
+
+/// What every processor of the architecture has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Baseline;
+
+impl Isa for Baseline {
+    const AVX2: bool = false;
+}
+
+/// AVX2, BMI, LZCNT and POPCNT: what every x86-64 server has since 2015.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx2(());
+
+#[cfg(target_arch = "x86_64")]
+impl Isa for Avx2 {
+    const AVX2: bool = true;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Avx2 {
+    /// The proof, if it can be given.
+    #[inline(always)]
+    pub(crate) fn detect() -> Option<Self> {
+        let is_there = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        is_there.then_some(Avx2(()))
+    }
+}
+
+/// Defines `$name`, which runs `$body` compiled for [`Avx2`] when the processor has it and for the baseline otherwise.
+/// Without POPCNT a rank costs some twelve instructions.
 macro_rules! multiversioned {
     (fn $name:ident($this:ident: &$owner:ty, $($arg:ident: $type:ty),*) $(-> $ret:ty)? = $body:ident) => {
         #[inline]
@@ -184,27 +222,16 @@ macro_rules! multiversioned {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-                fn fast($this: &$owner, $($arg: $type),*) $(-> $ret)? {
-                    <$owner>::$body::<true>($this, $($arg),*)
+                fn fast($this: &$owner, isa: $crate::mapping::Avx2, $($arg: $type),*) $(-> $ret)? {
+                    <$owner>::$body($this, isa, $($arg),*)
                 }
-                if $crate::mapping::has_avx2() {
-                    // SAFETY: the processor has the features, checked on the line above.
-                    return unsafe { fast($this, $($arg),*) };
+                if let Some(isa) = $crate::mapping::Avx2::detect() {
+                    // SAFETY: the processor has the features, of which `isa` is the proof.
+                    return unsafe { fast($this, isa, $($arg),*) };
                 }
             }
-            <$owner>::$body::<false>($this, $($arg),*)
+            <$owner>::$body($this, $crate::mapping::Baseline, $($arg),*)
         }
     };
 }
 pub(crate) use multiversioned;
-
-/// Whether the processor has AVX2 and the bit-manipulation instructions that come with it.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
-}

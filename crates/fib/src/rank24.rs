@@ -16,12 +16,12 @@ use crate::chunks::{Run, for_each_chunk};
 use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::mapping::{Mapped, Written, multiversioned, prefetch};
+use crate::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
 use crate::prefix::{Prefix, outermost};
-use crate::reader::Reader;
+use crate::reader::InPlace;
 use crate::rib::Rib;
 use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
-use crate::table::{AdjacencyIndex, Lookup, Memory, Structure};
+use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup, Memory, Structure};
 
 /// Address bits below the ones that choose a word.
 const CHUNK_BITS: u32 = 13;
@@ -63,7 +63,7 @@ impl Rank24Core {
     }
 
     #[inline(always)]
-    fn one<const FAST: bool>(&self, address: u32) -> AdjacencyIndex {
+    fn one<I: Isa>(&self, _: I, address: u32) -> AdjacencyIndex {
         let index = self.leaf_index(address);
         self.finish(self.value(index), index, address as u8)
     }
@@ -103,7 +103,7 @@ impl Rank24Core {
     }
 
     #[inline(always)]
-    fn batch<const FAST: bool>(&self, addresses: &[u32], results: &mut [u32]) {
+    fn batch<I: Isa>(&self, isa: I, addresses: &[u32], results: &mut [u32]) {
         let count = addresses.len().min(results.len());
         let (groups, rest) = addresses[..count].as_chunks::<LANES>();
         let (found, left) = results[..count].as_chunks_mut::<LANES>();
@@ -113,7 +113,11 @@ impl Rank24Core {
             }
             self.group(group, found);
         }
-        self.group(rest, left);
+        if rest.len() < BATCH_MIN {
+            left.iter_mut().zip(rest).for_each(|(result, &address)| *result = self.one(isa, address));
+        } else {
+            self.group(rest, left);
+        }
     }
 }
 
@@ -146,7 +150,7 @@ enum Retired {
 /// The default IPv4 table's structure; see the module.
 pub struct Rank24 {
     core: Arc<Rank24Core>,
-    domain: Arc<Domain>,
+    domain: Domain,
     /// Pages of words.
     written: Written,
     blocks: Blocks,
@@ -163,6 +167,10 @@ impl Rank24 {
     /// # Errors
     /// [`FibError::Memory`] if the system gives no address space.
     pub fn with_capacity(leaves: u32) -> Result<Self, FibError> {
+        Self::make(leaves, &Domain::new())
+    }
+
+    fn make(leaves: u32, domain: &Domain) -> Result<Self, FibError> {
         let nodes = Arc::new(Nodes::new()?);
         let core = Rank24Core {
             words: Mapped::new()?,
@@ -174,7 +182,7 @@ impl Rank24 {
         Ok(Rank24 {
             written: Written::none(&core.words),
             core: Arc::new(core),
-            domain: Domain::new(),
+            domain: domain.clone(),
             blocks: Blocks::new(SHARED_LEAVES, end),
             pool: NodePool::new(nodes),
             limbo: Limbo::new(),
@@ -341,9 +349,13 @@ impl Structure<u32> for Rank24 {
 }
 
 impl Shared<u32> for Rank24 {
-    type Reader = Reader<Rank24Core>;
+    type Handle = InPlace<Rank24Core>;
 
-    fn reader(&self) -> Self::Reader {
-        Reader::new(&self.core, &self.domain)
+    fn in_domain(domain: &Domain) -> Result<Self, FibError> {
+        Self::make(u32::MAX, domain)
+    }
+
+    fn handle(&self) -> Self::Handle {
+        InPlace::new(&self.core, &self.domain)
     }
 }

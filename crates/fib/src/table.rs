@@ -17,6 +17,9 @@ pub type Change<A> = (Prefix<A>, Option<AdjacencyIndex>);
 /// The most addresses that callers put in one batch; longer slices work and are cut into batches.
 pub const BATCH_MAX: usize = 256;
 
+/// From so many lookups on a batch is faster than one lookup after the other.
+pub(crate) const BATCH_MIN: usize = 8;
+
 /// Calls `lookup` for one batch after the other, so that a handle can let go of its table in between.
 #[inline(always)]
 pub(crate) fn in_batches<A>(

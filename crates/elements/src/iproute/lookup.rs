@@ -5,7 +5,7 @@ use super::hops::{Hop, Hops, View};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid, Lowered};
-use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, MISS, Shared, Structure};
+use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, MISS, Reader, Shared, Structure};
 use causeway_packet::{BATCH, Batch};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,7 +64,7 @@ impl<A: Family, S: Structure<A>> Tables<A, S> for Control<A, S> {
 /// A worker's side of a table, and its way to the control side, which the copies of a replicated graph share.
 pub(crate) struct Table<A: Family, S: Shared<A>> {
     control: Arc<Mutex<Control<A, S>>>,
-    pub reader: S::Reader,
+    pub reader: Reader<S::Handle>,
     hops: View<A>,
     changes: Arc<AtomicU64>,
     replica: Replica,

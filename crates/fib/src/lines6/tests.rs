@@ -1,6 +1,7 @@
 //! The IPv6 table on tables made to be hard for it.
 
 use super::*;
+use crate::mapping::Baseline;
 use crate::{Address, Fib, Fib6, FibError, Lines6, Prefix, Prefix6, Table};
 
 const BASE: u128 = 0x2001_0db8 << 96;
@@ -50,7 +51,7 @@ fn steps(core: &Lines6Core, address: u128) -> usize {
     let slot = slot(core.entry(index).load(Ordering::Relaxed), rest);
     let leaf = leaf_of(core.word(slot).load(Ordering::Relaxed), slot);
     let steps = std::iter::successors(Some(LEAF | leaf), |&entry| {
-        (entry & (LEAF | BRANCH) != 0).then(|| core.below::<false>(entry, &address))
+        (entry & (LEAF | BRANCH) != 0).then(|| core.below(Baseline, entry, &address))
     });
     steps.count() - 2
 }
@@ -73,10 +74,10 @@ fn the_plain_code_answers_as_the_routes_do() {
         let fib = table(&prefixes);
         let probes = probes(&prefixes);
         let mut results = vec![0; probes.len()];
-        fib.structure().core().batch::<false>(&probes, &mut results);
+        fib.structure().core().batch(Baseline, &probes, &mut results);
         for (&address, &result) in probes.iter().zip(&results) {
             assert_eq!(result, fib.rib().lookup(address), "{name}, batch, {}", address.to_ip());
-            assert_eq!(fib.structure().core().one::<false>(address), result, "{name}, {}", address.to_ip());
+            assert_eq!(fib.structure().core().one(Baseline, address), result, "{name}, {}", address.to_ip());
             assert_eq!(fib.lookup(address), result, "{name}, fast, {}", address.to_ip());
         }
     }

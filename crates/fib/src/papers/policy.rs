@@ -141,14 +141,14 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
 
     /// Looks up `keys[i]` into `results[i]`; the shorter slice decides how many.
     pub fn lookup_batch(&self, keys: &[PolicyKey<A>], results: &mut [AdjacencyIndex]) {
-        lookup_batch(&self.compiled, &self.tables, keys, results);
+        lookup_batch(&self.compiled, &|number| self.tables.get(&number), keys, results);
     }
 }
 
-/// As [`Policy::lookup_batch`], in `tables` by any handle of them.
-fn lookup_batch<A: Address, S: Structure<A>, T: Lookup<A>>(
+/// As [`Policy::lookup_batch`], in the tables that `table` finds by their numbers.
+fn lookup_batch<'t, A: Address, S: Structure<A>, T: Lookup<A> + 't>(
     rules: &Compiled<A, S>,
-    tables: &BTreeMap<u8, T>,
+    table: &impl Fn(u8) -> Option<&'t T>,
     keys: &[PolicyKey<A>],
     results: &mut [AdjacencyIndex],
 ) {
@@ -156,7 +156,7 @@ fn lookup_batch<A: Address, S: Structure<A>, T: Lookup<A>>(
         let keys = &keys[..keys.len().min(results.len())];
         results[..keys.len()].fill(MISS);
         let mut walk = Walk::start(rules, keys);
-        while walk.round(tables, results) {}
+        while walk.round(table, results) {}
     }
 }
 

@@ -2,46 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::compiled::Compiled;
 use super::{Policy, PolicyKey, Rule, lookup_batch};
 use crate::address::Address;
+use crate::epoch::{Domain, Limbo, Participant};
 use crate::error::FibError;
 use crate::fib::{Fib, Shared};
-use crate::table::AdjacencyIndex;
+use crate::rcu::{Cells, Retired};
+use crate::reader::Handle;
+use crate::table::{AdjacencyIndex, BATCH_MAX};
 
-/// What workers follow: the rules and the handles of the tables as they were at some moment.
+/// What workers follow: the rules and the ways to the tables as they were at some moment.
 struct State<A: Address, S: Shared<A>> {
     rules: Arc<Compiled<A, S>>,
-    tables: BTreeMap<u8, S::Reader>,
-}
-
-impl<A: Address, S: Shared<A>> Clone for State<A, S> {
-    fn clone(&self) -> Self {
-        State { rules: self.rules.clone(), tables: self.tables.clone() }
-    }
-}
-
-struct Published<A: Address, S: Shared<A>> {
-    version: AtomicU64,
-    state: Mutex<State<A, S>>,
-}
-
-impl<A: Address, S: Shared<A>> Published<A, S> {
-    fn state(&self) -> MutexGuard<'_, State<A, S>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    tables: BTreeMap<u8, S::Handle>,
 }
 
 /// A [`Policy`] whose lookups may run on other threads while its owner changes it; the writer's handle.
 ///
 /// A change of a route is seen at once, as the tables show it; a change of the rules and a new table from a reader's
-/// next batch on.
+/// next batch on. What readers no longer see is freed by the writer.
 pub struct SharedPolicy<A: Address, S: Shared<A>> {
     policy: Policy<A, S>,
-    published: Arc<Published<A, S>>,
+    published: Arc<Cells<State<A, S>>>,
+    limbo: Limbo<Retired<State<A, S>>>,
 }
 
 impl<A: Address, S: Shared<A>> SharedPolicy<A, S> {
@@ -50,10 +36,18 @@ impl<A: Address, S: Shared<A>> SharedPolicy<A, S> {
     /// # Errors
     /// [`FibError::Memory`] if the system gives no address space.
     pub fn new() -> Result<Self, FibError> {
-        let policy = Policy::new()?;
-        let state = State { rules: policy.compiled.clone(), tables: BTreeMap::new() };
-        let published = Arc::new(Published { version: AtomicU64::new(0), state: Mutex::new(state) });
-        Ok(SharedPolicy { policy, published })
+        Self::in_domain(&Domain::new())
+    }
+
+    /// The same, read under the announcements of a domain, as others are.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn in_domain(domain: &Domain) -> Result<Self, FibError> {
+        let published = Arc::new(Cells::empty(1, domain));
+        let mut shared = SharedPolicy { policy: Policy::new()?, published, limbo: Limbo::new() };
+        shared.publish();
+        Ok(shared)
     }
 
     /// The rules in the order they apply.
@@ -68,8 +62,7 @@ impl<A: Address, S: Shared<A>> SharedPolicy<A, S> {
     /// As [`Policy::set_rules`].
     pub fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), FibError> {
         self.policy.set_rules(rules)?;
-        self.published.state().rules = self.policy.compiled.clone();
-        self.published.version.fetch_add(1, Ordering::Release);
+        self.publish();
         Ok(())
     }
 
@@ -78,13 +71,12 @@ impl<A: Address, S: Shared<A>> SharedPolicy<A, S> {
     /// # Errors
     /// [`FibError::Memory`] if the system gives no address space.
     pub fn table(&mut self, number: NonZeroU8) -> Result<&mut Fib<A, S>, FibError> {
-        let is_new = !self.policy.tables.contains_key(&number.get());
-        let table = self.policy.table(number)?;
-        if is_new {
-            self.published.state().tables.insert(number.get(), table.reader());
-            self.published.version.fetch_add(1, Ordering::Release);
+        if !self.policy.tables.contains_key(&number.get()) {
+            let table = Fib::in_domain(self.published.domain())?;
+            self.policy.tables.insert(number.get(), table);
+            self.publish();
         }
-        Ok(table)
+        self.policy.table(number)
     }
 
     /// The numbers of the tables there are.
@@ -101,33 +93,43 @@ impl<A: Address, S: Shared<A>> SharedPolicy<A, S> {
     /// A handle for a worker.
     #[must_use]
     pub fn reader(&self) -> PolicyReader<A, S> {
-        let seen = self.published.version.load(Ordering::Acquire);
-        PolicyReader { published: self.published.clone(), seen, state: self.published.state().clone() }
+        PolicyReader { published: self.published.clone(), participant: self.published.domain().participant() }
+    }
+
+    /// Shows readers the rules and the tables as they are now.
+    fn publish(&mut self) {
+        let tables = self.policy.tables.iter().map(|(&number, table)| (number, table.structure().handle()));
+        let state = State { rules: self.policy.compiled.clone(), tables: tables.collect() };
+        let old = self.published.swap(0, Some(Box::new(state)));
+        let domain = self.published.domain();
+        self.limbo.retire(domain, old);
+        // SAFETY: `reclaim` hands out only what no reader of this domain can see.
+        self.limbo.reclaim(domain, true, |retired| unsafe { retired.free() });
+    }
+}
+
+impl<A: Address, S: Shared<A>> Drop for SharedPolicy<A, S> {
+    fn drop(&mut self) {
+        self.published.leave(self.limbo.drain());
     }
 }
 
 /// A worker's handle of a [`SharedPolicy`]; one per thread.
 pub struct PolicyReader<A: Address, S: Shared<A>> {
-    published: Arc<Published<A, S>>,
-    seen: u64,
-    state: State<A, S>,
+    published: Arc<Cells<State<A, S>>>,
+    participant: Participant,
 }
 
 impl<A: Address, S: Shared<A>> PolicyReader<A, S> {
     /// Looks up `keys[i]` into `results[i]`; the shorter slice decides how many.
-    pub fn lookup_batch(&mut self, keys: &[PolicyKey<A>], results: &mut [AdjacencyIndex]) {
-        let version = self.published.version.load(Ordering::Acquire);
-        if version != self.seen {
-            self.renew(version);
+    pub fn lookup_batch(&self, keys: &[PolicyKey<A>], results: &mut [AdjacencyIndex]) {
+        for (keys, results) in keys.chunks(BATCH_MAX).zip(results.chunks_mut(BATCH_MAX)) {
+            let pinned = self.participant.pin();
+            if let Some(state) = self.published.get(0, &pinned) {
+                let table = |number| state.tables.get(&number).and_then(|table| table.under(&pinned));
+                lookup_batch(&state.rules, &table, keys, results);
+            }
         }
-        lookup_batch(&self.state.rules, &self.state.tables, keys, results);
-    }
-
-    #[cold]
-    fn renew(&mut self, version: u64) {
-        self.seen = version;
-        // Taken only after a change of the rules, and only against the control side.
-        self.state = self.published.state().clone();
     }
 }
 
@@ -138,7 +140,7 @@ mod tests {
     use crate::papers::policy::Action;
     use crate::prefix::Prefix;
     use crate::table::{MISS, Table};
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn number(number: u8) -> NonZeroU8 {
         NonZeroU8::new(number).unwrap()
@@ -151,8 +153,8 @@ mod tests {
     #[test]
     fn readers_follow_rules_tables_and_routes() {
         let mut policy = SharedPolicy::<u32, Compact16>::new().unwrap();
-        let mut reader = policy.reader();
-        let mut look = || {
+        let reader = policy.reader();
+        let look = || {
             let mut result = [9];
             reader.lookup_batch(&[PolicyKey::default()], &mut result);
             result[0]
@@ -183,7 +185,7 @@ mod tests {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                let (mut reader, done) = (policy.reader(), &done);
+                let (reader, done) = (policy.reader(), &done);
                 scope.spawn(move || {
                     let keys: Vec<_> = [0, u32::MAX]
                         .iter()

@@ -1,7 +1,5 @@
 //! A batch of packets on its way through the rules: to a table together, and on to the next rule from there.
 
-use std::collections::BTreeMap;
-
 use super::PolicyKey;
 use super::compiled::Compiled;
 use crate::address::Address;
@@ -55,9 +53,9 @@ impl<'a, A: Address, S: Structure<A>> Walk<'a, A, S> {
 
     /// Takes every packet that waits to the table its rule names; those it does not know wait for their next rule.
     /// False if nobody waits any more.
-    pub(super) fn round<T: Lookup<A>>(
+    pub(super) fn round<'t, T: Lookup<A> + 't>(
         &mut self,
-        tables: &BTreeMap<u8, T>,
+        table: &impl Fn(u8) -> Option<&'t T>,
         results: &mut [AdjacencyIndex],
     ) -> bool {
         let sorted = self.by_table();
@@ -67,7 +65,7 @@ impl<'a, A: Address, S: Structure<A>> Walk<'a, A, S> {
             let lanes = &sorted.lanes[start..usize::from(end)];
             start = usize::from(end);
             if number > 0 {
-                self.visit(tables.get(&number), lanes, results);
+                self.visit(table(number), lanes, results);
             }
         }
         self.count > 0

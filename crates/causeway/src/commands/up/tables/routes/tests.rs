@@ -1,5 +1,5 @@
 use super::*;
-use causeway_fib::{Fib4Reader, Lookup, MISS, Rank24, Structure};
+use causeway_fib::{Domain, Fib4Reader, Lookup, MISS, Rank24, Structure};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,10 +48,14 @@ impl Structure<u32> for Narrow {
 }
 
 impl Shared<u32> for Narrow {
-    type Reader = Fib4Reader;
+    type Handle = <Rank24 as Shared<u32>>::Handle;
 
-    fn reader(&self) -> Fib4Reader {
-        self.table.reader()
+    fn in_domain(domain: &Domain) -> Result<Self, FibError> {
+        Ok(Narrow { table: Rank24::in_domain(domain)?, ..Narrow::empty()? })
+    }
+
+    fn handle(&self) -> Self::Handle {
+        self.table.handle()
     }
 }
 
