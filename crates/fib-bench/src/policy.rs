@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU8;
 
-use causeway_fib::papers::policy::{Action, Policy, PolicyKey, Rule};
+use causeway_fib::policy::{Action, Policy, PolicyKey, Rule};
 use causeway_fib::{Compact16, Lookup, Prefix, Structure, Table};
 
 use crate::contender::cpu_time;

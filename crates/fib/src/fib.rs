@@ -1,11 +1,11 @@
 //! A table: routes and the structure compiled from them, changed together or not at all.
 
 use crate::address::Address;
-use crate::epoch::Domain;
 use crate::error::FibError;
 use crate::prefix::Prefix;
 use crate::reader::{Handle, Reader};
 use crate::rib::Rib;
+use crate::sync::epoch::Domain;
 use crate::table::{AdjacencyIndex, Change, Lookup, MISS, Memory, Structure, Table};
 
 /// Routes plus the lookup structure `S` compiled from them; the writer's handle.
@@ -186,10 +186,10 @@ impl<A: Address, S: Structure<A>> Lookup<A> for Fib<A, S> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::compact16::Compact16;
-    use crate::directory6::Lines6;
-    use crate::rank24::Rank24;
-    use crate::rivals::linear::Linear;
+    use crate::baseline::linear::Linear;
+    use crate::v4::compact16::Compact16;
+    use crate::v4::rank24::Rank24;
+    use crate::v6::lines6::Lines6;
 
     /// Routes of which a table has room for the first few but not for all.
     fn all_or_none<A: Address>(structure: impl Structure<A>, routes: &[(Prefix<A>, AdjacencyIndex)]) {

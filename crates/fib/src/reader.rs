@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::epoch::{Domain, Participant, Pinned};
+use crate::sync::epoch::{Domain, Participant, Pinned};
 use crate::table::{AdjacencyIndex, Lookup, MISS, in_batches};
 
 /// The way to what lookups walk. Threads share it; to look they need an announcement.
@@ -107,13 +107,13 @@ impl<A: Address, H: Handle<A>> Lookup<A> for Reader<H> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::compact16::Compact16;
-    use crate::directory6::Lines6;
     use crate::error::FibError;
     use crate::fib::{Fib, Shared};
     use crate::prefix::Prefix;
-    use crate::rank24::Rank24;
     use crate::table::{BATCH_MAX, MISS, Structure, Table};
+    use crate::v4::compact16::Compact16;
+    use crate::v4::rank24::Rank24;
+    use crate::v6::lines6::Lines6;
     use std::sync::Mutex;
 
     /// Changes a table under a reader that stands still until there is no room, and then lets the reader go on.

@@ -1,9 +1,9 @@
 //! Every table against a list of routes that is searched from end to end, under random routes and updates.
 
-use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
-use causeway_fib::rivals::{
-    btree6::BTree6, dir24_8::Dir24_8, linear::Linear, poptrie::Poptrie, ranges::Ranges,
+use causeway_fib::baseline::{
+    dir24_8::Dir24_8, lctrie::LcTrie, linear::Linear, radix::Radix, ranges::Ranges,
 };
+use causeway_fib::rivals::{btree6::BTree6, poptrie::Poptrie};
 use causeway_fib::{
     Address, CompactFib4, Fib, Fib4, Fib6, FibError, LeftRight, Lookup, MISS, Prefix, Structure, Table,
 };

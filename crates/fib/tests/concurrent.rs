@@ -8,8 +8,8 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
-use causeway_fib::rivals::dir24_8::Dir24_8;
+use causeway_fib::baseline::dir24_8::Dir24_8;
+use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::{
     Address, Adjacencies, AdjacencyReader, CompactFib4, Fib, Fib4, Fib4Reader, Fib6, FibError, LeftRight,
     Lookup, Prefix, Shared, Table,

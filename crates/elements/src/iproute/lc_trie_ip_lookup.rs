@@ -5,7 +5,7 @@ use super::lookup::{DROPS, HANDLERS, ROUTES, build_over};
 use causeway_engine::spec::{ArgDoc, keyword};
 use causeway_engine::{Conf, Element, Invalid, Spec};
 use causeway_fib::LeftRight;
-use causeway_fib::papers::lctrie::{FILL_FACTOR, LcTrie, ROOT_BITS, ROOT_BITS_MAX};
+use causeway_fib::baseline::lctrie::{FILL_FACTOR, LcTrie, ROOT_BITS, ROOT_BITS_MAX};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "LCTrieIPLookup",

@@ -7,7 +7,7 @@ use super::routes::{self, Route, Routes, Tables, address, configured};
 use super::rules::{self, MAIN};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_with, rest, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_fib::papers::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
+use causeway_fib::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
 use causeway_fib::{Compact16, FibError, Lines6, MISS, Shared};
 use causeway_packet::{Anno, BATCH, Batch, Packet};
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Entry;
-use crate::epoch::{Participant, Pinned};
-use crate::rcu::Cells;
+use crate::sync::cells::Cells;
+use crate::sync::epoch::{Participant, Pinned};
 use crate::table::AdjacencyIndex;
 
 /// A worker's handle of [`Adjacencies`](super::Adjacencies).

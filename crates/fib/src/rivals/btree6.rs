@@ -5,7 +5,7 @@
 //! a binary search over the rest. Built whole, so a change costs a rebuild.
 
 use crate::error::FibError;
-use crate::mapping::{Isa, multiversioned, prefetch};
+use crate::memory::mapping::{Isa, multiversioned, prefetch};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;

@@ -5,7 +5,7 @@
 
 use crate::address::Address;
 use crate::error::FibError;
-use crate::mapping::{Isa, multiversioned};
+use crate::memory::mapping::{Isa, multiversioned};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;

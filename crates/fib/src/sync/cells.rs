@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::epoch::{Domain, Pinned};
+use crate::sync::epoch::{Domain, Pinned};
 
 /// An optional boxed value, replaced as a whole.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ mod tests {
         assert_not!(Cells<Rc<u32>>: Sync);
         assert_not!(Cells<Cell<u32>>: Sync);
         assert_not!(Retired<Rc<u32>>: Send);
-        assert_not!(crate::epoch::Participant: Sync);
+        assert_not!(crate::sync::epoch::Participant: Sync);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The IPv6 table on tables made to be hard for it.
 
 use super::*;
-use crate::mapping::Baseline;
+use crate::memory::mapping::Baseline;
 use crate::{Address, Fib, Fib6, FibError, Lines6, Prefix, Prefix6, Table};
 
 const BASE: u128 = 0x2001_0db8 << 96;

@@ -222,15 +222,15 @@ macro_rules! multiversioned {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-                fn fast($this: &$owner, isa: $crate::mapping::Avx2, $($arg: $type),*) $(-> $ret)? {
+                fn fast($this: &$owner, isa: $crate::memory::mapping::Avx2, $($arg: $type),*) $(-> $ret)? {
                     <$owner>::$body($this, isa, $($arg),*)
                 }
-                if let Some(isa) = $crate::mapping::Avx2::detect() {
+                if let Some(isa) = $crate::memory::mapping::Avx2::detect() {
                     // SAFETY: the processor has the features, of which `isa` is the proof.
                     return unsafe { fast($this, isa, $($arg),*) };
                 }
             }
-            <$owner>::$body($this, $crate::mapping::Baseline, $($arg),*)
+            <$owner>::$body($this, $crate::memory::mapping::Baseline, $($arg),*)
         }
     };
 }

@@ -10,10 +10,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::blocks::Blocks;
-use crate::chunks::Run;
 use crate::error::FibError;
-use crate::mapping::{Mapped, prefetch};
+use crate::memory::blocks::Blocks;
+use crate::memory::mapping::{Mapped, prefetch};
+use crate::v4::chunks::Run;
 
 /// Set in a leaf that continues in a line.
 pub(crate) const CONTINUES: u16 = 0x8000;

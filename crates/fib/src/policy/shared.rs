@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::compiled::Compiled;
 use super::{Policy, PolicyKey, Rule, lookup_batch};
 use crate::address::Address;
-use crate::epoch::{Domain, Limbo, Participant};
 use crate::error::FibError;
 use crate::fib::{Fib, Shared};
-use crate::rcu::{Cells, Retired};
 use crate::reader::Handle;
+use crate::sync::cells::{Cells, Retired};
+use crate::sync::epoch::{Domain, Limbo, Participant};
 use crate::table::{AdjacencyIndex, BATCH_MAX};
 
 /// What workers follow: the rules and the ways to the tables as they were at some moment.
@@ -136,10 +136,10 @@ impl<A: Address, S: Shared<A>> PolicyReader<A, S> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::compact16::Compact16;
-    use crate::papers::policy::Action;
+    use crate::policy::Action;
     use crate::prefix::Prefix;
     use crate::table::{MISS, Table};
+    use crate::v4::compact16::Compact16;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     fn number(number: u8) -> NonZeroU8 {

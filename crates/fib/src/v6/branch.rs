@@ -1,11 +1,11 @@
 //! A cache line on the way down where directories do not fit: three boundaries of whole addresses, four entries.
 //!
 //! Compares all 128 bits, so whatever routes have in common is passed in one step, and any set of runs can be split
-//! in four. Entries are those of a bucket; see [`crate::lines6`].
+//! in four. Entries are those of a bucket; see [`crate::v6::walk`].
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::mapping::Zeroed;
+use crate::memory::mapping::Zeroed;
 
 /// Entries in a branch.
 pub(crate) const WAYS: usize = 4;

@@ -1,14 +1,14 @@
-//! From runs to what [`crate::lines6`] walks: entries, words, leaves and branches, written where no reader looks yet.
+//! From runs to what [`crate::v6::walk`] walks: entries, words, leaves and branches, written where no reader looks yet.
 
 use std::sync::atomic::Ordering;
 
 use crate::address::Address;
-use crate::branch6::WAYS;
-use crate::leaf6::{CHILD, FAN_OUT, NARROW_FAN_OUT, PARENT_LESS, one_leaf, one_parent};
-use crate::lines6::{BRANCH, DIRECTORY, LEAF, ROOT_BITS, Run, WORD_BITS, block, deep, pointer, word};
-use crate::memory6::{Level, Memory6};
 use crate::prefix::Prefix;
-use crate::shape6::{divides, entries, marks, words};
+use crate::v6::branch::WAYS;
+use crate::v6::leaf::{CHILD, FAN_OUT, NARROW_FAN_OUT, PARENT_LESS, one_leaf, one_parent};
+use crate::v6::memory::{Level, Memory6};
+use crate::v6::plan::{divides, entries, marks, words};
+use crate::v6::walk::{BRANCH, DIRECTORY, LEAF, ROOT_BITS, Run, WORD_BITS, block, deep, pointer, word};
 
 /// Units that one leaf may serve: bounds what a change has to look at.
 const SPAN_MAX: u32 = 64;

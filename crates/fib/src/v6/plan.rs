@@ -1,8 +1,8 @@
 //! How many bits an IPv6 directory takes: what is cheapest for the runs it is made for.
 
 use crate::address::Address;
-use crate::leaf6::{FAN_OUT, NARROW_FAN_OUT, PARENT_LESS, window_ends};
-use crate::lines6::{Run, WORD_BITS};
+use crate::v6::leaf::{FAN_OUT, NARROW_FAN_OUT, PARENT_LESS, window_ends};
+use crate::v6::walk::{Run, WORD_BITS};
 
 /// The most bits of a first directory.
 const ENTRY_BITS_MAX: u8 = 14;

@@ -1,8 +1,8 @@
 //! Compiled rules against a list of rules that is searched from end to end.
 
 use super::*;
-use crate::compact16::Compact16;
 use crate::table::Table;
+use crate::v4::compact16::Compact16;
 use proptest::prelude::*;
 
 fn rule() -> impl Strategy<Value = Rule<u32>> {

@@ -9,13 +9,13 @@
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::epoch::{Domain, Participant, Pinned};
 use crate::error::FibError;
 use crate::fib::Shared;
 use crate::prefix::Prefix;
-use crate::rcu::{Cells, Retired};
 use crate::reader::Handle;
 use crate::rib::Rib;
+use crate::sync::cells::{Cells, Retired};
+use crate::sync::epoch::{Domain, Participant, Pinned};
 use crate::table::{AdjacencyIndex, Lookup, Structure, in_batches};
 
 /// Two copies of `S`; see the module.
@@ -274,8 +274,8 @@ mod model {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::baseline::linear::Linear;
     use crate::fib::Fib;
-    use crate::rivals::linear::Linear;
     use crate::table::{BATCH_MAX, Table};
     use proptest::prelude::*;
 

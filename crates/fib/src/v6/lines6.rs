@@ -1,5 +1,4 @@
-//! The writer's side of [`crate::lines6`]: finds what a change touches, publishes what is compiled for it and
-//! reclaims what was there.
+//! The writer's side of [`crate::v6::walk`]: publishes what is compiled for a change and reclaims what was there.
 //!
 //! A change compiles the units of a directory it touches, and those that share a leaf with them, beside the old ones
 //! and stores them, one atomic word each.
@@ -13,20 +12,18 @@
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
-use crate::address::Address;
-use crate::compile6::{Compiler, Range, Units, around};
-use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::lines6::{
-    BRANCH, DIRECTORY, LEAF, Lines6Core, ROOT, ROOT_BITS, Run, WORD_BITS, block, deep_parts, leaf_of, pointed,
-};
-use crate::memory6::{ADJACENCIES, Level, Memory6, Part, is_shared, is_shared_root, patience};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
 use crate::rib::Rib;
 use crate::runs::for_each_run_between;
+use crate::sync::epoch::{Domain, Limbo};
 use crate::table::{AdjacencyIndex, Lookup, Memory, Structure};
+use crate::v6::compile::{Compiler, Range, Units, around};
+use crate::v6::memory::{ADJACENCIES, Level, Memory6, Part, is_shared_root, patience};
+use crate::v6::touched::{stretch, touched};
+use crate::v6::walk::{Lines6Core, ROOT, ROOT_BITS, Run};
 
 /// A store that makes a change visible.
 #[derive(Clone, Copy)]
@@ -36,15 +33,6 @@ enum Publish {
     Unit(Level, u32, u64),
     /// A word that differs in one leaf.
     Patch(u32, u64, u32),
-}
-
-/// A directory on the way to where a change goes: its first unit, and the bits that choose one.
-#[derive(Clone, Copy)]
-struct Directory {
-    level: Level,
-    first: u32,
-    position: u8,
-    bits: u8,
 }
 
 /// The default IPv6 table's structure; see the module.
@@ -101,80 +89,6 @@ impl Lines6 {
         self.limbo.reclaim(&self.domain, now, |part| memory.free(part));
     }
 
-    /// The units that a change of `changed` touches, which is longer than a /16; the root's entry is not shared.
-    fn in_place(&mut self, changed: Prefix<u128>) -> Units {
-        let root = self.memory.root((changed.first() >> 112) as u32);
-        let (first, bits) = pointed(root);
-        let entries = Directory { level: Level::Entries, first, position: ROOT_BITS, bits };
-        let mut directory = entries;
-        while let Some(below) = self.directory_below(directory, changed) {
-            directory = below;
-        }
-        let entry = first + changed.first().bits(ROOT_BITS, bits);
-        if directory.level == Level::Words && self.memory.is_due(entry) && self.plans_anew {
-            directory = entries;
-        }
-        self.touched(directory, changed)
-    }
-
-    /// The directory behind the one unit of another that a change touches, if there is one and all of the change is
-    /// inside.
-    fn directory_below(&self, directory: Directory, changed: Prefix<u128>) -> Option<Directory> {
-        let Directory { level, first, position, bits } = directory;
-        let end = position + bits;
-        if changed.len() <= end {
-            return None;
-        }
-        let unit = self.memory.unit(level, first + changed.first().bits(position, bits));
-        if level == Level::Entries {
-            let (first, bits) = pointed(unit as u32);
-            let below = Directory { level: Level::Words, first, position: end, bits: bits - WORD_BITS };
-            return (!is_shared(unit as u32) && self.memory.span(level, unit).is_none()).then_some(below);
-        }
-        if changed.len() <= end + WORD_BITS || block(unit).0 < ADJACENCIES {
-            return None;
-        }
-        let leaf = leaf_of(unit, changed.first().bits(end, WORD_BITS));
-        let mut entry = self.core().leaf(leaf).boxed()?;
-        while entry & (LEAF | DIRECTORY) == BRANCH {
-            let branch = self.core().branch(entry);
-            let rank = branch.rank(changed.first());
-            if rank != branch.rank(changed.last()) {
-                return None;
-            }
-            entry = branch.entry(rank);
-        }
-        (entry & (LEAF | DIRECTORY) == DIRECTORY).then(|| {
-            let deep = self.core().deep[(entry & !DIRECTORY) as usize].load(Ordering::Relaxed);
-            let (first, position, bits) = deep_parts(deep);
-            Directory { level, first, position, bits: bits - WORD_BITS }
-        })
-    }
-
-    /// The units of a directory that a change touches, and all that share leaves with them.
-    fn touched(&self, directory: Directory, changed: Prefix<u128>) -> Units {
-        let Directory { level, first, position, bits } = directory;
-        let index = |address: u128| first + address.bits(position, bits);
-        let (mut low, mut high) = match changed.len() <= position {
-            true => (first, first + (1 << bits) - 1),
-            false => (index(changed.first()), index(changed.last())),
-        };
-        let mut next = low;
-        while next <= high {
-            let span = self.memory.span(level, self.memory.unit(level, next)).unwrap_or((next, next));
-            high = high.max(span.1);
-            next = if span.0 < low { span.0 } else { next + 1 };
-            low = low.min(span.0);
-        }
-        let start = around(changed.first(), position).0;
-        let end = position + bits;
-        let address = |index: u32| match bits {
-            0 => start,
-            _ => start | u128::from(index - first) << (128 - end),
-        };
-        Units { level, first: low, range: (address(low), around(address(high), end).1), end }
-    }
-
     /// Compiles what `changed` touches; `None` if there is no room, and nothing is left behind then.
     fn compile(&mut self, rib: &Rib<u128>, changed: &[Prefix<u128>]) -> Option<()> {
         let mut runs = std::mem::take(&mut self.runs);
@@ -226,14 +140,16 @@ impl Lines6 {
         changes: &mut Vec<Publish>,
     ) -> Option<()> {
         if let [changed] = *changed {
-            let units = self.in_place(changed);
+            let units = touched(&mut self.memory, changed, self.plans_anew);
             if let Some(patch) = self.compile_patch(rib, changed, units, runs)? {
                 changes.push(patch);
                 return Some(());
             }
             return self.compile_units(rib, units, runs, changes);
         }
-        let mut units: Vec<_> = outermost(changed, 128).map(|changed| self.in_place(changed)).collect();
+        let mut units: Vec<_> = outermost(changed, 128)
+            .map(|changed| touched(&mut self.memory, changed, self.plans_anew))
+            .collect();
         units.sort_by_key(|units| (units.range.0, Reverse(units.range.1), units.level));
         units.dedup_by(|next, units| {
             // Inside the units before or, where they share leaves, among them in part.
@@ -319,35 +235,6 @@ impl Lines6 {
         }
         self.limbo.retire(&self.domain, parts.drain(..));
     }
-}
-
-/// The slots of a word that share a leaf.
-struct Stretch {
-    word: u64,
-    leaf: u32,
-    slots: u32,
-    range: Range,
-}
-
-/// The one leaf of a word that a change touches, if the word has others too.
-fn stretch(memory: &Memory6, changed: Prefix<u128>, units: Units) -> Option<Stretch> {
-    let Units { level, first, range, end } = units;
-    if level != Level::Words || range != around(range.0, end) || changed.len() <= end {
-        return None;
-    }
-    let word = memory.unit(level, first);
-    let (block, count) = block(word);
-    let leaf = |address: u128| leaf_of(word, address.bits(end, WORD_BITS)).wrapping_sub(block);
-    let number = leaf(changed.first());
-    if block < ADJACENCIES || count == 1 || number != leaf(changed.last()) {
-        return None;
-    }
-    let mut starts = word as u32;
-    (0..number).for_each(|_| starts &= starts - 1);
-    let (low, next) = (starts.trailing_zeros(), (starts & (starts - 1)).trailing_zeros());
-    let address = |slot: u32| range.0 | u128::from(slot) << (128 - end - WORD_BITS);
-    let range = (address(low), around(address(next - 1), end + WORD_BITS).1);
-    Some(Stretch { word, leaf: number, slots: next - low, range })
 }
 
 /// The runs of a range.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::blocks::Blocks;
-use crate::branch6::WAYS;
 use crate::error::FibError;
-use crate::lines6::{
+use crate::memory::blocks::Blocks;
+use crate::memory::mapping::{Mapped, Written};
+use crate::table::Memory;
+use crate::v6::branch::WAYS;
+use crate::v6::walk::{
     BRANCH, DEEP, DIRECTORY, EMPTY, ENTRIES, LEAF, LINES, Lines6Core, ROOT, WORD_BITS, WORDS, block,
     deep_parts, pointed, pointer, word,
 };
-use crate::mapping::{Mapped, Written};
-use crate::table::Memory;
 
 /// Adjacencies are below this. Leaf *n* and word *n* below it lead to adjacency *n*, as do entries 2 *n* and
 /// 2 *n* + 1: what has one result shares these with all that have the same.

@@ -5,24 +5,25 @@
 //! whatever their number (prefix-independent convergence, draft-ietf-rtgwg-bgp-pic).
 //!
 //! A group spreads flows over its members by weight. Where a flow goes depends on the members there are, their order
-//! and their weights ([`crate::group`]), so a member that is lost and comes back gets its flows back.
+//! and their weights ([`group`]), so a member that is lost and comes back gets its flows back.
 //!
 //! An index is in use as long as a user or a group holds it. When it is not, it is handed out again, but not before
 //! every reader has moved on that may have met it: an index that a forwarding table gave under a pin leads where the
 //! route led, where it leads now, or nowhere, and never to a next hop of others. This ends with the pin.
 
+mod group;
 mod reader;
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
-use crate::group::Group;
-use crate::rcu::{Cells, Retired};
+use crate::sync::cells::{Cells, Retired};
+use crate::sync::epoch::{Domain, Limbo};
 use crate::table::AdjacencyIndex;
 
+use group::Group;
 pub use reader::{AdjacencyReader, AdjacencyView};
 
 /// Adjacencies a table holds at most, with index 0, which is [`MISS`](crate::MISS).

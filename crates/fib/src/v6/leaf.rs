@@ -18,8 +18,8 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::address::Address;
-use crate::lines6::{LEAF, Run};
-use crate::mapping::{Isa, Zeroed};
+use crate::memory::mapping::{Isa, Zeroed};
+use crate::v6::walk::{LEAF, Run};
 
 /// Results in a wide leaf.
 pub(crate) const FAN_OUT: usize = 11;
@@ -214,7 +214,7 @@ impl Leaf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::{Avx2, Baseline};
+    use crate::memory::mapping::{Avx2, Baseline};
 
     /// A leaf of runs at the keys of a window against counting, with both searches.
     fn check(keys: &[u32], position: u8) {

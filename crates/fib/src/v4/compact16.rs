@@ -1,22 +1,22 @@
 //! The compact IPv4 table: a root of 65 536 entries and one cache line for each /16 that needs one.
 //!
 //! For many tables side by side, or small ones: an empty table touches one page, the table of the Internet 2 MB. A
-//! lookup reads the root, a [`crate::stride8`] line and, where the line has more than twelve runs, a leaf. /16s with
+//! lookup reads the root, a [`crate::v4::stride8`] line and, where the line has more than twelve runs, a leaf. /16s with
 //! one result share a line for each adjacency, so that no branch depends on the address.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::chunks::{Run, for_each_chunk};
-use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
+use crate::memory::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
 use crate::rib::Rib;
-use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of};
+use crate::sync::epoch::{Domain, Limbo};
 use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup, MISS, Memory, Structure};
+use crate::v4::chunks::{Run, for_each_chunk};
+use crate::v4::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of};
 
 const ROOT: usize = 1 << 16;
 /// Addresses whose loads are in flight together. With 32, the first loads of a group waited for the last ones of the

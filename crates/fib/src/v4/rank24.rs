@@ -3,7 +3,7 @@
 //! DIR-24-8 (Gupta, Lin and McKeown, INFOCOM 1998) spends a leaf on each of the 2^24 /24 prefixes and so lives in
 //! DRAM. Here one 64-bit word stands for the 32 leaves under a /19: a bitmap of the /24s where the result changes and
 //! the place of the leaves that remain, so the table of the Internet takes some 5 MB and a lookup two loads. A /24
-//! with longer routes inside continues in a [`crate::stride8`] line.
+//! with longer routes inside continues in a [`crate::v4::stride8`] line.
 //!
 //! A change compiles the words it touches beside the old ones, stores them one by one (each an atomic word: a lookup
 //! sees the route before or after, never between) and reuses the old leaves when no reader can see them.
@@ -11,17 +11,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
-use crate::blocks::Blocks;
-use crate::chunks::{Run, for_each_chunk};
-use crate::epoch::{Domain, Limbo};
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
+use crate::memory::blocks::Blocks;
+use crate::memory::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
 use crate::rib::Rib;
-use crate::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
+use crate::sync::epoch::{Domain, Limbo};
 use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup, Memory, Structure};
+use crate::v4::chunks::{Run, for_each_chunk};
+use crate::v4::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
 
 /// Address bits below the ones that choose a word.
 const CHUNK_BITS: u32 = 13;
@@ -357,5 +357,34 @@ impl Shared<u32> for Rank24 {
 
     fn handle(&self) -> Self::Handle {
         InPlace::new(&self.core, &self.domain)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::fib::Fib;
+    use crate::table::Table;
+
+    /// Bitmap and leaves of 10.0.0.0/19.
+    fn word(fib: &Fib<u32, Rank24>, leaves: u32) -> (u32, Vec<u16>) {
+        let (core, word) = (&fib.structure().core, fib.structure().word(0x0a00_0000 >> CHUNK_BITS));
+        let first = (word >> 32) as u32;
+        (word as u32, (first..first + leaves).map(|at| core.value(at)).collect())
+    }
+
+    #[test]
+    fn the_update_told_in_v4_is_what_happens() {
+        let mut fib = Fib::<u32, Rank24>::new().unwrap();
+        for (prefix, adjacency) in [("10.0.0.0/8", 1), ("10.0.3.0/24", 2), ("10.0.4.0/22", 3)] {
+            fib.insert(prefix.parse().unwrap(), adjacency).unwrap();
+        }
+        assert_eq!(word(&fib, 4), (1 << 3 | 1 << 4 | 1 << 8, vec![1, 2, 3, 1]));
+        fib.insert("10.0.5.128/25".parse().unwrap(), 4).unwrap();
+        let (bitmap, leaves) = word(&fib, 8);
+        assert_eq!(bitmap, 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 8);
+        assert_eq!(leaves[..6], [1, 2, 3, CONTINUES | 3, 3, 1]);
+        let line = u32::from(leaves[6]) | u32::from(leaves[7]) << 16;
+        assert_eq!([127, 128].map(|byte| fib.structure().core.nodes.last(line, byte)), [3, 4]);
     }
 }

@@ -5,14 +5,14 @@
 //! starts, so leaves can be as full as the runs allow and slots cost next to nothing. How many bits each directory
 //! takes is chosen for every /16 and every entry. So nearly every lookup is four loads, of which two are of small
 //! arrays, and no branch; what a leaf cannot tell apart, because routes crowd or are longer than its window, is
-//! behind a leaf of leaves, a [`Branch`] or a further directory. [`crate::directory6`] is the writer's side.
+//! behind a leaf of leaves, a [`Branch`] or a further directory. [`crate::v6::lines6`] is the writer's side.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::branch6::Branch;
-use crate::leaf6::Leaf;
-use crate::mapping::{Isa, Mapped, multiversioned, prefetch};
+use crate::memory::mapping::{Isa, Mapped, multiversioned, prefetch};
 use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup};
+use crate::v6::branch::Branch;
+use crate::v6::leaf::Leaf;
 
 /// The first address of a run and its adjacency.
 pub(crate) type Run = (u128, u16);
@@ -44,7 +44,7 @@ pub(crate) fn pointer(first: u32, bits: u8) -> u32 {
     first << 6 | u32::from(64 - bits)
 }
 
-/// The start and the bits of the directory a [`pointer`] names.
+/// The start and the bits of the directory a [`pointer()`] names.
 pub(crate) fn pointed(pointer: u32) -> (u32, u8) {
     (pointer >> 6, 64 - (pointer & 63) as u8)
 }
