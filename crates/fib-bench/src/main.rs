@@ -17,8 +17,8 @@ mod random;
 mod report;
 mod tables;
 
-use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
-use causeway_fib::rivals::{btree6::BTree6, dir24_8::Dir24_8, poptrie::Poptrie, ranges::Ranges};
+use causeway_fib::baseline::{dir24_8::Dir24_8, lctrie::LcTrie, radix::Radix, ranges::Ranges};
+use causeway_fib::rivals::{btree6::BTree6, poptrie::Poptrie};
 use causeway_fib::{Compact16, LeftRight, Lines6, Rank24};
 
 use contender::{Contender, ours, pin_to};

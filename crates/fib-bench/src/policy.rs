@@ -1,12 +1,16 @@
 //! What policy rules cost: `fib-bench policy`.
 
-use causeway_fib::papers::policy::{Action, Policy, PolicyKey, Rule};
+use std::num::NonZeroU8;
+
+use causeway_fib::policy::{Action, Policy, PolicyKey, Rule};
 use causeway_fib::{Compact16, Lookup, Prefix, Structure, Table};
 
 use crate::contender::cpu_time;
 use crate::random::Random;
 use crate::tables::Route;
 
+const MAIN: NonZeroU8 = NonZeroU8::MIN;
+const LOCAL: NonZeroU8 = NonZeroU8::new(3).unwrap();
 const PACKETS: usize = 1 << 18;
 const ROUNDS: usize = 15;
 const COUNTS: [u32; 6] = [1, 16, 256, 1024, 4096, 16_384];
@@ -111,9 +115,9 @@ fn crafted(count: u32) -> Vec<Rule<u32>> {
 pub fn run(routes: &[Route<u32>]) -> Result<(), String> {
     let full = |error: causeway_fib::FibError| error.to_string();
     let mut policy = Policy::<u32, Compact16>::new().map_err(full)?;
-    policy.table(1).ok_or("table 1 exists")?.load(routes).map_err(full)?;
+    policy.table(MAIN).and_then(|table| table.load(routes)).map_err(full)?;
     // A local table: no packet that is to be forwarded finds anything there.
-    policy.table(3).ok_or("table 3 exists")?.insert(Prefix::host(0x7f00_0001), 1).map_err(full)?;
+    policy.table(LOCAL).and_then(|table| table.insert(Prefix::host(0x7f00_0001), 1)).map_err(full)?;
     for case in CASES {
         println!("{}; ns a packet in batches of 256 / one by one:", case.name);
         for count in COUNTS {
@@ -161,7 +165,7 @@ fn measure(policy: &mut Policy<u32, Compact16>, keys: &[PolicyKey<u32>]) -> [f64
         let policy_single = timed(|| {
             keys.iter().zip((0..256).cycle()).for_each(|(key, place)| results[place] = policy.lookup(key));
         });
-        let Some(table) = policy.table(1) else { return least };
+        let Ok(table) = policy.table(MAIN) else { return least };
         let batch = timed(|| {
             for some in keys.chunks(256) {
                 destinations.iter_mut().zip(some).for_each(|(to, key)| *to = key.destination);

@@ -7,7 +7,8 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
 /// An IP address as an unsigned integer in host order: `u32` for IPv4, `u128` for IPv6.
 ///
-/// Bit 0 is the most significant one, as prefix lengths count.
+/// Bit 0 is the most significant one, as prefix lengths count. An `Ipv4Addr` or `Ipv6Addr` turns into one by `into`, and
+/// what a packet holds by `from_be_bytes`.
 pub trait Address:
     Copy
     + Ord

@@ -47,6 +47,11 @@ pub enum FibError {
     Full,
     /// There is no room until readers are done with what earlier changes replaced: the same change may fit then.
     Busy,
+    /// The system gives no address space to a new table.
+    Memory {
+        /// What was asked for, in bytes.
+        bytes: usize,
+    },
     /// The adjacency index is zero (which means "no route") or above what the structure stores.
     AdjacencyRange {
         /// The index given.
@@ -76,6 +81,9 @@ impl fmt::Display for FibError {
             FibError::Full => f.write_str("the table is full; it is as it was before"),
             FibError::Busy => {
                 f.write_str("readers hold the room that is left; the table is as it was before")
+            }
+            FibError::Memory { bytes } => {
+                write!(f, "the system gives no address space for a part of a table, {bytes} bytes")
             }
             FibError::AdjacencyRange { adjacency, largest } => {
                 write!(f, "adjacency {adjacency} is outside 1 to {largest}, which this table stores")

@@ -3,8 +3,10 @@
 use crate::address::Address;
 use crate::error::FibError;
 use crate::prefix::Prefix;
+use crate::reader::{Handle, Reader};
 use crate::rib::Rib;
-use crate::table::{AdjacencyIndex, Lookup, MISS, Structure, Table};
+use crate::sync::epoch::Domain;
+use crate::table::{AdjacencyIndex, Change, Lookup, MISS, Memory, Structure, Table};
 
 /// Routes plus the lookup structure `S` compiled from them; the writer's handle.
 #[derive(Debug)]
@@ -15,24 +17,28 @@ pub struct Fib<A: Address, S> {
 
 /// A structure whose lookups may run on other threads while its owner changes it.
 pub trait Shared<A: Address>: Structure<A> {
-    /// The handle a worker looks up with.
-    type Reader: Lookup<A> + Clone + Send + 'static;
+    /// The way that workers take to it.
+    type Handle: Handle<A>;
 
-    /// A reader of this structure.
-    fn reader(&self) -> Self::Reader;
-}
+    /// An empty structure that is read under the announcements of a domain.
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    fn in_domain(domain: &Domain) -> Result<Self, FibError>
+    where
+        Self: Sized;
 
-impl<A: Address, S: Structure<A>> Default for Fib<A, S> {
-    fn default() -> Self {
-        Self::new()
-    }
+    /// The way to this structure.
+    fn handle(&self) -> Self::Handle;
 }
 
 impl<A: Address, S: Structure<A>> Fib<A, S> {
     /// An empty table.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_structure(S::empty())
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn new() -> Result<Self, FibError> {
+        S::empty().map(Self::with_structure)
     }
 
     /// An empty table over an empty structure made with parameters of its own.
@@ -44,11 +50,18 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
     /// A table of `routes`; of duplicate prefixes the last counts.
     ///
     /// # Errors
-    /// [`FibError::Full`], which no waiting mends, or [`FibError::AdjacencyRange`].
+    /// [`FibError::Memory`]; [`FibError::Full`], which no waiting mends; [`FibError::AdjacencyRange`].
     pub fn build(routes: &[(Prefix<A>, AdjacencyIndex)]) -> Result<Self, FibError> {
-        let mut fib = Self::new();
+        let mut fib = Self::new()?;
         fib.load(routes)?;
         Ok(fib)
+    }
+
+    /// What the table takes.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let memory = self.structure.memory();
+        Memory { writer_bytes: memory.writer_bytes + self.rib.bytes(), ..memory }
     }
 
     /// The lookup structure.
@@ -59,11 +72,22 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
 
     /// A handle for a worker; cheap to clone, one per thread.
     #[must_use]
-    pub fn reader(&self) -> S::Reader
+    pub fn reader(&self) -> Reader<S::Handle>
     where
         S: Shared<A>,
     {
-        self.structure.reader()
+        Reader::new(self.structure.handle())
+    }
+
+    /// An empty table that is read under the announcements of a domain, as others are.
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn in_domain(domain: &Domain) -> Result<Self, FibError>
+    where
+        S: Shared<A>,
+    {
+        S::in_domain(domain).map(Self::with_structure)
     }
 
     fn check(adjacency: AdjacencyIndex) -> Result<(), FibError> {
@@ -100,19 +124,40 @@ impl<A: Address, S: Structure<A>> Table<A> for Fib<A, S> {
         if before == Some(adjacency) {
             return Ok(before);
         }
-        if let Err(error) = self.structure.update(&self.rib, prefix) {
-            match before {
-                Some(old) => self.rib.set(prefix, old),
-                None => self.rib.remove(prefix),
-            };
+        if let Err(error) = self.structure.update(&self.rib, &[prefix]) {
+            self.rib.change((prefix, before));
             return Err(error);
         }
         Ok(before)
     }
 
+    fn apply(&mut self, changes: &[Change<A>]) -> Result<(), FibError> {
+        changes.iter().filter_map(|change| change.1).try_for_each(Self::check)?;
+        let mut before = Vec::with_capacity(changes.len());
+        for &change in changes {
+            let old = self.rib.change(change);
+            if old != change.1 {
+                before.push((change.0, old));
+            }
+        }
+        let mut changed: Vec<_> = before.iter().map(|change| change.0).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = self.structure.update(&self.rib, &changed) {
+            for change in before.into_iter().rev() {
+                self.rib.change(change);
+            }
+            return Err(error);
+        }
+        Ok(())
+    }
+
     fn withdraw(&mut self, prefix: Prefix<A>) -> Result<AdjacencyIndex, FibError> {
         let before = self.rib.remove(prefix).ok_or(FibError::NotFound)?;
-        if let Err(error) = self.structure.update(&self.rib, prefix) {
+        if let Err(error) = self.structure.update(&self.rib, &[prefix]) {
             self.rib.set(prefix, before);
             return Err(error);
         }
@@ -135,5 +180,58 @@ impl<A: Address, S: Structure<A>> Lookup<A> for Fib<A, S> {
 
     fn bytes(&self) -> usize {
         self.structure.bytes()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::baseline::linear::Linear;
+    use crate::v4::compact16::Compact16;
+    use crate::v4::rank24::Rank24;
+    use crate::v6::lines6::Lines6;
+
+    /// Routes of which a table has room for the first few but not for all.
+    fn all_or_none<A: Address>(structure: impl Structure<A>, routes: &[(Prefix<A>, AdjacencyIndex)]) {
+        let mut fib = Fib::with_structure(structure);
+        let few: Vec<_> = routes[..8].iter().map(|&(prefix, adjacency)| (prefix, Some(adjacency))).collect();
+        fib.apply(&few).unwrap();
+        let others = routes.iter().map(|&(prefix, adjacency)| (prefix, Some(adjacency + 1)));
+        let all: Vec<_> =
+            [(routes[3].0, None)].into_iter().chain(others).chain([(routes[5].0, None)]).collect();
+        assert_eq!(fib.apply(&all), Err(FibError::Full), "{} routes fit", routes.len());
+        for (number, &(prefix, adjacency)) in routes.iter().enumerate() {
+            let expected = if number < 8 { adjacency } else { MISS };
+            assert_eq!(fib.lookup(prefix.first()), expected, "{prefix}");
+            assert_eq!(fib.rib().exact(prefix).unwrap_or(MISS), expected, "{prefix}");
+        }
+        fib.apply(&[few[0], (few[1].0, None), few[2]]).unwrap();
+        assert_eq!((fib.lookup(few[1].0.first()), fib.rib().len()), (MISS, 7));
+    }
+
+    #[test]
+    fn changes_that_do_not_all_fit_are_not_made() {
+        let four: Vec<_> = (0..400).map(|n| (Prefix::truncated(n << 13 | 1 << 8, 24), 1 + n % 9)).collect();
+        all_or_none(Rank24::with_capacity(100).unwrap(), &four);
+        let six: Vec<_> =
+            (0..400).map(|n| (Prefix::truncated((n as u128) << 112 | 1 << 80, 48), 1 + n % 9)).collect();
+        all_or_none(Lines6::with_capacity(100).unwrap(), &six);
+    }
+
+    #[test]
+    fn of_changes_to_one_prefix_the_last_counts() {
+        fn check<S: Structure<u32>>() {
+            let mut fib = Fib::<u32, S>::new().unwrap();
+            let [outer, inner] = ["10.0.0.0/8", "10.1.0.0/16"].map(|text| text.parse().unwrap());
+            fib.apply(&[(inner, Some(1)), (outer, Some(2)), (inner, None), (inner, Some(3))]).unwrap();
+            assert_eq!([0x0a01_0000, 0x0a02_0000].map(|address| fib.lookup(address)), [3, 2], "{}", S::NAME);
+            fib.apply(&[(inner, Some(4)), (outer, None), (inner, None), (Prefix::DEFAULT, None)]).unwrap();
+            assert_eq!((fib.lookup(0x0a01_0000), fib.rib().len()), (MISS, 0), "{}", S::NAME);
+            assert_eq!(fib.apply(&[(inner, Some(1)), (outer, Some(MISS))]).map_err(drop), Err(()));
+            assert_eq!(fib.lookup(0x0a01_0000), MISS, "{}", S::NAME);
+        }
+        check::<Rank24>();
+        check::<Compact16>();
+        check::<Linear<u32>>();
     }
 }

@@ -3,17 +3,26 @@
 //! A router asks one question for every packet: which route matches this destination best? This crate answers it,
 //! for IPv4 and IPv6 alike, in batches, from tables that a control thread changes while workers read them.
 //!
-//! # Parts
+//! # Parts, in the order to read them
 //!
-//! - [`Prefix`] and [`Address`]: the two families behind one trait (`u32`, `u128`).
-//! - [`Lookup`] is what the packet path sees: one address, or a batch of up to [`BATCH_MAX`]. The answer is an
-//!   [`AdjacencyIndex`]; [`MISS`] (0) means that no route matches.
-//! - [`Table`] is what the control path sees: load, insert, replace, withdraw, and [`Rib`] for everything that
-//!   reads routes (iterate, exact and longest match, covered prefixes).
-//! - [`Fib`] joins a [`Rib`] and a [`Structure`] compiled from it. [`Fib4`], [`CompactFib4`] and [`Fib6`] are the
-//!   tables to use; their [`Fib::reader`] gives each worker a handle of its own.
-//! - [`LeftRight`] makes any other structure (those of [`papers`] and [`rivals`]) readable while it is changed.
-//! - [`Adjacencies`] holds what the indices lead to: next hops and groups of them.
+//! | where | what |
+//! | --- | --- |
+//! | [`Address`], [`Prefix`] | the two families behind one trait: `u32` and `u128`, which `Ipv4Addr` and `Ipv6Addr` turn into |
+//! | [`Lookup`], [`Table`], [`Structure`] | what the packet path sees, what the control path sees, and what lies between |
+//! | [`Rib`], [`Fib`] | the routes, and routes with a structure compiled from them: [`Fib4`], [`CompactFib4`], [`Fib6`] |
+//! | `v4`, `v6` | the structures of these, with pictures of their words and an update step by step |
+//! | `sync` | [`Domain`], epochs and announcements; [`LeftRight`], which makes any structure readable while it changes |
+//! | `memory` | arrays in address space of their own, and which parts of them are in use |
+//! | [`Adjacencies`] | what routes lead to: next hops and groups of them |
+//! | [`policy`], [`route_cache`] | rules that choose among tables; the cache that Linux once had in front of them |
+//! | [`baseline`] | trees, ranges and a list to compare with; `rivals`, with the feature of that name, for the bench |
+//!
+//! # Threads
+//!
+//! One thread owns a table and changes it, one route after the other or many at once ([`Table::apply`]); any thread may,
+//! since tables are `Send`. Workers look up by a [`Reader`] each. A worker with several tables has them made in one
+//! [`Domain`], announces itself once a round and looks at each under that ([`Reader::under`],
+//! [`AdjacencyReader::under`]). To read the routes ([`Table::rib`]) stops nobody either: no lookup touches them.
 //!
 //! # Invariants
 //!
@@ -23,24 +32,31 @@
 //!   beyond it.
 //! - Adjacency indices are dense (the adjacency table hands out the lowest free one), so structures store 15 bits.
 //!
+//! # Limits
+//!
+//! 32 767 adjacency indices: what finds none is refused ([`FibError::Full`]), and the caller decides what its routes lead
+//! to instead. A change that finds no room is refused, a withdrawal too, since most structures are changed by making a new
+//! part beside the old one. A router then does best to load the table anew, first with nothing.
+//!
 //! # Unsafe code
 //!
 //! Measured on the real tables of `docs/lookup.md`, batches of 256, the one thing changed in the same sitting:
 //!
-//! - AVX2 and `popcnt` where the processor has them (`mapping`, `leaf6`, `rivals::btree6`): without, `lines6` takes
-//!   22 to 23 ns instead of 7 to 9 and `rank24` 5 to 6 instead of 2 to 4.
-//! - The four bytes of an address that a `leaf6` compares, read where they lie: shifting the address instead costs a
-//!   twentieth to a tenth.
-//! - Arrays of reserved address space (`mapping`): they grow without moving, so readers need no lock and no second
-//!   look; an empty table takes a page or two. Not for their huge pages, which gain nothing that can be measured.
-//! - References to what the writer replaces (`rcu`, `adjacency`, `left_right`): epochs decide when it is freed, and
+//! - AVX2 and `popcnt` where the processor has them (`memory::mapping`, `v6::leaf`, `rivals::btree6`): without, `lines6`
+//!   takes 22 to 23 ns instead of 7 to 9 and `rank24` 5 to 6 instead of 2 to 4. Code that uses them takes a value that only
+//!   a look at the processor gives.
+//! - The four bytes of an address that a leaf of `v6` compares, read where they lie: shifting the address instead costs
+//!   a twentieth to a tenth.
+//! - Arrays of reserved address space (`memory::mapping`): they grow without moving, so readers need no lock and no second
+//!   look; an empty table takes a few pages. Not for their huge pages, which gain nothing that can be measured.
+//! - References to what the writer replaces (`sync::cells`, `sync::left_right`): epochs decide when it is freed, and
 //!   model checking stands for what the compiler cannot see. A reference count instead, one cache line that all
 //!   workers write, was not measured.
 //!
 //! ```
 //! use causeway_fib::{Fib4, Lookup, Prefix4, Table, MISS};
 //!
-//! let mut fib = Fib4::new();
+//! let mut fib = Fib4::new()?;
 //! fib.insert("10.0.0.0/8".parse()?, 1)?;
 //! fib.insert("10.1.0.0/16".parse()?, 2)?;
 //! let worker = fib.reader();
@@ -54,46 +70,37 @@
 
 mod address;
 mod adjacency;
-mod blocks;
-mod branch6;
-mod chunks;
-mod compact16;
-mod compile6;
-mod directory6;
-mod epoch;
+pub mod baseline;
 mod error;
 mod fib;
-mod group;
-mod leaf6;
-mod left_right;
-mod lines6;
-mod mapping;
-mod memory6;
-pub mod papers;
+mod memory;
+pub mod policy;
 mod prefix;
-mod rank24;
-mod rcu;
 mod reader;
 mod rib;
+#[cfg(any(feature = "rivals", test))]
 pub mod rivals;
+pub mod route_cache;
 mod runs;
-mod shape6;
-mod stride8;
+mod sync;
 mod table;
+mod v4;
+mod v6;
 
 pub use address::Address;
 pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView, Target};
-pub use compact16::{Compact16, Compact16Core};
-pub use directory6::Lines6;
 pub use error::{FibError, PrefixError};
 pub use fib::{Fib, Shared};
-pub use left_right::{LeftRight, LeftRightReader};
-pub use lines6::Lines6Core;
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
-pub use rank24::{Rank24, Rank24Core};
-pub use reader::Reader;
+pub use reader::{Handle, InPlace, Reader};
 pub use rib::Rib;
-pub use table::{AdjacencyIndex, BATCH_MAX, Lookup, MISS, Structure, Table};
+pub use sync::epoch::{Domain, Participant, Pinned};
+pub use sync::left_right::{InTwo, LeftRight};
+pub use table::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS, Memory, Structure, Table};
+pub use v4::compact16::{Compact16, Compact16Core};
+pub use v4::rank24::{Rank24, Rank24Core};
+pub use v6::lines6::Lines6;
+pub use v6::walk::Lines6Core;
 
 /// The default IPv4 table: for one big table.
 pub type Fib4 = Fib<u32, Rank24>;
@@ -103,8 +110,8 @@ pub type CompactFib4 = Fib<u32, Compact16>;
 pub type Fib6 = Fib<u128, Lines6>;
 
 /// A worker's handle of a [`Fib4`].
-pub type Fib4Reader = Reader<Rank24Core>;
+pub type Fib4Reader = Reader<InPlace<Rank24Core>>;
 /// A worker's handle of a [`CompactFib4`].
-pub type CompactFib4Reader = Reader<Compact16Core>;
+pub type CompactFib4Reader = Reader<InPlace<Compact16Core>>;
 /// A worker's handle of a [`Fib6`].
-pub type Fib6Reader = Reader<Lines6Core>;
+pub type Fib6Reader = Reader<InPlace<Lines6Core>>;

@@ -1,7 +1,7 @@
 //! Prefixes: an address and a length, always with the host bits clear.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use crate::address::Address;
@@ -99,6 +99,33 @@ impl<A: Address> Prefix<A> {
     }
 }
 
+impl From<Ipv4Addr> for Prefix4 {
+    /// The prefix that covers one address only.
+    fn from(address: Ipv4Addr) -> Self {
+        Prefix::host(address.into())
+    }
+}
+
+impl From<Ipv6Addr> for Prefix6 {
+    /// The prefix that covers one address only.
+    fn from(address: Ipv6Addr) -> Self {
+        Prefix::host(address.into())
+    }
+}
+
+/// Those of `prefixes`, which are in order, that no other covers, each cut to `len` bits at most.
+pub(crate) fn outermost<A: Address>(prefixes: &[Prefix<A>], len: u8) -> impl Iterator<Item = Prefix<A>> {
+    let mut before: Option<Prefix<A>> = None;
+    let cut = prefixes.iter().map(move |prefix| Prefix::truncated(prefix.first(), prefix.len().min(len)));
+    cut.filter(move |&prefix| {
+        let is_new = before.is_none_or(|before| !before.covers(prefix));
+        if is_new {
+            before = Some(prefix);
+        }
+        is_new
+    })
+}
+
 impl<A: Address> fmt::Display for Prefix<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address.to_ip(), self.len)
@@ -165,6 +192,8 @@ mod tests {
         assert_eq!("1.2.3.4".parse::<Prefix4>().unwrap().len(), 32);
         assert_eq!("2001:db8::1/32".parse::<Prefix6>().unwrap().to_string(), "2001:db8::/32");
         assert_eq!("0.0.0.0/0".parse::<Prefix4>().unwrap(), Prefix4::DEFAULT);
+        assert_eq!(Prefix4::from(Ipv4Addr::new(10, 0, 0, 1)).to_string(), "10.0.0.1/32");
+        assert_eq!(Prefix6::from(Ipv6Addr::LOCALHOST).to_string(), "::1/128");
     }
 
     #[test]

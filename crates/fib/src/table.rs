@@ -11,8 +11,14 @@ pub type AdjacencyIndex = u32;
 /// The result of a lookup that no route matches.
 pub const MISS: AdjacencyIndex = 0;
 
+/// A change of the route of a prefix: where it leads from now on, or `None` if there is none any more.
+pub type Change<A> = (Prefix<A>, Option<AdjacencyIndex>);
+
 /// The most addresses that callers put in one batch; longer slices work and are cut into batches.
 pub const BATCH_MAX: usize = 256;
+
+/// From so many lookups on a batch is faster than one lookup after the other.
+pub(crate) const BATCH_MIN: usize = 8;
 
 /// Calls `lookup` for one batch after the other, so that a handle can let go of its table in between.
 #[inline(always)]
@@ -28,6 +34,17 @@ pub(crate) fn in_batches<A>(
         lookup(some, found);
     }
     lookup(addresses, results);
+}
+
+/// What a table takes of a process's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// What lookups walk, without what waits to be used again.
+    pub index_bytes: usize,
+    /// The writer's own: the routes, and what it knows of the memory that lookups walk.
+    pub writer_bytes: usize,
+    /// The pages behind what lookups walk.
+    pub resident_bytes: usize,
 }
 
 /// Longest-prefix match, as the packet path sees it.
@@ -60,25 +77,31 @@ pub trait Structure<A: Address>: Lookup<A> {
     const ADJACENCY_MAX: AdjacencyIndex;
 
     /// An empty structure.
-    fn empty() -> Self
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    fn empty() -> Result<Self, FibError>
     where
         Self: Sized;
 
-    /// Brings the structure in step with `rib` after the route of `changed` was added, replaced or removed.
-    /// [`Prefix::DEFAULT`] stands for a change of everything.
+    /// What the structure takes; one that is not in mappings of its own is where it says it is.
+    fn memory(&self) -> Memory {
+        Memory { index_bytes: self.bytes(), writer_bytes: 0, resident_bytes: self.bytes() }
+    }
+
+    /// Brings the structure in step with `rib` after the routes of `changed`, which is in order, were added, replaced or
+    /// removed.
     ///
     /// # Errors
     /// [`FibError::Busy`] if what would make room waits for readers, [`FibError::Full`] if nothing does; the
     /// structure is as before.
-    fn update(&mut self, rib: &Rib<A>, changed: Prefix<A>) -> Result<(), FibError>;
+    fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError>;
 
     /// Compiles the whole of `rib`, beside what is there.
     ///
     /// # Errors
     /// As [`update`](Self::update).
-    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
-        self.update(rib, Prefix::DEFAULT)
-    }
+    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError>;
 }
 
 /// A table that can be changed. One owner (the control thread) holds it; every refused change leaves it as it was.
@@ -111,6 +134,14 @@ pub trait Table<A: Address>: Lookup<A> {
         prefix: Prefix<A>,
         adjacency: AdjacencyIndex,
     ) -> Result<Option<AdjacencyIndex>, FibError>;
+
+    /// Makes many changes, all or none, of those of one prefix the last. To withdraw what is not there is no change.
+    /// Costs much less than one change after the other where they lie close together. Lookups meanwhile see some of
+    /// them made and some not, each as a whole, and all when the call returns.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    fn apply(&mut self, changes: &[Change<A>]) -> Result<(), FibError>;
 
     /// Removes a route; returns the adjacency it had.
     ///

@@ -1,9 +1,9 @@
 //! Every table against a list of routes that is searched from end to end, under random routes and updates.
 
-use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
-use causeway_fib::rivals::{
-    btree6::BTree6, dir24_8::Dir24_8, linear::Linear, poptrie::Poptrie, ranges::Ranges,
+use causeway_fib::baseline::{
+    dir24_8::Dir24_8, lctrie::LcTrie, linear::Linear, radix::Radix, ranges::Ranges,
 };
+use causeway_fib::rivals::{btree6::BTree6, poptrie::Poptrie};
 use causeway_fib::{
     Address, CompactFib4, Fib, Fib4, Fib6, FibError, LeftRight, Lookup, MISS, Prefix, Structure, Table,
 };
@@ -162,28 +162,99 @@ proptest! {
 
     #[test]
     fn fib4(changes in changes(address4())) {
-        let mut table = Fib4::new();
+        let mut table = Fib4::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
     }
 
     #[test]
     fn compact_fib4(changes in changes(address4())) {
-        let mut table = CompactFib4::new();
+        let mut table = CompactFib4::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
     }
 
     #[test]
     fn fib6(changes in changes(address6())) {
-        let mut table = Fib6::new();
+        let mut table = Fib6::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
     }
 }
 
+/// The same changes, many at once: each call is taken whole.
+fn replay_batches<A: Address, T: Table<A>>(
+    table: &mut T,
+    reader: Option<&dyn Lookup<A>>,
+    changes: &[Change<A>],
+    sizes: &[usize],
+) -> Result<(), TestCaseError> {
+    let mut naive = Naive::default();
+    let (mut seen, mut rest) = (Vec::new(), changes);
+    for &size in sizes.iter().cycle() {
+        let (some, others) = rest.split_at(size.min(rest.len()));
+        rest = others;
+        let mut batch = Vec::new();
+        for change in some {
+            match change {
+                Change::Set(prefix, adjacency) => {
+                    naive.set(*prefix, *adjacency);
+                    seen.push(*prefix);
+                    batch.push((*prefix, Some(*adjacency)));
+                }
+                Change::Remove(_) if seen.is_empty() => {}
+                Change::Remove(index) => {
+                    let prefix = *index.get(&seen);
+                    naive.remove(prefix);
+                    batch.push((prefix, None));
+                }
+            }
+        }
+        table.apply(&batch).unwrap();
+        check(table, reader, &naive, &probes(&seen));
+        if rest.is_empty() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn batches4(changes in changes(address4()), sizes in prop::collection::vec(1_usize..40, 1..8)) {
+        let mut table = Fib4::new().unwrap();
+        let reader = table.reader();
+        replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
+        let mut table = CompactFib4::new().unwrap();
+        let reader = table.reader();
+        replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
+        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new().unwrap();
+        let reader = table.reader();
+        replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
+    }
+
+    #[test]
+    fn batches6(changes in changes(address6()), sizes in prop::collection::vec(1_usize..40, 1..8)) {
+        let mut table = Fib6::new().unwrap();
+        let reader = table.reader();
+        replay_batches(&mut table, Some(&reader), &changes, &sizes)?;
+    }
+
+    #[test]
+    fn batches_of_papers_and_rivals(
+        changes in changes(address6()),
+        sizes in prop::collection::vec(1_usize..40, 1..8),
+    ) {
+        replay_batches(&mut Fib::<u128, LcTrie<u128>>::new().unwrap(), None, &changes, &sizes)?;
+        replay_batches(&mut Fib::<u128, Radix<u128>>::new().unwrap(), None, &changes, &sizes)?;
+        replay_batches(&mut Fib::<u128, Linear<u128>>::new().unwrap(), None, &changes, &sizes)?;
+    }
+}
+
 fn replay_plain<A: Address, S: Structure<A>>(changes: &[Change<A>]) -> Result<(), TestCaseError> {
-    replay(&mut Fib::<A, S>::new(), None, changes)
+    replay(&mut Fib::<A, S>::new().unwrap(), None, changes)
 }
 
 proptest! {
@@ -206,10 +277,10 @@ proptest! {
 
     #[test]
     fn two_copies(changes in changes(address4())) {
-        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new();
+        let mut table = Fib::<u32, LeftRight<u32, Radix<u32>>>::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
-        let mut table = Fib::<u32, LeftRight<u32, LcTrie<u32>>>::new();
+        let mut table = Fib::<u32, LeftRight<u32, LcTrie<u32>>>::new().unwrap();
         let reader = table.reader();
         replay(&mut table, Some(&reader), &changes)?;
     }
@@ -237,7 +308,7 @@ proptest! {
 
 #[test]
 fn refused_changes_leave_the_table_as_it_was() {
-    let mut table = Fib4::new();
+    let mut table = Fib4::new().unwrap();
     let prefix = "10.0.0.0/8".parse().unwrap();
     table.insert(prefix, 1).unwrap();
     assert_eq!(table.insert(prefix, 2), Err(FibError::Exists));
@@ -269,6 +340,6 @@ fn hosts_in_many_blocks<T: Table<u32>>(table: &mut T) {
 
 #[test]
 fn host_routes_do_not_run_out_of_leaves() {
-    hosts_in_many_blocks(&mut Fib4::new());
-    hosts_in_many_blocks(&mut CompactFib4::new());
+    hosts_in_many_blocks(&mut Fib4::new().unwrap());
+    hosts_in_many_blocks(&mut CompactFib4::new().unwrap());
 }

@@ -8,8 +8,8 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
-use causeway_fib::rivals::dir24_8::Dir24_8;
+use causeway_fib::baseline::dir24_8::Dir24_8;
+use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::{
     Address, Adjacencies, AdjacencyReader, CompactFib4, Fib, Fib4, Fib4Reader, Fib6, FibError, LeftRight,
     Lookup, Prefix, Shared, Table,
@@ -160,7 +160,7 @@ fn follow(fib: &Fib4Reader, hops: &AdjacencyReader<Hop>, prefixes: &[Prefix<u32>
 #[test]
 fn readers_never_meet_an_index_with_the_next_hop_of_another_route() {
     let prefixes = &prefixes4()[..16];
-    let (mut fib, mut hops) = (Fib4::new(), Adjacencies::new());
+    let (mut fib, mut hops) = (Fib4::new().unwrap(), Adjacencies::new());
     let first =
         prefixes.iter().zip(0..).map(|(&prefix, number)| (prefix, hops.acquire((number, 0)).unwrap()));
     fib.load(&first.collect::<Vec<_>>()).unwrap();
@@ -214,8 +214,8 @@ fn no_growth<A: Address, T: Table<A>>(fib: &mut T, prefixes: &[Prefix<A>]) {
 
 #[test]
 fn memory_does_not_grow_with_changes() {
-    no_growth(&mut Fib4::new(), &prefixes4());
-    no_growth(&mut CompactFib4::new(), &prefixes4());
+    no_growth(&mut Fib4::new().unwrap(), &prefixes4());
+    no_growth(&mut CompactFib4::new().unwrap(), &prefixes4());
     let six = |number: u32| Prefix::truncated(0x2001_0db8_u128 << 96 | u128::from(number) << 84, 48);
-    no_growth(&mut Fib6::new(), &(0..PREFIXES).map(six).collect::<Vec<_>>());
+    no_growth(&mut Fib6::new().unwrap(), &(0..PREFIXES).map(six).collect::<Vec<_>>());
 }

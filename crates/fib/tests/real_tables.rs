@@ -36,15 +36,15 @@ fn check<A: Address, T: Table<A>>(table: &mut T, routes: &[(Prefix<A>, u32)], be
 #[test]
 fn ipv4() {
     if let Some(routes) = routes("CAUSEWAY_FIB_V4") {
-        check(&mut Fib4::new(), &routes, |address: u32| address.wrapping_sub(1));
-        check(&mut CompactFib4::new(), &routes, |address: u32| address.wrapping_sub(1));
+        check(&mut Fib4::new().unwrap(), &routes, |address: u32| address.wrapping_sub(1));
+        check(&mut CompactFib4::new().unwrap(), &routes, |address: u32| address.wrapping_sub(1));
     }
 }
 
 #[test]
 fn ipv6() {
     if let Some(routes) = routes("CAUSEWAY_FIB_V6") {
-        check(&mut Fib6::new(), &routes, |address: u128| address.wrapping_sub(1));
+        check(&mut Fib6::new().unwrap(), &routes, |address: u128| address.wrapping_sub(1));
     }
 }
 

@@ -66,7 +66,7 @@
 //! };
 //! let pulse = config.pulse.clone();
 //! let mut watcher = Watcher::open(config)?;
-//! let mut fib = Fib4::new();
+//! let mut fib = Fib4::new()?;
 //! loop {
 //!     let changes = watcher.wait(Duration::from_secs(1))?;
 //!     // First what changes.adjacencies and changes.hops say is new, for the index of each hop.

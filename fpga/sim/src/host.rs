@@ -134,7 +134,7 @@ impl Host {
     /// If a route of the table is no prefix, which the tables of this crate never have.
     pub fn new(table: &RuleTable, parameters: HostParameters, bus_period_ps: u64) -> Self {
         let cards = table.nics.len();
-        let mut fib = Fib4::new();
+        let mut fib = Fib4::new().expect("address space for a table");
         let mut next_hops = vec![(0, Mac::default())];
         for route in &table.routes {
             let Target::Nic { nic, next_hop } = route.to else { continue };

@@ -6,8 +6,8 @@ use causeway_engine::measure::Unit;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, writes};
 use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
-use causeway_fib::papers::cache::{CacheConfig, CacheKey, RouteCache};
-use causeway_fib::papers::{lctrie::LcTrie, radix::Radix};
+use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
+use causeway_fib::route_cache::{CacheConfig, CacheKey, RouteCache};
 use causeway_fib::{LeftRight, Lines6, Lookup, MISS, Rank24, Shared};
 use causeway_packet::{BATCH, Batch};
 

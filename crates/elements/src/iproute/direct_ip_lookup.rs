@@ -3,7 +3,7 @@
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
 use causeway_fib::LeftRight;
-use causeway_fib::rivals::dir24_8::Dir24_8;
+use causeway_fib::baseline::dir24_8::Dir24_8;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "DirectIPLookup",

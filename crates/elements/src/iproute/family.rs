@@ -4,7 +4,7 @@ use super::hops::View;
 use crate::fuse::step::{RouteLookup, Step};
 use causeway_engine::value::{self, Value};
 use causeway_engine::{Conf, Lowered};
-use causeway_fib::papers::cache::Flow;
+use causeway_fib::route_cache::Flow;
 use causeway_fib::{Address, Lookup, Prefix};
 use causeway_packet::Packet;
 use std::net::{Ipv4Addr, Ipv6Addr};

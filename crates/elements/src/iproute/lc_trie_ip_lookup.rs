@@ -5,7 +5,7 @@ use super::lookup::{DROPS, HANDLERS, ROUTES, build_over};
 use causeway_engine::spec::{ArgDoc, keyword};
 use causeway_engine::{Conf, Element, Invalid, Spec};
 use causeway_fib::LeftRight;
-use causeway_fib::papers::lctrie::{FILL_FACTOR, LcTrie, ROOT_BITS, ROOT_BITS_MAX};
+use causeway_fib::baseline::lctrie::{FILL_FACTOR, LcTrie, ROOT_BITS, ROOT_BITS_MAX};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "LCTrieIPLookup",
@@ -52,5 +52,5 @@ fn build<A: Family>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     if !(1..=ROOT_BITS_MAX).contains(&root) {
         conf.error(format!("ROOT: {root} is not 1 to {ROOT_BITS_MAX}"));
     }
-    build_over(conf, || LeftRight::<A, _>::new(LcTrie::with_parameters(fill as f32, root)))
+    build_over(conf, || Ok(LeftRight::<A, _>::new(LcTrie::with_parameters(fill as f32, root))))
 }

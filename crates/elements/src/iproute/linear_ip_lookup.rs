@@ -3,7 +3,7 @@
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
 use causeway_fib::LeftRight;
-use causeway_fib::rivals::linear::Linear;
+use causeway_fib::baseline::linear::Linear;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "LinearIPLookup",

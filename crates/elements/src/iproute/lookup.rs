@@ -5,7 +5,7 @@ use super::hops::{Hop, Hops, View};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid, Lowered};
-use causeway_fib::{AdjacencyIndex, Fib, Lookup, MISS, Shared, Structure};
+use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, MISS, Reader, Shared, Structure};
 use causeway_packet::{BATCH, Batch};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,15 +56,15 @@ impl<A: Family, S: Structure<A>> Tables<A, S> for Control<A, S> {
         Ok(((), text))
     }
 
-    fn routes(&mut self, _only: ()) -> Routes<'_, A, S> {
-        Routes { fib: &mut self.fib, hops: &mut self.hops }
+    fn routes(&mut self, _only: ()) -> Result<Routes<'_, A, S>, String> {
+        Ok(Routes { fib: &mut self.fib, hops: &mut self.hops })
     }
 }
 
 /// A worker's side of a table, and its way to the control side, which the copies of a replicated graph share.
 pub(crate) struct Table<A: Family, S: Shared<A>> {
     control: Arc<Mutex<Control<A, S>>>,
-    pub reader: S::Reader,
+    pub reader: Reader<S::Handle>,
     hops: View<A>,
     changes: Arc<AtomicU64>,
     replica: Replica,
@@ -88,16 +88,23 @@ impl Replica {
 
 impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     /// Reads the rest of the configuration as routes, into a table over what `structure` makes.
-    pub fn configured(conf: &mut Conf<'_>, structure: impl FnOnce() -> S) -> Result<Self, Invalid> {
+    pub fn configured(
+        conf: &mut Conf<'_>,
+        structure: impl FnOnce() -> Result<S, FibError>,
+    ) -> Result<Self, Invalid> {
         let texts = conf.rest();
         let routes: Vec<Route<A>> = texts.iter().filter_map(|t| configured(conf, t)).collect();
         conf.finish()?;
+        let structure = structure().map_err(|e| {
+            conf.error(e.to_string());
+            Invalid
+        })?;
         let mut control = Control {
-            fib: Fib::with_structure(structure()),
+            fib: Fib::with_structure(structure),
             hops: Hops::new(S::ADJACENCY_MAX),
             changes: Arc::default(),
         };
-        control.routes(()).load(&routes).map_err(|e| {
+        control.routes(()).and_then(|mut all| all.load(&routes)).map_err(|e| {
             conf.error(e);
             Invalid
         })?;
@@ -120,8 +127,8 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         self.replica.once(|| {
             let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
             match handler {
-                "table" => Ok(control.routes(()).table()),
-                _ => Ok(control.routes(()).find(address(arg.trim())?)),
+                "table" => Ok(control.routes(())?.table()),
+                _ => Ok(control.routes(())?.find(address(arg.trim())?)),
             }
         })
     }
@@ -131,7 +138,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         self.replica.once(|| {
             let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
             let result = match handler {
-                "flush" => control.routes(()).flush(),
+                "flush" => control.routes(()).and_then(|mut all| all.flush()),
                 "ctrl" => routes::control(&mut *control, value, outputs),
                 verb => routes::change(&mut *control, verb, value, outputs),
             };
@@ -176,7 +183,7 @@ pub(crate) fn build<A: Family, S: Shared<A> + Send + 'static>(
 /// Builds the element of a class over a structure with parameters of its own.
 pub(crate) fn build_over<A: Family, S: Shared<A> + Send + 'static>(
     conf: &mut Conf<'_>,
-    structure: impl FnOnce() -> S,
+    structure: impl FnOnce() -> Result<S, FibError>,
 ) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(IpLookup(Table::configured(conf, structure)?)))
 }

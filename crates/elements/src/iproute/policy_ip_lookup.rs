@@ -7,7 +7,7 @@ use super::routes::{self, Route, Routes, Tables, address, configured};
 use super::rules::{self, MAIN};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_with, rest, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_fib::papers::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
+use causeway_fib::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
 use causeway_fib::{Compact16, FibError, Lines6, MISS, Shared};
 use causeway_packet::{Anno, BATCH, Batch, Packet};
 use std::collections::BTreeMap;
@@ -180,8 +180,9 @@ impl<A: Family, S: Shared<A>> Tables<A, S> for Control<A, S> {
         pick(text)
     }
 
-    fn routes(&mut self, number: NonZeroU8) -> Routes<'_, A, S> {
-        Routes { fib: self.policy.table(number), hops: &mut self.hops }
+    fn routes(&mut self, number: NonZeroU8) -> Result<Routes<'_, A, S>, String> {
+        let fib = self.policy.table(number).map_err(|e| e.to_string())?;
+        Ok(Routes { fib, hops: &mut self.hops })
     }
 }
 
@@ -191,7 +192,7 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
         let mut control = Control { policy, hops: Hops::new(S::ADJACENCY_MAX) };
         control.set_rules(&configured.rules)?;
         for (&number, routes) in &configured.routes {
-            control.routes(number).load(routes)?;
+            control.routes(number)?.load(routes)?;
         }
         Ok(control)
     }
@@ -199,7 +200,7 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
     fn read(&mut self, handler: &str, argument: &str) -> Result<String, String> {
         match handler {
             "rules" => Ok(self.policy.rules().iter().map(|rule| rules::text(rule) + "\n").collect()),
-            "table" => Ok(self.routes(named(argument)?).table()),
+            "table" => Ok(self.routes(named(argument)?)?.table()),
             "tables" => Ok(self.policy.tables().map(|number| format!("{number}\n")).collect()),
             _ => Ok(self.hops.text(self.policy.lookup(&rules::key(argument, address)?))),
         }
@@ -210,7 +211,7 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
             "add_rule" => self.add_rule(value),
             "remove_rule" => self.remove_rule(value),
             "set_rules" => self.replace_rules(value),
-            "flush" => self.routes(named(value)?).flush(),
+            "flush" => self.routes(named(value)?)?.flush(),
             "ctrl" => routes::control(self, value, outputs),
             verb => routes::change(self, verb, value, outputs),
         }

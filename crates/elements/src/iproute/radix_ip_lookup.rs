@@ -3,7 +3,7 @@
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
 use causeway_fib::LeftRight;
-use causeway_fib::papers::radix::Radix;
+use causeway_fib::baseline::radix::Radix;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "RadixIPLookup",

@@ -3,7 +3,7 @@
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
 use causeway_fib::LeftRight;
-use causeway_fib::rivals::ranges::Ranges;
+use causeway_fib::baseline::ranges::Ranges;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "RangeIPLookup",

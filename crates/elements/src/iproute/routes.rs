@@ -83,8 +83,8 @@ pub(crate) trait Tables<A: Family, S: Structure<A>> {
     type Number: Copy;
     /// The number of the table that a change is for, and the rest of the change.
     fn pick<'t>(&self, text: &'t str) -> Result<(Self::Number, &'t str), String>;
-    /// A table.
-    fn routes(&mut self, number: Self::Number) -> Routes<'_, A, S>;
+    /// A table, made if it is not there.
+    fn routes(&mut self, number: Self::Number) -> Result<Routes<'_, A, S>, String>;
 }
 
 /// Carries out `add`, `set` or `remove` with its text.
@@ -95,7 +95,7 @@ pub(crate) fn change<A: Family, S: Structure<A>>(
     outputs: usize,
 ) -> Result<(), String> {
     let (number, text) = tables.pick(text)?;
-    let mut routes = tables.routes(number);
+    let mut routes = tables.routes(number)?;
     let done = routes.make(verb, text, outputs)?;
     routes.keep(done);
     Ok(())
@@ -111,16 +111,15 @@ pub(crate) fn control<A: Family, S: Structure<A>>(
     for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let (verb, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let picked = tables.pick(rest.trim_start());
-        match picked.and_then(|(n, rest)| Ok((n, tables.routes(n).make(verb, rest, outputs)?))) {
+        match picked.and_then(|(n, rest)| Ok((n, tables.routes(n)?.make(verb, rest, outputs)?))) {
             Ok(done) => all.push(done),
             Err(why) => {
-                all.into_iter().rev().try_for_each(|(n, done)| tables.routes(n).undo(done))?;
+                all.into_iter().rev().try_for_each(|(n, done)| tables.routes(n)?.undo(done))?;
                 return Err(why);
             }
         }
     }
-    all.into_iter().for_each(|(n, done)| tables.routes(n).keep(done));
-    Ok(())
+    all.into_iter().try_for_each(|(n, done)| tables.routes(n).map(|mut routes| routes.keep(done)))
 }
 
 impl<A: Family, S: Structure<A>> Routes<'_, A, S> {

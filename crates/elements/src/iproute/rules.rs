@@ -2,7 +2,7 @@
 
 use super::family::{Family, bare};
 use causeway_fib::Prefix;
-use causeway_fib::papers::policy::{Action, PolicyKey, Rule};
+use causeway_fib::policy::{Action, PolicyKey, Rule};
 use std::num::NonZeroU8;
 
 /// The table that routes go to when none is named, and that [`last`] looks in; Linux's `main`.

@@ -323,9 +323,14 @@ impl Forwarding {
 
     /// The one that the router was started with. Without one there is no port, and all packets are the kernel's.
     pub(crate) fn find(conf: &mut Conf<'_>) -> Result<Arc<Forwarding>, Invalid> {
+        let tables = Fib4::new().and_then(|v4| Ok((v4, Fib6::new()?)));
+        let (v4, v6) = tables.map_err(|e| {
+            conf.error(e.to_string());
+            Invalid
+        })?;
         let empty = || {
             let lease = Arc::new(AtomicU64::new(0));
-            Forwarding::new(Vec::new(), &[], lease, (&Fib4::new(), &Fib6::new(), &Adjacencies::new()))
+            Forwarding::new(Vec::new(), &[], lease, (&v4, &v6, &Adjacencies::new()))
         };
         let found = conf.env.persistent(FORWARDING, empty).ok_or(Invalid)?;
         if found.ports.is_empty() {

@@ -46,7 +46,7 @@ impl Tables {
     /// 10.1.0.0/16 and 2001:db8:1::/48 by `a`, 10.2.0.0/16 and 2001:db8:2::/48 by `b`, 10.3.0.0/16 by `c`,
     /// 10.0.0.1 is ours, 10.9.0.0/16 is a blackhole.
     fn new() -> Tables {
-        let (v4, v6, neighbors) = (Fib4::new(), Fib6::new(), Adjacencies::new());
+        let (v4, v6, neighbors) = (Fib4::new().unwrap(), Fib6::new().unwrap(), Adjacencies::new());
         let lease = Arc::new(AtomicU64::new(u64::MAX));
         let names = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let forwarding = Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&v4, &v6, &neighbors)));

@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
-use super::{Core, Entry};
-use crate::epoch::{Domain, Participant, Pinned};
+use super::Entry;
+use crate::sync::cells::Cells;
+use crate::sync::epoch::{Participant, Pinned};
 use crate::table::AdjacencyIndex;
 
 /// A worker's handle of [`Adjacencies`](super::Adjacencies).
 #[derive(Debug)]
 pub struct AdjacencyReader<T> {
-    core: Arc<Core<T>>,
+    entries: Arc<Cells<Entry<T>>>,
     participant: Participant,
 }
 
 impl<T> Clone for AdjacencyReader<T> {
     fn clone(&self) -> Self {
-        AdjacencyReader { core: self.core.clone(), participant: self.participant.clone() }
+        AdjacencyReader { entries: self.entries.clone(), participant: self.participant.clone() }
     }
 }
 
 impl<T> AdjacencyReader<T> {
-    pub(super) fn new(core: &Arc<Core<T>>, domain: &Arc<Domain>) -> Self {
-        AdjacencyReader { core: core.clone(), participant: domain.participant() }
+    pub(super) fn new(entries: &Arc<Cells<Entry<T>>>) -> Self {
+        AdjacencyReader { entries: entries.clone(), participant: entries.domain().participant() }
     }
 
     /// A view for one batch. Pin before the lookup in the forwarding table: then no index that the lookup returns is
@@ -29,7 +30,15 @@ impl<T> AdjacencyReader<T> {
     #[inline]
     #[must_use]
     pub fn pin(&self) -> AdjacencyView<'_, T> {
-        AdjacencyView { core: &self.core, pinned: self.participant.pin() }
+        AdjacencyView { entries: &self.entries, pinned: View::Own(self.participant.pin()) }
+    }
+
+    /// The same under an announcement that stands already, for the forwarding table too. Where that is made in another
+    /// domain, the view shows nothing.
+    #[inline]
+    #[must_use]
+    pub fn under<'a>(&'a self, pinned: &'a Pinned<'_>) -> AdjacencyView<'a, T> {
+        AdjacencyView { entries: &self.entries, pinned: View::Under(pinned) }
     }
 }
 
@@ -38,16 +47,24 @@ impl<T> AdjacencyReader<T> {
 /// Look up in the forwarding table, resolve, check and use what was found under one view. An index that is kept past
 /// its view may lead to another next hop in the next one, with nothing to tell.
 pub struct AdjacencyView<'a, T> {
-    core: &'a Core<T>,
-    pinned: Pinned<'a>,
+    entries: &'a Cells<Entry<T>>,
+    pinned: View<'a>,
+}
+
+/// The announcement that a view stands by.
+enum View<'a> {
+    Own(Pinned<'a>),
+    Under(&'a Pinned<'a>),
 }
 
 impl<T> AdjacencyView<'_, T> {
     #[inline]
     fn entry(&self, index: AdjacencyIndex) -> Option<&Entry<T>> {
-        let cell = self.core.entries.get(index as usize)?;
-        // SAFETY: the pin comes from this table's reader, so from this table's domain.
-        unsafe { cell.get(&self.pinned) }
+        let pinned = match &self.pinned {
+            View::Own(pinned) => pinned,
+            View::Under(pinned) => pinned,
+        };
+        self.entries.get(index as usize, pinned)
     }
 
     /// The next hop for a packet and its own index: those of the entry, or of the member of the group that the

@@ -3,6 +3,7 @@
 use super::*;
 use crate::table::MISS;
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn equal_next_hops_share_an_index_and_move_together() {
@@ -148,6 +149,45 @@ fn kinds_are_kept_unless_they_are_to_change() {
     assert_eq!(reader.pin().resolve(b, 0), Some(&"a"), "the new group holds it");
     table.replace(b, Target::NextHop("d")).unwrap();
     assert_eq!(reader.pin().resolve(a, 0), None, "the old one did no more");
+}
+
+/// A next hop that counts how often it is hashed or compared.
+#[derive(Clone, Debug)]
+struct Counted(u32, Arc<AtomicUsize>);
+
+impl Counted {
+    fn count(&self) -> u32 {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0
+    }
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Self) -> bool {
+        self.count() == other.0
+    }
+}
+
+impl Eq for Counted {}
+
+impl Hash for Counted {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.count().hash(state);
+    }
+}
+
+#[test]
+fn a_change_of_a_next_hop_looks_at_no_others() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let hop = |name| Counted(name, count.clone());
+    let mut table = Adjacencies::new();
+    let indices: Vec<_> = (0..ADJACENCIES_MAX - 1).map(|name| table.acquire(hop(name)).unwrap()).collect();
+    count.store(0, Ordering::Relaxed);
+    for (&index, name) in indices.iter().zip(1 << 20..).take(100) {
+        table.set_next_hop(index, hop(name)).unwrap();
+    }
+    let each = count.load(Ordering::Relaxed) / 100;
+    assert!(each < 10, "{each} times for a change");
 }
 
 proptest! {

@@ -5,7 +5,7 @@
 //! a binary search over the rest. Built whole, so a change costs a rebuild.
 
 use crate::error::FibError;
-use crate::mapping::{multiversioned, prefetch};
+use crate::memory::mapping::{Isa, multiversioned, prefetch};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;
@@ -36,10 +36,10 @@ const LOWER: u16 = 0x8000;
 
 impl BTree6 {
     #[inline(always)]
-    fn rank<const FAST: bool>(node: &Node, key: i64) -> usize {
+    fn rank<I: Isa>(_isa: I, node: &Node, key: i64) -> usize {
         #[cfg(target_arch = "x86_64")]
-        if FAST {
-            // SAFETY: `FAST` instances are reached through `multiversioned!` alone, which checks for AVX2.
+        if I::AVX2 {
+            // SAFETY: the processor has AVX2, of which `_isa` is the proof.
             return unsafe { rank_avx2(node, key) };
         }
         node.0.iter().map(|&boundary| usize::from(boundary <= key)).sum()
@@ -60,12 +60,12 @@ impl BTree6 {
     }
 
     #[inline(always)]
-    fn one<const FAST: bool>(&self, address: u128) -> u32 {
+    fn one<I: Isa>(&self, isa: I, address: u128) -> u32 {
         let key = ((address >> 64) as u64 ^ FLIP) as i64;
         let mut place = 0;
         for level in &self.levels {
             let Some(node) = level.get(place) else { break };
-            place = place * (KEYS + 1) + Self::rank::<FAST>(node, key);
+            place = place * (KEYS + 1) + Self::rank(isa, node, key);
         }
         self.finish(self.to_key(place), address)
     }
@@ -77,14 +77,14 @@ impl BTree6 {
     }
 
     #[inline(always)]
-    fn batch<const FAST: bool>(&self, addresses: &[u128], results: &mut [u32]) {
+    fn batch<I: Isa>(&self, isa: I, addresses: &[u128], results: &mut [u32]) {
         for (some, found) in addresses.chunks(LANES).zip(results.chunks_mut(LANES)) {
             let mut places = [0_usize; LANES];
             for (depth, level) in self.levels.iter().enumerate() {
                 for (place, &address) in places.iter_mut().zip(some) {
                     let key = ((address >> 64) as u64 ^ FLIP) as i64;
                     let Some(node) = level.get(*place) else { continue };
-                    *place = *place * (KEYS + 1) + Self::rank::<FAST>(node, key);
+                    *place = *place * (KEYS + 1) + Self::rank(isa, node, key);
                     if let Some(next) = self.levels.get(depth + 1).and_then(|next| next.get(*place)) {
                         prefetch(next);
                     }
@@ -185,11 +185,15 @@ impl Structure<u128> for BTree6 {
     const NAME: &'static str = "b+-tree";
     const ADJACENCY_MAX: AdjacencyIndex = LOWER as u32 - 1;
 
-    fn empty() -> Self {
-        BTree6 { levels: Vec::new(), results: Vec::new(), lower: Vec::new() }
+    fn empty() -> Result<Self, FibError> {
+        Ok(BTree6 { levels: Vec::new(), results: Vec::new(), lower: Vec::new() })
     }
 
-    fn update(&mut self, rib: &Rib<u128>, _changed: Prefix<u128>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<u128>, _changed: &[Prefix<u128>]) -> Result<(), FibError> {
+        self.rebuild(rib)
+    }
+
+    fn rebuild(&mut self, rib: &Rib<u128>) -> Result<(), FibError> {
         *self = Self::build(rib)?;
         Ok(())
     }

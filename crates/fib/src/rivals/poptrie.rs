@@ -5,7 +5,7 @@
 
 use crate::address::Address;
 use crate::error::FibError;
-use crate::mapping::multiversioned;
+use crate::memory::mapping::{Isa, multiversioned};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;
@@ -65,22 +65,22 @@ impl Poptrie {
     }
 
     #[inline(always)]
-    fn one4<const FAST: bool>(&self, address: u32) -> u32 {
+    fn one4<I: Isa>(&self, _: I, address: u32) -> u32 {
         self.walk(address)
     }
 
     #[inline(always)]
-    fn one6<const FAST: bool>(&self, address: u128) -> u32 {
+    fn one6<I: Isa>(&self, _: I, address: u128) -> u32 {
         self.walk(address)
     }
 
     #[inline(always)]
-    fn many4<const FAST: bool>(&self, addresses: &[u32], results: &mut [u32]) {
+    fn many4<I: Isa>(&self, _: I, addresses: &[u32], results: &mut [u32]) {
         self.many(addresses, results);
     }
 
     #[inline(always)]
-    fn many6<const FAST: bool>(&self, addresses: &[u128], results: &mut [u32]) {
+    fn many6<I: Isa>(&self, _: I, addresses: &[u128], results: &mut [u32]) {
         self.many(addresses, results);
     }
 
@@ -203,11 +203,15 @@ where
     const NAME: &'static str = "poptrie";
     const ADJACENCY_MAX: AdjacencyIndex = u16::MAX as u32;
 
-    fn empty() -> Self {
-        Self::build(&Rib::<A>::default())
+    fn empty() -> Result<Self, FibError> {
+        Ok(Self::build(&Rib::<A>::default()))
     }
 
-    fn update(&mut self, rib: &Rib<A>, _changed: Prefix<A>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<A>, _changed: &[Prefix<A>]) -> Result<(), FibError> {
+        self.rebuild(rib)
+    }
+
+    fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
         *self = Self::build(rib);
         Ok(())
     }

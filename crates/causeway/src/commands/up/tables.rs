@@ -46,7 +46,7 @@ pub struct Tables {
 impl Tables {
     /// Empty tables for ports with these names and indices, by which packets are forwarded while the lease stands.
     pub fn new(names: Vec<String>, ports: Vec<u32>, lease: Arc<dyn Deadline>) -> Result<Tables> {
-        let (v4, v6) = (Routes::new(Rank24::empty()), Routes::new(Lines6::empty()));
+        let (v4, v6) = (Routes::new(Rank24::empty()?), Routes::new(Lines6::empty()?));
         let mut neighbors = Adjacencies::new();
         let tables = (v4.fib(), v6.fib(), &neighbors);
         let forwarding = Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, tables));

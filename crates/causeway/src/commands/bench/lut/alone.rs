@@ -2,7 +2,7 @@
 
 use super::super::graph::Route;
 use anyhow::Result;
-use causeway_fib::papers::cache::{CacheConfig, CacheKey, Flow, RouteCache};
+use causeway_fib::route_cache::{CacheConfig, CacheKey, Flow, RouteCache};
 use causeway_fib::{Fib, Lookup, Prefix, Structure};
 use rustix::time::{ClockId, clock_gettime};
 

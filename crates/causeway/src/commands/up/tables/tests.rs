@@ -162,7 +162,7 @@ fn forward(legs: Vec<Leg>, mtu_bytes: Option<u32>) -> Hop {
 #[test]
 fn workers_forward_again_when_the_routes_fit_again() {
     let mut tables = tables();
-    tables.v4 = Routes::new(Rank24::with_capacity(0));
+    tables.v4 = Routes::new(Rank24::with_capacity(0).unwrap());
     let route = |n, hop: Option<u32>| Changes {
         hops: vec![(HopId(0), Some(PUNT)), (HopId(1), Some(PUNT))],
         routes: vec![(prefix(n), hop.map(HopId))],

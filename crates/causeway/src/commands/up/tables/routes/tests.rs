@@ -1,5 +1,5 @@
 use super::*;
-use causeway_fib::{Fib4Reader, Lookup, MISS, Rank24, Structure};
+use causeway_fib::{Domain, Fib4Reader, Lookup, MISS, Rank24, Structure};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ impl Structure<u32> for Narrow {
     const NAME: &'static str = "narrow";
     const ADJACENCY_MAX: AdjacencyIndex = Rank24::ADJACENCY_MAX;
 
-    fn empty() -> Self {
-        Narrow { table: Rank24::empty(), room: usize::MAX, refusals: Arc::default() }
+    fn empty() -> Result<Self, FibError> {
+        Ok(Narrow { table: Rank24::empty()?, room: usize::MAX, refusals: Arc::default() })
     }
 
-    fn update(&mut self, rib: &Rib<u32>, changed: Prefix<u32>) -> Result<(), FibError> {
+    fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
         let count = |left: u32| left.checked_sub(1);
         match rib.len() {
             0 => self.table.update(rib, changed),
@@ -41,18 +41,26 @@ impl Structure<u32> for Narrow {
             _ => self.table.update(rib, changed),
         }
     }
+
+    fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
+        self.update(rib, &[Prefix::DEFAULT])
+    }
 }
 
 impl Shared<u32> for Narrow {
-    type Reader = Fib4Reader;
+    type Handle = <Rank24 as Shared<u32>>::Handle;
 
-    fn reader(&self) -> Fib4Reader {
-        self.table.reader()
+    fn in_domain(domain: &Domain) -> Result<Self, FibError> {
+        Ok(Narrow { table: Rank24::in_domain(domain)?, ..Narrow::empty()? })
+    }
+
+    fn handle(&self) -> Self::Handle {
+        self.table.handle()
     }
 }
 
 fn narrow(room: usize) -> (Routes<u32, Narrow>, Fib4Reader, Arc<AtomicU32>) {
-    let structure = Narrow { room, ..Narrow::empty() };
+    let structure = Narrow { room, ..Narrow::empty().unwrap() };
     let refusals = structure.refusals.clone();
     let routes = Routes::new(structure);
     let reader = routes.fib().reader();
@@ -110,7 +118,7 @@ fn a_worker_that_stands_still_leaves_all_to_the_kernel_until_a_change_after_it_m
 
 #[test]
 fn a_table_cut_to_pieces_is_built_anew() {
-    let mut routes = Routes::new(Rank24::with_capacity(100));
+    let mut routes = Routes::new(Rank24::with_capacity(100).unwrap());
     let reader = routes.fib().reader();
     // Pieces of three leaves, a /19 each, until there is no room for another.
     let small: Vec<_> = (0..32).map(|n| (Prefix::truncated(n << 13 | 1 << 8, 24), Some(1))).collect();

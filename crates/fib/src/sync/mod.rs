@@ -1,0 +1,14 @@
+//! How one writer changes what many readers look at: epochs, values replaced whole, structures in two copies.
+//!
+//! ```text
+//! worker   ── pin ──► announces epoch 7 ── looks up, resolves ── unpin: announces nothing
+//! writer   stores the new word ── retires the old leaves with stamp 8 ── epoch is 9
+//!          ... asks for the oldest epoch announced: 7, so stamp 8 waits; then none, so the leaves are free
+//! ```
+//!
+//! Readers write to a cache line of their own and wait for nobody. The writer never waits either, but for a structure in
+//! two copies, and there not for ever.
+
+pub(crate) mod cells;
+pub(crate) mod epoch;
+pub(crate) mod left_right;

@@ -1,0 +1,390 @@
+//! The default IPv4 table: DIR-24 compressed by rank.
+//!
+//! DIR-24-8 (Gupta, Lin and McKeown, INFOCOM 1998) spends a leaf on each of the 2^24 /24 prefixes and so lives in
+//! DRAM. Here one 64-bit word stands for the 32 leaves under a /19: a bitmap of the /24s where the result changes and
+//! the place of the leaves that remain, so the table of the Internet takes some 5 MB and a lookup two loads. A /24
+//! with longer routes inside continues in a [`crate::v4::stride8`] line.
+//!
+//! A change compiles the words it touches beside the old ones, stores them one by one (each an atomic word: a lookup
+//! sees the route before or after, never between) and reuses the old leaves when no reader can see them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+
+use crate::error::FibError;
+use crate::fib::Shared;
+use crate::memory::blocks::Blocks;
+use crate::memory::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
+use crate::prefix::{Prefix, outermost};
+use crate::reader::InPlace;
+use crate::rib::Rib;
+use crate::sync::epoch::{Domain, Limbo};
+use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup, Memory, Structure};
+use crate::v4::chunks::{Run, for_each_chunk};
+use crate::v4::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pack};
+
+/// Address bits below the ones that choose a word.
+const CHUNK_BITS: u32 = 13;
+const CHUNKS: usize = 1 << 19;
+/// Room for 2^24 leaves in runs of any size, with as much again for what waits to be reused.
+const LEAVES: usize = 1 << 26;
+/// Leaf *n* below this holds adjacency *n*: a /19 with one result needs no leaf of its own.
+const SHARED_LEAVES: u32 = 1 << 15;
+/// With so many routes, words are in use on every page.
+const ROUTES_EVERYWHERE: usize = 1 << 14;
+/// Addresses whose loads are in flight together; fewer and more were slower on full tables.
+const LANES: usize = 64;
+
+/// The part of a [`Rank24`] that readers walk.
+pub struct Rank24Core {
+    /// Position of the first leaf (high half) and bitmap of the /24s that start a run (bit 0 never set).
+    words: Mapped<AtomicU64, CHUNKS>,
+    leaves: Mapped<AtomicU16, LEAVES>,
+    nodes: Arc<Nodes>,
+    bytes: AtomicUsize,
+}
+
+impl Rank24Core {
+    #[inline(always)]
+    fn word(&self, address: u32) -> &AtomicU64 {
+        &self.words[(address >> CHUNK_BITS) as usize]
+    }
+
+    #[inline(always)]
+    fn leaf(&self, index: u32) -> &AtomicU16 {
+        &self.leaves[index as usize & (LEAVES - 1)]
+    }
+
+    #[inline(always)]
+    fn leaf_index(&self, address: u32) -> u32 {
+        let word = self.word(address).load(Ordering::Acquire);
+        let slot = (address >> 8) & 31;
+        ((word >> 32) as u32).wrapping_add(((word as u32) << (31 - slot)).count_ones())
+    }
+
+    #[inline(always)]
+    fn one<I: Isa>(&self, _: I, address: u32) -> AdjacencyIndex {
+        let index = self.leaf_index(address);
+        self.finish(self.value(index), index, address as u8)
+    }
+
+    #[inline(always)]
+    fn value(&self, index: u32) -> u16 {
+        self.leaf(index).load(Ordering::Relaxed)
+    }
+
+    /// The adjacency at the end of a leaf that may continue, for the last byte of an address.
+    #[inline(always)]
+    fn finish(&self, leaf: u16, index: u32, byte: u8) -> AdjacencyIndex {
+        match line_of(index, leaf, |at| self.value(at)) {
+            None => u32::from(leaf),
+            Some(line) => self.nodes.last(line, byte),
+        }
+    }
+
+    #[inline(always)]
+    fn group(&self, addresses: &[u32], results: &mut [u32]) {
+        let mut indices = [0_u32; LANES];
+        for (index, &address) in indices.iter_mut().zip(addresses) {
+            *index = self.leaf_index(address);
+            prefetch(self.leaf(*index));
+        }
+        let mut any = 0;
+        for (result, &index) in results.iter_mut().zip(&indices) {
+            let leaf = self.value(index);
+            any |= leaf;
+            *result = u32::from(leaf);
+        }
+        if any & CONTINUES != 0 {
+            self.nodes.finish_group::<LANES>(addresses, results, |place, leaf| {
+                line_of(indices[place], leaf, |at| self.value(at))
+            });
+        }
+    }
+
+    #[inline(always)]
+    fn batch<I: Isa>(&self, isa: I, addresses: &[u32], results: &mut [u32]) {
+        let count = addresses.len().min(results.len());
+        let (groups, rest) = addresses[..count].as_chunks::<LANES>();
+        let (found, left) = results[..count].as_chunks_mut::<LANES>();
+        for (number, (group, found)) in groups.iter().zip(found).enumerate() {
+            for &address in groups.get(number + 1).map_or(rest, |next| next) {
+                prefetch(self.word(address));
+            }
+            self.group(group, found);
+        }
+        if rest.len() < BATCH_MIN {
+            left.iter_mut().zip(rest).for_each(|(result, &address)| *result = self.one(isa, address));
+        } else {
+            self.group(rest, left);
+        }
+    }
+}
+
+multiversioned!(fn lookup_one(core: &Rank24Core, address: u32) -> u32 = one);
+multiversioned!(fn lookup_many(core: &Rank24Core, addresses: &[u32], results: &mut [u32]) = batch);
+
+impl Lookup<u32> for Rank24Core {
+    #[inline]
+    fn lookup(&self, address: u32) -> AdjacencyIndex {
+        lookup_one(self, address)
+    }
+
+    #[inline]
+    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
+        lookup_many(self, addresses, results);
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// Something taken out of readers' sight.
+#[derive(Debug)]
+enum Retired {
+    Run { first: u32, count: usize },
+    Line(u32),
+}
+
+/// The default IPv4 table's structure; see the module.
+pub struct Rank24 {
+    core: Arc<Rank24Core>,
+    domain: Domain,
+    /// Pages of words.
+    written: Written,
+    blocks: Blocks,
+    pool: NodePool,
+    limbo: Limbo<Retired>,
+    runs: Vec<Run>,
+    leaves: Vec<(u8, Leaf)>,
+    packed: Vec<u16>,
+}
+
+impl Rank24 {
+    /// An empty structure with room for `leaves` results beyond one for each adjacency (at most 2^26 − 2^15).
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the system gives no address space.
+    pub fn with_capacity(leaves: u32) -> Result<Self, FibError> {
+        Self::make(leaves, &Domain::new())
+    }
+
+    fn make(leaves: u32, domain: &Domain) -> Result<Self, FibError> {
+        let nodes = Arc::new(Nodes::new()?);
+        let core = Rank24Core {
+            words: Mapped::new()?,
+            leaves: Mapped::new()?,
+            nodes: nodes.clone(),
+            bytes: AtomicUsize::new(CHUNKS * 8),
+        };
+        let end = SHARED_LEAVES + leaves.min(LEAVES as u32 - SHARED_LEAVES);
+        Ok(Rank24 {
+            written: Written::none(&core.words),
+            core: Arc::new(core),
+            domain: domain.clone(),
+            blocks: Blocks::new(SHARED_LEAVES, end),
+            pool: NodePool::new(nodes),
+            limbo: Limbo::new(),
+            runs: Vec::new(),
+            leaves: Vec::new(),
+            packed: Vec::new(),
+        })
+    }
+
+    fn word(&self, chunk: u32) -> u64 {
+        let chunk = chunk as usize;
+        if self.written.has(chunk) { self.core.words[chunk].load(Ordering::Relaxed) } else { 0 }
+    }
+
+    /// The word for a chunk of `runs`; the one in place if it says the same. `None` if there is no room.
+    fn compile(&mut self, chunk: u32, runs: &[Run]) -> Option<u64> {
+        if let [(_, adjacency)] = *runs {
+            self.core.leaf(u32::from(adjacency)).store(adjacency, Ordering::Relaxed);
+            return Some(u64::from(adjacency) << 32);
+        }
+        let mut leaves = std::mem::take(&mut self.leaves);
+        let word = self.pool.leaves_of(runs, 32, &mut leaves).and_then(|()| self.place(chunk, &leaves));
+        if word.is_none() {
+            self.pool.free_lines(&leaves);
+        }
+        self.leaves = leaves;
+        word
+    }
+
+    fn place(&mut self, chunk: u32, leaves: &[(u8, Leaf)]) -> Option<u64> {
+        let bitmap = leaves[1..].iter().fold(0_u32, |bitmap, &(slot, _)| bitmap | 1 << slot);
+        let old = self.word(chunk);
+        let first = (old >> 32) as u32;
+        let same =
+            |(rank, leaf): (u32, &(u8, Leaf))| leaf.1 == Leaf::Adjacency(self.core.value(first + rank));
+        if old as u32 == bitmap && (0..).zip(leaves).all(same) {
+            return Some(old);
+        }
+        pack(leaves, &mut self.packed);
+        let first = self.blocks.allocate(self.packed.len())?;
+        for (place, &leaf) in (0..).zip(&self.packed) {
+            self.core.leaf(first + place).store(leaf, Ordering::Relaxed);
+        }
+        Some(u64::from(first) << 32 | u64::from(bitmap))
+    }
+
+    /// What a word holds, to be freed with it.
+    fn parts(core: &Rank24Core, word: u64) -> impl Iterator<Item = Retired> + '_ {
+        let first = (word >> 32) as u32;
+        let own = first >= SHARED_LEAVES;
+        let count = if own { (word as u32).count_ones() + 1 } else { 0 };
+        let lines = move || lines_of(first, count, |at| core.value(at));
+        let places = count as usize + 2 * lines().count();
+        lines().map(Retired::Line).chain(own.then_some(Retired::Run { first, count: places }))
+    }
+
+    fn free(blocks: &mut Blocks, pool: &mut NodePool, retired: Retired) {
+        match retired {
+            Retired::Run { first, count } => blocks.release(first, count),
+            Retired::Line(line) => pool.free_line(line),
+        }
+    }
+
+    fn reclaim(&mut self, now: bool) {
+        let (blocks, pool) = (&mut self.blocks, &mut self.pool);
+        self.limbo.reclaim(&self.domain, now, |retired| Self::free(blocks, pool, retired));
+    }
+
+    /// Compiles the words that change. `None` if there is no room; nothing is left behind then.
+    fn compile_all(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Option<Vec<(u32, u64)>> {
+        let mut changes = Vec::new();
+        let mut full = false;
+        let mut runs = std::mem::take(&mut self.runs);
+        for range in outermost(changed, 32 - CHUNK_BITS as u8) {
+            for_each_chunk(rib, range, CHUNK_BITS, &mut runs, |chunk, runs| {
+                if full {
+                    return;
+                }
+                match self.compile(chunk, runs) {
+                    Some(word) if word == self.word(chunk) => {}
+                    Some(word) => changes.push((chunk, word)),
+                    None => full = true,
+                }
+            });
+        }
+        self.runs = runs;
+        if full {
+            for (_, word) in changes {
+                let parts: Vec<_> = Self::parts(&self.core, word).collect();
+                parts.into_iter().for_each(|part| Self::free(&mut self.blocks, &mut self.pool, part));
+            }
+            return None;
+        }
+        Some(changes)
+    }
+}
+
+impl Lookup<u32> for Rank24 {
+    #[inline]
+    fn lookup(&self, address: u32) -> AdjacencyIndex {
+        lookup_one(&self.core, address)
+    }
+
+    #[inline]
+    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
+        lookup_many(&self.core, addresses, results);
+    }
+
+    fn bytes(&self) -> usize {
+        self.core.bytes()
+    }
+}
+
+impl Structure<u32> for Rank24 {
+    const NAME: &'static str = "rank24";
+    const ADJACENCY_MAX: AdjacencyIndex = SHARED_LEAVES - 1;
+
+    fn empty() -> Result<Self, FibError> {
+        Self::with_capacity(u32::MAX)
+    }
+
+    fn memory(&self) -> Memory {
+        let index_bytes = CHUNKS * 8 + self.blocks.used() * 2 + self.pool.used_bytes();
+        let resident_bytes =
+            self.written.bytes() + self.core.leaves.resident_bytes() + self.pool.resident_bytes();
+        let writer_bytes = self.blocks.bytes() + self.pool.writer_bytes() + self.limbo.bytes();
+        Memory { index_bytes, writer_bytes, resident_bytes }
+    }
+
+    fn update(&mut self, rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Result<(), FibError> {
+        let changes = match self.compile_all(rib, changed) {
+            Some(changes) => changes,
+            None => {
+                // What readers have left by now may be enough.
+                self.reclaim(true);
+                self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
+            }
+        };
+        let (core, written) = (&self.core, &mut self.written);
+        let retired: Vec<_> = changes
+            .iter()
+            .flat_map(|&(chunk, word)| {
+                written.set(chunk as usize);
+                // Release: whoever reads the word reads the leaves written before.
+                Self::parts(core, core.words[chunk as usize].swap(word, Ordering::AcqRel))
+            })
+            .collect();
+        self.limbo.retire(&self.domain, retired);
+        self.reclaim(false);
+        if rib.len() > ROUTES_EVERYWHERE {
+            self.core.words.grow(0, CHUNKS);
+            self.written.set_all();
+        }
+        self.core.leaves.grow(SHARED_LEAVES as usize, self.blocks.touched());
+        self.pool.grow();
+        let bytes = CHUNKS * 8 + self.blocks.touched() * 2 + self.pool.bytes();
+        self.core.bytes.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
+        self.update(rib, &[Prefix::DEFAULT])
+    }
+}
+
+impl Shared<u32> for Rank24 {
+    type Handle = InPlace<Rank24Core>;
+
+    fn in_domain(domain: &Domain) -> Result<Self, FibError> {
+        Self::make(u32::MAX, domain)
+    }
+
+    fn handle(&self) -> Self::Handle {
+        InPlace::new(&self.core, &self.domain)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::fib::Fib;
+    use crate::table::Table;
+
+    /// Bitmap and leaves of 10.0.0.0/19.
+    fn word(fib: &Fib<u32, Rank24>, leaves: u32) -> (u32, Vec<u16>) {
+        let (core, word) = (&fib.structure().core, fib.structure().word(0x0a00_0000 >> CHUNK_BITS));
+        let first = (word >> 32) as u32;
+        (word as u32, (first..first + leaves).map(|at| core.value(at)).collect())
+    }
+
+    #[test]
+    fn the_update_told_in_v4_is_what_happens() {
+        let mut fib = Fib::<u32, Rank24>::new().unwrap();
+        for (prefix, adjacency) in [("10.0.0.0/8", 1), ("10.0.3.0/24", 2), ("10.0.4.0/22", 3)] {
+            fib.insert(prefix.parse().unwrap(), adjacency).unwrap();
+        }
+        assert_eq!(word(&fib, 4), (1 << 3 | 1 << 4 | 1 << 8, vec![1, 2, 3, 1]));
+        fib.insert("10.0.5.128/25".parse().unwrap(), 4).unwrap();
+        let (bitmap, leaves) = word(&fib, 8);
+        assert_eq!(bitmap, 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 8);
+        assert_eq!(leaves[..6], [1, 2, 3, CONTINUES | 3, 3, 1]);
+        let line = u32::from(leaves[6]) | u32::from(leaves[7]) << 16;
+        assert_eq!([127, 128].map(|byte| fib.structure().core.nodes.last(line, byte)), [3, 4]);
+    }
+}

@@ -1,0 +1,97 @@
+//! What tables take of a process, and what happens where there is none.
+
+use std::process::Command;
+
+use causeway_fib::{CompactFib4, Fib, Fib4, Fib6, FibError, Memory, Prefix, Shared, Structure, Table};
+
+/// Routes of a customer, here and there.
+fn small<A: causeway_fib::Address>(number: u32) -> Vec<(Prefix<A>, u32)> {
+    let address = |n: u32| A::from_u32(number * 7 + n * 0x0a01) << u32::from(A::BITS - 24);
+    (0..10).map(|n| (Prefix::truncated(address(n), 24), 1 + n % 3)).collect()
+}
+
+#[test]
+fn a_small_table_takes_few_pages() {
+    fn most<A: causeway_fib::Address, S: Structure<A>>() -> usize {
+        let tables: Vec<_> = (0..20).map(|number| Fib::<A, S>::build(&small(number)).unwrap()).collect();
+        tables.iter().map(|table| table.memory().resident_bytes).max().unwrap()
+    }
+    let kib = [
+        most::<u32, causeway_fib::Rank24>(),
+        most::<u32, causeway_fib::Compact16>(),
+        most::<u128, causeway_fib::Lines6>(),
+    ];
+    assert!(kib.iter().all(|&bytes| bytes <= 96 << 10), "{kib:?} bytes");
+    let empty = Fib6::new().unwrap().memory();
+    assert!(empty.resident_bytes <= 32 << 10, "{empty:?}");
+}
+
+/// Resident memory of this process by its own account, in bytes.
+fn process_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap() * 4096
+}
+
+/// Runs one of these tests in a process of its own, under limits of the shell.
+fn alone(test: &str, limits: &str) {
+    let own = std::env::current_exe().unwrap();
+    let script = format!("{limits} exec \"$0\" --exact {test} --nocapture");
+    let output = Command::new("sh").args(["-c", &script]).arg(own).env("ALONE", test).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+fn what_is_said_of_many_tables_is_what_the_process_pays() {
+    const NAME: &str = "what_is_said_of_many_tables_is_what_the_process_pays";
+    if std::env::var("ALONE").is_err() {
+        return alone(NAME, "");
+    }
+    let before = process_bytes();
+    let four: Vec<_> = (0..255).map(|number| CompactFib4::build(&small(number)).unwrap()).collect();
+    let six: Vec<_> = (0..255).map(|number| Fib6::build(&small(number)).unwrap()).collect();
+    let paid = process_bytes() - before;
+    let of = |memory: Memory| memory.resident_bytes + memory.writer_bytes;
+    let said: usize =
+        four.iter().map(|table| of(table.memory())).chain(six.iter().map(|table| of(table.memory()))).sum();
+    assert!(paid < 60 << 20, "{paid} bytes for 510 tables");
+    assert!(said * 10 > paid * 7, "{said} bytes of {paid}");
+}
+
+#[test]
+fn a_table_that_gets_no_address_space_is_an_error() {
+    const NAME: &str = "a_table_that_gets_no_address_space_is_an_error";
+    if std::env::var("ALONE").is_err() {
+        return alone(NAME, "ulimit -v 2000000;");
+    }
+    fn until_refused<A: causeway_fib::Address, S: Shared<A>>() {
+        let mut tables = Vec::new();
+        let refused = (0..100).find_map(|number| match Fib::<A, S>::build(&small(number)) {
+            Ok(table) => {
+                tables.push(table);
+                None
+            }
+            Err(error) => Some(error),
+        });
+        assert!(matches!(refused, Some(FibError::Memory { .. })), "{refused:?} after {}", tables.len());
+        assert!(!tables.is_empty(), "none at all");
+    }
+    until_refused::<u32, causeway_fib::Rank24>();
+    until_refused::<u32, causeway_fib::Compact16>();
+    until_refused::<u128, causeway_fib::Lines6>();
+}
+
+#[test]
+fn memory_is_told_apart() {
+    let routes: Vec<_> =
+        (0..50_000).map(|n: u32| (Prefix::truncated(n.wrapping_mul(0x9e37_79b9), 24), 1 + n % 200)).collect();
+    let mut fib = Fib4::build(&routes).unwrap();
+    let full = fib.memory();
+    assert!(full.index_bytes <= full.resident_bytes && full.writer_bytes > routes.len() * 12, "{full:?}");
+    fib.load(&[]).unwrap();
+    // What was replaced waits until the table is changed again.
+    (0..200).for_each(|n| drop(fib.replace(Prefix::DEFAULT, 1 + n % 2)));
+    let empty = fib.memory();
+    assert!(empty.index_bytes < full.index_bytes, "{empty:?} after {full:?}");
+    assert!(empty.writer_bytes < full.writer_bytes / 10, "{empty:?} after {full:?}");
+}
