@@ -5,7 +5,7 @@ use crate::conf::{Conf, Env};
 use crate::core::Core;
 use crate::counters::Counter;
 use crate::crossing::{self, Doorbell, FanOut, FromWorker, PullToWorker, ToWorker, ToWorkers};
-use crate::element::Element;
+use crate::element::{Element, Office};
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::notify;
@@ -15,7 +15,7 @@ use crate::spec::{Library, Spec, phase};
 use causeway_lang::Diagnostic;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What is wrong with the configuration of one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +74,12 @@ pub(crate) struct Assembly {
     pub cores: Vec<Core>,
     pub index: Index,
     pub names: Vec<Arc<str>>,
+    pub offices: Offices,
     pub env: Env,
 }
+
+/// What answers handlers without a worker, by element.
+pub(crate) type Offices = HashMap<Arc<str>, Mutex<Box<dyn Office>>>;
 
 /// How to assemble.
 pub(crate) struct Layout<'a> {
@@ -92,8 +96,9 @@ pub(crate) fn assemble(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<Ass
     builder.configure()?;
     builder.connect();
     builder.initialize()?;
+    let offices = builder.offices();
     let Builder { cores, index, names, env, .. } = builder;
-    Ok(Assembly { cores, index, names, env })
+    Ok(Assembly { cores, index, names, offices, env })
 }
 
 /// Configures the elements of `plan` and throws them away. Says what became of the fused ones, a line each.
@@ -359,6 +364,16 @@ impl<'a> Builder<'a> {
             let r = self.add(b.worker, name.clone(), &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
             self.connect_places((r, 0), (b, input), false);
         }
+    }
+
+    fn offices(&mut self) -> Offices {
+        let mut offices = Offices::new();
+        for (name, places) in self.names.iter().zip(&self.places) {
+            let Some(place) = places.first() else { continue };
+            let office = self.cores[place.worker].activate(place.node, |e, cx| e.office(cx));
+            offices.extend(office.flatten().map(|office| (name.clone(), Mutex::new(office))));
+        }
+        offices
     }
 
     /// Initialises in phase order and stops at the first failure.

@@ -85,6 +85,13 @@ pub trait Element: Any + Send {
         Err(format!("handler '{handler}' is not implemented"))
     }
 
+    /// The part of the element that answers handlers without its worker, if it has one: of copies the first is asked for
+    /// it, once, when the graph has been built.
+    fn office(&self, cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
+        let _ = cx;
+        None
+    }
+
     /// What the element does to packets as it is configured now; `None` if nothing can be fused with it. Only its
     /// write handlers may change the answer.
     fn lower(&self) -> Option<Lowered> {
@@ -134,6 +141,17 @@ pub trait Element: Any + Send {
     fn receiver(&mut self) -> Option<&mut dyn Receiver> {
         None
     }
+}
+
+/// Answers handlers of an element on the control side, while its worker forwards packets: what takes long, such as writing
+/// down a table or changing it.
+pub trait Office: Send {
+    /// Answers a read handler; `None` = the element itself does.
+    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>>;
+
+    /// Carries out a write handler; `None` = the element itself does. It must change nothing of what
+    /// [`Element::lower`] answers.
+    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>>;
 }
 
 impl dyn Element {

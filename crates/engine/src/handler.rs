@@ -89,7 +89,10 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
         if !arg.is_empty() && h.access != crate::spec::Access::ReadParam {
             return Err(HandlerError::NoParameters(full()));
         }
-        let value = core.activate(node, |e, cx| e.read(handler, arg, cx));
+        let value = core.activate(node, |e, cx| {
+            let by_office = e.office(cx).and_then(|mut office| office.read(handler, arg));
+            by_office.unwrap_or_else(|| e.read(handler, arg, cx))
+        });
         let value = value.ok_or(NoAnswer(core.worker))?;
         core.deliver();
         return value.map_err(HandlerError::Failed);
@@ -175,7 +178,10 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
     let full = || format!("{}.{handler}", n.name);
     match n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
         Some(h) if h.access.writes() => {
-            let done = core.activate(node, |e, cx| e.write(handler, value, cx));
+            let done = core.activate(node, |e, cx| {
+                let by_office = e.office(cx).and_then(|mut office| office.write(handler, value));
+                by_office.unwrap_or_else(|| e.write(handler, value, cx))
+            });
             let done = done.ok_or(NoAnswer(core.worker))?;
             core.deliver();
             let n = &mut core.nodes[node];

@@ -9,20 +9,21 @@ mod swap;
 pub use edges::{Edge, MOST_TRACED};
 pub use measure::Measure;
 
-use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
+use crate::assemble::{Assembly, ElementError, Index, Layout, Offices, Place, assemble};
 use crate::clock::Clock;
 use crate::conf::{Defaults, Env, Persistent};
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver, Event, OnFailure};
+use crate::element::Office;
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::{Across, Unit};
 use crate::node::Node;
 use crate::plan::Plan;
 use crate::pulse::Pulse;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
-use crate::spec::Library;
+use crate::spec::{Access, HandlerDoc, Library};
 use crate::spin::{Spin, SpinTime};
 use crate::waiter::Waiter;
 use crate::worker::Worker;
@@ -31,8 +32,8 @@ use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -145,6 +146,7 @@ pub struct Router {
     plan: Plan,
     index: Index,
     names: Vec<Arc<str>>,
+    offices: Offices,
     env: Env,
     /// The last number that a trace gave.
     traced: u16,
@@ -185,8 +187,19 @@ impl Router {
             handles.push(Handle { commands, doorbell, pulse, thread, ended });
         }
         assembly.env.counters.commit();
-        let Assembly { index, names, env, .. } = assembly;
-        Ok(Router { library, options, handles, events: Some(events), plan, index, names, env, traced: 0 })
+        let Assembly { index, names, offices, env, .. } = assembly;
+        Ok(Router {
+            library,
+            options,
+            handles,
+            events: Some(events),
+            plan,
+            index,
+            names,
+            offices,
+            env,
+            traced: 0,
+        })
     }
 
     /// Configures the elements of `plan` and throws them away: whether it could be built. Devices are not opened.
@@ -311,20 +324,31 @@ impl Router {
     /// Reads handler `name` of `element`. When the graph is replicated, the values of the workers make one in the way
     /// that the handler's declaration says.
     pub fn read(&self, element: &str, name: &str, arg: &str) -> Result<String, HandlerError> {
+        let declared = self.handler(element, name);
+        if let (Some(mut office), Some(handler)) = (self.office(element), declared)
+            && handler.access.reads()
+            && (arg.is_empty() || handler.access == Access::ReadParam)
+            && let Some(value) = office.read(name, arg)
+        {
+            return value.map_err(HandlerError::Failed);
+        }
         let mut values = Vec::new();
         for place in self.places(element)? {
             let (name, arg) = (name.to_owned(), arg.to_owned());
             let value = self.call(place.worker, move |w| handler::read(&mut w.core, place.node, &name, &arg));
             values.push(value??);
         }
-        let spec = self.plan.find(element).and_then(|i| self.library.get(&self.plan.elements[i].class));
-        let outputs = self.plan.find(element).map_or(0, |i| self.plan.elements[i].pulled_outputs.len());
-        let declared = spec.and_then(|spec| handler::find(spec, name, outputs));
         Ok(declared.map_or(Across::First, |h| h.across).combine(values))
     }
 
     /// Writes handler `name` of `element`, on every worker that has it.
     pub fn write(&self, element: &str, name: &str, value: &str) -> Result<(), HandlerError> {
+        if let Some(mut office) = self.office(element)
+            && self.handler(element, name).is_some_and(|h| h.access.writes())
+            && let Some(done) = office.write(name, value)
+        {
+            return done.map_err(HandlerError::Failed);
+        }
         for place in self.places(element)? {
             let (name, value) = (name.to_owned(), value.to_owned());
             let done =
@@ -332,6 +356,16 @@ impl Router {
             done??;
         }
         Ok(())
+    }
+
+    /// The declaration of a handler.
+    fn handler(&self, element: &str, name: &str) -> Option<&'static HandlerDoc> {
+        let element = &self.plan.elements[self.plan.find(element)?];
+        handler::find(self.library.get(&element.class)?, name, element.pulled_outputs.len())
+    }
+
+    fn office(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn Office>>> {
+        self.offices.get(element).map(|office| office.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn places(&self, element: &str) -> Result<Vec<Place>, HandlerError> {

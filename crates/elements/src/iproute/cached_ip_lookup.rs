@@ -5,7 +5,7 @@ use super::lookup::{ADD, CTRL, DROPS, FLUSH, LOOKUP, REMOVE, ROUTES, SET, TABLE,
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, writes};
 use causeway_engine::value::Nanoseconds;
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Office, Spec};
 use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::route_cache::{CacheConfig, CacheKey, RouteCache};
 use causeway_fib::{LeftRight, Lines6, Lookup, MISS, Rank24, Shared};
@@ -170,7 +170,11 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for Cached<A, S> {
         self.table.send(batch, &found[..n], cx);
     }
 
-    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn office(&self, cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
+        Some(self.table.office(cx))
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         let counts = self.cache.counts();
         let number = match handler {
             "active" => self.cache.active() as u64,
@@ -180,18 +184,14 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for Cached<A, S> {
             "steps" => counts.steps,
             "collections" => counts.collections,
             "overflows" => counts.overflows,
-            _ => return self.table.read(handler, arg),
+            _ => return Err(format!("handler '{handler}' is not of the cache")),
         };
         Ok(number.to_string())
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        match handler {
-            "flush_cache" => {
-                self.cache.flush();
-                Ok(())
-            }
-            _ => self.table.write(handler, value, cx.n_outputs()),
-        }
+    /// Only the cache is the worker's own.
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.cache.flush();
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::family::Family;
 use super::hops::{Hop, Hops, View};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered};
+use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Office};
 use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, MISS, Reader, Shared, Structure};
 use causeway_packet::{BATCH, Batch};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,23 +67,6 @@ pub(crate) struct Table<A: Family, S: Shared<A>> {
     pub reader: Reader<S::Handle>,
     hops: View<A>,
     changes: Arc<AtomicU64>,
-    replica: Replica,
-}
-
-/// Which copy of a replicated graph an element belongs to. Handlers are called in all of them, and what they share
-/// must be changed once and shown once.
-#[derive(Clone, Copy)]
-pub(crate) struct Replica(usize);
-
-impl Replica {
-    pub fn of(conf: &Conf<'_>) -> Replica {
-        Replica(conf.replica().0)
-    }
-
-    /// Does something that the first copy does for all.
-    pub fn once<T: Default>(self, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-        if self.0 == 0 { act() } else { Ok(T::default()) }
-    }
 }
 
 impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
@@ -114,7 +97,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
             let c = control.lock().unwrap_or_else(PoisonError::into_inner);
             (c.fib.reader(), View::new(c.hops.published()), c.changes.clone())
         };
-        Ok(Table { control, reader, hops, changes, replica: Replica::of(conf) })
+        Ok(Table { control, reader, hops, changes })
     }
 
     /// A number that differs after every change of the routes. Ask before the lookup.
@@ -122,34 +105,53 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Answers the handlers `table` and `lookup`.
-    pub fn read(&self, handler: &str, arg: &str) -> Result<String, String> {
-        self.replica.once(|| {
-            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-            match handler {
-                "table" => Ok(control.routes(())?.table()),
-                _ => Ok(control.routes(())?.find(address(arg.trim())?)),
-            }
-        })
-    }
-
-    /// Carries out the handlers that change routes.
-    pub fn write(&self, handler: &str, value: &str, outputs: usize) -> Result<(), String> {
-        self.replica.once(|| {
-            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-            let result = match handler {
-                "flush" => control.routes(()).and_then(|mut all| all.flush()),
-                "ctrl" => routes::control(&mut *control, value, outputs),
-                verb => routes::change(&mut *control, verb, value, outputs),
-            };
-            control.changes.fetch_add(1, Ordering::Release);
-            result
-        })
+    /// What answers [`HANDLERS`] without the worker.
+    pub fn office(&self, cx: &Cx<'_>) -> Box<dyn Office> {
+        Box::new(TableOffice { control: self.control.clone(), outputs: cx.n_outputs() })
     }
 
     /// Sends each packet to the hop that was found for it.
     pub fn send(&mut self, batch: &mut Batch, found: &[AdjacencyIndex], cx: &mut Cx<'_>) {
         send(self.hops.current(), batch, found, cx);
+    }
+}
+
+fn write<A: Family, S: Shared<A>>(
+    control: &Mutex<Control<A, S>>,
+    handler: &str,
+    value: &str,
+    outputs: usize,
+) -> Result<(), String> {
+    let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = match handler {
+        "flush" => control.routes(()).and_then(|mut all| all.flush()),
+        "ctrl" => routes::control(&mut *control, value, outputs),
+        verb => routes::change(&mut *control, verb, value, outputs),
+    };
+    control.changes.fetch_add(1, Ordering::Release);
+    result
+}
+
+/// Shows and changes a table while packets are looked up in it.
+struct TableOffice<A: Family, S: Shared<A>> {
+    control: Arc<Mutex<Control<A, S>>>,
+    outputs: usize,
+}
+
+impl<A: Family, S: Shared<A> + Send + 'static> Office for TableOffice<A, S> {
+    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = |control: &mut Control<A, S>| Ok(control.routes(())?.find(address(arg.trim())?));
+        match handler {
+            "table" => Some(control.routes(()).map(|all| all.table())),
+            "lookup" => Some(find(&mut control)),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
+        let known = HANDLERS.iter().any(|h| h.name == handler && h.access.writes());
+        known.then(|| write(&self.control, handler, value, self.outputs))
     }
 }
 
@@ -209,11 +211,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
         false
     }
 
-    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        self.0.read(handler, arg)
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.0.write(handler, value, cx.n_outputs())
+    fn office(&self, cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
+        Some(self.0.office(cx))
     }
 }

@@ -2,11 +2,11 @@
 
 use super::family::Family;
 use super::hops::{Hops, View};
-use super::lookup::{ADD, CTRL, DROPS, Replica, SET, send};
+use super::lookup::{ADD, CTRL, DROPS, SET, send};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use super::rules::{self, MAIN};
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_with, rest, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Office, Spec};
 use causeway_fib::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
 use causeway_fib::{Compact16, FibError, Lines6, MISS, Shared};
 use causeway_packet::{Anno, BATCH, Batch, Packet};
@@ -97,7 +97,24 @@ struct PolicyLookup<A: Family, S: Shared<A>> {
     hops: View<A>,
     mark: Anno,
     interface: Anno,
-    replica: Replica,
+}
+
+/// Shows and changes rules and tables while packets are looked up in them.
+struct PolicyOffice<A: Family, S: Shared<A>> {
+    control: Arc<Mutex<Control<A, S>>>,
+    outputs: usize,
+}
+
+impl<A: Family, S: Shared<A> + Send + Sync + 'static> Office for PolicyOffice<A, S> {
+    fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
+        let known = HANDLERS.iter().any(|h| h.name == handler);
+        known.then(|| lock(&self.control).read(handler, arg.trim()))
+    }
+
+    fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
+        let known = HANDLERS.iter().any(|h| h.name == handler);
+        known.then(|| lock(&self.control).write(handler, value.trim(), self.outputs))
+    }
 }
 
 /// The configuration's rules, and its routes by table.
@@ -123,8 +140,7 @@ fn build<A: Family, S: Shared<A> + Send + Sync + 'static>(
         let control = lock(&control);
         (control.policy.reader(), View::new(control.hops.published()))
     };
-    let replica = Replica::of(conf);
-    Ok(Box::new(PolicyLookup { control, reader, hops, mark, interface, replica }))
+    Ok(Box::new(PolicyLookup { control, reader, hops, mark, interface }))
 }
 
 fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
@@ -278,11 +294,7 @@ impl<A: Family, S: Shared<A> + Send + Sync + 'static> Element for PolicyLookup<A
         send(self.hops.current(), batch, &found[..n], cx);
     }
 
-    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        self.replica.once(|| lock(&self.control).read(handler, arg.trim()))
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.replica.once(|| lock(&self.control).write(handler, value.trim(), cx.n_outputs()))
+    fn office(&self, cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
+        Some(Box::new(PolicyOffice { control: self.control.clone(), outputs: cx.n_outputs() }))
     }
 }

@@ -68,8 +68,9 @@ impl Router {
             retired.push(old);
         }
         assembly.env.counters.commit();
-        let Assembly { index, names, env, .. } = assembly;
-        (self.plan, self.index, self.names, self.env) = (plan, index, names, env);
+        let Assembly { index, names, offices, env, .. } = assembly;
+        (self.plan, self.index, self.names) = (plan, index, names);
+        (self.offices, self.env) = (offices, env);
         Ok(())
     }
 
