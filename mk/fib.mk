@@ -1,5 +1,6 @@
 # The lookup tables' bench. FIB_BENCH_ARGS hands on real tables, for example
 #   make bench-fib FIB_BENCH_ARGS="--v4 routes.txt.gz --v4-updates updates.txt.gz"
+# With --output docs/results the page there becomes that of the run.
 .PHONY: bench-fib bench-fib-readers bench-fib-worst bench-fib-policy
 bench-fib: ## the lookup tables, against their rivals
 	cargo run --release -p causeway-fib-bench -- $(FIB_BENCH_ARGS)

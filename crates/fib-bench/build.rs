@@ -8,7 +8,25 @@ fn pkg_config(arguments: &[&str]) -> Option<Vec<String>> {
     output.status.success().then(|| text.split_whitespace().map(str::to_owned).collect())
 }
 
+/// What the compiler calls itself and was told.
+fn say_how() {
+    let rustc = std::env::var("RUSTC").unwrap_or_default();
+    let version = Command::new(rustc).arg("--version").output().ok();
+    let version =
+        version.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let of = |name: &str| std::env::var(name).unwrap_or_default();
+    let flags = of("CARGO_ENCODED_RUSTFLAGS").replace('\x1f', " ");
+    let flags = if flags.is_empty() { "no RUSTFLAGS".to_owned() } else { format!("RUSTFLAGS {flags}") };
+    println!("cargo::rustc-env=RUSTC_VERSION={version}");
+    println!(
+        "cargo::rustc-env=BUILD_FLAGS={} profile (opt-level {}), {flags}",
+        of("PROFILE"),
+        of("OPT_LEVEL")
+    );
+}
+
 fn main() {
+    say_how();
     println!("cargo::rustc-check-cfg=cfg(dpdk)");
     println!("cargo::rerun-if-changed=shim/dpdk.c");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");

@@ -7,15 +7,22 @@
 #include <rte_fib6.h>
 #include <rte_lpm.h>
 #include <rte_lpm6.h>
+#include <rte_version.h>
 
 /* Huge pages where enough are reserved; otherwise small ones, so that the bench runs on a machine as it is found. */
 int shim_init(unsigned megabytes, int huge_pages) {
     char size[16];
     snprintf(size, sizeof size, "%u", megabytes);
     char *arguments[] = {"fib-bench", huge_pages ? "--in-memory" : "--no-huge", "--no-pci", "--no-telemetry",
-                         "-m", size, "-l", "0", "--log-level=1"};
+                         "-m", size, "-l", "0", "--log-level=1",
+                         "--force-max-simd-bitwidth=512"}; /* Off by default; where there are no such lookups it does nothing. */
     return rte_eal_init(sizeof arguments / sizeof *arguments, arguments) < 0 ? -1 : 0;
 }
+
+const char *shim_version(void) { return rte_version(); }
+
+/* A zero that the compiler knows nothing about: with it a result adds nothing but the dependency. */
+static volatile unsigned opaque_zero;
 
 void *shim_fib_new(const char *name, unsigned routes, unsigned tbl8, int entry_bytes) {
     struct rte_fib_conf conf = {.type = RTE_FIB_DIR24_8, .default_nh = 0, .max_routes = (int)routes};
@@ -37,6 +44,16 @@ void shim_fib_lookup(void *fib, const uint32_t *addresses, uint32_t *results, un
         rte_fib_lookup_bulk(fib, (uint32_t *)(uintptr_t)(addresses + at), found, (int)some);
         for (unsigned i = 0; i < some; ++i)
             results[at + i] = (uint32_t)found[i];
+    }
+}
+
+void shim_fib_chain(void *fib, const uint32_t *addresses, uint32_t *results, unsigned count) {
+    uint64_t found = 0;
+    const unsigned zero = opaque_zero;
+    for (unsigned i = 0; i < count; ++i) {
+        uint32_t address = addresses[i] ^ ((uint32_t)found & zero);
+        rte_fib_lookup_bulk(fib, &address, &found, 1);
+        results[i] = (uint32_t)found;
     }
 }
 
@@ -68,6 +85,16 @@ void shim_lpm_lookup(void *lpm, const uint32_t *addresses, uint32_t *results, un
     }
 }
 
+void shim_lpm_chain(void *lpm, const uint32_t *addresses, uint32_t *results, unsigned count) {
+    uint32_t found = 0;
+    const unsigned zero = opaque_zero;
+    for (unsigned i = 0; i < count; ++i) {
+        if (rte_lpm_lookup(lpm, addresses[i] ^ (found & zero), &found) != 0)
+            found = 0;
+        results[i] = found;
+    }
+}
+
 void shim_lpm_free(void *lpm) { rte_lpm_free(lpm); }
 
 void *shim_fib6_new(const char *name, unsigned routes, unsigned tbl8) {
@@ -91,6 +118,15 @@ void shim_fib6_lookup(void *fib, const uint8_t (*addresses)[16], uint32_t *resul
     }
 }
 
+void shim_fib6_chain(void *fib, const uint8_t (*addresses)[16], uint32_t *results, unsigned count) {
+    uint64_t found = 0;
+    const unsigned zero = opaque_zero;
+    for (unsigned i = 0; i < count; ++i) {
+        rte_fib6_lookup_bulk(fib, (uint8_t (*)[16])(uintptr_t)(addresses + i + (found & zero)), &found, 1);
+        results[i] = (uint32_t)found;
+    }
+}
+
 void shim_fib6_free(void *fib) { rte_fib6_free(fib); }
 
 void *shim_lpm6_new(const char *name, unsigned rules, unsigned tbl8) {
@@ -109,6 +145,16 @@ void shim_lpm6_lookup(void *lpm, const uint8_t (*addresses)[16], uint32_t *resul
         rte_lpm6_lookup_bulk_func(lpm, (uint8_t (*)[16])(uintptr_t)(addresses + at), found, some);
         for (unsigned i = 0; i < some; ++i)
             results[at + i] = found[i] < 0 ? 0 : (uint32_t)found[i];
+    }
+}
+
+void shim_lpm6_chain(void *lpm, const uint8_t (*addresses)[16], uint32_t *results, unsigned count) {
+    uint32_t found = 0;
+    const unsigned zero = opaque_zero;
+    for (unsigned i = 0; i < count; ++i) {
+        if (rte_lpm6_lookup(lpm, addresses[i + (found & zero)], &found) != 0)
+            found = 0;
+        results[i] = found;
     }
 }
 

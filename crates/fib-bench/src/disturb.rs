@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use causeway_fib::{Address, Fib, Lines6, Lookup, Prefix, Rank24, Shared, Structure, Table};
+use causeway_fib::{Address, Fib, Lines6, Lookup, Prefix, Rank24, Shared, Table};
 
-use crate::contender::{Mode, cpu_time, pin_to, time};
+use crate::contender::{Announced, Contender, Fill, Mode, Rounds, pin_to, shared, time};
 use crate::random::Random;
 use crate::tables::{Family, Route, Update, synthetic};
 
-/// Rounds of worst cases; the least counts.
+/// Rounds of worst cases; the median counts.
 const ROUNDS: usize = 5;
 /// How long the writer keeps a pace. Short, so that what else the machine does falls on all paces alike.
 const ROUND: Duration = Duration::from_millis(40);
@@ -43,7 +43,8 @@ pub fn readers<A: Family, S: Shared<A> + Send>(routes: &[Route<A>], stream: &[Up
             prefix.first() | (A::any(&mut random) & !A::mask(prefix.len()))
         })
         .collect();
-    let (pace, reader, addresses) = (&AtomicUsize::new(0), fib.reader(), &addresses);
+    let (pace, reader, addresses) =
+        (&AtomicUsize::new(0), Announced::new(fib.structure().handle()), &addresses);
     let (ns, made) = std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             pin_to(0);
@@ -82,7 +83,7 @@ fn quartiles(mut samples: Vec<f64>) -> String {
 }
 
 /// Looks up until the pace is [`END`]; returns nanoseconds a lookup for each round.
-fn read<A: Family, L: Lookup<A>>(reader: &L, addresses: &[A], pace: &AtomicUsize) -> Vec<f64> {
+fn read<A: Family, T: Rounds<A>>(table: &T, addresses: &[A], pace: &AtomicUsize) -> Vec<f64> {
     let mut results = [0; PASS];
     let mut rounds = vec![(Duration::ZERO, 0_usize); TURNS * WRITERS.len()];
     for some in addresses.chunks(PASS).cycle() {
@@ -90,7 +91,7 @@ fn read<A: Family, L: Lookup<A>>(reader: &L, addresses: &[A], pace: &AtomicUsize
         if now == END {
             break;
         }
-        let spent = time(reader, Mode::Batch, some, &mut results);
+        let spent = time(table, Mode::Batch, some, &mut results);
         // What began under another pace counts for none.
         if pace.load(Ordering::Relaxed) == now {
             rounds[now].0 += spent;
@@ -200,27 +201,21 @@ pub fn worst() {
     show::<u128, Lines6>("50 000 scattered /128s", &hosts, &addresses);
 }
 
-fn show<A: Family, S: Structure<A>>(name: &str, routes: &[Route<A>], addresses: &[A]) {
-    let start = cpu_time();
-    let fib = match Fib::<A, S>::build(routes) {
-        Ok(fib) => fib,
-        Err(error) => return println!("  {name}: {error}"),
-    };
-    let build_ms = (cpu_time() - start).as_secs_f64() * 1e3;
+fn show<A: Family, S: Shared<A> + 'static>(name: &str, routes: &[Route<A>], addresses: &[A]) {
+    let table: Box<dyn Contender<A>> = shared::<A, S>(routes, Fill::Whole);
     let mut results = vec![0; addresses.len()];
-    let mut best = |mode| {
-        (0..ROUNDS)
-            .map(|_| time(fib.structure(), mode, addresses, &mut results))
-            .min()
-            .unwrap_or_default()
-            .as_nanos() as f64
-            / addresses.len() as f64
+    let mut median = |mode| {
+        let mut times: Vec<_> =
+            (0..ROUNDS).filter_map(|_| table.run(mode, addresses, &mut results)).collect();
+        times.sort_unstable();
+        times[times.len() / 2].as_nanos() as f64 / addresses.len() as f64
     };
     println!(
-        "  {:<10} {name:<44} {:.1} / {:.2}   ({:.1} bytes a prefix, built in {build_ms:.0} ms)",
+        "  {:<10} {name:<44} {:.1} / {:.2}   ({:.1} bytes a prefix, loaded in {:.0} ms)",
         S::NAME,
-        best(Mode::Chain),
-        best(Mode::Batch),
-        fib.bytes() as f64 / routes.len() as f64
+        median(Mode::Chain),
+        median(Mode::Batch),
+        table.bytes() as f64 / routes.len() as f64,
+        table.build().as_secs_f64() * 1e3
     );
 }

@@ -1,33 +1,38 @@
 //! DPDK's lookup libraries as contenders, through the shim in `shim/dpdk.c`.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use causeway_fib::{Address, Prefix};
+use causeway_fib::Prefix;
 
-use crate::contender::{Contender, Mode, cpu_time};
-use crate::tables::{Route, Update};
+use crate::contender::{Contender, Fill, Mode, ROUND, cpu_time};
+use crate::tables::{Family, Route, Update};
 
 #[allow(clippy::missing_safety_doc)]
 unsafe extern "C" {
     fn shim_init(megabytes: u32, huge_pages: i32) -> i32;
+    fn shim_version() -> *const c_char;
     fn shim_fib_new(name: *const c_char, routes: u32, tbl8: u32, entry_bytes: i32) -> *mut c_void;
     fn shim_fib_set(fib: *mut c_void, address: u32, length: u8, next_hop: u64) -> i32;
     fn shim_fib_lookup(fib: *mut c_void, addresses: *const u32, results: *mut u32, count: u32);
+    fn shim_fib_chain(fib: *mut c_void, addresses: *const u32, results: *mut u32, count: u32);
     fn shim_fib_free(table: *mut c_void);
     fn shim_lpm_new(name: *const c_char, rules: u32, tbl8: u32) -> *mut c_void;
     fn shim_lpm_fill(lpm: *mut c_void, first: u32, count: u32, next_hop: u32);
     fn shim_lpm_add(lpm: *mut c_void, address: u32, length: u8, next_hop: u32) -> i32;
     fn shim_lpm_lookup(lpm: *mut c_void, addresses: *const u32, results: *mut u32, count: u32);
+    fn shim_lpm_chain(lpm: *mut c_void, addresses: *const u32, results: *mut u32, count: u32);
     fn shim_lpm_free(table: *mut c_void);
     fn shim_fib6_new(name: *const c_char, routes: u32, tbl8: u32) -> *mut c_void;
     fn shim_fib6_set(fib: *mut c_void, address: *const u8, length: u8, next_hop: u64) -> i32;
     fn shim_fib6_lookup(fib: *mut c_void, addresses: *const [u8; 16], results: *mut u32, count: u32);
+    fn shim_fib6_chain(fib: *mut c_void, addresses: *const [u8; 16], results: *mut u32, count: u32);
     fn shim_fib6_free(table: *mut c_void);
     fn shim_lpm6_new(name: *const c_char, rules: u32, tbl8: u32) -> *mut c_void;
     fn shim_lpm6_add(lpm: *mut c_void, address: *const u8, length: u8, next_hop: u32) -> i32;
     fn shim_lpm6_lookup(lpm: *mut c_void, addresses: *const [u8; 16], results: *mut u32, count: u32);
+    fn shim_lpm6_chain(lpm: *mut c_void, addresses: *const [u8; 16], results: *mut u32, count: u32);
     fn shim_lpm6_free(table: *mut c_void);
 }
 
@@ -47,6 +52,12 @@ pub fn start() -> bool {
     }
     // SAFETY: called once, before anything else of the shim.
     unsafe { shim_init(MEGABYTES, i32::from(huge)) == 0 }
+}
+
+/// What the library calls itself.
+pub fn version() -> String {
+    // SAFETY: a terminated string that lasts as long as the process.
+    unsafe { CStr::from_ptr(shim_version()) }.to_string_lossy().into_owned()
 }
 
 /// Which of DPDK's tables.
@@ -97,13 +108,13 @@ fn finish<A>(
 where
     Dpdk: Contender<A>,
 {
-    let start = Instant::now();
+    let start = cpu_time();
     let mut dpdk = Dpdk { name: name.to_owned(), kind, table, bytes, build: Duration::ZERO };
     if table.is_null() || !fill(table) {
         eprintln!("{name}: DPDK refused a table of {} MB", bytes / 1_000_000);
         return None;
     }
-    dpdk.build = start.elapsed();
+    dpdk.build = cpu_time() - start;
     Some(Box::new(dpdk))
 }
 
@@ -195,6 +206,10 @@ impl Contender<u32> for Dpdk {
         &self.name
     }
 
+    fn fill(&self) -> Fill {
+        Fill::ByRoute
+    }
+
     fn bytes(&self) -> usize {
         self.bytes
     }
@@ -204,8 +219,11 @@ impl Contender<u32> for Dpdk {
     }
 
     fn run(&self, mode: Mode, addresses: &[u32], results: &mut [u32]) -> Option<Duration> {
-        let look = if matches!(self.kind, Kind::Lpm) { shim_lpm_lookup } else { shim_fib_lookup };
-        run(self.table, look, mode, addresses, results, |address| address)
+        let functions: [Look<u32>; 2] = match self.kind {
+            Kind::Lpm => [shim_lpm_lookup, shim_lpm_chain],
+            _ => [shim_fib_lookup, shim_fib_chain],
+        };
+        run(self.table, functions, mode, addresses, results)
     }
 
     fn update(&mut self, &(prefix, next_hop): &Update<u32>) -> bool {
@@ -223,6 +241,10 @@ impl Contender<u128> for Dpdk {
         &self.name
     }
 
+    fn fill(&self) -> Fill {
+        Fill::ByRoute
+    }
+
     fn bytes(&self) -> usize {
         self.bytes
     }
@@ -232,8 +254,11 @@ impl Contender<u128> for Dpdk {
     }
 
     fn run(&self, mode: Mode, addresses: &[u128], results: &mut [u32]) -> Option<Duration> {
-        let look = if matches!(self.kind, Kind::Lpm6) { shim_lpm6_lookup } else { shim_fib6_lookup };
-        run(self.table, look, mode, addresses, results, u128::to_be_bytes)
+        let functions: [Look<[u8; 16]>; 2] = match self.kind {
+            Kind::Lpm6 => [shim_lpm6_lookup, shim_lpm6_chain],
+            _ => [shim_fib6_lookup, shim_fib6_chain],
+        };
+        run(self.table, functions, mode, addresses, results)
     }
 
     fn update(&mut self, &(prefix, next_hop): &Update<u128>) -> bool {
@@ -245,35 +270,28 @@ impl Contender<u128> for Dpdk {
     }
 }
 
-/// Times one pass; addresses are brought to the library's form before the clock starts.
-fn run<A: Address, F: Copy>(
+type Look<F> = unsafe extern "C" fn(*mut c_void, *const F, *mut u32, u32);
+
+/// Times one pass by a table's function for batches, or by that for addresses that depend on the result before. These
+/// loops are in C, so that nothing but the library's own calls is between two lookups.
+fn run<A: Family>(
     table: *mut c_void,
-    look: unsafe extern "C" fn(*mut c_void, *const F, *mut u32, u32),
+    [batch, chain]: [Look<A::Wire>; 2],
     mode: Mode,
     addresses: &[A],
     results: &mut [u32],
-    form: impl Fn(A) -> F,
 ) -> Option<Duration> {
-    let size = match mode {
-        Mode::Batch => 256,
-        // These libraries have no interface for one address; a batch of one is what a caller would use.
-        Mode::Chain => 1,
+    let look = match mode {
+        Mode::Batch => batch,
+        Mode::Chain => chain,
+        // For addresses that do not depend on each other the libraries have their batches.
         Mode::Single => return None,
     };
-    let mut formed: Vec<F> = addresses.iter().map(|&address| form(address)).collect();
+    let wire: Vec<A::Wire> = addresses.iter().map(|&address| address.to_wire()).collect();
     let start = cpu_time();
-    let mut before = 0;
-    for (found, some) in results.chunks_mut(size).zip(formed.chunks_mut(size)) {
-        if mode == Mode::Chain {
-            // Results are below 2^31: nothing but a dependency.
-            let shift = (before >> 31) as usize;
-            // SAFETY: shift is zero, and even one would stay inside a batch's array of at least one element.
-            unsafe { look(table, some.as_ptr().wrapping_add(shift), found.as_mut_ptr(), 1) };
-            before = found[0];
-        } else {
-            // SAFETY: both arrays hold `some.len()` elements.
-            unsafe { look(table, some.as_ptr(), found.as_mut_ptr(), some.len() as u32) };
-        }
+    for (found, some) in results.chunks_mut(ROUND).zip(wire.chunks(ROUND)) {
+        // SAFETY: both arrays hold `some.len()` elements.
+        unsafe { look(table, some.as_ptr(), found.as_mut_ptr(), some.len() as u32) };
     }
     Some(cpu_time() - start)
 }

@@ -4,9 +4,9 @@
 //! call for batches, so a batch is a loop of single lookups, which is how its callers use it.
 
 use std::ffi::{CStr, CString, c_int, c_void};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::contender::{Contender, Mode, cpu_time};
+use crate::contender::{Contender, Fill, Mode, cpu_time};
 use crate::tables::{Family, Route, Update};
 
 type Init = unsafe extern "C" fn(*mut c_void, c_int, c_int) -> *mut c_void;
@@ -46,7 +46,7 @@ pub fn poptrie<A: Family>(path: &str, routes: &[Route<A>]) -> Result<Box<dyn Con
             std::mem::transmute::<*mut c_void, Find<A>>(symbol(format!("{family}_lookup"))?),
         )
     };
-    let start = Instant::now();
+    let start = cpu_time();
     // SAFETY: a null pointer asks the library to allocate the table.
     let table = unsafe { init(std::ptr::null_mut(), SIZES_LOG2.0, SIZES_LOG2.1) };
     if table.is_null() {
@@ -58,7 +58,7 @@ pub fn poptrie<A: Family>(path: &str, routes: &[Route<A>]) -> Result<Box<dyn Con
     {
         return Err(format!("{path}: refuses {prefix}"));
     }
-    library.build = start.elapsed();
+    library.build = cpu_time() - start;
     Ok(Box::new(library))
 }
 
@@ -110,6 +110,10 @@ impl<A: Family> Library<A> {
 impl<A: Family> Contender<A> for Library<A> {
     fn name(&self) -> &str {
         "poptrie library"
+    }
+
+    fn fill(&self) -> Fill {
+        Fill::ByRoute
     }
 
     fn bytes(&self) -> usize {

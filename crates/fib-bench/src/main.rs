@@ -3,42 +3,52 @@
 //! Needs nothing but the repository: it makes tables with the prefix lengths of the Internet. Real tables and
 //! update streams are given by path. With DPDK's development files present at build time its tables take part.
 //! All tables are measured in interleaved rounds on one processor and every result is checked against a slow
-//! reference, so what counts are ratios inside one run.
+//! reference, so what counts are ratios inside one run. What can be filled route by route is, and looked up in again after
+//! the updates; the default tables take part a second time, loaded in one call. They are looked up in as a worker does,
+//! under an announcement for each round of 256 packets, and every library gets its addresses in the form that packets
+//! have or its callers make anyway.
 
 mod contender;
 mod disturb;
 #[cfg(dpdk)]
 mod dpdk;
+mod environment;
+mod goals;
 mod library;
 mod options;
 mod policy;
 mod race;
 mod random;
 mod report;
+mod results;
 mod tables;
 
 use causeway_fib::baseline::{dir24_8::Dir24_8, lctrie::LcTrie, radix::Radix, ranges::Ranges};
 use causeway_fib::rivals::{btree6::BTree6, poptrie::Poptrie};
 use causeway_fib::{Compact16, LeftRight, Lines6, Rank24};
 
-use contender::{Contender, ours, pin_to};
+use contender::{Contender, Fill, pin_to, shared, still};
+use environment::Environment;
 use options::{Command, Options, USAGE};
-use report::Section;
-use tables::{Family, Route, Update};
+use results::Section;
+use tables::{Family, RANDOM, Route, Update};
 
 type Contenders<A> = Vec<Box<dyn Contender<A>>>;
 /// Builds all tables of a family from the same routes.
 type Build<A> = fn(&[Route<A>], &Options) -> Result<Contenders<A>, String>;
+/// Builds the default tables of a family in one call.
+type Load<A> = fn(&[Route<A>]) -> Contenders<A>;
 
+/// All that take routes one after the other do; those that are compiled whole are.
 fn contenders4(routes: &[Route<u32>], options: &Options) -> Result<Contenders<u32>, String> {
     let mut all: Contenders<u32> = vec![
-        ours::<u32, Rank24>(routes, true),
-        ours::<u32, Compact16>(routes, true),
-        ours::<u32, Radix<u32>>(routes, true),
-        ours::<u32, LcTrie<u32>>(routes, true),
-        ours::<u32, Dir24_8>(routes, true),
-        ours::<u32, Poptrie>(routes, false),
-        ours::<u32, Ranges<u32>>(routes, false),
+        shared::<u32, Rank24>(routes, Fill::ByRoute),
+        shared::<u32, Compact16>(routes, Fill::ByRoute),
+        still::<u32, Radix<u32>>(routes, Fill::ByRoute),
+        still::<u32, LcTrie<u32>>(routes, Fill::ByRoute),
+        still::<u32, Dir24_8>(routes, Fill::ByRoute),
+        still::<u32, Poptrie>(routes, Fill::Whole),
+        still::<u32, Ranges<u32>>(routes, Fill::Whole),
     ];
     #[cfg(dpdk)]
     if options.dpdk {
@@ -46,18 +56,24 @@ fn contenders4(routes: &[Route<u32>], options: &Options) -> Result<Contenders<u3
         all.extend(dpdk::lpm(routes));
     }
     all.extend(library(routes, options)?);
+    all.extend(loaded4(routes));
     keep(&mut all, options);
     Ok(all)
 }
 
+fn loaded4(routes: &[Route<u32>]) -> Contenders<u32> {
+    vec![shared::<u32, Rank24>(routes, Fill::Whole), shared::<u32, Compact16>(routes, Fill::Whole)]
+}
+
 fn contenders6(routes: &[Route<u128>], options: &Options) -> Result<Contenders<u128>, String> {
     let mut all: Contenders<u128> = vec![
-        ours::<u128, Lines6>(routes, true),
-        ours::<u128, Radix<u128>>(routes, true),
-        ours::<u128, LcTrie<u128>>(routes, true),
-        ours::<u128, Poptrie>(routes, false),
-        ours::<u128, BTree6>(routes, false),
-        ours::<u128, Ranges<u128>>(routes, false),
+        shared::<u128, Lines6>(routes, Fill::ByRoute),
+        still::<u128, Radix<u128>>(routes, Fill::ByRoute),
+        // Route by route it would take hours: a route in a crowded /16 compiles the /16.
+        still::<u128, LcTrie<u128>>(routes, Fill::Whole),
+        still::<u128, Poptrie>(routes, Fill::Whole),
+        still::<u128, BTree6>(routes, Fill::Whole),
+        still::<u128, Ranges<u128>>(routes, Fill::Whole),
     ];
     #[cfg(dpdk)]
     if options.dpdk {
@@ -65,8 +81,13 @@ fn contenders6(routes: &[Route<u128>], options: &Options) -> Result<Contenders<u
         all.extend(dpdk::lpm6(routes));
     }
     all.extend(library(routes, options)?);
+    all.extend(loaded6(routes));
     keep(&mut all, options);
     Ok(all)
+}
+
+fn loaded6(routes: &[Route<u128>]) -> Contenders<u128> {
+    vec![shared::<u128, Lines6>(routes, Fill::Whole)]
 }
 
 /// Poptrie's own library, if it is given.
@@ -83,24 +104,46 @@ fn keep<A>(all: &mut Contenders<A>, options: &Options) {
     });
 }
 
-fn measure<A: Family>(
-    stem: &str,
-    title: &str,
-    routes: &[Route<A>],
-    stream: Option<&[Update<A>]>,
+/// One table of routes: lookups, updates, and lookups again when the updates are done.
+struct Course<A: Family> {
+    stem: String,
+    title: String,
     contenders: Build<A>,
-    options: &Options,
-) -> Result<Section, String> {
-    let traffic = race::traffic(routes, 1 << options.queries_log2, 7);
-    let mut all = contenders(routes, options)?;
-    let mut scores = race::lookups(&all, &traffic, routes.len(), options.rounds);
-    if let Some(stream) = stream {
-        race::updates(&mut all, routes, stream, &mut scores);
+    loaded: Load<A>,
+}
+
+impl<A: Family> Course<A> {
+    fn run(
+        &self,
+        routes: &[Route<A>],
+        stream: Option<&[Update<A>]>,
+        options: &Options,
+    ) -> Result<Vec<Section>, String> {
+        let traffic = race::traffic(routes, 1 << options.queries_log2, 7);
+        let mut all = (self.contenders)(routes, options)?;
+        let mut scores = race::lookups(&all, &traffic, routes.len(), options.rounds);
+        let mut sections = Vec::new();
+        if let Some(stream) = stream {
+            race::updates(&mut all, stream, &mut scores);
+            let routes = race::after(routes, stream);
+            // Beside them what the same routes are when they are loaded.
+            all.retain(|one| one.fill() == Fill::ByRoute);
+            let updated = all.len();
+            all.extend((self.loaded)(&routes));
+            keep(&mut all, options);
+            let traffic = race::traffic(&routes, 1 << options.queries_log2, 8);
+            let mut scores = race::lookups(&all, &traffic, routes.len(), options.rounds);
+            scores.iter_mut().take(updated).for_each(|score| score.build_ms = None);
+            sections.push(self.section("-updated", ", after the updates", scores));
+        }
+        sections.insert(0, self.section("", "", scores));
+        sections.iter().for_each(report::print);
+        Ok(sections)
     }
-    let section = Section { title: title.to_owned(), stem: stem.to_owned(), scores };
-    report::print(&section);
-    report::print_ratios(&section, &["rank24", "compact16", "lines6"]);
-    Ok(section)
+
+    fn section(&self, stem: &str, title: &str, scores: Vec<race::Score>) -> Section {
+        Section { title: format!("{}{title}", self.title), stem: format!("{}{stem}", self.stem), scores }
+    }
 }
 
 fn load<A: Family>(paths: &(Option<String>, Option<String>), count: usize) -> Result<Vec<Route<A>>, String> {
@@ -124,20 +167,21 @@ fn load_updates<A: Family>(
 fn family<A: Family>(
     paths: &(Option<String>, Option<String>),
     count: usize,
-    contenders: Build<A>,
+    (contenders, loaded): (Build<A>, Load<A>),
     options: &Options,
 ) -> Result<Vec<Section>, String> {
     let origin = if paths.0.is_some() { "table from a file" } else { "synthetic table" };
     let routes = load::<A>(paths, count)?;
     let stream = load_updates(paths, &routes)?;
     let stream = &stream[..stream.len().min(options.updates)];
-    let stem = A::NAME.to_lowercase();
-    let title = format!("{}, {origin}", A::NAME);
-    let mut sections = vec![measure(&stem, &title, &routes, Some(stream), contenders, options)?];
+    let (stem, title) = (A::NAME.to_lowercase(), format!("{}, {origin}", A::NAME));
+    let course = Course { stem, title, contenders, loaded };
+    let mut sections = course.run(&routes, Some(stream), options)?;
     if options.random_next_hops {
         let routes = tables::with_random_next_hops(&routes, 5);
-        let title = format!("{title}, random next hops");
-        sections.push(measure(&format!("{stem}-random"), &title, &routes, None, contenders, options)?);
+        let (stem, title) =
+            (format!("{}-random", course.stem), format!("{}, {RANDOM} next hops at random", course.title));
+        sections.extend(Course { stem, title, ..course }.run(&routes, None, options)?);
     }
     Ok(sections)
 }
@@ -173,14 +217,15 @@ fn tables(options: &Options) -> Result<(), String> {
     if options.dpdk && !dpdk::start() {
         return Err("DPDK's memory could not be set up; --no-dpdk leaves DPDK out".to_owned());
     }
+    let environment = Environment::here(options.dpdk);
     let mut sections = Vec::new();
     if options.ipv4 {
-        sections.extend(family::<u32>(&options.v4, options.routes4, contenders4, options)?);
+        sections.extend(family::<u32>(&options.v4, options.routes4, (contenders4, loaded4), options)?);
     }
     if options.ipv6 {
-        sections.extend(family::<u128>(&options.v6, options.routes6, contenders6, options)?);
+        sections.extend(family::<u128>(&options.v6, options.routes6, (contenders6, loaded6), options)?);
     }
-    report::write(&options.output, &sections)
+    results::write(&options.output, &environment, &sections)
         .map_err(|error| format!("{}: {error}", options.output.display()))?;
     println!("\nresults and plots are in {}", options.output.display());
     Ok(())

@@ -1,9 +1,9 @@
 //! The race: every table on every traffic, in interleaved rounds, medians, every result checked.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::contender::{Contender, Mode};
+use crate::contender::{Contender, Fill, Mode};
 use crate::random::{Random, Zipf};
 use crate::tables::{Family, Route, Update};
 
@@ -66,12 +66,14 @@ pub fn traffic<A: Family>(routes: &[Route<A>], count: usize, seed: u64) -> Vec<T
 pub struct Score {
     /// Table.
     pub name: String,
+    /// How it was filled.
+    pub fill: Fill,
     /// Memory of the lookup structure, in bytes.
     pub bytes: usize,
     /// Prefixes in the table.
     pub prefixes: usize,
-    /// Time to build it, in milliseconds.
-    pub build_ms: f64,
+    /// Processor time to fill it, in milliseconds; none for a table that was filled before.
+    pub build_ms: Option<f64>,
     /// Nanoseconds a lookup by traffic: chained, single, batch.
     pub lookup_ns: Vec<(&'static str, [Option<f64>; 3])>,
     /// Updates: a second, and the median, 99th and 99.9th percentile in microseconds.
@@ -148,9 +150,10 @@ pub fn lookups<A: Family>(
     }
     let scores = contenders.iter().enumerate().map(|(c, contender)| Score {
         name: contender.name().to_owned(),
+        fill: contender.fill(),
         bytes: contender.bytes(),
         prefixes,
-        build_ms: contender.build().as_secs_f64() * 1e3,
+        build_ms: Some(contender.build().as_secs_f64() * 1e3),
         lookup_ns: (0..traffics.len())
             .map(|t| {
                 let by_mode = std::array::from_fn(|m| samples.get(&(c, t, m)).cloned().and_then(median));
@@ -162,32 +165,30 @@ pub fn lookups<A: Family>(
     scores.collect()
 }
 
-/// Replays an update stream on each table that takes updates, one after the other, and checks the result.
+/// Replays an update stream on each table that takes updates, one after the other; the others leave.
 pub fn updates<A: Family>(
-    contenders: &mut [Box<dyn Contender<A>>],
-    routes: &[Route<A>],
+    contenders: &mut Vec<Box<dyn Contender<A>>>,
     stream: &[Update<A>],
     scores: &mut [Score],
 ) {
-    let mut after: HashMap<_, _> = routes.iter().copied().collect();
+    let mut scores = scores.iter_mut();
+    contenders.retain_mut(|contender| {
+        let Some(score) = scores.next() else { return false };
+        score.updates = replay(&mut **contender, stream);
+        score.updates.is_some()
+    });
+}
+
+/// The routes after an update stream, in order.
+pub fn after<A: Family>(routes: &[Route<A>], stream: &[Update<A>]) -> Vec<Route<A>> {
+    let mut after: BTreeMap<_, _> = routes.iter().copied().collect();
     for &(prefix, next_hop) in stream {
         match next_hop {
-            Some(next_hop) => drop(after.insert(prefix, next_hop)),
-            None => drop(after.remove(&prefix)),
-        }
+            Some(next_hop) => after.insert(prefix, next_hop),
+            None => after.remove(&prefix),
+        };
     }
-    let after: Vec<Route<A>> = after.into_iter().collect();
-    let checks = traffic(&after, 1 << 16, 99);
-    for (contender, score) in contenders.iter_mut().zip(scores) {
-        let Some(updates) = replay(&mut **contender, stream) else { continue };
-        for traffic in &checks {
-            let mut results = vec![0; traffic.addresses.len()];
-            if contender.run(Mode::Batch, &traffic.addresses, &mut results).is_some() {
-                check(&**contender, Mode::Batch, traffic, &results);
-            }
-        }
-        score.updates = Some(updates);
-    }
+    after.into_iter().collect()
 }
 
 fn replay<A: Family>(contender: &mut dyn Contender<A>, stream: &[Update<A>]) -> Option<Updates> {

@@ -1,21 +1,17 @@
-//! The report: a table on the terminal, a JSON file, SVG plots.
+//! What the terminal shows, and plots.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use crate::race::Score;
+use crate::results::Section;
 
-/// The scores of one table of routes.
-pub struct Section {
-    /// Heading, for example `IPv4, synthetic`.
-    pub title: String,
-    /// File name stem.
-    pub stem: String,
-    /// A row a contender.
-    pub scores: Vec<Score>,
+/// A contender's name in tables, with how it was filled where that is not the usual way.
+pub fn label(score: &Score) -> String {
+    format!("{}, {}", score.name, score.fill.name())
 }
 
-fn number(value: Option<f64>, digits: usize) -> String {
+/// A number, or a stroke.
+pub fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
@@ -26,7 +22,7 @@ pub fn print(section: &Section) {
         "\n{} ({prefixes} prefixes); ns a lookup: chained / single / batch of 256 (M lookups/s)",
         section.title
     );
-    print!("{:<16} {:>8} {:>7} {:>9}", "structure", "MB", "B/pfx", "build ms");
+    print!("{:<30} {:>8} {:>7} {:>9}", "structure", "MB", "B/pfx", "build ms");
     if let Some(score) = section.scores.first() {
         score.lookup_ns.iter().for_each(|(name, _)| print!(" {name:>32}"));
     }
@@ -34,11 +30,11 @@ pub fn print(section: &Section) {
     for score in &section.scores {
         let per_prefix = score.bytes as f64 / score.prefixes as f64;
         print!(
-            "{:<16} {:>8.2} {:>7.1} {:>9.1}",
-            score.name,
+            "{:<30} {:>8.2} {:>7.1} {:>9}",
+            label(score),
             score.bytes as f64 / 1e6,
             per_prefix,
-            score.build_ms
+            number(score.build_ms, 1)
         );
         for (_, [chain, single, batch]) in &score.lookup_ns {
             let cell = format!(
@@ -60,88 +56,11 @@ pub fn print(section: &Section) {
     }
 }
 
-/// Prints how many times faster in batches `ours` is than each other table.
-pub fn print_ratios(section: &Section, ours: &[&str]) {
-    for score in section.scores.iter().filter(|score| ours.contains(&score.name.as_str())) {
-        for other in section.scores.iter().filter(|other| other.name != score.name) {
-            let ratio = |mode: usize| -> Vec<f64> {
-                let pairs = score.lookup_ns.iter().zip(&other.lookup_ns);
-                pairs.filter_map(|(mine, theirs)| Some(theirs.1[mode]? / mine.1[mode]?)).collect()
-            };
-            let (batch, chain) = (ratio(2), ratio(0).iter().map(|v| 1.0 / v).collect::<Vec<_>>());
-            if batch.is_empty() {
-                continue;
-            }
-            let mean =
-                |values: &[f64]| (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp();
-            let list =
-                |values: &[f64]| values.iter().map(|v| format!("{v:.2}")).collect::<Vec<_>>().join(" ");
-            println!(
-                "{:>10} over {:<16} batch {} (mean {:.2}, without random {:.2}); chained latency {} (mean {:.2}) of theirs",
-                score.name,
-                other.name,
-                list(&batch),
-                mean(&batch),
-                mean(&batch[1..]),
-                list(&chain),
-                mean(&chain)
-            );
-        }
-    }
-}
-
-fn json_number(value: Option<f64>) -> String {
-    value.map_or_else(|| "null".to_owned(), |value| format!("{value:.3}"))
-}
-
-/// All sections as one JSON document.
-pub fn json(sections: &[Section]) -> String {
-    let mut text =
-        String::from("{\n  \"format\": \"causeway-fib-bench\",\n  \"version\": 1,\n  \"sections\": [");
-    for (s, section) in sections.iter().enumerate() {
-        let comma = if s > 0 { "," } else { "" };
-        let _ = write!(
-            text,
-            "{comma}\n    {{ \"title\": \"{}\", \"source\": \"measured\", \"tables\": [",
-            section.title
-        );
-        for (t, score) in section.scores.iter().enumerate() {
-            let comma = if t > 0 { "," } else { "" };
-            let _ = write!(
-                text,
-                "{comma}\n      {{ \"name\": \"{}\", \"prefixes\": {}, \"bytes\": {}, \"build_ms\": {:.3}",
-                score.name, score.prefixes, score.bytes, score.build_ms
-            );
-            for (traffic, [chain, single, batch]) in &score.lookup_ns {
-                let _ = write!(
-                    text,
-                    ", \"{traffic}\": {{ \"chained_ns\": {}, \"single_ns\": {}, \"batch_ns\": {} }}",
-                    json_number(*chain),
-                    json_number(*single),
-                    json_number(*batch)
-                );
-            }
-            if let Some(updates) = &score.updates {
-                let [p50, p99, p999] = updates.percentiles_us;
-                let _ = write!(
-                    text,
-                    ", \"updates_per_s\": {:.0}, \"update_p50_us\": {p50:.3}, \"update_p99_us\": {p99:.3}, \"update_p999_us\": {p999:.3}",
-                    updates.rate_ups
-                );
-            }
-            text.push_str(" }");
-        }
-        text.push_str("\n    ] }");
-    }
-    text.push_str("\n  ]\n}\n");
-    text
-}
-
 const COLOURS: [&str; 3] = ["#4477aa", "#ee6677", "#228833"];
 
 /// A bar chart of batched lookups a second, a group of bars a table.
 pub fn svg(section: &Section) -> String {
-    let (left, row, width) = (130.0, 44.0, 760.0);
+    let (left, row, width) = (210.0, 44.0, 680.0);
     let rate = |ns: Option<f64>| ns.map_or(0.0, |ns| 1e3 / ns);
     let all = section.scores.iter().flat_map(|score| score.lookup_ns.iter().map(|(_, ns)| rate(ns[2])));
     let top = all.fold(1.0, f64::max);
@@ -164,7 +83,7 @@ pub fn svg(section: &Section) -> String {
     }
     for (r, score) in section.scores.iter().enumerate() {
         let y = 48.0 + row * r as f64;
-        let _ = writeln!(text, "<text x=\"10\" y=\"{}\">{}</text>", y + 20.0, score.name);
+        let _ = writeln!(text, "<text x=\"10\" y=\"{}\">{}</text>", y + 20.0, label(score));
         for (i, (_, ns)) in score.lookup_ns.iter().enumerate() {
             let rate = rate(ns[2]);
             let (length, y) = (rate / top * width, y + 12.0 * i as f64);
@@ -179,14 +98,4 @@ pub fn svg(section: &Section) -> String {
     }
     text.push_str("</svg>\n");
     text
-}
-
-/// Writes the result file and a plot for each section.
-pub fn write(directory: &Path, sections: &[Section]) -> std::io::Result<()> {
-    std::fs::create_dir_all(directory)?;
-    std::fs::write(directory.join("results.json"), json(sections))?;
-    for section in sections {
-        std::fs::write(directory.join(format!("{}.svg", section.stem)), svg(section))?;
-    }
-    Ok(())
 }

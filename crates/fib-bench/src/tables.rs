@@ -40,10 +40,26 @@ pub trait Family: Address {
     fn any(random: &mut Random) -> Self;
     /// Name in reports.
     const NAME: &'static str;
+    /// An address as lookup functions are given it, by whatever library: IPv4 as a number, IPv6 as it is in the packet.
+    type Wire: Copy;
+    /// The address as it is given.
+    fn to_wire(self) -> Self::Wire;
+    /// The address as a number.
+    fn from_wire(wire: Self::Wire) -> Self;
 }
 
 impl Family for u32 {
     const NAME: &'static str = "IPv4";
+    type Wire = u32;
+
+    fn to_wire(self) -> u32 {
+        self
+    }
+
+    #[inline(always)]
+    fn from_wire(wire: u32) -> u32 {
+        wire
+    }
 
     fn lengths() -> (u8, &'static [u32]) {
         LENGTHS4
@@ -60,6 +76,16 @@ impl Family for u32 {
 
 impl Family for u128 {
     const NAME: &'static str = "IPv6";
+    type Wire = [u8; 16];
+
+    fn to_wire(self) -> [u8; 16] {
+        self.to_be_bytes()
+    }
+
+    #[inline(always)]
+    fn from_wire(wire: [u8; 16]) -> u128 {
+        u128::from_be_bytes(wire)
+    }
 
     fn lengths() -> (u8, &'static [u32]) {
         LENGTHS6
@@ -158,10 +184,13 @@ pub fn read<A: Family>(path: &str) -> Result<Vec<Route<A>>, String> {
     Ok(routes)
 }
 
-/// The same prefixes with next hops drawn uniformly from 1 to 250: the worst case for compression.
+/// Next hops of [`with_random_next_hops`].
+pub const RANDOM: usize = 250;
+
+/// The same prefixes with next hops drawn uniformly from so many: the worst case for compression.
 pub fn with_random_next_hops<A: Family>(routes: &[Route<A>], seed: u64) -> Vec<Route<A>> {
     let mut random = Random(seed);
-    routes.iter().map(|&(prefix, _)| (prefix, 1 + random.below(250) as u32)).collect()
+    routes.iter().map(|&(prefix, _)| (prefix, 1 + random.below(RANDOM) as u32)).collect()
 }
 
 /// One line of an update stream: announced with this next hop, or withdrawn.

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use causeway_fib::baseline::dir24_8::Dir24_8;
 use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
+use causeway_fib::policy::{PolicyReader, SharedPolicy};
 use causeway_fib::{
-    Address, Adjacencies, AdjacencyReader, CompactFib4, Fib, Fib4, Fib4Reader, Fib6, FibError, LeftRight,
-    Lookup, Prefix, Shared, Table,
+    Address, Adjacencies, AdjacencyReader, Compact16, CompactFib4, Domain, Fib, Fib4, Fib4Reader, Fib6,
+    FibError, LeftRight, Lookup, Participant, Prefix, Rank24, Shared, Table,
 };
 use common::{Numbers, setting};
 
@@ -94,6 +95,25 @@ fn stress<A: Address, S: Shared<A>>(cover: Prefix<A>, prefixes: &[Prefix<A>]) {
         assert!(changes > 64, "the writer never ran");
     });
     assert!(checked.load(Ordering::Relaxed) > 0, "the readers never ran");
+}
+
+/// Any thread may own and change a table, and any number may share the way to it.
+#[test]
+fn tables_may_be_changed_by_another_thread_than_the_one_that_looks_up() {
+    fn goes<T: Send>() {}
+    fn is_shared<T: Send + Sync>() {}
+    goes::<(Fib4, CompactFib4, Fib6, LeftRight<u32, Radix<u32>>)>();
+    goes::<(Adjacencies<u32>, SharedPolicy<u32, Compact16>)>();
+    goes::<(Fib4Reader, AdjacencyReader<u32>, PolicyReader<u32, Compact16>, Participant)>();
+    is_shared::<(<Rank24 as Shared<u32>>::Handle, Domain)>();
+    let mut fib = Fib4::new().unwrap();
+    let reader = fib.reader();
+    let fib = std::thread::spawn(move || {
+        fib.insert(Prefix::DEFAULT, 1).unwrap();
+        fib
+    });
+    let fib = fib.join().unwrap();
+    assert_eq!((reader.lookup(7), fib.rib().len()), (1, 1));
 }
 
 fn prefixes4() -> Vec<Prefix<u32>> {
