@@ -8,6 +8,8 @@
 //! under an announcement for each round of 256 packets, and every library gets its addresses in the form that packets
 //! have or its callers make anyway.
 
+#![allow(unsafe_code)] // It calls libraries in C.
+
 mod contender;
 mod disturb;
 #[cfg(dpdk)]

@@ -66,6 +66,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![allow(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
 mod address;

@@ -4,10 +4,12 @@
 //! namespace that goes with the process: g0--r0 [router] r1--s0, 60-byte frames (64 with the checksum). The generator
 //! runs on one thread together with r0's interrupt work; the router on another.
 
-use causeway_netio::bpf::front::{Front, Take};
-use causeway_netio::bpf::{
+#![allow(unsafe_code)]
+
+use causeway_bpf::{
     Asm, Code, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpLink, XdpMode, action,
 };
+use causeway_netio::front::{Front, Take};
 use causeway_netio::interface::Interface;
 use causeway_netio::live::LiveTx;
 use causeway_netio::{Port, Result, afxdp};

@@ -1,7 +1,7 @@
 //! Features of a device by their names, as `ethtool -k` lists them; for those that have no request of their own.
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::interface::ethtool;
+use crate::{Error, ErrorKind, Result};
 use std::os::fd::OwnedFd;
 
 const ETHTOOL_GSTRINGS: u32 = 0x1b;

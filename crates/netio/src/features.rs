@@ -1,7 +1,7 @@
 //! What XDP an interface's driver offers, asked over generic netlink (family `netdev`, Linux 6.3 and later).
 
-use crate::error::{Error, Result};
 use crate::netlink;
+use crate::{Error, Result};
 use std::io;
 use std::os::fd::OwnedFd;
 

@@ -1,6 +1,6 @@
 //! A network interface as ioctl(2) shows it: index, address, MTU, queues.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 use causeway_packet::pool;
 use std::fs::File;
 use std::io;

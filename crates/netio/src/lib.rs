@@ -1,10 +1,10 @@
-//! Ports: how packets come into the router and leave it, and the BPF machinery under them.
+//! Ports: how packets come into the router and leave it.
 //!
 //! # What this crate is for
 //!
 //! The interface stays the kernel's: the default port (AF_XDP) attaches a small XDP program that hands to user space
 //! what is surely in transit and leaves the rest to the kernel's stack. That program, and all others, are assembled
-//! in this crate and loaded with bpf(2); there is no compiler, no ELF and no library in between.
+//! with `causeway-bpf`; there is no compiler and no ELF in between.
 //!
 //! # The parts
 //!
@@ -13,7 +13,7 @@
 //! * [`live`]: transmission of large batches on copy-mode ports;
 //! * [`punt`]: the way back into the kernel's stack;
 //! * [`interface`], [`features`], [`offload`]: what the kernel says of an interface, and changes that undo themselves;
-//! * [`bpf`]: assembler, maps, programs, links; [`bpf::front`], the programs in front of the ports.
+//! * [`front`]: the programs in front of the ports, which decide what the router takes and what the kernel keeps.
 //!
 //! # Invariants
 //!
@@ -26,16 +26,16 @@
 //!   of a closed socket when the kernel cannot touch them any more.
 //! * Foreign bytes (frames, capture files) never make it panic.
 
+#![allow(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
 pub mod addresses;
 pub mod afpacket;
 pub mod afxdp;
-pub mod bpf;
 mod device_counters;
-mod error;
 mod ethtool;
 pub mod features;
+pub mod front;
 pub mod interface;
 pub mod live;
 pub mod memory;
@@ -49,6 +49,6 @@ pub mod tap;
 #[cfg(test)]
 mod testnet;
 
-pub use error::{Error, ErrorKind, Result};
+pub use causeway_bpf::{Error, ErrorKind, Result};
 pub use port::{Counter, Port, Queue, RX_DROP, Rx, TX_DROP, Tx};
 pub use socket_option::{filter_dumps, socket_option};

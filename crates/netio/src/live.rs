@@ -19,12 +19,12 @@ mod spare;
 #[cfg(test)]
 mod tests;
 
-use crate::bpf::{
-    Alu, Asm, Code, Cond, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpContext, action,
-};
-use crate::error::{Error, ErrorKind, Result};
 use crate::features::FeatureQuery;
 use crate::port::Counter;
+use crate::{Error, ErrorKind, Result};
+use causeway_bpf::{
+    Alu, Asm, Code, Cond, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpContext, action,
+};
 use causeway_packet::{BATCH, Batch, Packet};
 use redirects::{Account, Loss};
 use spare::Spare;

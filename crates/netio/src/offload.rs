@@ -1,8 +1,8 @@
 //! Offloads: what a device does to packets that the stack would do otherwise, as ethtool's ioctl shows and sets it.
 
-use crate::error::{ErrorKind, Result};
 use crate::ethtool::{is_active, set};
 use crate::interface::{control, ethtool};
+use crate::{ErrorKind, Result};
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 

@@ -8,12 +8,12 @@
 //!
 //! The TAP has no addresses and answers nobody: it is no interface that routing daemons could use.
 
-use crate::bpf::{
-    Alu, Asm, Code, Cond, Helper, Map, MapKind, Program, ProgramKind, Reg, Size, TcxLink, action, sk_buff,
-};
-use crate::error::{Error, ErrorKind, Result};
 use crate::port::{Counter, Queue, Tx};
 use crate::tap;
+use crate::{Error, ErrorKind, Result};
+use causeway_bpf::{
+    Alu, Asm, Code, Cond, Helper, Map, MapKind, Program, ProgramKind, Reg, Size, TcxLink, action, sk_buff,
+};
 use causeway_packet::{Batch, Packet};
 use std::os::fd::AsFd;
 

@@ -3,9 +3,9 @@
 //! A TAP carries Ethernet frames, a TUN bare IP packets. One packet is one system call in either direction, which the
 //! kernel offers no way around. The interface goes with the port.
 
-use crate::error::{Error, Result};
 use crate::interface::{Interface, set_flags, set_up};
 use crate::port::{Counter, Port, Queue, Rx, Tx};
+use crate::{Error, Result};
 use causeway_packet::{Batch, Packet};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};

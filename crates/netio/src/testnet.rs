@@ -1,7 +1,7 @@
 //! Network namespaces for tests: each test gets one of its own, which goes with the test's thread.
 
-use crate::bpf::front::{Front, Take};
-use crate::bpf::{Asm, Program, ProgramKind, Reg, XdpLink, XdpMode, action};
+use crate::front::{Front, Take};
+use causeway_bpf::{Asm, Program, ProgramKind, Reg, XdpLink, XdpMode, action};
 use causeway_packet::ledger::{Census, census};
 use causeway_packet::{Packet, pool};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -42,6 +42,7 @@
 //! power-of-two frames, and at a stride of 2 048 bytes the metadata of all packets would share two of the 64
 //! sets of a first-level cache: a batch of 256 would evict itself. At a stride of 128 bytes it fits.
 
+#![allow(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
 mod annotations;

@@ -1,5 +1,7 @@
 //! The ledger against a naive model: whatever a device writes into its rings, a frame has one owner, and none is lost.
 
+#![allow(unsafe_code)]
+
 use causeway_packet::ledger::{Claim, Direction, RingFrames, RingName, census};
 use causeway_packet::{Packet, pool};
 use proptest::prelude::*;

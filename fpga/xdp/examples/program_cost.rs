@@ -6,7 +6,7 @@
 //! address and the TTL begins at 255, and 254 runs find the frame addressed to the card and alive. The mean counts
 //! the program alone: neither the driver nor what becomes of a redirected frame.
 
-use causeway_netio::bpf::{Asm, Program, ProgramKind, Reg, action};
+use causeway_bpf::{Asm, Program, ProgramKind, Reg, action};
 use causeway_nic_driver::RuleTable;
 use causeway_nic_driver::golden::ones_complement_sum;
 use causeway_nic_xdp::{Card, router};

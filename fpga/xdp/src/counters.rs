@@ -1,7 +1,7 @@
 //! What a card counts: each frame once, by what became of it.
 
+use causeway_bpf::{Map, MapKind};
 use causeway_netio::Result;
-use causeway_netio::bpf::{Map, MapKind};
 use causeway_nic_driver::rules::MAX_NICS;
 
 /// Index of the counter of packets whose TTL was used up.

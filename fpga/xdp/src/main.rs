@@ -1,7 +1,7 @@
 //! `causeway-nic-xdp RULES INTERFACE...`: the router of a rule table on interfaces of this machine, until SIGINT or
 //! SIGTERM. SIGHUP reads the rules again, SIGUSR1 prints the counters.
 
-use causeway_netio::bpf::XdpMode;
+use causeway_bpf::XdpMode;
 use causeway_nic_driver::RuleTable;
 use causeway_nic_xdp::Router;
 use clap::Parser;

@@ -6,7 +6,7 @@
 
 use crate::counters::{self, forwarded};
 use crate::error::Result;
-use causeway_netio::bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action};
+use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action};
 use causeway_nic_driver::{ClassRule, Mac, Route, RuleError, RuleTable, Target};
 use std::os::fd::BorrowedFd;
 

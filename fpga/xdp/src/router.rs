@@ -3,7 +3,7 @@
 use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::program::{Maps, assemble};
-use causeway_netio::bpf::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode};
+use causeway_bpf::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode};
 use causeway_netio::features::FeatureQuery;
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, OffloadGuard};

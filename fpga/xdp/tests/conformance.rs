@@ -1,8 +1,8 @@
 //! The program against the golden model on the shared corpus, in the kernel; `fpga/sim/tests/card.rs` holds the NIC
 //! to the same frames under the same tables.
 
+use causeway_bpf::{Map, action};
 use causeway_netio::ErrorKind;
-use causeway_netio::bpf::{Map, action};
 use causeway_nic_driver::corpus::{self, Random};
 use causeway_nic_driver::golden::{process, process_reaching};
 use causeway_nic_driver::rules::MAX_NICS;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use causeway_netio::bpf::{Asm, Program, ProgramKind, Reg, XdpLink, XdpMode, action};
+use causeway_bpf::{Asm, Program, ProgramKind, Reg, XdpLink, XdpMode, action};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, set_offload};
 use causeway_netio::{Port, afpacket};

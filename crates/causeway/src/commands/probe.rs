@@ -1,7 +1,7 @@
 //! What the kernel is asked for by calls that take unsafe code.
 
+use causeway_bpf::{TcxSide, tcx_programs};
 use causeway_kernel::{Attachment, Program};
-use causeway_netio::bpf::{TcxSide, tcx_programs};
 use causeway_netio::{ErrorKind, filter_dumps, socket_option};
 use std::io;
 use std::os::fd::BorrowedFd;

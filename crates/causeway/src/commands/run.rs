@@ -12,7 +12,7 @@ use causeway_elements::devices::{FRONT, interfaces};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::{OnFailure, Options, Persistent, Plan, SpinTime};
 use causeway_netio::afxdp::{self, Demand};
-use causeway_netio::bpf::front::{Front, monotonic_ns};
+use causeway_netio::front::{Front, monotonic_ns};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, keep_journal};
 use causeway_packet::pool;

@@ -28,7 +28,7 @@ use causeway_elements::devices::FRONT;
 use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
-use causeway_netio::bpf::front::{Bystander, Front, Take};
+use causeway_netio::front::{Bystander, Front, Take};
 use causeway_netio::{ErrorKind, live};
 use follow::{Follow, Follower};
 use policy::Policies;

@@ -14,7 +14,7 @@
 mod account;
 
 use account::{Account, News};
-use causeway_netio::bpf::front::{Front, monotonic_ns};
+use causeway_netio::front::{Front, monotonic_ns};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -139,7 +139,7 @@ impl Objector {
 mod tests {
     use super::*;
     use causeway_netio::ErrorKind;
-    use causeway_netio::bpf::front::Take;
+    use causeway_netio::front::Take;
     use std::sync::atomic::AtomicU64;
 
     #[test]

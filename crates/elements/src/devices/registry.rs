@@ -5,7 +5,7 @@
 //! each queue belongs to one element at a time; an element that goes puts its halves back.
 
 use causeway_engine::{Conf, Cx, Invalid, Persistent};
-use causeway_netio::bpf::front::{Front, Take};
+use causeway_netio::front::{Front, Take};
 use causeway_netio::{Port, Rx, Tx, afpacket, afxdp, tap};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

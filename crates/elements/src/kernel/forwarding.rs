@@ -3,7 +3,7 @@
 use super::flow::{FlowHash, FlowPolicy};
 use causeway_engine::{Conf, Invalid};
 use causeway_fib::{Adjacencies, AdjacencyIndex, AdjacencyReader, Fib4, Fib4Reader, Fib6, Fib6Reader, MISS};
-use causeway_netio::bpf::front::Front;
+use causeway_netio::front::Front;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 

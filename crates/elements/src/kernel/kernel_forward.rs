@@ -9,7 +9,7 @@ use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_fib::{
     Address, AdjacencyIndex, AdjacencyReader, AdjacencyView, Fib4Reader, Fib6Reader, Lookup, MISS,
 };
-use causeway_netio::bpf::front::monotonic_ns;
+use causeway_netio::front::monotonic_ns;
 use causeway_packet::{BATCH, Batch, Packet};
 use std::net::IpAddr;
 use std::sync::Arc;

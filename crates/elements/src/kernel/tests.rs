@@ -4,7 +4,7 @@ use super::*;
 use causeway_engine::Persistent;
 use causeway_engine::harness::{Harness, Output, Ports};
 use causeway_fib::{Adjacencies, AdjacencyIndex, Fib4, Fib6, Table};
-use causeway_netio::bpf::front::monotonic_ns;
+use causeway_netio::front::monotonic_ns;
 use causeway_packet::{Packet, checksum};
 use proptest::prelude::*;
 use std::collections::HashSet;

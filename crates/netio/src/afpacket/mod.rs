@@ -10,10 +10,10 @@
 mod entry;
 
 use crate::device_counters::DeviceCounters;
-use crate::error::{Error, Result};
 use crate::interface::{Interface, PromiscuousGuard, get_option, set_option};
 use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Counter, Port, Queue, Rx, Tx};
+use crate::{Error, Result};
 use causeway_packet::{BATCH, Batch, Packet};
 use entry::{entry, word};
 use std::cell::Cell;

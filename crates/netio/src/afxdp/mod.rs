@@ -1,6 +1,6 @@
 //! AF_XDP ports: the kernel keeps the interface, and gives what the XDP program redirects.
 //!
-//! [`open`] attaches the program of [`crate::bpf::front`], in the driver if it can, and binds a socket to every
+//! [`open`] attaches the program of [`crate::front`], in the driver if it can, and binds a socket to every
 //! receive queue, sharing frames with the driver if it can. All sockets use the packet pool's region as one UMEM,
 //! so a frame received on one port is transmitted on another without a copy of ours. Copy-mode ports send large
 //! batches through [`crate::live`].
@@ -19,15 +19,15 @@ mod socket;
 mod tests;
 mod tx;
 
-use crate::bpf::front::{Claim, Front, Reason, Rules, Take};
-use crate::bpf::{XdpLink, XdpMode};
 use crate::device_counters::DeviceCounters;
-use crate::error::{Error, ErrorKind, Result};
 use crate::features::{FeatureQuery, Features};
+use crate::front::{Claim, Front, Reason, Rules, Take};
 use crate::interface::{Interface, PromiscuousGuard};
 use crate::live::LiveTx;
 use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Counter, Port, Queue};
+use crate::{Error, ErrorKind, Result};
+use causeway_bpf::{XdpLink, XdpMode};
 pub use demand::Demand;
 use rx::AfXdpRx;
 use socket::Rings;

@@ -14,7 +14,7 @@
 //! one of another process does, the frames stay where they are as long as that one stays.
 
 use super::socket::prepare;
-use crate::error::Result;
+use crate::Result;
 use crate::interface::get_option;
 use causeway_packet::ledger::Claim;
 use causeway_packet::pool;

@@ -1,6 +1,6 @@
 //! The four rings between user space and the kernel: single producer, single consumer, 32-bit indices that wrap.
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;

@@ -2,8 +2,8 @@
 
 use super::release::{OnClose, Place, Probe, bind as bind_to, taken};
 use super::ring::{Consumer, Producer};
-use crate::error::{Error, ErrorKind, Result};
 use crate::interface::{Interface, get_option, set_option};
+use crate::{Error, ErrorKind, Result};
 use causeway_packet::ledger::{Direction, RingFrames, RingName};
 use causeway_packet::pool;
 use std::io;

@@ -1,7 +1,7 @@
 //! AF_XDP between the ends of a veth pair, in a network namespace of the test's own.
 
 use super::*;
-use crate::bpf::front::Take;
+use crate::front::Take;
 use crate::testnet::{self, Raw, udp_frame};
 use causeway_packet::{Batch, Packet, pool};
 use std::net::Ipv4Addr;

@@ -9,11 +9,11 @@
 //! device was offered all of its frames. So a redirect that happens while frames of the run are outstanding there is
 //! one of them. The listeners cost other redirects of the machine some 20 ns a bulk.
 
-use crate::bpf::{
+use crate::{Error, ErrorKind, Result};
+use causeway_bpf::{
     Alu, Asm, Code, Cond, Helper, Label, Map, MapKind, MappedArray, Program, ProgramKind, RawTracepointLink,
     Reg, Size,
 };
-use crate::error::{Error, ErrorKind, Result};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -3,9 +3,9 @@
 //! A socket made in a namespace keeps it, and configures it from anywhere. Making one takes more privileges than using
 //! it; so who gives those up makes some before ([`prepare`]).
 
-use crate::bpf::Program;
-use crate::error::{Error, ErrorKind, Result};
 use crate::netlink;
+use crate::{Error, ErrorKind, Result};
+use causeway_bpf::Program;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
@@ -89,7 +89,7 @@ fn set(namespace: &OwnedFd, program: i32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bpf::{Asm, ProgramKind, Reg, action};
+    use causeway_bpf::{Asm, ProgramKind, Reg, action};
 
     #[test]
     fn places_are_used_again() {

@@ -1,9 +1,9 @@
 //! Live frames between the ends of a veth pair: what is said to be sent has arrived.
 
 use super::*;
-use crate::bpf::{Map, MapKind, XdpLink, XdpMode};
 use crate::interface::Interface;
 use crate::testnet::{self, udp_frame};
+use causeway_bpf::{Map, MapKind, XdpLink, XdpMode};
 
 fn batch_of(n: usize, len: usize) -> Batch {
     let mut batch = Batch::new();

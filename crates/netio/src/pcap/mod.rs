@@ -9,8 +9,8 @@ mod write;
 pub use read::{Reader, Record};
 pub use write::{Format, InterfacesWriter, Writer};
 
-use crate::error::{Error, Result};
 use crate::port::{Counter, Rx, Tx};
+use crate::{Error, Result};
 use causeway_packet::{Batch, Packet};
 use std::fs::File;
 use std::io::{BufReader, BufWriter};

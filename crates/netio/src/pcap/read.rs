@@ -1,6 +1,6 @@
 //! Reading capture files. Every length is checked before it is used: files come from anywhere.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 use std::io::{self, Read};
 
 /// One captured packet.

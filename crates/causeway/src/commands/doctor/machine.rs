@@ -2,8 +2,8 @@
 
 use super::report::Check;
 use crate::privileges;
+use causeway_bpf::{Asm, Program, ProgramKind, Reg, action};
 use causeway_netio::Error;
-use causeway_netio::bpf::{Asm, Program, ProgramKind, Reg, action};
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::fs::OpenOptions;
 use std::io;

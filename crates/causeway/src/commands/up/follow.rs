@@ -8,7 +8,7 @@ use crate::control::Claim;
 use crate::lease::{Lease, Objector, Voucher};
 use anyhow::{Context, Result};
 use causeway_kernel::{Cause, Changes, Doubt, ManagedNeighbour, Pulse, Scope, Settings, Watcher};
-use causeway_netio::bpf::front::{Front, monotonic_ns};
+use causeway_netio::front::{Front, monotonic_ns};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -3,7 +3,7 @@
 
 use causeway_elements::kernel::{Forwarding, PortPolicy, ReversePath};
 use causeway_kernel::{Link, PortSettings, Settings, SourceCheck};
-use causeway_netio::bpf::front::Front;
+use causeway_netio::front::Front;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 

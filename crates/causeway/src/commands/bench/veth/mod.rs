@@ -13,7 +13,7 @@ pub use latency::latency;
 use super::report::{Report, Row};
 use crate::cli::BenchArgs;
 use anyhow::{Context, Result, bail};
-use causeway_netio::bpf::XdpLink;
+use causeway_bpf::XdpLink;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

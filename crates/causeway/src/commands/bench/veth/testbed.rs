@@ -1,7 +1,7 @@
 //! Three network namespaces, g0--r0 router r1--s0, and what forwards between them. All of it goes when it is dropped.
 
 use anyhow::{Context, Result, anyhow, bail};
-use causeway_netio::bpf::{Asm, Helper, Program, ProgramKind, Reg, XdpLink, XdpMode};
+use causeway_bpf::{Asm, Helper, Program, ProgramKind, Reg, XdpLink, XdpMode};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, set_offload};
 use rustix::process::{Pid, Signal, kill_process};

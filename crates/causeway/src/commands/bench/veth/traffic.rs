@@ -2,9 +2,7 @@
 
 use super::testbed::{GENERATOR, Namespace, SINK, Testbed};
 use anyhow::{Result, anyhow};
-use causeway_netio::bpf::{
-    Asm, Code, Cond, MappedArray, Program, ProgramKind, Reg, Size, XdpLink, XdpMode, action,
-};
+use causeway_bpf::{Asm, Code, Cond, MappedArray, Program, ProgramKind, Reg, Size, XdpLink, XdpMode, action};
 use causeway_netio::interface::Interface;
 use causeway_netio::live::LiveTx;
 use causeway_packet::checksum::checksum;

@@ -1,9 +1,9 @@
 //! One corpus, two machines: the interpreter always, the kernel where it lets us.
 
 use super::*;
-use crate::bpf::interp::{self, FakeMap};
-use crate::bpf::{Code, action};
-use crate::error::ErrorKind;
+use crate::ErrorKind;
+use causeway_bpf::interp::{self, FakeMap};
+use causeway_bpf::{Code, action};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};

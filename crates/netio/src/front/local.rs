@@ -1,7 +1,7 @@
 //! The machine's own addresses, as the program looks them up.
 
-use crate::bpf::{Map, MapKind};
-use crate::error::Result;
+use crate::Result;
+use causeway_bpf::{Map, MapKind};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 

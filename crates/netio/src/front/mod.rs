@@ -29,8 +29,8 @@ pub use local::LocalAddresses;
 pub use port::{Rules, Take};
 pub use reason::Reason;
 
-use super::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode};
-use crate::error::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
+use causeway_bpf::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode};
 use gate::Gate;
 use port::{PortRecord, flag};
 use std::collections::BTreeMap;

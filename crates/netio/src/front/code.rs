@@ -2,8 +2,8 @@
 
 use super::port::field;
 use super::{Reason, flag};
-use crate::bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action, xdp_md};
-use crate::error::Result;
+use crate::Result;
+use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action, xdp_md};
 use std::os::fd::BorrowedFd;
 
 /// The maps of the program.

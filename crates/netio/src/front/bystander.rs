@@ -1,8 +1,8 @@
 //! The program at virtual ports whose packets are all left to the kernel.
 
 use super::gate::Gate;
-use crate::bpf::{Asm, Map, MapKind, Program, ProgramKind, Reg, TcxLink, action};
-use crate::error::Result;
+use crate::Result;
+use causeway_bpf::{Asm, Map, MapKind, Program, ProgramKind, Reg, TcxLink, action};
 use std::os::fd::AsFd;
 
 /// Counts the packets that come in by some interfaces and leaves them to the kernel.
@@ -50,5 +50,32 @@ impl Bystander {
     /// As [`Map::get`].
     pub fn count(&self) -> Result<u64> {
         self.counters.per_cpu_sum(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interface::Interface;
+    use crate::testnet;
+    use causeway_bpf::{TcxSide, tcx_programs};
+
+    #[test]
+    fn programs_at_an_interface_are_seen() {
+        testnet::run(&[("g0", "r0")], || {
+            let index = Interface::open("r0").expect("r0").index;
+            let there = |side| tcx_programs(index, side).expect("asked").len();
+            assert_eq!((there(TcxSide::Ingress), there(TcxSide::Egress)), (0, 0));
+            let mut bystander = Bystander::new().expect("loaded");
+            bystander.stand_at("r0", index).expect("attached");
+            assert_eq!((there(TcxSide::Ingress), there(TcxSide::Egress)), (1, 0));
+            testnet::ip("ip addr add 198.51.100.1/24 dev r0");
+            testnet::ip("ip addr add 198.51.100.2/24 dev g0");
+            let before = bystander.count().expect("counted");
+            testnet::Raw::open("g0").send(&testnet::udp_frame([2; 6], 1, 60));
+            assert!(bystander.count().expect("counted") > before, "packets are counted and passed");
+            drop(bystander);
+            assert_eq!(there(TcxSide::Ingress), 0);
+        });
     }
 }

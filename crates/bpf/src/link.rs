@@ -191,30 +191,3 @@ impl RawTracepointLink {
         Ok(RawTracepointLink { _fd: fd })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bpf::front::Bystander;
-    use crate::interface::Interface;
-    use crate::testnet;
-
-    #[test]
-    fn programs_at_an_interface_are_seen() {
-        testnet::run(&[("g0", "r0")], || {
-            let index = Interface::open("r0").expect("r0").index;
-            let there = |side| tcx_programs(index, side).expect("asked").len();
-            assert_eq!((there(TcxSide::Ingress), there(TcxSide::Egress)), (0, 0));
-            let mut bystander = Bystander::new().expect("loaded");
-            bystander.stand_at("r0", index).expect("attached");
-            assert_eq!((there(TcxSide::Ingress), there(TcxSide::Egress)), (1, 0));
-            testnet::ip("ip addr add 198.51.100.1/24 dev r0");
-            testnet::ip("ip addr add 198.51.100.2/24 dev g0");
-            let before = bystander.count().expect("counted");
-            testnet::Raw::open("g0").send(&testnet::udp_frame([2; 6], 1, 60));
-            assert!(bystander.count().expect("counted") > before, "packets are counted and passed");
-            drop(bystander);
-            assert_eq!(there(TcxSide::Ingress), 0);
-        });
-    }
-}

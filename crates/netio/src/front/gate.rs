@@ -1,9 +1,9 @@
 //! One entry that the programs of all ports pass through, and that closes when the process dies.
 
-use crate::bpf::{
+use crate::Result;
+use causeway_bpf::{
     Alu, Asm, Code, Helper, Map, MapKind, Program, ProgramKind, Reg, Size, action, sk_buff, xdp_md,
 };
-use crate::error::Result;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// The program that is attached to every port, and the array of one program that it goes on in.
@@ -53,7 +53,7 @@ fn root(kind: ProgramKind, programs: BorrowedFd<'_>) -> Result<Code> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::ErrorKind;
 
     #[test]
     fn it_closes_with_the_last_descriptor() {

@@ -36,7 +36,7 @@ const STACK_SIZE: i16 = 512;
 /// emitting code needs no error handling of its own.
 ///
 /// ```
-/// use causeway_netio::bpf::{Asm, Cond, Reg, action};
+/// use causeway_bpf::{Asm, Cond, Reg, action};
 ///
 /// let mut a = Asm::new();
 /// let drop = a.label();

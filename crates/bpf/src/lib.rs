@@ -1,26 +1,29 @@
 //! BPF without a compiler: programs are emitted from Rust and loaded with bpf(2).
 //!
 //! - [`Asm`] assembles instructions (labels, map references, helper calls, stack slots) into a [`Code`];
-//! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`] holds a
-//!   program on an interface;
-//! - [`front`] holds the programs in front of the ports, which decide what the router takes and what the kernel keeps.
+//! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`], [`TcxLink`] and
+//!   [`RawTracepointLink`] hold a program where it runs;
+//! - `interp` (a feature, for tests) runs code without the kernel.
 //!
 //! Nothing is pinned: maps, programs and links are file descriptors, so the kernel takes all of it back when the
 //! process ends, however it ends. Instruction and attribute layouts are those of the kernel's user-space interface
 //! (RFC 9669 for the instruction set, `linux/bpf.h` for bpf(2)).
 
-mod asm;
-pub mod front;
+#![allow(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
+mod asm;
+mod error;
 mod insn;
-#[cfg(test)]
-mod interp;
+#[cfg(feature = "interp")]
+pub mod interp;
 mod link;
 mod map;
 mod program;
 mod sys;
 
 pub use asm::{Asm, Code, Label, Slot};
+pub use error::{Error, ErrorKind, Result};
 pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
 pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, tcx_programs};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};

@@ -1,8 +1,8 @@
 //! The assembler's programs, run by the interpreter and, as root, by the kernel.
 
 use super::*;
-use crate::bpf::interp;
-use crate::bpf::{Map, MapKind, MappedArray, Program, ProgramKind, XdpContext, action};
+use crate::interp;
+use crate::{Map, MapKind, MappedArray, Program, ProgramKind, XdpContext, action};
 use proptest::prelude::*;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -205,7 +205,7 @@ fn maps_are_shared_with_the_program() {
     a.jump_if(Cond::Eq, Reg::R0, 0, miss);
     a.load(Size::D, Reg::R0, Reg::R0, 0);
     a.map_value(Reg::R2, words.map().as_fd(), 8);
-    a.load(Size::W, Reg::R3, Reg::R9, crate::bpf::xdp_md::RX_QUEUE_INDEX);
+    a.load(Size::W, Reg::R3, Reg::R9, crate::xdp_md::RX_QUEUE_INDEX);
     a.store(Size::D, Reg::R2, 0, Reg::R3);
     a.exit();
     a.bind(miss);

@@ -1,7 +1,7 @@
 //! The right to forward, as a deadline.
 
-use crate::bpf::{Map, MappedArray};
-use crate::error::Result;
+use crate::Result;
+use causeway_bpf::{Map, MappedArray};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -9,7 +9,9 @@ use std::collections::HashMap;
 
 /// A map of the interpreter: key and value sizes in bytes, and the entries.
 pub struct FakeMap {
+    /// Bytes of a key.
     pub key_size: usize,
+    /// The values by key.
     pub entries: HashMap<Vec<u8>, Box<[u8]>>,
 }
 
