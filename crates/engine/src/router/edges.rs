@@ -12,6 +12,9 @@ use std::fmt;
 /// Packets that one trace follows at most.
 pub const MOST_TRACED: u16 = 1_000;
 
+/// The last number that a trace gives before it begins with 1 again. The workers count on a little.
+const LAST_NUMBER: u16 = 60_000;
+
 /// An edge of the running graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
@@ -124,8 +127,8 @@ impl Router {
     /// from one of the [`Router::edges`] on.
     pub fn trace(&mut self, start: Option<usize>, filter: Filter, packets: u16) -> Result<Trace, NoAnswer> {
         let packets = packets.clamp(1, MOST_TRACED);
-        // Packets of an earlier trace may still be about.
-        let first = self.traced.checked_add(packets).map_or(1, |_| self.traced + 1);
+        // Packets of an earlier trace may still be about, with its numbers.
+        let first = if self.traced > LAST_NUMBER - packets { 1 } else { self.traced + 1 };
         self.traced = first + packets - 1;
         let (trace, tracer) = Trace::new(filter, first..=self.traced);
         let start = start.and_then(|e| self.plan.edges.get(e)).map(|&(from, _)| from);
