@@ -19,6 +19,12 @@ fn said(command: &str, arguments: &[&str]) -> String {
     output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Those of the command line, without the folders that files are in.
+fn arguments() -> String {
+    let name = |word: String| word.rsplit_once('/').map_or(word.clone(), |(_, name)| name.to_owned());
+    std::env::args().skip(1).map(name).collect::<Vec<_>>().join(" ")
+}
+
 impl Environment {
     /// Of this process, with or without DPDK.
     pub fn here(dpdk: bool) -> Self {
@@ -44,7 +50,7 @@ impl Environment {
                 ),
             ),
             ("DPDK", dpdk_version(dpdk)),
-            ("arguments", std::env::args().skip(1).collect::<Vec<_>>().join(" ")),
+            ("arguments", arguments()),
         ])
     }
 

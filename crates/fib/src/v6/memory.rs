@@ -67,7 +67,7 @@ pub(crate) struct Memory6 {
     planned: Vec<(u32, u32)>,
 }
 
-/// Changes that a plan for so many runs is good for: by then there may be twice as many, or half.
+/// Changes that a plan for so many runs is good for: by then there may be half as many more, or half as many.
 pub(crate) fn patience(runs: u32) -> u32 {
     PATIENCE_MIN.max(runs / 2)
 }

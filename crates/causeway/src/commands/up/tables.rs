@@ -1,8 +1,8 @@
 //! The tables that workers look up in, changed as the kernel's change.
 //!
 //! Every hop of the mirror has an index of its own, so a hop that changes moves all its prefixes by one store. When
-//! no index is left, a hop shares that of the kernel: right, only slow. What finds no room because of workers that
-//! have yet to move on is tried again for a while.
+//! no index is left, a hop shares that of the kernel: right, only slow. That is said, and it ends when an index is free
+//! again. What finds no room because of workers that have yet to move on is tried again for a while.
 
 mod routes;
 
@@ -39,6 +39,10 @@ pub struct Tables {
     /// Hops by the adjacencies in them.
     users: HashMap<AdjacencyId, BTreeSet<HopId>>,
     hops: HashMap<HopId, Entry>,
+    /// Hops that are the kernel's because there is no index for them or for their ways out.
+    waiting: BTreeSet<HopId>,
+    /// The hops of the prefixes that lead to the kernel's index because the hop has none.
+    strays: HashMap<Prefix, HopId>,
     serial: u32,
     patience: Patience,
 }
@@ -62,6 +66,8 @@ impl Tables {
             adjacencies,
             users,
             hops,
+            waiting: BTreeSet::new(),
+            strays: HashMap::new(),
             serial: 0,
             patience: Patience::new(),
         })
@@ -92,6 +98,7 @@ impl Tables {
     /// Brings the tables up to date. `progress` is called again and again meanwhile.
     pub fn apply(&mut self, changes: &Changes, progress: &mut dyn FnMut()) {
         self.patience = Patience::new();
+        let all_fitted = self.waiting.is_empty();
         for (id, adjacency) in &changes.adjacencies {
             if let Some(adjacency) = adjacency {
                 self.adjacencies.insert(*id, *adjacency);
@@ -112,6 +119,38 @@ impl Tables {
         for (id, _) in changes.adjacencies.iter().filter(|(_, adjacency)| adjacency.is_none()) {
             self.adjacencies.remove(id);
         }
+        self.serve_waiting(progress);
+        match (all_fitted, self.waiting.len()) {
+            (true, 1..) => log::error!(
+                code = "table-full";
+                "no index is left for {} next hops, so the kernel forwards what leads to them", self.waiting.len()
+            ),
+            (false, 0) => log::info!(code = "table-full"; "all next hops have an index again"),
+            _ => {}
+        }
+    }
+
+    /// Gives indices to those that wait for one, as far as there are any by now, and takes their routes there.
+    fn serve_waiting(&mut self, progress: &mut dyn FnMut()) {
+        while let Some(id) = self.waiting.pop_first() {
+            let fresh = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
+            let Some(entry) = self.hops.get_mut(&id) else { continue };
+            if entry.index == self.kernel
+                && let Ok(index) = self.neighbors.acquire(fresh)
+            {
+                entry.index = index;
+            }
+            self.publish(id);
+            if self.waiting.contains(&id) {
+                break;
+            }
+        }
+        let has_index = |hop: &HopId| self.hops.get(hop).is_some_and(|entry| entry.index != self.kernel);
+        let strays = self.strays.iter().filter(|(_, hop)| has_index(hop));
+        let found: Vec<_> = strays.map(|(&prefix, &hop)| (prefix, Some(hop))).collect();
+        if !found.is_empty() {
+            self.set_routes(&found, progress);
+        }
     }
 
     fn set_hop(&mut self, id: HopId, hop: Hop) {
@@ -131,6 +170,7 @@ impl Tables {
     }
 
     fn remove_hop(&mut self, id: HopId) {
+        self.waiting.remove(&id);
         self.forget_uses(id);
         if let Some(entry) = self.hops.remove(&id) {
             let own = (entry.index != self.kernel).then_some(entry.index);
@@ -153,15 +193,22 @@ impl Tables {
     /// Shows the workers what a hop is now.
     fn publish(&mut self, id: HopId) {
         let Some(mut entry) = self.hops.remove(&id) else { return };
-        if entry.index != self.kernel {
+        let mut fits = entry.index != self.kernel;
+        if fits {
             self.forwarding.set_paths(entry.index, self.paths(&entry.hop));
+            fits = self.publish_entry(&mut entry).is_ok();
+            if !fits {
+                // No index is left for the ways out.
+                let hop = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
+                // The index is in use, so this cannot fail.
+                let _ = self.neighbors.replace(entry.index, Target::NextHop(hop));
+            }
         }
-        if entry.index != self.kernel && self.publish_entry(&mut entry).is_err() {
-            // No index is left for the ways out.
-            let hop = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
-            // The index is in use, so this cannot fail.
-            let _ = self.neighbors.replace(entry.index, Target::NextHop(hop));
-        }
+        if fits {
+            self.waiting.remove(&id)
+        } else {
+            self.waiting.insert(id)
+        };
         self.hops.insert(id, entry);
     }
 
@@ -249,6 +296,10 @@ impl Tables {
         for (prefix, hop) in routes {
             // A hop that is not there would be an error of the mirror; the kernel knows better.
             let index = hop.map(|hop| self.hops.get(&hop).map_or(self.kernel, |entry| entry.index));
+            match hop {
+                Some(hop) if index == Some(self.kernel) => self.strays.insert(*prefix, *hop),
+                _ => self.strays.remove(prefix),
+            };
             match prefix {
                 Prefix::V4(prefix) => v4.push((*prefix, index)),
                 Prefix::V6(prefix) => v6.push((*prefix, index)),

@@ -196,3 +196,42 @@ fn a_hop_without_an_index_is_the_kernels() {
     tables.apply(&hop(1), &mut || ());
     assert_eq!(tables.hops[&HopId(1)].index, others[0]);
 }
+
+#[test]
+fn a_hop_without_an_index_gets_the_next_that_is_free_and_its_routes_with_it() {
+    let mut tables = tables();
+    let free = ADJACENCIES_MAX - 1 - tables.neighbors.len() as u32;
+    let others: Vec<_> = (0..free)
+        .map(|n| tables.neighbors.acquire(left_to_kernel(u32::MAX - n, PuntReason::OnLink)).unwrap())
+        .collect();
+    let route = |n, hop: Option<u32>| (prefix(n), hop.map(HopId));
+    tables.apply(
+        &Changes {
+            hops: (0..3).map(|id| (HopId(id), Some(PUNT))).collect(),
+            routes: vec![route(2, Some(0)), route(3, Some(0)), route(4, Some(1)), route(6, Some(2))],
+            ..Changes::default()
+        },
+        &mut || (),
+    );
+    let indices = |tables: &Tables| {
+        let of = |n| match prefix(n) {
+            Prefix::V4(prefix) => tables.v4.fib().rib().exact(prefix),
+            Prefix::V6(prefix) => tables.v6.fib().rib().exact(prefix),
+        };
+        [2, 3, 4, 6].map(|n| of(n).unwrap())
+    };
+    assert_eq!(indices(&tables), [tables.kernel; 4]);
+    // One route leaves for elsewhere, one hop goes, and two indices are free.
+    let changes = Changes {
+        routes: vec![route(3, Some(1)), route(6, Some(0))],
+        hops: vec![(HopId(2), None)],
+        ..Changes::default()
+    };
+    tables.release(others[0]);
+    tables.release(others[1]);
+    tables.apply(&changes, &mut || ());
+    let [first, second] = [0, 1].map(|id| tables.hops[&HopId(id)].index);
+    assert!(first != tables.kernel && second != tables.kernel && first != second);
+    assert_eq!(indices(&tables), [first, second, second, first]);
+    assert!(tables.waiting.is_empty() && tables.strays.is_empty());
+}
