@@ -68,7 +68,7 @@ fn entry(text: &str, scope: &Scope<'_>) -> Result<(Vec<Prefix4>, MacAddr), Strin
         if ether.is_some() && mac.is_some() && prefix.is_none() {
             return Err(format!("second Ethernet address '{word}'"));
         }
-        prefixes.extend(prefix.map(|p| if mac_name(word, &p) { Prefix4 { len: 32, ..p } } else { p }));
+        prefixes.extend(prefix);
         mac = mac.or(ether);
     }
     match (prefixes.is_empty(), mac) {
@@ -76,11 +76,6 @@ fn entry(text: &str, scope: &Scope<'_>) -> Result<(Vec<Prefix4>, MacAddr), Strin
         (_, None) => Err(format!("'{text}': missing Ethernet address")),
         (false, Some(mac)) => Ok((prefixes, MacAddr(mac.0))),
     }
-}
-
-/// Whether `word` is the name of a host in a network, which stands for the host and not for all of its network.
-fn mac_name(word: &str, prefix: &Prefix4) -> bool {
-    !word.contains('/') && !word.ends_with(":ipnet") && prefix.len < 32
 }
 
 fn text((p, mac): &(Prefix4, MacAddr)) -> String {
@@ -237,7 +232,7 @@ mod tests {
         let mut names = Names::default();
         let own = causeway_engine::Addresses {
             ip: Some([1, 0, 0, 1].into()),
-            ip_len: Some(24),
+            ip_net: Some(([1, 0, 0, 1].into(), 24)),
             ether: Some([2, 0, 0, 0, 0, 1]),
             ..Default::default()
         };

@@ -220,7 +220,7 @@ fn both_forms_of_arguments() {
     let mut env = Env::new(causeway_engine::Counters::new(1, 8, None).unwrap());
     let own = Addresses {
         ip: Some([1, 0, 0, 1].into()),
-        ip_len: Some(24),
+        ip_net: Some(([1, 0, 0, 1].into(), 24)),
         ether: Some(OWN),
         ..Addresses::default()
     };
@@ -228,7 +228,7 @@ fn both_forms_of_arguments() {
     let mut conf = Conf::new(&mut env, "q".into(), &SPEC, 0, (2, 1), "eth7, TIMEOUT 1m");
     let mut built = build(&mut conf).ok().unwrap();
     let q = built.downcast_mut::<ArpQuerier>().unwrap();
-    assert_eq!((q.ip, q.mac, q.broadcast), ([1, 0, 0, 1].into(), MacAddr(OWN), [1, 0, 0, 255].into()));
+    assert_eq!((q.ip, q.mac, q.broadcast), ([1, 0, 0, 1].into(), MacAddr(OWN), Ipv4Addr::BROADCAST));
     assert_eq!((q.table.limits.timeout_ns, q.table.limits.entries), (60 * SECOND_NS, 65_536));
 }
 
