@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn holds(pattern: &str, data: &[u8]) -> bool {
-        parse(pattern).unwrap().holds(&[Some(data), None, None])
+        parse(pattern).unwrap().holds(&[Some(data), None, None, None])
     }
 
     #[test]
