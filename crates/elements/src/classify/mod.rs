@@ -2,7 +2,7 @@
 //!
 //! Patterns are read into expressions over the words of a packet ([`expr`]), by [`pattern`] for Classifier and by
 //! [`ip_expr`] for IPClassifier and IPFilter; [`program`] makes one decision program of them, in which no way
-//! tests the same thing twice ([`thread`], [`known`], [`combine`]); [`dispatch`] runs it over a batch.
+//! tests the same thing twice ([`thread`], [`known`], [`combine`], [`split`]); [`dispatch`] runs it over a batch.
 
 use causeway_engine::Spec;
 
@@ -20,6 +20,7 @@ mod known;
 mod pattern;
 mod patterns;
 mod program;
+mod split;
 mod thread;
 mod words;
 

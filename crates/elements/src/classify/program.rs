@@ -7,7 +7,7 @@
 //! test, for which each test says how it comes out.
 
 use super::expr::{Base, Expr, LINK_BYTES, Test};
-use super::thread;
+use super::{split, thread};
 use causeway_packet::Packet;
 use std::fmt;
 
@@ -144,9 +144,11 @@ pub(crate) fn link(packet: &Packet) -> Option<Link> {
 /// A compiled list of expressions.
 #[derive(Debug)]
 pub(crate) struct Program {
+    /// What is run.
     steps: Box<[Step]>,
     start: u32,
     window: Window,
+    /// The same before steps were split, which is what people see.
     nodes: Vec<Node>,
     first: Goal,
 }
@@ -162,7 +164,8 @@ impl Program {
         let (nodes, first) = builder.finish(first);
         let (nodes, first) = thread::optimise(nodes, first);
         let window = Window::of(&nodes);
-        let steps = nodes.iter().map(|n| Step {
+        let (copies, start) = split::split(&nodes, first);
+        let steps = copies.iter().map(|n| Step {
             mask: u32::from_ne_bytes(n.test.mask.to_be_bytes()),
             value: u32::from_ne_bytes(n.test.value.to_be_bytes()),
             to: n.to.map(encode),
@@ -171,7 +174,7 @@ impl Program {
             slot: window.slot(&n.test),
             short: n.test.short,
         });
-        Program { steps: steps.collect(), start: encode(first), window, nodes, first }
+        Program { steps: steps.collect(), start: encode(start), window, nodes, first }
     }
 
     /// The output for a packet, or [`DROP`]. `link` is asked only by programs that look at Ethernet addresses, and by

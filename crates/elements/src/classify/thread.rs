@@ -79,7 +79,7 @@ fn path(nodes: &[Node], mut goal: Goal, way: &Way) -> Vec<Goal> {
 }
 
 /// Leaves out steps that decide nothing, that others are the same as, or that nothing leads to.
-fn tidy(mut nodes: Vec<Node>, start: Goal) -> (Vec<Node>, Goal) {
+pub(crate) fn tidy(mut nodes: Vec<Node>, start: Goal) -> (Vec<Node>, Goal) {
     let mut stands_for: Vec<Goal> = (0..nodes.len()).map(Goal::Step).collect();
     let mut made = HashMap::new();
     let lead = |goal: Goal, stands_for: &[Goal]| match goal {
