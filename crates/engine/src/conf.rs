@@ -147,6 +147,11 @@ impl<'a> Conf<'a> {
         &self.name
     }
 
+    /// The element's class.
+    pub fn spec(&self) -> &'static Spec {
+        self.spec
+    }
+
     /// Worker that the element will live on.
     pub fn worker(&self) -> usize {
         self.worker

@@ -186,7 +186,12 @@ impl Cx<'_> {
         &mut self.core.rng
     }
 
-    /// The element's present configuration string, as the `config` handler returns it. Handlers that have an
+    /// The element's present configuration string.
+    pub fn config(&self) -> &str {
+        &self.core.nodes[self.node].config
+    }
+
+    /// Sets the element's present configuration string, as the `config` handler returns it. Handlers that have an
     /// argument's name need not set it.
     pub fn set_config(&mut self, config: String) {
         self.core.nodes[self.node].config = config;

@@ -1,6 +1,7 @@
 //! ARPQuerier.
 
 use super::arp_table::{ArpTable, Found, Limits};
+use crate::anew::{Anew, CONFIG};
 use causeway_engine::spec::{drops, keyword, optional, reads, reads_writes, required, writes};
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
@@ -58,6 +59,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[
         reads_writes("ipaddr", "own IP address"),
         reads_writes("broadcast", "the network's broadcast address"),
+        CONFIG,
         reads("table", "neighbours, a line each: address, 1 if known, Ethernet address, age in seconds"),
         reads("stats", "packets dropped and queries sent, in words"),
         reads("queries", "queries sent"),
@@ -133,6 +135,7 @@ struct ArpQuerier {
     cache: Box<[Cached; CACHED]>,
     queries: u64,
     responses: u64,
+    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -170,6 +173,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         cache: Box::new([NOT_CACHED; CACHED]),
         queries: 0,
         responses: 0,
+        anew: Anew::new(conf),
     }))
 }
 
@@ -352,6 +356,7 @@ impl Element for ArpQuerier {
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         let dropped: u64 = (FULL..=NO_HEADROOM).map(|reason| cx.dropped_for(reason)).sum();
         Ok(match handler {
+            "config" => cx.config().to_owned(),
             "ipaddr" => self.ip.to_string(),
             "broadcast" => self.broadcast.to_string(),
             "table" => self.list(cx.now_ns()),
@@ -368,6 +373,14 @@ impl Element for ArpQuerier {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         use crate::handlers::value as parse;
         match handler {
+            "config" => {
+                let new: Box<ArpQuerier> = self.anew.element(value, cx)?;
+                self.table.limits = new.table.limits;
+                (self.ip, self.prefix_len, self.mac) = (new.ip, new.prefix_len, new.mac);
+                (self.broadcast, self.broadcast_poll) = (new.broadcast, new.broadcast_poll);
+                self.forget_headers();
+                cx.set_config(value.to_owned());
+            }
             "ipaddr" => {
                 self.ip = parse(handler, value)?;
                 cx.set_argument("IP", &format!("{}/{}", self.ip, self.prefix_len));

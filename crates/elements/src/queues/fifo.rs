@@ -1,5 +1,6 @@
 //! The drop-tail queue that Queue and SimpleQueue are. What tells them apart is whether their class notifies.
 
+use crate::anew::{Anew, CONFIG};
 use crate::handlers;
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, optional, reads, reads_writes, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid};
@@ -17,6 +18,7 @@ pub(super) const HANDLERS: &[HandlerDoc] = &[
     reads("drops", "packets that found the queue full"),
     writes("reset_counts", "sets drops to zero and highwater_length to the present length"),
     writes("reset", "drops all packets held"),
+    CONFIG,
 ];
 
 /// Drop reasons of the classes.
@@ -37,6 +39,7 @@ pub(super) struct Fifo {
     highwater: usize,
     /// Packets that found the queue full, dropped or sent to output 1.
     overflows: u64,
+    anew: Anew,
 }
 
 /// Reads the configuration that the classes have in common.
@@ -44,7 +47,7 @@ pub(super) fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let capacity = conf.optional("CAPACITY", 1_000u32) as usize;
     conf.finish()?;
     let packets = VecDeque::with_capacity(capacity.min(READY));
-    Ok(Box::new(Fifo { packets, capacity, highwater: 0, overflows: 0 }))
+    Ok(Box::new(Fifo { packets, capacity, highwater: 0, overflows: 0, anew: Anew::new(conf) }))
 }
 
 impl Fifo {
@@ -79,8 +82,9 @@ impl Element for Fifo {
         self.notify(cx);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
+            "config" => cx.config().to_owned(),
             "length" => self.packets.len().to_string(),
             "highwater_length" => self.highwater.to_string(),
             "capacity" => self.capacity.to_string(),
@@ -94,6 +98,11 @@ impl Element for Fifo {
                 self.capacity = handlers::value::<u32>(handler, value)? as usize;
                 self.cut(self.capacity, cx);
                 cx.set_config(format!("CAPACITY {}", self.capacity));
+            }
+            "config" => {
+                self.capacity = self.anew.element::<Fifo>(value, cx)?.capacity;
+                self.cut(self.capacity, cx);
+                cx.set_config(value.to_owned());
             }
             "reset" => self.cut(0, cx),
             _ => {

@@ -4,6 +4,7 @@ use super::capture::{Capture, Pause};
 use super::encap;
 use crate::handlers::{self, Call, task};
 use causeway_engine::spec::{Notifies, drops, keyword, reads, reads_writes, required, writes};
+use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::Batch;
 
@@ -43,6 +44,8 @@ pub(crate) static SPEC: Spec = Spec {
         reads("encap", "name of the file's first header, as ToDump's ENCAP has it"),
         reads("filename", "FILENAME"),
         reads("filesize", "length of the file in bytes, or `-`"),
+        writes("stop", "ends reading and stops the router"),
+        writes("extend_interval", "seconds, by which reading ends later than END, END_AFTER or INTERVAL say"),
         writes("reset_timing", "lets the times between packets count from the next one"),
         task::TICKETS,
         task::SCHEDULED,
@@ -188,7 +191,16 @@ impl Element for FromDump {
         match handler {
             "reset_counts" => self.count.set(0),
             "reset_timing" => self.capture.reset_timing(),
-            "tickets" => task::write_tickets(value, cx)?,
+            "extend_interval" => {
+                let Nanoseconds(more_ns) = handlers::value(handler, value)?;
+                self.capture.extend(more_ns);
+            }
+            "stop" => {
+                self.capture.close();
+                self.active = false;
+                cx.stop_driver();
+            }
+            "tickets" | "home_thread" => task::write(handler, value, cx)?,
             _ => {
                 self.active = handlers::value(handler, value)?;
                 task::start(self.active, cx);
