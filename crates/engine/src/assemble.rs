@@ -261,6 +261,7 @@ impl<'a> Builder<'a> {
             unconnected,
             packets_signal,
             room_signal,
+            one_by_one: false,
             fused: Vec::new(),
         });
         Place { worker, node: core.nodes.len() - 1 }
@@ -280,6 +281,7 @@ impl<'a> Builder<'a> {
         }
         for core in &mut self.cores {
             notify::wire(core);
+            crate::single::mark(core);
         }
     }
 

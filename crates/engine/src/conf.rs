@@ -346,6 +346,12 @@ fn position(spec: &Spec, args: &[String], argument: &ArgDoc) -> Option<usize> {
     None
 }
 
+/// Whether one of the arguments in `config` is given by one of these keywords.
+pub(crate) fn has_keyword(config: &str, keywords: &[&str]) -> bool {
+    let given = |arg: &String| keyword_of(arg).is_some_and(|(word, _)| keywords.contains(&word));
+    !keywords.is_empty() && split_args(config).iter().any(given)
+}
+
 /// Keyword and value, if the argument has the shape of a keyword's.
 fn keyword_of(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| c.is_ascii_whitespace())?;

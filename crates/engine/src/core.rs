@@ -44,6 +44,8 @@ pub(crate) struct Node {
     pub packets_signal: Option<SignalId>,
     /// Active while the element has room for pushers.
     pub room_signal: Option<SignalId>,
+    /// Whether the element gets packets one by one, because it or one behind it acts on others.
+    pub one_by_one: bool,
     /// Nodes that do the element's work for some packets, and ask again when a write handler has changed it.
     pub fused: Vec<usize>,
 }
@@ -236,15 +238,19 @@ impl Core {
         self.deliver();
     }
 
-    /// Delivers what is on the stack.
+    /// Delivers what is on the stack. Handlers that elements ask for are called before what they emitted goes on.
     pub fn deliver(&mut self) {
         let mut deliveries = 0;
+        self.run_calls();
         while let Some(Delivery { node, port, mut batch }) = self.stack.pop() {
             deliveries += 1;
             if deliveries > MAX_DELIVERIES {
                 self.looped.add(batch.len() as u64);
                 self.keep_batch(batch);
                 continue;
+            }
+            if self.nodes[node].one_by_one && batch.len() > 1 {
+                batch = self.first_of(node, port, batch);
             }
             let ran = self.activate(node, |element, cx| {
                 element.push(port, &mut batch, cx);
@@ -255,18 +261,33 @@ impl Core {
             });
             debug_assert!(ran.is_some(), "a pushed element never runs already");
             self.keep_batch(batch);
-        }
-        if !self.calls.is_empty() {
             self.run_calls();
+        }
+    }
+
+    /// The first packet of `batch`; the others are delivered when all is done that follows from it.
+    #[cold]
+    fn first_of(&mut self, node: usize, port: usize, mut batch: Box<Batch>) -> Box<Batch> {
+        let mut first = self.take_batch();
+        first.append_up_to(&mut batch, 1);
+        self.stack.push(Delivery { node, port, batch });
+        first
+    }
+
+    #[inline]
+    fn run_calls(&mut self) {
+        if !self.calls.is_empty() && !std::mem::replace(&mut self.calling, true) {
+            // What the handlers emit is delivered at once, what is under way afterwards.
+            let under_way = std::mem::take(&mut self.stack);
+            self.make_calls();
+            self.stack = under_way;
+            self.calling = false;
         }
     }
 
     /// Calls the handlers that elements asked for; those that they cause in turn come after them.
     #[cold]
-    fn run_calls(&mut self) {
-        if std::mem::replace(&mut self.calling, true) {
-            return;
-        }
+    fn make_calls(&mut self) {
         let mut left = MAX_CALLS;
         while let Some(Call { node, handler, value }) = self.calls.pop_front() {
             let caller = self.nodes[node].name.clone();
@@ -281,7 +302,6 @@ impl Core {
                 log::error!("{caller}: calling '{handler}': {why}");
             }
         }
-        self.calling = false;
     }
 
     /// Writes `value` to `handler` of an element whose name is looked up from `caller`'s compound outwards.
@@ -301,6 +321,7 @@ impl Core {
 
     /// Fills the empty `batch` with at most `max` packets from output `port` of `node`.
     pub fn pull(&mut self, node: usize, port: usize, max: usize, batch: &mut Batch) {
+        let max = if self.nodes.get(node).is_some_and(|n| n.one_by_one) { max.min(1) } else { max };
         self.activate(node, |element, cx| {
             element.pull(port, max, batch, cx);
             // What an agnostic element emits to the output that is being pulled is part of the answer.

@@ -134,6 +134,7 @@ impl Harness {
             }
             h.sinks.push(sink);
         }
+        crate::single::mark(&mut h.core);
         let done = h.core.activate(TARGET, |e, cx| e.initialize(cx));
         if let Some(Err(message)) = done {
             return Err(vec![message]);
@@ -157,6 +158,7 @@ impl Harness {
             unconnected: counters.add(0, spec.name, "unconnected"),
             packets_signal: spec.notifies.packets.then(|| core.signals.add(false)),
             room_signal: spec.notifies.room.then(|| core.signals.add(true)),
+            one_by_one: false,
             fused: Vec::new(),
         };
         core.nodes.push(node);

@@ -57,6 +57,7 @@ mod pulse;
 pub mod reception;
 mod router;
 mod signal;
+mod single;
 pub mod spec;
 mod spin;
 mod task;

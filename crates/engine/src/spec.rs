@@ -50,6 +50,9 @@ pub struct Spec {
     pub see: &'static [&'static str],
     /// Whether the element holds back its puller or pusher by notifiers.
     pub notifies: Notifies,
+    /// Arguments that make the element act on others when a packet passes: by calling handlers. Around such an element
+    /// batches are of one, so that the others see each packet before the next one, as in Click.
+    pub acts_with: &'static [&'static str],
     /// Makes an element from its configuration.
     pub build: fn(&mut Conf<'_>) -> Result<Box<dyn Element>, Invalid>,
 }
@@ -178,6 +181,7 @@ impl Spec {
         example: "",
         see: &[],
         notifies: Notifies { packets: false, room: false },
+        acts_with: &[],
         build: |_| Err(Invalid),
     };
 }

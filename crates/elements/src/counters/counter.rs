@@ -37,6 +37,7 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     example: "InfiniteSource(LIMIT 1000, STOP true) -> Counter -> Discard;",
     see: &["AverageCounter"],
+    acts_with: &["COUNT_CALL", "BYTE_COUNT_CALL"],
     build,
     ..Spec::DEFAULT
 };
