@@ -181,13 +181,15 @@ impl Core {
         let mut element = n.element.take()?;
         let outs = std::mem::take(&mut n.outs);
         let started = self.profile.is_some().then(|| (Instant::now(), std::mem::take(&mut self.nested_ns)));
-        let mut cx = Cx { core: self, node, outs };
+        let mut cx = Cx { core: self, node, outs, last_output_first: false };
         let result = f(&mut *element, &mut cx);
-        let mut outs = cx.outs;
+        let Cx { mut outs, last_output_first, .. } = cx;
         if let Some((start, outer_ns)) = started {
             self.account(node, start.elapsed().as_nanos() as u64, outer_ns);
         }
-        for out in outs.iter_mut().rev() {
+        let ports = outs.len();
+        for i in 0..ports {
+            let out = &mut outs[if last_output_first { i } else { ports - 1 - i }];
             while let Some(batch) = out.emitted.pop() {
                 match out.to {
                     Some((node, port)) => self.stack.push(Delivery { node, port, batch }),

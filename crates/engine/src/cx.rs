@@ -9,6 +9,7 @@ pub struct Cx<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) node: usize,
     pub(crate) outs: Vec<OutPort>,
+    pub(crate) last_output_first: bool,
 }
 
 impl Cx<'_> {
@@ -73,6 +74,12 @@ impl Cx<'_> {
     #[inline]
     pub fn divert(&mut self, port: usize, reason: usize, packet: Packet) {
         if self.connected(port) { self.emit(port, packet) } else { self.drop(reason, packet) }
+    }
+
+    /// Lets what this call emits go on by the last output first and by output 0 at the end, instead of in order.
+    #[inline]
+    pub fn last_output_first(&mut self) {
+        self.last_output_first = true;
     }
 
     /// Pulls at most `max` packets from input `port` into the empty `batch`.

@@ -44,6 +44,8 @@ pub(crate) fn emit_copy(packet: &Packet, no_buffer: usize, cx: &mut Cx<'_>) {
 
 impl Element for PaintTee {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        // The copy goes first: an answer to it leaves before what it is about.
+        cx.last_output_first();
         for packet in batch.iter().filter(|p| self.color.is_of(p)) {
             emit_copy(packet, NO_BUFFER, cx);
         }

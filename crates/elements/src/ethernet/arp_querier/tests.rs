@@ -56,7 +56,7 @@ fn packets_wait_for_the_answer() {
     assert_eq!((h.read("queries").unwrap(), h.read("responses").unwrap()), ("2".into(), "1".into()));
     assert_eq!((h.read("count").unwrap(), h.read("length").unwrap()), ("2".into(), "1".into()));
     assert!(h.read("table").unwrap().starts_with("10.0.0.1 1 02-00-00-00-00-01 0.0"));
-    assert!(h.read("table").unwrap().contains("\n10.0.0.2 0 00-00-00-00-00-00 0.0"));
+    assert!(h.read("table").unwrap().contains("\n10.0.0.2 0 ff-ff-ff-ff-ff-ff 0.0"));
     assert_eq!(h.read("stats").unwrap(), "0 packets killed\n2 ARP queries sent\n");
 }
 
@@ -70,6 +70,32 @@ fn queries_are_not_sent_for_every_packet() {
     assert_eq!((push(&mut h), push(&mut h)), (1, 0));
     h.advance(SECOND_NS / 10);
     assert_eq!((push(&mut h), push(&mut h)), (1, 0));
+}
+
+#[test]
+fn who_does_not_answer_is_asked_less_often() {
+    let mut h = querier("", 2);
+    let mut queries = |tenths: usize| {
+        (0..tenths).for_each(|_| {
+            h.push(0, ip_packet([10, 0, 0, 1], 0));
+            h.advance(SECOND_NS / 10);
+        });
+        h.take(1).len()
+    };
+    assert_eq!((queries(10), queries(19), queries(61)), (10, 0, 4), "ten, and one every two seconds");
+    h.push(1, response([10, 0, 0, 1], PEER, arp::REPLY));
+    h.write("delete", "10.0.0.1").unwrap();
+    h.push(0, ip_packet([10, 0, 0, 1], 0));
+    assert_eq!(h.take(1).len(), 1, "it had answered");
+}
+
+#[test]
+fn a_query_has_the_time_of_its_packet() {
+    let mut h = querier("", 2);
+    let mut packet = ip_packet([10, 0, 0, 1], 0);
+    packet.set_timestamp_ns(77);
+    h.push(0, packet);
+    assert_eq!(h.take(1)[0].timestamp_ns(), 77);
 }
 
 #[test]
