@@ -181,7 +181,7 @@ impl<A: Family, S: Shared<A>> Tables<A, S> for Control<A, S> {
     }
 
     fn routes(&mut self, number: NonZeroU8) -> Routes<'_, A, S> {
-        Routes { fib: self.policy.table(number), hops: &mut self.hops }
+        Routes { fib: self.policy.table(number), hops: &mut self.hops, order: None }
     }
 }
 
