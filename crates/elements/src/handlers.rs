@@ -23,6 +23,11 @@ impl Call {
         Call { handler: "stop".to_owned(), value: String::new() }
     }
 
+    /// An error if there is no such handler.
+    pub(crate) fn check(&self, cx: &Cx<'_>) -> Result<(), String> {
+        cx.check_call(&self.handler)
+    }
+
     /// Makes the call, once the packets under way are delivered.
     pub(crate) fn make(&self, cx: &mut Cx<'_>) {
         cx.call_later(&self.handler, &self.value);

@@ -227,6 +227,8 @@ impl<'a> Builder<'a> {
         let (name, spec) = (self.names[i].clone(), self.specs[i]);
         let ports = (e.pulled_inputs.len(), e.pulled_outputs.len());
         let place = self.add(worker, name, spec, e.config.clone(), element, ports);
+        let node = &mut self.cores[worker].nodes[place.node];
+        node.quiescent = crate::place::is_quiescent(&self.env.threads, &e.name);
         if let Some(&weight) = self.env.weights.get(&e.name) {
             let tickets = (weight * crate::task::DEFAULT_TICKETS as f64) as u32;
             self.cores[worker].tasks.set_tickets(place.node, tickets);
@@ -261,6 +263,7 @@ impl<'a> Builder<'a> {
             unconnected,
             packets_signal,
             room_signal,
+            quiescent: false,
             one_by_one: false,
             fused: Vec::new(),
         });

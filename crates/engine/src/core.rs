@@ -44,6 +44,8 @@ pub(crate) struct Node {
     pub packets_signal: Option<SignalId>,
     /// Active while the element has room for pushers.
     pub room_signal: Option<SignalId>,
+    /// Whether the element's task and timers never run.
+    pub quiescent: bool,
     /// Whether the element gets packets one by one, because it or one behind it acts on others.
     pub one_by_one: bool,
     /// Nodes that do the element's work for some packets, and ask again when a write handler has changed it.
@@ -308,17 +310,22 @@ impl Core {
 
     /// Writes `value` to `handler` of an element whose name is looked up from `caller`'s compound outwards.
     fn write_from(&mut self, caller: &str, handler: &str, value: &str) -> Result<(), String> {
+        let (node, name) = self.find_from(caller, handler)?;
+        crate::handler::write(self, node, name, value).map_err(|e| e.to_string())
+    }
+
+    /// The element of `element.handler`, looked up from `caller`'s compound outwards, and the handler's name.
+    pub(crate) fn find_from<'h>(&self, caller: &str, handler: &'h str) -> Result<(usize, &'h str), String> {
         let (element, name) = handler.rsplit_once('.').ok_or("it names no element")?;
         let mut scope = caller;
-        let node = loop {
+        loop {
             scope = scope.rfind('/').map_or("", |i| &scope[..i]);
             let full = if scope.is_empty() { element.to_owned() } else { format!("{scope}/{element}") };
             let found = self.nodes.iter().position(|n| *n.name == *full);
             if found.is_some() || scope.is_empty() {
-                break found.ok_or("there is no such element on this worker")?;
+                return found.map(|node| (node, name)).ok_or(format!("no element named '{element}'"));
             }
-        };
-        crate::handler::write(self, node, name, value).map_err(|e| e.to_string())
+        }
     }
 
     /// Fills the empty `batch` with at most `max` packets from output `port` of `node`.
@@ -405,7 +412,9 @@ impl Core {
         if self.signals.set(id, active) && active {
             for i in 0..self.signals.listeners(id).len() {
                 let node = self.signals.listeners(id)[i];
-                self.tasks.wake(node);
+                if !self.nodes[node].quiescent {
+                    self.tasks.wake(node);
+                }
             }
         }
     }

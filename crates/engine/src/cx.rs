@@ -18,6 +18,11 @@ impl Cx<'_> {
         &self.core.nodes[self.node].name
     }
 
+    /// The name of the element's class.
+    pub fn class(&self) -> &'static str {
+        self.core.nodes[self.node].spec.name
+    }
+
     /// Number of the worker that the element lives on.
     pub fn worker(&self) -> usize {
         self.core.worker
@@ -108,7 +113,9 @@ impl Cx<'_> {
 
     /// Schedules the element's task.
     pub fn wake(&mut self) {
-        self.core.tasks.wake(self.node);
+        if !self.core.nodes[self.node].quiescent {
+            self.core.tasks.wake(self.node);
+        }
     }
 
     /// Keeps the element's task from running until it is woken.
@@ -134,7 +141,9 @@ impl Cx<'_> {
     /// Sets timer `key` of the element to expire at `when_ns` on the clock of [`Cx::now_ns`]; a timer set before
     /// under the same key is replaced.
     pub fn set_timer(&mut self, key: u32, when_ns: u64) {
-        self.core.timers.set(self.node, key, when_ns);
+        if !self.core.nodes[self.node].quiescent {
+            self.core.timers.set(self.node, key, when_ns);
+        }
     }
 
     /// Stops timer `key` of the element.
@@ -180,6 +189,20 @@ impl Cx<'_> {
                 let (handler, value) = (handler.to_owned(), value.to_owned());
                 self.core.calls.push_back(Call { node: self.node, handler, value });
             }
+        }
+    }
+
+    /// An error if [`Cx::call_later`] would find no write handler of that name.
+    pub fn check_call(&self, handler: &str) -> Result<(), String> {
+        if handler == "stop" {
+            return Ok(());
+        }
+        let (node, name) = self.core.find_from(self.name(), handler)?;
+        let node = &self.core.nodes[node];
+        let own = node.spec.handlers.iter().find(|h| h.is(name, node.outs.len()));
+        match own.is_some_and(|h| h.access.writes()) {
+            true => Ok(()),
+            false => Err(format!("no '{handler}' write handler")),
         }
     }
 

@@ -158,6 +158,7 @@ impl Harness {
             unconnected: counters.add(0, spec.name, "unconnected"),
             packets_signal: spec.notifies.packets.then(|| core.signals.add(false)),
             room_signal: spec.notifies.room.then(|| core.signals.add(true)),
+            quiescent: false,
             one_by_one: false,
             fused: Vec::new(),
         };

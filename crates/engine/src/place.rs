@@ -8,12 +8,7 @@ use crate::plan::Plan;
 /// the packets: a pushed element lives with the first of its pushers that has a place, one that is pulled and
 /// pulls lives with its puller, and sources without a place live on worker 0. Out-of-range workers are taken as 0.
 pub(crate) fn place(plan: &Plan, threads: &[(String, Option<usize>)], workers: usize) -> Vec<usize> {
-    let pinned = |name: &str| {
-        let hit = threads
-            .iter()
-            .filter(|(t, _)| name == t || name.strip_prefix(t).is_some_and(|r| r.starts_with('/')));
-        hit.max_by_key(|(t, _)| t.len()).and_then(|(_, w)| *w).map(|w| if w < workers { w } else { 0 })
-    };
+    let pinned = |name: &str| said(threads, name).flatten().map(|w| if w < workers { w } else { 0 });
     let mut places: Vec<Option<usize>> = plan.elements.iter().map(|e| pinned(&e.name)).collect();
     for (i, e) in plan.elements.iter().enumerate() {
         let pushed = e.pulled_inputs.iter().any(|p| !p);
@@ -23,6 +18,17 @@ pub(crate) fn place(plan: &Plan, threads: &[(String, Option<usize>)], workers: u
     }
     while spread(plan, &mut places) {}
     places.into_iter().map(|p| p.unwrap_or(0)).collect()
+}
+
+/// Whether `threads` says that the tasks and timers of element `name` never run.
+pub(crate) fn is_quiescent(threads: &[(String, Option<usize>)], name: &str) -> bool {
+    said(threads, name) == Some(None)
+}
+
+/// What `threads` says of element `name`, by itself or by the innermost compound around it.
+fn said(threads: &[(String, Option<usize>)], name: &str) -> Option<Option<usize>> {
+    let covers = |t: &String| name == t || name.strip_prefix(t.as_str()).is_some_and(|r| r.starts_with('/'));
+    threads.iter().filter(|(t, _)| covers(t)).max_by_key(|(t, _)| t.len()).map(|(_, worker)| *worker)
 }
 
 /// Gives a place to elements next to those that have one; says whether any got one.

@@ -82,7 +82,7 @@ fn entry(text: &str, scope: &Scope<'_>) -> Result<(Vec<Prefix4>, MacAddr), Strin
 }
 
 fn text((p, mac): &(Prefix4, MacAddr)) -> String {
-    format!("{}/{} {}", p.address, p.len, Ether(mac.0))
+    format!("{}/{} {}", Ipv4Addr::from(network(p).0), p.len, Ether(mac.0))
 }
 
 fn network(p: &Prefix4) -> (u32, u8) {

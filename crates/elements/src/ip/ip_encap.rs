@@ -127,8 +127,8 @@ impl IPEncap {
         let data = packet.push(HEADER_LEN).map_err(|_| NO_HEADROOM)?;
         let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
         let to = data.first_chunk_mut::<HEADER_LEN>().ok_or(NO_HEADROOM)?;
-        self.id = self.id.wrapping_add(1);
         self.template.write(to, total_len, self.id, dst);
+        self.id = self.id.wrapping_add(1);
         packet.set_dst_ip(dst.octets());
         packet.set_network_header(0);
         packet.set_transport_header(HEADER_LEN);
@@ -202,8 +202,8 @@ mod tests {
             assert_eq!((ip.src(), ip.dst(), ip.identification()), (src.into(), dst.into(), id));
             assert_eq!((out[0].dst_ip(), out[0].network_offset()), (dst, Some(0)));
         };
-        expect([1, 0, 0, 1], [1, 0, 0, 2], 1, &[]);
-        expect([1, 0, 0, 3], [9; 4], 2, &[("src", "1.0.0.3"), ("dst", "DST_ANNO")]);
+        expect([1, 0, 0, 1], [1, 0, 0, 2], 0, &[]);
+        expect([1, 0, 0, 3], [9; 4], 1, &[("src", "1.0.0.3"), ("dst", "DST_ANNO")]);
         assert_eq!((h.read("src").unwrap(), h.read("dst").unwrap()), ("1.0.0.3".into(), "DST_ANNO".into()));
         assert!(h.write("dst", "nowhere").is_err());
     }

@@ -371,7 +371,7 @@ mod tests {
         h.assert_balanced();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(text, "a: 0.000000000: 10.0.0.1.7 > 10.0.0.2.9: udp 10\n");
+        assert_eq!(text, "a: 0.000000: 10.0.0.1.7 > 10.0.0.2.9: udp 10\n");
     }
 
     proptest! {

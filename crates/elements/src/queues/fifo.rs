@@ -2,8 +2,9 @@
 
 use crate::anew::{Anew, CONFIG};
 use crate::handlers;
+use crate::printing::contents::to_stderr;
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, optional, reads, reads_writes, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid};
+use causeway_engine::{Conf, Cx, Defaults, Element, Invalid};
 use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;
 
@@ -39,6 +40,8 @@ pub(super) struct Fifo {
     highwater: usize,
     /// Packets that found the queue full, dropped or sent to output 1.
     overflows: u64,
+    /// Whether somebody reads of the first overflow, as of Click's queues.
+    tells: bool,
     anew: Anew,
 }
 
@@ -47,7 +50,14 @@ pub(super) fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let capacity = conf.optional("CAPACITY", 1_000u32) as usize;
     conf.finish()?;
     let packets = VecDeque::with_capacity(capacity.min(READY));
-    Ok(Box::new(Fifo { packets, capacity, highwater: 0, overflows: 0, anew: Anew::new(conf) }))
+    Ok(Box::new(Fifo {
+        packets,
+        capacity,
+        highwater: 0,
+        overflows: 0,
+        tells: conf.env.defaults == Defaults::Click,
+        anew: Anew::new(conf),
+    }))
 }
 
 impl Fifo {
@@ -63,12 +73,20 @@ impl Fifo {
     }
 }
 
+#[cold]
+fn tell_overflow(cx: &Cx<'_>) {
+    to_stderr(&format!("{} :: {}: overflow\n", cx.name(), cx.class()));
+}
+
 impl Element for Fifo {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let room = self.capacity.saturating_sub(self.packets.len());
         let mut arriving = batch.drain();
         self.packets.extend(arriving.by_ref().take(room));
         for packet in arriving {
+            if self.overflows == 0 && self.tells {
+                tell_overflow(cx);
+            }
             self.overflows += 1;
             cx.divert(1, FULL, packet);
         }

@@ -158,6 +158,11 @@ impl Generator {
         made as usize
     }
 
+    /// An error if there is nobody to be told that the limit was reached.
+    pub(super) fn check(&self, cx: &Cx<'_>) -> Result<(), String> {
+        self.end.as_ref().map_or(Ok(()), |call| call.check(cx))
+    }
+
     /// Says that the limit was reached.
     pub(super) fn end(&self, cx: &mut Cx<'_>) {
         if let Some(call) = &self.end {

@@ -74,6 +74,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl Element for InfiniteSource {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.packets.check(cx)?;
         task::start(self.packets.active, cx);
         Ok(())
     }

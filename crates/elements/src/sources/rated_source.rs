@@ -95,6 +95,7 @@ impl RatedSource {
 
 impl Element for RatedSource {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.packets.check(cx)?;
         task::start(self.packets.active, cx);
         Ok(())
     }

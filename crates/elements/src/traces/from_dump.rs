@@ -126,6 +126,7 @@ impl FromDump {
 
 impl Element for FromDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.end.as_ref().map_or(Ok(()), |call| call.check(cx))?;
         self.capture.open()?;
         task::start(self.active, cx);
         Ok(())
@@ -239,7 +240,7 @@ mod tests {
         fn new(test: &str, packets: &[&[u8]]) -> Trace {
             let name = format!("causeway-from-dump-{test}-{}.pcap", std::process::id());
             let path = std::env::temp_dir().join(name);
-            let mut writer = Writer::new(File::create(&path).unwrap(), Format::Pcap, 101).unwrap();
+            let mut writer = Writer::new(File::create(&path).unwrap(), Format::Pcap, 101, 2_000).unwrap();
             for (i, packet) in packets.iter().enumerate() {
                 let wire_len = packet.len() as u32 + if i == 0 { 100 } else { 0 };
                 writer.write((1_000 + i as u64) * 1_000_000_000 + 7, wire_len, packet).unwrap();

@@ -128,8 +128,8 @@ impl UdpIpEncap {
         let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
         let (ip, rest) = data.split_first_chunk_mut().ok_or(NO_HEADROOM)?;
         let udp = rest.first_chunk_mut().ok_or(NO_HEADROOM)?;
-        self.id = self.id.wrapping_add(1);
         self.template.write(ip, total_len, self.id, dst);
+        self.id = self.id.wrapping_add(1);
         let [src_port, dst_port] = self.ports;
         let udp_len = total_len - ipv4::HEADER_LEN as u16;
         UdpHeader { src_port, dst_port, length: udp_len }.emit(udp);
@@ -204,11 +204,11 @@ mod tests {
         let mut h = Harness::new(&SPEC, "1.0.0.1, 7, 1.0.0.2, domain", 1, 1).unwrap();
         h.push_all(0, (0..2).map(|_| Packet::from_bytes(b"abc").unwrap()));
         let out = h.take(0);
-        check(&out[0], [1, 0, 0, 2], 1, true);
-        check(&out[1], [1, 0, 0, 2], 2, true);
+        check(&out[0], [1, 0, 0, 2], 0, true);
+        check(&out[1], [1, 0, 0, 2], 1, true);
         h.write("dst", "9.9.9.9").unwrap();
         h.push(0, Packet::from_bytes(b"abc").unwrap());
-        check(&h.take(0)[0], [9, 9, 9, 9], 3, true);
+        check(&h.take(0)[0], [9, 9, 9, 9], 2, true);
         assert_eq!(h.read("config").unwrap(), "1.0.0.1, 7, 9.9.9.9, domain");
         h.assert_balanced();
     }
@@ -219,7 +219,7 @@ mod tests {
         let mut p = Packet::from_bytes(b"abc").unwrap();
         p.set_dst_ip([200, 201, 202, 203]);
         h.push(0, p);
-        check(&h.take(0)[0], [200, 201, 202, 203], 1, false);
+        check(&h.take(0)[0], [200, 201, 202, 203], 0, false);
     }
 
     #[test]

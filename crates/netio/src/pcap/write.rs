@@ -13,8 +13,8 @@ pub enum Format {
     PcapNg,
 }
 
-/// Longest packet that the files declare.
-const SNAP_LEN: u32 = 262_144;
+/// Longest packet that is written.
+pub const SNAP_LEN: u32 = 262_144;
 
 /// Writes packets of one link type to `W`.
 #[derive(Debug)]
@@ -24,16 +24,16 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the file's head.
+    /// Writes the file's head, which declares that of no packet more than `snap_len` bytes follow.
     ///
     /// # Errors
     /// What `out` says.
-    pub fn new(mut out: W, format: Format, linktype: u32) -> io::Result<Writer<W>> {
+    pub fn new(mut out: W, format: Format, linktype: u32, snap_len: u32) -> io::Result<Writer<W>> {
         match format {
             Format::Pcap | Format::PcapMicroseconds => {
                 let magic = if format == Format::Pcap { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
                 let version = 4 << 16 | 2;
-                for word in [magic, version, 0, 0, SNAP_LEN, linktype] {
+                for word in [magic, version, 0, 0, snap_len, linktype] {
                     out.write_all(&u32::to_le_bytes(word))?;
                 }
             }
@@ -43,7 +43,7 @@ impl<W: Write> Writer<W> {
                     out.write_all(&u32::to_le_bytes(word))?;
                 }
                 // Interface: link type, snap length; option 9, one byte: 10^-9 s; end of options.
-                for word in [1, 32, linktype & 0xffff, SNAP_LEN, 1 << 16 | 9, 9, 0, 32] {
+                for word in [1, 32, linktype & 0xffff, snap_len, 1 << 16 | 9, 9, 0, 32] {
                     out.write_all(&u32::to_le_bytes(word))?;
                 }
             }
