@@ -82,7 +82,7 @@ impl Session {
         let signals = Signals::watch(wake).map_err(|e| format!("cannot watch for signals: {e}\n"))?;
         let plan = prepare(loaded.plan.clone());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
-        router.warnings().iter().for_each(|w| logger::answer_warnings(&format!("{w}\n")));
+        logger::answer_warnings(&loaded.explain_warnings(router.warnings()));
         if let Some(events) = router.take_events() {
             let sender = sender.clone();
             std::thread::spawn(move || events.iter().all(|e| sender.send(Input::Router(e)).is_ok()));
@@ -248,7 +248,8 @@ impl Session {
         let plan = (self.prepare)(loaded.plan.clone());
         self.router.swap(plan).map_err(|e| loaded.explain(&e))?;
         self.loaded = loaded;
-        for warning in warnings.lines().chain(self.router.warnings().iter().map(String::as_str)) {
+        let of_elements: Vec<String> = self.router.warnings().iter().map(ToString::to_string).collect();
+        for warning in warnings.lines().chain(of_elements.iter().map(String::as_str)) {
             log::warn!("hotconfig: {}", warning.strip_prefix("warning: ").unwrap_or(warning));
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::element::Element;
 use crate::notify;
 use crate::plan::Plan;
 use crate::spec::{Library, Spec, phase};
-use causeway_lang::Diagnostic;
+use causeway_lang::{Diagnostic, Severity};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -30,11 +30,6 @@ pub struct ElementError {
 }
 
 impl ElementError {
-    /// Whether the element failed to initialise, rather than to be configured.
-    pub fn initializing(&self) -> bool {
-        !self.configuring
-    }
-
     /// The error as diagnostics of the configuration `plan` came from, one a message.
     pub fn diagnostics(&self, plan: &Plan) -> Vec<Diagnostic> {
         let doing = if self.configuring { "configuring" } else { "initializing" };
@@ -45,6 +40,33 @@ impl ElementError {
             None => Diagnostic::general(message).context(&context),
         };
         self.messages.iter().map(one).collect()
+    }
+}
+
+/// What is odd about the configuration of one element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElementWarning {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its class.
+    pub class: &'static str,
+    /// The text.
+    pub message: String,
+}
+
+impl ElementWarning {
+    /// The warning as a diagnostic of the configuration `plan` came from.
+    pub fn diagnostic(&self, plan: &Plan) -> Diagnostic {
+        let context = format!("While configuring '{} :: {}':", self.name, self.class);
+        let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
+        let error = Diagnostic::general(&self.message).context(context);
+        Diagnostic { span, severity: Severity::Warning, ..error }
+    }
+}
+
+impl fmt::Display for ElementWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warning: {} :: {}: {}", self.name, self.class, self.message)
     }
 }
 

@@ -17,6 +17,7 @@
 //! positional argument takes the next unread one that does not look like a keyword's, and a mandatory one takes
 //! even that.
 
+use crate::assemble::ElementWarning;
 use crate::counters::{Counter, Counters};
 use crate::names::Names;
 use crate::spec::{ArgDoc, ArgForm, Spec};
@@ -55,8 +56,8 @@ pub struct Env {
     pub seed: u64,
     /// Names of all elements.
     pub elements: Vec<Arc<str>>,
-    /// Lines for standard error that do not make the configuration fail.
-    pub warnings: Vec<String>,
+    /// What is odd about configurations and does not make them fail.
+    pub warnings: Vec<ElementWarning>,
     /// The router's counters.
     pub counters: Counters,
     /// Values that outlive a hot swap.
@@ -249,8 +250,8 @@ impl<'a> Conf<'a> {
 
     /// Says something that does not make the configuration fail.
     pub fn warn(&mut self, text: &str) {
-        let line = format!("warning: {} :: {}: {text}", self.name, self.spec.name);
-        self.env.warnings.push(line);
+        let (name, class, message) = (self.name.clone(), self.spec.name, text.to_owned());
+        self.env.warnings.push(ElementWarning { name, class, message });
     }
 
     /// Complains of arguments that nobody read, and fails if there was any error.

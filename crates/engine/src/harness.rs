@@ -267,8 +267,8 @@ impl Harness {
     }
 
     /// Lines that the element's configuration warned with.
-    pub fn warnings(&self) -> &[String] {
-        &self.env.warnings
+    pub fn warnings(&self) -> Vec<String> {
+        self.env.warnings.iter().map(ToString::to_string).collect()
     }
 
     /// The element, as its own type.

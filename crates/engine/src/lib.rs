@@ -66,7 +66,7 @@ pub mod value;
 mod waiter;
 mod worker;
 
-pub use assemble::ElementError;
+pub use assemble::{ElementError, ElementWarning};
 pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;

@@ -4,7 +4,7 @@
 
 mod swap;
 
-use crate::assemble::{Assembly, ElementError, Index, Layout, Place, assemble};
+use crate::assemble::{Assembly, ElementError, ElementWarning, Index, Layout, Place, assemble};
 use crate::clock::Clock;
 use crate::conf::{Defaults, Env, Persistent};
 use crate::core::Node;
@@ -237,7 +237,7 @@ impl Router {
     }
 
     /// Warnings of the configuration.
-    pub fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[ElementWarning] {
         &self.env.warnings
     }
 

@@ -49,7 +49,8 @@ mod tests {
         let expected =
             [pinned("c/a", Some(1)), pinned("c/d", Some(2)), pinned("c", Some(3)), pinned("c/a", None)];
         assert_eq!(env.threads, expected);
-        assert_eq!(env.warnings, ["warning: c/i :: StaticThreadSched: no element named 'x'"]);
+        let warnings: Vec<String> = env.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, ["warning: c/i :: StaticThreadSched: no element named 'x'"]);
         let mut conf = Conf::new(&mut env, "c/i".into(), &SPEC, 0, (0, 0), "a one");
         assert!(build(&mut conf).is_err());
         assert_eq!(conf.errors(), ["a: invalid number"]);
