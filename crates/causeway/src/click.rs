@@ -215,13 +215,7 @@ fn run(i: Invocation) -> ExitCode {
         Ok(loaded) => loaded,
         Err(text) => return fail(&text),
     };
-    if let Some(output) = &i.output {
-        let flat = loaded.flat();
-        let written = if output == "-" { output::print(flat) } else { std::fs::write(output, flat) };
-        if let Err(e) = written {
-            return fail(&format!("{output}: {e}\n"));
-        }
-    }
+    let flat = i.output.as_ref().map(|output| (output, loaded.flat()));
     // A control socket is an element to Click, so that a router with one runs.
     let empty = loaded.is_empty() && i.ports.is_empty() && i.unix_sockets.is_empty();
     if empty && !i.quit {
@@ -244,6 +238,12 @@ fn run(i: Invocation) -> ExitCode {
         Ok(session) => session,
         Err(text) => return fail(&text),
     };
+    if let Some((output, flat)) = flat {
+        let written = if output == "-" { output::print(flat) } else { std::fs::write(output, flat) };
+        if let Err(e) = written {
+            return fail(&format!("{output}: {e}\n"));
+        }
+    }
     let listeners = match listen(&i, &session) {
         Ok(listeners) => listeners,
         Err(e) => return fail(&format!("click: {e}\n")),

@@ -151,7 +151,7 @@ impl Loaded {
         }
         let mut text = show(&all, &self.compiled.sources, self.style);
         if self.style == Style::Click {
-            text += NOT_INITIALIZED;
+            text = without_error_numbers(&text) + NOT_INITIALIZED;
         }
         text
     }
@@ -167,6 +167,11 @@ impl Loaded {
             }
         }
     }
+}
+
+/// The lines without the numbers of errors that the standard library puts behind their texts.
+fn without_error_numbers(text: &str) -> String {
+    text.lines().map(|line| line.split(" (os error ").next().unwrap_or(line).to_owned() + "\n").collect()
 }
 
 /// Says, as Click does, that the configuration from `source` is not run because it has no elements.

@@ -58,6 +58,7 @@ pub(crate) static SPEC: Spec = Spec {
             "most errors made, a twentieth of it at once; 0 = no limit; default 1000, and 0 under the name click",
         ),
         keyword("USE_FIX_ANNO", "boolean", "whether to set the fix-source annotation; default true"),
+        keyword("SET_FIX_ANNO", "boolean", "the same as USE_FIX_ANNO"),
     ],
     handlers: &[
         reads_writes("src", "source of the errors"),
@@ -126,7 +127,8 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mtu = conf.keyword("MTU", MAX_V4_LEN as u16) as usize;
     let pmtu = conf.keyword("PMTU", 0u16);
     let rate = conf.keyword("RATE", if conf.env.defaults == Defaults::Click { 0 } else { RATE });
-    let fix_anno = conf.keyword("USE_FIX_ANNO", true);
+    let fix_anno = conf.keyword("SET_FIX_ANNO", true);
+    let fix_anno = conf.keyword("USE_FIX_ANNO", fix_anno);
     let message_type = match names::icmp_type(&kind_text) {
         Some(t) if is_error(t) => t,
         None if kind_text.is_empty() => 0,

@@ -48,6 +48,7 @@ pub(crate) static SPEC: Spec = Spec {
             "file name",
             "where to print, an existing file anew; a hot swap goes on in the same file; default standard error",
         ),
+        keyword("CHANNEL", "word", "accepted for compatibility"),
         keyword("ACTIVE", "boolean", "whether to print at all; default true"),
     ],
     handlers: &[reads_writes("active", "whether it prints")],
@@ -100,6 +101,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }
     let max_length = conf.keyword("MAXLENGTH", 1_500i32);
     let max_length = conf.keyword("NBYTES", max_length);
+    conf.keyword("CHANNEL", String::new());
     let print = IpPrint {
         label,
         payload: payload != Contents::None,
