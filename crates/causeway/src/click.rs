@@ -105,7 +105,7 @@ fn parse(args: &[String]) -> Parsed {
     while let Some(arg) = args.next() {
         let done = if let Some(long) = arg.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v.to_owned())));
-            option(&mut invocation, name, value, &mut args)
+            in_full(name).and_then(|name| option(&mut invocation, name, value, &mut args))
         } else if arg.len() > 1 && arg.starts_with('-') {
             cluster(&mut invocation, &arg[1..], &mut args)
         } else {
@@ -118,6 +118,20 @@ fn parse(args: &[String]) -> Parsed {
         }
     }
     Parsed::Run(Box::new(invocation))
+}
+
+/// The long option that begins with `name`, if it is one alone.
+fn in_full(name: &str) -> Result<&'static str, String> {
+    let all = || WITH_VALUE.iter().chain(FLAGS).map(|(_, long)| *long);
+    if let Some(exact) = all().find(|long| *long == name) {
+        return Ok(exact);
+    }
+    let mut found = all().filter(|long| long.starts_with(name));
+    match (found.next(), found.next()) {
+        (Some(long), None) => Ok(long),
+        (Some(_), Some(_)) => Err(format!("option '--{name}' is ambiguous")),
+        (None, _) => Err(format!("unrecognized option '--{name}'")),
+    }
 }
 
 /// Short options may stand together; the rest of the word, or the next one, is the value of one that takes one.
@@ -248,7 +262,7 @@ fn run(i: Invocation) -> ExitCode {
         Ok(listeners) => listeners,
         Err(e) => return fail(&format!("click: {e}\n")),
     };
-    let start = std::time::Instant::now();
+    let (start, before) = (std::time::Instant::now(), processor_time_s());
     let mut code = ExitCode::SUCCESS;
     if !i.quit && !empty {
         match session.run() {
@@ -258,11 +272,29 @@ fn run(i: Invocation) -> ExitCode {
         }
     }
     if i.time {
-        answer(&format!("{:.6} seconds\n", start.elapsed().as_secs_f64()));
+        answer(&times(before, start.elapsed()));
     }
     drop(listeners);
     let code = finish(&i, &mut session, code);
     if session.close().is_ok() { code } else { ExitCode::FAILURE }
+}
+
+/// Seconds of a processor that the process has taken: of its own, and of the kernel's for it.
+fn processor_time_s() -> [f64; 2] {
+    // The kernel counts in hundredths here, whatever its own clock is.
+    const TICKS_PER_S: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let behind_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = |n: usize| behind_name.split_whitespace().nth(n).and_then(|t| t.parse().ok()).unwrap_or(0.0);
+    [11, 12].map(|n| ticks(n) / TICKS_PER_S)
+}
+
+/// How long the run took, as csh(1) says it: processor times since `before`, and minutes and seconds.
+fn times(before: [f64; 2], elapsed: std::time::Duration) -> String {
+    let now = processor_time_s();
+    let [user, system] = [0, 1].map(|i| now[i] - before[i]);
+    let seconds = elapsed.as_secs_f64();
+    format!("{user:.3}u {system:.3}s {}:{:05.2}\n", (seconds / 60.0) as u64, seconds % 60.0)
 }
 
 fn fail(text: &str) -> ExitCode {
@@ -313,24 +345,25 @@ fn say_who_may_connect(address: SocketAddr) {
 /// Prints the handlers asked for and finds the exit status.
 fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> ExitCode {
     let mut wanted = Vec::new();
+    // A pattern may stand for many, and so may several options: then each value has its name above it.
+    let headers = i.handlers.len() > 1 || i.handlers.iter().any(|h| !is_exact(session, h));
     let mut code = code;
     for handler in &i.handlers {
         match expand(session, handler) {
             Some(names) => wanted.extend(names),
             None => {
                 let (element, _) = handler.rsplit_once('.').unwrap_or((handler, ""));
-                answer(&format!("{}\n", HandlerError::NoElement(element.to_owned())));
+                answer(&why_not(element, &HandlerError::NoElement(element.to_owned())));
                 code = ExitCode::FAILURE;
             }
         }
     }
-    let headers = wanted.len() > 1;
     let mut values = Vec::new();
     for handler in wanted {
         match session.answer(Question::Read(handler.clone(), String::new())) {
             Ok(value) => values.push((handler, value)),
             Err(e) => {
-                answer(&format!("{e}\n"));
+                answer(&why_not(&handler, &e));
                 code = ExitCode::FAILURE;
             }
         }
@@ -351,12 +384,29 @@ fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> ExitCode {
     }
 }
 
+/// Whether `handler` names one by itself, not by a pattern or a class.
+fn is_exact(session: &Session, handler: &str) -> bool {
+    handler.rsplit_once('.').is_none_or(|(pattern, _)| {
+        pattern.is_empty()
+            || session.router().plan().find(pattern).is_some()
+            || pattern.parse::<usize>().is_ok()
+    })
+}
+
+/// Why `handler` cannot be read, in Click's words.
+fn why_not(handler: &str, error: &HandlerError) -> String {
+    match error {
+        HandlerError::NoElement(element) => format!("no element '{element}'\n"),
+        HandlerError::NoHandler(_) | HandlerError::WriteOnly(_) => format!("no '{handler}' read handler\n"),
+        other => format!("{other}\n"),
+    }
+}
+
 /// The handlers that `handler` names: itself, or those of every element that a glob or a class name stands for.
 fn expand(session: &Session, handler: &str) -> Option<Vec<String>> {
     let Some((pattern, name)) = handler.rsplit_once('.') else { return Some(vec![handler.to_owned()]) };
     let plan = session.router().plan();
-    let exact = plan.find(pattern).is_some() || pattern.parse::<usize>().is_ok();
-    if exact {
+    if is_exact(session, handler) {
         return Some(vec![handler.to_owned()]);
     }
     let is_glob = pattern.contains(['*', '?', '[']);
@@ -368,13 +418,43 @@ fn expand(session: &Session, handler: &str) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-/// Whether `text` matches a pattern of `*` and `?`.
+/// A part of a pattern.
+enum Part {
+    /// `*`
+    Any,
+    /// `?`, `[ab]`, `[!a-z]` or a character by itself: one of these ranges, or none of them.
+    One(Vec<(char, char)>, bool),
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut rest = pattern.chars().collect::<Vec<_>>().into_iter().peekable();
+    while let Some(c) = rest.next() {
+        parts.push(match c {
+            '*' => Part::Any,
+            '?' => Part::One(Vec::new(), false),
+            '[' => {
+                let negated = rest.next_if(|&c| c == '!' || c == '^').is_some();
+                let mut ranges = Vec::new();
+                while let Some(first) = rest.next().filter(|&c| c != ']') {
+                    let last = rest.next_if_eq(&'-').and_then(|_| rest.next_if(|&c| c != ']'));
+                    ranges.push((first, last.unwrap_or(first)));
+                }
+                Part::One(ranges, !negated)
+            }
+            c => Part::One(vec![(c, c)], true),
+        });
+    }
+    parts
+}
+
+/// Whether `text` matches a pattern of `*`, `?` and `[…]`.
 fn glob(pattern: &str, text: &str) -> bool {
-    let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let p = parts(pattern);
     // Reachable positions in the pattern, text character by text character.
     let close = |mut set: Vec<bool>| {
         for i in 0..p.len() {
-            if set[i] && p[i] == '*' {
+            if set[i] && matches!(p[i], Part::Any) {
                 set[i + 1] = true;
             }
         }
@@ -383,12 +463,14 @@ fn glob(pattern: &str, text: &str) -> bool {
     let mut set = vec![false; p.len() + 1];
     set[0] = true;
     set = close(set);
-    for c in t {
+    for c in text.chars() {
         let mut next = vec![false; p.len() + 1];
-        for i in 0..p.len() {
-            if set[i] {
-                next[i] |= p[i] == '*';
-                next[i + 1] |= p[i] == '?' || (p[i] == c && c != '*');
+        for i in (0..p.len()).filter(|&i| set[i]) {
+            match &p[i] {
+                Part::Any => next[i] = true,
+                Part::One(ranges, among) => {
+                    next[i + 1] |= ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) == *among;
+                }
             }
         }
         set = close(next);
@@ -396,14 +478,22 @@ fn glob(pattern: &str, text: &str) -> bool {
     set[p.len()]
 }
 
+/// The exit status when the handler that is to give it does not.
+const NO_STATUS: u8 = 255;
+
 fn exit_status(session: &mut Session, handler: &str) -> ExitCode {
+    let failed = |text: &str| {
+        answer(text);
+        ExitCode::from(NO_STATUS)
+    };
     match session.answer(Question::Read(handler.to_owned(), String::new())) {
-        Ok(value) => match value.trim() {
-            "true" => ExitCode::SUCCESS,
-            "false" => ExitCode::FAILURE,
-            text => text.parse::<i64>().map_or(ExitCode::FAILURE, |n| ExitCode::from(n as u8)),
+        Ok(value) => match (value.trim(), value.trim().parse::<i64>()) {
+            ("true", _) => ExitCode::SUCCESS,
+            ("false", _) => ExitCode::FAILURE,
+            (_, Ok(n)) => ExitCode::from(n as u8),
+            _ => failed("exit handler value should be integer\n"),
         },
-        Err(e) => fail(&format!("{e}\n")),
+        Err(e) => failed(&why_not(handler, &e)),
     }
 }
 
@@ -429,6 +519,8 @@ mod tests {
         );
         assert_eq!(i.params, [("A".to_owned(), "1".to_owned())]);
         assert!(matches!(i.source, Some(Source::File(f)) if f.ends_with("x.click")));
+        let short = parsed("--hand c.count --quit --thr=3");
+        assert_eq!((short.handlers, short.quit, short.threads), (vec!["c.count".into()], true, 3));
         assert_eq!(parsed("--simtime").simulated_ns, Some(SIMULATED_START_NS));
         assert_eq!(parsed("--simtime=2").simulated_ns, Some(2_000_000_000));
     }
@@ -455,6 +547,7 @@ mod tests {
             }
         };
         assert!(wrong("--frob").contains("'--frob'"));
+        assert!(wrong("--h x").contains("ambiguous"));
         assert!(wrong("-Z").contains("'-Z'"));
         assert!(wrong("-h").contains("requires an argument"));
         assert!(wrong("-j none").contains("'none'"));
@@ -469,6 +562,11 @@ mod tests {
             ("q?", "q12", false),
             ("a*b*c", "axxbyc", true),
             ("*x", "xy", false),
+            ("q[ab]", "qa", true),
+            ("q[ab]", "qc", false),
+            ("q[!a-c]*", "qd1", true),
+            ("q[^a-c]*", "qb1", false),
+            ("q[", "q", false),
         ] {
             assert_eq!(glob(pattern, text), yes, "{pattern} {text}");
         }

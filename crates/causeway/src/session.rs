@@ -147,11 +147,15 @@ impl Session {
         match question {
             Question::Read(handler, argument) => match self.split(&handler) {
                 Some((element, name)) => self.router.read(&element, &name, &argument),
-                None => self.global(&handler),
+                None if argument.is_empty() => self.global(global_name(&handler)),
+                None => match self.global(global_name(&handler)) {
+                    Ok(_) => Err(HandlerError::NoParameters(global_name(&handler).to_owned())),
+                    Err(e) => Err(e),
+                },
             },
             Question::Write(handler, value) => match self.split(&handler) {
                 Some((element, name)) => self.router.write(&element, &name, &value).map(|()| String::new()),
-                None => self.write_global(&handler, &value).map(|()| String::new()),
+                None => self.write_global(global_name(&handler), &value).map(|()| String::new()),
             },
             Question::CheckRead(handler) => self.check(&handler, Access::reads, HandlerError::WriteOnly),
             Question::CheckWrite(handler) => self.check(&handler, Access::writes, HandlerError::ReadOnly),
@@ -160,7 +164,7 @@ impl Session {
 
     /// Element and handler of `element.handler`; elements may be named by number from 1.
     fn split(&self, handler: &str) -> Option<(String, String)> {
-        let (element, name) = handler.rsplit_once('.')?;
+        let (element, name) = handler.rsplit_once('.').filter(|(element, _)| !element.is_empty())?;
         let by_number =
             element.parse::<usize>().ok().and_then(|n| self.router.elements().get(n.checked_sub(1)?));
         Some((by_number.map_or(element.to_owned(), |n| n.to_string()), name.to_owned()))
@@ -174,7 +178,10 @@ impl Session {
     ) -> Result<String, HandlerError> {
         let allowed = match self.split(handler) {
             Some((element, name)) => self.access(&element, &name)?.is_some_and(may),
-            None => GLOBALS.iter().find(|(n, _)| *n == handler).is_some_and(|&(_, access)| may(access)),
+            None => match GLOBALS.iter().find(|(n, _)| *n == global_name(handler)) {
+                Some(&(_, access)) => may(access),
+                None => return Err(HandlerError::NoHandler(handler.to_owned())),
+            },
         };
         if allowed { Ok(String::new()) } else { Err(refused(handler.to_owned())) }
     }
@@ -205,13 +212,15 @@ impl Session {
             "packages" | "requirements" => {
                 lines(&mut self.loaded.compiled.graph.requirements.iter().map(|r| r.name.clone()))
             }
-            "handlers" => lines(&mut GLOBALS.iter().map(|(name, access)| {
-                format!(
-                    "{name}\t{}{}",
-                    if access.reads() { "r" } else { "" },
-                    if access.writes() { "w" } else { "" }
-                )
-            })),
+            "handlers" => {
+                lines(&mut GLOBALS.iter().filter(|(n, _)| self.has_global(n)).map(|(name, access)| {
+                    format!(
+                        "{name}\t{}{}",
+                        if access.reads() { "r" } else { "" },
+                        if access.writes() { "w" } else { "" }
+                    )
+                }))
+            }
             "counters" => {
                 let ports = self.router.port_counters()?;
                 let ports = ports.iter().map(|(line, n)| (line, *n));
@@ -227,6 +236,11 @@ impl Session {
             "stop" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
             _ => return Err(HandlerError::NoHandler(handler.to_owned())),
         })
+    }
+
+    /// Whether there is the router's own handler `name`: not all routers take another configuration.
+    fn has_global(&self, name: &str) -> bool {
+        GLOBALS.iter().any(|(n, _)| *n == name) && (name != "hotconfig" || self.reconfigurable)
     }
 
     fn write_global(&mut self, handler: &str, value: &str) -> Result<(), HandlerError> {
@@ -254,6 +268,11 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// The name of a handler of the router itself, which may have a dot in front.
+fn global_name(handler: &str) -> &str {
+    handler.strip_prefix('.').filter(|name| !name.is_empty()).unwrap_or(handler)
 }
 
 /// The handlers of the router itself.

@@ -88,6 +88,23 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_goes_before_the_packet() {
+        let text = "InfiniteSource(LIMIT 1, STOP true) -> Paint(1) -> t :: PaintTee(1) -> s :: Switch; \
+                    s[0] -> a :: Counter -> Discard; s[1] -> b :: Counter -> Discard; \
+                    t[1] -> Counter(COUNT_CALL 1 s.switch 1) -> Discard;";
+        let library = crate::library();
+        let lang =
+            causeway_lang::compile("t", text.as_bytes(), &causeway_lang::NoLibraries, &library, &[]).unwrap();
+        let plan = causeway_engine::Plan::new(&lang);
+        let router =
+            causeway_engine::Router::start(library, plan, causeway_engine::Options::default()).unwrap();
+        router.resume();
+        assert!(router.wait(Some(std::time::Duration::from_secs(60))).is_some());
+        let count = |element: &str| router.read(element, "count", "").unwrap();
+        assert_eq!((count("a").as_str(), count("b").as_str()), ("0", "1"));
+    }
+
+    #[test]
     fn copies_are_pushed_while_packets_are_pulled() {
         let ports = Ports { pulled_inputs: vec![true], outputs: vec![Output::Pulled, Output::Pushed] };
         let mut h = Harness::with_ports(&SPEC, "2", &ports).unwrap();

@@ -13,7 +13,7 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Sends every packet to output OUTPUT. While OUTPUT is negative packets are dropped.",
     args: &[optional("OUTPUT", "output", "where packets go; default 0")],
     handlers: &[
-        reads_writes("switch", "output that packets go to; -1 drops them"),
+        reads_writes("switch", "output that packets go to; -1, or one that there is not, drops them"),
         reads_writes("config", "the same; all that is configured"),
     ],
     drops: &[drops("off", "OUTPUT was -1")],
@@ -74,8 +74,12 @@ impl Element for Switch {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let output = crate::handlers::value(handler, value)?;
-        self.set(output)?;
+        let output: i32 =
+            crate::handlers::value(handler, value).map_err(|_| "Switch output must be integer".to_owned())?;
+        match handler {
+            "config" => self.set(output)?,
+            _ => self.output = usize::try_from(output).ok().filter(|&port| port < self.outputs),
+        }
         cx.set_config(output.to_string());
         Ok(())
     }
@@ -98,11 +102,13 @@ mod tests {
         assert_eq!(taken(&mut h), [2, 0, 0]);
         h.write("switch", "2").unwrap();
         assert_eq!((taken(&mut h), h.read("switch").unwrap()), ([0, 0, 2], "2".to_owned()));
-        assert_eq!(h.write("switch", "3"), Err("output must be < 3".to_owned()));
+        assert_eq!(h.write("config", "3"), Err("output must be < 3".to_owned()));
         assert_eq!((taken(&mut h), h.read("config").unwrap()), ([0, 0, 2], "2".to_owned()));
-        h.write("config", "-1").unwrap();
-        assert_eq!((taken(&mut h), h.read("switch").unwrap()), ([0, 0, 0], "-1".to_owned()));
-        assert_eq!(h.drops(), [("off", 2)]);
+        for (handler, off) in [("config", "-1"), ("switch", "3")] {
+            h.write(handler, off).unwrap();
+            assert_eq!((taken(&mut h), h.read("switch").unwrap()), ([0, 0, 0], "-1".to_owned()));
+        }
+        assert_eq!(h.drops(), [("off", 4)]);
         assert!(h.write("switch", "left").is_err());
         assert_eq!(Harness::new(&SPEC, "3", 1, 3).err().unwrap(), ["output must be < 3"]);
         h.assert_balanced();
