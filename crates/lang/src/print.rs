@@ -82,7 +82,8 @@ fn requirement(r: &Requirement) -> String {
 fn required(r: &Requirement) -> String {
     match r.name.as_str() {
         "" => r.kind.clone(),
-        name => format!("{} {}", r.kind, crate::args::quote(name)),
+        // Names of packages are words, which need no escapes.
+        name => format!("{} \"{name}\"", r.kind),
     }
 }
 
