@@ -50,13 +50,24 @@ impl Kind {
     pub(crate) const ICMP_TYPE: Kind = Kind::Field(Field::whole(Base::Transport, 0, 1), Some(ICMP));
 
     /// What errors call it.
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
+        let header = match self.owner() {
+            Some(TCP) => "tcp",
+            Some(UDP) => "udp",
+            Some(ICMP) => "icmp",
+            Some(_) => "transp",
+            None if self == Kind::TcpOption => "tcp",
+            None => "ip",
+        };
         match self {
-            Kind::Host | Kind::Net => "ip host",
-            Kind::Ether => "ether host",
-            Kind::Protocol => "proto",
-            Kind::Port => "port",
-            _ => KINDS.iter().find(|(_, kind)| *kind == self).map_or("[...]", |(name, _)| name),
+            Kind::Host | Kind::Net => "ip host".to_owned(),
+            Kind::Ether => "ether host".to_owned(),
+            Kind::Protocol => "proto".to_owned(),
+            Kind::Port => "port".to_owned(),
+            _ => match KINDS.iter().find(|(_, kind)| *kind == self) {
+                Some((name, _)) => format!("{header} {name}"),
+                None => format!("{header}[...]"),
+            },
         }
     }
 
@@ -117,7 +128,7 @@ impl Subject {
             Some(Ends::Both) => "src and dst ",
             None => "",
         };
-        format!("{ends}{}", self.kind.map_or("<none>", Kind::name))
+        format!("{ends}{}", self.kind.map_or("<none>".to_owned(), Kind::name))
     }
 }
 
