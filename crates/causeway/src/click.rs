@@ -1,61 +1,19 @@
 //! `click`: the same router with Click's options.
 
-use crate::control::{Listener, Question, serve};
+mod asked;
+mod options;
+
+use crate::control::{Listener, serve};
 use crate::load::{self, Source, Style};
 use crate::logger::{self, answer};
 use crate::output;
 use crate::session::{End, Session, Setup};
 use anyhow::{Result, bail};
-use causeway_engine::clock::SIMULATED_START_NS;
-use causeway_engine::handler::HandlerError;
+use asked::finish;
 use causeway_engine::{Defaults, Options};
+use options::{Invocation, Parsed, parse};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::process::ExitCode;
-
-const USAGE: &str = "\
-Usage: click [OPTION]... [ROUTERFILE] [PARAM=VALUE]...
-
-  -f, --file FILE               read the configuration from FILE; - is standard input
-  -e, --expression TEXT         take TEXT as the configuration
-  -j, --threads N               run N workers
-  -p, --port [ADDRESS:]PORT     listen for control connections on loopback port PORT, or at ADDRESS; PORT+ takes the
-                                next free one
-  -u, --unix-socket FILE        listen for control connections on a UNIX socket
-  -R, --allow-reconfigure       provide the write handler 'hotconfig'
-  -h, --handler [ELEMENT.]NAME  print a read handler after the run; may be repeated
-  -x, --exit-handler [E.]NAME   take the exit status from a read handler
-  -o, --output FILE             write the flat configuration to FILE; - is standard output
-  -q, --quit                    initialise, call handlers, and do not run
-  -t, --time                    say how long the run took
-  -w, --no-warnings             print no warnings
-      --simtime[=T]             run in simulated time, from T seconds
-  -C, --clickpath PATH          look for libraries along PATH
-      --help                    show this
-  -v, --version                 show the version
-";
-
-#[derive(Default)]
-struct Invocation {
-    source: Option<Source>,
-    params: Vec<(String, String)>,
-    threads: usize,
-    ports: Vec<String>,
-    unix_sockets: Vec<PathBuf>,
-    reconfigurable: bool,
-    handlers: Vec<String>,
-    exit_handler: Option<String>,
-    output: Option<String>,
-    quit: bool,
-    time: bool,
-    simulated_ns: Option<u64>,
-}
-
-enum Parsed {
-    Run(Box<Invocation>),
-    Print(String),
-    Wrong(String),
-}
 
 /// Runs as `click` with these arguments.
 pub fn main(args: &[String]) -> Result<ExitCode> {
@@ -73,141 +31,6 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     }
 }
 
-/// Options that take a value, by their short and long names.
-const WITH_VALUE: &[(char, &str)] = &[
-    ('f', "file"),
-    ('e', "expression"),
-    ('j', "threads"),
-    ('p', "port"),
-    ('u', "unix-socket"),
-    ('h', "handler"),
-    ('x', "exit-handler"),
-    ('o', "output"),
-    ('C', "clickpath"),
-];
-/// Options that take none.
-const FLAGS: &[(char, &str)] = &[
-    ('R', "allow-reconfigure"),
-    ('q', "quit"),
-    ('t', "time"),
-    ('w', "no-warnings"),
-    ('v', "version"),
-    ('\0', "help"),
-    ('\0', "simtime"),
-    ('\0', "simulation-time"),
-    ('\0', "no-affinity"),
-    ('a', "affinity"),
-];
-
-fn parse(args: &[String]) -> Parsed {
-    let mut invocation = Invocation { threads: 1, ..Invocation::default() };
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let done = if let Some(long) = arg.strip_prefix("--") {
-            let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v.to_owned())));
-            option(&mut invocation, name, value, &mut args)
-        } else if arg.len() > 1 && arg.starts_with('-') {
-            cluster(&mut invocation, &arg[1..], &mut args)
-        } else {
-            positional(&mut invocation, arg)
-        };
-        match done {
-            Ok(None) => {}
-            Ok(Some(text)) => return Parsed::Print(text),
-            Err(why) => return Parsed::Wrong(why),
-        }
-    }
-    Parsed::Run(Box::new(invocation))
-}
-
-/// Short options may stand together; the rest of the word, or the next one, is the value of one that takes one.
-fn cluster(
-    invocation: &mut Invocation,
-    word: &str,
-    args: &mut std::slice::Iter<'_, String>,
-) -> Result<Option<String>, String> {
-    for (i, c) in word.char_indices() {
-        let rest = &word[i + c.len_utf8()..];
-        if let Some((_, long)) = WITH_VALUE.iter().find(|(short, _)| *short == c) {
-            let value = (!rest.is_empty()).then(|| rest.to_owned());
-            return option(invocation, long, value, args);
-        }
-        let Some((_, long)) = FLAGS.iter().find(|(short, _)| *short == c) else {
-            return Err(format!("unrecognized option '-{c}'"));
-        };
-        if let Some(text) = option(invocation, long, None, args)? {
-            return Ok(Some(text));
-        }
-    }
-    Ok(None)
-}
-
-fn option(
-    i: &mut Invocation,
-    name: &str,
-    value: Option<String>,
-    args: &mut std::slice::Iter<'_, String>,
-) -> Result<Option<String>, String> {
-    let takes_value = WITH_VALUE.iter().any(|(_, long)| *long == name);
-    let text = match (takes_value, value) {
-        (true, Some(v)) => v,
-        (true, None) => args.next().cloned().ok_or(format!("option '--{name}' requires an argument"))?,
-        (false, v) => v.unwrap_or_default(),
-    };
-    match name {
-        "file" | "expression" => {
-            set_source(i, if name == "file" { file(&text) } else { Source::Text("config", text) })?
-        }
-        "threads" => {
-            let n = text.parse().ok().filter(|n| (1..=1_024).contains(n));
-            i.threads = n.ok_or(format!("option '--threads' requires a number from 1, not '{text}'"))?;
-        }
-        "port" => i.ports.push(text),
-        "unix-socket" => i.unix_sockets.push(text.into()),
-        "handler" => i.handlers.push(text),
-        "exit-handler" => i.exit_handler = Some(text),
-        "output" => i.output = Some(text),
-        "clickpath" => load::set_library_path(text),
-        "allow-reconfigure" => i.reconfigurable = true,
-        "quit" => i.quit = true,
-        "time" => i.time = true,
-        "no-warnings" => logger::hide_warnings(),
-        "no-affinity" | "affinity" => {}
-        "simtime" | "simulation-time" => {
-            let seconds = if text.is_empty() {
-                None
-            } else {
-                Some(text.parse::<f64>().map_err(|_| format!("'{text}' is not a time in seconds"))?)
-            };
-            i.simulated_ns = Some(seconds.map_or(SIMULATED_START_NS, |s| (s * 1e9) as u64));
-        }
-        "version" => return Ok(Some(format!("click (Causeway) {}\n", env!("CARGO_PKG_VERSION")))),
-        "help" => return Ok(Some(USAGE.to_owned())),
-        _ => return Err(format!("unrecognized option '--{name}'")),
-    }
-    Ok(None)
-}
-
-fn file(name: &str) -> Source {
-    if name == "-" { Source::Stdin } else { Source::File(name.into()) }
-}
-
-fn set_source(i: &mut Invocation, source: Source) -> Result<(), String> {
-    match i.source.replace(source) {
-        None => Ok(()),
-        Some(_) => Err("router configuration specified twice".to_owned()),
-    }
-}
-
-fn positional(i: &mut Invocation, arg: &str) -> Result<Option<String>, String> {
-    let is_name = |n: &str| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    match arg.split_once('=').filter(|(n, _)| is_name(n)) {
-        Some((name, value)) => i.params.push((name.to_owned(), value.to_owned())),
-        None => set_source(i, file(arg))?,
-    }
-    Ok(None)
-}
-
 fn run(i: Invocation) -> ExitCode {
     let library = causeway_elements::library();
     let source = i.source.clone().unwrap_or(Source::Stdin);
@@ -215,13 +38,7 @@ fn run(i: Invocation) -> ExitCode {
         Ok(loaded) => loaded,
         Err(text) => return fail(&text),
     };
-    if let Some(output) = &i.output {
-        let flat = loaded.flat();
-        let written = if output == "-" { output::print(flat) } else { std::fs::write(output, flat) };
-        if let Err(e) = written {
-            return fail(&format!("{output}: {e}\n"));
-        }
-    }
+    let flat = i.output.as_ref().map(|output| (output, loaded.flat()));
     // A control socket is an element to Click, so that a router with one runs.
     let empty = loaded.is_empty() && i.ports.is_empty() && i.unix_sockets.is_empty();
     if empty && !i.quit {
@@ -244,11 +61,17 @@ fn run(i: Invocation) -> ExitCode {
         Ok(session) => session,
         Err(text) => return fail(&text),
     };
+    if let Some((output, flat)) = flat {
+        let written = if output == "-" { output::print(flat) } else { std::fs::write(output, flat) };
+        if let Err(e) = written {
+            return fail(&format!("{output}: {e}\n"));
+        }
+    }
     let listeners = match listen(&i, &session) {
         Ok(listeners) => listeners,
         Err(e) => return fail(&format!("click: {e}\n")),
     };
-    let start = std::time::Instant::now();
+    let (start, before) = (std::time::Instant::now(), processor_time_s());
     let mut code = ExitCode::SUCCESS;
     if !i.quit && !empty {
         match session.run() {
@@ -258,11 +81,29 @@ fn run(i: Invocation) -> ExitCode {
         }
     }
     if i.time {
-        answer(&format!("{:.6} seconds\n", start.elapsed().as_secs_f64()));
+        answer(&times(before, start.elapsed()));
     }
     drop(listeners);
     let code = finish(&i, &mut session, code);
     if session.close().is_ok() { code } else { ExitCode::FAILURE }
+}
+
+/// Seconds of a processor that the process has taken: of its own, and of the kernel's for it.
+fn processor_time_s() -> [f64; 2] {
+    // The kernel counts in hundredths here, whatever its own clock is.
+    const TICKS_PER_S: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let behind_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = |n: usize| behind_name.split_whitespace().nth(n).and_then(|t| t.parse().ok()).unwrap_or(0.0);
+    [11, 12].map(|n| ticks(n) / TICKS_PER_S)
+}
+
+/// How long the run took, as csh(1) says it: processor times since `before`, and minutes and seconds.
+fn times(before: [f64; 2], elapsed: std::time::Duration) -> String {
+    let now = processor_time_s();
+    let [user, system] = [0, 1].map(|i| now[i] - before[i]);
+    let seconds = elapsed.as_secs_f64();
+    format!("{user:.3}u {system:.3}s {}:{:05.2}\n", (seconds / 60.0) as u64, seconds % 60.0)
 }
 
 fn fail(text: &str) -> ExitCode {
@@ -310,128 +151,9 @@ fn say_who_may_connect(address: SocketAddr) {
     }
 }
 
-/// Prints the handlers asked for and finds the exit status.
-fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> ExitCode {
-    let mut wanted = Vec::new();
-    let mut code = code;
-    for handler in &i.handlers {
-        match expand(session, handler) {
-            Some(names) => wanted.extend(names),
-            None => {
-                let (element, _) = handler.rsplit_once('.').unwrap_or((handler, ""));
-                answer(&format!("{}\n", HandlerError::NoElement(element.to_owned())));
-                code = ExitCode::FAILURE;
-            }
-        }
-    }
-    let headers = wanted.len() > 1;
-    let mut values = Vec::new();
-    for handler in wanted {
-        match session.answer(Question::Read(handler.clone(), String::new())) {
-            Ok(value) => values.push((handler, value)),
-            Err(e) => {
-                answer(&format!("{e}\n"));
-                code = ExitCode::FAILURE;
-            }
-        }
-    }
-    for (handler, value) in values {
-        let newline = if value.ends_with('\n') { "" } else { "\n" };
-        let printed = match headers {
-            true => output::print(format_args!("{handler}:\n{value}{newline}\n")),
-            false => output::print(format_args!("{value}{newline}")),
-        };
-        if printed.is_err() {
-            break;
-        }
-    }
-    match &i.exit_handler {
-        Some(handler) => exit_status(session, handler),
-        None => code,
-    }
-}
-
-/// The handlers that `handler` names: itself, or those of every element that a glob or a class name stands for.
-fn expand(session: &Session, handler: &str) -> Option<Vec<String>> {
-    let Some((pattern, name)) = handler.rsplit_once('.') else { return Some(vec![handler.to_owned()]) };
-    let plan = session.router().plan();
-    let exact = plan.find(pattern).is_some() || pattern.parse::<usize>().is_ok();
-    if exact {
-        return Some(vec![handler.to_owned()]);
-    }
-    let is_glob = pattern.contains(['*', '?', '[']);
-    let hit = |e: &&causeway_engine::PlanElement| match is_glob {
-        true => glob(pattern, &e.name),
-        false => e.class == pattern,
-    };
-    let names: Vec<String> = plan.elements.iter().filter(hit).map(|e| format!("{}.{name}", e.name)).collect();
-    (!names.is_empty()).then_some(names)
-}
-
-/// Whether `text` matches a pattern of `*` and `?`.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    // Reachable positions in the pattern, text character by text character.
-    let close = |mut set: Vec<bool>| {
-        for i in 0..p.len() {
-            if set[i] && p[i] == '*' {
-                set[i + 1] = true;
-            }
-        }
-        set
-    };
-    let mut set = vec![false; p.len() + 1];
-    set[0] = true;
-    set = close(set);
-    for c in t {
-        let mut next = vec![false; p.len() + 1];
-        for i in 0..p.len() {
-            if set[i] {
-                next[i] |= p[i] == '*';
-                next[i + 1] |= p[i] == '?' || (p[i] == c && c != '*');
-            }
-        }
-        set = close(next);
-    }
-    set[p.len()]
-}
-
-fn exit_status(session: &mut Session, handler: &str) -> ExitCode {
-    match session.answer(Question::Read(handler.to_owned(), String::new())) {
-        Ok(value) => match value.trim() {
-            "true" => ExitCode::SUCCESS,
-            "false" => ExitCode::FAILURE,
-            text => text.parse::<i64>().map_or(ExitCode::FAILURE, |n| ExitCode::from(n as u8)),
-        },
-        Err(e) => fail(&format!("{e}\n")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parsed(line: &str) -> Invocation {
-        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        match parse(&args) {
-            Parsed::Run(i) => *i,
-            Parsed::Print(t) | Parsed::Wrong(t) => panic!("{t}"),
-        }
-    }
-
-    #[test]
-    fn short_options_cluster_and_take_values_in_clicks_ways() {
-        let i = parsed("-qh c.count -oout -j2 x.click A=1 -Rp 7000+");
-        assert!(i.quit && i.reconfigurable && i.threads == 2);
-        assert_eq!(
-            (i.handlers, i.output.as_deref(), i.ports),
-            (vec!["c.count".into()], Some("out"), vec!["7000+".into()])
-        );
-        assert_eq!(i.params, [("A".to_owned(), "1".to_owned())]);
-        assert!(matches!(i.source, Some(Source::File(f)) if f.ends_with("x.click")));
-        assert_eq!(parsed("--simtime").simulated_ns, Some(SIMULATED_START_NS));
-        assert_eq!(parsed("--simtime=2").simulated_ns, Some(2_000_000_000));
-    }
 
     #[test]
     fn control_ports_are_on_loopback_unless_an_address_is_given() {
@@ -442,35 +164,6 @@ mod tests {
         assert_eq!(of("[::]:7000"), Ok(("[::]:7000".to_owned(), false)));
         for wrong in ["", "x", "70000", "192.0.2.1", "7000++"] {
             assert!(of(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn wrong_options_are_named() {
-        let wrong = |line: &str| {
-            let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            match parse(&args) {
-                Parsed::Wrong(t) => t,
-                _ => panic!("accepted: {line}"),
-            }
-        };
-        assert!(wrong("--frob").contains("'--frob'"));
-        assert!(wrong("-Z").contains("'-Z'"));
-        assert!(wrong("-h").contains("requires an argument"));
-        assert!(wrong("-j none").contains("'none'"));
-        assert!(wrong("a b").contains("twice"));
-    }
-
-    #[test]
-    fn globs_match_whole_names() {
-        for (pattern, text, yes) in [
-            ("q*", "q1", true),
-            ("*", "", true),
-            ("q?", "q12", false),
-            ("a*b*c", "axxbyc", true),
-            ("*x", "xy", false),
-        ] {
-            assert_eq!(glob(pattern, text), yes, "{pattern} {text}");
         }
     }
 }

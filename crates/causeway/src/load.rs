@@ -1,7 +1,7 @@
 //! From a file or a text to a plan, with errors that point into it.
 
 use crate::logger;
-use causeway_engine::{ElementError, Library, Plan, StartError};
+use causeway_engine::{ElementWarning, Library, Plan, StartError};
 use causeway_lang::render::{self, Quotes};
 use causeway_lang::{Compiled, Diagnostics, LoadedFile, Sources, print};
 use std::io::Read;
@@ -85,7 +85,13 @@ pub fn compile(
             let text = String::from_utf8_lossy(&bytes).into_owned();
             Ok((Loaded { plan: Plan::new(&compiled), compiled, text, style }, warnings))
         }
-        Err(failed) => Err(show(&failed.diagnostics, &failed.sources, style)),
+        Err(failed) => {
+            let mut text = show(&failed.diagnostics, &failed.sources, style);
+            if style == Style::Click && failed.has_graph {
+                text += NOT_INITIALIZED;
+            }
+            Err(text)
+        }
     }
 }
 
@@ -112,14 +118,16 @@ fn find_library(name: &str, from: &str) -> Option<LoadedFile> {
     Some(LoadedFile { name: file.display().to_string(), text })
 }
 
-fn quotes() -> Quotes {
-    Quotes::for_lang(std::env::var("LANG").ok().as_deref())
-}
+/// Click's last line when a configuration was understood, and still cannot run.
+const NOT_INITIALIZED: &str = "Router could not be initialized!\n";
 
 fn show(diagnostics: &Diagnostics, sources: &Sources, style: Style) -> String {
     match style {
-        Style::Human => render::human(diagnostics, sources, quotes()),
-        Style::Click => render::plain(diagnostics, sources, quotes()),
+        Style::Human => {
+            let quotes = Quotes::for_lang(std::env::var("LANG").ok().as_deref());
+            render::human(diagnostics, sources, quotes)
+        }
+        Style::Click => render::plain(diagnostics, sources, Quotes::Ascii),
     }
 }
 
@@ -142,11 +150,28 @@ impl Loaded {
             error.diagnostics(&self.plan).into_iter().for_each(|d| all.push(d));
         }
         let mut text = show(&all, &self.compiled.sources, self.style);
-        if self.style == Style::Click && errors.iter().all(ElementError::initializing) {
-            text += "Router could not be initialized!\n";
+        if self.style == Style::Click {
+            text = without_error_numbers(&text) + NOT_INITIALIZED;
         }
         text
     }
+
+    /// The complete text of what elements warn of.
+    pub fn explain_warnings(&self, warnings: &[ElementWarning]) -> String {
+        match self.style {
+            Style::Human => warnings.iter().map(|w| format!("{w}\n")).collect(),
+            Style::Click => {
+                let mut all = Diagnostics::new();
+                warnings.iter().for_each(|w| all.push(w.diagnostic(&self.plan)));
+                show(&all, &self.compiled.sources, self.style)
+            }
+        }
+    }
+}
+
+/// The lines without the numbers of errors that the standard library puts behind their texts.
+fn without_error_numbers(text: &str) -> String {
+    text.lines().map(|line| line.split(" (os error ").next().unwrap_or(line).to_owned() + "\n").collect()
 }
 
 /// Says, as Click does, that the configuration from `source` is not run because it has no elements.

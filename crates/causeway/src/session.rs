@@ -93,7 +93,7 @@ impl Session {
         let signals = Signals::watch(wake).map_err(|e| format!("cannot watch for signals: {e}\n"))?;
         let plan = prepare(loaded.plan.clone());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
-        router.warnings().iter().for_each(|w| logger::answer_warnings(&format!("{w}\n")));
+        logger::answer_warnings(&loaded.explain_warnings(router.warnings()));
         if let Some(events) = router.take_events() {
             let sender = sender.clone();
             std::thread::spawn(move || events.iter().all(|e| sender.send(Input::Router(e)).is_ok()));
@@ -160,11 +160,20 @@ impl Session {
         match question {
             Question::Read(handler, argument) => match self.split(&handler) {
                 Some((element, name)) => self.router.read(&element, &name, &argument),
-                None => self.global(&handler, &argument),
+                None => {
+                    let name = global_name(&handler);
+                    let value = self.global(name, &argument)?;
+                    let takes_some =
+                        GLOBALS.iter().any(|&(n, access)| n == name && access == Access::ReadParam);
+                    match argument.is_empty() || takes_some {
+                        true => Ok(value),
+                        false => Err(HandlerError::NoParameters(name.to_owned())),
+                    }
+                }
             },
             Question::Write(handler, value) => match self.split(&handler) {
                 Some((element, name)) => self.router.write(&element, &name, &value).map(|()| String::new()),
-                None => self.write_global(&handler, &value).map(|()| String::new()),
+                None => self.write_global(global_name(&handler), &value).map(|()| String::new()),
             },
             Question::CheckRead(handler) => self.check(&handler, Access::reads, HandlerError::WriteOnly),
             Question::CheckWrite(handler) => self.check(&handler, Access::writes, HandlerError::ReadOnly),
@@ -201,7 +210,7 @@ impl Session {
 
     /// Element and handler of `element.handler`; elements may be named by number from 1.
     fn split(&self, handler: &str) -> Option<(String, String)> {
-        let (element, name) = handler.rsplit_once('.')?;
+        let (element, name) = handler.rsplit_once('.').filter(|(element, _)| !element.is_empty())?;
         let by_number =
             element.parse::<usize>().ok().and_then(|n| self.router.elements().get(n.checked_sub(1)?));
         Some((by_number.map_or(element.to_owned(), |n| n.to_string()), name.to_owned()))
@@ -215,7 +224,10 @@ impl Session {
     ) -> Result<String, HandlerError> {
         let allowed = match self.split(handler) {
             Some((element, name)) => self.access(&element, &name)?.is_some_and(may),
-            None => GLOBALS.iter().find(|(n, _)| *n == handler).is_some_and(|&(_, access)| may(access)),
+            None => match GLOBALS.iter().find(|(n, _)| *n == global_name(handler)) {
+                Some(&(_, access)) => may(access),
+                None => return Err(HandlerError::NoHandler(handler.to_owned())),
+            },
         };
         if allowed { Ok(String::new()) } else { Err(refused(handler.to_owned())) }
     }
@@ -247,14 +259,16 @@ impl Session {
             "packages" | "requirements" => {
                 lines(&mut self.loaded.compiled.graph.requirements.iter().map(|r| r.name.clone()))
             }
-            "handlers" => lines(&mut GLOBALS.iter().map(|(name, access)| {
-                format!(
-                    "{name}\t{}{}{}",
-                    if access.reads() { "r" } else { "" },
-                    if access.writes() { "w" } else { "" },
-                    if *access == Access::ReadParam { "+" } else { "" }
-                )
-            })),
+            "handlers" => {
+                lines(&mut GLOBALS.iter().filter(|(n, _)| self.has_global(n)).map(|(name, access)| {
+                    format!(
+                        "{name}\t{}{}{}",
+                        if access.reads() { "r" } else { "" },
+                        if access.writes() { "w" } else { "" },
+                        if *access == Access::ReadParam { "+" } else { "" }
+                    )
+                }))
+            }
             "counters" => {
                 let ports = self.router.port_counters()?;
                 let ports = ports.iter().map(|(line, n)| (line, *n));
@@ -287,6 +301,11 @@ impl Session {
         })
     }
 
+    /// Whether there is the router's own handler `name`: not all routers take another configuration.
+    fn has_global(&self, name: &str) -> bool {
+        GLOBALS.iter().any(|(n, _)| *n == name) && (name != "hotconfig" || self.reconfigurable)
+    }
+
     fn write_global(&mut self, handler: &str, value: &str) -> Result<(), HandlerError> {
         match handler {
             "stop" => Ok(()),
@@ -306,11 +325,17 @@ impl Session {
         let plan = (self.prepare)(loaded.plan.clone());
         self.router.swap(plan).map_err(|e| loaded.explain(&e))?;
         self.loaded = loaded;
-        for warning in warnings.lines().chain(self.router.warnings().iter().map(String::as_str)) {
+        let of_elements: Vec<String> = self.router.warnings().iter().map(ToString::to_string).collect();
+        for warning in warnings.lines().chain(of_elements.iter().map(String::as_str)) {
             log::warn!("hotconfig: {}", warning.strip_prefix("warning: ").unwrap_or(warning));
         }
         Ok(())
     }
+}
+
+/// The name of a handler of the router itself, which may have a dot in front.
+fn global_name(handler: &str) -> &str {
+    handler.strip_prefix('.').filter(|name| !name.is_empty()).unwrap_or(handler)
 }
 
 /// The handlers of the router itself.

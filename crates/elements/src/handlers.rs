@@ -23,6 +23,11 @@ impl Call {
         Call { handler: "stop".to_owned(), value: String::new() }
     }
 
+    /// An error if there is no such handler.
+    pub(crate) fn check(&self, cx: &Cx<'_>) -> Result<(), String> {
+        cx.check_call(&self.handler)
+    }
+
     /// Makes the call, once the packets under way are delivered.
     pub(crate) fn make(&self, cx: &mut Cx<'_>) {
         cx.call_later(&self.handler, &self.value);
@@ -70,8 +75,10 @@ pub(crate) mod task {
     /// Whether the task wants to run.
     pub(crate) const SCHEDULED: HandlerDoc = reads("scheduled", "whether the task is scheduled");
     /// The task's worker.
-    pub(crate) const HOME_THREAD: HandlerDoc =
-        reads("home_thread", "number of the worker that runs the task");
+    pub(crate) const HOME_THREAD: HandlerDoc = reads_writes(
+        "home_thread",
+        "number of the worker that runs the task; an element stays on its worker, so no other can be written",
+    );
 
     /// Answers a read handler of the task, if `handler` is one.
     pub(crate) fn read(handler: &str, cx: &Cx<'_>) -> Option<String> {
@@ -83,8 +90,16 @@ pub(crate) mod task {
         }
     }
 
-    /// Sets the tickets, which are all that can be written of a task.
-    pub(crate) fn write_tickets(text: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    /// Carries out a write handler of the task.
+    pub(crate) fn write(handler: &str, text: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        if handler == "home_thread" {
+            return match value::<i32>(handler, text)? == cx.worker() as i32 {
+                true => Ok(()),
+                false => {
+                    Err(format!("home_thread: an element stays on its worker, which is {}", cx.worker()))
+                }
+            };
+        }
         let tickets: u32 = value("tickets", text)?;
         if !(1..=MAX_TICKETS).contains(&tickets) {
             return Err(format!("tickets: out of range, 1 to {MAX_TICKETS}"));

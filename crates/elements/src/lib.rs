@@ -19,6 +19,7 @@
 
 use causeway_engine::Library;
 
+mod anew;
 mod annotations;
 mod basic;
 mod classify;

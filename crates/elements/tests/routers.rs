@@ -191,7 +191,7 @@ fn the_copies_of_a_replicated_graph_change_their_common_table_once() {
         assert!(router.write(table, "add", "11.0.0.0/8 1").is_err(), "{table} has the route");
         assert_eq!(router.read(table, "lookup", "11.0.0.1").unwrap(), "1", "{table}: an output, not a sum");
         router.write(table, "remove", "11.0.0.0/8").unwrap();
-        assert_eq!(router.read(table, "table", "").unwrap(), "10.0.0.0/8\t-\t1\n");
+        assert_eq!(router.read(table, "table", "").unwrap(), "10.0.0.0/8\t\t-\t\t1\n");
     }
     router.write("p", "add_rule", "1 unreachable").unwrap();
     assert_eq!(router.read("p", "rules", "").unwrap(), "1 unreachable\n32766 table 254\n");

@@ -25,8 +25,8 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("CheckLength", "60", "length", "90", "90"),
     ("CheckPaint", "COLOR 1, ANNO 20", "color", "7", "COLOR 7, ANNO 20"),
     ("Classifier", "12/0800, -", "pattern0", "12/0806", "12/0806, -"),
-    ("Counter", "", "count_call", "5 a.b c", "COUNT_CALL 5 a.b c"),
-    ("Counter", "BYTE_COUNT_CALL 9 a.b", "byte_count_call", "5 a.b c", "BYTE_COUNT_CALL 5 a.b c"),
+    ("Counter", "", "count_call", "5 element.reset c", "COUNT_CALL 5 element.reset c"),
+    ("Counter", "BYTE_COUNT_CALL 9 element.reset", "byte_count_call", "5 stop", "BYTE_COUNT_CALL 5 stop"),
     ("DecIPTTL", "MULTICAST false", "active", "false", "MULTICAST false, ACTIVE false"),
     ("Discard", "BURST 3, ACTIVE true", "active", "false", "BURST 3, ACTIVE false"),
     (
@@ -69,6 +69,11 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("IPEncap", "4, 1.0.0.1, 1.0.0.2, TTL 9", "dst", "DST_ANNO", "4, 1.0.0.1, DST_ANNO, TTL 9"),
     ("IPFilter", "allow all", "config", "drop all", "drop all"),
     ("IPPrint", "in", "active", "false", "in, ACTIVE false"),
+    ("ICMPError", "1.0.0.1, redirect", "src", "1.0.0.2", "1.0.0.2, redirect"),
+    ("ICMPError", "1.0.0.1, redirect", "mtu", "200", "1.0.0.1, redirect, MTU 200"),
+    ("ICMPError", "1.0.0.1, redirect", "pmtu", "200", "1.0.0.1, redirect, PMTU 200"),
+    ("InfiniteSource", "abc", "datasize", "9", "abc, DATASIZE 9"),
+    ("RatedSource", "abc", "datasize", "9", "abc, DATASIZE 9"),
     ("InfiniteSource", "abc, 5", "data", "x, y", "\"x, y\", 5"),
     ("InfiniteSource", "abc, 5", "limit", "-1", "abc, -1"),
     ("InfiniteSource", "abc, 5 /* five */", "burst", "7", "abc, 5, BURST 7"),
@@ -111,8 +116,11 @@ fn element(spec: &'static Spec, config: &str) -> Harness {
         Some("2") => 2,
         _ => 1,
     };
-    let outputs =
-        if spec.ports.ends_with("/0") { 0 } else { outputs.max(1 + (spec.name == "PaintTee") as usize) };
+    let outputs = if spec.ports.ends_with("/0") {
+        0
+    } else {
+        outputs.max(1 + ["PaintTee", "Switch"].contains(&spec.name) as usize)
+    };
     let built = Harness::new(spec, config, inputs, outputs);
     built.unwrap_or_else(|e| panic!("{} ({config}): {e:?}", spec.name))
 }

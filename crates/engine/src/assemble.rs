@@ -12,7 +12,7 @@ use crate::notify;
 use crate::place;
 use crate::plan::Plan;
 use crate::spec::{Library, Spec, phase};
-use causeway_lang::Diagnostic;
+use causeway_lang::{Diagnostic, Severity};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -33,11 +33,6 @@ pub struct ElementError {
 }
 
 impl ElementError {
-    /// Whether the element failed to initialise, rather than to be configured.
-    pub fn initializing(&self) -> bool {
-        !self.configuring
-    }
-
     /// The error as diagnostics of the configuration `plan` came from, one a message.
     pub fn diagnostics(&self, plan: &Plan) -> Vec<Diagnostic> {
         let doing = if self.configuring { "configuring" } else { "initializing" };
@@ -48,6 +43,33 @@ impl ElementError {
             None => Diagnostic::general(message).context(&context),
         };
         self.messages.iter().map(one).collect()
+    }
+}
+
+/// What is odd about the configuration of one element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElementWarning {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its class.
+    pub class: &'static str,
+    /// The text.
+    pub message: String,
+}
+
+impl ElementWarning {
+    /// The warning as a diagnostic of the configuration `plan` came from.
+    pub fn diagnostic(&self, plan: &Plan) -> Diagnostic {
+        let context = format!("While configuring '{} :: {}':", self.name, self.class);
+        let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
+        let error = Diagnostic::general(&self.message).context(context);
+        Diagnostic { span, severity: Severity::Warning, ..error }
+    }
+}
+
+impl fmt::Display for ElementWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warning: {} :: {}: {}", self.name, self.class, self.message)
     }
 }
 
@@ -242,6 +264,8 @@ impl<'a> Builder<'a> {
         let (name, spec) = (self.names[i].clone(), self.specs[i]);
         let ports = (e.pulled_inputs.len(), e.pulled_outputs.len());
         let place = self.add(worker, name, spec, e.config.clone(), element, ports);
+        let node = &mut self.cores[worker].nodes[place.node];
+        node.quiescent = crate::place::is_quiescent(&self.env.threads, &e.name);
         if let Some(&weight) = self.env.weights.get(&e.name) {
             let tickets = (weight * crate::task::DEFAULT_TICKETS as f64) as u32;
             self.cores[worker].tasks.set_tickets(place.node, tickets);
@@ -279,6 +303,8 @@ impl<'a> Builder<'a> {
             unconnected,
             packets_signal,
             room_signal,
+            quiescent: false,
+            one_by_one: false,
             fused: Vec::new(),
         });
         Place { worker, node: core.nodes.len() - 1 }
@@ -303,6 +329,7 @@ impl<'a> Builder<'a> {
         }
         for core in &mut self.cores {
             notify::wire(core);
+            crate::single::mark(core);
         }
     }
 

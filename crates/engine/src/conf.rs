@@ -17,6 +17,7 @@
 //! positional argument takes the next unread one that does not look like a keyword's, and a mandatory one takes
 //! even that.
 
+use crate::assemble::ElementWarning;
 use crate::counters::{Counter, Counters};
 use crate::measure::Unit;
 use crate::names::Names;
@@ -56,8 +57,8 @@ pub struct Env {
     pub seed: u64,
     /// Names of all elements.
     pub elements: Vec<Arc<str>>,
-    /// Lines for standard error that do not make the configuration fail.
-    pub warnings: Vec<String>,
+    /// What is odd about configurations and does not make them fail.
+    pub warnings: Vec<ElementWarning>,
     /// The router's counters.
     pub counters: Counters,
     /// Values that outlive a hot swap.
@@ -146,6 +147,11 @@ impl<'a> Conf<'a> {
     /// The element's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// The element's class.
+    pub fn spec(&self) -> &'static Spec {
+        self.spec
     }
 
     /// Worker that the element will live on.
@@ -245,8 +251,8 @@ impl<'a> Conf<'a> {
 
     /// Says something that does not make the configuration fail.
     pub fn warn(&mut self, text: &str) {
-        let line = format!("warning: {} :: {}: {text}", self.name, self.spec.name);
-        self.env.warnings.push(line);
+        let (name, class, message) = (self.name.clone(), self.spec.name, text.to_owned());
+        self.env.warnings.push(ElementWarning { name, class, message });
     }
 
     /// Complains of arguments that nobody read, and fails if there was any error.
@@ -342,6 +348,12 @@ fn position(spec: &Spec, args: &[String], argument: &ArgDoc) -> Option<usize> {
         }
     }
     None
+}
+
+/// Whether one of the arguments in `config` is given by one of these keywords.
+pub(crate) fn has_keyword(config: &str, keywords: &[&str]) -> bool {
+    let given = |arg: &String| keyword_of(arg).is_some_and(|(word, _)| keywords.contains(&word));
+    !keywords.is_empty() && split_args(config).iter().any(given)
 }
 
 /// Keyword and value, if the argument has the shape of a keyword's.

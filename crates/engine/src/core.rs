@@ -131,16 +131,18 @@ impl Core {
         let outs = std::mem::take(&mut n.outs);
         let started = self.profile.is_some().then(|| (Instant::now(), std::mem::take(&mut self.nested_ns)));
         let before = if self.watched { self.trace_begin(node, &*element) } else { None };
-        let mut cx = Cx { core: self, node, outs };
+        let mut cx = Cx { core: self, node, outs, last_output_first: false };
         let result = f(&mut *element, &mut cx);
-        let mut outs = cx.outs;
+        let Cx { mut outs, last_output_first, .. } = cx;
         if self.watched {
             self.watch_outs(node, &*element, &mut outs, before);
         }
         if let Some((start, outer_ns)) = started {
             self.account(node, start.elapsed().as_nanos() as u64, outer_ns);
         }
-        for out in outs.iter_mut().rev() {
+        let ports = outs.len();
+        for i in 0..ports {
+            let out = &mut outs[if last_output_first { i } else { ports - 1 - i }];
             while let Some(batch) = out.emitted.pop() {
                 match out.to {
                     Some((node, port)) => {
@@ -201,9 +203,10 @@ impl Core {
         self.deliver();
     }
 
-    /// Delivers what is on the stack.
+    /// Delivers what is on the stack. Handlers that elements ask for are called before what they emitted goes on.
     pub fn deliver(&mut self) {
         let mut deliveries = 0;
+        self.run_calls();
         while let Some(Delivery { node, port, mut batch }) = self.stack.pop() {
             deliveries += 1;
             if self.watched {
@@ -214,6 +217,9 @@ impl Core {
                 self.keep_batch(batch);
                 continue;
             }
+            if self.nodes[node].one_by_one && batch.len() > 1 {
+                batch = self.first_of(node, port, batch);
+            }
             let ran = self.activate(node, |element, cx| {
                 element.push(port, &mut batch, cx);
                 if !batch.is_empty() {
@@ -223,18 +229,33 @@ impl Core {
             });
             debug_assert!(ran.is_some(), "a pushed element never runs already");
             self.keep_batch(batch);
-        }
-        if !self.calls.is_empty() {
             self.run_calls();
+        }
+    }
+
+    /// The first packet of `batch`; the others are delivered when all is done that follows from it.
+    #[cold]
+    fn first_of(&mut self, node: usize, port: usize, mut batch: Box<Batch>) -> Box<Batch> {
+        let mut first = self.take_batch();
+        first.append_up_to(&mut batch, 1);
+        self.stack.push(Delivery { node, port, batch });
+        first
+    }
+
+    #[inline]
+    fn run_calls(&mut self) {
+        if !self.calls.is_empty() && !std::mem::replace(&mut self.calling, true) {
+            // What the handlers emit is delivered at once, what is under way afterwards.
+            let under_way = std::mem::take(&mut self.stack);
+            self.make_calls();
+            self.stack = under_way;
+            self.calling = false;
         }
     }
 
     /// Calls the handlers that elements asked for; those that they cause in turn come after them.
     #[cold]
-    fn run_calls(&mut self) {
-        if std::mem::replace(&mut self.calling, true) {
-            return;
-        }
+    fn make_calls(&mut self) {
         let mut left = MAX_CALLS;
         while let Some(Call { node, handler, value }) = self.calls.pop_front() {
             let caller = self.nodes[node].name.clone();
@@ -249,26 +270,31 @@ impl Core {
                 log::error!("{caller}: calling '{handler}': {why}");
             }
         }
-        self.calling = false;
     }
 
     /// Writes `value` to `handler` of an element whose name is looked up from `caller`'s compound outwards.
     fn write_from(&mut self, caller: &str, handler: &str, value: &str) -> Result<(), String> {
+        let (node, name) = self.find_from(caller, handler)?;
+        crate::handler::write(self, node, name, value).map_err(|e| e.to_string())
+    }
+
+    /// The element of `element.handler`, looked up from `caller`'s compound outwards, and the handler's name.
+    pub(crate) fn find_from<'h>(&self, caller: &str, handler: &'h str) -> Result<(usize, &'h str), String> {
         let (element, name) = handler.rsplit_once('.').ok_or("it names no element")?;
         let mut scope = caller;
-        let node = loop {
+        loop {
             scope = scope.rfind('/').map_or("", |i| &scope[..i]);
             let full = if scope.is_empty() { element.to_owned() } else { format!("{scope}/{element}") };
             let found = self.nodes.iter().position(|n| *n.name == *full);
             if found.is_some() || scope.is_empty() {
-                break found.ok_or("there is no such element on this worker")?;
+                return found.map(|node| (node, name)).ok_or(format!("no element named '{element}'"));
             }
-        };
-        crate::handler::write(self, node, name, value).map_err(|e| e.to_string())
+        }
     }
 
     /// Fills the empty `batch` with at most `max` packets from output `port` of `node`.
     pub fn pull(&mut self, node: usize, port: usize, max: usize, batch: &mut Batch) {
+        let max = if self.nodes.get(node).is_some_and(|n| n.one_by_one) { max.min(1) } else { max };
         self.activate(node, |element, cx| {
             element.pull(port, max, batch, cx);
             // What an agnostic element emits to the output that is being pulled is part of the answer.
@@ -353,7 +379,9 @@ impl Core {
         if self.signals.set(id, active) && active {
             for i in 0..self.signals.listeners(id).len() {
                 let node = self.signals.listeners(id)[i];
-                self.tasks.wake(node);
+                if !self.nodes[node].quiescent {
+                    self.tasks.wake(node);
+                }
             }
         }
     }

@@ -10,12 +10,18 @@ pub struct Cx<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) node: usize,
     pub(crate) outs: Vec<OutPort>,
+    pub(crate) last_output_first: bool,
 }
 
 impl Cx<'_> {
     /// The element's name.
     pub fn name(&self) -> &str {
         &self.core.nodes[self.node].name
+    }
+
+    /// The name of the element's class.
+    pub fn class(&self) -> &'static str {
+        self.core.nodes[self.node].spec.name
     }
 
     /// Number of the worker that the element lives on.
@@ -94,6 +100,12 @@ impl Cx<'_> {
         }
     }
 
+    /// Lets what this call emits go on by the last output first and by output 0 at the end, instead of in order.
+    #[inline]
+    pub fn last_output_first(&mut self) {
+        self.last_output_first = true;
+    }
+
     /// Pulls at most `max` packets from input `port` into the empty `batch`.
     pub fn pull(&mut self, port: usize, max: usize, batch: &mut Batch) {
         if let Some((node, out)) = self.core.nodes[self.node].ins.get(port).and_then(|i| i.from) {
@@ -127,7 +139,9 @@ impl Cx<'_> {
 
     /// Schedules the element's task.
     pub fn wake(&mut self) {
-        self.core.tasks.wake(self.node);
+        if !self.core.nodes[self.node].quiescent {
+            self.core.tasks.wake(self.node);
+        }
     }
 
     /// Keeps the element's task from running until it is woken.
@@ -153,7 +167,9 @@ impl Cx<'_> {
     /// Sets timer `key` of the element to expire at `when_ns` on the clock of [`Cx::now_ns`]; a timer set before
     /// under the same key is replaced.
     pub fn set_timer(&mut self, key: u32, when_ns: u64) {
-        self.core.timers.set(self.node, key, when_ns);
+        if !self.core.nodes[self.node].quiescent {
+            self.core.timers.set(self.node, key, when_ns);
+        }
     }
 
     /// Stops timer `key` of the element.
@@ -202,6 +218,20 @@ impl Cx<'_> {
         }
     }
 
+    /// An error if [`Cx::call_later`] would find no write handler of that name.
+    pub fn check_call(&self, handler: &str) -> Result<(), String> {
+        if handler == "stop" {
+            return Ok(());
+        }
+        let (node, name) = self.core.find_from(self.name(), handler)?;
+        let node = &self.core.nodes[node];
+        let own = node.spec.handlers.iter().find(|h| h.is(name, node.outs.len()));
+        match own.is_some_and(|h| h.access.writes()) {
+            true => Ok(()),
+            false => Err(format!("no '{handler}' write handler")),
+        }
+    }
+
     /// Asks the driver to stop the router.
     pub fn stop_driver(&mut self) {
         self.core.stops += 1;
@@ -212,7 +242,12 @@ impl Cx<'_> {
         &mut self.core.rng
     }
 
-    /// The element's present configuration string, as the `config` handler returns it. Handlers that have an
+    /// The element's present configuration string.
+    pub fn config(&self) -> &str {
+        &self.core.nodes[self.node].config
+    }
+
+    /// Sets the element's present configuration string, as the `config` handler returns it. Handlers that have an
     /// argument's name need not set it.
     pub fn set_config(&mut self, config: String) {
         self.core.nodes[self.node].config = config;

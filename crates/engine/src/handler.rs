@@ -187,7 +187,9 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
             let n = &mut core.nodes[node];
             if let (Ok(()), Some(argument)) = (&done, h.argument(n.spec)) {
                 n.config = with_argument(n.spec, &n.config, argument, value);
+                crate::single::mark(core);
             }
+            let n = &core.nodes[node];
             if done.is_ok() && n.element.as_ref().is_some_and(|e| e.reconfigures(handler)) {
                 for fused in n.fused.clone() {
                     core.fuse(fused);

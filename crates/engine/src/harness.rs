@@ -136,6 +136,7 @@ impl Harness {
             }
             h.sinks.push(sink);
         }
+        crate::single::mark(&mut h.core);
         let done = h.core.activate(TARGET, |e, cx| e.initialize(cx));
         if let Some(Err(message)) = done {
             return Err(vec![message]);
@@ -159,6 +160,8 @@ impl Harness {
             unconnected: counters.add(0, spec.name, "unconnected", Unit::Packets),
             packets_signal: spec.notifies.packets.then(|| core.signals.add(false)),
             room_signal: spec.notifies.room.then(|| core.signals.add(true)),
+            quiescent: false,
+            one_by_one: false,
             fused: Vec::new(),
         };
         core.nodes.push(node);
@@ -266,8 +269,8 @@ impl Harness {
     }
 
     /// Lines that the element's configuration warned with.
-    pub fn warnings(&self) -> &[String] {
-        &self.env.warnings
+    pub fn warnings(&self) -> Vec<String> {
+        self.env.warnings.iter().map(ToString::to_string).collect()
     }
 
     /// The element, as its own type.

@@ -60,6 +60,7 @@ mod pulse;
 pub mod reception;
 mod router;
 mod signal;
+mod single;
 pub mod spec;
 mod spin;
 mod task;
@@ -69,7 +70,7 @@ mod waiter;
 pub mod watch;
 mod worker;
 
-pub use assemble::ElementError;
+pub use assemble::{ElementError, ElementWarning};
 pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;

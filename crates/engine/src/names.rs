@@ -8,12 +8,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct Addresses {
     /// IPv4 address.
     pub ip: Option<Ipv4Addr>,
-    /// Length of the IPv4 prefix, when the name stands for a network too.
-    pub ip_len: Option<u8>,
+    /// Network: an address in it and the length of its prefix.
+    pub ip_net: Option<(Ipv4Addr, u8)>,
+    /// Gateway to other networks.
+    pub gateway: Option<Ipv4Addr>,
     /// IPv6 address.
     pub ip6: Option<Ipv6Addr>,
-    /// Length of the IPv6 prefix.
-    pub ip6_len: Option<u8>,
+    /// IPv6 network: an address in it and the length of its prefix.
+    pub ip6_net: Option<(Ipv6Addr, u8)>,
     /// Ethernet address.
     pub ether: Option<[u8; 6]>,
 }
@@ -43,9 +45,10 @@ impl Names {
         let entry = self.by_name.entry(format!("{scope}{name}")).or_default();
         *entry = Addresses {
             ip: addresses.ip.or(entry.ip),
-            ip_len: addresses.ip_len.or(entry.ip_len),
+            ip_net: addresses.ip_net.or(entry.ip_net),
+            gateway: addresses.gateway.or(entry.gateway),
             ip6: addresses.ip6.or(entry.ip6),
-            ip6_len: addresses.ip6_len.or(entry.ip6_len),
+            ip6_net: addresses.ip6_net.or(entry.ip6_net),
             ether: addresses.ether.or(entry.ether),
         };
     }

@@ -27,6 +27,10 @@ pub(crate) struct Node {
     pub packets_signal: Option<SignalId>,
     /// Active while the element has room for pushers.
     pub room_signal: Option<SignalId>,
+    /// Whether the element's task and timers never run.
+    pub quiescent: bool,
+    /// Whether the element gets packets one by one, because it or one behind it acts on others.
+    pub one_by_one: bool,
     /// Nodes that do the element's work for some packets, and ask again when a write handler has changed it.
     pub fused: Vec<usize>,
 }

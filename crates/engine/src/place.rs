@@ -12,7 +12,7 @@ pub(crate) fn alone(
     threads: &[(String, Option<usize>)],
     workers: usize,
 ) -> Vec<bool> {
-    let named = |name: &str| threads.iter().any(|(t, _)| is_in(name, t));
+    let named = |name: &str| said(threads, name).is_some();
     let mut alone: Vec<bool> = (0..plan.elements.len())
         .map(|i| !specs[i].copies.allow(workers, plan, i) || workers > 1 && named(&plan.elements[i].name))
         .collect();
@@ -38,8 +38,7 @@ pub(crate) fn settle(
     threads: &mut Vec<(String, Option<usize>)>,
     workers: usize,
 ) {
-    let has_place =
-        |threads: &[(String, Option<usize>)], name: &str| threads.iter().any(|(t, _)| is_in(name, t));
+    let has_place = |threads: &[(String, Option<usize>)], name: &str| said(threads, name).is_some();
     let mut next = 0;
     for (i, e) in plan.elements.iter().enumerate() {
         if alone[i] && matches!(specs[i].copies, Copies::AsMany(_)) && !has_place(threads, &e.name) {
@@ -65,21 +64,13 @@ fn pulled(plan: &Plan) -> impl Iterator<Item = (usize, usize)> + '_ {
         .map(|&((from, _), (to, _))| (from, to))
 }
 
-/// Whether `name` is the element, or in the compound, that `thread` names.
-fn is_in(name: &str, thread: &str) -> bool {
-    name == thread || name.strip_prefix(thread).is_some_and(|rest| rest.starts_with('/'))
-}
-
 /// The worker of each element of `plan`.
 ///
 /// An element that `threads` names (itself, or a compound around it) lives where that says. The others follow
 /// the packets: a pushed element lives with the first of its pushers that has a place, one that is pulled and
 /// pulls lives with its puller, and sources without a place live on worker 0. Out-of-range workers are taken as 0.
 pub(crate) fn place(plan: &Plan, threads: &[(String, Option<usize>)], workers: usize) -> Vec<usize> {
-    let pinned = |name: &str| {
-        let hit = threads.iter().filter(|(t, _)| is_in(name, t));
-        hit.max_by_key(|(t, _)| t.len()).and_then(|(_, w)| *w).map(|w| if w < workers { w } else { 0 })
-    };
+    let pinned = |name: &str| said(threads, name).flatten().map(|w| if w < workers { w } else { 0 });
     let mut places: Vec<Option<usize>> = plan.elements.iter().map(|e| pinned(&e.name)).collect();
     for (i, e) in plan.elements.iter().enumerate() {
         let pushed = e.pulled_inputs.iter().any(|p| !p);
@@ -89,6 +80,17 @@ pub(crate) fn place(plan: &Plan, threads: &[(String, Option<usize>)], workers: u
     }
     while spread(plan, &mut places) {}
     places.into_iter().map(|p| p.unwrap_or(0)).collect()
+}
+
+/// Whether `threads` says that the tasks and timers of element `name` never run.
+pub(crate) fn is_quiescent(threads: &[(String, Option<usize>)], name: &str) -> bool {
+    said(threads, name) == Some(None)
+}
+
+/// What `threads` says of element `name`, by itself or by the innermost compound around it.
+fn said(threads: &[(String, Option<usize>)], name: &str) -> Option<Option<usize>> {
+    let covers = |t: &String| name == t || name.strip_prefix(t.as_str()).is_some_and(|r| r.starts_with('/'));
+    threads.iter().filter(|(t, _)| covers(t)).max_by_key(|(t, _)| t.len()).map(|(_, worker)| *worker)
 }
 
 /// Gives a place to elements next to those that have one; says whether any got one.

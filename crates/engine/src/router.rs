@@ -9,7 +9,7 @@ mod swap;
 pub use edges::{Edge, MOST_TRACED};
 pub use measure::Measure;
 
-use crate::assemble::{Assembly, ElementError, Index, Layout, Offices, Place, assemble};
+use crate::assemble::{Assembly, ElementError, ElementWarning, Index, Layout, Offices, Place, assemble};
 use crate::clock::Clock;
 use crate::conf::{Defaults, Env, Persistent};
 use crate::counters::{Counters, Line};
@@ -258,7 +258,7 @@ impl Router {
     }
 
     /// Warnings of the configuration.
-    pub fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[ElementWarning] {
         &self.env.warnings
     }
 

@@ -57,6 +57,9 @@ pub struct Spec {
     pub heard_by_all: &'static [usize],
     /// Whether the element holds back its puller or pusher by notifiers.
     pub notifies: Notifies,
+    /// Arguments that make the element act on others when a packet passes: by calling handlers. Around such an element
+    /// batches are of one, so that the others see each packet before the next one, as in Click.
+    pub acts_with: &'static [&'static str],
     /// Makes an element from its configuration.
     pub build: fn(&mut Conf<'_>) -> Result<Box<dyn Element>, Invalid>,
 }
@@ -249,6 +252,7 @@ impl Spec {
         copies: Copies::Each,
         heard_by_all: &[],
         notifies: Notifies { packets: false, room: false },
+        acts_with: &[],
         build: |_| Err(Invalid),
     };
 }

@@ -111,19 +111,28 @@ impl Value for Ether {
 
 impl Value for Ipv4Addr {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        if let Ok(a) = addresses::ip(text) {
-            return Ok(a);
-        }
-        if let Some(name) = text.strip_suffix(":bcast") {
-            let (address, len) =
-                scope.get(name).and_then(|a| a.ip.zip(a.ip_len)).ok_or("invalid IP address")?;
-            return Ok(Ipv4Addr::from(u32::from(address) | !mask4(len)));
-        }
-        named(scope, text, &["ip"]).and_then(|a| a.ip).ok_or("invalid IP address".to_owned())
+        addresses::ip(text).ok().or_else(|| ip_of_name(text, scope)).ok_or("invalid IP address".to_owned())
     }
 
     fn placeholder() -> Self {
         Ipv4Addr::UNSPECIFIED
+    }
+}
+
+/// The address that a name stands for: its own, or that of its network's broadcasts or gateway. Where nobody said
+/// what the gateway is, it is the first address of the network.
+fn ip_of_name(text: &str, scope: &Scope<'_>) -> Option<Ipv4Addr> {
+    if let Some(ip) = scope.get(text).and_then(|a| a.ip) {
+        return Some(ip);
+    }
+    let (name, kind) = text.rsplit_once(':')?;
+    let known = scope.get(name)?;
+    let network = known.ip_net.map(|(address, len)| (u32::from(address), mask4(len)));
+    match kind.to_ascii_lowercase().as_str() {
+        "ip" | "ip4" => known.ip,
+        "bcast" => network.map(|(address, mask)| Ipv4Addr::from(address | !mask)),
+        "gw" => known.gateway.or(network.map(|(address, mask)| Ipv4Addr::from(address & mask | 1))),
+        _ => None,
     }
 }
 
@@ -176,17 +185,38 @@ impl Prefix4 {
     }
 }
 
-impl Value for Prefix4 {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        if let Ok(written) = addresses::ip_prefix(text, true) {
+impl Prefix6 {
+    /// The network mask.
+    pub fn mask(&self) -> u128 {
+        mask6(self.len)
+    }
+}
+
+impl Prefix4 {
+    /// As [`Value::parse`], without bare addresses: a name stands for its network.
+    pub fn parse_network(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        if let Ok(written) = addresses::ip_prefix(text, false) {
             let len = written.len().ok_or("the mask has a 0 before a 1")?;
             return Ok(Prefix4 { address: written.address, len });
         }
-        let found = named(scope, text, &["ipnet", "ip"]).and_then(|a| a.ip.map(|ip| (ip, a.ip_len)));
-        let (address, len) = found.ok_or("invalid IP address prefix")?;
-        let len = len.filter(|_| !text.ends_with(":ip")).unwrap_or(32);
-        let network = Ipv4Addr::from(u32::from(address) & mask4(len));
-        Ok(Prefix4 { address: if text.ends_with(":ipnet") { network } else { address }, len })
+        if let Some((name, mask)) = text.rsplit_once('/') {
+            let mask = addresses::ip_prefix(&format!("0.0.0.0/{mask}"), false).ok().and_then(|p| p.len());
+            let named = ip_of_name(name, scope).zip(mask);
+            return named
+                .map(|(address, len)| Prefix4 { address, len })
+                .ok_or("invalid IP address prefix".to_owned());
+        }
+        let known = named(scope, text, &["net", "ipnet", "ip4net"]).and_then(|a| a.ip_net);
+        let (address, len) = known.ok_or("invalid IP address prefix")?;
+        Ok(Prefix4 { address: Ipv4Addr::from(u32::from(address) & mask4(len)), len })
+    }
+}
+
+/// A name stands for its address, if it has one, and else for its network.
+impl Value for Prefix4 {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let network = || Prefix4::parse_network(text, scope);
+        Ipv4Addr::parse(text, scope).map(|address| Prefix4 { address, len: 32 }).or_else(|_| network())
     }
 
     fn placeholder() -> Self {
@@ -194,16 +224,18 @@ impl Value for Prefix4 {
     }
 }
 
+/// A name stands for its address, if it has one, and else for its network.
 impl Value for Prefix6 {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
         if let Ok(written) = addresses::ip6_prefix(text, true) {
             return Ok(Prefix6 { address: written.address, len: written.len });
         }
-        let found = named(scope, text, &["ip6net", "ip6"]).and_then(|a| a.ip6.map(|ip| (ip, a.ip6_len)));
-        let (address, len) = found.ok_or("invalid IPv6 address prefix")?;
-        let len = len.filter(|_| !text.ends_with(":ip6")).unwrap_or(128);
-        let network = Ipv6Addr::from(u128::from(address) & mask6(len));
-        Ok(Prefix6 { address: if text.ends_with(":ip6net") { network } else { address }, len })
+        if let Ok(address) = Ipv6Addr::parse(text, scope) {
+            return Ok(Prefix6 { address, len: 128 });
+        }
+        let known = named(scope, text, &["ip6net"]).and_then(|a| a.ip6_net);
+        let (address, len) = known.ok_or("invalid IPv6 address prefix")?;
+        Ok(Prefix6 { address: Ipv6Addr::from(u128::from(address) & mask6(len)), len })
     }
 
     fn placeholder() -> Self {

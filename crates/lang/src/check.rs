@@ -1,4 +1,5 @@
-//! Checks of a flat graph: numbers of ports, push and pull, completeness. In Click's order, all errors together.
+//! Checks of a flat graph: numbers of ports, push and pull, completeness. In Click's order; the first that finds errors
+//! is the last.
 
 use crate::classes::{ClassInfo, Classes};
 use crate::diag::{Diagnostic, Diagnostics};
@@ -47,9 +48,12 @@ pub fn check(graph: &Graph, classes: &dyn Classes) -> Checked {
     };
     check.collect_codes(classes);
     let mut elements = vec![Sides::default(); graph.elements.len()];
-    if check.count_ports() {
+    // Where a port is not there, or pushes into one that pulls, whatever else is said would follow from it.
+    if check.count_ports() && !check.diags.has_errors() {
         elements = check.resolve();
-        check.completeness(&elements);
+        if !check.diags.has_errors() {
+            check.completeness(&elements);
+        }
     }
     Checked { elements, diagnostics: check.diags }
 }

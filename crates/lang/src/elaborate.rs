@@ -136,7 +136,8 @@ impl<'a> Elaborator<'a> {
         };
         if !available {
             let what = if requirement.kind == "package" { &requirement.name } else { &requirement.kind };
-            self.diags.error(requirement.span, format!("requirement '{what}' not available"));
+            let error = Diagnostic::error(requirement.span, format!("requirement '{what}' not available"));
+            self.diags.push(error.without_plain_landmark());
         }
         self.requirements.push(requirement.clone());
     }

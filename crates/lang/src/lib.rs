@@ -134,6 +134,8 @@ pub struct Failed {
     pub sources: Sources,
     /// Errors and warnings.
     pub diagnostics: Diagnostics,
+    /// Whether there is a graph, whose check failed.
+    pub has_graph: bool,
 }
 
 /// Parses, flattens and checks a configuration file. Errors of the first two phases are reported together; the graph
@@ -150,12 +152,12 @@ pub fn compile(
     let Program { sources, diagnostics: mut all, .. } = program;
     all.append(diagnostics);
     if all.has_errors() {
-        return Err(Box::new(Failed { sources, diagnostics: all }));
+        return Err(Box::new(Failed { sources, diagnostics: all, has_graph: false }));
     }
     let mut checked = check(&graph, classes);
     all.append(std::mem::take(&mut checked.diagnostics));
     if all.has_errors() {
-        return Err(Box::new(Failed { sources, diagnostics: all }));
+        return Err(Box::new(Failed { sources, diagnostics: all, has_graph: true }));
     }
     Ok(Compiled { sources, graph, checked, warnings: all })
 }

@@ -191,7 +191,11 @@ impl Parser<'_> {
         let config = self.config_after(open);
         let span = keyword.span.to(config.span);
         for argument in args::split_args(&config.text) {
-            let words = args::split_words(&argument);
+            let mut words = args::split_words(&argument);
+            // A library's name may have any characters, other names are words with or without quotes.
+            if words.first().is_some_and(|w| w != "library") {
+                words.iter_mut().for_each(|word| *word = args::unquote(word));
+            }
             if !words.iter().all(|w| args::is_word(w)) && words.first().is_none_or(|w| w != "library") {
                 self.diags.error(span, "bad requirement: not a word");
                 continue;

@@ -1,17 +1,17 @@
 //! Graphs and trees as Click text. What is printed parses to an equal graph or tree.
 
 use crate::ast::*;
-use crate::graph::{Connection, Graph};
-use std::collections::VecDeque;
+use crate::graph::{Graph, PortRef};
+use std::collections::HashMap;
 
 /// A graph as Click's `flatconfig` handler shows it: requirements, declarations, an empty line, and chains.
 ///
 /// Names are printed as they are, so that `Class@N` and `compound/inner` come back unchanged.
 pub fn graph(graph: &Graph) -> String {
     let mut out = String::new();
-    for r in &graph.requirements {
-        out.push_str(&requirement(r));
-        out.push('\n');
+    if !graph.requirements.is_empty() {
+        let all: Vec<String> = graph.requirements.iter().map(required).collect();
+        out.push_str(&format!("require({});\n\n", all.join(", ")));
     }
     for e in &graph.elements {
         out.push_str(&format!("{} :: {}", e.name, e.class));
@@ -27,33 +27,43 @@ pub fn graph(graph: &Graph) -> String {
     out
 }
 
-/// Every connection once, in chains as long as they get, beginning with elements that nothing feeds.
+/// Every connection once, in chains that go on through input 0 and output 0; in the order of the inputs they lead to.
 fn chains(graph: &Graph, out: &mut String) {
-    let count = graph.elements.len();
-    let mut from: Vec<VecDeque<&Connection>> = vec![VecDeque::new(); count];
-    let mut fed = vec![false; count];
-    for c in &graph.connections {
-        from[c.from.element].push_back(c);
-        fed[c.to.element] = true;
+    let mut connections = graph.connections.clone();
+    connections.sort_by_key(|c| (c.to, c.from));
+    let mut from: HashMap<PortRef, Vec<usize>> = HashMap::new();
+    for (i, c) in connections.iter().enumerate() {
+        from.entry(c.from).or_default().push(i);
     }
-    for list in &mut from {
-        list.make_contiguous().sort_by_key(|c| (c.from, c.to));
-    }
-    let sources = (0..count).filter(|&e| !fed[e]);
-    for start in sources.chain((0..count).filter(|&e| fed[e])) {
-        while !from[start].is_empty() {
-            out.push_str(&graph.elements[start].name);
-            let mut at = start;
-            let mut first = true;
-            while let Some(c) = from[at].pop_front() {
-                out.push_str(&port_after(c.from.port));
-                out.push_str(if first { " -> " } else { "\n    -> " });
-                out.push_str(&port_before(c.to.port));
-                out.push_str(&graph.elements[c.to.element].name);
-                (at, first) = (c.to.element, false);
-            }
-            out.push_str(";\n");
+    // Of several ways to go on the first to an input 0 is taken, else the last.
+    let follows = |i: usize| -> Option<usize> {
+        let ways = from.get(&connections[i].to).filter(|_| connections[i].to.port == 0)?;
+        let mut others = ways.iter().copied().filter(|&d| d != i);
+        others.clone().find(|&d| connections[d].to.port == 0).or_else(|| others.next_back())
+    };
+    let next: Vec<Option<usize>> = (0..connections.len()).map(follows).collect();
+    let mut starts = vec![true; connections.len()];
+    next.iter().flatten().for_each(|&d| starts[d] = false);
+    let mut used = vec![false; connections.len()];
+    // What is left without a start goes round in a circle.
+    let mut order: Vec<usize> = (0..connections.len()).filter(|&i| starts[i]).collect();
+    order.extend((0..connections.len()).filter(|&i| !starts[i]));
+    for start in order {
+        if used[start] {
+            continue;
         }
+        let origin = connections[start].from;
+        out.push_str(&graph.elements[origin.element].name);
+        out.push_str(&port_after(origin.port));
+        let mut at = Some(start);
+        while let Some(i) = at.filter(|&i| !used[i]) {
+            out.push_str(if i == start { " -> " } else { "\n    -> " });
+            out.push_str(&port_before(connections[i].to.port));
+            out.push_str(&graph.elements[connections[i].to.element].name);
+            used[i] = true;
+            at = next[i];
+        }
+        out.push_str(";\n");
     }
 }
 
@@ -66,9 +76,14 @@ fn port_before(port: usize) -> String {
 }
 
 fn requirement(r: &Requirement) -> String {
+    format!("require({});", required(r))
+}
+
+fn required(r: &Requirement) -> String {
     match r.name.as_str() {
-        "" => format!("require({});", r.kind),
-        name => format!("require({} {name});", r.kind),
+        "" => r.kind.clone(),
+        // Names of packages are words, which need no escapes.
+        name => format!("{} \"{name}\"", r.kind),
     }
 }
 

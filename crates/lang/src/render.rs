@@ -44,7 +44,7 @@ impl Quotes {
 }
 
 /// The diagnostics one a line, as Click prints them: `file:line: message`; under a context line, details are
-/// indented by two blanks. Hints are left out.
+/// indented by two blanks and have no landmark of their own. Hints are left out.
 pub fn plain(diagnostics: &Diagnostics, sources: &Sources, quotes: Quotes) -> String {
     let mut out = String::new();
     let mut open_context: Option<(&str, String)> = None;
@@ -54,7 +54,7 @@ pub fn plain(diagnostics: &Diagnostics, sources: &Sources, quotes: Quotes) -> St
         if let Some((text, landmark)) = context.as_ref().filter(|_| context != open_context) {
             line(&mut out, landmark, "", text, quotes);
         }
-        let indent = if context.is_some() { "  " } else { "" };
+        let (indent, landmark) = if context.is_some() { ("  ", String::new()) } else { ("", landmark) };
         open_context = context;
         let kind = if d.severity == Severity::Warning { "warning: " } else { "" };
         for text in d.message.lines() {

@@ -16,6 +16,13 @@ pub(crate) enum Value {
     Open(String),
 }
 
+impl Value {
+    /// Whether the definition says nothing, `define($x)`: a reference stays as it is then, and hides an outer variable.
+    fn is_nothing(&self) -> bool {
+        matches!(self, Value::Open(text) if text.is_empty())
+    }
+}
+
 /// The variables of one scope, within those of the scopes around it.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
@@ -132,6 +139,9 @@ impl Expander<'_> {
         let end = closing_brace(text)?;
         let inner = self.text(&text[2..end], scope, depth + 1);
         let name = name_at(&inner);
+        if scope.find(name).is_some_and(|(value, _)| value.is_nothing()) {
+            return None;
+        }
         let value = self.value(name, scope, depth);
         let modifier = &inner[name.len()..];
         let value = match (value, modifier.as_bytes().first()) {
@@ -148,6 +158,7 @@ impl Expander<'_> {
 
     fn value(&mut self, name: &str, scope: &Scope, depth: usize) -> Option<String> {
         match scope.find(name)? {
+            (value, _) if value.is_nothing() => None,
             (Value::Final(text), _) => Some(text.clone()),
             (Value::Open(text), home) => Some(self.text(text, home, depth + 1)),
         }

@@ -217,3 +217,11 @@ fn recursion_is_impossible_and_explosion_limited() {
     text.push_str("X999");
     assert!(errors(&text).contains("maximum compound element nesting depth exceeded"));
 }
+
+#[test]
+fn what_is_defined_as_nothing_stays_as_it_is_and_hides_an_outer_one() {
+    let configs = |text: &str| flat(text).elements.into_iter().map(|e| e.config).collect::<Vec<_>>();
+    assert_eq!(configs("define($x) Message($x ${x-4} $y)"), ["$x ${x-4} $y"]);
+    assert_eq!(configs("define($x 5) elementclass A { define($x) Message($x) } A; Message($x)"), ["5", "$x"]);
+    assert_eq!(configs("elementclass A { $x, $y | Message(a$x-$y) } A(, 3)"), ["a-3"]);
+}

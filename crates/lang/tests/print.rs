@@ -36,6 +36,32 @@ fn samples_come_back() {
 }
 
 #[test]
+fn chains_go_on_through_first_ports_in_the_order_of_inputs() {
+    let g = graph(
+        "require(package known, compact_config); c :: Classifier(x, -); Idle -> c -> Discard; c [1] -> q :: Queue \
+         -> r :: RoundRobinSched -> Discard; Idle -> q; p :: Queue; Idle -> p -> [1] r; n :: Null -> m :: Null -> n",
+    );
+    let text = print::graph(&g);
+    let (_, chains) = text.split_once(";\n\nc ").unwrap();
+    let (_, chains) = chains.split_once("\n\n").unwrap();
+    assert!(text.starts_with("require(package \"known\", compact_config);\n\n"), "{text}");
+    assert_eq!(
+        chains,
+        "Idle@2 -> c
+    -> Discard@3;
+c [1] -> q
+    -> r
+    -> Discard@6;
+Idle@7 -> q;
+Idle@9 -> p
+    -> [1] r;
+m -> n
+    -> m;
+"
+    );
+}
+
+#[test]
 fn a_graph_looks_like_flatconfig() {
     let g = graph(
         "i :: InfiniteSource(LIMIT 5) -> t :: Tee -> q :: Queue -> Unqueue -> Discard; t [1] -> Discard",

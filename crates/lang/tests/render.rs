@@ -51,10 +51,10 @@ fn details_stand_under_one_context_line() {
     assert_eq!(
         plain(&list, &program.sources, Quotes::Ascii),
         "f.click:1: While configuring 'a :: Print':
-f.click:1:   LENGTH: invalid number
-f.click:1:   warning: strange
+  LENGTH: invalid number
+  warning: strange
 f.click:2: While configuring 'b :: Print':
-f.click:2:   too many arguments
+  too many arguments
 Router could not be initialized!
 "
     );

@@ -195,7 +195,7 @@ fn requirements() {
     assert_eq!(list, [("package", "known"), ("compact_config", ""), ("package", "known")]);
     assert_eq!(
         errors("require(foo) require(widget x)"),
-        "config:1: requirement 'foo' not available\nconfig:1: requirement 'widget' not available\n"
+        "requirement 'foo' not available\nrequirement 'widget' not available\n"
     );
 }
 

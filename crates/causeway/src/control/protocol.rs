@@ -45,7 +45,15 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     handler: String,
-    write: bool,
+    verb: Verb,
+}
+
+/// What a command with data does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Read,
+    Write,
+    LowLevel,
 }
 
 /// First line that a client sees.
@@ -56,10 +64,10 @@ pub const MAX_DATA: usize = 64 << 20;
 impl Pending {
     /// Carries out the command with its data.
     pub fn data(self, data: &str, router: &dyn Ask) -> Vec<u8> {
-        if self.write {
-            write(router, self.handler, data.to_owned())
-        } else {
-            read(router, self.handler, data.to_owned())
+        match self.verb {
+            Verb::Read => read(router, self.handler, data.to_owned()),
+            Verb::Write => write(router, self.handler, data.to_owned()),
+            Verb::LowLevel => low_level(router, &self.handler),
         }
     }
 }
@@ -84,21 +92,40 @@ pub fn line(line: &str, router: &dyn Ask) -> Option<Reply> {
     Some(match command.as_str() {
         "READ" | "GET" => Reply::Send(read(router, handler, argument)),
         "WRITE" | "SET" => Reply::Send(write(router, handler, argument)),
-        "READDATA" | "WRITEDATA" | "SETDATA" => match argument.parse::<usize>() {
-            Ok(n) if n <= MAX_DATA => Reply::NeedBytes(n, Pending { handler, write: command != "READDATA" }),
-            Ok(_) => Reply::Send(status(521, "Data too long")),
-            Err(_) => Reply::Send(status(500, "Syntax error")),
-        },
-        "READUNTIL" | "WRITEUNTIL" => {
-            Reply::NeedUntil(argument, Pending { handler, write: command == "WRITEUNTIL" })
-        }
+        "READDATA" => with_bytes(&argument, Pending { handler, verb: Verb::Read }),
+        "WRITEDATA" | "SETDATA" => with_bytes(&argument, Pending { handler, verb: Verb::Write }),
+        "READUNTIL" => Reply::NeedUntil(argument, Pending { handler, verb: Verb::Read }),
+        "WRITEUNTIL" => Reply::NeedUntil(argument, Pending { handler, verb: Verb::Write }),
         "CHECKREAD" => Reply::Send(check(router, Question::CheckRead(handler))),
         "CHECKWRITE" => Reply::Send(check(router, Question::CheckWrite(handler))),
-        "LLRPC" => Reply::Send(status(522, "No LLRPCs are available")),
+        "LLRPC" if argument.is_empty() => Reply::Send(low_level(router, &handler)),
+        "LLRPC" => with_bytes(&argument, Pending { handler, verb: Verb::LowLevel }),
         "HELP" => Reply::Send(help()),
         "QUIT" | "CLOSE" => Reply::Close(status(200, "Goodbye!")),
         _ => Reply::Send(status(501, &format!("Command '{command}' unimplemented"))),
     })
+}
+
+/// The command with as many bytes of data as `count` says.
+fn with_bytes(count: &str, pending: Pending) -> Reply {
+    match count.parse::<usize>() {
+        Ok(n) if n <= MAX_DATA => Reply::NeedBytes(n, pending),
+        Ok(_) => Reply::Send(status(521, "Data too long")),
+        Err(_) if count.is_empty() => Reply::Send(status(500, "Wrong number of arguments")),
+        Err(_) => Reply::Send(status(500, "Syntax error")),
+    }
+}
+
+/// Answers a low-level call, `element#number`: no element has one.
+fn low_level(router: &dyn Ask, name: &str) -> Vec<u8> {
+    let parts = name.split_once('#').filter(|(_, n)| u32::from_str_radix(n, 16).is_ok());
+    let Some((element, _)) = parts else {
+        return status(500, &format!("Syntax error in LLRPC name '{name}'"));
+    };
+    match router.ask(Question::CheckRead(format!("{element}.name"))) {
+        Ok(_) => status(501, &format!("Cannot call LLRPC '{name}' remotely")),
+        Err(e) => refuse(&e),
+    }
 }
 
 fn split(text: &str) -> (&str, &str) {
@@ -147,7 +174,9 @@ fn read(router: &dyn Ask, handler: String, argument: String) -> Vec<u8> {
             out.extend(value.into_bytes());
             out
         }
-        Err(HandlerError::Failed(why)) => status(590, &why),
+        Err(e @ (HandlerError::Failed(_) | HandlerError::NoParameters(_))) => {
+            status(590, &format!("Read handler '{handler}' error:\n{e}"))
+        }
         Err(e) => refuse(&e),
     }
 }
@@ -167,6 +196,8 @@ fn check(router: &dyn Ask, question: Question) -> Vec<u8> {
     };
     match router.ask(question) {
         Ok(_) => status(200, &format!("{verb} handler '{handler}' OK")),
+        Err(HandlerError::ReadOnly(_)) => status(511, &format!("Handler '{handler}' not writable")),
+        Err(HandlerError::WriteOnly(_)) => status(511, &format!("Handler '{handler}' not readable")),
         Err(e) => refuse(&e),
     }
 }
@@ -194,7 +225,9 @@ mod tests {
             match question {
                 Question::Read(h, a) if h == "c.count" => Ok(format!("7{a}")),
                 Question::Write(h, _) if h == "s.switch" => Err(HandlerError::Failed("bad\nvalue".into())),
+                Question::Read(h, _) if h == "c.bad" => Err(HandlerError::NoParameters(h)),
                 Question::Read(h, _) | Question::Write(h, _) => Err(HandlerError::NoHandler(h)),
+                Question::CheckRead(h) if h == "x.name" => Err(HandlerError::NoElement("x".to_owned())),
                 Question::CheckRead(_) => Ok(String::new()),
                 Question::CheckWrite(h) => Err(HandlerError::ReadOnly(h)),
             }
@@ -217,12 +250,26 @@ mod tests {
             "520-Write handler 's.switch' error:\r\n520-bad\r\n520 value\r\n"
         );
         assert_eq!(say("READ x.y"), "511 No handler named 'x.y'\r\n");
-        assert_eq!(say("CHECKWRITE c.count"), "530 Handler 'c.count' read-only\r\n");
+        assert_eq!(say("CHECKWRITE c.count"), "511 Handler 'c.count' not writable\r\n");
+        assert_eq!(
+            say("READ c.bad"),
+            "590-Read handler 'c.bad' error:\r\n590 read handler 'c.bad' does not take parameters\r\n"
+        );
         assert_eq!(say("FOO bar"), "501 Command 'FOO' unimplemented\r\n");
         assert_eq!(say("READ"), "500 Wrong number of arguments\r\n");
         assert_eq!(say("WRITEDATA a.b 99999999999"), "521 Data too long\r\n");
         assert!(line("  ", &One).is_none());
         assert!(matches!(line("QUIT", &One), Some(Reply::Close(_))));
+    }
+
+    #[test]
+    fn low_level_calls_take_their_data_and_are_refused() {
+        assert_eq!(say("LLRPC c#0"), "501 Cannot call LLRPC 'c#0' remotely\r\n");
+        assert_eq!(say("LLRPC x#1f"), "510 No element named 'x'\r\n");
+        assert_eq!(say("LLRPC c"), "500 Syntax error in LLRPC name 'c'\r\n");
+        let Some(Reply::NeedBytes(3, pending)) = line("LLRPC c#0 3", &One) else { panic!() };
+        assert_eq!(pending.data("abc", &One), b"501 Cannot call LLRPC 'c#0' remotely\r\n");
+        assert_eq!(say("READDATA c.count"), "500 Wrong number of arguments\r\n");
     }
 
     #[test]

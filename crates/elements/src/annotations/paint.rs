@@ -1,6 +1,7 @@
 //! Paint.
 
 use super::color::Color;
+use crate::anew::{Anew, CONFIG};
 use crate::fuse::step::Step;
 use causeway_engine::spec::{optional, reads_writes, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
@@ -19,7 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
         required("COLOR", "byte", "the paint"),
         optional("ANNO", "annotation", "where to put it, one byte; default PAINT"),
     ],
-    handlers: &[reads_writes("color", "the paint that is set")],
+    handlers: &[reads_writes("color", "the paint that is set"), CONFIG],
     example: "InfiniteSource(LIMIT 5) -> Paint(3) -> Print -> Discard;",
     see: &["CheckPaint", "PaintTee"],
     build,
@@ -28,10 +29,11 @@ pub(crate) static SPEC: Spec = Spec {
 
 struct Paint {
     color: Color,
+    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    Ok(Box::new(Paint { color: Color::configured(conf)? }))
+    Ok(Box::new(Paint { color: Color::configured(conf)?, anew: Anew::new(conf) }))
 }
 
 impl Element for Paint {
@@ -45,11 +47,16 @@ impl Element for Paint {
         Step::Paint(self.color.of_paint()?).lowered()
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.color.read())
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(if handler == "config" { cx.config().to_owned() } else { self.color.read() })
     }
 
-    fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        if handler == "config" {
+            *self = *self.anew.element(value, cx)?;
+            cx.set_config(value.to_owned());
+            return Ok(());
+        }
         self.color.write(value)
     }
 }

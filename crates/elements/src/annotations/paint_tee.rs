@@ -44,6 +44,8 @@ pub(crate) fn emit_copy(packet: &Packet, no_buffer: usize, cx: &mut Cx<'_>) {
 
 impl Element for PaintTee {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        // The copy goes first: an answer to it leaves before what it is about.
+        cx.last_output_first();
         for packet in batch.iter().filter(|p| self.color.is_of(p)) {
             emit_copy(packet, NO_BUFFER, cx);
         }
@@ -83,6 +85,23 @@ mod tests {
         h.write("color", "3").unwrap();
         h.push_all(0, [1, 2, 3, 2].map(painted));
         assert_eq!((h.take(1).len(), h.read("color").unwrap()), (1, "3".to_owned()));
+    }
+
+    #[test]
+    fn a_copy_goes_before_the_packet() {
+        let text = "InfiniteSource(LIMIT 1, STOP true) -> Paint(1) -> t :: PaintTee(1) -> s :: Switch; \
+                    s[0] -> a :: Counter -> Discard; s[1] -> b :: Counter -> Discard; \
+                    t[1] -> Counter(COUNT_CALL 1 s.switch 1) -> Discard;";
+        let library = crate::library();
+        let lang =
+            causeway_lang::compile("t", text.as_bytes(), &causeway_lang::NoLibraries, &library, &[]).unwrap();
+        let plan = causeway_engine::Plan::new(&lang);
+        let router =
+            causeway_engine::Router::start(library, plan, causeway_engine::Options::default()).unwrap();
+        router.resume();
+        assert!(router.wait(Some(std::time::Duration::from_secs(60))).is_some());
+        let count = |element: &str| router.read(element, "count", "").unwrap();
+        assert_eq!((count("a").as_str(), count("b").as_str()), ("0", "1"));
     }
 
     #[test]

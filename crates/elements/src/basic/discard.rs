@@ -1,8 +1,8 @@
 //! Discard.
 
 use crate::handlers::{self, task};
-use causeway_engine::spec::{drops, keyword, reads_writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Run, Spec};
+use causeway_engine::spec::{drops, keyword, reads, reads_writes, writes};
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -18,6 +18,8 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("BURST", "packets", "most packets pulled a turn; default 1"),
     ],
     handlers: &[
+        reads("count", "packets dropped since the last reset"),
+        writes("reset_counts", "sets the count to zero"),
         reads_writes("active", "whether it pulls"),
         task::TICKETS,
         task::SCHEDULED,
@@ -35,6 +37,7 @@ const DISCARDED: usize = 0;
 struct Discard {
     active: bool,
     burst: usize,
+    count: Counter,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -44,11 +47,12 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error("BURST: must be at least 1");
     }
     conf.finish()?;
-    Ok(Box::new(Discard { active, burst }))
+    Ok(Box::new(Discard { active, burst, count: conf.fresh_counter("count") }))
 }
 
 impl Element for Discard {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        self.count.add(batch.len() as u64);
         cx.count_drops(DISCARDED, batch.len() as u64);
         batch.clear();
     }
@@ -67,6 +71,7 @@ impl Element for Discard {
         let mut batch = cx.lend_batch();
         cx.pull(0, self.burst, &mut batch);
         let pulled = batch.len();
+        self.count.add(pulled as u64);
         cx.count_drops(DISCARDED, pulled as u64);
         cx.return_batch(batch);
         match pulled {
@@ -77,14 +82,18 @@ impl Element for Discard {
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(task::read(handler, cx).unwrap_or_else(|| self.active.to_string()))
+        Ok(match handler {
+            "count" => self.count.get().to_string(),
+            _ => task::read(handler, cx).unwrap_or_else(|| self.active.to_string()),
+        })
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        if handler == "tickets" {
-            return task::write_tickets(value, cx);
+        match handler {
+            "reset_counts" => self.count.set(0),
+            "active" => self.active = handlers::value(handler, value)?,
+            _ => return task::write(handler, value, cx),
         }
-        self.active = handlers::value(handler, value)?;
         if self.active && cx.pulls_from(0) {
             cx.wake();
         }
@@ -110,6 +119,9 @@ mod tests {
         let mut h = Harness::new(&SPEC, "", 1, 0).unwrap();
         h.push_all(0, (0..3u8).map(|n| Packet::from_bytes(&[n]).unwrap()));
         assert_eq!((h.drops(), h.run_task()), (vec![("discarded", 3)], None));
+        assert_eq!(h.read("count").unwrap(), "3");
+        h.write("reset_counts", "").unwrap();
+        assert_eq!(h.read("count").unwrap(), "0");
         h.assert_balanced();
     }
 

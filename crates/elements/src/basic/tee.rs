@@ -28,7 +28,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let outputs = conf.n_outputs();
     let n: u32 = conf.optional("N", outputs as u32);
     if n as usize != outputs {
-        conf.error(format!("N: {n}, but {outputs} outputs are in use"));
+        conf.error(format!("{outputs} outputs implies {outputs} arms"));
     }
     conf.finish()?;
     Ok(Box::new(Tee))
@@ -75,6 +75,6 @@ mod tests {
 
     #[test]
     fn the_number_of_outputs_is_checked() {
-        assert_eq!(Harness::new(&SPEC, "3", 1, 2).err().unwrap(), ["N: 3, but 2 outputs are in use"]);
+        assert_eq!(Harness::new(&SPEC, "3", 1, 2).err().unwrap(), ["2 outputs implies 2 arms"]);
     }
 }

@@ -42,7 +42,7 @@ struct Classifier {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    Ok(Box::new(Classifier { patterns: Patterns::build(conf, |text, _| pattern::parse(text))? }))
+    Ok(Box::new(Classifier { patterns: Patterns::build(conf, |text, _, _| pattern::parse(text))? }))
 }
 
 impl Element for Classifier {
@@ -51,8 +51,13 @@ impl Element for Classifier {
     }
 
     fn lower(&self) -> Option<Lowered> {
-        let ipv4 =
-            Test { base: Base::Data, offset: 12, mask: 0xffff_0000, value: (ether_type::IPV4 as u32) << 16 };
+        let ipv4 = Test {
+            base: Base::Data,
+            offset: 12,
+            mask: 0xffff_0000,
+            value: (ether_type::IPV4 as u32) << 16,
+            short: false,
+        };
         Step::Classify { ipv4_output: self.patterns.output_of(&ipv4) }.lowered()
     }
 

@@ -1,6 +1,6 @@
 //! From answers to outputs: what all classifiers do with a batch.
 
-use super::program::{Bases, DROP, Program};
+use super::program::{Bases, DROP, Program, link};
 use causeway_engine::Cx;
 use causeway_packet::{BATCH, Batch, Packet};
 
@@ -20,7 +20,7 @@ pub(crate) fn dispatch(
     for i in 0..batch.len() {
         batch.prefetch_data(i + 4);
         let packet = &batch[i];
-        answers[i] = program.run(packet.data(), &bases(packet)) as u32;
+        answers[i] = program.run(packet.data(), &bases(packet), || link(packet)) as u32;
         same &= answers[i] == answers[0];
     }
     match (same, answers[0] as usize) {

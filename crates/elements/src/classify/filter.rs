@@ -14,7 +14,7 @@ use causeway_packet::wire::ipv4::Ipv4;
 /// What is wrong with the expression.
 pub fn packet_filter(text: &str) -> Result<impl Fn(&Packet) -> bool + Send + Sync + use<>, String> {
     let names = Names::default();
-    let expr = ip_expr::parse(text, &names.scope(""))?;
+    let expr = ip_expr::parse(text, &names.scope(""), &mut Vec::new())?;
     let program = Program::new(&[(expr, Goal::Output(0))]);
     Ok(move |packet: &Packet| {
         let data = packet.data();
@@ -22,7 +22,7 @@ pub fn packet_filter(text: &str) -> Result<impl Fn(&Packet) -> bool + Send + Syn
         let framed = framed.filter(|(kind, _)| *kind == ether_type::IPV4).map(|(_, at)| at);
         let at = packet.network_offset().or(framed).unwrap_or(0);
         let Some(ip) = data.get(at..).and_then(|ip| Ipv4::new_checked(ip).ok()) else { return false };
-        program.run(data, &bases(Some(at), Some(at + ip.header_len()))) != DROP
+        program.run(data, &bases(Some(at), Some(at + ip.header_len())), || None) != DROP
     })
 }
 

@@ -18,18 +18,21 @@ pub(crate) static SPEC: Spec = Spec {
           MarkIPHeader); without one a packet fails every test.\n\n\
           A pattern combines tests, from weakest to strongest, by `A ? B : C`; `or` or `||`; `and`, `&&` or \
           nothing; `not` or `!`; and parentheses. The tests:\n\n\
-          * `any`, `all`, `-`: every packet;\n\
+          * `any`, `all`, `-`, `true`: every packet; `false`: none;\n\
           * `[src|dst] [host] ADDRESS`, `[src|dst] net ADDRESS/LENGTH`, `net ADDRESS mask MASK`;\n\
+          * `[src|dst] ether [host] ADDRESS`, or `[src|dst] ADDRESS` with an Ethernet address: those of the link-layer \
+          header, which may be stripped already;\n\
           * `[src|dst] [tcp|udp] port PORT`: a first fragment of TCP or UDP with that port;\n\
-          * `ip proto PROTOCOL`, or `tcp`, `udp`, `icmp` alone; `icmp type TYPE`;\n\
-          * `ip vers`, `ip hl` (in words), `ip id`, `ip tos`, `ip dscp`, `ip ttl` and a number;\n\
+          * `ip proto PROTOCOL`, or `tcp`, `udp`, `tcpudp`, `icmp` … alone; `icmp type TYPE`;\n\
+          * `ip vers`, `ip hl` (in words), `ip id`, `ip tos`, `ip dscp`, `ip ttl`, `ip len`, `tcp win` and a number;\n\
           * `ip frag`, `ip unfrag`, `ip ect`, `ip ce`;\n\
-          * `tcp opt FLAG` (fin, syn, rst, psh, ack, urg);\n\
-          * `ip[POS:LEN]`, and the same of `tcp`, `udp`, `icmp`, `transp`: bytes of that header.\n\n\
+          * `tcp opt FLAG` (fin, syn, rst, psh, ack, urg), or the flag alone;\n\
+          * `ip[POS:LEN]`, and the same of `tcp`, `udp`, `icmp`, `transp`: bytes of one word of that header.\n\n\
           `src or dst`, the default, and `src and dst` stand for both ends. Before a value `=`, `!=`, `<`, `>`, \
           `<=`, `>=` may stand, and `& MASK` before that. A value alone is about what the test before it was: \
           `port 80 or 443`. `port != 80` holds for packets that have ports, none of them 80. Tests of transport \
-          headers hold for first fragments only.",
+          headers hold for first fragments only. A packet that ends before what a comparison is about passes \
+          neither the comparison nor its opposite (`=` and `!=`, `<` and `>=`).",
     args: &[rest("PATTERN", "IP expression", "what a packet must match, one pattern for each output")],
     handlers: &[
         reads(

@@ -4,20 +4,23 @@
 //! single test looks like is in [`super::ip_test`].
 
 use super::expr::Expr;
-use super::ip_test::{self, Qualifiers};
+use super::ip_subject::Subject;
+use super::ip_test;
 use super::words::tokens;
 use causeway_engine::Scope;
 
 /// Parentheses and negations inside each other, at most.
 const DEPTH: usize = 100;
 
-/// Reads an expression; addresses may be names in `scope`.
-pub(crate) fn parse(text: &str, scope: &Scope<'_>) -> Result<Expr, String> {
-    let mut parser = Parser { words: tokens(text), at: 0, scope, last: Qualifiers::default(), depth: 0 };
+/// Reads an expression; addresses may be names in `scope`. What is odd about it, but no error, goes to `warnings`.
+pub(crate) fn parse(text: &str, scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Expr, String> {
+    let words = tokens(text);
+    let mut parser = Parser { words, at: 0, scope, last: Subject::default(), warnings: Vec::new(), depth: 0 };
     if parser.words.is_empty() {
         return Err("empty pattern (should be '-')".to_owned());
     }
     let expr = parser.ternary()?;
+    warnings.append(&mut parser.warnings);
     match parser.peek() {
         None => Ok(expr),
         Some(word) => Err(format!("syntax error near '{word}'")),
@@ -29,11 +32,17 @@ pub(crate) struct Parser<'a> {
     at: usize,
     pub(crate) scope: &'a Scope<'a>,
     /// What the test before said, which a value standing alone takes over: `port 80 or 443`.
-    pub(crate) last: Qualifiers,
+    pub(crate) last: Subject,
+    pub(crate) warnings: Vec<String>,
     depth: usize,
 }
 
 impl Parser<'_> {
+    /// How many words were taken.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
     pub(crate) fn peek(&self) -> Option<&str> {
         self.words.get(self.at).map(String::as_str)
     }
@@ -110,8 +119,10 @@ impl Parser<'_> {
             let inner = self.ternary()?;
             self.expect(")")?;
             inner
-        } else if self.take(&["any", "all", "-"]) {
+        } else if self.take(&["any", "all", "-", "true"]) {
             Expr::Const(true)
+        } else if self.take(&["false"]) {
+            Expr::Const(false)
         } else {
             ip_test::parse(self)?
         };

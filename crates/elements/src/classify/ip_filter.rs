@@ -36,7 +36,12 @@ struct IpFilter {
     names: Names,
 }
 
-fn compile(rules: &[String], outputs: usize, scope: &Scope<'_>) -> Result<Program, Vec<String>> {
+fn compile(
+    rules: &[String],
+    outputs: usize,
+    scope: &Scope<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Program, Vec<String>> {
     let (mut compiled, mut errors) = (Vec::new(), Vec::new());
     for (i, rule) in rules.iter().enumerate() {
         let (action, pattern) = first_word(rule);
@@ -49,20 +54,27 @@ fn compile(rules: &[String], outputs: usize, scope: &Scope<'_>) -> Result<Progra
                 Err(_) => Err(format!("unknown slot ID '{action}'")),
             },
         };
-        match goal.and_then(|goal| Ok((ip_expr::parse(pattern, scope)?, goal))) {
+        // An action alone is for all packets.
+        let pattern = if pattern.is_empty() { "all" } else { pattern };
+        let mut own = Vec::new();
+        match goal.and_then(|goal| Ok((ip_expr::parse(pattern, scope, &mut own)?, goal))) {
             Ok(rule) => compiled.push(rule),
             Err(why) => errors.push(format!("pattern {i}: {why}")),
         }
+        warnings.extend(own.into_iter().map(|w| format!("pattern {i}: {w}")));
     }
     if errors.is_empty() { Ok(Program::new(&compiled)) } else { Err(errors) }
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let (rules, names, name) = (conf.rest(), conf.env.names.clone(), conf.name().clone());
-    let program = compile(&rules, conf.n_outputs(), &names.scope(&name)).map_err(|errors| {
-        errors.into_iter().for_each(|e| conf.error(e));
-        Invalid
-    })?;
+    let mut warnings = Vec::new();
+    let program =
+        compile(&rules, conf.n_outputs(), &names.scope(&name), &mut warnings).map_err(|errors| {
+            errors.into_iter().for_each(|e| conf.error(e));
+            Invalid
+        })?;
+    warnings.iter().for_each(|w| conf.warn(w));
     conf.finish()?;
     Ok(Box::new(IpFilter { rules: rules.join(", "), program, names }))
 }
@@ -78,7 +90,8 @@ impl Element for IpFilter {
 
     fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         let scope = self.names.scope(cx.name());
-        let program = compile(&split_args(value), cx.n_outputs(), &scope).map_err(|e| e.join("\n"))?;
+        let program =
+            compile(&split_args(value), cx.n_outputs(), &scope, &mut Vec::new()).map_err(|e| e.join("\n"))?;
         self.program = program;
         self.rules = value.to_owned();
         cx.set_config(value.to_owned());

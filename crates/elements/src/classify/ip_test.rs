@@ -1,90 +1,13 @@
 //! One test of an IP expression: qualifiers, a relation, a value.
 //!
 //! `src tcp port 80`, `dst net 10.0.0.0/8`, `ip ttl < 5`, `ip[6:2] & 0x2000 != 0`. Qualifiers come in any order; a
-//! value alone is what it looks like (an address, a prefix) or what the test before it was about.
+//! value alone is what it looks like (an address, a name) or what the test before it was about.
 
-use super::expr::{Base, Expr, Field, Relation};
+use super::expr::{Against, Base, Expr, Field, Relation};
 use super::ip_expr::Parser;
-use super::ip_value;
+use super::ip_subject::{Ends, Header, KINDS, Kind, Proto, Subject, TCP, UDP, bytes, qualifiers};
+use super::ip_value::{self, Data};
 use causeway_packet::wire::protocol;
-
-/// Which of the two ends of a packet a test is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ends {
-    Source,
-    Destination,
-    #[default]
-    Either,
-    Both,
-}
-
-/// The protocol that a test asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proto {
-    Ip,
-    Tcp,
-    Udp,
-    Icmp,
-    Transport,
-}
-
-/// What a test is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Host,
-    Net,
-    Port,
-    Protocol,
-    IcmpType,
-    TcpOption,
-    Version,
-    HeaderLength,
-    Id,
-    Tos,
-    Dscp,
-    Ttl,
-    Fragment,
-    Unfragmented,
-    /// ECN-capable transport.
-    Ect,
-    /// Congestion experienced.
-    Ce,
-}
-
-/// What was said of a test before its value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Qualifiers {
-    pub(crate) ends: Option<Ends>,
-    pub(crate) proto: Option<Proto>,
-    pub(crate) kind: Option<Kind>,
-}
-
-const KINDS: &[(&str, Kind)] = &[
-    ("host", Kind::Host),
-    ("net", Kind::Net),
-    ("port", Kind::Port),
-    ("proto", Kind::Protocol),
-    ("type", Kind::IcmpType),
-    ("opt", Kind::TcpOption),
-    ("vers", Kind::Version),
-    ("hl", Kind::HeaderLength),
-    ("id", Kind::Id),
-    ("tos", Kind::Tos),
-    ("dscp", Kind::Dscp),
-    ("ttl", Kind::Ttl),
-    ("frag", Kind::Fragment),
-    ("unfrag", Kind::Unfragmented),
-    ("ect", Kind::Ect),
-    ("ce", Kind::Ce),
-];
-
-const PROTOS: &[(&str, Proto)] = &[
-    ("ip", Proto::Ip),
-    ("tcp", Proto::Tcp),
-    ("udp", Proto::Udp),
-    ("icmp", Proto::Icmp),
-    ("transp", Proto::Transport),
-];
 
 const RELATIONS: &[(&str, Relation)] = &[
     ("=", Relation::Equal),
@@ -96,265 +19,328 @@ const RELATIONS: &[(&str, Relation)] = &[
     (">=", Relation::NotLess),
 ];
 
-fn named<T: Copy>(list: &[(&str, T)], word: Option<&str>) -> Option<T> {
-    list.iter().find(|(name, _)| Some(*name) == word).map(|(_, t)| *t)
-}
-
 const PROTOCOL: Field = Field::whole(Base::Network, 9, 1);
 const FRAGMENT_OFFSET: Field = Field::part(Base::Network, 6, 2, 0x1fff);
 const FRAGMENT: Field = Field::part(Base::Network, 6, 2, 0x3fff);
 const ECN: Field = Field::part(Base::Network, 1, 1, 3);
 
-impl Kind {
-    /// Where the value lies, for the kinds that are one number of the network or transport header.
-    fn field(self) -> Option<Field> {
-        Some(match self {
-            Kind::Protocol => PROTOCOL,
-            Kind::IcmpType => Field::whole(Base::Transport, 0, 1),
-            Kind::TcpOption => Field::whole(Base::Transport, 13, 1),
-            Kind::Version => Field::part(Base::Network, 0, 1, 0xf0),
-            Kind::HeaderLength => Field::part(Base::Network, 0, 1, 0x0f),
-            Kind::Id => Field::whole(Base::Network, 4, 2),
-            Kind::Tos => Field::whole(Base::Network, 1, 1),
-            Kind::Dscp => Field::part(Base::Network, 1, 1, 0xfc),
-            Kind::Ttl => Field::whole(Base::Network, 8, 1),
-            _ => return None,
-        })
-    }
-
-    /// Whether such a test has no value.
-    fn stands_alone(self) -> bool {
-        matches!(self, Kind::Fragment | Kind::Unfragmented | Kind::Ect | Kind::Ce)
-    }
-
-    /// What the packet must be for such a test to have a meaning.
-    fn implied(self) -> Option<Proto> {
-        match self {
-            Kind::IcmpType => Some(Proto::Icmp),
-            Kind::TcpOption => Some(Proto::Tcp),
-            _ => None,
-        }
-    }
-}
+/// A mask before the relation.
+type Mask = Option<Data>;
 
 /// Reads one test.
 pub(crate) fn parse(p: &mut Parser<'_>) -> Result<Expr, String> {
-    let start = p.here();
-    let mut q = qualifiers(p);
-    if p.peek() == Some("[") {
-        return match q {
-            Qualifiers { proto: Some(proto), ends: None, kind: None } => bytes(p, proto),
-            _ => Err(format!("'[' must follow ip, tcp, udp, icmp or transp{start}")),
-        };
+    let before = std::mem::take(&mut p.last);
+    let start = p.at();
+    let here = p.here();
+    let mut subject = qualifiers(p)?;
+    let alone = p.at() == start;
+    if alone && before.kind == Some(Kind::Ether) {
+        subject.header = Some(Header::Ether);
     }
-    let said = q != Qualifiers::default();
-    let expr = match q.kind {
-        Some(Kind::Fragment) => FRAGMENT.compare(Relation::Equal, 0).not(),
-        Some(Kind::Unfragmented) => FRAGMENT.compare(Relation::Equal, 0),
-        Some(Kind::Ect) => ECN.compare(Relation::Equal, 0).not(),
-        Some(Kind::Ce) => ECN.compare(Relation::Equal, 3),
-        None if q.ends.is_none()
-            && q.proto.is_some_and(|p| p != Proto::Transport)
-            && !value_follows(p, q) =>
-        {
-            Expr::Const(true)
-        }
-        _ => {
-            if !said {
-                q = p.last;
-            }
-            value(p, &mut q, !said)?
-        }
-    };
-    p.last = q;
-    Ok(guarded(q, expr))
-}
-
-/// Takes the words in front of a value. A second word of a sort begins another test: `tcp ip ttl 5`.
-fn qualifiers(p: &mut Parser<'_>) -> Qualifiers {
-    let mut q = Qualifiers::default();
-    loop {
-        if let (Some(proto), None, None) = (named(PROTOS, p.peek()), q.proto, q.kind) {
-            q.proto = Some(proto);
-        } else if let (Some(kind), None) = (named(KINDS, p.peek()), q.kind) {
-            q.kind = Some(kind);
-        } else if let (Some(ends), None) = (ends(p), q.ends) {
-            q.ends = Some(ends);
-            continue;
-        } else {
-            return q;
-        }
-        p.next();
-        if p.peek() == Some("[") || q.kind.is_some_and(Kind::stands_alone) {
-            return q;
-        }
+    if !alone && subject.kind.is_none() && p.take(&["["]) {
+        subject.kind = Some(bytes(p, subject.proto)?);
     }
-}
-
-/// `src`, `dst`, `src or dst`, `src and dst` (and the other way round), taken if they are there.
-fn ends(p: &mut Parser<'_>) -> Option<Ends> {
-    let one = match p.peek()? {
-        "src" => Ends::Source,
-        "dst" => Ends::Destination,
-        _ => return None,
-    };
-    let other = if one == Ends::Source { "dst" } else { "src" };
-    let both = match p.peek_at(1) {
-        Some("or" | "||") => Ends::Either,
-        Some("and" | "&&") => Ends::Both,
-        _ => one,
-    };
-    let pair = both != one && p.peek_at(2) == Some(other);
-    for _ in 0..if pair { 3 } else { 1 } {
-        p.next();
-    }
-    Some(if pair { both } else { one })
-}
-
-/// Whether the next word is a value for `q`, whose kind is not known yet.
-fn value_follows(p: &Parser<'_>, q: Qualifiers) -> bool {
-    p.peek().is_some_and(|word| {
-        named(RELATIONS, Some(word)).is_some() || ip_value::kind_of(word, q.proto, p.scope).is_some()
-    })
-}
-
-/// Reads relation and value for `q`, and the kind of a value that stands alone.
-fn value(p: &mut Parser<'_>, q: &mut Qualifiers, alone: bool) -> Result<Expr, String> {
-    let mask = if p.take(&["&"]) { Some(ip_value::number(&p.next().unwrap_or_default())?) } else { None };
-    let relation = named(RELATIONS, p.peek());
+    let mask = mask(p, subject)?;
+    let relation =
+        p.peek().and_then(|word| RELATIONS.iter().find(|(name, _)| *name == word)).map(|(_, r)| *r);
     if relation.is_some() {
         p.next();
     }
-    let here = p.here();
-    let word = p.next().ok_or_else(|| format!("value expected{here}"))?;
-    if alone || q.kind.is_none() {
-        let looks = ip_value::kind_of(&word, q.proto, p.scope);
-        // After `host 1.2.3.4` another address may be a network, and the other way round.
-        let takes_over = q.kind.is_none() || matches!(looks, Some(Kind::Host | Kind::Net));
-        q.kind = looks.filter(|_| takes_over).or(q.kind);
+    let data = data(p, subject)?;
+    match (data, relation) {
+        (None, Some(_)) => return Err(format!("value expected{}", p.here())),
+        (None, None) if p.at() == start => return Err(format!("syntax error{here}")),
+        _ => {}
     }
-    let kind = q.kind.ok_or_else(|| format!("syntax error near '{word}'"))?;
-    let relation = relation.unwrap_or(Relation::Equal);
-    if let (Kind::Host | Kind::Net, Relation::Equal | Relation::Different, None) = (kind, relation, mask) {
-        return address(p, *q, kind, &word, relation);
+    let test = Test { subject, mask, relation: relation.unwrap_or(Relation::Equal), data };
+    let ends = subject.ends;
+    let test = test.settled(if alone { before } else { Subject::default() })?;
+    p.last = test.subject;
+    let expr = test.expr(&mut p.warnings)?;
+    if ends.is_some() && !test.of_ends() {
+        p.warnings.push(format!("'{}': 'src' or 'dst' ignored", test.subject.name()));
     }
-    match (kind, kind.field()) {
-        (Kind::Port, _) => {
-            let number = ip_value::of_kind(kind, q.proto, &word)?;
-            // A packet whose ports are not "= x" has different ones: the ends are within the negation.
-            let (positive, negate) = match relation {
-                Relation::Different => (Relation::Equal, true),
-                r => (r, false),
-            };
-            let at = |offset| {
-                let field = Field::part(Base::Transport, offset, 2, mask.unwrap_or(0xffff) & 0xffff);
-                field.compare(positive, number)
-            };
-            let expr = both_ends(q.ends, at(0), at(2));
-            Ok(if negate { expr.not() } else { expr })
+    Ok(if test.subject.negated { expr.not() } else { expr })
+}
+
+/// `& MASK`, if it is there.
+fn mask(p: &mut Parser<'_>, s: Subject) -> Result<Mask, String> {
+    if !p.take(&["&"]) {
+        return Ok(None);
+    }
+    let word = p.next().unwrap_or_default();
+    let number = || ip_value::number(&word).ok().map(Data::Number);
+    let host = || ip_value::host(&word, p.scope).filter(|_| s.header != Some(Header::Ether)).map(Data::Host);
+    let ether = || ip_value::ether(&word, p.scope).filter(|_| s.header != Some(Header::Ip)).map(Data::Ether);
+    match number().or_else(host).or_else(ether) {
+        None => Err(format!("'{word}' is not a mask")),
+        Some(Data::Number(0) | Data::Host(0)) => {
+            p.warnings.push("zero mask ignored".to_owned());
+            Ok(None)
         }
-        (Kind::TcpOption, Some(field)) if mask.is_none() && ip_value::tcp_flag(&word).is_some() => {
-            let flag = ip_value::tcp_flag(&word).unwrap_or_default();
-            let expr = field.equals(flag, flag);
-            match relation {
-                Relation::Equal => Ok(expr),
-                Relation::Different => Ok(expr.not()),
-                _ => Err("TCP options can only be equal or different".to_owned()),
-            }
-        }
-        (_, Some(field)) => {
-            let number = ip_value::of_kind(kind, q.proto, &word)?;
-            if number > field.max() {
-                return Err(format!("value {number} out of range, bound {}", field.max()));
-            }
-            let shift = field.shift();
-            let mask = mask.map_or(field.mask, |m| m.checked_shl(shift).unwrap_or(0) & field.mask);
-            Ok(Field { mask, ..field }.compare(relation, number << shift))
-        }
-        _ => Err(format!("addresses can only be equal or different, near '{word}'")),
+        mask => Ok(mask),
     }
 }
 
-/// A test of source or destination address.
-fn address(
-    p: &mut Parser<'_>,
-    q: Qualifiers,
-    kind: Kind,
-    word: &str,
-    relation: Relation,
-) -> Result<Expr, String> {
-    let (value, mask) = match kind {
-        Kind::Host => (ip_value::host(word, p.scope)?, u32::MAX),
-        _ if p.take(&["mask"]) => {
-            let mask = ip_value::host(&p.next().unwrap_or_default(), p.scope)?;
-            (ip_value::partial(word).ok_or_else(|| format!("'{word}' is not an IP network"))?, mask)
+/// The value, if one comes next.
+fn data(p: &mut Parser<'_>, s: Subject) -> Result<Option<Data>, String> {
+    let Some(word) = p.peek().map(str::to_owned) else { return Ok(None) };
+    if KINDS.iter().any(|(name, _)| *name == word) {
+        return Ok(None);
+    }
+    let (ip, ether) = (s.header != Some(Header::Ether), s.header != Some(Header::Ip));
+    let host = ip_value::host(&word, p.scope).filter(|_| ip);
+    let masked = ip && p.peek_at(1) == Some("mask");
+    let found = match ip_value::named(&word, s.kind, s.proto)? {
+        Some(named) => Some(named),
+        None => {
+            let number = ip_value::number(&word).ok().map(Data::Number);
+            let host = host.filter(|_| s.kind != Some(Kind::Net)).map(Data::Host);
+            let net = || ip_value::net(&word, p.scope).filter(|_| ip).map(|(a, m)| Data::Net(a, m));
+            let ether = || ip_value::ether(&word, p.scope).filter(|_| ether).map(Data::Ether);
+            let mask = || {
+                let mask = ip_value::host(p.peek_at(2)?, p.scope).filter(|_| masked)?;
+                Some(Data::Net(ip_value::partial(&word).or_else(|| ip_value::host(&word, p.scope))?, mask))
+            };
+            mask().or(number).or(host).or_else(net).or_else(ether)
         }
-        _ => ip_value::net(word, p.scope)?,
     };
-    let at = |offset| Field::whole(Base::Network, offset, 4).equals(mask, value & mask);
-    let expr = both_ends(q.ends, at(12), at(16));
-    Ok(if relation == Relation::Different { expr.not() } else { expr })
+    if found.is_some() {
+        let words = if masked && matches!(found, Some(Data::Net(..))) { 3 } else { 1 };
+        (0..words).for_each(|_| drop(p.next()));
+    }
+    Ok(found)
 }
 
-fn both_ends(ends: Option<Ends>, source: Expr, destination: Expr) -> Expr {
-    match ends.unwrap_or_default() {
-        Ends::Source => source,
-        Ends::Destination => destination,
-        Ends::Either => Expr::Or(vec![source, destination]),
-        Ends::Both => Expr::And(vec![source, destination]),
-    }
+/// A test as it was written.
+struct Test {
+    subject: Subject,
+    mask: Mask,
+    relation: Relation,
+    data: Option<Data>,
 }
 
-/// `[POS]` or `[POS:LEN]`, `& MASK`, relation and value, of the header of `proto`.
-fn bytes(p: &mut Parser<'_>, proto: Proto) -> Result<Expr, String> {
-    p.expect("[")?;
-    let position = ip_value::number(&p.next().unwrap_or_default())?;
-    let len = if p.take(&[":"]) { ip_value::number(&p.next().unwrap_or_default())? } else { 1 };
-    p.expect("]")?;
-    if !(1..=4).contains(&len) || position + len > 2_048 {
-        return Err(format!("bytes {position}:{len} out of range, 1 to 4 bytes before 2048"));
+impl Test {
+    /// The test with what its value, or the one before, says of its subject.
+    fn settled(mut self, before: Subject) -> Result<Test, String> {
+        let s = &mut self.subject;
+        if s.kind.is_none() {
+            let like_before = |s: &mut Subject| s.ends = s.ends.or(before.ends);
+            let kind = match self.data {
+                Some(Data::Host(_)) => Kind::Host,
+                Some(Data::Net(..)) => Kind::Net,
+                Some(Data::Ether(_)) => Kind::Ether,
+                Some(Data::TcpOption(_)) => Kind::TcpOption,
+                Some(Data::Protocol(_)) => Kind::Protocol,
+                Some(Data::Port(_)) => Kind::Port,
+                Some(Data::IcmpType(_)) => Kind::ICMP_TYPE,
+                Some(Data::Number(_)) => match before.kind {
+                    Some(kind @ (Kind::Protocol | Kind::Port | Kind::Field(..))) => kind,
+                    _ => return Err("specify header field or 'port'".to_owned()),
+                },
+                None if s.proto.is_some() => Kind::Protocol,
+                None => return Err("partial directive".to_owned()),
+            };
+            match kind {
+                Kind::Host | Kind::Net | Kind::Ether | Kind::TcpOption => like_before(s),
+                Kind::Port => {
+                    like_before(s);
+                    s.proto = s.proto.or(before.proto);
+                }
+                _ => s.proto = s.proto.or(kind.owner()),
+            }
+            s.kind = Some(kind);
+        }
+        let ether = s.header == Some(Header::Ether)
+            || (s.header.is_none() && matches!(self.data, Some(Data::Ether(_))));
+        s.kind = match s.kind {
+            Some(Kind::Host | Kind::Ether) if ether => Some(Kind::Ether),
+            Some(_) if ether => return Err("'ether' goes with addresses only".to_owned()),
+            kind => kind,
+        };
+        Ok(self)
     }
-    let mask = if p.take(&["&"]) { Some(ip_value::number(&p.next().unwrap_or_default())?) } else { None };
-    let here = p.here();
-    let relation =
-        named(RELATIONS, p.peek()).ok_or_else(|| format!("'=' or other relation expected{here}"))?;
-    p.next();
-    let value = ip_value::number(&p.next().unwrap_or_default())?;
-    let base = if proto == Proto::Ip { Base::Network } else { Base::Transport };
-    let whole = Field::whole(base, position as u16, len as u8);
-    if value > whole.mask {
-        return Err(format!("value {value} out of range, bound {}", whole.mask));
-    }
-    let field = Field { mask: whole.mask & mask.unwrap_or(u32::MAX), ..whole };
-    p.last = Qualifiers::default();
-    let q = Qualifiers { proto: Some(proto), ..Qualifiers::default() };
-    let expr = field.compare(relation, value);
-    Ok(match base {
-        Base::Network => expr,
-        _ => Expr::And(vec![guarded(q, first_fragment()), expr]),
-    })
-}
 
-fn first_fragment() -> Expr {
-    FRAGMENT_OFFSET.compare(Relation::Equal, 0)
+    /// Whether it is about source or destination.
+    fn of_ends(&self) -> bool {
+        matches!(self.subject.kind, Some(Kind::Host | Kind::Net | Kind::Ether | Kind::Port))
+    }
+
+    /// An error about the test.
+    fn error(&self, why: impl std::fmt::Display) -> String {
+        format!("'{}': {why}", self.subject.name())
+    }
+
+    fn expr(&self, warnings: &mut Vec<String>) -> Result<Expr, String> {
+        let s = self.subject;
+        let kind = s.kind.unwrap_or(Kind::Protocol);
+        let (proto, expr) = match kind {
+            Kind::Host | Kind::Net => (s.proto, self.host()?),
+            Kind::Ether => (s.proto, self.ether()?),
+            Kind::Protocol => self.protocol(warnings)?,
+            Kind::Port => {
+                let proto = s.proto.unwrap_or(Proto::TcpOrUdp);
+                let number = match self.data {
+                    Some(Data::Port(n) | Data::Number(n)) => n,
+                    _ => return Err(self.error("value missing")),
+                };
+                if ![TCP, UDP, Proto::TcpOrUdp, Proto::Number(33)].contains(&proto) {
+                    return Err(self.error("the protocol has no ports"));
+                }
+                let at = |offset| Field::whole(Base::Transport, offset, 2);
+                (Some(proto), self.compared(&[at(0), at(2)], number, warnings)?)
+            }
+            Kind::TcpOption => {
+                let flags = match self.data {
+                    Some(Data::TcpOption(n) | Data::Number(n)) if n <= 255 => n,
+                    _ => return Err(self.error("value missing")),
+                };
+                if s.proto.is_some_and(|p| p != TCP) {
+                    return Err(self.error("bad protocol"));
+                }
+                if self.relation != Relation::Equal || self.mask.is_some() {
+                    return Err(self.error("operator or mask not supported"));
+                }
+                (Some(TCP), Field::whole(Base::Transport, 13, 1).equals(flags, flags))
+            }
+            Kind::Fragment | Kind::Unfragmented | Kind::Ce if self.data.is_some() || self.mask.is_some() => {
+                return Err(self.error("value not supported"));
+            }
+            Kind::Fragment => (s.proto, FRAGMENT.compare(Relation::Different, 0)),
+            Kind::Unfragmented => (s.proto, FRAGMENT.compare(Relation::Equal, 0)),
+            Kind::Ce => (s.proto, ECN.compare(Relation::Equal, 3)),
+            Kind::Ect if self.data.is_none() => (s.proto, ECN.compare(Relation::Different, 0)),
+            Kind::Ect => (s.proto, self.compared(&[ECN], self.number()?, warnings)?),
+            Kind::Field(field, owner) => {
+                let number = match self.data {
+                    Some(Data::IcmpType(n)) if kind == Kind::ICMP_TYPE => n,
+                    _ => self.number()?,
+                };
+                (s.proto.or(owner), self.compared(&[field], number, warnings)?)
+            }
+        };
+        Ok(guarded(kind, proto, expr))
+    }
+
+    fn number(&self) -> Result<u32, String> {
+        match self.data {
+            Some(Data::Number(n)) => Ok(n),
+            _ => Err(self.error("value missing")),
+        }
+    }
+
+    /// `source`, `destination` or both, as the test says.
+    fn ends(&self, source: Expr, destination: Expr) -> Expr {
+        match self.subject.ends.unwrap_or(Ends::Either) {
+            Ends::Source => source,
+            Ends::Destination => destination,
+            Ends::Either => Expr::Or(vec![source, destination]),
+            Ends::Both => Expr::And(vec![source, destination]),
+        }
+    }
+
+    /// `expr`, or the other one if the relation is "not equal"; others make no sense of addresses.
+    fn related(&self, expr: Expr) -> Result<Expr, String> {
+        match self.relation {
+            Relation::Equal => Ok(expr),
+            Relation::Different => Ok(expr.other()),
+            _ => Err(self.error("operator not supported")),
+        }
+    }
+
+    fn host(&self) -> Result<Expr, String> {
+        let (value, own) = match self.data {
+            Some(Data::Host(address)) if self.subject.kind != Some(Kind::Net) => (address, u32::MAX),
+            Some(Data::Net(address, mask)) if self.subject.kind == Some(Kind::Net) => (address, mask),
+            _ => return Err(self.error("address missing")),
+        };
+        let mask = match self.mask {
+            None => own,
+            Some(Data::Number(mask) | Data::Host(mask)) => mask,
+            Some(_) => return Err(self.error("bad mask")),
+        };
+        let at = |offset| Field::whole(Base::Network, offset, 4).equals(mask, value & mask);
+        self.related(self.ends(at(12), at(16)))
+    }
+
+    fn ether(&self) -> Result<Expr, String> {
+        let (Some(Data::Ether(address)), None | Some(Data::Ether(_))) = (self.data, self.mask) else {
+            return Err(self.error("address missing"));
+        };
+        let mask = if let Some(Data::Ether(mask)) = self.mask { mask } else { [0xff; 6] };
+        let at = |offset| Expr::bytes(Base::Link, offset, &address, &mask);
+        self.related(self.ends(at(8), at(2)))
+    }
+
+    /// A protocol by itself guards the test that it is.
+    fn protocol(&self, warnings: &mut Vec<String>) -> Result<(Option<Proto>, Expr), String> {
+        let said = match self.data {
+            Some(Data::Protocol(proto)) => Some(proto),
+            Some(Data::Number(n)) => {
+                Some(Proto::Number(u8::try_from(n).map_err(|_| self.error("out of range, bound 255"))?))
+            }
+            None => None,
+            Some(_) => return Err(self.error("value missing")),
+        };
+        match (said.or(self.subject.proto), self.subject.proto) {
+            (Some(a), Some(b)) if a != b => Err(self.error("specified twice")),
+            (None | Some(Proto::Any), _) => Err(self.error("value missing")),
+            (Some(proto), _) if self.relation == Relation::Equal && self.mask.is_none() => {
+                Ok((Some(proto), Expr::Const(true)))
+            }
+            (Some(Proto::Number(n)), _) => Ok((None, self.compared(&[PROTOCOL], n.into(), warnings)?)),
+            (Some(Proto::TcpOrUdp), _) => Err(self.error("operator or mask not supported")),
+        }
+    }
+
+    /// The comparison of a field with `value`, or that of the two fields of both ends.
+    fn compared(&self, fields: &[Field], value: u32, warnings: &mut Vec<String>) -> Result<Expr, String> {
+        let Some(&first) = fields.first() else { return Ok(Expr::Const(true)) };
+        let most = match self.mask {
+            None => first.max(),
+            Some(Data::Number(mask)) if mask & !first.max() == 0 => mask,
+            Some(Data::Number(_)) => {
+                return Err(self.error(format_args!("mask out of range, bound 0x{:X}", first.max())));
+            }
+            Some(_) => return Err(self.error("bad mask")),
+        };
+        let (above, value, negated) = match self.relation.against(value, most) {
+            Against::Always(c) => {
+                let c_text = if c { "true" } else { "false" };
+                let sign = RELATIONS.iter().find(|(_, r)| *r == self.relation).map_or("=", |(name, _)| *name);
+                warnings.push(format!("relation '{sign} {value}' is always {c_text} (range 0-{most})"));
+                return Ok(Expr::Const(c));
+            }
+            Against::Value { above: false, value, .. } if value > first.max() => {
+                return Err(self.error(format_args!("out of range, bound {}", first.max())));
+            }
+            Against::Value { above, value, negated } => (above, value, negated),
+        };
+        let is = |field: &Field| {
+            let shift = field.shift();
+            // Of a number below the field's bits all lower ones count as ones.
+            let low = if above { (1u32 << shift) - 1 } else { 0 };
+            Field { mask: most << shift, ..*field }.is(above, value << shift | low)
+        };
+        let expr = match fields {
+            [source, destination] => self.ends(is(source), is(destination)),
+            _ => is(&first),
+        };
+        Ok(if negated { expr.other() } else { expr })
+    }
 }
 
 /// `expr` for packets of the protocol that the test asks for, and for first fragments if it is about the
 /// transport header, which the others do not have.
-fn guarded(q: Qualifiers, expr: Expr) -> Expr {
+fn guarded(kind: Kind, proto: Option<Proto>, expr: Expr) -> Expr {
     let is = |number: u8| PROTOCOL.compare(Relation::Equal, number as u32);
-    let proto = q.kind.and_then(Kind::implied).or(q.proto);
-    let proto = match proto {
-        Some(Proto::Tcp) => Some(is(protocol::TCP)),
-        Some(Proto::Udp) => Some(is(protocol::UDP)),
-        Some(Proto::Icmp) => Some(is(protocol::ICMP)),
-        _ if q.kind == Some(Kind::Port) => Some(Expr::Or(vec![is(protocol::TCP), is(protocol::UDP)])),
-        _ => None,
+    let mut all: Vec<Expr> = match proto {
+        Some(Proto::Number(n)) => vec![is(n)],
+        Some(Proto::TcpOrUdp) => vec![Expr::Or(vec![is(protocol::TCP), is(protocol::UDP)])],
+        Some(Proto::Any) | None => Vec::new(),
     };
-    let transport = matches!(q.kind, Some(Kind::Port | Kind::IcmpType | Kind::TcpOption));
-    let mut all: Vec<Expr> = proto.into_iter().collect();
-    if transport {
-        all.push(first_fragment());
+    if kind.of_transport() {
+        all.push(FRAGMENT_OFFSET.compare(Relation::Equal, 0));
     }
     all.push(expr);
     if all.len() == 1 { all.remove(0) } else { Expr::And(all) }

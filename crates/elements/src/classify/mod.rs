@@ -1,23 +1,27 @@
 //! Classification: the content of a packet decides where it goes.
 //!
 //! Patterns are read into expressions over the words of a packet ([`expr`]), by [`pattern`] for Classifier and by
-//! [`ip_expr`] for IPClassifier and IPFilter; [`program`] makes one decision program of them, in which no path
-//! tests the same thing twice; [`dispatch`] runs it over a batch.
+//! [`ip_expr`] for IPClassifier and IPFilter; [`program`] makes one decision program of them, in which no way
+//! tests the same thing twice ([`thread`], [`known`], [`combine`], [`split`]); [`dispatch`] runs it over a batch.
 
 use causeway_engine::Spec;
 
 mod classifier;
+mod combine;
 mod dispatch;
 mod expr;
 mod filter;
 mod ip_classifier;
 mod ip_expr;
 mod ip_filter;
+mod ip_subject;
 mod ip_test;
 mod ip_value;
+mod known;
 mod pattern;
 mod patterns;
 mod program;
+mod split;
 mod thread;
 mod words;
 

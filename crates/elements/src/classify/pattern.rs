@@ -2,7 +2,8 @@
 
 use super::expr::{Base, Expr};
 
-/// Reads one pattern: `-`, or clauses separated by blanks, each with `!` in front for its negation.
+/// Reads one pattern: `-`, or clauses separated by blanks, each with `!` in front for its negation. Without clauses it
+/// matches everything.
 pub(crate) fn parse(pattern: &str) -> Result<Expr, String> {
     let spaced = pattern.replace('!', " ! ");
     let mut clauses = Vec::new();
@@ -15,11 +16,7 @@ pub(crate) fn parse(pattern: &str) -> Result<Expr, String> {
         let clause = if word == "-" { Expr::Const(true) } else { self::clause(word)? };
         clauses.push(if std::mem::take(&mut negate) { clause.not() } else { clause });
     }
-    match (clauses.is_empty(), negate) {
-        (true, _) => Err("empty pattern (should be '-')".to_owned()),
-        (_, true) => Err("'!' must be followed by a clause".to_owned()),
-        _ => Ok(Expr::And(clauses)),
-    }
+    if negate { Err("'!' must be followed by a clause".to_owned()) } else { Ok(Expr::And(clauses)) }
 }
 
 fn clause(word: &str) -> Result<Expr, String> {
@@ -64,7 +61,7 @@ mod tests {
     use super::*;
 
     fn holds(pattern: &str, data: &[u8]) -> bool {
-        parse(pattern).unwrap().holds(&[Some(data), None, None])
+        parse(pattern).unwrap().holds(&[Some(data), None, None, None])
     }
 
     #[test]
@@ -72,6 +69,7 @@ mod tests {
         let data = [0x45, 0x00, 0x08, 0x06, 0xab];
         for (pattern, expected) in [
             ("-", true),
+            ("", true),
             ("0/45", true),
             ("0/4?", true),
             ("0/?6", false),
@@ -96,7 +94,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         for pattern in
-            ["", "!", "12", "x/00", "12/", "12/0", "12/0g", "12/00%", "12/00%0?", "12/00%ffff", "40000/00"]
+            ["!", "12", "x/00", "12/", "12/0", "12/0g", "12/00%", "12/00%0?", "12/00%ffff", "40000/00"]
         {
             assert!(parse(pattern).is_err(), "{pattern}");
         }

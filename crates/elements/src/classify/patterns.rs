@@ -6,8 +6,8 @@ use super::program::{Bases, Goal, Program};
 use causeway_engine::{Conf, Cx, Invalid, Names, Scope};
 use causeway_packet::{Batch, Packet};
 
-/// Reads one pattern.
-pub(crate) type Parse = fn(&str, &Scope<'_>) -> Result<Expr, String>;
+/// Reads one pattern; the last argument takes warnings.
+pub(crate) type Parse = fn(&str, &Scope<'_>, &mut Vec<String>) -> Result<Expr, String>;
 
 /// Patterns, one an output.
 pub(crate) struct Patterns {
@@ -22,11 +22,14 @@ impl Patterns {
     pub(crate) fn build(conf: &mut Conf<'_>, parse: Parse) -> Result<Patterns, Invalid> {
         let (texts, names, name) = (conf.rest(), conf.env.names.clone(), conf.name().clone());
         let outputs = conf.n_outputs();
-        let compiled = compile(parse, &texts, outputs, &names.scope(&name));
+        let mut warnings = Vec::new();
+        let compiled = compile(parse, &texts, outputs, &names.scope(&name), &mut warnings);
         let program = compiled.map_err(|errors| {
             errors.into_iter().for_each(|e| conf.error(e));
             Invalid
         })?;
+        warnings.iter().for_each(|w| conf.warn(w));
+        program.unused(outputs).iter().for_each(|o| conf.warn(&format!("output {o} matches no packets")));
         conf.finish()?;
         Ok(Patterns { parse, texts, program, names })
     }
@@ -65,7 +68,7 @@ impl Patterns {
         }
         let scope = self.names.scope(cx.name());
         self.program =
-            compile(self.parse, &texts, cx.n_outputs(), &scope).map_err(|errors| errors.join("\n"))?;
+            compile(self.parse, &texts, cx.n_outputs(), &scope, &mut Vec::new()).map_err(|e| e.join("\n"))?;
         cx.set_config(texts.join(", "));
         self.texts = texts;
         Ok(())
@@ -82,6 +85,7 @@ fn compile(
     texts: &[String],
     outputs: usize,
     scope: &Scope<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<Program, Vec<String>> {
     if texts.len() != outputs {
         let plural = if outputs == 1 { "" } else { "s" };
@@ -89,10 +93,12 @@ fn compile(
     }
     let (mut rules, mut errors) = (Vec::new(), Vec::new());
     for (output, text) in texts.iter().enumerate() {
-        match parse(text, scope) {
+        let mut own = Vec::new();
+        match parse(text, scope, &mut own) {
             Ok(expr) => rules.push((expr, Goal::Output(output))),
             Err(why) => errors.push(format!("pattern {output}: {why}")),
         }
+        warnings.extend(own.into_iter().map(|w| format!("pattern {output}: {w}")));
     }
     if errors.is_empty() { Ok(Program::new(&rules)) } else { Err(errors) }
 }

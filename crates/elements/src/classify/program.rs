@@ -4,15 +4,15 @@
 //! an expression follow from where it is to go when it holds and when it does not (short-circuit evaluation).
 //! [`thread`] then redirects every branch past the steps whose outcome is already decided by those before it, so
 //! that what two patterns have in common is tested once. All of this keeps the meaning on packets too short for a
-//! test: there it is false, and a test that implies another one covers its bytes.
+//! test, for which each test says how it comes out.
 
-use super::expr::{Base, Expr, Test};
-use super::thread;
-use std::collections::HashMap;
+use super::expr::{Base, Expr, LINK_BYTES, Test};
+use super::{split, thread};
+use causeway_packet::Packet;
 use std::fmt;
 
 /// Where a branch leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Goal {
     /// Step of this number.
     Step(usize),
@@ -39,6 +39,7 @@ struct Step {
     base: u8,
     /// Place of the word in the program's window.
     slot: u8,
+    short: bool,
 }
 
 /// Which words of a packet are all that the program looks at. A packet that has them runs through without
@@ -62,8 +63,8 @@ impl Window {
             nodes.iter().filter(|n| n.test.base == base).all(|n| n.test.offset + 4 <= end)
         };
         let data_only = nodes.iter().all(|n| n.test.base == Base::Data);
-        let no_data = nodes.iter().all(|n| n.test.base != Base::Data);
-        match (data_only, no_data) {
+        let headers_only = nodes.iter().all(|n| matches!(n.test.base, Base::Network | Base::Transport));
+        match (data_only, headers_only) {
             (true, _) if within(Base::Data, 32) => Window::Start,
             (true, _) if within(Base::Data, 60) => Window::Frame,
             (_, true) if within(Base::Network, 32) && within(Base::Transport, 16) => Window::Headers,
@@ -114,7 +115,7 @@ pub(crate) const DROP: usize = (u32::MAX - ANSWERS) as usize;
 /// A base that no packet reaches.
 const NOWHERE: usize = usize::MAX / 2;
 
-/// Where the headers of a packet start, by [`Base`].
+/// Where the headers of a packet start in its data, by [`Base`].
 pub(crate) type Bases = [usize; 3];
 
 /// Headers of a packet whose data alone is looked at.
@@ -127,12 +128,27 @@ pub(crate) fn bases(network: Option<usize>, transport: Option<usize>) -> Bases {
     [0, network.unwrap_or(NOWHERE), transport.unwrap_or(NOWHERE)]
 }
 
+/// What tests from [`Base::Link`] look at: the Ethernet addresses, which may be in front of the data already.
+pub(crate) type Link = [u8; LINK_BYTES];
+
+/// The Ethernet addresses of `packet`, if its link-layer header is known.
+#[cold]
+pub(crate) fn link(packet: &Packet) -> Option<Link> {
+    let stripped = packet.stripped_mac_header().filter(|header| header.len() >= LINK_BYTES - 2);
+    let header = stripped.or_else(|| packet.mac_header())?;
+    let mut link = [0; LINK_BYTES];
+    link[2..].copy_from_slice(header.get(..LINK_BYTES - 2)?);
+    Some(link)
+}
+
 /// A compiled list of expressions.
 #[derive(Debug)]
 pub(crate) struct Program {
+    /// What is run.
     steps: Box<[Step]>,
     start: u32,
     window: Window,
+    /// The same before steps were split, which is what people see.
     nodes: Vec<Node>,
     first: Goal,
 }
@@ -145,23 +161,29 @@ impl Program {
         for (expr, goal) in rules.iter().rev() {
             first = builder.add(expr, *goal, first);
         }
-        let (nodes, first) = thread::optimise(builder.nodes, first);
+        let (nodes, first) = builder.finish(first);
+        let (nodes, first) = thread::optimise(nodes, first);
         let window = Window::of(&nodes);
-        let steps = nodes.iter().map(|n| Step {
+        let (copies, start) = split::split(&nodes, first);
+        let steps = copies.iter().map(|n| Step {
             mask: u32::from_ne_bytes(n.test.mask.to_be_bytes()),
             value: u32::from_ne_bytes(n.test.value.to_be_bytes()),
             to: n.to.map(encode),
             offset: n.test.offset,
             base: n.test.base as u8,
             slot: window.slot(&n.test),
+            short: n.test.short,
         });
-        Program { steps: steps.collect(), start: encode(first), window, nodes, first }
+        Program { steps: steps.collect(), start: encode(start), window, nodes, first }
     }
 
-    /// The output for a packet, or [`DROP`].
+    /// The output for a packet, or [`DROP`]. `link` is asked only by programs that look at Ethernet addresses, and by
+    /// short packets.
     #[inline]
-    pub(crate) fn run(&self, data: &[u8], bases: &Bases) -> usize {
-        let Some(words) = self.window.words(data, bases) else { return self.run_checked(data, bases) };
+    pub(crate) fn run(&self, data: &[u8], bases: &Bases, link: impl FnOnce() -> Option<Link>) -> usize {
+        let Some(words) = self.window.words(data, bases) else {
+            return self.run_checked(data, bases, link());
+        };
         let mut at = self.start;
         while let Some(step) = self.steps.get(at as usize) {
             let word = words[step.slot as usize % SLOTS];
@@ -171,16 +193,18 @@ impl Program {
     }
 
     /// The same for packets and programs that do not fit a window.
-    fn run_checked(&self, data: &[u8], bases: &Bases) -> usize {
+    fn run_checked(&self, data: &[u8], bases: &Bases, link: Option<Link>) -> usize {
+        let link = link.as_ref().map_or(&[][..], |link| link);
         let mut at = self.start;
         while let Some(step) = self.steps.get(at as usize) {
-            let base = bases.get(step.base as usize).copied().unwrap_or(NOWHERE);
+            // The base that is no part of the data is the link-layer header.
+            let (bytes, base) = bases.get(step.base as usize).map_or((link, 0), |&base| (data, base));
             let start = base + step.offset as usize;
-            let word = match data.get(start..).and_then(|d| d.first_chunk::<4>()) {
-                Some(word) => u32::from_ne_bytes(*word),
-                None => short_word(data, start, step),
+            let holds = match bytes.get(start..).and_then(|d| d.first_chunk::<4>()) {
+                Some(word) => u32::from_ne_bytes(*word) & step.mask == step.value,
+                None => short_word_holds(bytes, start, step),
             };
-            at = step.to[(word & step.mask == step.value) as usize];
+            at = step.to[holds as usize];
         }
         (at - ANSWERS) as usize
     }
@@ -190,27 +214,30 @@ impl Program {
         thread::follow_from(&self.nodes, self.first, test)
     }
 
-    /// Bytes of data that a packet must have for every test to lie inside, when all offsets count from the data.
+    /// Those of the first `outputs` outputs that no packet leaves by.
+    pub(crate) fn unused(&self, outputs: usize) -> Vec<usize> {
+        let mut goals = self.nodes.iter().flat_map(|n| n.to).chain([self.first]).collect::<Vec<_>>();
+        goals.sort_unstable();
+        (0..outputs).filter(|&o| goals.binary_search(&Goal::Output(o)).is_err()).collect()
+    }
+
+    /// Bytes that a packet must have for every test to lie inside, counted as offsets are printed.
     fn safe_length(&self) -> usize {
-        let ends = self.nodes.iter().map(|n| {
-            let used = 4 - n.test.mask.trailing_zeros() as usize / 8;
-            n.test.offset as usize + used
-        });
-        ends.max().unwrap_or(0)
+        self.nodes.iter().map(|n| printed(n.test.base, n.test.needed())).max().unwrap_or(0)
     }
 }
 
-/// A word that the packet ends in: its bytes and zeros, if the mask covers none of those that are missing. Else
-/// something that fails the test.
+/// How a step comes out whose word the packet ends in: as zeros would behind the end, if the mask covers none of
+/// them, and else as the test says.
 #[cold]
-fn short_word(data: &[u8], start: usize, step: &Step) -> u32 {
+fn short_word_holds(bytes: &[u8], start: usize, step: &Step) -> bool {
     let mut word = [0; 4];
-    let have = data.get(start..).unwrap_or_default();
+    let have = bytes.get(start..).unwrap_or_default();
     word.iter_mut().zip(have).for_each(|(to, from)| *to = *from);
     let mask = step.mask.to_ne_bytes();
     match mask.get(have.len()..).is_some_and(|missing| missing.iter().any(|&m| m != 0)) {
-        true => !step.value,
-        false => u32::from_ne_bytes(word),
+        true => step.short,
+        false => u32::from_ne_bytes(word) & step.mask == step.value,
     }
 }
 
@@ -222,11 +249,10 @@ fn encode(goal: Goal) -> u32 {
     }
 }
 
-/// Makes steps, the last ones first; equal ones are made once.
+/// Makes steps, the last ones first: one for each test, in the order of the text.
 #[derive(Default)]
 struct Builder {
     nodes: Vec<Node>,
-    made: HashMap<Node, Goal>,
 }
 
 impl Builder {
@@ -235,63 +261,44 @@ impl Builder {
         match expr {
             Expr::Const(true) => yes,
             Expr::Const(false) => no,
-            Expr::Test(test) => self.step(Node { test: *test, to: [no, yes] }),
+            Expr::Test(test) => {
+                self.nodes.push(Node { test: *test, to: [no, yes] });
+                Goal::Step(self.nodes.len() - 1)
+            }
             Expr::Not(e) => self.add(e, no, yes),
-            Expr::And(list) => merged(list).iter().rev().fold(yes, |yes, e| self.add(e, yes, no)),
+            Expr::And(list) => list.iter().rev().fold(yes, |yes, e| self.add(e, yes, no)),
             Expr::Or(list) => list.iter().rev().fold(no, |no, e| self.add(e, yes, no)),
             Expr::If(parts) => {
-                let [holds, fails] = [self.add(&parts[1], yes, no), self.add(&parts[2], yes, no)];
+                let fails = self.add(&parts[2], yes, no);
+                let holds = self.add(&parts[1], yes, no);
                 self.add(&parts[0], holds, fails)
             }
         }
     }
 
-    fn step(&mut self, node: Node) -> Goal {
-        if node.to[0] == node.to[1] {
-            return node.to[0];
-        }
-        if node.test.mask == 0 {
-            return node.to[1];
-        }
-        let next = Goal::Step(self.nodes.len());
-        let goal = *self.made.entry(node).or_insert(next);
-        if goal == next {
-            self.nodes.push(node);
-        }
-        goal
+    /// The steps in order, and the first place.
+    fn finish(mut self, first: Goal) -> (Vec<Node>, Goal) {
+        let last = self.nodes.len().saturating_sub(1);
+        let turned = |goal| match goal {
+            Goal::Step(n) => Goal::Step(last - n),
+            answer => answer,
+        };
+        self.nodes.reverse();
+        self.nodes.iter_mut().for_each(|node| node.to = node.to.map(turned));
+        (self.nodes, turned(first))
     }
 }
 
-/// The terms of a conjunction, nested ones included, with tests of the same word made one.
-fn merged(terms: &[Expr]) -> Vec<Expr> {
-    let mut out: Vec<Expr> = Vec::new();
-    let mut todo: Vec<&Expr> = terms.iter().rev().collect();
-    while let Some(term) = todo.pop() {
-        match term {
-            Expr::And(inner) => todo.extend(inner.iter().rev()),
-            Expr::Test(test) => {
-                let same = out.iter_mut().find_map(|e| match e {
-                    Expr::Test(t) if (t.base, t.offset) == (test.base, test.offset) => Some(t),
-                    _ => None,
-                });
-                match same {
-                    Some(t) if (t.value ^ test.value) & t.mask & test.mask != 0 => {
-                        return vec![Expr::Const(false)];
-                    }
-                    Some(t) => {
-                        *t = Test { mask: t.mask | test.mask, value: t.value | test.value, ..*t };
-                    }
-                    None => out.push(term.clone()),
-                }
-            }
-            _ => out.push(term.clone()),
-        }
+/// How an offset is printed: those from the network header with 256 more, those from the transport header with 512.
+fn printed(base: Base, offset: usize) -> usize {
+    match base {
+        Base::Data | Base::Link => offset,
+        Base::Network => 256 + offset,
+        Base::Transport => 512 + offset,
     }
-    out
 }
 
 /// The program in Click's format: number, offset, value and mask of each step, and where its branches lead.
-/// Offsets from the network header are printed plus 256, those from the transport header plus 512.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let goal = |g: Goal| match g {
@@ -299,17 +306,22 @@ impl fmt::Display for Program {
             Goal::Output(port) => format!("[{port}]"),
             Goal::Drop => "[X]".to_owned(),
         };
-        if self.nodes.is_empty() {
-            writeln!(f, "all->{}", goal(self.first))?;
+        match self.first {
+            Goal::Step(_) => {}
+            Goal::Output(port) => writeln!(f, "all->[{port}]")?,
+            // An output that nobody has, the largest number.
+            Goal::Drop => writeln!(f, "all->[{}]", i32::MAX)?,
         }
         for (i, Node { test, to }) in self.nodes.iter().enumerate() {
-            let offset = test.base as u32 * 256 + test.offset as u32;
+            let offset = printed(test.base, test.offset as usize);
             let (no, yes) = (goal(to[0]), goal(to[1]));
-            writeln!(f, "{i:2} {offset:3}/{:08x}%{:08x}  yes->{yes}  no->{no}", test.value, test.mask)?;
+            let short = if test.short { "  short->yes" } else { "" };
+            writeln!(
+                f,
+                "{i:2} {offset:3}/{:08x}%{:08x}  yes->{yes}  no->{no}{short}",
+                test.value, test.mask
+            )?;
         }
-        if self.nodes.iter().all(|n| n.test.base == Base::Data) {
-            writeln!(f, "safe length {}", self.safe_length())?;
-        }
-        writeln!(f, "alignment offset 0")
+        writeln!(f, "safe length {}\nalignment offset 0", self.safe_length())
     }
 }

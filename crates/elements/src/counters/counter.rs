@@ -39,6 +39,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 1000, STOP true) -> Counter -> Discard;",
     see: &["AverageCounter"],
     copies: Copies::OneWith(&["COUNT_CALL", "BYTE_COUNT_CALL"]),
+    acts_with: &["COUNT_CALL", "BYTE_COUNT_CALL"],
     build,
     ..Spec::DEFAULT
 };
@@ -114,6 +115,11 @@ impl Trigger {
 }
 
 impl Element for Counter {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        let calls = [&self.on_packets, &self.on_bytes].into_iter().filter_map(|t| t.call.as_ref());
+        calls.into_iter().try_for_each(|call| call.check(cx))
+    }
+
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let packets = batch.len() as u64;
         let bytes = batch.iter().map(|p| p.len() as u64).sum();

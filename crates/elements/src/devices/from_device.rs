@@ -1,13 +1,17 @@
 //! FromDevice and PollDevice.
 
 use super::registry::{Device, Method, Opener, announce, lines};
+use crate::traces::encap;
 use causeway_engine::measure::Unit;
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
-use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, phase, reads, required};
-use causeway_engine::value::Nanoseconds;
+use causeway_engine::spec::{
+    ArgDoc, Copies, DropDoc, HandlerDoc, drops, keyword, optional, phase, reads, required,
+};
+use causeway_engine::value::{Nanoseconds, Raw};
 use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Receiver, Spec};
 use causeway_netio::{Counter as PortCounter, RX_DROP, Rx};
-use causeway_packet::{Batch, PacketType};
+use causeway_packet::wire::ethernet::field::ETHER_TYPE;
+use causeway_packet::{Batch, Packet, PacketType};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -15,7 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     name: "FromDevice",
     category: "devices",
     summary: "receives packets from a network interface",
-    ports: "0/1",
+    ports: "0/1-2",
     processing: "h/h",
     phase: phase::SOURCE_DEVICE,
     doc: "Receives frames from the interface DEVNAME and pushes them with their Ethernet headers. The packet type \
@@ -23,10 +27,12 @@ pub(crate) static SPEC: Spec = Spec {
           without copies where these can be had; `mode` says what was got and why. All frames come to the graph \
           then and the kernel sees none, so the graph must answer ARP itself; with METHOD TRANSIT only those come \
           that are surely in transit, and the kernel keeps the rest; with METHOD PACKET (AF_PACKET) the kernel sees \
-          each frame as well, which is the default under the name `click`. In a router that runs a copy of its graph on each of several workers, each copy \
+          each frame as well, which is the default under the name `click`. With FORCE_IP only IPv4 packets leave by output 0, with \
+          their headers marked; the others go to output 1 if that is connected, and are dropped otherwise. In a router that runs a copy of its graph on each of several workers, each copy \
           receives from its share of the interface's queues.",
     args: ARGS,
     handlers: HANDLERS,
+    drops: DROPS,
     example: "FromDevice(eth0) -> Counter -> Queue -> ToDevice(eth1);",
     see: &["ToDevice", "PollDevice", "FromHost", "FromDump"],
     copies: Copies::AsMany(super::names::queues),
@@ -47,8 +53,14 @@ pub(crate) static POLL: Spec = Spec {
 
 const ARGS: &[ArgDoc] = &[
     required("DEVNAME", "interface", "where to receive"),
+    optional("PROMISC", "boolean", "receive frames to other addresses too; default false"),
+    optional(
+        "SNAPLEN",
+        "bytes",
+        "longer frames are cut to this; default: none are. PollDevice has BURST here",
+    ),
     keyword("METHOD", "AFXDP, TRANSIT, GENERIC or PACKET", "how; default AFXDP. LINUX and PCAP mean PACKET"),
-    keyword("PROMISC", "boolean", "receive frames to other addresses too; default false"),
+    keyword("CAPTURE", "word", "the same as METHOD, in older configurations"),
     keyword(
         "RECEPTION",
         "mechanism",
@@ -64,9 +76,22 @@ const ARGS: &[ArgDoc] = &[
         "true is METHOD PACKET: the kernel sees the frames as well; default false, and true under the name click",
     ),
     keyword("BURST", "packets", "accepted for compatibility: QUOTA"),
-    keyword("SNAPLEN", "bytes", "longer frames are cut to this; default: none are"),
+    keyword("FORCE_IP", "boolean", "whether to pass IPv4 only and mark its headers; default false"),
+    keyword("PROTOCOL", "Ethernet type", "receive only frames of that type; default 0, any"),
+    keyword("TIMESTAMP", "boolean", "whether packets keep the time at which they came; default true"),
+    keyword("OUTBOUND", "boolean", "receive frames that the host sends too; only false is possible"),
+    keyword("BPF_FILTER", "expression", "accepted for compatibility and ignored, with a warning"),
+    keyword("ENCAP", "word", "accepted for compatibility"),
     keyword("HEADROOM", "bytes", "accepted for compatibility"),
 ];
+
+const DROPS: &[DropDoc] = &[
+    drops("not-ip", "FORCE_IP, it is no IPv4 packet, and output 1 is not connected"),
+    drops("other-protocol", "it is not of the type that PROTOCOL says"),
+];
+
+const NOT_IP: usize = 0;
+const OTHER_PROTOCOL: usize = 1;
 
 const HANDLERS: &[HandlerDoc] = &[
     reads("count", "packets received").counts(Unit::Packets),
@@ -85,6 +110,10 @@ struct FromDevice {
     mechanism: Option<Mechanism>,
     replica: (usize, usize),
     snaplen: usize,
+    force_ip: bool,
+    /// Any, if 0.
+    protocol: u16,
+    timestamp: bool,
     device: Option<Arc<Device>>,
     queues: Vec<(usize, Box<dyn Rx>)>,
     /// Queue to look at first, so that none starves.
@@ -94,7 +123,8 @@ struct FromDevice {
 
 /// What METHOD says, if it is given.
 pub(super) fn method(conf: &mut Conf<'_>, promiscuous: bool) -> Option<Method> {
-    let name: String = conf.keyword_given("METHOD")?;
+    let older: Option<String> = conf.keyword_given("CAPTURE");
+    let name: String = conf.keyword_given("METHOD").or(older)?;
     Some(match name.to_ascii_uppercase().as_str() {
         "AFXDP" | "AF_XDP" | "XDP" => Method::AfXdp { promiscuous, generic: false },
         "GENERIC" => Method::AfXdp { promiscuous, generic: true },
@@ -121,8 +151,7 @@ pub(super) fn method_key(device: &str) -> String {
 }
 
 /// The reception mechanism that the keywords ask for, if any.
-fn mechanism(conf: &mut Conf<'_>) -> Option<Mechanism> {
-    let burst = conf.keyword("BURST", DEFAULT_QUOTA);
+fn mechanism(conf: &mut Conf<'_>, burst: u32) -> Option<Mechanism> {
     let quota = conf.keyword("QUOTA", burst);
     let packets = conf.keyword("PACKETS", 32u32);
     let time = conf.keyword("TIME", Nanoseconds(100_000));
@@ -136,11 +165,27 @@ fn mechanism(conf: &mut Conf<'_>) -> Option<Mechanism> {
 
 fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("DEVNAME");
-    let promiscuous = conf.keyword("PROMISC", false);
+    let promiscuous = conf.optional("PROMISC", false);
+    // What is third is the length for one class, and the burst for the other.
+    let third = conf.optional(if default.is_some() { "BURST" } else { "SNAPLEN" }, u32::MAX);
+    let (snaplen, burst) = match default.is_some() {
+        true => (conf.keyword("SNAPLEN", u32::MAX), third),
+        false => (third, conf.keyword("BURST", u32::MAX)),
+    };
+    let burst = if burst == u32::MAX { DEFAULT_QUOTA } else { burst };
     let sniffer = conf.keyword("SNIFFER", conf.env.defaults == Defaults::Click);
     let method = method(conf, promiscuous).unwrap_or(default_method(sniffer, promiscuous));
-    let mechanism = mechanism(conf).or(default);
-    let snaplen = conf.keyword("SNAPLEN", u32::MAX);
+    let mechanism = mechanism(conf, burst).or(default);
+    let force_ip = conf.keyword("FORCE_IP", false);
+    let protocol = conf.keyword("PROTOCOL", 0u16);
+    let timestamp = conf.keyword("TIMESTAMP", true);
+    if conf.keyword("OUTBOUND", false) {
+        conf.error("OUTBOUND: frames that the host sends cannot be received");
+    }
+    if conf.keyword_given::<Raw>("BPF_FILTER").is_some() {
+        conf.warn("not using METHOD PCAP, BPF filter ignored");
+    }
+    conf.keyword("ENCAP", String::new());
     conf.keyword("HEADROOM", 0u32);
     conf.finish()?;
     let opener = Opener::new(conf, &name, "receives from")?;
@@ -151,6 +196,9 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
         mechanism,
         replica: conf.replica(),
         snaplen: snaplen as usize,
+        force_ip,
+        protocol,
+        timestamp,
         device: None,
         queues: Vec::new(),
         next: 0,
@@ -168,6 +216,28 @@ fn packet_type(frame: &[u8], mac: &[u8; 6]) -> PacketType {
     }
 }
 
+impl FromDevice {
+    /// What few configurations ask for.
+    #[cold]
+    fn choose(&self, batch: &mut Batch, cx: &mut Cx<'_>) {
+        batch.filter_map(|mut packet| {
+            let of_type = |p: &Packet| p.data().get(ETHER_TYPE) == Some(&self.protocol.to_be_bytes()[..]);
+            if self.protocol != 0 && !of_type(&packet) {
+                cx.drop(OTHER_PROTOCOL, packet);
+                return None;
+            }
+            if !self.timestamp {
+                packet.set_timestamp_ns(0);
+            }
+            if self.force_ip && !encap::mark(&mut packet, encap::ETHER) {
+                cx.divert(1, NOT_IP, packet);
+                return None;
+            }
+            Some(packet)
+        });
+    }
+}
+
 impl Element for FromDevice {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         let device = self.opener.open(self.method)?;
@@ -181,7 +251,7 @@ impl Element for FromDevice {
     }
 
     /// Received packets pass through here before they leave by the output.
-    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         self.count.add(batch.len() as u64);
         let mac = self.device.as_ref().map_or([0; 6], |d| d.mac);
         batch.iter().take(8).for_each(|p| p.prefetch_data());
@@ -194,6 +264,9 @@ impl Element for FromDevice {
             }
             packet.set_mac_header(0);
             packet.set_packet_type(packet_type(packet.data(), &mac));
+        }
+        if self.force_ip || self.protocol != 0 || !self.timestamp {
+            self.choose(batch, cx);
         }
     }
 

@@ -19,12 +19,13 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "h/h",
     phase: phase::SOURCE_DEVICE,
     doc: "Makes the interface DEVNAME and pushes what the host sends there: Ethernet frames with TYPE tap, the \
-          default, or bare IP packets with TYPE tun. With ADDR the interface gets that address, so that the host \
+          default, or bare IP packets with TYPE tun. With DST the interface gets that address, so that the host \
           routes the prefix to it. The interface goes with the router. ToHost of the same name is the way back.",
     args: &[
         required("DEVNAME", "interface", "name of the interface to make"),
-        optional("ADDR", "prefix", "IPv4 address and prefix length to give it"),
+        optional("DST", "prefix", "IPv4 address and prefix length to give it"),
         keyword("TYPE", "`tap` or `tun`", "frames or packets; default tap"),
+        keyword("HEADROOM", "bytes", "accepted for compatibility"),
     ],
     handlers: &[reads("count", "packets received from the host").counts(Unit::Packets)],
     example: "FromHost(host0, 10.9.0.1/24) -> Print(host) -> Discard;",
@@ -53,8 +54,9 @@ impl FromHost {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("DEVNAME");
-    let text: String = conf.optional("ADDR", String::new());
-    let address = if text.is_empty() { None } else { conf.parse::<Prefix4>("ADDR", &text) };
+    let text: String = conf.optional("DST", String::new());
+    let address = if text.is_empty() { None } else { conf.parse::<Prefix4>("DST", &text) };
+    conf.keyword("HEADROOM", 0u32);
     let kind = match conf.keyword("TYPE", "tap".to_owned()).to_ascii_lowercase().as_str() {
         "tap" | "ether" => tap::Kind::Tap,
         "tun" | "ip" => tap::Kind::Tun,

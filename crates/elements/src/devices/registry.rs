@@ -6,7 +6,8 @@
 
 use causeway_engine::{Conf, Cx, Invalid, Persistent};
 use causeway_netio::front::{Front, Take};
-use causeway_netio::{Port, Rx, Tx, afpacket, afxdp, tap};
+use causeway_netio::{Counter as PortCounter, Port, Rx, Tx, afpacket, afxdp, tap};
+use causeway_packet::Batch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -75,6 +76,16 @@ impl Opener {
         let ports = conf.env.persistent("open ports", OpenPorts::default).ok_or(Invalid)?;
         let values = conf.env.persistent.clone();
         Ok(Opener { ports, values, name: name.to_owned() })
+    }
+
+    /// As [`Opener::new`], for an element that shares the port with others of its kind. Says whether it is the first.
+    pub fn shared(conf: &mut Conf<'_>, name: &str, direction: &str) -> Result<(Opener, bool), Invalid> {
+        let mine = conf.name().clone();
+        let owner =
+            conf.env.shared(&format!("{direction} {name}, shared"), || mine.clone()).ok_or(Invalid)?;
+        let ports = conf.env.persistent("open ports", OpenPorts::default).ok_or(Invalid)?;
+        let values = conf.env.persistent.clone();
+        Ok((Opener { ports, values, name: name.to_owned() }, *owner == mine))
     }
 
     /// The port, opened now if it is not open.
@@ -155,6 +166,22 @@ impl Device {
         let mut halves = self.tx.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = share(halves.len(), replica).next()?;
         Some((queue, halves[queue].take()?))
+    }
+
+    /// Transmits by the first queue, which stays where it is: for elements that share it. Says how many packets left.
+    pub fn transmit(&self, batch: &mut Batch) -> usize {
+        let mut halves = self.tx.lock().unwrap_or_else(PoisonError::into_inner);
+        halves.first_mut().and_then(Option::as_mut).map_or(0, |tx| {
+            let sent = tx.transmit(batch);
+            tx.flush();
+            sent
+        })
+    }
+
+    /// What the first queue counted, while no element has it.
+    pub fn tx_counters(&self) -> Vec<PortCounter> {
+        let halves = self.tx.lock().unwrap_or_else(PoisonError::into_inner);
+        halves.first().and_then(Option::as_ref).map_or(Vec::new(), |tx| tx.counters())
     }
 
     /// Puts a transmitting half back.

@@ -188,8 +188,8 @@ impl Element for ToDevice {
         })
     }
 
-    fn write(&mut self, _handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        task::write_tickets(value, cx)
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        task::write(handler, value, cx)
     }
 
     fn port_counters(&self) -> Vec<PortCounter> {

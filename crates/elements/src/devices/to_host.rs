@@ -4,7 +4,7 @@ use super::registry::{Device, Method, Opener};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, drops, keyword, optional, phase, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
-use causeway_netio::{Counter as PortCounter, Tx, tap};
+use causeway_netio::{Counter as PortCounter, tap};
 use causeway_packet::Batch;
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ pub(crate) static SPEC: Spec = Spec {
     phase: phase::SINK_DEVICE,
     doc: "Packets appear to the host as received on the interface DEVNAME, which this element or a FromHost of the \
           same name makes: Ethernet frames with TYPE tap, the default, or IP packets with TYPE tun. Without DEVNAME, \
-          as configurations for Click's kernel driver have it, the interface is called `causeway`.",
+          as configurations for Click's kernel driver have it, the interface is called `causeway`. Several ToHosts may \
+          share an interface.",
     args: &[
         optional("DEVNAME", "interface", "name of the interface; default `causeway`"),
         keyword("TYPE", "`tap` or `tun`", "frames or packets; default tap"),
@@ -39,10 +40,10 @@ pub(crate) static SPEC: Spec = Spec {
 
 struct ToHost {
     opener: Opener,
+    /// Whether it speaks for all that share the interface.
+    first: bool,
     kind: tap::Kind,
-    name: String,
     device: Option<Arc<Device>>,
-    tx: Option<(usize, Box<dyn Tx>)>,
     count: Counter,
 }
 
@@ -57,24 +58,20 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         }
     };
     conf.finish()?;
-    let opener = Opener::new(conf, &name, "sends to")?;
+    let (opener, first) = Opener::shared(conf, &name, "sends to")?;
     let count = conf.counter("count");
-    Ok(Box::new(ToHost { opener, kind, name, device: None, tx: None, count }))
+    Ok(Box::new(ToHost { opener, first, kind, device: None, count }))
 }
 
 impl Element for ToHost {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        let device = self.opener.open(Method::Tap(self.kind))?;
-        self.tx = device.take_tx((0, 1));
-        self.device = Some(device);
+        self.device = Some(self.opener.open(Method::Tap(self.kind))?);
         Ok(())
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        if let Some((_, tx)) = &mut self.tx {
-            let sent = tx.transmit(batch);
-            tx.flush();
-            self.count.add(sent as u64);
+        if let Some(device) = &self.device {
+            self.count.add(device.transmit(batch) as u64);
         }
         cx.count_drops(0, batch.len() as u64);
         batch.clear();
@@ -85,24 +82,6 @@ impl Element for ToHost {
     }
 
     fn port_counters(&self) -> Vec<PortCounter> {
-        self.tx.iter().flat_map(|(_, tx)| tx.counters()).collect()
-    }
-
-    fn swap_key(&self) -> Option<String> {
-        Some(format!("sends to {}", self.name))
-    }
-
-    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<ToHost>() {
-            self.tx = old.tx.take().or(self.tx.take());
-        }
-    }
-}
-
-impl Drop for ToHost {
-    fn drop(&mut self) {
-        if let (Some(device), Some(half)) = (&self.device, self.tx.take()) {
-            device.put_tx(half);
-        }
+        self.device.iter().filter(|_| self.first).flat_map(|device| device.tx_counters()).collect()
     }
 }

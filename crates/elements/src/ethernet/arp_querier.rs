@@ -1,6 +1,7 @@
 //! ARPQuerier.
 
 use super::arp_table::{ArpTable, Found, Limits};
+use crate::anew::{Anew, CONFIG};
 use causeway_engine::measure::{Across, Unit};
 use causeway_engine::spec::{drops, keyword, optional, reads, reads_writes, required, writes};
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
@@ -19,7 +20,8 @@ pub(crate) static SPEC: Spec = Spec {
     flow: "xy/x",
     doc: "Takes IP packets on input 0 and ARP packets, with their Ethernet headers, on input 1. An IP packet gets an \
           Ethernet header from ETH to the neighbour in its destination annotation and leaves by output 0. While the \
-          neighbour's address is not known the packet waits and the neighbour is asked for, at most every 0.1 s; \
+          neighbour's address is not known the packet waits and the neighbour is asked for, at most every 0.1 s, \
+          and every 2 s after ten queries without answer; \
           queries leave by output 1 if that is connected, else by output 0. A response on input 1 is remembered and \
           ends there; packets that waited for it go on. If output 2 is connected, a neighbour that packets wait for is \
           asked every second, and after 3 s without an answer they leave by that output, where an ICMPError may \
@@ -59,6 +61,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[
         reads_writes("ipaddr", "own IP address"),
         reads_writes("broadcast", "the network's broadcast address"),
+        CONFIG,
         reads("table", "neighbours, a line each: address, 1 if known, Ethernet address, age in seconds")
             .across(Across::Each),
         reads("stats", "packets dropped and queries sent, in words"),
@@ -136,6 +139,7 @@ struct ArpQuerier {
     cache: Box<[Cached; CACHED]>,
     queries: u64,
     responses: u64,
+    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -173,6 +177,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         cache: Box::new([NOT_CACHED; CACHED]),
         queries: 0,
         responses: 0,
+        anew: Anew::new(conf),
     }))
 }
 
@@ -218,15 +223,17 @@ impl ArpQuerier {
             match self.table.find(ip, now_ns) {
                 Found::Known { mac, until_ns, poll } => {
                     if poll {
-                        self.query(ip, if self.broadcast_poll { MacAddr::BROADCAST } else { mac }, cx);
+                        let to = if self.broadcast_poll { MacAddr::BROADCAST } else { mac };
+                        self.query(ip, to, packet.timestamp_ns(), cx);
                     }
                     (mac, until_ns)
                 }
                 Found::Unknown => {
+                    let stamp_ns = packet.timestamp_ns();
                     let (ask, dropped) = self.table.wait(ip, packet, now_ns);
                     cx.count_drops(FULL, dropped as u64);
                     if ask {
-                        self.query(ip, MacAddr::BROADCAST, cx);
+                        self.query(ip, MacAddr::BROADCAST, stamp_ns, cx);
                     }
                     return None;
                 }
@@ -237,8 +244,9 @@ impl ArpQuerier {
         encapsulate(packet, &header, cx)
     }
 
-    /// Asks `to` who has `target`. When there is no frame for it, the next packet tries again.
-    fn query(&mut self, target: Ipv4Addr, to: MacAddr, cx: &mut Cx<'_>) {
+    /// Asks `to` who has `target`, for a packet of time `stamp_ns`, which goes on after the query. When there is no frame
+    /// for it, the next packet tries again.
+    fn query(&mut self, target: Ipv4Addr, to: MacAddr, stamp_ns: u64, cx: &mut Cx<'_>) {
         let mut bytes = [0; ethernet::HEADER_LEN + arp::PACKET_LEN];
         if let Some((header, body)) = bytes.split_first_chunk_mut()
             && let Some(body) = body.first_chunk_mut()
@@ -249,7 +257,9 @@ impl ArpQuerier {
         let Some(mut packet) = Packet::from_bytes(&bytes) else { return };
         packet.set_mac_header(0);
         packet.set_network_header(ethernet::HEADER_LEN);
+        packet.set_timestamp_ns(stamp_ns);
         self.queries += 1;
+        cx.last_output_first();
         cx.emit(if cx.connected(1) { 1 } else { 0 }, packet);
     }
 
@@ -303,7 +313,7 @@ impl ArpQuerier {
     fn give_up(&mut self, now_ns: u64, cx: &mut Cx<'_>) {
         let (packets, asked) = self.table.unanswered(now_ns.saturating_sub(PATIENCE_NS), now_ns);
         packets.into_iter().for_each(|packet| cx.emit(UNANSWERED, packet));
-        asked.into_iter().for_each(|ip| self.query(ip, MacAddr::BROADCAST, cx));
+        asked.into_iter().for_each(|ip| self.query(ip, MacAddr::BROADCAST, now_ns, cx));
     }
 
     fn forget_headers(&mut self) {
@@ -313,7 +323,7 @@ impl ArpQuerier {
     fn list(&self, now_ns: u64) -> String {
         let mut text = String::new();
         for (ip, n) in self.table.list() {
-            let mac = Ether(n.mac.unwrap_or(MacAddr::ZERO).0);
+            let mac = Ether(n.mac.unwrap_or(MacAddr::BROADCAST).0);
             let age_s = now_ns.saturating_sub(n.since_ns) as f64 / 1e9;
             text += &format!("{ip} {} {mac} {age_s:.6}\n", n.mac.is_some() as u8);
         }
@@ -355,6 +365,7 @@ impl Element for ArpQuerier {
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         let dropped: u64 = (FULL..=NO_HEADROOM).map(|reason| cx.dropped_for(reason)).sum();
         Ok(match handler {
+            "config" => cx.config().to_owned(),
             "ipaddr" => self.ip.to_string(),
             "broadcast" => self.broadcast.to_string(),
             "table" => self.list(cx.now_ns()),
@@ -371,6 +382,14 @@ impl Element for ArpQuerier {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         use crate::handlers::value as parse;
         match handler {
+            "config" => {
+                let new: Box<ArpQuerier> = self.anew.element(value, cx)?;
+                self.table.limits = new.table.limits;
+                (self.ip, self.prefix_len, self.mac) = (new.ip, new.prefix_len, new.mac);
+                (self.broadcast, self.broadcast_poll) = (new.broadcast, new.broadcast_poll);
+                self.forget_headers();
+                cx.set_config(value.to_owned());
+            }
             "ipaddr" => {
                 self.ip = parse(handler, value)?;
                 cx.set_argument("IP", &format!("{}/{}", self.ip, self.prefix_len));

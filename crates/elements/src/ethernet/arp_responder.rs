@@ -1,5 +1,6 @@
 //! ARPResponder.
 
+use crate::anew::{Anew, CONFIG};
 use causeway_engine::spec::{drops, reads, reads_with, rest, writes};
 use causeway_engine::value::{Ether, Prefix4, Value};
 use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec};
@@ -28,6 +29,7 @@ pub(crate) static SPEC: Spec = Spec {
         ),
         writes("add", "an ENTRY; those with the same prefix are replaced"),
         writes("remove", "IP prefixes: removes their entries"),
+        CONFIG,
     ],
     drops: &[drops("not-ours", "no ARP request, or no entry covers the address asked for")],
     example: "InfiniteSource(LIMIT 5) -> ARPResponder(1.0.0.1 2:0:0:0:0:1, 1.0.1.0/24 2:0:0:0:0:2) -> Discard;",
@@ -41,12 +43,13 @@ const NOT_OURS: usize = 0;
 struct ArpResponder {
     /// Longest prefixes first, so the first that covers an address counts.
     entries: Vec<(Prefix4, MacAddr)>,
+    anew: Anew,
     names: Names,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let (texts, names, name) = (conf.rest(), conf.env.names.clone(), conf.name().clone());
-    let mut element = ArpResponder { entries: Vec::new(), names };
+    let mut element = ArpResponder { entries: Vec::new(), anew: Anew::new(conf), names };
     for text in texts {
         match entry(&text, &element.names.scope(&name)) {
             Ok((prefixes, mac)) => element.add(&prefixes, mac),
@@ -68,7 +71,7 @@ fn entry(text: &str, scope: &Scope<'_>) -> Result<(Vec<Prefix4>, MacAddr), Strin
         if ether.is_some() && mac.is_some() && prefix.is_none() {
             return Err(format!("second Ethernet address '{word}'"));
         }
-        prefixes.extend(prefix.map(|p| if mac_name(word, &p) { Prefix4 { len: 32, ..p } } else { p }));
+        prefixes.extend(prefix);
         mac = mac.or(ether);
     }
     match (prefixes.is_empty(), mac) {
@@ -78,13 +81,8 @@ fn entry(text: &str, scope: &Scope<'_>) -> Result<(Vec<Prefix4>, MacAddr), Strin
     }
 }
 
-/// Whether `word` is the name of a host in a network, which stands for the host and not for all of its network.
-fn mac_name(word: &str, prefix: &Prefix4) -> bool {
-    !word.contains('/') && !word.ends_with(":ipnet") && prefix.len < 32
-}
-
 fn text((p, mac): &(Prefix4, MacAddr)) -> String {
-    format!("{}/{} {}", p.address, p.len, Ether(mac.0))
+    format!("{}/{} {}", Ipv4Addr::from(network(p).0), p.len, Ether(mac.0))
 }
 
 fn network(p: &Prefix4) -> (u32, u8) {
@@ -151,7 +149,10 @@ impl Element for ArpResponder {
         });
     }
 
-    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        if handler == "config" {
+            return Ok(cx.config().to_owned());
+        }
         if handler == "lookup" {
             let found = self.find(crate::handlers::value(handler, arg)?);
             return Ok(found.map_or(String::new(), |mac| Ether(mac.0).to_string()));
@@ -160,6 +161,11 @@ impl Element for ArpResponder {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        if handler == "config" {
+            *self = *self.anew.element(value, cx)?;
+            cx.set_config(value.to_owned());
+            return Ok(());
+        }
         if handler == "add" {
             let (prefixes, mac) = entry(value, &self.names.scope(cx.name()))?;
             self.add(&prefixes, mac);
@@ -237,7 +243,7 @@ mod tests {
         let mut names = Names::default();
         let own = causeway_engine::Addresses {
             ip: Some([1, 0, 0, 1].into()),
-            ip_len: Some(24),
+            ip_net: Some(([1, 0, 0, 1].into(), 24)),
             ether: Some([2, 0, 0, 0, 0, 1]),
             ..Default::default()
         };

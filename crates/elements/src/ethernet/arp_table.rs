@@ -13,6 +13,8 @@ use std::net::Ipv4Addr;
 
 /// Time that must pass between two queries for one address.
 pub(super) const QUERY_INTERVAL_NS: u64 = 100_000_000;
+/// The same once so many queries were not answered, each of which would ask all of the network.
+const BACK_OFF: (u8, u64) = (10, 2_000_000_000);
 
 /// What the table may hold, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,8 @@ pub(super) struct Neighbour {
     /// When it answered last, or was first asked for.
     pub(super) since_ns: u64,
     asked_ns: Option<u64>,
+    /// Queries since it answered last, as far as they matter.
+    unanswered: u8,
     /// Whether a packet was for it, or an administrator named it.
     wanted: bool,
     /// Its place among those of its worth; other places that name it are void.
@@ -141,9 +145,12 @@ impl ArpTable {
     /// Whether `ip` may be asked for now; if so, it is taken to be.
     fn may_ask(&mut self, ip: Ipv4Addr, now_ns: u64) -> bool {
         let Some(n) = self.entries.get_mut(&ip) else { return false };
-        let may = n.asked_ns.is_none_or(|asked| now_ns >= asked.saturating_add(QUERY_INTERVAL_NS));
+        let (many, long_ns) = BACK_OFF;
+        let interval_ns = if n.unanswered >= many { long_ns } else { QUERY_INTERVAL_NS };
+        let may = n.asked_ns.is_none_or(|asked| now_ns >= asked.saturating_add(interval_ns));
         if may {
             n.asked_ns = Some(now_ns);
+            n.unanswered = n.unanswered.saturating_add(1);
         }
         may
     }
@@ -190,6 +197,7 @@ impl ArpTable {
         let neighbour = self.entry(ip, now_ns);
         neighbour.wanted |= wanted;
         (neighbour.mac, neighbour.since_ns, neighbour.asked_ns) = (Some(mac), now_ns, None);
+        neighbour.unanswered = 0;
         let packets = std::mem::take(&mut neighbour.packets);
         self.held -= packets.len();
         self.put_last(ip);
@@ -202,6 +210,7 @@ impl ArpTable {
             mac: None,
             since_ns: now_ns,
             asked_ns: None,
+            unanswered: 0,
             wanted: false,
             stamp: 0,
             packets: VecDeque::new(),

@@ -1,5 +1,6 @@
 //! EtherEncap.
 
+use crate::anew::{Anew, CONFIG};
 use causeway_engine::spec::{drops, reads_writes, required};
 use causeway_engine::value::Ether;
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
@@ -19,7 +20,9 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[
         reads_writes("src", "the source address"),
         reads_writes("dst", "the destination address"),
-        reads_writes("ethertype", "the type, hexadecimal"),
+        reads_writes("ethertype", "the type"),
+        reads_writes("etht", "the same as `ethertype`"),
+        CONFIG,
     ],
     drops: &[drops("no-headroom", "the packet's frame had no room for a header")],
     example: "InfiniteSource(LIMIT 5) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> Discard;",
@@ -33,12 +36,13 @@ struct EtherEncap {
     src: Ether,
     dst: Ether,
     header: [u8; HEADER_LEN],
+    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let (ether_type, src, dst) = (conf.required("ETHERTYPE"), conf.required("SRC"), conf.required("DST"));
     conf.finish()?;
-    let mut element = EtherEncap { ether_type, src, dst, header: [0; HEADER_LEN] };
+    let mut element = EtherEncap { ether_type, src, dst, header: [0; HEADER_LEN], anew: Anew::new(conf) };
     element.make_header();
     Ok(Box::new(element))
 }
@@ -66,16 +70,26 @@ impl Element for EtherEncap {
         });
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
+            "config" => cx.config().to_owned(),
             "src" => self.src.to_string(),
             "dst" => self.dst.to_string(),
-            _ => format!("{:04x}", self.ether_type),
+            _ => self.ether_type.to_string(),
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
+            "config" => {
+                *self = *self.anew.element(value, cx)?;
+                cx.set_config(value.to_owned());
+                return Ok(());
+            }
+            "etht" => {
+                self.ether_type = crate::handlers::value(handler, value)?;
+                cx.set_argument("ETHERTYPE", value);
+            }
             "src" => self.src = crate::handlers::value(handler, value)?,
             "dst" => self.dst = crate::handlers::value(handler, value)?,
             _ => self.ether_type = crate::handlers::value(handler, value)?,

@@ -2,9 +2,11 @@
 
 use super::names;
 use super::report::{Report, Route, headers_len, source_route};
+use crate::anew::{Anew, CONFIG};
 use crate::ethernet::drop_broadcasts::to_many;
+use crate::handlers;
 use crate::token_bucket::TokenBucket;
-use causeway_engine::spec::{drops, keyword, optional, required};
+use causeway_engine::spec::{drops, keyword, optional, reads_writes, required};
 use causeway_engine::value::{Prefix4, Value};
 use causeway_engine::{Conf, Cx, Defaults, Element, Invalid, Scope, Spec};
 use causeway_packet::wire::icmp_error::MAX_V4_LEN;
@@ -56,6 +58,13 @@ pub(crate) static SPEC: Spec = Spec {
             "most errors made, a twentieth of it at once; 0 = no limit; default 1000, and 0 under the name click",
         ),
         keyword("USE_FIX_ANNO", "boolean", "whether to set the fix-source annotation; default true"),
+        keyword("SET_FIX_ANNO", "boolean", "the same as USE_FIX_ANNO"),
+    ],
+    handlers: &[
+        reads_writes("src", "source of the errors"),
+        reads_writes("mtu", "longest error, in bytes"),
+        reads_writes("pmtu", "what the next hop takes, in bytes"),
+        CONFIG,
     ],
     drops: &[
         drops("suppressed", "RFC 1812 forbids an error about the packet"),
@@ -94,6 +103,7 @@ struct IcmpError {
     limit: Option<TokenBucket>,
     /// Identification of the next error of the router.
     identification: Arc<AtomicU16>,
+    anew: Anew,
 }
 
 /// The source, and its network if there is a prefix length.
@@ -117,7 +127,8 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mtu = conf.keyword("MTU", MAX_V4_LEN as u16) as usize;
     let pmtu = conf.keyword("PMTU", 0u16);
     let rate = conf.keyword("RATE", if conf.env.defaults == Defaults::Click { 0 } else { RATE });
-    let fix_anno = conf.keyword("USE_FIX_ANNO", true);
+    let fix_anno = conf.keyword("SET_FIX_ANNO", true);
+    let fix_anno = conf.keyword("USE_FIX_ANNO", fix_anno);
     let message_type = match names::icmp_type(&kind_text) {
         Some(t) if is_error(t) => t,
         None if kind_text.is_empty() => 0,
@@ -140,7 +151,8 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let limit = (rate > 0).then(|| TokenBucket::new(rate.into(), depth, depth));
     let first = || AtomicU16::new(1);
     let identification = conf.env.persistent("identification of ICMP errors", first).ok_or(Invalid)?;
-    Ok(Box::new(IcmpError { src, message_type, code, pmtu, bad, mtu, fix_anno, limit, identification }))
+    let anew = Anew::new(conf);
+    Ok(Box::new(IcmpError { src, message_type, code, pmtu, bad, mtu, fix_anno, limit, identification, anew }))
 }
 
 fn is_error(message_type: u8) -> bool {
@@ -232,6 +244,32 @@ impl Element for IcmpError {
                 None
             }
         });
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(match handler {
+            "config" => cx.config().to_owned(),
+            "src" => self.src.address.to_string(),
+            "mtu" => self.mtu.to_string(),
+            _ => self.pmtu.to_string(),
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        match handler {
+            "config" => {
+                let identification = self.identification.clone();
+                *self = IcmpError { identification, ..*self.anew.element(value, cx)? };
+                cx.set_config(value.to_owned());
+            }
+            "src" => self.src = handlers::value::<Source>(handler, value)?.0,
+            "mtu" => match handlers::value::<u16>(handler, value)? as usize {
+                mtu if mtu < LEAST_MTU => return Err(format!("mtu: must be at least {LEAST_MTU}")),
+                mtu => self.mtu = mtu,
+            },
+            _ => self.pmtu = handlers::value(handler, value)?,
+        }
+        Ok(())
     }
 }
 

@@ -13,10 +13,12 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "0/0",
     phase: phase::INFO,
     doc: "Defines names for addresses. Each argument is a name and what it stands for: an IPv4 or IPv6 address, \
-          with a prefix length when the name is to stand for the network too, an Ethernet address, or names \
-          defined before; one of each at most. Other elements then take the name for an address. Where a name has \
-          several kinds, the kind can be said: `gate:ip`, `gate:ipnet`, `gate:bcast`, `gate:ip6`, `gate:ip6net`, \
-          `gate:eth`. A name defined inside a compound element is seen only there. Names of network interfaces \
+          with a prefix length when the name is to stand for the network too, a network, an Ethernet address, or \
+          names defined before; one of each at most. Other elements then take the name for an address. Where a \
+          prefix is wanted the name is that of its address alone, or of the network if it has no address. Where a \
+          name has several kinds, the kind can be said: `gate:ip`, `gate:net` (or `gate:ipnet`), `gate:bcast`, \
+          `gate:gw`, `gate:ip6`, `gate:ip6net`, `gate:eth`. The gateway `gate:gw` is that of an interface's default \
+          route, else the first address of the network. A name defined inside a compound element is seen only there. Names of network interfaces \
           need no definition: `eth0` stands for that interface's addresses.",
     args: &[rest("NAME ADDRESS …", "name and addresses", "a name and what it stands for")],
     example: "AddressInfo(gate 10.0.0.1/24 2:0:0:0:0:1);\n\
@@ -48,15 +50,16 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 fn addresses(word: &str, scope: &Scope<'_>) -> Option<Addresses> {
     let none = Addresses::default();
     if word.contains('/') {
-        let v4 = Prefix4::parse(word, scope).map(|p| Addresses {
-            ip: Some(p.address),
-            ip_len: Some(p.len),
+        // A network by itself is nobody's address.
+        let v4 = Prefix4::parse_network(word, scope).map(|p| Addresses {
+            ip: (p.len == 32 || u32::from(p.address) & !p.mask() != 0).then_some(p.address),
+            ip_net: Some((p.address, p.len)),
             ..none
         });
         let v6 = || {
             Prefix6::parse(word, scope).map(|p| Addresses {
-                ip6: Some(p.address),
-                ip6_len: Some(p.len),
+                ip6: (p.len == 128 || u128::from(p.address) & !p.mask() != 0).then_some(p.address),
+                ip6_net: Some((p.address, p.len)),
                 ..none
             })
         };
@@ -97,12 +100,39 @@ mod tests {
         assert_eq!(Ipv4Addr::parse("gate:bcast", &scope), Ok(Ipv4Addr::new(10, 0, 0, 255)));
         let network = Prefix4 { address: Ipv4Addr::new(10, 0, 0, 0), len: 24 };
         assert_eq!(Prefix4::parse("gate:ipnet", &scope), Ok(network));
-        assert_eq!(Prefix4::parse("gate:ip", &scope).map(|p| p.len), Ok(32));
+        assert_eq!(Prefix4::parse("gate:net", &scope), Ok(network));
+        for (text, address) in [
+            ("gate", [10, 0, 0, 1]),
+            ("gate:ip4", [10, 0, 0, 1]),
+            ("gate:bcast", [10, 0, 0, 255]),
+            ("gate:gw", [10, 0, 0, 1]),
+        ] {
+            assert_eq!(
+                Prefix4::parse(text, &scope),
+                Ok(Prefix4 { address: address.into(), len: 32 }),
+                "{text}"
+            );
+        }
+        assert_eq!(Prefix4::parse("gate/16", &scope).map(|p| p.len), Ok(16));
         assert_eq!(Ether::parse("copy", &scope).map(|e| e.0), Ok([2, 0, 0, 0, 0, 10]));
         assert_eq!(Ipv6Addr::parse("gate:ip6", &scope), Ok("fe80::1".parse().unwrap()));
-        assert_eq!(Prefix6::parse("copy", &scope).map(|p| p.len), Ok(64));
+        assert_eq!(Prefix6::parse("copy", &scope).map(|p| p.len), Ok(128));
+        assert_eq!(Prefix6::parse("copy:ip6net", &scope).map(|p| p.len), Ok(64));
         assert_eq!(Ipv4Addr::parse("host", &scope), Ok(Ipv4Addr::new(10, 0, 0, 9)));
         assert!(Ipv4Addr::parse("mac", &scope).is_err() && Ether::parse("mac", &scope).is_ok());
+    }
+
+    #[test]
+    fn a_network_is_no_address() {
+        let env = env(&[("i", "net 10.1.0.0/16, both 10.2.0.0/16 10.2.0.9, gw 10.3.0.0/24, gw:gw 10.3.0.7")])
+            .unwrap();
+        let scope = env.names.scope("x");
+        assert!(Ipv4Addr::parse("net", &scope).is_err());
+        let prefix = |text: &str| Prefix4::parse(text, &scope).map(|p| (p.address.octets(), p.len));
+        assert_eq!(prefix("net"), Ok(([10, 1, 0, 0], 16)));
+        assert_eq!(prefix("both"), Ok(([10, 2, 0, 9], 32)));
+        assert_eq!(prefix("both:net"), Ok(([10, 2, 0, 0], 16)));
+        assert_eq!((prefix("net:gw"), prefix("gw:gw")), (Ok(([10, 1, 0, 1], 32)), Ok(([10, 3, 0, 7], 32))));
     }
 
     #[test]
@@ -115,7 +145,8 @@ mod tests {
     #[test]
     fn the_machine_s_interfaces_have_names() {
         let lo = crate::information::interface("lo").unwrap();
-        assert_eq!((lo.ip, lo.ip_len), (Some(Ipv4Addr::LOCALHOST), Some(8)));
+        let net = Some((Ipv4Addr::LOCALHOST, 8));
+        assert_eq!((lo.ip, lo.ip_net), (Some(Ipv4Addr::LOCALHOST), net));
     }
 
     #[test]

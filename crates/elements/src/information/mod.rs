@@ -1,6 +1,7 @@
 //! Information: settings of other elements, and names for addresses. These elements see no packets.
 
 use causeway_engine::{Addresses, Conf, Element, Spec};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 mod address_info;
@@ -20,10 +21,23 @@ pub(crate) fn interface(name: &str) -> Option<Addresses> {
     let found = causeway_netio::addresses::of_interface(name)?;
     Some(Addresses {
         ip: found.ip.map(|(address, _)| address),
-        ip_len: found.ip.map(|(_, len)| len),
+        ip_net: found.ip,
+        gateway: default_gateway(name),
         ip6: found.ip6.map(|(address, _)| address),
-        ip6_len: found.ip6.map(|(_, len)| len),
+        ip6_net: found.ip6,
         ether: found.mac,
+    })
+}
+
+/// The gateway of the default route through interface `name`, if there is one.
+fn default_gateway(name: &str) -> Option<Ipv4Addr> {
+    let routes = std::fs::read_to_string("/proc/net/route").ok()?;
+    routes.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [interface, "00000000", gateway, _, _, _, _, "00000000", ..] = fields[..] else { return None };
+        // The kernel prints the word as it lies in memory.
+        let gateway = Ipv4Addr::from(u32::from_str_radix(gateway, 16).ok()?.to_ne_bytes());
+        (interface == name && !gateway.is_unspecified()).then_some(gateway)
     })
 }
 

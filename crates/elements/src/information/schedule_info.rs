@@ -65,7 +65,8 @@ mod tests {
             (weight("a"), weight("c/a"), weight("c/b"), weight("ca")),
             (Some(2.0), Some(0.5), Some(1.5), None)
         );
-        assert_eq!(env.warnings, ["warning: i :: ScheduleInfo: no element named 'x'"]);
+        let warnings: Vec<String> = env.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, ["warning: i :: ScheduleInfo: no element named 'x'"]);
     }
 
     #[test]

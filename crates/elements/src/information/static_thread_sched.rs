@@ -12,8 +12,8 @@ pub(crate) static SPEC: Spec = Spec {
     phase: phase::INFO,
     doc: "Each argument is the name of an element, or of a compound element, and the number of the worker that it \
           is to live on; elements that nobody names live with those that give them packets. A packet that goes to \
-          another worker crosses by a ring. A number beyond the workers there are means worker 0; -1 leaves the \
-          element's place open.",
+          another worker crosses by a ring. A number beyond the workers there are means worker 0; with -1 the \
+          element's task and timers never run.",
     args: &[rest("ELEMENT WORKER", "element name and worker number", "an element and its worker")],
     example: "StaticThreadSched(out 1);\n\
               InfiniteSource(LIMIT 100, STOP true) -> Queue -> out :: Unqueue -> Discard;",
@@ -49,7 +49,8 @@ mod tests {
         let expected =
             [pinned("c/a", Some(1)), pinned("c/d", Some(2)), pinned("c", Some(3)), pinned("c/a", None)];
         assert_eq!(env.threads, expected);
-        assert_eq!(env.warnings, ["warning: c/i :: StaticThreadSched: no element named 'x'"]);
+        let warnings: Vec<String> = env.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, ["warning: c/i :: StaticThreadSched: no element named 'x'"]);
         let mut conf = Conf::new(&mut env, "c/i".into(), &SPEC, 0, (0, 0), "a one");
         assert!(build(&mut conf).is_err());
         assert_eq!(conf.errors(), ["a: invalid number"]);

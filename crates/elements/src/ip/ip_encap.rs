@@ -1,6 +1,7 @@
 //! IPEncap.
 
 use super::template::Template;
+use crate::anew::{Anew, CONFIG};
 use crate::sieve::pass_or_drop;
 use crate::udp::udp_ip_encap::Destination;
 use causeway_engine::spec::{drops, keyword, reads_writes, required};
@@ -36,6 +37,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[
         reads_writes("src", "the source address"),
         reads_writes("dst", "the destination address, or DST_ANNO"),
+        CONFIG,
     ],
     drops: &[
         drops("no-headroom", "the packet's frame had no room for the header"),
@@ -58,6 +60,7 @@ struct IPEncap {
     template: Template,
     dst: Destination,
     id: u16,
+    anew: Anew,
     names: Names,
 }
 
@@ -93,6 +96,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         template: Template::new(header),
         dst,
         id: 0,
+        anew: Anew::new(conf),
         names: conf.env.names.clone(),
     }))
 }
@@ -123,8 +127,8 @@ impl IPEncap {
         let data = packet.push(HEADER_LEN).map_err(|_| NO_HEADROOM)?;
         let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
         let to = data.first_chunk_mut::<HEADER_LEN>().ok_or(NO_HEADROOM)?;
-        self.id = self.id.wrapping_add(1);
         self.template.write(to, total_len, self.id, dst);
+        self.id = self.id.wrapping_add(1);
         packet.set_dst_ip(dst.octets());
         packet.set_network_header(0);
         packet.set_transport_header(HEADER_LEN);
@@ -137,11 +141,20 @@ impl Element for IPEncap {
         pass_or_drop(batch, cx, |packet| self.encapsulate(packet));
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(if handler == "src" { self.header.src.to_string() } else { self.dst.to_string() })
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(match handler {
+            "config" => cx.config().to_owned(),
+            "src" => self.header.src.to_string(),
+            _ => self.dst.to_string(),
+        })
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        if handler == "config" {
+            *self = IPEncap { id: self.id, ..*self.anew.element(value, cx)? };
+            cx.set_config(value.to_owned());
+            return Ok(());
+        }
         let (value, scope) = (value.trim(), self.names.scope(cx.name()));
         let done = match handler {
             "src" => Ipv4Addr::parse(value, &scope).map(|src| self.header.src = src),
@@ -189,8 +202,8 @@ mod tests {
             assert_eq!((ip.src(), ip.dst(), ip.identification()), (src.into(), dst.into(), id));
             assert_eq!((out[0].dst_ip(), out[0].network_offset()), (dst, Some(0)));
         };
-        expect([1, 0, 0, 1], [1, 0, 0, 2], 1, &[]);
-        expect([1, 0, 0, 3], [9; 4], 2, &[("src", "1.0.0.3"), ("dst", "DST_ANNO")]);
+        expect([1, 0, 0, 1], [1, 0, 0, 2], 0, &[]);
+        expect([1, 0, 0, 3], [9; 4], 1, &[("src", "1.0.0.3"), ("dst", "DST_ANNO")]);
         assert_eq!((h.read("src").unwrap(), h.read("dst").unwrap()), ("1.0.0.3".into(), "DST_ANNO".into()));
         assert!(h.write("dst", "nowhere").is_err());
     }

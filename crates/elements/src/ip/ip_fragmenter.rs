@@ -29,7 +29,8 @@ pub(crate) static SPEC: Spec = Spec {
             "boolean",
             "whether \"don't fragment\" is obeyed; default true. What is cut nevertheless gets a random identification",
         ),
-        keyword("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"),
+        optional("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"),
+        keyword("HEADROOM", "bytes", "accepted for compatibility"),
     ],
     handlers: &[
         reads("drops", "packets that were too long and could not be cut").counts(Unit::Packets),
@@ -69,7 +70,8 @@ struct IPFragmenter {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mtu = conf.required::<u32>("MTU") as usize;
     let honor_df = conf.optional("HONOR_DF", true);
-    conf.keyword("VERBOSE", false);
+    conf.optional("VERBOSE", false);
+    conf.keyword("HEADROOM", 0u32);
     conf.finish()?;
     if mtu < UNIT {
         conf.error("MTU: must be at least 8");

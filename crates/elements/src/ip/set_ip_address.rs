@@ -1,6 +1,7 @@
 //! SetIPAddress.
 
-use causeway_engine::spec::{optional, required};
+use crate::anew::{Anew, CONFIG};
+use causeway_engine::spec::{optional, reads_writes, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::{Anno, Batch};
 use std::net::Ipv4Addr;
@@ -15,6 +16,7 @@ pub(crate) static SPEC: Spec = Spec {
         required("IPADDR", "IP address", "the address"),
         optional("ANNO", "annotation", "where to put it, four bytes; default DST_IP"),
     ],
+    handlers: &[reads_writes("addr", "the address"), CONFIG],
     example: "InfiniteSource(LIMIT 5) -> SetIPAddress(1.0.0.9) -> Discard;",
     see: &["GetIPAddress", "StaticIPLookup"],
     build,
@@ -24,13 +26,14 @@ pub(crate) static SPEC: Spec = Spec {
 struct SetIPAddress {
     address: [u8; 4],
     anno: u8,
+    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let address: Ipv4Addr = conf.required("IPADDR");
     let anno: Anno = conf.optional("ANNO", Anno::DST_IP);
     conf.finish()?;
-    Ok(Box::new(SetIPAddress { address: address.octets(), anno: anno.offset }))
+    Ok(Box::new(SetIPAddress { address: address.octets(), anno: anno.offset, anew: Anew::new(conf) }))
 }
 
 impl Element for SetIPAddress {
@@ -38,6 +41,25 @@ impl Element for SetIPAddress {
         for packet in batch.iter_mut() {
             packet.set_anno_bytes(self.anno, self.address);
         }
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(if handler == "config" {
+            cx.config().to_owned()
+        } else {
+            Ipv4Addr::from(self.address).to_string()
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        if handler == "config" {
+            *self = *self.anew.element(value, cx)?;
+            cx.set_config(value.to_owned());
+        } else {
+            self.address = crate::handlers::value::<Ipv4Addr>(handler, value)?.octets();
+            cx.set_argument("IPADDR", value);
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! SetIPChecksum.
 
-use causeway_engine::spec::drops;
+use causeway_engine::spec::{drops, reads};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::Batch;
 use causeway_packet::wire::Ipv4;
@@ -9,9 +9,10 @@ pub(crate) static SPEC: Spec = Spec {
     name: "SetIPChecksum",
     category: "ip",
     summary: "sets the checksum of IP headers",
-    doc: "Computes the header checksum of each IP packet, whose header must be marked, and stores it. A packet \
-          without whole IPv4 header is dropped.",
-    drops: &[drops("no-header", "the packet has no whole IPv4 header, or it is not marked")],
+    doc: "Computes the header checksum of each IP packet and stores it. Where no header is marked the packet must begin \
+          with it. A packet without whole IPv4 header is dropped.",
+    handlers: &[reads("drops", "packets dropped")],
+    drops: &[drops("no-header", "the packet has no whole IPv4 header")],
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPChecksum -> Discard;",
     see: &["CheckIPHeader", "SetUDPChecksum"],
     build,
@@ -28,13 +29,18 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 impl Element for SetIpChecksum {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         batch.filter_map(|mut packet| {
-            if let Some(Ok(mut ip)) = packet.network_header_mut().map(Ipv4::new_quoted) {
+            let at = packet.network_offset().unwrap_or(0);
+            if let Some(Ok(mut ip)) = packet.data_mut().get_mut(at..).map(Ipv4::new_quoted) {
                 ip.fill_checksum();
                 return Some(packet);
             }
             cx.drop(0, packet);
             None
         });
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(cx.dropped().to_string())
     }
 }
 
@@ -57,6 +63,16 @@ mod tests {
         let out = h.take(0);
         assert!(out.iter().all(|p| Ipv4::new_quoted(p.data()).unwrap().checksum_ok()));
         assert_eq!((out.len(), h.drops()), (2, vec![("no-header", 3)]));
+        assert_eq!(h.read("drops").unwrap(), "3");
         h.assert_balanced();
+    }
+
+    #[test]
+    fn a_header_that_is_not_marked_is_at_the_start() {
+        let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+        let mut bytes = [7; 20];
+        bytes[0] = 0x45;
+        h.push(0, Packet::from_bytes(&bytes).unwrap());
+        assert!(Ipv4::new_quoted(h.take(0)[0].data()).unwrap().checksum_ok());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::hops::{Hop, Hops, View};
-use super::routes::{self, Route, Routes, Tables, address, configured};
+use super::routes::{self, Order, Route, Routes, Tables, address, configured};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
 use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Office};
 use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, MISS, Reader, Shared, Structure};
@@ -45,6 +45,7 @@ const NO_ROUTE: usize = 0;
 pub(crate) struct Control<A: Family, S> {
     fib: Fib<A, S>,
     hops: Hops<A>,
+    order: Order<A>,
     /// Goes up with every change.
     changes: Arc<AtomicU64>,
 }
@@ -57,7 +58,7 @@ impl<A: Family, S: Structure<A>> Tables<A, S> for Control<A, S> {
     }
 
     fn routes(&mut self, _only: ()) -> Result<Routes<'_, A, S>, String> {
-        Ok(Routes { fib: &mut self.fib, hops: &mut self.hops })
+        Ok(Routes { fib: &mut self.fib, hops: &mut self.hops, order: Some(&mut self.order) })
     }
 }
 
@@ -85,12 +86,17 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         let mut control = Control {
             fib: Fib::with_structure(structure),
             hops: Hops::new(S::ADJACENCY_MAX),
+            order: Order::default(),
             changes: Arc::default(),
         };
-        control.routes(()).and_then(|mut all| all.load(&routes)).map_err(|e| {
+        let duplicates = control.routes(()).and_then(|mut all| all.load(&routes)).map_err(|e| {
             conf.error(e);
             Invalid
         })?;
+        for prefix in duplicates {
+            let (address, len) = (prefix.first().to_text(), prefix.len());
+            conf.warn(&format!("route '{address}/{len}' is there already, the first one counts"));
+        }
         let key = format!("routes of {}", conf.name());
         let control = conf.env.shared(&key, || Mutex::new(control)).ok_or(Invalid)?;
         let (reader, hops, changes) = {

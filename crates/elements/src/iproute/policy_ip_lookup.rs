@@ -198,7 +198,7 @@ impl<A: Family, S: Shared<A>> Tables<A, S> for Control<A, S> {
 
     fn routes(&mut self, number: NonZeroU8) -> Result<Routes<'_, A, S>, String> {
         let fib = self.policy.table(number).map_err(|e| e.to_string())?;
-        Ok(Routes { fib, hops: &mut self.hops })
+        Ok(Routes { fib, hops: &mut self.hops, order: None })
     }
 }
 

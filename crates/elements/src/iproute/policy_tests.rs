@@ -57,16 +57,16 @@ fn handlers_change_rules_and_tables_all_or_none() {
     assert_eq!(output(&mut h, of(0, 0, 0, 0)), Some(0), "no rule names table 7");
     h.write("add_rule", "5 table 7").unwrap();
     assert_eq!(output(&mut h, of(0, 0, 0, 0)), Some(1));
-    assert_eq!(h.read_with("table", "7").unwrap(), "10.0.0.0/8\t9.9.9.9\t1\n");
+    assert_eq!(h.read_with("table", "7").unwrap(), "10.0.0.0/8\t\t9.9.9.9\t\t1\n");
     assert_eq!(
         (h.read("table").unwrap().as_str(), h.read("tables").unwrap().as_str()),
-        ("0.0.0.0/0\t-\t0\n", "7\n254\n")
+        ("0.0.0.0/0\t\t-\t\t0\n", "7\n254\n")
     );
     let lines = "set table 7 10.0.0.0/8 2\nremove 0.0.0.0/0\nadd table 8 0.0.0.0/0 1\n";
     assert!(h.write("ctrl", &format!("{lines}remove table 9 10.0.0.0/8")).is_err());
     assert!(h.write("ctrl", &format!("{lines}add table 0 10.0.0.0/8 1")).is_err());
     assert_eq!(output(&mut h, of(0, 0, 0, 0)), Some(1));
-    assert_eq!(h.read("table").unwrap(), "0.0.0.0/0\t-\t0\n");
+    assert_eq!(h.read("table").unwrap(), "0.0.0.0/0\t\t-\t\t0\n");
     assert_eq!(h.read_with("table", "8").unwrap(), "");
     h.write("ctrl", lines).unwrap();
     assert_eq!(output(&mut h, of(0, 0, 0, 0)), Some(2));

@@ -4,6 +4,7 @@ use super::family::Family;
 use super::hops::{Hop, Hops};
 use causeway_engine::Conf;
 use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, Prefix, Structure, Table};
+use std::collections::{HashMap, HashSet};
 
 /// A route as it is written: `ADDRESS/LENGTH [GATEWAY] OUTPUT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,29 @@ pub(crate) struct Route<A: Family> {
 pub(crate) struct Routes<'a, A: Family, S> {
     pub fib: &'a mut Fib<A, S>,
     pub hops: &'a mut Hops<A>,
+    /// In which order routes are listed; without it in that of their prefixes.
+    pub order: Option<&'a mut Order<A>>,
+}
+
+/// The order in which routes came.
+pub(crate) struct Order<A> {
+    places: HashMap<Prefix<A>, u64>,
+    next: u64,
+}
+
+impl<A> Default for Order<A> {
+    fn default() -> Self {
+        Order { places: HashMap::new(), next: 0 }
+    }
+}
+
+impl<A: Family> Order<A> {
+    /// Puts `prefix` behind all others, unless it has its place already.
+    fn add(&mut self, prefix: Prefix<A>) {
+        let next = self.next;
+        self.places.entry(prefix).or_insert(next);
+        self.next += 1;
+    }
 }
 
 /// A change that was made: the numbers of the hops before and after it.
@@ -123,20 +147,34 @@ pub(crate) fn control<A: Family, S: Structure<A>>(
 }
 
 impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
-    /// Puts `routes` in the place of everything; of duplicate prefixes the last counts, as in Click.
-    pub fn load(&mut self, routes: &[Route<A>]) -> Result<(), String> {
+    /// Puts `routes` in the place of everything. Of duplicate prefixes the first counts, as in Click; returns the others.
+    pub fn load(&mut self, routes: &[Route<A>]) -> Result<Vec<Prefix<A>>, String> {
         let mut entries = Vec::with_capacity(routes.len());
+        let mut seen = HashSet::with_capacity(routes.len());
+        let mut duplicates = Vec::new();
         for route in routes {
-            entries.push((route.prefix, self.hops.acquire(route.hop).ok_or(TOO_MANY_HOPS)?));
+            if seen.insert(route.prefix) {
+                entries.push((route.prefix, self.hops.acquire(route.hop).ok_or(TOO_MANY_HOPS)?));
+            } else {
+                duplicates.push(route.prefix);
+            }
         }
         self.hops.publish();
-        self.fib.load(&entries).map_err(|e| e.to_string())
+        self.fib.load(&entries).map_err(|e| e.to_string())?;
+        if let Some(order) = &mut self.order {
+            **order = Order::default();
+            entries.iter().for_each(|(prefix, _)| order.add(*prefix));
+        }
+        Ok(duplicates)
     }
 
     /// Removes all routes.
     pub fn flush(&mut self) -> Result<(), String> {
         let all: Vec<_> = self.fib.rib().iter().map(|(_, hop)| hop).collect();
         self.fib.load(&[]).map_err(|e| e.to_string())?;
+        if let Some(order) = &mut self.order {
+            **order = Order::default();
+        }
         all.into_iter().for_each(|hop| self.hops.release(hop));
         Ok(())
     }
@@ -146,7 +184,7 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
             "add" | "set" => {
                 let route = written(text, outputs)?;
                 if verb == "add" && self.fib.rib().exact(route.prefix).is_some() {
-                    return Err(format!("conflict with existing route '{}'", self.line(route.prefix)));
+                    return Err(format!("conflict with existing route '{}'", self.line(route.prefix, " ")));
                 }
                 self.put(route)
             }
@@ -179,6 +217,11 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
 
     /// Lets go of the hop that a change took out of use; until then the change can be undone.
     fn keep(&mut self, done: Done<A>) {
+        match (&mut self.order, done.new) {
+            (Some(order), Some(_)) => order.add(done.prefix),
+            (Some(order), None) => drop(order.places.remove(&done.prefix)),
+            (None, _) => {}
+        }
         done.old.into_iter().for_each(|hop| self.hops.release(hop));
     }
 
@@ -197,16 +240,24 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         self.hops.text(self.fib.lookup(address))
     }
 
-    /// All routes, one a line.
+    /// All routes, one a line, in columns.
     pub fn table(&self) -> String {
-        self.fib.rib().iter().map(|(prefix, _)| self.line(prefix) + "\n").collect()
+        let mut prefixes: Vec<Prefix<A>> = self.fib.rib().iter().map(|(prefix, _)| prefix).collect();
+        if let Some(order) = &self.order {
+            prefixes.sort_by_key(|prefix| order.places.get(prefix));
+        }
+        prefixes.into_iter().map(|prefix| self.line(prefix, "\t") + "\n").collect()
     }
 
-    fn line(&self, prefix: Prefix<A>) -> String {
+    /// A route, with `tab` behind its prefix and its gateway. Of tabs there are two behind what is short.
+    fn line(&self, prefix: Prefix<A>, tab: &str) -> String {
         let hop = self.fib.rib().exact(prefix).and_then(|n| self.hops.get(n));
         let gateway = hop.map(|h| h.gateway).filter(|&g| g != A::ZERO);
         let gateway = gateway.map_or("-".to_owned(), |g| g.to_text().to_string());
         let port = hop.map_or("-".to_owned(), |h| h.port.to_string());
-        format!("{}/{}\t{gateway}\t{port}", prefix.first().to_text(), prefix.len())
+        let prefix = format!("{}/{}", prefix.first().to_text(), prefix.len());
+        let after =
+            |text: &str, short: usize| tab.repeat(if tab == "\t" && text.len() < short { 2 } else { 1 });
+        format!("{prefix}{}{gateway}{}{port}", after(&prefix, 16), after(&gateway, 8))
     }
 }

@@ -45,9 +45,13 @@ pub(super) fn printable(byte: u8) -> char {
     if (32..=126).contains(&byte) { byte as char } else { '.' }
 }
 
-/// Appends a time since the epoch, in seconds with nine decimals.
-pub(super) fn timestamp(text: &mut String, ns: u64) {
-    let _ = write!(text, "{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+/// Appends a time since the epoch, in seconds with six decimals, or nine if it is not a whole number of microseconds.
+pub(crate) fn timestamp(text: &mut String, ns: u64) {
+    let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
+    let _ = match rest.is_multiple_of(1_000) {
+        true => write!(text, "{seconds}.{:06}", rest / 1_000),
+        false => write!(text, "{seconds}.{rest:09}"),
+    };
 }
 
 /// Writes the lines of one batch to standard error, in one go. A closed standard error is no reason to stop.

@@ -48,6 +48,7 @@ pub(crate) static SPEC: Spec = Spec {
             "file name",
             "where to print, an existing file anew; a hot swap goes on in the same file; default standard error",
         ),
+        keyword("CHANNEL", "word", "accepted for compatibility"),
         keyword("ACTIVE", "boolean", "whether to print at all; default true"),
     ],
     handlers: &[reads_writes("active", "whether it prints")],
@@ -100,6 +101,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }
     let max_length = conf.keyword("MAXLENGTH", 1_500i32);
     let max_length = conf.keyword("NBYTES", max_length);
+    conf.keyword("CHANNEL", String::new());
     let print = IpPrint {
         label,
         payload: payload != Contents::None,
@@ -371,7 +373,7 @@ mod tests {
         h.assert_balanced();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(text, "a: 0.000000000: 10.0.0.1.7 > 10.0.0.2.9: udp 10\n");
+        assert_eq!(text, "a: 0.000000: 10.0.0.1.7 > 10.0.0.2.9: udp 10\n");
     }
 
     proptest! {

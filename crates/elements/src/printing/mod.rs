@@ -2,7 +2,7 @@
 
 use causeway_engine::Spec;
 
-mod contents;
+pub(crate) mod contents;
 mod ip_print;
 mod ip_text;
 mod print;

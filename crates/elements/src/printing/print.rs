@@ -1,6 +1,7 @@
 //! Print.
 
 use super::contents::{self, Contents};
+use crate::anew::{Anew, CONFIG};
 use causeway_engine::spec::{keyword, optional, reads_writes};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::meta::ANNO_BYTES;
@@ -28,7 +29,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("CPU", "boolean", "whether to print the number of the worker; default false"),
         keyword("ACTIVE", "boolean", "whether to print at all; default true"),
     ],
-    handlers: &[reads_writes("active", "whether it prints")],
+    handlers: &[reads_writes("active", "whether it prints"), CONFIG],
     example: "InfiniteSource(DATA \"0123456789\", LIMIT 2, STOP true) -> Print(in, MAXLENGTH 8) -> Discard;",
     see: &["IPPrint"],
     build,
@@ -47,6 +48,7 @@ struct Print {
     active: bool,
     /// The text of a batch, kept for its memory.
     lines: String,
+    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -65,6 +67,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         worker: conf.keyword("CPU", false),
         active: conf.keyword("ACTIVE", true),
         lines: String::new(),
+        anew: Anew::new(conf),
     };
     conf.finish()?;
     Ok(Box::new(print))
@@ -135,11 +138,16 @@ impl Element for Print {
         self.lines = lines;
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.active.to_string())
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(if handler == "config" { cx.config().to_owned() } else { self.active.to_string() })
     }
 
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        if handler == "config" {
+            *self = *self.anew.element(value, cx)?;
+            cx.set_config(value.to_owned());
+            return Ok(());
+        }
         self.active = crate::handlers::value(handler, value)?;
         Ok(())
     }

@@ -1,9 +1,11 @@
 //! The drop-tail queue that Queue and SimpleQueue are. What tells them apart is whether their class notifies.
 
+use crate::anew::{Anew, CONFIG};
 use crate::handlers;
+use crate::printing::contents::to_stderr;
 use causeway_engine::measure::{Across, Unit};
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, optional, reads, reads_writes, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid};
+use causeway_engine::{Conf, Cx, Defaults, Element, Invalid};
 use causeway_packet::{Batch, Packet};
 use std::collections::VecDeque;
 
@@ -18,6 +20,7 @@ pub(super) const HANDLERS: &[HandlerDoc] = &[
     reads("drops", "packets that found the queue full").counts(Unit::Packets),
     writes("reset_counts", "sets drops to zero and highwater_length to the present length"),
     writes("reset", "drops all packets held"),
+    CONFIG,
 ];
 
 /// Drop reasons of the classes.
@@ -38,6 +41,9 @@ pub(super) struct Fifo {
     highwater: usize,
     /// Packets that found the queue full, dropped or sent to output 1.
     overflows: u64,
+    /// Whether somebody reads of the first overflow, as of Click's queues.
+    tells: bool,
+    anew: Anew,
 }
 
 /// Reads the configuration that the classes have in common.
@@ -45,7 +51,14 @@ pub(super) fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let capacity = conf.optional("CAPACITY", 1_000u32) as usize;
     conf.finish()?;
     let packets = VecDeque::with_capacity(capacity.min(READY));
-    Ok(Box::new(Fifo { packets, capacity, highwater: 0, overflows: 0 }))
+    Ok(Box::new(Fifo {
+        packets,
+        capacity,
+        highwater: 0,
+        overflows: 0,
+        tells: conf.env.defaults == Defaults::Click,
+        anew: Anew::new(conf),
+    }))
 }
 
 impl Fifo {
@@ -61,12 +74,20 @@ impl Fifo {
     }
 }
 
+#[cold]
+fn tell_overflow(cx: &Cx<'_>) {
+    to_stderr(&format!("{} :: {}: overflow\n", cx.name(), cx.class()));
+}
+
 impl Element for Fifo {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let room = self.capacity.saturating_sub(self.packets.len());
         let mut arriving = batch.drain();
         self.packets.extend(arriving.by_ref().take(room));
         for packet in arriving {
+            if self.overflows == 0 && self.tells {
+                tell_overflow(cx);
+            }
             self.overflows += 1;
             cx.divert(1, FULL, packet);
         }
@@ -80,8 +101,9 @@ impl Element for Fifo {
         self.notify(cx);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
+            "config" => cx.config().to_owned(),
             "length" => self.packets.len().to_string(),
             "highwater_length" => self.highwater.to_string(),
             "capacity" => self.capacity.to_string(),
@@ -95,6 +117,11 @@ impl Element for Fifo {
                 self.capacity = handlers::value::<u32>(handler, value)? as usize;
                 self.cut(self.capacity, cx);
                 cx.set_config(format!("CAPACITY {}", self.capacity));
+            }
+            "config" => {
+                self.capacity = self.anew.element::<Fifo>(value, cx)?.capacity;
+                self.cut(self.capacity, cx);
+                cx.set_config(value.to_owned());
             }
             "reset" => self.cut(0, cx),
             _ => {

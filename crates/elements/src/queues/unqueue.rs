@@ -22,6 +22,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[
         reads("count", "packets passed since the last reset").counts(Unit::Packets),
         writes("reset", "sets the count to zero, so that LIMIT packets may pass again"),
+        writes("reset_counts", "the same as `reset`"),
         reads_writes("active", "whether it pulls"),
         reads_writes("limit", "most packets in all; negative means no limit"),
         reads_writes("burst", "most packets a turn"),
@@ -99,11 +100,11 @@ impl Element for Unqueue {
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
-            "reset" => self.count.set(0),
+            "reset" | "reset_counts" => self.count.set(0),
             "active" => self.active = handlers::value(handler, value)?,
             "limit" => self.limit = handlers::value(handler, value)?,
             "burst" => self.burst = handlers::value(handler, value)?,
-            _ => task::write_tickets(value, cx)?,
+            _ => task::write(handler, value, cx)?,
         }
         if self.active {
             cx.wake();

@@ -50,6 +50,8 @@ pub(super) const ACTIVE: HandlerDoc = reads_writes("active", "whether it makes p
 pub(super) const DATA_HANDLER: HandlerDoc = reads_writes("data", "DATA, as it stands, without unquoting");
 /// The length.
 pub(super) const LENGTH: HandlerDoc = reads_writes("length", "LENGTH");
+/// See [`LENGTH`]; the name that older scripts have.
+pub(super) const DATASIZE: HandlerDoc = reads_writes("datasize", "the same as `length`");
 
 /// Makes copies of one packet, at most so many.
 pub(super) struct Generator {
@@ -100,6 +102,11 @@ impl Generator {
             conf.error(why);
         }
         generator
+    }
+
+    /// Takes the settings of `new`; the count goes on.
+    pub(super) fn configure_as(&mut self, new: Generator) {
+        *self = Generator { count: self.count.clone(), ..new };
     }
 
     /// Lets packets have no timestamp, or have one.
@@ -153,6 +160,11 @@ impl Generator {
         made as usize
     }
 
+    /// An error if there is nobody to be told that the limit was reached.
+    pub(super) fn check(&self, cx: &Cx<'_>) -> Result<(), String> {
+        self.end.as_ref().map_or(Ok(()), |call| call.check(cx))
+    }
+
     /// Says that the limit was reached.
     pub(super) fn end(&self, cx: &mut Cx<'_>) {
         if let Some(call) = &self.end {
@@ -166,7 +178,7 @@ impl Generator {
             "count" => self.count.get().to_string(),
             "limit" => self.limit.to_string(),
             "active" => self.active.to_string(),
-            "length" => self.length.to_string(),
+            "length" | "datasize" => self.length.to_string(),
             _ => String::from_utf8_lossy(&self.data).into_owned(),
         }
     }
@@ -177,7 +189,7 @@ impl Generator {
             "reset" => self.count.set(0),
             "limit" => self.limit = handlers::value(handler, value)?,
             "active" => self.active = handlers::value(handler, value)?,
-            "length" => {
+            "length" | "datasize" => {
                 let before = std::mem::replace(&mut self.length, handlers::value(handler, value)?);
                 self.render().inspect_err(|_| self.length = before)?;
             }

@@ -1,6 +1,7 @@
 //! InfiniteSource.
 
 use super::generator::{self, Generator};
+use crate::anew::{Anew, CONFIG};
 use crate::handlers::{self, task};
 use causeway_engine::spec::{Copies, Notifies, keyword, optional, reads_writes};
 use causeway_engine::value::Bytes;
@@ -34,8 +35,11 @@ pub(crate) static SPEC: Spec = Spec {
         generator::RESET,
         generator::DATA_HANDLER,
         generator::LENGTH,
+        generator::DATASIZE,
         generator::LIMIT,
         reads_writes("burst", "packets a turn"),
+        reads_writes("burstsize", "the same as `burst`"),
+        CONFIG,
         generator::ACTIVE,
         task::TICKETS,
         task::SCHEDULED,
@@ -52,6 +56,7 @@ pub(crate) static SPEC: Spec = Spec {
 struct InfiniteSource {
     packets: Generator,
     burst: u32,
+    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -65,11 +70,12 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mut packets = Generator::configured(conf, data, limit, active);
     packets.set_stamp(conf.keyword("TIMESTAMP", true));
     conf.finish()?;
-    Ok(Box::new(InfiniteSource { packets, burst }))
+    Ok(Box::new(InfiniteSource { packets, burst, anew: Anew::new(conf) }))
 }
 
 impl Element for InfiniteSource {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.packets.check(cx)?;
         task::start(self.packets.active, cx);
         Ok(())
     }
@@ -102,15 +108,25 @@ impl Element for InfiniteSource {
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
-            "burst" => self.burst.to_string(),
+            "config" => cx.config().to_owned(),
+            "burst" | "burstsize" => self.burst.to_string(),
             _ => task::read(handler, cx).unwrap_or_else(|| self.packets.read(handler)),
         })
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
-            "burst" => self.burst = handlers::value::<u32>(handler, value)?.max(1),
-            "tickets" => return task::write_tickets(value, cx),
+            "config" => {
+                let new: Box<InfiniteSource> = self.anew.element(value, cx)?;
+                self.packets.configure_as(new.packets);
+                self.burst = new.burst;
+                cx.set_config(value.to_owned());
+            }
+            "burst" | "burstsize" => {
+                self.burst = handlers::value::<u32>(handler, value)?.max(1);
+                cx.set_argument("BURST", value);
+            }
+            "tickets" | "home_thread" => return task::write(handler, value, cx),
             _ => self.packets.write(handler, value)?,
         }
         task::start(self.packets.active, cx);

@@ -35,6 +35,7 @@ pub(crate) static SPEC: Spec = Spec {
         generator::RESET,
         generator::DATA_HANDLER,
         generator::LENGTH,
+        generator::DATASIZE,
         reads_writes("rate", "packets a second"),
         generator::LIMIT,
         generator::ACTIVE,
@@ -95,6 +96,7 @@ impl RatedSource {
 
 impl Element for RatedSource {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.packets.check(cx)?;
         task::start(self.packets.active, cx);
         Ok(())
     }
@@ -149,7 +151,7 @@ impl Element for RatedSource {
                 self.bucket.tokens(cx.now_ns());
                 self.bucket.set_rate(rate_pps, depth(rate_pps));
             }
-            "tickets" => return task::write_tickets(value, cx),
+            "tickets" | "home_thread" => return task::write(handler, value, cx),
             _ => self.packets.write(handler, value)?,
         }
         task::start(self.packets.active, cx);

@@ -57,11 +57,22 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let limit = conf.keyword("LIMIT", -1);
     let active = conf.keyword("ACTIVE", true);
     let packets = Generator::configured(conf, data, limit, active);
-    if interval_ns == 0 {
-        conf.error("INTERVAL: must be above zero");
-    }
     conf.finish()?;
     Ok(Box::new(TimedSource { packets, interval_ns, due_ns: None }))
+}
+
+/// A time in the largest unit of which it is a whole number, if it is less than a second.
+fn interval_text(ns: u64) -> String {
+    match ns {
+        _ if ns >= 1_000_000_000 => {
+            let mut text = String::new();
+            crate::printing::contents::timestamp(&mut text, ns);
+            text + "s"
+        }
+        _ if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        _ if ns.is_multiple_of(1_000) => format!("{}us", ns / 1_000),
+        _ => format!("{ns}ns"),
+    }
 }
 
 impl TimedSource {
@@ -83,6 +94,7 @@ impl TimedSource {
 
 impl Element for TimedSource {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.packets.check(cx)?;
         self.start(cx);
         Ok(())
     }
@@ -101,7 +113,7 @@ impl Element for TimedSource {
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
-            "interval" => (self.interval_ns as f64 / 1e9).to_string(),
+            "interval" => interval_text(self.interval_ns),
             _ => self.packets.read(handler),
         })
     }
@@ -109,9 +121,6 @@ impl Element for TimedSource {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         if handler == "interval" {
             let Nanoseconds(interval_ns) = handlers::value(handler, value)?;
-            if interval_ns == 0 {
-                return Err("interval: must be above zero".to_owned());
-            }
             self.interval_ns = interval_ns;
             self.due_ns = None;
             cx.clear_timer(NEXT);
@@ -152,6 +161,21 @@ mod tests {
     }
 
     #[test]
+    fn without_an_interval_packets_come_at_once() {
+        let mut h = Harness::new(&SPEC, "0, LIMIT 3, STOP true", 0, 1).unwrap();
+        h.advance(1);
+        assert_eq!((h.take(0).len(), h.stopped(), h.read("interval").unwrap()), (3, true, "0ms".to_owned()));
+    }
+
+    #[test]
+    fn who_is_to_be_told_of_the_end_must_exist() {
+        let errors = |end: &str| Harness::new(&SPEC, &format!("END_CALL {end}"), 0, 1).err();
+        assert_eq!(errors("x.y 1"), Some(vec!["no element named 'x'".to_owned()]));
+        assert_eq!(errors("element.count"), Some(vec!["no 'element.count' write handler".to_owned()]));
+        assert_eq!(errors("element.reset"), None);
+    }
+
+    #[test]
     fn handlers_change_the_pace() {
         let mut h = Harness::new(&SPEC, "INTERVAL 10, ACTIVE no", 0, 1).unwrap();
         h.advance(60_000_000_000);
@@ -159,8 +183,13 @@ mod tests {
         h.write("active", "yes").unwrap();
         h.write("interval", "0.1").unwrap();
         h.advance(1_050_000_000);
-        assert_eq!((h.take(0).len(), h.read("interval").unwrap()), (10, "0.1".to_owned()));
-        assert!(h.write("interval", "0").is_err());
+        assert_eq!((h.take(0).len(), h.read("interval").unwrap()), (10, "100ms".to_owned()));
+        for (written, read) in
+            [("2.5", "2.500000s"), ("250us", "250us"), ("1500us", "1500us"), ("1.000000001", "1.000000001s")]
+        {
+            h.write("interval", written).unwrap();
+            assert_eq!(h.read("interval").unwrap(), read);
+        }
         h.write("active", "no").unwrap();
         h.advance(5_000_000_000);
         assert_eq!(h.take(0).len(), 0);

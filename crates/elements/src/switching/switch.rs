@@ -10,10 +10,12 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "sends all packets to one output that can be set",
     ports: "1/-",
     processing: "h/h",
-    doc: "Sends every packet to output OUTPUT. While OUTPUT is negative, or beyond the outputs in use, packets are \
-          dropped.",
+    doc: "Sends every packet to output OUTPUT. While OUTPUT is negative packets are dropped.",
     args: &[optional("OUTPUT", "output", "where packets go; default 0")],
-    handlers: &[reads_writes("switch", "output that packets go to; -1 drops them")],
+    handlers: &[
+        reads_writes("switch", "output that packets go to; -1, or one that there is not, drops them"),
+        reads_writes("config", "the same; all that is configured"),
+    ],
     drops: &[drops("off", "OUTPUT was -1")],
     example: "InfiniteSource(LIMIT 5, STOP true) -> s :: Switch(1); s[0] -> Discard; s[1] -> Discard;",
     see: &["Tee"],
@@ -30,16 +32,23 @@ struct Switch {
 }
 
 impl Switch {
-    fn set(&mut self, output: i32) {
-        self.output = usize::try_from(output).ok().filter(|&o| o < self.outputs);
+    fn set(&mut self, output: i32) -> Result<(), String> {
+        let port = usize::try_from(output).ok();
+        if port.is_some_and(|port| port >= self.outputs) {
+            return Err(format!("output must be < {}", self.outputs));
+        }
+        self.output = port;
+        Ok(())
     }
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let output = conf.optional("OUTPUT", 0);
-    conf.finish()?;
     let mut switch = Switch { output: None, outputs: conf.n_outputs() };
-    switch.set(output);
+    if let Err(why) = switch.set(output) {
+        conf.error(why);
+    }
+    conf.finish()?;
     Ok(Box::new(switch))
 }
 
@@ -65,8 +74,12 @@ impl Element for Switch {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let output = crate::handlers::value(handler, value)?;
-        self.set(output);
+        let output: i32 =
+            crate::handlers::value(handler, value).map_err(|_| "Switch output must be integer".to_owned())?;
+        match handler {
+            "config" => self.set(output)?,
+            _ => self.output = usize::try_from(output).ok().filter(|&port| port < self.outputs),
+        }
         cx.set_config(output.to_string());
         Ok(())
     }
@@ -89,12 +102,15 @@ mod tests {
         assert_eq!(taken(&mut h), [2, 0, 0]);
         h.write("switch", "2").unwrap();
         assert_eq!((taken(&mut h), h.read("switch").unwrap()), ([0, 0, 2], "2".to_owned()));
-        for off in ["-1", "3"] {
-            h.write("switch", off).unwrap();
+        assert_eq!(h.write("config", "3"), Err("output must be < 3".to_owned()));
+        assert_eq!((taken(&mut h), h.read("config").unwrap()), ([0, 0, 2], "2".to_owned()));
+        for (handler, off) in [("config", "-1"), ("switch", "3")] {
+            h.write(handler, off).unwrap();
             assert_eq!((taken(&mut h), h.read("switch").unwrap()), ([0, 0, 0], "-1".to_owned()));
         }
         assert_eq!(h.drops(), [("off", 4)]);
         assert!(h.write("switch", "left").is_err());
+        assert_eq!(Harness::new(&SPEC, "3", 1, 3).err().unwrap(), ["output must be < 3"]);
         h.assert_balanced();
     }
 

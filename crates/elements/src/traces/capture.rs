@@ -84,6 +84,11 @@ impl Capture {
         self.base_ns = None;
     }
 
+    /// Lets the part that is wanted end later by `more_ns`.
+    pub fn extend(&mut self, more_ns: u64) {
+        self.range.extend(more_ns);
+    }
+
     /// Goes on where `old` was, if that is the same file.
     pub fn take_over(&mut self, old: &mut Capture) -> bool {
         if old.filename != self.filename {

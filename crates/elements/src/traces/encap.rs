@@ -20,7 +20,7 @@ const ENCAPS: &[(&str, u32)] = &[
     ("NULL", 0),
 ];
 
-const ETHER: u32 = 1;
+pub(crate) const ETHER: u32 = 1;
 const SLL: u32 = 113;
 /// Bare IP: the registered number, and those that files of OpenBSD and of others have.
 const RAW: [u32; 3] = [101, 14, 12];
@@ -39,7 +39,7 @@ pub(super) fn name(linktype: u32) -> String {
 
 /// Marks the headers of a captured packet: the link-layer header, and if it holds an IPv4 packet with a whole
 /// header, network and transport header. Says whether it does.
-pub(super) fn mark(packet: &mut Packet, linktype: u32) -> bool {
+pub(crate) fn mark(packet: &mut Packet, linktype: u32) -> bool {
     let data = packet.data();
     let network = match linktype {
         ETHER => match Ethernet::new_checked(data).map(|e| e.network_layer()) {

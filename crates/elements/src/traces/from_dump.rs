@@ -5,6 +5,7 @@ use super::encap;
 use crate::handlers::{self, Call, task};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, Notifies, drops, keyword, reads, reads_writes, required, writes};
+use causeway_engine::value::Nanoseconds;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::Batch;
 
@@ -44,6 +45,8 @@ pub(crate) static SPEC: Spec = Spec {
         reads("encap", "name of the file's first header, as ToDump's ENCAP has it"),
         reads("filename", "FILENAME"),
         reads("filesize", "length of the file in bytes, or `-`"),
+        writes("stop", "ends reading and stops the router"),
+        writes("extend_interval", "seconds, by which reading ends later than END, END_AFTER or INTERVAL say"),
         writes("reset_timing", "lets the times between packets count from the next one"),
         task::TICKETS,
         task::SCHEDULED,
@@ -125,6 +128,7 @@ impl FromDump {
 
 impl Element for FromDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.end.as_ref().map_or(Ok(()), |call| call.check(cx))?;
         self.capture.open()?;
         task::start(self.active, cx);
         Ok(())
@@ -190,7 +194,16 @@ impl Element for FromDump {
         match handler {
             "reset_counts" => self.count.set(0),
             "reset_timing" => self.capture.reset_timing(),
-            "tickets" => task::write_tickets(value, cx)?,
+            "extend_interval" => {
+                let Nanoseconds(more_ns) = handlers::value(handler, value)?;
+                self.capture.extend(more_ns);
+            }
+            "stop" => {
+                self.capture.close();
+                self.active = false;
+                cx.stop_driver();
+            }
+            "tickets" | "home_thread" => task::write(handler, value, cx)?,
             _ => {
                 self.active = handlers::value(handler, value)?;
                 task::start(self.active, cx);
@@ -229,7 +242,7 @@ mod tests {
         fn new(test: &str, packets: &[&[u8]]) -> Trace {
             let name = format!("causeway-from-dump-{test}-{}.pcap", std::process::id());
             let path = std::env::temp_dir().join(name);
-            let mut writer = Writer::new(File::create(&path).unwrap(), Format::Pcap, 101).unwrap();
+            let mut writer = Writer::new(File::create(&path).unwrap(), Format::Pcap, 101, 2_000).unwrap();
             for (i, packet) in packets.iter().enumerate() {
                 let wire_len = packet.len() as u32 + if i == 0 { 100 } else { 0 };
                 writer.write((1_000 + i as u64) * 1_000_000_000 + 7, wire_len, packet).unwrap();

@@ -3,7 +3,7 @@
 use causeway_engine::Spec;
 
 mod capture;
-mod encap;
+pub(crate) mod encap;
 mod from_dump;
 mod range;
 mod to_dump;

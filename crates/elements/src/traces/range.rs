@@ -48,6 +48,13 @@ impl Range {
         Range { start, end, ..Range::default() }
     }
 
+    /// Lets the part end later by `more_ns`, if it ends.
+    pub(super) fn extend(&mut self, more_ns: u64) {
+        if let Some(Point::At(ns) | Point::AfterFirst(ns) | Point::AfterStart(ns)) = &mut self.end {
+            *ns = ns.saturating_add(more_ns);
+        }
+    }
+
     /// Where the next packet of the trace lies, which was captured at `ns`.
     pub(super) fn place(&mut self, ns: u64) -> Place {
         let first_ns = *self.first_ns.get_or_insert(ns);

@@ -3,7 +3,7 @@
 use super::encap;
 use crate::out_file::OutFile;
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Copies, drops, keyword, phase, reads, required, writes};
+use causeway_engine::spec::{Copies, drops, keyword, optional, phase, reads, required, writes};
 use causeway_engine::value::Filename;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_netio::pcap::{Format, Writer};
@@ -22,7 +22,7 @@ pub(crate) static SPEC: Spec = Spec {
           output ToDump pulls them by itself. A hot swap goes on in the same file.",
     args: &[
         required("FILENAME", "file name", "the file"),
-        keyword("SNAPLEN", "bytes", "most bytes of a packet written; 0 writes all; default 2000"),
+        optional("SNAPLEN", "bytes", "most bytes of a packet written; 0 writes all; default 2000"),
         keyword(
             "ENCAP",
             "word",
@@ -79,11 +79,11 @@ struct ToDump {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let Filename(filename) = conf.required("FILENAME");
-    let snap_len = match conf.keyword("SNAPLEN", 2_000u32) {
+    let snap_len = match conf.optional("SNAPLEN", 2_000u32) {
         0 => usize::MAX,
         n => n as usize,
     };
-    let word = conf.keyword("ENCAP", "ETHER".to_owned());
+    let word = conf.optional("ENCAP", "ETHER".to_owned());
     let linktype = encap::by_name(&word).unwrap_or_else(|| {
         conf.error(format!("ENCAP: unknown encapsulation '{word}'"));
         0
@@ -105,7 +105,8 @@ impl ToDump {
             Some(file) => Box::new(BufWriter::new(file.commit()?)),
             None => Box::new(BufWriter::new(io::stdout())),
         };
-        Writer::new(out, self.format, self.linktype)
+        let snap_len = u32::try_from(self.snap_len).unwrap_or(u32::MAX);
+        Writer::new(out, self.format, self.linktype, snap_len)
     }
 
     /// Stops writing because of an error.

@@ -1,5 +1,6 @@
 //! UDPIPEncap.
 
+use crate::anew::{Anew, CONFIG};
 use crate::ip::template::Template;
 use crate::sieve::pass_or_drop;
 use causeway_engine::spec::{drops, optional, reads_writes, required};
@@ -29,6 +30,7 @@ pub(crate) static SPEC: Spec = Spec {
         reads_writes("sport", "the source port"),
         reads_writes("dst", "the destination address, or DST_ANNO"),
         reads_writes("dport", "the destination port"),
+        CONFIG,
     ],
     drops: &[
         drops("no-headroom", "the packet's frame had no room for the headers"),
@@ -83,6 +85,7 @@ struct UdpIpEncap {
     checksum: bool,
     id: u16,
     template: Template,
+    anew: Anew,
     names: Names,
 }
 
@@ -100,8 +103,8 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         }
     }
     conf.finish()?;
-    let (template, names) = (template(src), conf.env.names.clone());
-    Ok(Box::new(UdpIpEncap { src, dst, ports, checksum, id: 0, template, names }))
+    let (template, anew, names) = (template(src), Anew::new(conf), conf.env.names.clone());
+    Ok(Box::new(UdpIpEncap { src, dst, ports, checksum, id: 0, template, anew, names }))
 }
 
 /// The IP header of packets from `src`.
@@ -125,8 +128,8 @@ impl UdpIpEncap {
         let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
         let (ip, rest) = data.split_first_chunk_mut().ok_or(NO_HEADROOM)?;
         let udp = rest.first_chunk_mut().ok_or(NO_HEADROOM)?;
-        self.id = self.id.wrapping_add(1);
         self.template.write(ip, total_len, self.id, dst);
+        self.id = self.id.wrapping_add(1);
         let [src_port, dst_port] = self.ports;
         let udp_len = total_len - ipv4::HEADER_LEN as u16;
         UdpHeader { src_port, dst_port, length: udp_len }.emit(udp);
@@ -149,8 +152,9 @@ impl Element for UdpIpEncap {
         pass_or_drop(batch, cx, |packet| self.encapsulate(packet));
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
+            "config" => cx.config().to_owned(),
             "src" => self.src.to_string(),
             "sport" => self.ports[0].to_string(),
             "dst" => self.dst.to_string(),
@@ -159,6 +163,11 @@ impl Element for UdpIpEncap {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        if handler == "config" {
+            *self = UdpIpEncap { id: self.id, ..*self.anew.element(value, cx)? };
+            cx.set_config(value.to_owned());
+            return Ok(());
+        }
         let (value, scope) = (value.trim(), self.names.scope(cx.name()));
         let done = match handler {
             "src" => Ipv4Addr::parse(value, &scope).map(|src| self.src = src),
@@ -195,11 +204,11 @@ mod tests {
         let mut h = Harness::new(&SPEC, "1.0.0.1, 7, 1.0.0.2, domain", 1, 1).unwrap();
         h.push_all(0, (0..2).map(|_| Packet::from_bytes(b"abc").unwrap()));
         let out = h.take(0);
-        check(&out[0], [1, 0, 0, 2], 1, true);
-        check(&out[1], [1, 0, 0, 2], 2, true);
+        check(&out[0], [1, 0, 0, 2], 0, true);
+        check(&out[1], [1, 0, 0, 2], 1, true);
         h.write("dst", "9.9.9.9").unwrap();
         h.push(0, Packet::from_bytes(b"abc").unwrap());
-        check(&h.take(0)[0], [9, 9, 9, 9], 3, true);
+        check(&h.take(0)[0], [9, 9, 9, 9], 2, true);
         assert_eq!(h.read("config").unwrap(), "1.0.0.1, 7, 9.9.9.9, domain");
         h.assert_balanced();
     }
@@ -210,7 +219,7 @@ mod tests {
         let mut p = Packet::from_bytes(b"abc").unwrap();
         p.set_dst_ip([200, 201, 202, 203]);
         h.push(0, p);
-        check(&h.take(0)[0], [200, 201, 202, 203], 1, false);
+        check(&h.take(0)[0], [200, 201, 202, 203], 0, false);
     }
 
     #[test]

@@ -16,7 +16,8 @@ fn read_all(bytes: &[u8]) -> Result<Vec<Owned>> {
 }
 
 fn write_all(format: Format, records: &[Owned]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), format, LINKTYPE_ETHERNET).expect("memory");
+    let mut writer =
+        Writer::new(Vec::new(), format, LINKTYPE_ETHERNET, super::write::SNAP_LEN).expect("memory");
     for (timestamp_ns, wire_len, data) in records {
         writer.write(*timestamp_ns, *wire_len, data).expect("memory");
     }

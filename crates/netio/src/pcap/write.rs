@@ -13,8 +13,8 @@ pub enum Format {
     PcapNg,
 }
 
-/// Longest packet that the files declare.
-const SNAP_LEN: u32 = 262_144;
+/// Longest packet that is written.
+pub const SNAP_LEN: u32 = 262_144;
 
 /// Writes packets of one link type to `W`.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl<W: Write> InterfacesWriter<W> {
     /// # Errors
     /// What the output says.
     pub fn add(&mut self, linktype: u32, name: &str) -> io::Result<u32> {
-        interface(&mut self.out, linktype, name)?;
+        interface(&mut self.out, linktype, SNAP_LEN, name)?;
         self.interfaces += 1;
         Ok(self.interfaces - 1)
     }
@@ -75,12 +75,12 @@ fn section(out: &mut impl Write) -> io::Result<()> {
 
 /// An interface description block: link type, snap length; option 2: the name, if it has one; option 9, one byte:
 /// 10^-9 s; end of options.
-fn interface(out: &mut impl Write, linktype: u32, name: &str) -> io::Result<()> {
+fn interface(out: &mut impl Write, linktype: u32, snap_len: u32, name: &str) -> io::Result<()> {
     let name = &name.as_bytes()[..name.len().min(1 << 12)];
     let padding = name.len().next_multiple_of(4) - name.len();
     let option = if name.is_empty() { 0 } else { 4 + name.len() + padding };
     let total = 32 + option as u32;
-    for word in [1, total, linktype & 0xffff, SNAP_LEN] {
+    for word in [1, total, linktype & 0xffff, snap_len] {
         out.write_all(&word.to_le_bytes())?;
     }
     if !name.is_empty() {
@@ -114,22 +114,22 @@ fn packet(
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the file's head.
+    /// Writes the file's head, which declares that of no packet more than `snap_len` bytes follow.
     ///
     /// # Errors
     /// What `out` says.
-    pub fn new(mut out: W, format: Format, linktype: u32) -> io::Result<Writer<W>> {
+    pub fn new(mut out: W, format: Format, linktype: u32, snap_len: u32) -> io::Result<Writer<W>> {
         match format {
             Format::Pcap | Format::PcapMicroseconds => {
                 let magic = if format == Format::Pcap { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
                 let version = 4 << 16 | 2;
-                for word in [magic, version, 0, 0, SNAP_LEN, linktype] {
+                for word in [magic, version, 0, 0, snap_len, linktype] {
                     out.write_all(&u32::to_le_bytes(word))?;
                 }
             }
             Format::PcapNg => {
                 section(&mut out)?;
-                interface(&mut out, linktype, "")?;
+                interface(&mut out, linktype, snap_len, "")?;
             }
         }
         Ok(Writer { out, format })

@@ -56,7 +56,7 @@ fn packets_wait_for_the_answer() {
     assert_eq!((h.read("queries").unwrap(), h.read("responses").unwrap()), ("2".into(), "1".into()));
     assert_eq!((h.read("count").unwrap(), h.read("length").unwrap()), ("2".into(), "1".into()));
     assert!(h.read("table").unwrap().starts_with("10.0.0.1 1 02-00-00-00-00-01 0.0"));
-    assert!(h.read("table").unwrap().contains("\n10.0.0.2 0 00-00-00-00-00-00 0.0"));
+    assert!(h.read("table").unwrap().contains("\n10.0.0.2 0 ff-ff-ff-ff-ff-ff 0.0"));
     assert_eq!(h.read("stats").unwrap(), "0 packets killed\n2 ARP queries sent\n");
 }
 
@@ -70,6 +70,32 @@ fn queries_are_not_sent_for_every_packet() {
     assert_eq!((push(&mut h), push(&mut h)), (1, 0));
     h.advance(SECOND_NS / 10);
     assert_eq!((push(&mut h), push(&mut h)), (1, 0));
+}
+
+#[test]
+fn who_does_not_answer_is_asked_less_often() {
+    let mut h = querier("", 2);
+    let mut queries = |tenths: usize| {
+        (0..tenths).for_each(|_| {
+            h.push(0, ip_packet([10, 0, 0, 1], 0));
+            h.advance(SECOND_NS / 10);
+        });
+        h.take(1).len()
+    };
+    assert_eq!((queries(10), queries(19), queries(61)), (10, 0, 4), "ten, and one every two seconds");
+    h.push(1, response([10, 0, 0, 1], PEER, arp::REPLY));
+    h.write("delete", "10.0.0.1").unwrap();
+    h.push(0, ip_packet([10, 0, 0, 1], 0));
+    assert_eq!(h.take(1).len(), 1, "it had answered");
+}
+
+#[test]
+fn a_query_has_the_time_of_its_packet() {
+    let mut h = querier("", 2);
+    let mut packet = ip_packet([10, 0, 0, 1], 0);
+    packet.set_timestamp_ns(77);
+    h.push(0, packet);
+    assert_eq!(h.take(1)[0].timestamp_ns(), 77);
 }
 
 #[test]
@@ -220,7 +246,7 @@ fn both_forms_of_arguments() {
     let mut env = Env::new(causeway_engine::Counters::new(1, 8, None).unwrap());
     let own = Addresses {
         ip: Some([1, 0, 0, 1].into()),
-        ip_len: Some(24),
+        ip_net: Some(([1, 0, 0, 1].into(), 24)),
         ether: Some(OWN),
         ..Addresses::default()
     };
@@ -228,7 +254,7 @@ fn both_forms_of_arguments() {
     let mut conf = Conf::new(&mut env, "q".into(), &SPEC, 0, (2, 1), "eth7, TIMEOUT 1m");
     let mut built = build(&mut conf).ok().unwrap();
     let q = built.downcast_mut::<ArpQuerier>().unwrap();
-    assert_eq!((q.ip, q.mac, q.broadcast), ([1, 0, 0, 1].into(), MacAddr(OWN), [1, 0, 0, 255].into()));
+    assert_eq!((q.ip, q.mac, q.broadcast), ([1, 0, 0, 1].into(), MacAddr(OWN), Ipv4Addr::BROADCAST));
     assert_eq!((q.table.limits.timeout_ns, q.table.limits.entries), (60 * SECOND_NS, 65_536));
 }
 
