@@ -44,3 +44,12 @@ fn the_kernel_keeps_its_packets_and_the_configuration_sees_them() {
     });
     assert!(click.child.wait().expect("wait").success());
 }
+
+#[test]
+fn several_elements_hand_packets_to_the_host_by_one_interface() {
+    let Some(net) = Net::new() else { return };
+    let text = "InfiniteSource(LIMIT 3) -> ToHost(host0); \
+                InfiniteSource(LIMIT 5, STOP true) -> ToHost(host0); Idle -> ToHost(host0);";
+    let mut click = Click::start(&net, text);
+    assert!(click.child.wait().expect("wait").success());
+}
