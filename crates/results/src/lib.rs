@@ -12,6 +12,7 @@
 //! | [`Run`], [`Machine`] | what numbers mean nothing without: command, machine, kernel, versions, date |
 //! | [`stats`] | medians, quantiles, bootstrap intervals, paired comparison |
 //! | [`csv`] | a line for each measurement, for spreadsheets |
+//! | [`chart`] | one description of a chart, drawn as SVG that is readable in light and dark |
 //!
 //! # Invariants
 //!
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_macros))]
 
+pub mod chart;
 pub mod csv;
 mod document;
 mod error;
