@@ -39,7 +39,7 @@ fn cells(series: &Series, one: &Measurement, baseline: Option<&Series>) -> [Stri
     let ends = |interval: Option<Interval>| [interval.map(|i| i.low), interval.map(|i| i.high)].map(number);
     let [low, high] = ends(stats::median_interval(&one.repetitions, SEED));
     let comparison = compare(one, baseline);
-    let [ratio_low, ratio_high] = ends(comparison.map(|c| c.interval));
+    let [ratio_low, ratio_high] = ends(comparison.and_then(|c| c.interval));
     let axis = series.x.as_ref();
     [
         series.name.clone(),

@@ -3,7 +3,7 @@
 //! Repetitions on a shared machine have long tails to one side, so nothing here assumes a distribution: medians, and
 //! intervals by the bootstrap (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 13, percentiles).
 //! What is compared was measured in turns, so each pair of repetitions saw the same machine: the ratio of a pair is
-//! what counts, not the ratio of two medians.
+//! what counts, not the ratio of two medians. Pairs that were not made in turns get a wider interval, not a wrong one.
 
 use fastrand::Rng;
 
@@ -28,14 +28,14 @@ pub struct Interval {
 pub struct Comparison {
     /// Median of the ratios of all pairs.
     pub ratio: f64,
-    /// Where that median lies.
-    pub interval: Interval,
+    /// Where that median lies; not known of a single pair.
+    pub interval: Option<Interval>,
 }
 
 impl Comparison {
-    /// Whether the two differ: whether 1 is outside the interval.
+    /// Whether the two differ for certain: whether 1 is outside the interval.
     pub fn differs(&self) -> bool {
-        self.interval.low > 1.0 || self.interval.high < 1.0
+        self.interval.is_some_and(|interval| interval.low > 1.0 || interval.high < 1.0)
     }
 }
 
@@ -51,9 +51,10 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Where the median lies: the 95 % interval of medians of resamples. `None` as for [`quantile`].
+/// Where the median lies: the 95 % interval of medians of resamples. `None` as for [`quantile`], and of a single value,
+/// which says nothing of its spread.
 pub fn median_interval(values: &[f64], seed: u64) -> Option<Interval> {
-    let sorted = sorted(values)?;
+    let sorted = sorted(values).filter(|sorted| sorted.len() > 1)?;
     let mut rng = Rng::with_seed(seed);
     let mut places = vec![0; sorted.len()];
     let mut medians: Vec<f64> = (0..RESAMPLES)
@@ -77,7 +78,7 @@ pub fn compare(values: &[f64], baseline: &[f64], seed: u64) -> Option<Comparison
         return None;
     }
     let ratios: Vec<f64> = values.iter().zip(baseline).map(|(value, base)| value / base).collect();
-    Some(Comparison { ratio: median(&ratios)?, interval: median_interval(&ratios, seed)? })
+    Some(Comparison { ratio: median(&ratios)?, interval: median_interval(&ratios, seed) })
 }
 
 fn sorted(values: &[f64]) -> Option<Vec<f64>> {

@@ -100,9 +100,7 @@ impl Value {
     /// The median of repetitions and its 95 % interval; a single one has none. `None` without repetitions.
     pub fn of(repetitions: &[f64]) -> Option<Value> {
         let value = stats::median(repetitions)?;
-        let several = repetitions.len() > 1;
-        let interval = several.then(|| stats::median_interval(repetitions, SEED)).flatten();
-        Some(Value { value, interval })
+        Some(Value { value, interval: stats::median_interval(repetitions, SEED) })
     }
 
     /// A value without repetitions.
