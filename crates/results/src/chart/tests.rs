@@ -35,6 +35,7 @@ fn all<'s>(svg: &'s str, attribute: &str) -> Vec<&'s str> {
 fn every_colour_has_one_for_the_dark() {
     for svg in [lines().svg().unwrap(), bars(vec![Some(Value::exact(3.0))]).svg().unwrap()] {
         let style = svg.split_once("</style>").unwrap().0;
+        assert!(style.contains("<style>\n@media (prefers-color-scheme: dark) {\n"), "{style}");
         let mut found = 0;
         for property in ["fill", "stroke"] {
             for colour in all(&svg, property).into_iter().filter(|colour| *colour != "none") {

@@ -31,26 +31,61 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
+/// The probability that the median of a resample of an odd number of different values is not above the k-th of them:
+/// that most of its draws, each with a chance of k in n, are not.
+fn median_within(k: usize, n: usize) -> f64 {
+    let chance = k as f64 / n as f64;
+    let mut exactly = vec![1.0];
+    for _ in 0..n {
+        let mut next = vec![0.0; exactly.len() + 1];
+        for (hits, p) in exactly.iter().enumerate() {
+            next[hits] += p * (1.0 - chance);
+            next[hits + 1] += p * chance;
+        }
+        exactly = next;
+    }
+    exactly[n.div_ceil(2)..].iter().sum()
+}
+
+/// Four standard errors of a share of 2.5 % among 2 000.
+const TOLERANCE: f64 = 0.014;
+
+#[test]
+fn intervals_are_those_of_the_exact_distribution() {
+    for n in (7..60).step_by(2) {
+        let values: Vec<f64> = (1..=n).map(|k| k as f64).collect();
+        let Interval { low, high } = median_interval(&values, n as u64).unwrap();
+        // What is below the lower end has a probability of less than 2.5 %, together with the end of more; so above.
+        for (end, n) in [(low, n), (n as f64 + 1.0 - high, n)] {
+            let (less, with) = (median_within(end as usize - 1, n), median_within(end as usize, n));
+            let around = (less - TOLERANCE..=with + TOLERANCE).contains(&0.025);
+            assert!(around, "of {n} values {end} is no end: {less} to {with}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn intervals_are_those_of_all_resamples(values in prop::collection::vec(1.0..1e3, 6)) {
+        let all = every_median(&values);
+        let Interval { low, high } = median_interval(&values, 7).unwrap();
+        let share =
+            |test: &dyn Fn(f64) -> bool| all.iter().filter(|m| test(**m)).count() as f64 / all.len() as f64;
+        let less = 1.0 - 1e-9;
+        prop_assert!(share(&|m| m < low * less) <= 0.025 + TOLERANCE, "{low} is too high");
+        prop_assert!(share(&|m| m <= low / less) >= 0.025 - TOLERANCE, "{low} is too low");
+        prop_assert!(share(&|m| m > high / less) <= 0.025 + TOLERANCE, "{high} is too low");
+        prop_assert!(share(&|m| m >= high * less) >= 0.025 - TOLERANCE, "{high} is too high");
+    }
+}
+
 proptest! {
     #[test]
     fn quantiles_are_those_of_the_definition(values in some(), share in 0.0..=1.0) {
         let (found, expected) = (quantile(&values, share).unwrap(), naive_quantile(&values, share));
         prop_assert!(near(found, expected), "{found} is not {expected}");
-    }
-
-    #[test]
-    fn intervals_are_those_of_all_resamples(values in prop::collection::vec(1.0..1e3, 2..6)) {
-        let all = every_median(&values);
-        let found = median_interval(&values, 7).unwrap();
-        // The probability that a median is below, and that it is not above; the tolerance is four standard errors of
-        // a share of 2.5 % among 2 000.
-        let share = |test: &dyn Fn(f64) -> bool| all.iter().filter(|m| test(**m)).count() as f64 / all.len() as f64;
-        let (low, high) = (found.low, found.high);
-        let less = 1.0 - 1e-9;
-        prop_assert!(share(&|m| m < low * less) <= BEYOND + 0.014, "too high: {found:?}");
-        prop_assert!(share(&|m| m <= low / less) >= BEYOND - 0.014, "too low: {found:?}");
-        prop_assert!(share(&|m| m > high / less) <= BEYOND + 0.014, "too low: {found:?}");
-        prop_assert!(share(&|m| m >= high * less) >= BEYOND - 0.014, "too high: {found:?}");
     }
 
     #[test]
