@@ -9,3 +9,7 @@ bench: build ## measure the router beside the kernel, as root; the results go to
 # The lookup paper's experiments take BENCH_ARGS too; the plots go beside the result file.
 bench-lut: build ## the lookup paper's experiments, on the structures alone and inside the router
 	$(CAUSEWAY) bench lut $(BENCH_ARGS) --output $(LUT_OUTPUT)
+
+.PHONY: schema
+schema: ## write the schema of results, docs/results/results.schema.json, from the code
+	WRITE_SCHEMA=1 cargo test -p causeway-results schema

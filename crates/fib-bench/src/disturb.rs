@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use causeway_fib::{Address, Fib, Lines6, Lookup, Prefix, Rank24, Shared, Table};
 
+use causeway_results::stats;
+
 use crate::contender::{Announced, Contender, Fill, Mode, Rounds, pin_to, shared, time};
 use crate::random::Random;
 use crate::tables::{Family, Route, Update, synthetic};
@@ -61,12 +63,13 @@ pub fn readers<A: Family, S: Shared<A> + Send>(routes: &[Route<A>], stream: &[Up
     );
     for (number, writer) in WRITERS.iter().enumerate() {
         let turns = || ns.chunks(WRITERS.len());
-        let loss = turns().map(|turn| (turn[number] / turn[CONTROL] - 1.0) * 100.0).collect();
+        let loss: Vec<f64> = turns().map(|turn| (turn[number] / turn[CONTROL] - 1.0) * 100.0).collect();
+        let ns: Vec<f64> = turns().map(|turn| turn[number]).collect();
         println!(
             "  {:<14} {}; more than the control of the same turn, %: {}; {:.0} changes a second made",
             format!("{writer:?}"),
-            quartiles(turns().map(|turn| turn[number]).collect()),
-            quartiles(loss),
+            quartiles(&ns),
+            quartiles(&loss),
             made[number]
         );
     }
@@ -76,10 +79,9 @@ pub fn readers<A: Family, S: Shared<A> + Send>(routes: &[Route<A>], stream: &[Up
     );
 }
 
-fn quartiles(mut samples: Vec<f64>) -> String {
-    samples.sort_by(f64::total_cmp);
-    let at = |quarters: usize| samples[(samples.len() - 1) * quarters / 4];
-    format!("{:.2} ({:.2} to {:.2})", at(2), at(1), at(3))
+fn quartiles(samples: &[f64]) -> String {
+    let at = |share| stats::quantile(samples, share).unwrap_or(f64::NAN);
+    format!("{:.2} ({:.2} to {:.2})", at(0.5), at(0.25), at(0.75))
 }
 
 /// Looks up until the pace is [`END`]; returns nanoseconds a lookup for each round.
@@ -141,7 +143,7 @@ fn visibility<A: Family, S: Shared<A> + Send>(fib: &mut Fib<A, S>, routes: &[Rou
     let reader = fib.reader();
     let (target, seen) = (routes[routes.len() / 2].0, &AtomicU32::new(0));
     let stop = &AtomicBool::new(false);
-    let mut times: Vec<f64> = std::thread::scope(|scope| {
+    let times: Vec<f64> = std::thread::scope(|scope| {
         scope.spawn(move || {
             pin_to(0);
             while !stop.load(Ordering::Relaxed) {
@@ -163,8 +165,7 @@ fn visibility<A: Family, S: Shared<A> + Send>(fib: &mut Fib<A, S>, routes: &[Rou
         stop.store(true, Ordering::Relaxed);
         times
     });
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    stats::median(&times).unwrap_or(f64::NAN)
 }
 
 /// Tables and traffic made to be slow; prints the dearest of each.
@@ -205,10 +206,9 @@ fn show<A: Family, S: Shared<A> + 'static>(name: &str, routes: &[Route<A>], addr
     let table: Box<dyn Contender<A>> = shared::<A, S>(routes, Fill::Whole);
     let mut results = vec![0; addresses.len()];
     let mut median = |mode| {
-        let mut times: Vec<_> =
-            (0..ROUNDS).filter_map(|_| table.run(mode, addresses, &mut results)).collect();
-        times.sort_unstable();
-        times[times.len() / 2].as_nanos() as f64 / addresses.len() as f64
+        let each = |time: Duration| time.as_nanos() as f64 / addresses.len() as f64;
+        let rounds = (0..ROUNDS).filter_map(|_| table.run(mode, addresses, &mut results));
+        stats::median(&rounds.map(each).collect::<Vec<_>>()).unwrap_or(f64::NAN)
     };
     println!(
         "  {:<10} {name:<44} {:.1} / {:.2}   ({:.1} bytes a prefix, loaded in {:.0} ms)",

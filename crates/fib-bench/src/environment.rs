@@ -1,9 +1,15 @@
 //! Where and how a run was made: what numbers mean nothing without.
 
-use serde_json::{Value, json};
+use causeway_results::{Machine, Run};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The machine, the compilers and what they were told.
-pub struct Environment(Vec<(&'static str, String)>);
+pub struct Environment {
+    began: SystemTime,
+    machine: Machine,
+    settings: Vec<(&'static str, String)>,
+    versions: Vec<(&'static str, String)>,
+}
 
 /// Instructions that lookups can use.
 const FEATURES: [&str; 7] = ["popcnt", "bmi1", "bmi2", "avx2", "avx512f", "avx512bw", "avx512vl"];
@@ -31,38 +37,58 @@ impl Environment {
         let flags = line("/proc/cpuinfo", "flags");
         let has = |feature: &&str| flags.split(' ').any(|flag| flag == *feature);
         let features: Vec<_> = FEATURES.into_iter().filter(has).collect();
-        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let processors = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
-        Environment(vec![
-            ("processor", format!("{}, {processors} of them", line("/proc/cpuinfo", "model name"))),
-            ("instructions", features.join(" ")),
-            ("caches", said("sh", &["-c", "lscpu | sed -n 's/^L\\(.*\\) cache: */L\\1 /p' | paste -sd, -"])),
-            ("kernel", line("/proc/sys/kernel/osrelease", "")),
-            ("huge pages", line("/sys/kernel/mm/transparent_hugepage/enabled", "")),
-            ("load before", line("/proc/loadavg", "")),
-            ("commit", said("git", &["describe", "--always", "--dirty"])),
-            (
-                "ours",
-                format!(
-                    "{}, {}; AVX2 and BMI2 where the processor has them, found at run time",
-                    env!("RUSTC_VERSION"),
-                    env!("BUILD_FLAGS")
+        Environment {
+            began: SystemTime::now(),
+            machine: Machine::here(),
+            settings: vec![
+                ("instructions", features.join(" ")),
+                (
+                    "caches",
+                    said("sh", &["-c", "lscpu | sed -n 's/^L\\(.*\\) cache: */L\\1 /p' | paste -sd, -"]),
                 ),
-            ),
-            ("DPDK", dpdk_version(dpdk)),
-            ("arguments", arguments()),
-        ])
+                ("huge pages", line("/sys/kernel/mm/transparent_hugepage/enabled", "")),
+            ],
+            versions: vec![
+                ("commit", said("git", &["describe", "--always", "--dirty"])),
+                (
+                    "ours",
+                    format!(
+                        "{}, {}; AVX2 and BMI2 where the processor has them, found at run time",
+                        env!("RUSTC_VERSION"),
+                        env!("BUILD_FLAGS")
+                    ),
+                ),
+                ("DPDK", dpdk_version(dpdk)),
+            ],
+        }
     }
 
     /// For the result file.
-    pub fn json(&self) -> Value {
-        self.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
+    pub fn run(&self) -> Run {
+        let owned = |pairs: &[(&str, String)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+        };
+        Run {
+            command: std::env::args().collect(),
+            began_unix_s: self.began.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            machine: self.machine.clone(),
+            versions: owned(&self.versions),
+            settings: owned(&self.settings),
+        }
     }
 
     /// For the page.
     pub fn markdown(&self) -> String {
+        let Machine { processor, processors, kernel, load_average } = &self.machine;
+        let machine = [
+            ("processor", format!("{processor}, {processors} of them")),
+            ("kernel", kernel.clone()),
+            ("load before", load_average.clone()),
+        ];
+        let arguments = ("arguments", arguments());
+        let all = machine.iter().chain(&self.settings).chain(&self.versions).chain([&arguments]);
         let row = |(name, value): &(&str, String)| format!("| {name} | {value} |\n");
-        format!("| | |\n| --- | --- |\n{}", self.0.iter().map(row).collect::<String>())
+        format!("| | |\n| --- | --- |\n{}", all.map(row).collect::<String>())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the tables are to reach, and whether they did: all of it, missed or not.
 
 use crate::contender::Fill;
-use crate::race::Score;
+use crate::race::{BATCHED, CHAINED, Score};
 use crate::results::Section;
 
 /// Something measured, of one table or of two.
@@ -71,9 +71,6 @@ const GOALS: [Goal; 38] = [
     ("ipv6-random", "lines6", Bytes, -15.0),
 ];
 
-const CHAINED: usize = 0;
-const BATCHED: usize = 2;
-
 fn find<'s>(section: &'s Section, name: &str, fill: Option<Fill>) -> Option<&'s Score> {
     section.scores.iter().find(|score| score.name == name && fill.is_none_or(|fill| fill == score.fill))
 }
@@ -81,8 +78,8 @@ fn find<'s>(section: &'s Section, name: &str, fill: Option<Fill>) -> Option<&'s 
 /// `theirs` over `ours`, by traffic; of IPv6 without uniform addresses, which hit nothing.
 fn ratios(section: &Section, ours: &Score, theirs: &Score, mode: usize) -> Vec<f64> {
     let counts = |name: &str| name != "random" || section.stem.starts_with("ipv4");
-    let pairs = ours.lookup_ns.iter().zip(&theirs.lookup_ns).filter(|(ours, _)| counts(ours.0));
-    pairs.filter_map(|(ours, theirs)| Some(theirs.1[mode]? / ours.1[mode]?)).collect()
+    let pairs = ours.lookups.iter().zip(&theirs.lookups).filter(|(ours, _)| counts(ours.traffic));
+    pairs.filter_map(|(ours, theirs)| Some(theirs.median_ns()[mode]? / ours.median_ns()[mode]?)).collect()
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -154,7 +151,7 @@ pub fn markdown(sections: &[Section]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::race::Updates;
+    use crate::race::{Lookups, Updates};
 
     fn score(name: &str, fill: Fill, batch_ns: f64) -> Score {
         let updates = Updates { rate_ups: 2e6, percentiles_us: [1.0, 50.0, 60.0] };
@@ -164,10 +161,12 @@ mod tests {
             bytes: 400,
             prefixes: 100,
             build_ms: Some(20.0),
-            lookup_ns: vec![
-                ("random", [Some(9.0), None, Some(batch_ns)]),
-                ("table", [Some(4.0), None, Some(batch_ns)]),
-            ],
+            lookups: [("random", 9.0), ("table", 4.0)]
+                .map(|(traffic, chained_ns)| Lookups {
+                    traffic,
+                    rounds_ns: [vec![chained_ns], Vec::new(), vec![batch_ns]],
+                })
+                .into(),
             updates: (fill == Fill::ByRoute).then_some(updates),
         }
     }

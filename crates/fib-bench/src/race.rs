@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use causeway_results::stats;
+
 use crate::contender::{Contender, Fill, Mode};
 use crate::random::{Random, Zipf};
 use crate::tables::{Family, Route, Update};
@@ -74,10 +76,25 @@ pub struct Score {
     pub prefixes: usize,
     /// Processor time to fill it, in milliseconds; none for a table that was filled before.
     pub build_ms: Option<f64>,
-    /// Nanoseconds a lookup by traffic: chained, single, batch.
-    pub lookup_ns: Vec<(&'static str, [Option<f64>; 3])>,
+    /// Lookups by traffic.
+    pub lookups: Vec<Lookups>,
     /// Updates: a second, and the median, 99th and 99.9th percentile in microseconds.
     pub updates: Option<Updates>,
+}
+
+/// Lookups of one kind of traffic.
+pub struct Lookups {
+    /// Its name.
+    pub traffic: &'static str,
+    /// Nanoseconds a lookup in each round: chained, single, batch.
+    pub rounds_ns: [Vec<f64>; 3],
+}
+
+impl Lookups {
+    /// Medians of the rounds.
+    pub fn median_ns(&self) -> [Option<f64>; 3] {
+        std::array::from_fn(|mode| stats::median(&self.rounds_ns[mode]))
+    }
 }
 
 /// How a table took an update stream.
@@ -89,17 +106,15 @@ pub struct Updates {
 }
 
 const MODES: [Mode; 3] = [Mode::Chain, Mode::Single, Mode::Batch];
+/// Places of chained and batched lookups among the modes.
+pub const CHAINED: usize = 0;
+pub const BATCHED: usize = 2;
 /// Tables slower than this look up fewer addresses a round.
 const SLOW_NS: f64 = 60.0;
 const SLOW_COUNT: usize = 1 << 17;
 
 fn ns_each(time: Duration, count: usize) -> f64 {
     time.as_nanos() as f64 / count as f64
-}
-
-fn median(mut samples: Vec<f64>) -> Option<f64> {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied()
 }
 
 fn check<A: Family>(contender: &dyn Contender<A>, mode: Mode, traffic: &Traffic<A>, results: &[u32]) {
@@ -154,10 +169,10 @@ pub fn lookups<A: Family>(
         bytes: contender.bytes(),
         prefixes,
         build_ms: Some(contender.build().as_secs_f64() * 1e3),
-        lookup_ns: (0..traffics.len())
-            .map(|t| {
-                let by_mode = std::array::from_fn(|m| samples.get(&(c, t, m)).cloned().and_then(median));
-                (traffics[t].name, by_mode)
+        lookups: (0..traffics.len())
+            .map(|t| Lookups {
+                traffic: traffics[t].name,
+                rounds_ns: std::array::from_fn(|m| samples.get(&(c, t, m)).cloned().unwrap_or_default()),
             })
             .collect(),
         updates: None,
@@ -210,10 +225,9 @@ fn replay<A: Family>(contender: &mut dyn Contender<A>, stream: &[Update<A>]) -> 
         }
     }
     let total = (crate::contender::cpu_time() - start).as_secs_f64();
-    times.sort_by(f64::total_cmp);
-    let percentile = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let percentile = |share| stats::quantile(&times, share);
     Some(Updates {
         rate_ups: rest.len() as f64 / total,
-        percentiles_us: [percentile(0.5), percentile(0.99), percentile(0.999)],
+        percentiles_us: [percentile(0.5)?, percentile(0.99)?, percentile(0.999)?],
     })
 }

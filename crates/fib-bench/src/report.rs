@@ -1,8 +1,9 @@
 //! What the terminal shows, and plots.
 
-use std::fmt::Write as _;
+use causeway_results::chart::{Bar, Chart, DrawError, Plot, Scale, Value};
+use causeway_results::{Axis, Source};
 
-use crate::race::Score;
+use crate::race::{BATCHED, Lookups, Score};
 use crate::results::Section;
 
 /// A contender's name in tables, with how it was filled where that is not the usual way.
@@ -24,7 +25,7 @@ pub fn print(section: &Section) {
     );
     print!("{:<30} {:>8} {:>7} {:>9}", "structure", "MB", "B/pfx", "build ms");
     if let Some(score) = section.scores.first() {
-        score.lookup_ns.iter().for_each(|(name, _)| print!(" {name:>32}"));
+        score.lookups.iter().for_each(|lookups| print!(" {:>32}", lookups.traffic));
     }
     println!(" {:>10} {:>22}", "updates/s", "update us 50/99/99.9%");
     for score in &section.scores {
@@ -36,12 +37,12 @@ pub fn print(section: &Section) {
             per_prefix,
             number(score.build_ms, 1)
         );
-        for (_, [chain, single, batch]) in &score.lookup_ns {
+        for [chain, single, batch] in score.lookups.iter().map(Lookups::median_ns) {
             let cell = format!(
                 "{} / {} / {} ({})",
-                number(*chain, 1),
-                number(*single, 1),
-                number(*batch, 2),
+                number(chain, 1),
+                number(single, 1),
+                number(batch, 2),
                 number(batch.map(|ns| 1e3 / ns), 0)
             );
             print!(" {cell:>32}");
@@ -56,46 +57,29 @@ pub fn print(section: &Section) {
     }
 }
 
-const COLOURS: [&str; 3] = ["#4477aa", "#ee6677", "#228833"];
-
-/// A bar chart of batched lookups a second, a group of bars a table.
-pub fn svg(section: &Section) -> String {
-    let (left, row, width) = (210.0, 44.0, 680.0);
-    let rate = |ns: Option<f64>| ns.map_or(0.0, |ns| 1e3 / ns);
-    let all = section.scores.iter().flat_map(|score| score.lookup_ns.iter().map(|(_, ns)| rate(ns[2])));
-    let top = all.fold(1.0, f64::max);
-    let height = 60.0 + row * section.scores.len() as f64;
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"10\" y=\"18\" font-size=\"14\">{}: million lookups a second, batches of 256</text>\n",
-        left + width + 60.0,
-        section.title
-    );
-    if let Some(score) = section.scores.first() {
-        for (i, (name, _)) in score.lookup_ns.iter().enumerate() {
-            let x = left + 110.0 * i as f64;
-            let _ = writeln!(
-                text,
-                "<rect x=\"{x}\" y=\"28\" width=\"10\" height=\"10\" fill=\"{}\"/><text x=\"{}\" y=\"37\">{name}</text>",
-                COLOURS[i % 3],
-                x + 14.0
-            );
-        }
-    }
-    for (r, score) in section.scores.iter().enumerate() {
-        let y = 48.0 + row * r as f64;
-        let _ = writeln!(text, "<text x=\"10\" y=\"{}\">{}</text>", y + 20.0, label(score));
-        for (i, (_, ns)) in score.lookup_ns.iter().enumerate() {
-            let rate = rate(ns[2]);
-            let (length, y) = (rate / top * width, y + 12.0 * i as f64);
-            let _ = writeln!(
-                text,
-                "<rect x=\"{left}\" y=\"{y}\" width=\"{length:.1}\" height=\"10\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{}\">{rate:.0}</text>",
-                COLOURS[i % 3],
-                left + length + 4.0,
-                y + 10.0
-            );
-        }
-    }
-    text.push_str("</svg>\n");
-    text
+/// Batched lookups a second, a group of bars a table.
+///
+/// # Errors
+/// If there are more tables than a picture has room for.
+pub fn svg(section: &Section) -> Result<String, DrawError> {
+    let traffic = section.scores.first().map_or(&[][..], |score| &score.lookups);
+    let rate = |score: &Score, number: usize| {
+        let rounds_ns = &score.lookups.get(number)?.rounds_ns[BATCHED];
+        Value::of(&rounds_ns.iter().map(|ns| 1e3 / ns).collect::<Vec<_>>())
+    };
+    let bar = |(number, lookups): (usize, &Lookups)| Bar {
+        name: lookups.traffic.to_owned(),
+        values: section.scores.iter().map(|score| rate(score, number)).collect(),
+    };
+    let chart = Chart {
+        title: format!("{}: lookups in batches of 256", section.title),
+        source: Source::Measured,
+        values: Axis { quantity: "lookups".to_owned(), unit: "million a second".to_owned() },
+        scale: Scale::Linear,
+        plot: Plot::Bars {
+            groups: section.scores.iter().map(label).collect(),
+            bars: traffic.iter().enumerate().map(bar).collect(),
+        },
+    };
+    chart.svg()
 }

@@ -31,7 +31,8 @@ pub fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
         report.add(slow.clone());
         report.add(fast.clone().against(&slow));
         for (element, ns) in profile {
-            let row = Row::of(format!("  {}/{element}", name("fused")), "ns", &[ns]);
+            let row =
+                Row::of(format!("  {}/{element}", name("fused")), "processor time a packet", "ns", &[ns]);
             row.into_iter().for_each(|r| report.add(r));
         }
     }
@@ -58,6 +59,6 @@ fn measure(
     }
     let profile = router.profile(round)?;
     router.finish()?;
-    let row = Row::of(name, "Mpps", &rounds).ok_or_else(|| anyhow!("no rounds"))?;
+    let row = Row::of(name, "forwarding rate", "Mpps", &rounds).ok_or_else(|| anyhow!("no rounds"))?;
     Ok((row, profile))
 }

@@ -4,7 +4,6 @@ mod elements;
 mod graph;
 mod lut;
 mod memory;
-mod plot;
 mod report;
 mod veth;
 
@@ -31,7 +30,7 @@ pub fn bench(args: &BenchArgs) -> Result<ExitCode> {
         let names: Vec<&str> = PARTS.iter().map(|(name, ..)| *name).collect();
         bail!("there is no benchmark '{unknown}'; they are {}", names.join(", "));
     }
-    let mut report = Report::default();
+    let mut report = Report::new(args);
     for (name, part, unasked) in PARTS {
         if (args.parts.is_empty() && *unasked) || args.parts.iter().any(|p| p == name) {
             part(args, &mut report)?;

@@ -1,72 +1,116 @@
-//! Results: a table for people and one JSON file a run.
+//! Results: lines for people, and a document with every repetition.
 
+use crate::cli::BenchArgs;
 use crate::output;
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use causeway_results::chart::{Chart, Line, Plot, Scale};
+use causeway_results::stats::{self, SEED};
+use causeway_results::{Axis, Document, Machine, Measurement, Run, Series, Source, csv};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Version of the result format.
-const VERSION: u32 = 1;
 
 /// One result.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What was measured, such as `memory/1000 routes/fused`.
-    pub name: String,
-    /// Unit of the values.
-    pub unit: &'static str,
-    /// Median over the rounds.
-    pub value: f64,
-    /// Least and most over the rounds.
-    pub spread: (f64, f64),
-    /// What it is compared with in the same run, and how many times that it is.
-    pub baseline: Option<(String, f64)>,
-    /// What else there is to say.
-    pub note: String,
+    /// What people read, such as `memory/1000 routes/fused`.
+    name: String,
+    /// What the document has of it: one measurement.
+    series: Series,
+    /// The rounds of what it is compared with in the same run, and its name for people.
+    baseline: Option<(String, Vec<f64>)>,
 }
 
 impl Row {
     /// The result of several rounds; `None` without any.
-    pub fn of(name: impl Into<String>, unit: &'static str, rounds: &[f64]) -> Option<Row> {
-        let mut sorted = rounds.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let (first, last) = (*sorted.first()?, *sorted.last()?);
-        let value = sorted[sorted.len() / 2];
-        Some(Row {
-            name: name.into(),
-            unit,
-            value,
-            spread: (first, last),
-            baseline: None,
-            note: String::new(),
-        })
+    pub fn of(name: impl Into<String>, quantity: &str, unit: &str, rounds: &[f64]) -> Option<Row> {
+        let name = name.into();
+        let series = Series::single(name.trim_start(), quantity, unit, Measurement::measured(rounds));
+        (!rounds.is_empty()).then_some(Row { name, series, baseline: None })
+    }
+
+    /// A point of a series instead of a series of its own: what is `x` there, and how much.
+    #[must_use]
+    pub fn at(mut self, series: &str, axis: Axis, x: f64) -> Row {
+        series.clone_into(&mut self.series.name);
+        self.series.x = Some(axis);
+        self.series.measurements[0].x = Some(x);
+        self
+    }
+
+    /// What else there is to say.
+    #[must_use]
+    pub fn note(mut self, note: String) -> Row {
+        self.series.measurements[0].note = note;
+        self
     }
 
     /// Compares the result with another of the same run.
     #[must_use]
     pub fn against(mut self, other: &Row) -> Row {
-        self.baseline = Some((other.name.clone(), self.value / other.value));
+        self.series.baseline = Some(other.series.name.clone());
+        self.baseline = Some((other.name.clone(), other.rounds().to_vec()));
         self
+    }
+
+    /// Median over the rounds.
+    pub fn median(&self) -> f64 {
+        stats::median(self.rounds()).unwrap_or(f64::NAN)
+    }
+
+    fn rounds(&self) -> &[f64] {
+        &self.series.measurements[0].repetitions
+    }
+
+    /// Median, least and most over the rounds, and the ratio to the baseline.
+    fn line(&self) -> String {
+        let least = self.rounds().iter().copied().fold(f64::INFINITY, f64::min);
+        let most = self.rounds().iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let ratio = |(of, base): &(String, Vec<f64>)| {
+            let ratio = stats::compare(self.rounds(), base, SEED).map_or(f64::NAN, |found| found.ratio);
+            format!("  {ratio:.2} x {of}")
+        };
+        let ratio = self.baseline.as_ref().map_or(String::new(), ratio);
+        let note = &self.series.measurements[0].note;
+        let note = if note.is_empty() { String::new() } else { format!("  {note}") };
+        let (name, value, unit) = (&self.name, self.median(), &self.series.unit);
+        format!("{name:<44} {value:>9.2} {unit:<5} ({least:.2} to {most:.2}){ratio}{note}")
     }
 }
 
 /// The results of one run.
-#[derive(Default)]
 pub struct Report {
-    rows: Vec<Row>,
+    document: Document,
 }
 
 impl Report {
+    /// A report without results, of a run that begins now.
+    pub fn new(args: &BenchArgs) -> Report {
+        let began = SystemTime::now().duration_since(UNIX_EPOCH);
+        let versions = [("causeway", env!("CARGO_PKG_VERSION").to_owned())];
+        let settings = [
+            ("seconds of a round", args.round().as_secs_f64().to_string()),
+            ("rounds", args.rounds().to_string()),
+            ("processor of the worker", args.processor.to_string()),
+        ];
+        let run = Run {
+            command: std::env::args().collect(),
+            began_unix_s: began.map_or(0, |time| time.as_secs()),
+            machine: Machine::here(),
+            versions: versions.map(|(name, value)| (name.to_owned(), value)).into(),
+            settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
+        };
+        Report { document: Document::new(run) }
+    }
+
     /// Adds a result and prints it.
     pub fn add(&mut self, row: Row) {
-        let ratio = row.baseline.as_ref().map_or(String::new(), |(of, r)| format!("  {r:.2} x {of}"));
-        let Row { name, unit, value, spread: (low, high), .. } = &row;
-        let note = if row.note.is_empty() { String::new() } else { format!("  {}", row.note) };
-        let line = format_args!("{name:<44} {value:>9.2} {unit:<5} ({low:.2} to {high:.2}){ratio}{note}");
         // The file will have it even if nobody reads along.
-        let _ = output::print_line(line);
-        self.rows.push(row);
+        let _ = output::print_line(format_args!("{}", row.line()));
+        let all = &mut self.document.series;
+        match all.iter_mut().find(|series| series.x.is_some() && series.name == row.series.name) {
+            Some(series) => series.measurements.extend(row.series.measurements),
+            None => all.push(row.series),
+        }
     }
 
     /// Prints a heading.
@@ -74,51 +118,96 @@ impl Report {
         let _ = output::print_line(format_args!("\n{text}"));
     }
 
-    /// Writes the JSON file. The numbers are those of this machine in this run, which is what `measured` says.
+    /// Writes the document, and beside it a table of the same name.
     pub fn write(&self, file: &Path) -> Result<()> {
-        let row = |r: &Row| {
-            json!({
-                "name": r.name,
-                "unit": r.unit,
-                "value": r.value,
-                "baseline": r.baseline.as_ref().map(|(of, _)| of),
-                "ratio": r.baseline.as_ref().map(|(_, ratio)| ratio),
-                "spread": [r.spread.0, r.spread.1],
-                "note": r.note,
-                "kind": "measured",
-            })
-        };
-        let results: Vec<Value> = self.rows.iter().map(row).collect();
-        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let model =
-            text("/proc/cpuinfo").lines().find_map(|l| l.strip_prefix("model name").map(str::to_owned));
-        let run = json!({
-            "version": VERSION,
-            "unix_time_s": seconds,
-            "causeway": env!("CARGO_PKG_VERSION"),
-            "kernel": text("/proc/sys/kernel/osrelease").trim(),
-            "processor": model.unwrap_or_default().trim_start_matches([':', ' ', '\t']),
-            "load_average_1_min": text("/proc/loadavg").split(' ').next().unwrap_or_default(),
-            "results": results,
-        });
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        }
-        std::fs::write(file, format!("{run:#}\n")).with_context(|| format!("cannot write {}", file.display()))
+        // Whoever asks for a document in a file of that name gets a document.
+        write(&file.with_extension("csv"), &csv::table(&self.document))?;
+        write(file, &self.document.to_json()?)
     }
+
+    /// Draws all series whose names begin with `prefix`, both axes logarithmic.
+    pub fn plot(&self, prefix: &str, title: &str, file: &Path) -> Result<()> {
+        let mine = || self.document.series.iter().filter(|series| series.name.starts_with(prefix));
+        let Some((first, x)) = mine().find_map(|series| Some((series, series.x.clone()?))) else {
+            return Ok(());
+        };
+        let chart = Chart {
+            title: title.to_owned(),
+            source: Source::Measured,
+            values: Axis { quantity: first.quantity.clone(), unit: first.unit.clone() },
+            scale: Scale::Logarithmic(10),
+            plot: Plot::Lines {
+                x,
+                x_scale: Scale::Logarithmic(4),
+                lines: mine().map(|series| Line::of(&series.name[prefix.len()..], series)).collect(),
+            },
+        };
+        write(file, &chart.svg()?)
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: BenchArgs,
+    }
+
+    fn report() -> Report {
+        Report::new(&Words::parse_from(["bench"]).args)
+    }
 
     #[test]
-    fn medians_spreads_and_ratios() {
-        let a = Row::of("a", "Mpps", &[3.0, 1.0, 2.0]).unwrap();
-        let b = Row::of("b", "Mpps", &[4.0]).unwrap().against(&a);
-        assert_eq!((a.value, a.spread), (2.0, (1.0, 3.0)));
-        assert_eq!(b.baseline, Some(("a".to_owned(), 2.0)));
-        assert!(Row::of("c", "Mpps", &[]).is_none());
+    fn lines_have_medians_spreads_ratios_and_notes() {
+        let a = Row::of("a", "rate", "Mpps", &[3.0, 1.0, 2.0]).unwrap();
+        assert_eq!(a.line(), format!("{:<44} {:>9} Mpps  (1.00 to 3.00)", "a", "2.00"));
+        let b = Row::of("  b", "rate", "Mpps", &[6.0, 4.0, 4.0]).unwrap().against(&a).note("why".to_owned());
+        assert_eq!(b.line(), format!("{:<44} {:>9} Mpps  (4.00 to 6.00)  2.00 x a  why", "  b", "4.00"));
+        assert!(Row::of("c", "rate", "Mpps", &[]).is_none());
+    }
+
+    #[test]
+    fn the_document_keeps_the_rounds_and_what_they_are_compared_with() {
+        let mut report = report();
+        let a = Row::of("a", "rate", "Mpps", &[3.0, 1.0]).unwrap();
+        report.add(a.clone());
+        report.add(Row::of("  b", "rate", "Mpps", &[4.0, 5.0]).unwrap().against(&a));
+        let folder = std::env::temp_dir().join(format!("causeway-bench-{}", std::process::id()));
+        report.write(&folder.join("bench.json")).unwrap();
+        let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
+        let document = Document::from_json(&read("bench.json")).unwrap();
+        let b = document.series("b").unwrap();
+        assert_eq!(b.measurements, [Measurement::measured([4.0, 5.0])]);
+        assert_eq!(b.baseline.as_deref(), Some("a"));
+        assert_eq!(read("bench.csv").lines().count(), 3);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn points_gather_in_a_series_and_are_drawn() {
+        let mut report = report();
+        let axis = || Axis { quantity: "routes".to_owned(), unit: String::new() };
+        for routes in [16.0, 64.0] {
+            let row = Row::of(format!("lut/{routes} routes/radix"), "time", "ns", &[routes]).unwrap();
+            report.add(row.at("lut/tables/radix", axis(), routes));
+        }
+        let series = report.document.series("lut/tables/radix").unwrap();
+        assert_eq!(series.measurements.iter().filter_map(|one| one.x).collect::<Vec<_>>(), [16.0, 64.0]);
+        let file = std::env::temp_dir().join(format!("causeway-bench-{}.svg", std::process::id()));
+        report.plot("lut/tables/", "title", &file).unwrap();
+        let svg = std::fs::read_to_string(&file).unwrap();
+        assert!(svg.contains("\nradix\n") && svg.contains("time (ns), measured"), "{svg}");
+        std::fs::remove_file(file).unwrap();
     }
 }

@@ -13,13 +13,13 @@ mod inside;
 
 use super::elements::Trace;
 use super::graph::{Random, Route, address_in, frame, routes_to};
-use super::plot;
 use super::report::{Report, Row};
 use crate::cli::BenchArgs;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::route_cache::{CacheKey, Flow};
 use causeway_fib::{Fib, Rank24};
+use causeway_results::Axis;
 use inside::Contender;
 use std::sync::Arc;
 
@@ -40,7 +40,6 @@ struct Experiment<'a> {
     of: &'static str,
     args: &'a BenchArgs,
     report: &'a mut Report,
-    curves: Vec<plot::Curve>,
 }
 
 /// What was measured of one curve at one point.
@@ -93,7 +92,7 @@ fn trace(flows: &[Flow<u32>]) -> Arc<Trace> {
 
 impl<'a> Experiment<'a> {
     fn new(name: &'static str, of: &'static str, args: &'a BenchArgs, report: &'a mut Report) -> Self {
-        Experiment { name, of, args, report, curves: Vec::new() }
+        Experiment { name, of, args, report }
     }
 
     fn cached(
@@ -150,15 +149,13 @@ impl<'a> Experiment<'a> {
         let mut first: Option<Row> = None;
         for (number, point) in points.into_iter().enumerate() {
             let name = format!("lut/{} {}/{}", x, self.of, point.curve);
-            let Some(mut row) = Row::of(name, "ns", &point.rounds_ns) else { continue };
+            let Some(row) = Row::of(name, "processor time a packet", "ns", &point.rounds_ns) else {
+                continue;
+            };
             let entries = point.entries.map_or(String::new(), |entries| format!(", {entries} cache entries"));
-            row.note = format!("{:.2} Mpps{entries}", 1e3 / row.value);
-            match self.curves.iter_mut().find(|curve| curve.name == point.curve) {
-                Some(curve) => curve.points.push((x as f64, row.value)),
-                None => {
-                    self.curves.push(plot::Curve { name: point.curve, points: vec![(x as f64, row.value)] })
-                }
-            }
+            let note = format!("{:.2} Mpps{entries}", 1e3 / row.median());
+            let axis = Axis { quantity: self.of.to_owned(), unit: String::new() };
+            let row = row.at(&format!("{}{}", self.prefix(), point.curve), axis, x as f64).note(note);
             match &first {
                 Some(first) if number % group > 0 => self.report.add(row.against(first)),
                 _ => {
@@ -169,13 +166,14 @@ impl<'a> Experiment<'a> {
         }
     }
 
+    /// What the names of its series begin with.
+    fn prefix(&self) -> String {
+        format!("lut/{}/", self.name)
+    }
+
     fn plot(self) -> Result<()> {
         let file = self.args.output.with_file_name(format!("lut-{}.svg", self.name));
         let title = format!("Nanoseconds a packet against {}", self.of);
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        }
-        std::fs::write(&file, plot::svg(&title, &self.curves))
-            .with_context(|| format!("cannot write {}", file.display()))
+        self.report.plot(&self.prefix(), &title, &file)
     }
 }

@@ -99,7 +99,7 @@ fn compare<'a>(report: &mut Report, load: &str, what: &str, ways: impl Iterator<
     let mut kernel: Option<Row> = None;
     for (way, rounds) in WAYS.into_iter().zip(ways) {
         let name = format!("latency/{load}/{}/{what}", way.name());
-        let Some(row) = Row::of(name, "us", rounds) else { continue };
+        let Some(row) = Row::of(name, &format!("round trip, {what}"), "us", rounds) else { continue };
         match &kernel {
             Some(kernel) => report.add(row.against(kernel)),
             None => report.add(kernel.insert(row).clone()),

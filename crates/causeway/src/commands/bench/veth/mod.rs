@@ -164,8 +164,8 @@ pub fn rates(args: &BenchArgs, report: &mut Report) -> Result<()> {
         }
     }
     for (frame_len, ways) in FRAME_LENS.into_iter().zip(&costs) {
-        compare(report, frame_len, ways, "Mpps", "rate", |c| c.mpps);
-        compare(report, frame_len, ways, "ns", "processor time", |c| c.cpu_ns);
+        compare(report, frame_len, ways, ("Mpps", "rate"), |c| c.mpps);
+        compare(report, frame_len, ways, ("ns", "processor time"), |c| c.cpu_ns);
     }
     Ok(())
 }
@@ -175,15 +175,14 @@ fn compare(
     report: &mut Report,
     frame_len: usize,
     ways: &[Vec<Cost>],
-    unit: &'static str,
-    what: &str,
+    (unit, what): (&str, &str),
     value: impl Fn(&Cost) -> f64,
 ) {
     let mut kernel: Option<Row> = None;
     for (way, costs) in Way::ALL.into_iter().zip(ways) {
         let rounds: Vec<f64> = costs.iter().map(&value).collect();
         let name = format!("veth/{frame_len} bytes/{}/{what}", way.name());
-        let Some(row) = Row::of(name, unit, &rounds) else { continue };
+        let Some(row) = Row::of(name, what, unit, &rounds) else { continue };
         match &kernel {
             Some(kernel) => report.add(row.against(kernel)),
             None => report.add(kernel.insert(row).clone()),
