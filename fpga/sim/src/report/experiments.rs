@@ -206,13 +206,17 @@ fn qos_fast() -> Vec<Run> {
     runs
 }
 
+/// Runs of the same rule and share differ by their seed.
 fn saturation() -> Vec<Run> {
     let mut runs = Vec::new();
     for policy in ResponsePolicy::ALL {
-        for share in [0.4, 0.44, 0.46, 0.48, 0.49, 0.5] {
-            let mut scenario = two_to_one(&format!("D-{}-{share}", policy.name()), 1.0, 64, share);
-            scenario.policy = policy;
-            runs.push(run(scenario, policy.name(), share));
+        for share in [0.4, 0.42, 0.44, 0.46, 0.48, 0.49, 0.5] {
+            for seed in 1..=5 {
+                let name = format!("D-{}-{share}-seed-{seed}", policy.name());
+                let mut scenario = two_to_one(&name, 1.0, 64, share).with_seed(seed);
+                scenario.policy = policy;
+                runs.push(run(scenario, policy.name(), share));
+            }
         }
     }
     runs

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::Results;
 use crate::protocol_model::predict;
 use crate::scenario::Outcome;
+use crate::scenario::summary::Interval;
 
 /// What the paper reports for A to F, in Gbit/s and in words.
 const PAPER: [(&str, f64, &str); 6] = [
@@ -138,29 +139,32 @@ fn classes(s: &mut String, results: &Results) {
 }
 
 fn saturation(s: &mut String, results: &Results) {
-    *s += "| rule | high share | high offered (kpkt/s) | high lost of input 0 | of input 1 | low delivered | high p99 (µs) | low p99 (µs) |\n";
-    *s += "|---|---|---|---|---|---|---|---|\n";
-    for (run, outcome) in results.experiment.runs.iter().zip(&results.outcomes) {
-        let lost = |port: u8| {
-            let flows = outcome.flows.iter().filter(|flow| flow.key.0 == port && flow.key.2);
-            flows.map(|flow| flow.lost).sum::<u64>()
+    *s += "| rule | high share | high offered (kpkt/s) | high lost of input 0 | of input 1 | low delivered | high median (µs) | high p99 (µs) | low p99 (µs) |\n";
+    *s += "|---|---|---|---|---|---|---|---|---|\n";
+    let runs: Vec<_> = results.experiment.runs.iter().zip(&results.outcomes).collect();
+    for group in runs.chunk_by(|a, b| (&a.0.series, a.0.x) == (&b.0.series, b.0.x)) {
+        let over = |digits: usize, value: &dyn Fn(&Outcome) -> f64| {
+            let interval =
+                Interval::new(&group.iter().map(|(_, outcome)| value(outcome)).collect::<Vec<_>>());
+            format!("{:.digits$} ± {:.digits$}", interval.mean, interval.half_width.unwrap_or(0.0))
         };
-        let p99_us = |high: bool| {
-            let flows = outcome.flows.iter().filter(|flow| flow.key.2 == high);
-            flows.map(|flow| f64::from(flow.latency_ns[2]) / 1e3).fold(0.0, f64::max)
+        let lost = |port: u8| over(0, &|o| o.lost_of(|key| key.0 == port && key.2) as f64);
+        let low = |o: &Outcome| 100.0 * o.delivered_pps(|key| !key.2) / o.offered_pps(|key| !key.2);
+        let latency_us = |high: bool, which: usize| {
+            over(0, &|o| f64::from(o.latency_by_class_ns[usize::from(high)][which]) / 1e3)
         };
-        let low = outcome.delivered_pps(|key| !key.2) / outcome.offered_pps(|key| !key.2);
         let _ = writeln!(
             s,
-            "| {} | {} | {:.0} | {} | {} | {:.1} % | {:.0} | {:.0} |",
-            run.series,
-            run.x,
-            outcome.offered_pps(|key| key.2) / 1e3,
+            "| {} | {} | {} | {} | {} | {} % | {} | {} | {} |",
+            group[0].0.series,
+            group[0].0.x,
+            over(0, &|o| o.offered_pps(|key| key.2) / 1e3),
             lost(0),
             lost(1),
-            100.0 * low,
-            p99_us(true),
-            p99_us(false),
+            over(1, &low),
+            latency_us(true, 1),
+            latency_us(true, 2),
+            latency_us(false, 2),
         );
     }
 }
@@ -174,7 +178,7 @@ fn table(s: &mut String, results: &Results) {
             s,
             "| {} | {:.3} | {:.3} | {} | {:.1} % | {:.1} % | {bursts} | {} | {:.2} |",
             outcome.scenario.name,
-            outcome.line_bps(outcome.offered_pps(|_| true)) / 1e9,
+            outcome.offered_bps() / 1e9,
             outcome.delivered_bps() / 1e9,
             outcome.lost(),
             100.0 * outcome.bus_busy(),
