@@ -101,7 +101,11 @@ class Peer(Region):
         head = len(frames[0]) << 24 | len(frames[1]) << 16 | len(words) // 8
         tail = REQ << 60 | 0b11 << 58 | PEER << 52 | OWN << 48
         burst = word(BURST << 60 | PEER << 52 | OWN << 48 | head) + words + word(tail)
-        await self.card.axi.write(0x8000 + 0x1000 * PEER, burst)
+        # A sequence begins at the window's first word, and no other one does.
+        window = 0x8000 + 0x1000 * PEER
+        await self.card.axi.write(window, burst[:4096])
+        for at in range(4096, len(burst), 4088):
+            await self.card.axi.write(window + 8, burst[at:at + 4088])
 
     def parse_burst(self):
         """A whole burst as ([high frames], [low frames], trailing REQ), or None while it is not whole."""
@@ -132,7 +136,7 @@ class Card:
 
     def __init__(self, dut):
         self.dut = dut
-        for clock, period_ps in ((dut.clk, 15_000), (dut.gmii_rx_clk, 8_001), (dut.gmii_tx_clk, 7_999)):
+        for clock, period_ps in ((dut.clk, 15_000), (dut.gmii_rx_clk, 8_002), (dut.gmii_tx_clk, 7_998)):
             Clock(clock, period_ps, "ps").start()
         self.axi = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.arst)
         self.memory = Memory()
@@ -163,7 +167,9 @@ class Card:
         return int.from_bytes(response.data, "little")
 
     async def counter(self, name):
-        return await self.read(REG["COUNTERS"] + 8 * EVENT[name])
+        """What has been counted since the set-up, when all is quiet."""
+        await ClockCycles(self.dut.clk, 100)
+        return await self.read(REG["COUNTERS"] + 8 * EVENT[name]) - self.before[name]
 
     async def set_up(self, present=True):
         """What a driver does: rings, a route to network 10.0.1.0/24 by card 1, both classes by ToS 0xb8."""
@@ -192,10 +198,15 @@ class Card:
                 await self.write(REG["CLASS"] + 32 * n + 8 * k, value)
         await self.write(REG["POLICY"], BIT["POLICY_WRITE_SOURCE_MAC"])
         await self.write(REG["RULES"], 1)
+        # A reset leaves the counters.
+        events = [name for name in EVENT if name != "DROP_FIFO"]
+        self.before = {name: await self.read(REG["COUNTERS"] + 8 * EVENT[name]) for name in events}
         await self.write(REG["CONTROL"], BIT["CONTROL_ENABLE"])
 
     async def link(self):
         """Plays the peer's part in establishing both directions."""
+        # A card that was enabled says so.
+        await self.peer.message(NAK)
         await self.peer.message(SYNC)
         await self.peer.send(ACK)
         await self.peer.send(SYNC)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The card's sequences as AXI4 transactions: at most 256 words each, none across a 4 KiB boundary, one write at a time.
-// The words of a write have arrived when it is answered. A read is done when its addresses are taken; its data come as
-// responses, with the tag as ID.
+// The card's sequences as AXI4 transactions: one write at a time, at most 32 words each, because the card remembers 64
+// words that it does not know to have arrived; a read of up to 256 words, done when its address is taken. Its data come
+// as responses, with the tag as ID. None crosses a 4 KiB boundary. The words of a write have arrived when it is answered.
 `default_nettype none
 
 module axi_master (
@@ -51,15 +51,18 @@ module axi_master (
     input  wire        rvalid,
     output wire        rready
 );
-  localparam [2:0] IDLE = 3'd0, SPLIT = 3'd1, ADDRESS = 3'd2, DATA = 3'd3, ANSWER = 3'd4, ACCEPT = 3'd5;
+  localparam [2:0] IDLE = 3'd0, SPLIT = 3'd1, ADDRESS = 3'd2, DATA = 3'd3, ANSWER = 3'd4, FINISH = 3'd5;
   reg [2:0] state;
   reg reads;
   reg [31:0] at;
   reg [9:0] left;       // words of the sequence not yet in a transaction
   reg [8:0] beats;      // of the transaction
   reg [8:0] beat;       // what is left of it
+  reg [6:0] arrived;    // words to be told of
+  wire answered = state == ANSWER && bvalid && !bresp[1];
   wire [9:0] to_boundary = 10'd512 - {1'b0, at[11:3]};
-  wire [9:0] most = (to_boundary < 10'd256) ? to_boundary : 10'd256;
+  wire [9:0] longest = reads ? 10'd256 : 10'd32;
+  wire [9:0] most = (to_boundary < longest) ? to_boundary : longest;
   wire [9:0] next_beats = (left < most) ? left : most;
   wire [8:0] length = beats - 1'b1;
   wire unused = |{bid, bresp[0], rresp[0], rlast, length[8]};
@@ -86,7 +89,8 @@ module axi_master (
   assign rsp_data = rdata;
 
   always_ff @(posedge clk) begin
-    accept <= 1'b0;
+    accept <= arrived != 0;
+    arrived <= arrived + (answered ? beats[6:0] : 7'd0) - {6'd0, arrived != 0};
     done <= 1'b0;
     case (state)
       IDLE:
@@ -122,33 +126,26 @@ module axi_master (
           beat <= beat - 1'b1;
           if (wlast) begin
             wvalid <= 1'b0;
-            beat <= beats;
             state <= ANSWER;
           end
         end
       ANSWER:
         if (bvalid) begin
-          if (bresp[1]) begin
-            done <= 1'b1;
-            error <= 1'b1;
-            state <= IDLE;
-          end else state <= ACCEPT;
+          error <= bresp[1];
+          state <= (bresp[1] || left == 0) ? FINISH : SPLIT;
         end
-      default: begin
-        accept <= beat != 0;
-        beat <= beat - 1'b1;
-        if (beat == 0) begin
-          done <= left == 0;
-          error <= 1'b0;
-          state <= (left == 0) ? IDLE : SPLIT;
+      default:
+        if (arrived == 0) begin
+          done <= 1'b1;
+          state <= IDLE;
         end
-      end
     endcase
     if (rst) begin
       state <= IDLE;
       awvalid <= 1'b0;
       wvalid <= 1'b0;
       arvalid <= 1'b0;
+      arrived <= 0;
       accept <= 1'b0;
       done <= 1'b0;
     end

@@ -103,7 +103,7 @@ module nic_axi #(
       .wr_addr(wr_addr), .wr_data(wr_data), .rd_valid(rd_valid), .rd_addr(rd_addr), .rd_done(rd_done),
       .rd_data(rd_data), .m_start(m_start), .m_read(m_read), .m_addr(m_addr), .m_words(m_words), .m_tag(m_tag),
       .m_data(m_data), .m_pop(m_pop), .m_accept(m_accept), .m_done(m_done), .m_error(m_error), .m_aborted(m_error),
-      .m_disconnected(1'b0), .parity(1'b0), .rsp_valid(rsp_valid), .rsp_error(rsp_error), .rsp_tag(rsp_tag),
+      .m_disconnected(1'b0), .parity(m_axi_rvalid && m_axi_rlast && m_axi_rresp[1]), .rsp_valid(rsp_valid), .rsp_error(rsp_error), .rsp_tag(rsp_tag),
       .rsp_data(rsp_data)
   );
   axi_target #(.ID_W(ID_W)) target (

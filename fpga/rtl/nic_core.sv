@@ -52,7 +52,7 @@ module nic_core #(
     input  wire        m_error,           // with it: not all words have arrived
     input  wire        m_aborted,         // with it: because the target did not take them
     input  wire        m_disconnected,    // pulse
-    input  wire        parity,            // pulse: a word with wrong parity
+    input  wire        parity,            // a word with wrong parity, sent or received; a read that was refused
     input  wire        rsp_valid,
     input  wire        rsp_error,
     input  wire [3:0]  rsp_tag,
@@ -391,7 +391,6 @@ module nic_core #(
     if (slow_dropped) drops[{own, slow_dropped_high}] = 1'b1;
   end
   reg [EVENTS-1:0] events;
-  wire parity_any = parity || (wr_valid && wr_error) || (rsp_valid && rsp_error);
   wire aborted = m_done && m_aborted;
   always_ff @(posedge clk) begin
     events <= 0;
@@ -415,7 +414,6 @@ module nic_core #(
     events[nic_pkg::EV_RX_TO_HOST] <= delivered;
     events[nic_pkg::EV_BUS_DISCONNECTS] <= m_disconnected;
     events[nic_pkg::EV_BUS_ABORTS] <= aborted;
-    events[nic_pkg::EV_BUS_PARITY] <= parity_any;
     events[nic_pkg::EV_PEER_RESYNCS] <= link_anew;
     events[EVENTS-1:nic_pkg::EV_DROP_FIFO] <= drops;
   end
@@ -424,8 +422,8 @@ module nic_core #(
   wire [63:0] counter_data;
   event_counters #(.EVENTS(EVENTS)) counters (
       .clk(clk), .rst(rst), .events(events), .flushed(fast_flushed), .flushed_packets(fast_flushed_packets),
-      .flush_room(flush_room), .burst_failed(burst_failed), .failed_packets(failed_packets), .rd_valid(rd_counter),
-      .rd_index(rd_index), .rd_done(counter_done), .rd_data(counter_data)
+      .flush_room(flush_room), .burst_failed(burst_failed), .failed_packets(failed_packets), .parity(parity),
+      .rd_valid(rd_counter), .rd_index(rd_index), .rd_done(counter_done), .rd_data(counter_data)
   );
   wire unused = slow_flushed || |slow_flushed_packets || |slow_used || |dma_pop || |dma_accept || |in_dest;
 
@@ -440,7 +438,7 @@ module nic_core #(
       .rule_data(rule_data), .rule_status(rule_status), .rule_policy(rule_policy), .irq_rx(delivered),
       .irq_tx(tx_reported),
       .errors({in_overflow || fast_overflow || slow_overflow, tx_cut, in_events[3], link_lost, abandoned,
-               burst_error || mail_error, tx_refused, tx_timed_out, parity_any, aborted}),
+               burst_error || mail_error, tx_refused, tx_timed_out, parity, aborted}),
       .irq(irq), .rd_counter(rd_counter), .rd_index(rd_index), .counter_done(counter_done),
       .counter_data(counter_data)
   );

@@ -89,7 +89,8 @@ pub struct Testbed {
     generators: Vec<Generator>,
     setup: Setup,
     faults: Vec<Scheduled>,
-    corrupt: u64,
+    /// Words to come, and their bits, that turn over.
+    corrupt: (u32, u64),
     /// Checks and statistics.
     pub scoreboard: Scoreboard,
     /// Frames of no generator that left a port; kept when there is no generator, or the setup takes foreign frames.
@@ -126,7 +127,7 @@ impl Testbed {
             generators: Vec::new(),
             setup: setup.clone(),
             faults: Vec::new(),
-            corrupt: 0,
+            corrupt: (0, 0),
             scoreboard: Scoreboard::new(setup.table.clone(), setup.host_table.clone()),
             raw: Vec::new(),
             line_errors: Vec::new(),
@@ -369,7 +370,7 @@ impl Testbed {
             Fault::Feed(nic) => self.slots[slot(nic)].starved = false,
             Fault::IgnoreReads(count) => self.host.faulty_reads.0 += count,
             Fault::AnswerLate(count) => self.host.faulty_reads.1 += count,
-            Fault::CorruptWord(bits) => self.corrupt = bits,
+            Fault::CorruptWords(count, bits) => self.corrupt = (count, bits),
             Fault::Write(nic, (register, value)) => self.host.write(nic, register, value),
             Fault::BusExtraCycles(cycles) => self.chipset.set_extra_cycles(cycles),
         }

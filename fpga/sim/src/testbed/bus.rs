@@ -64,7 +64,9 @@ impl Testbed {
         wires.devsel |= chipset.devsel_o();
         wires.perr |= chipset.perr_o();
         if wires.frame == 1 && wires.ad != 0 {
-            wires.ad ^= std::mem::take(&mut self.corrupt);
+            let (count, bits) = &mut self.corrupt;
+            wires.ad ^= if *count > 0 { *bits } else { 0 };
+            *count = count.saturating_sub(1);
         }
         self.wires = wires;
     }
