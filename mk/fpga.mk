@@ -5,7 +5,7 @@
 
 NIC_CARGO = --locked --profile nic -p causeway-nic-sim
 # Of the bitstream: the board, a folder of fpga/boards.
-BOARD ?= colorlight-5a-75b
+BOARD ?= colorlight-i9
 
 fpga-lint: ## warnings of Verilator and Yosys, parameters, licences
 	@fpga/lint
@@ -29,7 +29,7 @@ fpga-experiments: ## run the NIC's experiments into docs/results
 fpga-report: ## the NIC's logic elements and memory by module, and its timing on an ECP5
 	@fpga/synth/report
 
-fpga-bitstream: ## synthesise, place, route and pack two cards for a board (BOARD=colorlight-5a-75b)
+fpga-bitstream: ## synthesise, place, route and pack two cards for a board (BOARD=colorlight-i9)
 	@fpga/boards/build $(BOARD)
 
 nic-live: ## simulated cards between hosts in namespaces, as root: ping, traceroute, TCP, two classes (NIC_LIVE=--stay)

@@ -62,7 +62,8 @@ pub fn markdown(all: &[Results]) -> String {
         match results.experiment.name {
             "routing" => routing(&mut s, results),
             "qos-slow" | "qos-fast" => classes(&mut s, results),
-            "saturation" => saturation(&mut s, results),
+            "saturation" => by_rule(&mut s, results, "high share"),
+            "uneven" => by_rule(&mut s, results, "high share above and below 0.48"),
             _ => table(&mut s, results),
         }
         if let Some((_, note)) = NOTES.iter().find(|(name, _)| *name == results.experiment.name) {
@@ -138,8 +139,13 @@ fn classes(s: &mut String, results: &Results) {
     }
 }
 
-fn saturation(s: &mut String, results: &Results) {
-    *s += "| rule | high share | high offered (kpkt/s) | high lost of input 0 | of input 1 | low delivered | high median (µs) | high p99 (µs) | low p99 (µs) |\n";
+/// Runs of the same rule and x value together.
+fn by_rule(s: &mut String, results: &Results, x: &str) {
+    let _ = writeln!(
+        s,
+        "| rule | {x} | high offered (kpkt/s) | high lost of input 0 | of input 1 | low delivered | high median (µs) \
+         | high p99 (µs) | low p99 (µs) |",
+    );
     *s += "|---|---|---|---|---|---|---|---|---|\n";
     let runs: Vec<_> = results.experiment.runs.iter().zip(&results.outcomes).collect();
     for group in runs.chunk_by(|a, b| (&a.0.series, a.0.x) == (&b.0.series, b.0.x)) {
