@@ -235,6 +235,56 @@ const COUNTERS: Proof = Proof {
     ],
 };
 
+const OUTPUT_FIFO: Proof = Proof {
+    name: "fv_output_fifo",
+    design: &["output_fifo.sv", "formal/ram_one_word.sv"],
+    engine: Engine::Bounded { cycles: 13 },
+    clocks: false,
+    mutants: &[
+        ("output_fifo.sv", "end else wr_ptr <= begin_ptr;", "end"),
+        ("output_fifo.sv", "- {11'd0, writes} + returned", "- {11'd0, writes}"),
+        ("output_fifo.sv", "{8'd0, complete} - {8'd0, rd_done}", "{8'd0, writes} - {8'd0, rd_done}"),
+    ],
+};
+
+const MESSAGES: Proof = Proof {
+    name: "fv_message_sender",
+    design: &["nic_pkg.sv", "message_sender.sv"],
+    engine: Engine::Reachability,
+    clocks: false,
+    mutants: &[
+        ("message_sender.sv", "!(last_was_res && req_valid)", "1'b1"),
+        ("message_sender.sv", "req_valid && !link_valid && !res_ready", "req_valid && !res_ready"),
+        ("message_sender.sv", "wire take = !busy;", "wire take = !busy || dma_done;"),
+    ],
+};
+
+const LINKS: Proof = Proof {
+    name: "fv_peer_links",
+    design: &["nic_pkg.sv", "peer_links.sv"],
+    engine: Engine::Reachability,
+    clocks: false,
+    mutants: &[
+        ("peer_links.sv", "if (!busy[k]) begin", "if (1'b1) begin"),
+        ("peer_links.sv", "waiting[k] && acked[k]", "waiting[k]"),
+        ("peer_links.sv", "if (taken[k] && got_ack", "if (got_ack"),
+        ("peer_links.sv", "            acked[k] <= 1'b0;\n", ""),
+        ("peer_links.sv", "heard[k] <= 1'b0;\n        forget", "forget"),
+    ],
+};
+
+const AXI_WRITES: Proof = Proof {
+    name: "fv_axi_master",
+    design: &["axi_master.sv"],
+    engine: Engine::Bounded { cycles: 16 },
+    clocks: false,
+    mutants: &[
+        ("axi_master.sv", "(to_boundary < longest) ? to_boundary : longest", "longest"),
+        ("axi_master.sv", "bvalid && !bresp[1];", "bvalid;"),
+        ("axi_master.sv", "if (arrived == 0) begin", "if (1'b1) begin"),
+    ],
+};
+
 /// Copies the design, with a mutation if there is one, and gives all files.
 fn sources(proof: &Proof, folder: &Path, mutant: Option<&Mutant>) -> String {
     fs::create_dir_all(folder).unwrap();
@@ -397,4 +447,24 @@ fn no_event_is_eaten_by_a_clear() {
 #[test]
 fn counters_count_everything() {
     prove(&COUNTERS);
+}
+
+#[test]
+fn output_fifos_give_whole_packets_in_order() {
+    prove(&OUTPUT_FIFO);
+}
+
+#[test]
+fn messages_go_one_at_a_time_and_none_waits_for_ever() {
+    prove(&MESSAGES);
+}
+
+#[test]
+fn a_link_is_up_only_after_its_sync_and_ack() {
+    prove(&LINKS);
+}
+
+#[test]
+fn words_on_axi_have_arrived_when_they_are_said_to() {
+    prove(&AXI_WRITES);
 }

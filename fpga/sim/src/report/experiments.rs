@@ -216,8 +216,8 @@ fn qos_fast() -> Vec<Run> {
 fn saturation() -> Vec<Run> {
     let mut runs = Vec::new();
     for policy in ResponsePolicy::ALL {
-        for share in [0.4, 0.42, 0.44, 0.46, 0.48, 0.49, 0.5] {
-            for seed in 1..=5 {
+        for share in [0.4, 0.44, 0.47, 0.49, 0.5] {
+            for seed in 1..=3 {
                 let name = format!("D-{}-{share}-seed-{seed}", policy.name());
                 let mut scenario = two_to_one(&name, 1.0, 64, share).with_seed(seed);
                 scenario.policy = policy;
@@ -232,7 +232,7 @@ fn saturation() -> Vec<Run> {
 fn uneven() -> Vec<Run> {
     let mut runs = Vec::new();
     for policy in ResponsePolicy::ALL {
-        for more in [0.02, 0.06, 0.12, 0.24] {
+        for more in [0.02, 0.08, 0.24] {
             for seed in 1..=3 {
                 let name = format!("D-uneven-{}-{more}-seed-{seed}", policy.name());
                 let mut scenario = two_to_one(&name, 1.0, 64, 0.48).with_seed(seed);
