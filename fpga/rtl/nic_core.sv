@@ -91,18 +91,8 @@ module nic_core #(
   assign disconnect = control[nic_pkg::BIT_CONTROL_DISCONNECT];
   assign bus_id = {1'b0, own_id};
 
-  // Time for those who wait: a tick is so many cycles in which the bus is idle, so that waiting for a peer that waits for
-  // the bus is not counted.
-  reg [15:0] idle;
-  reg tick;
-  always_ff @(posedge clk) begin
-    tick <= bus_idle && idle >= patience;
-    if (bus_idle) idle <= (idle >= patience) ? 16'd0 : idle + 1'b1;
-    if (rst) begin
-      idle <= 0;
-      tick <= 1'b0;
-    end
-  end
+  wire tick;
+  tick_timer timer (.clk(clk), .rst(rst), .bus_idle(bus_idle), .patience(patience), .tick(tick));
 
   // Peers by slot, and back.
   reg [PEERS-1:0] present, resync;
@@ -230,7 +220,7 @@ module nic_core #(
 
   // Fast path, output side.
   wire out_wr, out_wr_last, out_word, tail_valid, stale_packet, burst_broken, burst_error, serving, abandoned;
-  wire [63:0] out_wr_data, fast_out_data, slow_out_data;
+  wire [63:0] out_wr_data;
   wire [11:0] tail_high, tail_low, fast_free_out, slow_free_out, res_high, res_low;
   wire [EW-1:0] broken_source, res_dest;
   burst_receiver #(.NICS(NICS)) receiver (
@@ -361,24 +351,14 @@ module nic_core #(
       .m_error(m_error)
   );
 
-  // Output FIFOs. A packet of the fast path that is not whole when its card is no longer served is
-  // taken back.
-  wire fast_packet, fast_rd_out, fast_done, slow_packet, slow_rd_out, slow_done, fast_overflow, slow_overflow;
-  output_fifo #(.CAP_WORDS(OUT_CAP_WORDS)) fast_out (
-      .clk(clk), .rst(rst), .wr_valid(out_wr), .wr_data(out_wr_data), .wr_last(out_wr_last), .wr_cancel(!serving),
-      .free_words(fast_free_out), .overflow(fast_overflow), .rd_packet(fast_packet), .rd_en(fast_rd_out),
-      .rd_data(fast_out_data), .rd_done(fast_done)
-  );
-  output_fifo #(.CAP_WORDS(OUT_CAP_WORDS)) slow_out (
-      .clk(clk), .rst(rst), .wr_valid(slow_wr), .wr_data(slow_wr_data), .wr_last(slow_wr_last),
-      .wr_cancel(slow_cancel), .free_words(slow_free_out), .overflow(slow_overflow), .rd_packet(slow_packet),
-      .rd_en(slow_rd_out), .rd_data(slow_out_data), .rd_done(slow_done)
-  );
-  output_scheduler out_scheduler (
-      .clk(clk), .rst(rst), .slow_packet(slow_packet), .slow_rd_en(slow_rd_out), .slow_data(slow_out_data),
-      .slow_done(slow_done), .fast_packet(fast_packet), .fast_rd_en(fast_rd_out), .fast_data(fast_out_data),
-      .fast_done(fast_done), .m_axis_tdata(tx_data), .m_axis_tkeep(tx_keep), .m_axis_tvalid(tx_valid),
-      .m_axis_tready(tx_ready), .m_axis_tlast(tx_last)
+  // Output. A packet of the fast path that is not whole when its card is no longer served is taken back.
+  wire fast_done, slow_done, out_overflow;
+  output_stage #(.CAP_WORDS(OUT_CAP_WORDS)) output_side (
+      .clk(clk), .rst(rst), .fast_valid(out_wr), .fast_data(out_wr_data), .fast_last(out_wr_last),
+      .fast_cancel(!serving), .fast_free(fast_free_out), .slow_valid(slow_wr), .slow_data(slow_wr_data),
+      .slow_last(slow_wr_last), .slow_cancel(slow_cancel), .slow_free(slow_free_out), .overflow(out_overflow),
+      .fast_done(fast_done), .slow_done(slow_done), .m_axis_tdata(tx_data), .m_axis_tkeep(tx_keep),
+      .m_axis_tvalid(tx_valid), .m_axis_tready(tx_ready), .m_axis_tlast(tx_last)
   );
 
   // Counters. The input FIFOs' drops are counted by destination number and class; what is lost many at a time is added.
@@ -437,7 +417,7 @@ module nic_core #(
       .wr_commit(wr_commit), .wr_policy(wr_policy), .rd_rule(rd_rule), .rd_word(rd_word), .rule_done(rule_done),
       .rule_data(rule_data), .rule_status(rule_status), .rule_policy(rule_policy), .irq_rx(delivered),
       .irq_tx(tx_reported),
-      .errors({in_overflow || fast_overflow || slow_overflow, tx_cut, in_events[3], link_lost, abandoned,
+      .errors({in_overflow || out_overflow, tx_cut, in_events[3], link_lost, abandoned,
                burst_error || mail_error, tx_refused, tx_timed_out, parity, aborted}),
       .irq(irq), .rd_counter(rd_counter), .rd_index(rd_index), .counter_done(counter_done),
       .counter_data(counter_data)

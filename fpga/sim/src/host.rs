@@ -12,6 +12,10 @@ use causeway_fib::{Fib4, Lookup, MISS, Prefix4, Table};
 use causeway_nic_driver::registers as reg;
 use causeway_nic_driver::{Mac, RuleTable, Target};
 
+mod transaction;
+
+pub use transaction::{Transaction, command};
+
 /// Bytes of host memory for each card.
 const CARD_BYTES: u32 = 0x20_0000;
 const RX_BUFFERS: u32 = 0x0;
@@ -44,29 +48,6 @@ impl Default for HostParameters {
     fn default() -> Self {
         Self { packet_cost_ns: 1_667, interrupt_latency_ns: 2_000, memory_latency_ns: 200 }
     }
-}
-
-/// A bus transaction that the host wants.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Transaction {
-    /// Bus command.
-    pub command: u8,
-    /// Bus address.
-    pub address: u32,
-    /// Of a split completion: which read it answers.
-    pub tag: u8,
-    /// Data; for an immediate read one word that is ignored.
-    pub data: Vec<u64>,
-}
-
-/// Bus commands, as in `nic_pkg`.
-pub mod command {
-    /// Immediate read of one register.
-    pub const READ_DWORD: u8 = 0x6;
-    /// Split completion.
-    pub const SPLIT: u8 = 0xc;
-    /// Memory write.
-    pub const WRITE: u8 = 0xf;
 }
 
 #[derive(Debug, Default)]
