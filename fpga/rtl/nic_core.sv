@@ -52,7 +52,7 @@ module nic_core #(
     input  wire        m_error,           // with it: not all words have arrived
     input  wire        m_aborted,         // with it: because the target did not take them
     input  wire        m_disconnected,    // pulse
-    input  wire        parity,            // pulse: a word with wrong parity
+    input  wire        parity,            // a word with wrong parity, sent or received; a read that was refused
     input  wire        rsp_valid,
     input  wire        rsp_error,
     input  wire [3:0]  rsp_tag,
@@ -70,10 +70,8 @@ module nic_core #(
   localparam EVENTS = nic_pkg::EV_DROP_FIFO + 2 * NICS;
   localparam CW = $clog2(EVENTS);
 
-  wire rst, rx_rst, tx_rst;
+  wire rst;
   reset_sync core_reset (.clk(clk), .arst(arst), .rst(rst));
-  reset_sync rx_reset (.clk(gmii_rx_clk), .arst(rx_arst || arst), .rst(rx_rst));
-  reset_sync tx_reset (.clk(gmii_tx_clk), .arst(tx_arst || arst), .rst(tx_rst));
 
   // Configuration.
   wire [1:0] control, policy;
@@ -93,18 +91,8 @@ module nic_core #(
   assign disconnect = control[nic_pkg::BIT_CONTROL_DISCONNECT];
   assign bus_id = {1'b0, own_id};
 
-  // Time for those who wait: a tick is so many cycles in which the bus is idle, so that waiting for a peer that waits for
-  // the bus is not counted.
-  reg [15:0] idle;
-  reg tick;
-  always_ff @(posedge clk) begin
-    tick <= bus_idle && idle >= patience;
-    if (bus_idle) idle <= (idle >= patience) ? 16'd0 : idle + 1'b1;
-    if (rst) begin
-      idle <= 0;
-      tick <= 1'b0;
-    end
-  end
+  wire tick;
+  tick_timer timer (.clk(clk), .rst(rst), .bus_idle(bus_idle), .patience(patience), .tick(tick));
 
   // Peers by slot, and back.
   reg [PEERS-1:0] present, resync;
@@ -124,34 +112,18 @@ module nic_core #(
     end
   end
 
-  // Receive MAC and clock crossing.
-  wire [7:0] rx_byte;
-  wire rx_byte_valid, rx_byte_last;
-  wire rx_no_sfd, rx_crowded, rx_no_sfd_q, rx_crowded_q;
-  wire [1:0] rx_byte_user;
-  gmii_mac_rx mac_rx (
-      .clk(gmii_rx_clk), .rst(rx_rst), .gmii_rxd(gmii_rxd), .gmii_rx_dv(gmii_rx_dv), .gmii_rx_er(gmii_rx_er),
-      .m_axis_tdata(rx_byte), .m_axis_tvalid(rx_byte_valid), .m_axis_tlast(rx_byte_last), .m_axis_tuser(rx_byte_user),
-      .no_sfd(rx_no_sfd), .crowded(rx_crowded)
-  );
-  wire [63:0] rx_word;
-  wire [7:0] rx_word_keep;
-  wire rx_word_valid, rx_word_last;
-  wire [1:0] rx_word_user;
-  mac_gearbox_rx gearbox_rx (
-      .clk(gmii_rx_clk), .rst(rx_rst), .s_axis_tdata(rx_byte), .s_axis_tvalid(rx_byte_valid),
-      .s_axis_tlast(rx_byte_last), .s_axis_tuser(rx_byte_user), .m_axis_tdata(rx_word), .m_axis_tkeep(rx_word_keep),
-      .m_axis_tvalid(rx_word_valid), .m_axis_tlast(rx_word_last), .m_axis_tuser(rx_word_user)
-  );
-  wire [63:0] rx_data;
-  wire [7:0] rx_keep;
-  wire rx_valid, rx_last;
+  // MAC and clock crossings.
+  wire [63:0] rx_data, tx_data;
+  wire [7:0] rx_keep, tx_keep;
   wire [1:0] rx_user;
-  rx_crossing rx_cdc (
-      .rx_clk(gmii_rx_clk), .rx_arst(rx_arst || arst), .s_axis_tdata(rx_word), .s_axis_tkeep(rx_word_keep),
-      .s_axis_tvalid(rx_word_valid), .s_axis_tlast(rx_word_last), .s_axis_tuser(rx_word_user), .clk(clk), .rst(rst),
-      .m_axis_tdata(rx_data), .m_axis_tkeep(rx_keep), .m_axis_tvalid(rx_valid), .m_axis_tlast(rx_last),
-      .m_axis_tuser(rx_user)
+  wire rx_valid, rx_last, tx_valid, tx_ready, tx_last, rx_no_sfd, rx_crowded, tx_sent, tx_cut;
+  nic_mac mac (
+      .gmii_rx_clk(gmii_rx_clk), .rx_arst(rx_arst), .gmii_rxd(gmii_rxd), .gmii_rx_dv(gmii_rx_dv),
+      .gmii_rx_er(gmii_rx_er), .gmii_tx_clk(gmii_tx_clk), .tx_arst(tx_arst), .gmii_txd(gmii_txd),
+      .gmii_tx_en(gmii_tx_en), .gmii_tx_er(gmii_tx_er), .clk(clk), .arst(arst), .rst(rst), .m_axis_tdata(rx_data),
+      .m_axis_tkeep(rx_keep), .m_axis_tvalid(rx_valid), .m_axis_tlast(rx_last), .m_axis_tuser(rx_user),
+      .s_axis_tdata(tx_data), .s_axis_tkeep(tx_keep), .s_axis_tvalid(tx_valid), .s_axis_tready(tx_ready),
+      .s_axis_tlast(tx_last), .no_sfd(rx_no_sfd), .crowded(rx_crowded), .sent(tx_sent), .cut(tx_cut)
   );
 
   // A card that is not enabled takes nothing, and begins and stops at a frame's boundary.
@@ -248,7 +220,7 @@ module nic_core #(
 
   // Fast path, output side.
   wire out_wr, out_wr_last, out_word, tail_valid, stale_packet, burst_broken, burst_error, serving, abandoned;
-  wire [63:0] out_wr_data, fast_out_data, slow_out_data;
+  wire [63:0] out_wr_data;
   wire [11:0] tail_high, tail_low, fast_free_out, slow_free_out, res_high, res_low;
   wire [EW-1:0] broken_source, res_dest;
   burst_receiver #(.NICS(NICS)) receiver (
@@ -379,68 +351,14 @@ module nic_core #(
       .m_error(m_error)
   );
 
-  // Output FIFOs and transmit MAC. A packet of the fast path that is not whole when its card is no longer served is
-  // taken back.
-  wire fast_packet, fast_rd_out, fast_done, slow_packet, slow_rd_out, slow_done, fast_overflow, slow_overflow;
-  output_fifo #(.CAP_WORDS(OUT_CAP_WORDS)) fast_out (
-      .clk(clk), .rst(rst), .wr_valid(out_wr), .wr_data(out_wr_data), .wr_last(out_wr_last), .wr_cancel(!serving),
-      .free_words(fast_free_out), .overflow(fast_overflow), .rd_packet(fast_packet), .rd_en(fast_rd_out),
-      .rd_data(fast_out_data), .rd_done(fast_done)
-  );
-  output_fifo #(.CAP_WORDS(OUT_CAP_WORDS)) slow_out (
-      .clk(clk), .rst(rst), .wr_valid(slow_wr), .wr_data(slow_wr_data), .wr_last(slow_wr_last),
-      .wr_cancel(slow_cancel), .free_words(slow_free_out), .overflow(slow_overflow), .rd_packet(slow_packet),
-      .rd_en(slow_rd_out), .rd_data(slow_out_data), .rd_done(slow_done)
-  );
-  wire tx_valid, tx_ready, tx_last, tx_word_valid, tx_word_ready, tx_word_last, tx_sent, tx_cut, tx_sent_q, tx_cut_q;
-  wire [63:0] tx_data, tx_word;
-  wire [7:0] tx_keep, tx_word_keep, tx_byte;
-  output_scheduler out_scheduler (
-      .clk(clk), .rst(rst), .slow_packet(slow_packet), .slow_rd_en(slow_rd_out), .slow_data(slow_out_data),
-      .slow_done(slow_done), .fast_packet(fast_packet), .fast_rd_en(fast_rd_out), .fast_data(fast_out_data),
-      .fast_done(fast_done), .m_axis_tdata(tx_data), .m_axis_tkeep(tx_keep), .m_axis_tvalid(tx_valid),
-      .m_axis_tready(tx_ready), .m_axis_tlast(tx_last)
-  );
-  tx_crossing tx_cdc (
-      .clk(clk), .rst(rst), .s_axis_tdata(tx_data), .s_axis_tkeep(tx_keep), .s_axis_tvalid(tx_valid),
-      .s_axis_tready(tx_ready), .s_axis_tlast(tx_last), .tx_clk(gmii_tx_clk), .tx_arst(tx_arst || arst),
-      .m_axis_tdata(tx_word), .m_axis_tkeep(tx_word_keep), .m_axis_tvalid(tx_word_valid),
-      .m_axis_tready(tx_word_ready), .m_axis_tlast(tx_word_last)
-  );
-  wire tx_byte_valid, tx_byte_last, tx_byte_ready;
-  mac_gearbox_tx gearbox_tx (
-      .clk(gmii_tx_clk), .rst(tx_rst), .s_axis_tdata(tx_word), .s_axis_tkeep(tx_word_keep),
-      .s_axis_tvalid(tx_word_valid), .s_axis_tlast(tx_word_last), .s_axis_tready(tx_word_ready),
-      .m_axis_tdata(tx_byte), .m_axis_tvalid(tx_byte_valid), .m_axis_tlast(tx_byte_last),
-      .m_axis_tready(tx_byte_ready)
-  );
-  gmii_mac_tx mac_tx (
-      .clk(gmii_tx_clk), .rst(tx_rst), .s_axis_tdata(tx_byte), .s_axis_tvalid(tx_byte_valid),
-      .s_axis_tlast(tx_byte_last), .s_axis_tready(tx_byte_ready), .gmii_txd(gmii_txd), .gmii_tx_en(gmii_tx_en),
-      .gmii_tx_er(gmii_tx_er), .sent(tx_sent), .cut(tx_cut)
-  );
-  wire tx_rst_events, rst_events;
-  reset_sync tx_events_reset (.clk(gmii_tx_clk), .arst(tx_arst || arst), .rst(tx_rst_events));
-  reset_sync events_reset (.clk(clk), .arst(tx_arst || arst), .rst(rst_events));
-  toggle_sync sent_sync (
-      .from_clk(gmii_tx_clk), .from_rst(tx_rst_events), .pulse(tx_sent), .to_clk(clk), .to_rst(rst_events),
-      .event_o(tx_sent_q)
-  );
-  toggle_sync cut_sync (
-      .from_clk(gmii_tx_clk), .from_rst(tx_rst_events), .pulse(tx_cut), .to_clk(clk), .to_rst(rst_events),
-      .event_o(tx_cut_q)
-  );
-
-  wire rx_rst_events, rst_rx_events;
-  reset_sync rx_events_reset (.clk(gmii_rx_clk), .arst(rx_arst || arst), .rst(rx_rst_events));
-  reset_sync from_rx_events_reset (.clk(clk), .arst(rx_arst || arst), .rst(rst_rx_events));
-  toggle_sync no_sfd_sync (
-      .from_clk(gmii_rx_clk), .from_rst(rx_rst_events), .pulse(rx_no_sfd), .to_clk(clk), .to_rst(rst_rx_events),
-      .event_o(rx_no_sfd_q)
-  );
-  toggle_sync crowded_sync (
-      .from_clk(gmii_rx_clk), .from_rst(rx_rst_events), .pulse(rx_crowded), .to_clk(clk), .to_rst(rst_rx_events),
-      .event_o(rx_crowded_q)
+  // Output. A packet of the fast path that is not whole when its card is no longer served is taken back.
+  wire fast_done, slow_done, out_overflow;
+  output_stage #(.CAP_WORDS(OUT_CAP_WORDS)) output_side (
+      .clk(clk), .rst(rst), .fast_valid(out_wr), .fast_data(out_wr_data), .fast_last(out_wr_last),
+      .fast_cancel(!serving), .fast_free(fast_free_out), .slow_valid(slow_wr), .slow_data(slow_wr_data),
+      .slow_last(slow_wr_last), .slow_cancel(slow_cancel), .slow_free(slow_free_out), .overflow(out_overflow),
+      .fast_done(fast_done), .slow_done(slow_done), .m_axis_tdata(tx_data), .m_axis_tkeep(tx_keep),
+      .m_axis_tvalid(tx_valid), .m_axis_tready(tx_ready), .m_axis_tlast(tx_last)
   );
 
   // Counters. The input FIFOs' drops are counted by destination number and class; what is lost many at a time is added.
@@ -453,13 +371,12 @@ module nic_core #(
     if (slow_dropped) drops[{own, slow_dropped_high}] = 1'b1;
   end
   reg [EVENTS-1:0] events;
-  wire parity_any = parity || (wr_valid && wr_error) || (rsp_valid && rsp_error);
   wire aborted = m_done && m_aborted;
   always_ff @(posedge clk) begin
     events <= 0;
     events[nic_pkg::EV_RX_CUT:0] <= in_events[3:0];
-    events[nic_pkg::EV_RX_NO_SFD] <= rx_no_sfd_q;
-    events[nic_pkg::EV_RX_CROWDED] <= rx_crowded_q;
+    events[nic_pkg::EV_RX_NO_SFD] <= rx_no_sfd;
+    events[nic_pkg::EV_RX_CROWDED] <= rx_crowded;
     events[nic_pkg::EV_RX_DISABLED] <= rx_refused;
     events[nic_pkg::EV_SLOW_NO_PORT:nic_pkg::EV_DROP_TTL] <= in_events[9:4];
     events[nic_pkg::EV_DROP_STALE] <= stale_packet;
@@ -472,44 +389,23 @@ module nic_core #(
     events[nic_pkg::EV_BURSTS_EMPTY] <= burst_empty;
     events[nic_pkg::EV_TX_FAST] <= fast_done;
     events[nic_pkg::EV_TX_SLOW] <= slow_done;
-    events[nic_pkg::EV_TX_FRAMES] <= tx_sent_q;
-    events[nic_pkg::EV_TX_CUT] <= tx_cut_q;
+    events[nic_pkg::EV_TX_FRAMES] <= tx_sent;
+    events[nic_pkg::EV_TX_CUT] <= tx_cut;
     events[nic_pkg::EV_RX_TO_HOST] <= delivered;
     events[nic_pkg::EV_BUS_DISCONNECTS] <= m_disconnected;
     events[nic_pkg::EV_BUS_ABORTS] <= aborted;
-    events[nic_pkg::EV_BUS_PARITY] <= parity_any;
     events[nic_pkg::EV_PEER_RESYNCS] <= link_anew;
     events[EVENTS-1:nic_pkg::EV_DROP_FIFO] <= drops;
-  end
-  wire flushes_valid, flushes_full, add_ready, unused_flushed;
-  wire [7:0] flushes_amount;
-  wire [4:0] flushes_level;
-  sync_fifo #(.W(8), .AW(4)) flushes (
-      .clk(clk), .rst(rst), .wr_en(fast_flushed && !flushes_full), .wr_data(fast_flushed_packets), .full(flushes_full),
-      .rd_en(flushes_valid && add_ready && !cut_off), .rd_data(flushes_amount), .rd_valid(flushes_valid),
-      .level(flushes_level)
-  );
-  assign flush_room = flushes_level < 5'd12;
-  assign unused_flushed = slow_flushed || |slow_flushed_packets || |slow_used || |dma_pop || |dma_accept || |in_dest;
-  reg cut_off;                 // a burst failed, and is to be counted
-  reg [7:0] cut_off_packets;
-  always_ff @(posedge clk) begin
-    if (add_ready) cut_off <= 1'b0;
-    if (burst_failed) begin
-      cut_off <= failed_packets != 0;
-      cut_off_packets <= failed_packets;
-    end
-    if (rst) cut_off <= 1'b0;
   end
   wire rd_counter, counter_done;
   wire [CW-1:0] rd_index;
   wire [63:0] counter_data;
-  counter_bank #(.EVENTS(EVENTS)) counters (
-      .clk(clk), .rst(rst), .events(events), .add_valid(cut_off || flushes_valid), .add_ready(add_ready),
-      .add_addr(cut_off ? CW'(nic_pkg::EV_DROP_BURST) : CW'(nic_pkg::EV_DROP_PEER_DOWN)),
-      .add_amount(cut_off ? cut_off_packets : flushes_amount), .rd_valid(rd_counter), .rd_addr(rd_index),
-      .rd_done(counter_done), .rd_data(counter_data)
+  event_counters #(.EVENTS(EVENTS)) counters (
+      .clk(clk), .rst(rst), .events(events), .flushed(fast_flushed), .flushed_packets(fast_flushed_packets),
+      .flush_room(flush_room), .burst_failed(burst_failed), .failed_packets(failed_packets), .parity(parity),
+      .rd_valid(rd_counter), .rd_index(rd_index), .rd_done(counter_done), .rd_data(counter_data)
   );
+  wire unused = slow_flushed || |slow_flushed_packets || |slow_used || |dma_pop || |dma_accept || |in_dest;
 
   register_file #(.NICS(NICS), .CAP_WORDS(CAP_WORDS), .OUT_CAP_WORDS(OUT_CAP_WORDS)) registers (
       .clk(clk), .rst(rst), .wr_valid(wr_register), .wr_addr(wr_addr[11:0]), .wr_data(wr_data), .rd_valid(rd_valid),
@@ -521,8 +417,8 @@ module nic_core #(
       .wr_commit(wr_commit), .wr_policy(wr_policy), .rd_rule(rd_rule), .rd_word(rd_word), .rule_done(rule_done),
       .rule_data(rule_data), .rule_status(rule_status), .rule_policy(rule_policy), .irq_rx(delivered),
       .irq_tx(tx_reported),
-      .errors({in_overflow || fast_overflow || slow_overflow, tx_cut_q, in_events[3], link_lost, abandoned,
-               burst_error || mail_error, tx_refused, tx_timed_out, parity_any, aborted}),
+      .errors({in_overflow || out_overflow, tx_cut, in_events[3], link_lost, abandoned,
+               burst_error || mail_error, tx_refused, tx_timed_out, parity, aborted}),
       .irq(irq), .rd_counter(rd_counter), .rd_index(rd_index), .counter_done(counter_done),
       .counter_data(counter_data)
   );

@@ -63,7 +63,8 @@ module nic_pcix #(
       .wr_error(wr_error), .wr_addr(wr_addr[15:0]), .wr_data(wr_data), .rd_valid(rd_valid), .rd_addr(rd_addr[11:0]),
       .rd_done(rd_done), .rd_data(rd_data), .m_start(m_start), .m_read(m_read), .m_addr(m_addr), .m_words(m_words),
       .m_tag(m_tag), .m_data(m_data), .m_pop(m_pop), .m_accept(m_accept), .m_done(m_done), .m_error(m_error),
-      .m_aborted(m_aborted), .m_disconnected(m_disconnected), .parity(m_parity), .rsp_valid(wr_valid && wr_split),
+      .m_aborted(m_aborted), .m_disconnected(m_disconnected), .parity(m_parity || (wr_valid && wr_error)),
+      .rsp_valid(wr_valid && wr_split),
       .rsp_error(wr_error), .rsp_tag(wr_tag), .rsp_data(wr_data)
   );
   // A card reads blocks only of the host, and is not read in blocks.

@@ -59,6 +59,8 @@ module peer_links #(
   reg [1:0] state[0:PEERS-1];
   reg [5:0] age[0:PEERS-1];    // ticks in this state, or since the REQ
   reg [PEERS-1:0] sync_due, ack_due, nak_due, waiting;
+  reg [PEERS-1:0] taken, acked;   // the SYNC is on its way; it has been answered, which may be known before it is known
+                                  // to have arrived
 
   genvar g;
   generate
@@ -114,9 +116,13 @@ module peer_links #(
             clear[k] <= 1'b1;
             sync_due[k] <= 1'b1;
             waiting[k] <= 1'b0;
+            taken[k] <= 1'b0;
+            acked[k] <= 1'b0;
             state[k] <= SYNC;
           end
         SYNC: begin
+          if (msg_valid && msg_ready && msg_type == nic_pkg::MSG_SYNC && msg_peer == k[PW-1:0]) taken[k] <= 1'b1;
+          if (taken[k] && got_ack && got_peer == k[PW-1:0]) acked[k] <= 1'b1;
           if (sent_valid && sent_type == nic_pkg::MSG_SYNC && sent_peer == k[PW-1:0]) begin
             waiting[k] <= 1'b1;
             age[k] <= 0;
@@ -126,7 +132,7 @@ module peer_links #(
             if (live[k]) lost <= 1'b1;
             age[k] <= 0;
             state[k] <= DOWN;
-          end else if (waiting[k] && got_ack && got_peer == k[PW-1:0]) begin
+          end else if (waiting[k] && acked[k]) begin
             live[k] <= 1'b1;
             state[k] <= UP;
           end

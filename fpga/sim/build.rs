@@ -55,13 +55,18 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let waves = env::var("CARGO_FEATURE_WAVES").is_ok();
 
-    let mut build = cc::Build::new();
     // More than 2 takes longer to compile and is no faster.
     let level =
         env::var("OPT_LEVEL").ok().and_then(|level| level.parse().ok()).map_or(2, |level: u32| level.min(2));
-    build.cpp(true).std("c++17").warnings(false).opt_level(level).flag_if_supported("-fno-strict-aliasing");
-    build.include(root.join("include")).include(root.join("include/vltstd"));
-    build.define("VM_TRACE", if waves { "1" } else { "0" });
+    // What runs once needs no optimising.
+    let [mut build, mut slow] = [level, 0].map(|level| {
+        let mut build = cc::Build::new();
+        build.cpp(true).std("c++17").warnings(false).debug(false).opt_level(level);
+        build.flag_if_supported("-fno-strict-aliasing");
+        build.include(root.join("include")).include(root.join("include/vltstd")).include(&out);
+        build.define("VM_TRACE", if waves { "1" } else { "0" });
+        build
+    });
     for file in ["verilated.cpp", "verilated_threads.cpp"] {
         build.file(root.join("include").join(file));
     }
@@ -77,15 +82,25 @@ fn main() {
         let ports = ports(&header);
         fs::write(dir.join("shim.cpp"), shim(name, &ports, waves)).expect("OUT_DIR is writable");
         rust += &binding(name, &ports);
-        build.include(&dir);
-        for entry in fs::read_dir(&dir).expect("the directory was just made").flatten() {
-            if entry.path().extension().is_some_and(|e| e == "cpp") {
-                build.file(entry.path());
+        // As one unit, because each of the many files reads all of Verilator's headers.
+        let mut units = [String::new(), String::new()];
+        let mut files: Vec<_> = fs::read_dir(&dir).expect("the directory was just made").flatten().collect();
+        files.sort_by_key(fs::DirEntry::file_name);
+        for file in files.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+            if file.ends_with(".cpp") {
+                let _ =
+                    writeln!(units[usize::from(file.ends_with("Slow.cpp"))], "#include \"{name}/{file}\"");
             }
+        }
+        for (build, text, kind) in [(&mut build, &units[0], "fast"), (&mut slow, &units[1], "slow")] {
+            let unit = out.join(format!("{name}_{kind}.cpp"));
+            fs::write(&unit, text).expect("OUT_DIR is writable");
+            build.include(&dir).file(unit);
         }
     }
     fs::write(out.join("models.rs"), rust).expect("OUT_DIR is writable");
     build.compile("nic_models");
+    slow.compile("nic_models_slow");
     println!("cargo::rustc-link-lib=pthread");
 }
 

@@ -23,6 +23,14 @@ bind rx_crossing axis_checker m_axis_checker (
     .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tkeep(m_axis_tkeep),
     .tlast(m_axis_tlast), .tuser(m_axis_tuser), .side(1'b0)
 );
+bind nic_mac axis_checker m_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tkeep(m_axis_tkeep),
+    .tlast(m_axis_tlast), .tuser(m_axis_tuser), .side(1'b0)
+);
+bind nic_mac axis_checker s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(s_axis_tready), .tdata(s_axis_tdata), .tkeep(s_axis_tkeep),
+    .tlast(s_axis_tlast), .tuser(2'd0), .side(1'b0)
+);
 bind input_processing axis_checker s_axis_checker (
     .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tkeep(s_axis_tkeep),
     .tlast(s_axis_tlast), .tuser(s_axis_tuser), .side(1'b0)
@@ -46,6 +54,10 @@ bind ip_rewrite axis_checker #(.GAP_CYCLES(4), .SIDE(4)) m_axis_checker (
 bind queue_bank axis_checker #(.GAP_CYCLES(2), .SIDE(QW)) s_axis_checker (
     .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tkeep(s_axis_tkeep),
     .tlast(s_axis_tlast), .tuser({1'b0, s_axis_tuser}), .side(s_axis_tqueue)
+);
+bind output_stage axis_checker m_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(m_axis_tready), .tdata(m_axis_tdata), .tkeep(m_axis_tkeep),
+    .tlast(m_axis_tlast), .tuser(2'd0), .side(1'b0)
 );
 bind output_scheduler axis_checker m_axis_checker (
     .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(m_axis_tready), .tdata(m_axis_tdata), .tkeep(m_axis_tkeep),

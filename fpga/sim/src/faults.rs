@@ -29,8 +29,8 @@ pub enum Fault {
     IgnoreReads(u32),
     /// The host answers so many reads after the card has given them up.
     AnswerLate(u32),
-    /// Bits of the next address, attribute or data word on the bus turn over; parity does not know.
-    CorruptWord(u64),
+    /// Of so many address, attribute and data words on the bus from now on, these bits turn over; parity does not know.
+    CorruptWords(u32, u64),
     /// The driver writes a register.
     Write(u8, Write),
     /// The bus overhead changes: faster or slower arbitration.

@@ -12,6 +12,10 @@ use causeway_fib::{Fib4, Lookup, MISS, Prefix4, Table};
 use causeway_nic_driver::registers as reg;
 use causeway_nic_driver::{Mac, RuleTable, Target};
 
+mod transaction;
+
+pub use transaction::{Transaction, command};
+
 /// Bytes of host memory for each card.
 const CARD_BYTES: u32 = 0x20_0000;
 const RX_BUFFERS: u32 = 0x0;
@@ -44,29 +48,6 @@ impl Default for HostParameters {
     fn default() -> Self {
         Self { packet_cost_ns: 1_667, interrupt_latency_ns: 2_000, memory_latency_ns: 200 }
     }
-}
-
-/// A bus transaction that the host wants.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Transaction {
-    /// Bus command.
-    pub command: u8,
-    /// Bus address.
-    pub address: u32,
-    /// Of a split completion: which read it answers.
-    pub tag: u8,
-    /// Data; for an immediate read one word that is ignored.
-    pub data: Vec<u64>,
-}
-
-/// Bus commands, as in `nic_pkg`.
-pub mod command {
-    /// Immediate read of one register.
-    pub const READ_DWORD: u8 = 0x6;
-    /// Split completion.
-    pub const SPLIT: u8 = 0xc;
-    /// Memory write.
-    pub const WRITE: u8 = 0xf;
 }
 
 #[derive(Debug, Default)]
@@ -123,6 +104,10 @@ pub struct Host {
     completions: VecDeque<(u64, Transaction)>,
     /// Reads to leave unanswered, and to answer too late.
     pub faulty_reads: (u32, u32),
+    /// Received packets are handed on instead of forwarded.
+    pub hands_on: bool,
+    /// Those handed on, with their card.
+    pub received: VecDeque<(u8, Vec<u8>)>,
     /// What has happened so far.
     pub counters: HostCounters,
 }
@@ -157,6 +142,8 @@ impl Host {
             awake: false,
             completions: VecDeque::new(),
             faulty_reads: (0, 0),
+            hands_on: false,
+            received: VecDeque::new(),
             counters: HostCounters::default(),
         }
     }
@@ -354,7 +341,11 @@ impl Host {
             let register = reg::RX_TAIL + reg::RX_RING_STRIDE * class as u16;
             self.write_register(nic as u8, register, u32::from(tail));
         }
-        self.forward(frame);
+        if self.hands_on {
+            self.received.push_back((nic as u8, frame));
+        } else {
+            self.forward(frame);
+        }
     }
 
     fn forward(&mut self, mut frame: Vec<u8>) {
@@ -364,13 +355,24 @@ impl Host {
         };
         let source = self.table.nics[usize::from(out)];
         forward_rewrite(&mut frame, source, next_hop);
-        let card = usize::from(out);
-        let done_at = (u32::from(out) * CARD_BYTES + TX_DONE) as usize / 8;
-        let outstanding = self.cards[card].posted.wrapping_sub(self.memory[done_at] as u16);
-        if outstanding >= reg::TX_QUEUE_LEN {
+        if self.transmit(out, &frame) {
+            self.counters.forwarded += 1;
+        } else {
             self.counters.tx_full += 1;
-            return;
         }
+    }
+
+    /// Whether a card's transmit queue has room.
+    pub fn has_room(&self, out: u8) -> bool {
+        self.cards[usize::from(out)].posted.wrapping_sub(self.finished(out)) < reg::TX_QUEUE_LEN
+    }
+
+    /// Posts a frame at a card; whether its transmit queue had room.
+    pub fn transmit(&mut self, out: u8, frame: &[u8]) -> bool {
+        if !self.has_room(out) {
+            return false;
+        }
+        let card = usize::from(out);
         let tag = self.cards[card].posted;
         let index = u32::from(tag % reg::TX_QUEUE_LEN);
         self.cards[card].posted = tag.wrapping_add(1);
@@ -381,7 +383,7 @@ impl Host {
             *word = u64::from_le_bytes(bytes);
         }
         self.write(out, reg::TX_POST, u64::from(tag) << 48 | (frame.len() as u64) << 32 | u64::from(address));
-        self.counters.forwarded += 1;
+        true
     }
 
     fn route(&self, frame: &[u8]) -> Option<(u8, Mac)> {

@@ -30,30 +30,46 @@ impl Json {
             Self::Bool(b) => write!(f, "{b}"),
             Self::Text(text) => write_text(f, text),
             Self::List(items) => {
-                write_items(f, indent, ('[', ']'), items.len(), |f, i| items[i].write(f, indent + 1))
+                let nested = items.iter().any(Self::is_container);
+                write_items(f, nested.then_some(indent), ('[', ']'), items.len(), |f, i| {
+                    items[i].write(f, indent + 1)
+                })
             }
-            Self::Object(pairs) => write_items(f, indent, ('{', '}'), pairs.len(), |f, i| {
-                write_text(f, &pairs[i].0)?;
-                write!(f, ": ")?;
-                pairs[i].1.write(f, indent + 1)
-            }),
+            Self::Object(pairs) => {
+                let nested = pairs.iter().any(|(_, value)| value.is_container());
+                write_items(f, nested.then_some(indent), ('{', '}'), pairs.len(), |f, i| {
+                    write_text(f, &pairs[i].0)?;
+                    write!(f, ": ")?;
+                    pairs[i].1.write(f, indent + 1)
+                })
+            }
         }
+    }
+
+    fn is_container(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Object(_))
     }
 }
 
+/// A line an item at an indentation, or all on one line.
 fn write_items(
     f: &mut fmt::Formatter<'_>,
-    indent: usize,
+    indent: Option<usize>,
     (open, close): (char, char),
     count: usize,
     mut item: impl FnMut(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
 ) -> fmt::Result {
     write!(f, "{open}")?;
     for i in 0..count {
-        write!(f, "{}\n{:width$}", if i == 0 { "" } else { "," }, "", width = indent + 1)?;
+        match indent {
+            Some(indent) => {
+                write!(f, "{}\n{:width$}", if i == 0 { "" } else { "," }, "", width = indent + 1)?
+            }
+            None => write!(f, "{}", if i == 0 { "" } else { ", " })?,
+        }
         item(f, i)?;
     }
-    if count > 0 {
+    if let Some(indent) = indent {
         write!(f, "\n{:indent$}", "")?;
     }
     write!(f, "{close}")
@@ -115,6 +131,6 @@ mod tests {
             ("c", vec![1.5, f64::NAN].into()),
             ("d", Json::List(vec![])),
         ]);
-        assert_eq!(value.to_string(), "{\n \"a\\\"b\": 1,\n \"c\": [\n  1.5,\n  null\n ],\n \"d\": []\n}");
+        assert_eq!(value.to_string(), "{\n \"a\\\"b\": 1,\n \"c\": [1.5, null],\n \"d\": []\n}");
     }
 }

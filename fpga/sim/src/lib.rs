@@ -16,6 +16,7 @@
 //! * [`testbed`]: cards, bus, host and tester wired together, and the clocks; [`faults`]: what it can do to them;
 //! * [`scoreboard`]: every delivered frame against the golden model, order, loss, latency;
 //! * [`protocol_model`]: what the fast path should do, computed without the hardware;
+//! * [`live`]: the same with TAPs for ports, for people to touch;
 //! * [`scenario`]: the experiments as data; [`report`]: their results as JSON, SVG and Markdown.
 //!
 //! Invariants:
@@ -32,6 +33,7 @@ pub mod faults;
 pub mod gmii;
 pub mod host;
 pub mod json;
+pub mod live;
 pub mod models;
 pub mod protocol_model;
 pub mod report;

@@ -3,7 +3,7 @@
 //! packets but no bytes, and is some hundred times faster than the simulation, whose statistics a test holds against
 //! it. Where the two differ, a rule or a latency is not what it was thought to be.
 //!
-//! Left out: the slow path, disconnects, the smallest grant and the high-first rule.
+//! Left out: the slow path, disconnects, failures, and the smallest grant.
 
 mod bus;
 mod schedulers;
@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::gmii::BYTE_PS;
-use crate::scenario::Scenario;
+use crate::scenario::{ResponsePolicy, Scenario};
 use crate::traffic::Generator;
 
 const CAP_WORDS: u64 = 1_920;
@@ -44,6 +44,8 @@ const SEQUENCE_WORDS: u64 = 512;
 pub struct Statistics {
     /// Packets that left the ports.
     pub delivered_pps: f64,
+    /// Those of the high class.
+    pub high_pps: f64,
     /// Bursts that left the cards; the packets a burst are taken over the whole run, with draining.
     pub bursts_pps: f64,
     /// Share of bus cycles in which a sequence was under way or wanted.
@@ -68,8 +70,8 @@ enum Event {
     Tail(usize),
     /// A sequence of the card's burst has left.
     SequenceDone(usize),
-    /// A packet of so many data words is whole in the output FIFO.
-    Output(usize, u64),
+    /// A packet is whole in the output FIFO: card, high class, data words.
+    Output(usize, bool, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,13 +106,17 @@ struct Card {
     pending: Vec<[u64; 2]>,
     response_turn: usize,
     response_from: u64,
+    /// By source, words left of its turn.
+    surplus: Vec<i64>,
     serving: bool,
     res: Option<(u64, usize, [u64; 2])>,
     free: u64,
-    outputs: VecDeque<u64>,
+    outputs: VecDeque<(bool, u64)>,
     out_left: u64,
+    out_high: bool,
     out_pause_until: u64,
-    crossing: VecDeque<(bool, u64)>,
+    /// Words on their way to the line: whether the last of a packet, its class, from when on.
+    crossing: VecDeque<(bool, bool, u64)>,
     mac_free_ns: u64,
     // Channels.
     message: Option<(u64, Message)>,
@@ -129,31 +135,31 @@ struct Model {
     cards: Vec<Card>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     order: u64,
+    policy: ResponsePolicy,
     extra: u64,
     period_ps: u64,
     frame_bytes: u64,
     bus_end: u64,
     bus_turn: usize,
     now: u64,
-    counts: [u64; 4],
+    counts: [u64; 5],
 }
 
 const DELIVERED: usize = 0;
 const BURSTS: usize = 1;
 const BUSY: usize = 2;
 const DATA: usize = 3;
+const DELIVERED_HIGH: usize = 4;
 
 /// Runs the model over a scenario of the fast path.
 pub fn predict(scenario: &Scenario) -> Statistics {
     let mut generators: Vec<Generator> =
         scenario.sources.iter().map(|s| Generator::new(s.clone(), scenario.seed)).collect();
-    let frame_bytes = scenario.sources.first().map_or(64, |s| u64::from(s.frame_bytes));
-    let extra = scenario.bus_overhead_cycles.saturating_sub(OWN_OVERHEAD_CYCLES);
-    let mut model = Model::new(scenario.cards, extra, scenario.bus_period_ps, frame_bytes);
+    let mut model = Model::new(scenario);
     let period_ps = scenario.bus_period_ps;
     let begin = scenario.warm_up_ns * 1_000 / period_ps;
     let end = begin + scenario.measure_ns * 1_000 / period_ps;
-    let mut measured = [0; 4];
+    let mut measured = [0; 5];
     for now in 0..end + DRAIN_CYCLES {
         if now == begin || now == end {
             measured = std::array::from_fn(|i| model.counts[i] - measured[i]);
@@ -170,9 +176,11 @@ pub fn predict(scenario: &Scenario) -> Statistics {
         model.step(now);
     }
     let cycles = (end - begin) as f64;
-    let delivered_pps = measured[DELIVERED] as f64 / (cycles * period_ps as f64 / 1e12);
+    let seconds = cycles * period_ps as f64 / 1e12;
+    let delivered_pps = measured[DELIVERED] as f64 / seconds;
     Statistics {
         delivered_pps,
+        high_pps: measured[DELIVERED_HIGH] as f64 / seconds,
         bursts_pps: delivered_pps * model.counts[BURSTS] as f64 / model.counts[DELIVERED].max(1) as f64,
         bus_busy: measured[BUSY] as f64 / cycles,
         bus_data: measured[DATA] as f64 / cycles,
@@ -185,12 +193,14 @@ fn round_robin(last: usize, count: usize, wants: impl Fn(usize) -> bool) -> Opti
 }
 
 impl Model {
-    fn new(cards: usize, extra: u64, period_ps: u64, frame_bytes: u64) -> Self {
+    fn new(scenario: &Scenario) -> Self {
+        let cards = scenario.cards;
         let card = || Card {
             queues: (0..cards).map(|_| Default::default()).collect(),
             used: vec![[0; 2]; cards],
             token: vec![true; cards],
             pending: vec![[0; 2]; cards],
+            surplus: vec![0; cards],
             grants: vec![None; cards],
             free: CAP_WORDS,
             ..Card::default()
@@ -199,13 +209,14 @@ impl Model {
             cards: (0..cards).map(|_| card()).collect(),
             events: BinaryHeap::new(),
             order: 0,
-            extra,
-            period_ps,
-            frame_bytes,
+            policy: scenario.policy,
+            extra: scenario.bus_overhead_cycles.saturating_sub(OWN_OVERHEAD_CYCLES),
+            period_ps: scenario.bus_period_ps,
+            frame_bytes: scenario.sources.first().map_or(64, |s| u64::from(s.frame_bytes)),
             bus_end: 0,
             bus_turn: 0,
             now: 0,
-            counts: [0; 4],
+            counts: [0; 5],
         }
     }
 
@@ -251,6 +262,9 @@ impl Model {
                 let (dest, words) = (burst.dest, burst.tail.unwrap_or_default());
                 let card = &mut self.cards[dest];
                 card.pending[source] = words;
+                if words == [0; 2] {
+                    card.surplus[source] = 0;
+                }
                 card.serving = false;
                 card.response_from = now + 1;
             }
@@ -268,7 +282,7 @@ impl Model {
             }
             Event::Tail(card) => self.make_tail(card),
             Event::SequenceDone(card) => self.end_sequence(card),
-            Event::Output(card, words) => self.cards[card].outputs.push_back(words),
+            Event::Output(card, high, words) => self.cards[card].outputs.push_back((high, words)),
         }
     }
 
@@ -280,19 +294,20 @@ impl Model {
             if card.crossing.len() as u64 <= CROSSING_WORDS && now >= card.out_pause_until {
                 card.out_left -= 1;
                 card.free += 1;
-                card.crossing.push_back((card.out_left == 0, now_ns + 4 * 8));
+                card.crossing.push_back((card.out_left == 0, card.out_high, now_ns + 4 * 8));
                 if card.out_left == 0 {
                     card.out_pause_until = now + 2;
                 }
             }
         } else if now >= card.out_pause_until
-            && let Some(words) = card.outputs.pop_front()
+            && let Some((high, words)) = card.outputs.pop_front()
         {
             card.out_left = words;
+            card.out_high = high;
             card.free += 1;
             card.out_pause_until = now + 2;
         }
-        while let Some(&(last, from_ns)) = card.crossing.front() {
+        while let Some(&(last, high, from_ns)) = card.crossing.front() {
             let at_ns = card.mac_free_ns.max(from_ns);
             if at_ns > now_ns {
                 break;
@@ -303,6 +318,7 @@ impl Model {
             let pause = if last { (frame_bytes + 20) * 8 - (words - 1) * 64 } else { 64 };
             card.mac_free_ns = at_ns + pause;
             self.counts[DELIVERED] += u64::from(last);
+            self.counts[DELIVERED_HIGH] += u64::from(last && high);
         }
     }
 }

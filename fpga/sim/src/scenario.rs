@@ -1,16 +1,21 @@
 //! One run: a router of some cards, what its ports are offered, and what came out.
 
+use causeway_nic_driver::corpus::Random;
 use causeway_nic_driver::registers as reg;
 use causeway_nic_driver::rules::MAX_NICS;
 use causeway_nic_driver::{RuleError, RuleTable};
 
-use crate::gmii::OVERHEAD_BYTES;
+use crate::gmii::{BYTE_PS, OVERHEAD_BYTES};
 use crate::host::{HostCounters, HostParameters};
 use crate::json::Json;
-use crate::protocol_model::Statistics;
-use crate::scoreboard::FlowKey;
 use crate::testbed::{BusUse, PCI_66_PS, Setup, Testbed};
 use crate::traffic::{Source, Spacing};
+
+pub use outcome::{CardCounters, FlowResult, Outcome};
+
+pub mod file;
+mod outcome;
+pub mod summary;
 
 /// Which pending request the response scheduler answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +117,18 @@ impl Scenario {
         self
     }
 
+    /// The same with another seed: other random spacing, other values in uninitialised registers, and each source
+    /// begins at another point of its first frame's time.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        for source in &mut self.sources {
+            let frame_ns = (u64::from(source.frame_bytes) + OVERHEAD_BYTES) * BYTE_PS / 1_000;
+            source.start_ns = random.below(frame_ns);
+        }
+        self.seed = seed;
+        self
+    }
+
     fn parameters(&self) -> Json {
         let sources = self.sources.iter().map(|s| {
             Json::object([
@@ -177,41 +194,6 @@ pub fn table(cards: usize, routes: bool, classify: bool) -> Result<RuleTable, Ru
     RuleTable::parse(&text)
 }
 
-/// A flow's rates.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowResult {
-    /// Source port, destination network, class.
-    pub key: FlowKey,
-    /// Offered while measuring, in packets per second.
-    pub offered_pps: f64,
-    /// Delivered while measuring, in packets per second.
-    pub delivered_pps: f64,
-    /// Frames sent and not delivered, over the whole run with draining.
-    pub lost: u64,
-    /// Smallest, median, 99th percentile and largest latency.
-    pub latency_ns: [u32; 4],
-}
-
-/// A card's counters by name.
-pub type CardCounters = Vec<(String, u64)>;
-
-/// What came out of a run.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// What was run.
-    pub scenario: Scenario,
-    /// By flow.
-    pub flows: Vec<FlowResult>,
-    /// Of every card.
-    pub counters: Vec<CardCounters>,
-    /// Of the host.
-    pub host: HostCounters,
-    /// While measuring.
-    pub bus: BusUse,
-    /// Violations that the scoreboard found; empty unless something is wrong.
-    pub errors: Vec<String>,
-}
-
 /// Runs a scenario.
 ///
 /// # Errors
@@ -257,7 +239,7 @@ pub fn run_with(scenario: &Scenario, prepare: impl FnOnce(&mut Testbed)) -> Resu
         data: bus_after.data - bus_before.data,
     };
     let counters = (0..scenario.cards as u8).map(|nic| read_counters(&mut testbed, nic)).collect();
-    Ok(conclude(scenario, testbed, counters, bus))
+    Ok(Outcome::new(scenario, &testbed, counters, bus))
 }
 
 /// Reads all counters of a card over the bus.
@@ -285,136 +267,4 @@ pub fn counted_losses(counters: &[CardCounters], host: &HostCounters) -> u64 {
     };
     let by_cards: u64 = counters.iter().flatten().filter(|(name, _)| lost(name)).map(|c| c.1).sum();
     by_cards + host.tx_full + host.not_routed
-}
-
-fn conclude(scenario: &Scenario, testbed: Testbed, counters: Vec<CardCounters>, bus: BusUse) -> Outcome {
-    let seconds = scenario.measure_ns as f64 / 1e9;
-    let host = testbed.host().counters;
-    let mut errors = testbed.scoreboard.errors.clone();
-    errors.extend(testbed.line_errors.iter().map(|(port, e)| format!("port {port}: {e:?}")));
-    let lost = testbed.scoreboard.lost();
-    let counted = counted_losses(&counters, &host);
-    if lost != counted {
-        errors.push(format!("{lost} frames lost, but {counted} counted by the cards and {host:?}"));
-    }
-    let flows = testbed.scoreboard.flows.iter().map(|(&key, record)| {
-        let mut latency = record.latency_ns.clone();
-        latency.sort_unstable();
-        let at = |part: f64| {
-            latency.get((part * (latency.len().max(1) - 1) as f64) as usize).copied().unwrap_or(0)
-        };
-        FlowResult {
-            key,
-            offered_pps: record.sent_measured as f64 / seconds,
-            delivered_pps: record.delivered_measured as f64 / seconds,
-            lost: record.sent - record.delivered,
-            latency_ns: [at(0.0), at(0.5), at(0.99), at(1.0)],
-        }
-    });
-    Outcome { scenario: scenario.clone(), flows: flows.collect(), counters, host, bus, errors }
-}
-
-impl Outcome {
-    /// Bits per second at the line rate, preamble and gap counted, of packets per second.
-    pub fn line_bps(&self, pps: f64) -> f64 {
-        let frame_bytes = self.scenario.sources.first().map_or(64, |s| u64::from(s.frame_bytes));
-        pps * ((frame_bytes + OVERHEAD_BYTES) * 8) as f64
-    }
-
-    /// Offered load of all flows that `pick` chooses, in packets per second.
-    pub fn offered_pps(&self, pick: impl Fn(FlowKey) -> bool) -> f64 {
-        self.flows.iter().filter(|flow| pick(flow.key)).map(|flow| flow.offered_pps).sum()
-    }
-
-    /// Delivered load of all flows that `pick` chooses, in packets per second.
-    pub fn delivered_pps(&self, pick: impl Fn(FlowKey) -> bool) -> f64 {
-        self.flows.iter().filter(|flow| pick(flow.key)).map(|flow| flow.delivered_pps).sum()
-    }
-
-    /// All delivered, in bits per second at the line rate.
-    pub fn delivered_bps(&self) -> f64 {
-        self.line_bps(self.delivered_pps(|_| true))
-    }
-
-    /// Frames lost in the whole run.
-    pub fn lost(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.lost).sum()
-    }
-
-    /// The sum over all cards of the counters whose name begins with `prefix`.
-    pub fn counted(&self, prefix: &str) -> u64 {
-        self.counters.iter().flatten().filter(|(name, _)| name.starts_with(prefix)).map(|c| c.1).sum()
-    }
-
-    /// Share of bus cycles in which a sequence was under way or wanted.
-    pub fn bus_busy(&self) -> f64 {
-        self.bus.busy as f64 / self.bus.cycles as f64
-    }
-
-    /// Packets of the fast path by burst, over the whole run; 0 without bursts.
-    pub fn packets_a_burst(&self) -> f64 {
-        self.counted("tx_fast") as f64 / self.counted("bursts_sent").max(1) as f64
-    }
-
-    /// What the protocol model also gives.
-    pub fn statistics(&self) -> Statistics {
-        let delivered_pps = self.delivered_pps(|_| true);
-        Statistics {
-            delivered_pps,
-            bursts_pps: delivered_pps / self.packets_a_burst(),
-            bus_busy: self.bus_busy(),
-            bus_data: self.bus.data as f64 / self.bus.cycles as f64,
-        }
-    }
-
-    /// The result in the versioned form.
-    pub fn to_json(&self) -> Json {
-        let flows = self.flows.iter().map(|flow| {
-            let [min, median, p99, max] = flow.latency_ns;
-            Json::object([
-                ("port", flow.key.0.into()),
-                ("dest", flow.key.1.into()),
-                ("class", if flow.key.2 { "high" } else { "low" }.into()),
-                ("offered_pps", flow.offered_pps.into()),
-                ("delivered_pps", flow.delivered_pps.into()),
-                ("lost_frames", flow.lost.into()),
-                (
-                    "latency_ns",
-                    Json::object([
-                        ("min", min.into()),
-                        ("median", median.into()),
-                        ("p99", p99.into()),
-                        ("max", max.into()),
-                    ]),
-                ),
-            ])
-        });
-        let cards = self.counters.iter().map(|card| {
-            Json::Object(
-                card.iter().filter(|c| c.1 != 0).map(|(name, n)| (name.clone(), (*n).into())).collect(),
-            )
-        });
-        Json::object([
-            ("scenario", self.scenario.name.as_str().into()),
-            ("tag", "modelled".into()),
-            ("parameters", self.scenario.parameters()),
-            ("delivered_bps", self.delivered_bps().into()),
-            ("lost_frames", self.lost().into()),
-            ("bus_busy", self.bus_busy().into()),
-            ("bus_data", (self.bus.data as f64 / self.bus.cycles as f64).into()),
-            ("flows", Json::List(flows.collect())),
-            ("cards", Json::List(cards.collect())),
-            (
-                "host",
-                Json::object([
-                    ("received", self.host.received.into()),
-                    ("forwarded", self.host.forwarded.into()),
-                    ("not_routed", self.host.not_routed.into()),
-                    ("tx_full", self.host.tx_full.into()),
-                    ("interrupts", self.host.interrupts.into()),
-                ]),
-            ),
-            ("violations", self.errors.iter().map(String::as_str).collect::<Vec<_>>().into()),
-        ])
-    }
 }

@@ -10,11 +10,13 @@ use causeway_nic_driver::registers as reg;
 use crate::card::{BusWires, Card, Edges};
 use crate::faults::{Fault, Scheduled};
 use crate::gmii::{LineError, Transmitter};
-use crate::host::{Host, HostParameters, Transaction, command};
+use crate::host::{Host, HostParameters, Transaction};
 use crate::models::{Chipset, Nic4, Nic8};
 use crate::scoreboard::Scoreboard;
 use crate::slot::{ClockSkew, Slot};
-use crate::traffic::{Generator, Source};
+use crate::traffic::{Generator, Source, Stamp};
+
+mod bus;
 
 /// Period of the bus and packet logic at 66.67 MHz, as the paper's cards run.
 pub const PCI_66_PS: u64 = 15_000;
@@ -51,6 +53,9 @@ pub struct Setup {
     pub clocks: Vec<[ClockSkew; 2]>,
     /// Cards that are not there at all.
     pub absent: Vec<u8>,
+    /// Frames of no generator come beside those of generators, and the host hands on what it receives
+    /// ([`Host::received`]) instead of forwarding it.
+    pub foreign_frames: bool,
     /// What uninitialised registers hold.
     pub seed: u64,
 }
@@ -67,6 +72,7 @@ impl Setup {
             registers: Vec::new(),
             clocks: Vec::new(),
             absent: Vec::new(),
+            foreign_frames: false,
             seed: 1,
         }
     }
@@ -83,10 +89,11 @@ pub struct Testbed {
     generators: Vec<Generator>,
     setup: Setup,
     faults: Vec<Scheduled>,
-    corrupt: u64,
+    /// Words to come, and their bits, that turn over.
+    corrupt: (u32, u64),
     /// Checks and statistics.
     pub scoreboard: Scoreboard,
-    /// Frames of no generator that left a port; filled when there is no generator.
+    /// Frames of no generator that left a port; kept when there is no generator, or the setup takes foreign frames.
     pub raw: Vec<(u8, Vec<u8>)>,
     /// What a receiver of a port's frames would have refused.
     pub line_errors: Vec<(u8, LineError)>,
@@ -120,7 +127,7 @@ impl Testbed {
             generators: Vec::new(),
             setup: setup.clone(),
             faults: Vec::new(),
-            corrupt: 0,
+            corrupt: (0, 0),
             scoreboard: Scoreboard::new(setup.table.clone(), setup.host_table.clone()),
             raw: Vec::new(),
             line_errors: Vec::new(),
@@ -132,6 +139,7 @@ impl Testbed {
             last_requests: 0,
             in_reset: true,
         };
+        testbed.host.hands_on = setup.foreign_frames;
         testbed.begin();
         testbed
     }
@@ -145,6 +153,11 @@ impl Testbed {
                 self.waves = true;
             }
         }
+    }
+
+    /// Ends the waves for now; [`open_waves`](Self::open_waves) cannot begin them again elsewhere.
+    pub fn close_waves(&mut self) {
+        self.waves = false;
     }
 
     fn begin(&mut self) {
@@ -227,6 +240,11 @@ impl Testbed {
         self.generators.push(Generator::new(source, seed));
     }
 
+    /// Whether there is traffic.
+    pub fn has_sources(&self) -> bool {
+        !self.generators.is_empty()
+    }
+
     /// Ends all traffic.
     pub fn stop_sources(&mut self) {
         self.generators.clear();
@@ -268,19 +286,6 @@ impl Testbed {
         while self.now_ps < limit_ps && self.now_ps < self.last_activity_ps + 200_000_000 {
             self.step();
         }
-    }
-
-    /// Reads a register over the bus; all ones if nobody answers, as on PCI.
-    pub fn read_register(&mut self, nic: u8, register: u16) -> u64 {
-        while self.transaction.is_some() {
-            self.step();
-        }
-        let address = reg::bus_address(nic, register);
-        self.start(Transaction { command: command::READ_DWORD, address, tag: 0, data: vec![0] });
-        while self.transaction.is_some() {
-            self.step();
-        }
-        if self.failed { u64::MAX } else { self.chipset.read_data() }
     }
 
     fn next_edge_ps(&self) -> u64 {
@@ -329,12 +334,17 @@ impl Testbed {
         let Some(frame) = slot.receiver.tick(data, enable, error) else { return };
         self.last_activity_ps = self.now_ps;
         match frame {
-            Ok(frame) if self.generators.is_empty() && self.scoreboard.flows.is_empty() => {
-                self.raw.push((port as u8, frame));
-            }
+            Ok(frame) if self.is_foreign(&frame) => self.raw.push((port as u8, frame)),
             Ok(frame) => self.scoreboard.delivered(port as u8, &frame, self.now_ps / 1_000),
             Err(e) => self.line_errors.push((port as u8, e)),
         }
+    }
+
+    fn is_foreign(&self, frame: &[u8]) -> bool {
+        if self.setup.foreign_frames {
+            return Stamp::read(frame).is_none();
+        }
+        self.generators.is_empty() && self.scoreboard.flows.is_empty()
     }
 
     fn fault(&mut self) {
@@ -360,96 +370,9 @@ impl Testbed {
             Fault::Feed(nic) => self.slots[slot(nic)].starved = false,
             Fault::IgnoreReads(count) => self.host.faulty_reads.0 += count,
             Fault::AnswerLate(count) => self.host.faulty_reads.1 += count,
-            Fault::CorruptWord(bits) => self.corrupt = bits,
+            Fault::CorruptWords(count, bits) => self.corrupt = (count, bits),
             Fault::Write(nic, (register, value)) => self.host.write(nic, register, value),
             Fault::BusExtraCycles(cycles) => self.chipset.set_extra_cycles(cycles),
         }
-    }
-
-    fn clock_chipset(&mut self) {
-        let requests =
-            self.slots.iter().enumerate().fold(0, |r, (n, slot)| r | u64::from(slot.requests()) << n);
-        // The chipset sees the bus as it was before this edge; what the cards drove at this edge is collected after.
-        let old_requests = std::mem::replace(&mut self.last_requests, requests);
-        let chipset = &mut self.chipset;
-        chipset.set_card_req(old_requests);
-        chipset.set_frame_i(self.wires.frame);
-        chipset.set_irdy_i(self.wires.irdy);
-        chipset.set_cmd_i(self.wires.cmd);
-        chipset.set_ad_i(self.wires.ad);
-        chipset.set_par_i(self.wires.par);
-        chipset.set_devsel_i(self.wires.devsel);
-        chipset.set_trdy_i(self.wires.trdy);
-        chipset.set_disconnect_i(self.wires.disconnect);
-        chipset.set_perr_i(self.wires.perr);
-        chipset.set_clk(0);
-        chipset.eval();
-        let popped = chipset.pop() == 1;
-        chipset.set_clk(1);
-        chipset.eval();
-        self.bus.cycles += 1;
-        self.bus.busy += u64::from(self.wires.frame == 1 || old_requests != 0 || chipset.req() == 1);
-        self.bus.data += self.wires.irdy | self.wires.trdy;
-        self.collect_wires();
-        if !self.in_reset {
-            self.serve_host(popped);
-        }
-    }
-
-    fn collect_wires(&mut self) {
-        let mut wires = BusWires::default();
-        for slot in self.slots.iter().filter(|slot| slot.plugged) {
-            slot.card.drive(&mut wires);
-        }
-        let chipset = &self.chipset;
-        wires.frame |= chipset.frame_o();
-        wires.irdy |= chipset.irdy_o();
-        wires.cmd |= chipset.cmd_o();
-        wires.ad |= chipset.ad_o();
-        wires.par |= chipset.par_o();
-        wires.devsel |= chipset.devsel_o();
-        wires.perr |= chipset.perr_o();
-        if wires.frame == 1 && wires.ad != 0 {
-            wires.ad ^= std::mem::take(&mut self.corrupt);
-        }
-        self.wires = wires;
-    }
-
-    fn serve_host(&mut self, popped: bool) {
-        if self.chipset.mem_wr_valid() == 1 {
-            self.host.memory_write(self.chipset.mem_wr_addr() as u32, self.chipset.mem_wr_data());
-        }
-        if self.chipset.mem_rd_valid() == 1 {
-            let (address, words) = (self.chipset.mem_rd_addr() as u32, self.chipset.mem_rd_words());
-            let (requester, tag) = (self.chipset.mem_rd_requester() as u8, self.chipset.mem_rd_tag() as u8);
-            self.host.memory_read(self.now_ps, address, words, requester, tag);
-        }
-        let irqs =
-            self.slots.iter().enumerate().fold(0, |r, (n, slot)| r | u32::from(slot.interrupts()) << n);
-        self.host.run(self.now_ps, irqs);
-        self.chipset.set_start(0);
-        if let Some((transaction, position)) = &mut self.transaction {
-            if popped {
-                *position += 1;
-                self.chipset.set_data(transaction.data.get(*position).copied().unwrap_or(0));
-            }
-            if self.chipset.done() == 1 {
-                self.failed = self.chipset.error() == 1;
-                self.host.transacted(self.now_ps, transaction, self.failed);
-                self.transaction = None;
-            }
-        } else if let Some(next) = self.host.next_transaction(self.now_ps) {
-            self.start(next);
-        }
-    }
-
-    fn start(&mut self, transaction: Transaction) {
-        self.chipset.set_start(1);
-        self.chipset.set_tag(transaction.tag.into());
-        self.chipset.set_cmd(transaction.command.into());
-        self.chipset.set_addr(transaction.address.into());
-        self.chipset.set_words(transaction.data.len() as u64);
-        self.chipset.set_data(transaction.data.first().copied().unwrap_or(0));
-        self.transaction = Some((transaction, 0));
     }
 }

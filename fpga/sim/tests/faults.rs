@@ -139,7 +139,8 @@ fn words_that_turn_over_on_the_bus_are_noticed() {
     for seed in 20..24 {
         let mut router = Router::new(&setup(seed), &mesh(0.3));
         for n in 0..30u64 {
-            router.schedule(&[(20_000 + 17_000 * n + 101 * seed, Fault::CorruptWord(1 << (n * 13 % 64)))]);
+            let fault = Fault::CorruptWords(1 + n as u32 % 4, 1 << (n * 13 % 64));
+            router.schedule(&[(20_000 + 17_000 * n + 101 * seed, fault)]);
         }
         router.run(600_000);
         router.heal();
@@ -148,6 +149,7 @@ fn words_that_turn_over_on_the_bus_are_noticed() {
         assert!(status & (reg::ERROR_PARITY | reg::ERROR_ABORT) != 0, "{status:x}");
         router.finish().assert_all_counted();
     }
+    println!("{errors}");
     assert!(errors > 60, "{errors}");
 }
 
@@ -267,7 +269,7 @@ fn a_report_that_does_not_arrive_is_made_again() {
     for n in 0..60 {
         testbed.host_mut().write(0, reg::TX_POST, 64 << 32);
         let at_ps = testbed.now_ps() + 300_000 + 30_000 * n;
-        testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWord(2) }]);
+        testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWords(1, 2) }]);
         testbed.drain(1_000_000);
         // If nothing else has met the fault, this read does.
         testbed.read_register(0, reg::ID);

@@ -101,7 +101,8 @@ impl Case {
             8 => {
                 for _ in 0..1 + random.below(8) {
                     let at_ns = begin_ns + random.below(end_ns - begin_ns);
-                    add(at_ns, Fault::CorruptWord(1 << random.below(64)));
+                    let bit = random.below(64);
+                    add(at_ns, Fault::CorruptWords(1 + bit as u32 % 3, 1 << bit));
                 }
                 victim = false;
                 self.shared = true;

@@ -1,6 +1,8 @@
 //! Runs the NIC's experiments and writes their results.
 //!
 //! `nic-experiments DIRECTORY` runs all and writes `fpga-nic.json`, plots and `fpga-nic.md` there.
+//! `nic-experiments --scenario FILE` runs the file's scenario once for each of its seeds and prints means with their 95 %
+//! intervals, by class, and the runs; the module `scenario::file` says what can be written there.
 //! `nic-experiments --one NAME [WAVES]` runs one and prints its result; with the directory WAVES, 100 microseconds of it
 //! and the draining after, with waves of every card in `WAVES/cardN.vcd` (build with `--features waves`).
 
@@ -8,15 +10,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use causeway_nic_sim::report::{self, experiments};
-use causeway_nic_sim::scenario::{self, Scenario};
+use causeway_nic_sim::scenario::file::ScenarioFile;
+use causeway_nic_sim::scenario::{self, Scenario, summary};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--scenario", file] => from_file(Path::new(file)),
         ["--one", name] => one(name, None),
         ["--one", name, waves] => one(name, Some(Path::new(waves))),
         [directory] if !directory.starts_with('-') => report::write_all(Path::new(directory)),
-        _ => Err("usage: nic-experiments DIRECTORY | --one NAME [WAVES]".into()),
+        _ => Err("usage: nic-experiments DIRECTORY | --scenario FILE | --one NAME [WAVES]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -24,6 +28,19 @@ fn main() -> ExitCode {
             eprintln!("nic-experiments: {e}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn from_file(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let said = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|e| said(&e))?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ScenarioFile { scenario, seeds } = ScenarioFile::parse(&name, &text).map_err(|e| said(&e))?;
+    let (summary, outcomes) = summary::run_seeds(&scenario, &seeds)?;
+    println!("{summary}");
+    match outcomes.iter().find_map(|outcome| outcome.errors.first()) {
+        Some(error) => Err(error.as_str().into()),
+        None => Ok(()),
     }
 }
 

@@ -65,12 +65,13 @@ impl Model {
         burst.sent_words += words;
         let dest = burst.dest;
         let mut position = 0;
-        for &data in &burst.packets {
+        for (number, &data) in burst.packets.iter().enumerate() {
             position += data + 1;
             if (begin..begin + words).contains(&position) {
                 let at = first + position - begin + TARGET_CYCLES + 1;
-                self.at(at, Event::Output(dest, data));
+                self.at(at, Event::Output(dest, number < burst.counts[1], data));
                 self.cards[dest].free -= data + 1;
+                self.cards[dest].surplus[index] -= (data + 1) as i64;
             }
         }
         let whole = burst.sent_words == burst.words;

@@ -1,10 +1,35 @@
 //! A card's schedulers: what it asks for, grants and sends.
 
-use super::{AHEAD_WORDS, BURSTS, Burst, Event, Message, Model, round_robin};
+use super::{AHEAD_WORDS, BURSTS, Burst, Card, Event, Message, Model, round_robin};
+use crate::scenario::ResponsePolicy;
+
+/// Words of the longest packet with its header.
+const LARGEST_WORDS: i64 = 191;
 
 /// Cycles of the length scan over `there` packets of which `fit` fit.
 fn scan_cycles(there: usize, fit: usize) -> u64 {
     if there == 0 { 3 } else { 6 + there.min(fit + 4) as u64 }
+}
+
+impl Card {
+    /// Whose request is answered next.
+    fn pick(&self, policy: ResponsePolicy) -> Option<usize> {
+        let (last, count) = (self.response_turn, self.pending.len());
+        let asks = |source: usize| self.pending[source] != [0; 2];
+        let urgent = |source: usize| self.pending[source][1] != 0;
+        let in_turn = || round_robin(last, count, asks);
+        match policy {
+            ResponsePolicy::RoundRobin => in_turn(),
+            ResponsePolicy::HighFirst => round_robin(last, count, urgent).or_else(in_turn),
+            ResponsePolicy::LongestHigh => {
+                let around = (1..=count).map(|k| (last + k) % count).filter(|&source| asks(source));
+                // Of equals the first in turn.
+                around.rev().max_by_key(|&source| self.pending[source][1])
+            }
+            ResponsePolicy::Surplus { .. } if asks(last) && self.surplus[last] > 0 => Some(last),
+            ResponsePolicy::Surplus { .. } => in_turn(),
+        }
+    }
 }
 
 impl Model {
@@ -35,20 +60,38 @@ impl Model {
 
     /// The response scheduler: one grant outstanding, strict priority within the room.
     pub(super) fn respond(&mut self, index: usize) {
-        let now = self.now;
+        let (now, policy) = (self.now, self.policy);
         let card = &mut self.cards[index];
         if card.serving || card.res.is_some() || now < card.response_from {
             return;
         }
-        let asked = |source: usize| card.pending[source] != [0; 2];
-        if let Some(source) = round_robin(card.response_turn, card.pending.len(), asked) {
-            card.response_turn = source;
-            card.serving = true;
-            let [low, high] = std::mem::take(&mut card.pending[source]);
-            let high = high.min(card.free);
-            let low = low.min(card.free - high);
-            card.res = Some((now + 2, source, [low, high]));
+        let Some(source) = card.pick(policy) else { return };
+        let asked_by_all: u64 = card.pending.iter().map(|words| words[1]).sum();
+        let goes_on = source == card.response_turn && card.surplus[source] > 0;
+        card.response_turn = source;
+        card.serving = true;
+        let [mut low, high] = std::mem::take(&mut card.pending[source]);
+        let mut room = card.free;
+        let mut cycles = 2;
+        match policy {
+            ResponsePolicy::RoundRobin | ResponsePolicy::HighFirst => {}
+            ResponsePolicy::LongestHigh => {
+                low = low.min(room.saturating_sub(asked_by_all));
+                // Once around the card's slots, of which there are four or eight, and two cycles to decide.
+                cycles += card.pending.len().next_power_of_two().max(4) as u64 + 2;
+            }
+            ResponsePolicy::Surplus { quantum_words } => {
+                let left = &mut card.surplus[source];
+                if !goes_on {
+                    *left = (*left).min(0) + i64::from(quantum_words);
+                }
+                // At least a packet, so that a turn does not end in an empty burst.
+                room = room.min(((*left).max(1) + LARGEST_WORDS - 1) as u64);
+                cycles += 1;
+            }
         }
+        let high = high.min(room);
+        card.res = Some((now + cycles, source, [low.min(room - high), high]));
     }
 
     pub(super) fn send_message(&mut self, index: usize) {

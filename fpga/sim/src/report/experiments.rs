@@ -126,6 +126,12 @@ pub fn all() -> Vec<Experiment> {
             runs: saturation(),
         },
         Experiment {
+            name: "uneven",
+            title: "Beyond the paper: the same with 0.96 of the line high class in all, one input more of it than the other",
+            x_axis: "",
+            runs: uneven(),
+        },
+        Experiment {
             name: "cards",
             title: "Beyond the paper: 2 to 8 ports at line rate, all to all, up to the bus limit",
             x_axis: "ports",
@@ -206,13 +212,35 @@ fn qos_fast() -> Vec<Run> {
     runs
 }
 
+/// Runs of the same rule and share differ by their seed.
 fn saturation() -> Vec<Run> {
     let mut runs = Vec::new();
     for policy in ResponsePolicy::ALL {
-        for share in [0.4, 0.44, 0.46, 0.48, 0.49, 0.5] {
-            let mut scenario = two_to_one(&format!("D-{}-{share}", policy.name()), 1.0, 64, share);
-            scenario.policy = policy;
-            runs.push(run(scenario, policy.name(), share));
+        for share in [0.4, 0.44, 0.47, 0.49, 0.5] {
+            for seed in 1..=3 {
+                let name = format!("D-{}-{share}-seed-{seed}", policy.name());
+                let mut scenario = two_to_one(&name, 1.0, 64, share).with_seed(seed);
+                scenario.policy = policy;
+                runs.push(run(scenario, policy.name(), share));
+            }
+        }
+    }
+    runs
+}
+
+/// One input has a higher share of the high class than the other; all of it together would pass.
+fn uneven() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for policy in ResponsePolicy::ALL {
+        for more in [0.02, 0.08, 0.24] {
+            for seed in 1..=3 {
+                let name = format!("D-uneven-{}-{more}-seed-{seed}", policy.name());
+                let mut scenario = two_to_one(&name, 1.0, 64, 0.48).with_seed(seed);
+                scenario.sources[0].high_share += more;
+                scenario.sources[1].high_share -= more;
+                scenario.policy = policy;
+                runs.push(run(scenario, policy.name(), more));
+            }
         }
     }
     runs

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::json::Json;
-use crate::scenario::{self, Outcome};
+use crate::scenario::summary::run_all;
+use crate::scenario::{Outcome, Scenario};
 
 /// Version of the result format.
 pub const FORMAT_VERSION: u32 = 1;
@@ -28,19 +29,22 @@ pub struct Results {
 /// A file that cannot be written, or a run in which the scoreboard found a violation.
 pub fn write_all(directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
-    let mut all = Vec::new();
-    for experiment in experiments::all() {
-        let mut outcomes = Vec::new();
-        for run in &experiment.runs {
-            let outcome = scenario::run(&run.scenario)?;
-            eprintln!("{:32} {:.3} Gbit/s", run.scenario.name, outcome.delivered_bps() / 1e9);
-            if let Some(error) = outcome.errors.first() {
-                return Err(format!("{}: {error}", run.scenario.name).into());
-            }
-            outcomes.push(outcome);
-        }
-        all.push(Results { experiment, outcomes });
+    let experiments = experiments::all();
+    let scenarios: Vec<Scenario> =
+        experiments.iter().flat_map(|e| &e.runs).map(|run| run.scenario.clone()).collect();
+    let outcomes =
+        run_all(&scenarios, |o| eprintln!("{:32} {:.3} Gbit/s", o.scenario.name, o.delivered_bps() / 1e9))?;
+    if let Some((outcome, error)) = outcomes.iter().find_map(|o| Some((o, o.errors.first()?))) {
+        return Err(format!("{}: {error}", outcome.scenario.name).into());
     }
+    let mut outcomes = outcomes.into_iter();
+    let all: Vec<Results> = experiments
+        .into_iter()
+        .map(|experiment| {
+            let outcomes = outcomes.by_ref().take(experiment.runs.len()).collect();
+            Results { experiment, outcomes }
+        })
+        .collect();
     fs::write(directory.join("fpga-nic.json"), format!("{}\n", to_json(&all)))?;
     for results in all.iter().filter(|r| !r.experiment.x_axis.is_empty()) {
         let path = directory.join(format!("fpga-nic-{}.svg", results.experiment.name));

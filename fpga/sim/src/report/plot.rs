@@ -99,5 +99,5 @@ fn series(results: &Results) -> Vec<Series> {
 }
 
 fn class_gbps(outcome: &Outcome, high: bool) -> f64 {
-    outcome.line_bps(outcome.delivered_pps(|key| key.2 == high)) / 1e9
+    outcome.delivered_bps_of(|key| key.2 == high) / 1e9
 }

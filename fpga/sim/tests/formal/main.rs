@@ -1,0 +1,199 @@
+//! Formal proofs with Yosys and z3 or ABC (Debian's), each with mutants of the design that must be refuted, so that no
+//! proof holds for want of anything to prove. The properties are in `fpga/formal`.
+//!
+//! The mutants are refuted with `NIC_LONG` in the environment (`make fpga-long`); the proofs alone take a minute.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+mod proofs;
+
+use proofs::*;
+
+/// Copies the design, with a mutation if there is one, and gives all files.
+fn sources(proof: &Proof, folder: &Path, mutant: Option<&Mutant>) -> String {
+    fs::create_dir_all(folder).unwrap();
+    let fpga = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    for file in proof.design {
+        let path = if file.contains('/') { fpga.join(file) } else { fpga.join("rtl").join(file) };
+        let mut text = fs::read_to_string(&path).unwrap();
+        if let Some((_, from, to)) = mutant.filter(|m| m.0 == *file) {
+            assert!(text.contains(from), "{file} no longer has what the mutant changes: {from}");
+            text = text.replace(from, to);
+        }
+        let copy = folder.join(path.file_name().unwrap());
+        fs::write(&copy, text).unwrap();
+        files.push(copy.display().to_string());
+    }
+    files.push(fpga.join("formal").join(format!("{}.sv", proof.name)).display().to_string());
+    files.join(" ")
+}
+
+fn run(command: &mut Command) -> (bool, String) {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), said.into_owned())
+}
+
+/// Whether the properties hold, with the engine's output.
+fn holds(proof: &Proof, folder: &Path, mutant: Option<&Mutant>) -> (bool, String) {
+    let files = sources(proof, folder, mutant);
+    let read = format!(
+        "read_verilog -formal -sv -DASSERTIONS {files}; prep -top {} -flatten; memory_map",
+        proof.name
+    );
+    let yosys = |script: String| {
+        let (done, said) = run(Command::new("yosys").args(["-q", "-p", &script]));
+        assert!(done, "{said}");
+    };
+    match proof.engine {
+        Engine::Z3 { steps, induction } => {
+            let model = folder.join("model.smt2");
+            let clocks = if proof.clocks { "clk2fflogic" } else { "async2sync; dffunmap" };
+            yosys(format!("{read}; opt -fast; {clocks}; write_smt2 -wires {}", model.display()));
+            let solve = |more: &[&str]| {
+                let mut solver = Command::new("yosys-smtbmc");
+                solver.args(["--unroll", "--noprogress", "-s", "z3", "-t", &steps.to_string()]);
+                run(solver.args(more).arg(&model))
+            };
+            let bounded = solve(&[]);
+            if bounded.0 && induction { solve(&["-i"]) } else { bounded }
+        }
+        Engine::Bounded { .. } | Engine::Reachability => {
+            let model = folder.join("model.aig").display().to_string();
+            let clocks = if proof.clocks { "clk2fflogic" } else { "async2sync; dffunmap" };
+            yosys(format!(
+                "{read}; {clocks}; techmap; dffunmap; opt_clean; \
+                 setundef -undriven -anyseq; setundef -anyseq; aigmap; write_aiger -zinit {model}"
+            ));
+            let (engine, proved) = match proof.engine {
+                Engine::Bounded { cycles } => {
+                    (format!("bmc3 -F {cycles}"), format!("No output asserted in {cycles} frames"))
+                }
+                _ => ("orpos; pdr".into(), "Property proved".into()),
+            };
+            let script = format!("read_aiger {model}; fold; &get; &scorr; &put; dc2; {engine}");
+            let (_, said) = run(Command::new("yosys-abc").args(["-c", &script]));
+            assert!(said.contains(&proved) != said.contains("was asserted in frame"), "{said}");
+            (said.contains(&proved), said)
+        }
+    }
+}
+
+fn prove(proof: &Proof) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(proof.name);
+    let (proved, output) = holds(proof, &folder.join("design"), None);
+    assert!(proved, "{output}");
+    if std::env::var_os("NIC_LONG").is_none() {
+        println!("skipped: {} mutants of {}", proof.mutants.len(), proof.name);
+        return;
+    }
+    for (number, mutant) in proof.mutants.iter().enumerate() {
+        let (survived, output) = holds(proof, &folder.join(format!("mutant{number}")), Some(mutant));
+        assert!(!survived, "the mutant passes: {mutant:?}\n{output}");
+        let refuted = ["Assert failed", "FAILED", "was asserted in frame"].iter().any(|s| output.contains(s));
+        assert!(refuted, "{output}");
+    }
+}
+
+#[test]
+fn round_robin_passes_nobody_over_too_often() {
+    prove(&ROUND_ROBIN);
+}
+
+#[test]
+fn grants_are_strict_priority_within_the_room() {
+    prove(&GRANT);
+}
+
+#[test]
+fn fifo_keeps_order() {
+    prove(&FIFO);
+}
+
+#[test]
+fn clock_crossing_changes_one_bit_and_keeps_order() {
+    prove(&CROSSING);
+}
+
+#[test]
+fn granted_bursts_cannot_overflow_the_output() {
+    prove(&CREDIT);
+}
+
+#[test]
+fn one_token_a_pair_and_one_request_awaited() {
+    prove(&REQUESTS);
+}
+
+#[test]
+fn input_fifos_keep_order_and_count_every_word() {
+    prove(&QUEUES);
+}
+
+#[test]
+fn the_scan_takes_what_fits_the_grant() {
+    prove(&SCAN);
+}
+
+#[test]
+fn bursts_keep_within_their_grants() {
+    prove(&BURSTS);
+}
+
+#[test]
+fn the_slow_path_leaves_first_between_packets() {
+    prove(&OUTPUT);
+}
+
+#[test]
+fn the_rewritten_checksum_is_the_recomputed_one() {
+    prove(&REWRITE);
+}
+
+#[test]
+fn channels_take_turns_at_the_bus() {
+    prove(&CHANNELS);
+}
+
+#[test]
+fn the_host_gets_the_high_class_first_and_only_where_it_has_given_buffers() {
+    prove(&UPLOADS);
+}
+
+#[test]
+fn frames_of_the_host_have_room_and_are_whole() {
+    prove(&DOWNLOADS);
+}
+
+#[test]
+fn no_event_is_eaten_by_a_clear() {
+    prove(&INTERRUPTS);
+}
+
+#[test]
+fn counters_count_everything() {
+    prove(&COUNTERS);
+}
+
+#[test]
+fn output_fifos_give_whole_packets_in_order() {
+    prove(&OUTPUT_FIFO);
+}
+
+#[test]
+fn messages_go_one_at_a_time_and_none_waits_for_ever() {
+    prove(&MESSAGES);
+}
+
+#[test]
+fn a_link_is_up_only_after_its_sync_and_ack() {
+    prove(&LINKS);
+}
+
+#[test]
+fn words_on_axi_have_arrived_when_they_are_said_to() {
+    prove(&AXI_WRITES);
+}
