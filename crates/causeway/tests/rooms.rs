@@ -17,7 +17,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("causeway", &["elements", "engine", "packet", "lang", "fib", "netio", "bpf", "kernel", "results"]),
     ("fib-bench", &["fib", "results"]),
     ("nic-driver", &[]),
-    ("nic-sim", &["nic-driver", "fib", "results"]),
+    ("nic-sim", &["nic-driver", "fib", "netio", "packet"]),
     ("nic-xdp", &["nic-driver", "netio", "bpf"]),
 ];
 
