@@ -296,7 +296,8 @@ impl SharedCounters {
         let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let directory = &bytes[64 + 8 * word(16) as usize..][..word(24) as usize];
         let directory = std::str::from_utf8(directory).expect("a text");
-        let key = format!("\t0\t{element}\t{name}");
+        assert_eq!(word(8), 2, "of this version");
+        let key = format!("\t0\t{element}\t{name}\tpackets");
         let line = directory.lines().find_map(|l| l.strip_suffix(&key));
         let index: usize =
             line.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{key} in {directory}"));
