@@ -7,7 +7,7 @@ mod read;
 mod write;
 
 pub use read::{Reader, Record};
-pub use write::{Format, InterfacesWriter, Writer};
+pub use write::{Format, InterfacesWriter, SNAP_LEN, Writer};
 
 use crate::port::{Counter, Rx, Tx};
 use crate::{Error, Result};
@@ -112,7 +112,7 @@ struct FileTx {
 pub fn create(path: &Path, format: Format, linktype: u32) -> Result<Box<dyn Tx>> {
     let failed = |e| Error::system(format!("write {}", path.display()), e);
     let file = File::create(path).map_err(failed)?;
-    let writer = Writer::new(BufWriter::new(file), format, linktype, write::SNAP_LEN).map_err(failed)?;
+    let writer = Writer::new(BufWriter::new(file), format, linktype, SNAP_LEN).map_err(failed)?;
     Ok(Box::new(FileTx { writer, packets: 0, errors: 0 }))
 }
 
