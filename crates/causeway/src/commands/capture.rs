@@ -31,7 +31,7 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode> {
         }
     };
     let mut file = PcapNg { out: InterfacesWriter::new(BufWriter::new(out))?, interfaces: HashMap::new() };
-    eprint(&format!("capturing {}", edges.join(", ")));
+    log::info!("capturing {}", edges.join(", "));
     let (mut packets, mut lost, mut flushed) = (0, 0, Instant::now());
     for line in lines {
         let line = line?;
@@ -52,16 +52,12 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode> {
     }
     file.out.flush()?;
     let missing = if lost > 0 { format!(", {lost} more could not be copied in time") } else { String::new() };
-    eprint(&format!("{packets} packets captured{missing}"));
+    log::info!("{packets} packets captured{missing}");
     Ok(ExitCode::SUCCESS)
 }
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
-}
-
-fn eprint(line: &str) {
-    log::info!("{line}");
 }
 
 /// The file: an interface for each edge and each kind of packet on it.

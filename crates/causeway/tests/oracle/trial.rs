@@ -234,9 +234,7 @@ impl Trial {
         // Among equal IPv6 routes that are not paths of one the kernel takes turns, each twin in its own time.
         found.retain(|(_, sent)| {
             let to = sent.as_ref().and_then(|sent| judge::destination(&sent.frame));
-            // So it does among the routes to a first segment.
-            let answer = to.map(|to| self.read(&format!("forward.lookup {to}")));
-            !matches!(answer.as_deref(), Some("kernel ambiguous" | "kernel encapsulation"))
+            to.is_none_or(|to| self.read(&format!("forward.lookup {to}")) != "kernel ambiguous")
         });
         let [by_kernel, _] = left;
         (by_kernel, found)
