@@ -1,11 +1,10 @@
 //! What an element class says of itself: the one table from which checks, documentation and building come.
 
-use crate::conf::{Conf, Invalid};
+use crate::conf::{Conf, Invalid, has_keyword};
 use crate::element::Element;
 use crate::measure::{Across, Kind, Unit};
 use crate::names::Interfaces;
 use crate::plan::Plan;
-use causeway_lang::args::{keyword as keyword_of, split_args};
 
 /// Order in which elements are configured and initialised; lower first, by element number within a phase.
 pub mod phase {
@@ -81,14 +80,10 @@ pub enum Copies {
 impl Copies {
     /// Whether element number `i` of `plan` can have `workers` copies.
     pub(crate) fn allow(self, workers: usize, plan: &Plan, i: usize) -> bool {
-        let given = |wanted: &&str| {
-            let args = split_args(&plan.elements[i].config);
-            args.iter().any(|a| keyword_of(a).is_some_and(|(word, _)| word == *wanted))
-        };
         match self {
             Copies::Each => true,
             Copies::One => workers == 1,
-            Copies::OneWith(keywords) => workers == 1 || !keywords.iter().any(given),
+            Copies::OneWith(keywords) => workers == 1 || !has_keyword(&plan.elements[i].config, keywords),
             Copies::AsMany(count) => workers == 1 || count(plan, i) >= workers,
         }
     }

@@ -4,9 +4,9 @@ mod report;
 
 use crate::cli::StatsArgs;
 use crate::control::Client;
-use crate::metrics::interface;
 use crate::output;
 use anyhow::{Context, Result};
+use causeway_elements::devices::interface;
 use report::{Counted, Report};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ fn interfaces(client: &mut Client, counted: &Counted) -> Result<BTreeMap<String,
     for (element, _) in counted.keys().filter(|(_, name)| name.starts_with("port.")) {
         if !found.contains_key(element) {
             let config = client.read(&format!("{element}.config"), "")?;
-            found.insert(element.clone(), interface(&config));
+            found.insert(element.clone(), interface(&config).unwrap_or_default());
         }
     }
     Ok(found)

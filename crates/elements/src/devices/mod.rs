@@ -13,5 +13,5 @@ mod to_host;
 pub(crate) const SPECS: &[&Spec] =
     &[&from_device::POLL, &from_device::SPEC, &from_host::SPEC, &to_device::SPEC, &to_host::SPEC];
 
-pub use names::interfaces;
+pub use names::{interface, interfaces};
 pub use registry::{FRONT, OpenPorts};

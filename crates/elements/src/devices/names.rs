@@ -37,7 +37,12 @@ fn is_device(element: &PlanElement) -> bool {
 }
 
 fn name(element: &PlanElement) -> Option<String> {
-    split_args(&element.config).into_iter().find_map(|argument| match keyword(&argument) {
+    interface(&element.config)
+}
+
+/// The interface that an element with this configuration opens, if it opens one.
+pub fn interface(config: &str) -> Option<String> {
+    split_args(config).into_iter().find_map(|argument| match keyword(&argument) {
         Some(("DEVNAME", name)) => Some(unquote(name)),
         Some(_) => None,
         None => Some(unquote(&argument)),
