@@ -1,6 +1,7 @@
 //! The element: one step of the router.
 
 use crate::cx::Cx;
+use crate::ir::Program;
 use causeway_packet::Batch;
 use std::any::Any;
 use std::os::fd::BorrowedFd;
@@ -15,9 +16,6 @@ pub enum Run {
     /// It wants to run only after [`Cx::wake`], a notifier or a write handler wakes it.
     Sleep,
 }
-
-/// What an element does to packets, in a form that those who are fused with it know.
-pub type Lowered = Box<dyn Any + Send>;
 
 /// One step of the router.
 ///
@@ -92,9 +90,9 @@ pub trait Element: Any + Send {
         None
     }
 
-    /// What the element does to packets as it is configured now; `None` if nothing can be fused with it. Only its
-    /// write handlers may change the answer.
-    fn lower(&self) -> Option<Lowered> {
+    /// What the element does to packets that are pushed to input 0, as it is configured now; `None` if it cannot say. Its
+    /// class says that it may ([`crate::Spec::lowers`]). Only its write handlers may change the answer.
+    fn lower(&self) -> Option<Program> {
         None
     }
 
@@ -106,7 +104,7 @@ pub trait Element: Any + Send {
     /// For an element that does the work of others: asks those of its worker, by name, what they lower to. Called
     /// when all are built, and again when a handler that reconfigures one of those asked was written. Says, for
     /// people, what came of it.
-    fn fuse(&mut self, lowered: &mut dyn FnMut(&str) -> Option<Lowered>) -> Option<String> {
+    fn fuse(&mut self, lowered: &mut dyn FnMut(&str) -> Option<Program>) -> Option<String> {
         let _ = lowered;
         None
     }

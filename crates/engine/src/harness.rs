@@ -8,6 +8,7 @@ use crate::core::Core;
 use crate::counters::Counters;
 use crate::cx::Cx;
 use crate::element::{Element, Run};
+use crate::ir::Program;
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::spec::Spec;
@@ -235,6 +236,11 @@ impl Harness {
         let done = crate::handler::write(&mut self.core, TARGET, handler, value).map_err(|e| e.to_string());
         self.core.deliver();
         done
+    }
+
+    /// What the element lowers to, as it is configured now.
+    pub fn lower(&self) -> Option<Program> {
+        self.core.nodes[TARGET].element.as_ref()?.lower()
     }
 
     /// Packets dropped so far, by reason; reasons without drops are left out.

@@ -10,8 +10,8 @@
 //!
 //! * [`Element`] is one step of the router; [`Spec`] is what its class says of itself; [`Conf`] reads its
 //!   configuration; [`Cx`] is what it may do while it runs.
-//! * [`Element::lower`] says what an element does, for [`Element::fuse`] of one that does the work of others; the
-//!   run-time asks again when a handler has changed it.
+//! * [`Element::lower`] says what an element does, as a program of the intermediate representation ([`ir`]), for
+//!   [`Element::fuse`] of one that does the work of others; the run-time asks again when a handler has changed it.
 //! * `core` owns one worker's elements and edges and delivers packets: a stack of batches for pushing, a call for
 //!   pulling. `task`, `timer` and `signal` schedule; `clock` is live or simulated time.
 //! * `assemble` builds a plan: configure, place on workers, connect, wire notifiers, initialise. Edges that cross
@@ -50,6 +50,7 @@ mod driver;
 mod element;
 pub mod handler;
 pub mod harness;
+pub mod ir;
 pub mod measure;
 mod names;
 mod node;
@@ -75,7 +76,7 @@ pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
 pub use driver::{Event, OnFailure};
-pub use element::{Element, Lowered, Office, Receiver, Run};
+pub use element::{Element, Office, Receiver, Run};
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};

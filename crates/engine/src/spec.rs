@@ -59,6 +59,8 @@ pub struct Spec {
     /// Arguments that make the element act on others when a packet passes: by calling handlers. Around such an element
     /// batches are of one, so that the others see each packet before the next one, as in Click.
     pub acts_with: &'static [&'static str],
+    /// Whether elements of the class may say what they do to packets, and what becomes of most of them.
+    pub lowers: Lowers,
     /// Makes an element from its configuration.
     pub build: fn(&mut Conf<'_>) -> Result<Box<dyn Element>, Invalid>,
 }
@@ -87,6 +89,20 @@ impl Copies {
             Copies::AsMany(count) => workers == 1 || count(plan, i) >= workers,
         }
     }
+}
+
+/// Whether elements of a class lower to the intermediate representation ([`crate::Element::lower`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lowers {
+    /// They do not.
+    #[default]
+    No,
+    /// They may; packets usually go on by output 0.
+    Straight,
+    /// They may; packets leave by several outputs, as comparisons say.
+    Sort,
+    /// They may; packets leave by several outputs, as a table says.
+    Route,
 }
 
 /// Which notifiers an element offers (click: "empty" and "full" notification of queues).
@@ -248,6 +264,7 @@ impl Spec {
         heard_by_all: &[],
         notifies: Notifies { packets: false, room: false },
         acts_with: &[],
+        lowers: Lowers::No,
         build: |_| Err(Invalid),
     };
 }

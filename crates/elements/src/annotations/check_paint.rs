@@ -1,7 +1,8 @@
 //! CheckPaint.
 
 use super::color::{ANNO_ARG, Color};
-use causeway_engine::spec::{drops, reads_writes, required};
+use causeway_engine::ir::{Builder, Program};
+use causeway_engine::spec::{Lowers, drops, reads_writes, required};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::Batch;
 
@@ -18,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: &[drops("other-paint", "the packet's paint is not COLOR, and output 1 is not connected")],
     example: "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> c :: CheckPaint(1) -> Discard; c[1] -> Discard;",
     see: &["Paint", "PaintTee"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -42,6 +44,14 @@ impl Element for CheckPaint {
             cx.divert(1, OTHER_PAINT, packet);
             None
         });
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let color = self.color.lower_test(&mut b);
+        b.require(color);
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -1,5 +1,6 @@
 //! A color and where packets have theirs: what Paint, CheckPaint and PaintTee are configured with.
 
+use causeway_engine::ir::{Builder, Field, Test};
 use causeway_engine::spec::{ArgDoc, optional};
 use causeway_engine::{Conf, Invalid};
 use causeway_packet::{Anno, Packet};
@@ -34,9 +35,14 @@ impl Color {
         packet.set_anno_u8(self.offset, self.value);
     }
 
-    /// The color, if the paint annotation is where it is looked for.
-    pub fn of_paint(&self) -> Option<u8> {
-        (self.offset == Anno::PAINT.offset).then_some(self.value)
+    /// Whether it is the packet's color, as a program asks.
+    pub fn lower_test(&self, b: &mut Builder) -> Test {
+        Test::Equal(b.get(Field::Anno(self.offset, 1)).into(), u64::from(self.value).into())
+    }
+
+    /// Makes it the packet's color in a program.
+    pub fn lower_give(&self, b: &mut Builder) {
+        b.put(Field::Anno(self.offset, 1), u64::from(self.value));
     }
 
     /// Answers the handler `color`.

@@ -2,9 +2,9 @@
 
 use super::color::Color;
 use crate::anew::{Anew, CONFIG};
-use crate::fuse::step::Step;
-use causeway_engine::spec::{optional, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::ir::{Builder, Program};
+use causeway_engine::spec::{Lowers, optional, reads_writes, required};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -23,6 +23,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[reads_writes("color", "the paint that is set"), CONFIG],
     example: "InfiniteSource(LIMIT 5) -> Paint(3) -> Print -> Discard;",
     see: &["CheckPaint", "PaintTee"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -43,8 +44,11 @@ impl Element for Paint {
         }
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        Step::Paint(self.color.of_paint()?).lowered()
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        self.color.lower_give(&mut b);
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {

@@ -1,9 +1,9 @@
 //! PaintTee.
 
 use super::color::{ANNO_ARG, Color};
-use crate::fuse::step::Step;
-use causeway_engine::spec::{drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::ir::{Builder, Program};
+use causeway_engine::spec::{Lowers, drops, reads_writes, required};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::{Batch, Packet};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -20,6 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: &[drops("no-buffer", "there was no frame for a copy")],
     example: "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> t :: PaintTee(1) -> Discard; t[1] -> Discard;",
     see: &["Paint", "CheckPaint", "Tee"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -51,8 +52,13 @@ impl Element for PaintTee {
         }
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        Step::Copy { paint: self.color.of_paint()? }.lowered()
+    fn lower(&self) -> Option<Program> {
+        // What is copied is the element's own.
+        let mut b = Builder::new();
+        let color = self.color.lower_test(&mut b);
+        b.forbid(color);
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

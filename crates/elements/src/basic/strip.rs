@@ -1,9 +1,9 @@
 //! Strip.
 
-use crate::fuse::step::Step;
 use crate::sieve::pass_or_drop;
-use causeway_engine::spec::{drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::ir::{Builder, Program};
+use causeway_engine::spec::{Lowers, drops, reads_writes, required};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -19,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: &[drops("short", "the packet was shorter than LENGTH")],
     example: "InfiniteSource(LIMIT 5, STOP true) -> Strip(14) -> Discard;",
     see: &["Unstrip"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -41,8 +42,11 @@ impl Element for Strip {
         pass_or_drop(batch, cx, |packet| packet.pull(length).map_err(|_| SHORT));
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        Step::Strip(self.length).lowered()
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.pull(self.length.try_into().ok()?);
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

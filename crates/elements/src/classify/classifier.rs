@@ -1,14 +1,11 @@
 //! Classifier.
 
-use super::expr::{Base, Test};
 use super::pattern;
 use super::patterns::Patterns;
 use super::program::DATA_ONLY;
-use crate::fuse::step::Step;
-use causeway_engine::spec::{drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::spec::{Lowers, drops, reads, reads_writes, rest};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec, ir};
 use causeway_packet::Batch;
-use causeway_packet::wire::ethernet::ether_type;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Classifier",
@@ -33,6 +30,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> c :: Classifier(12/0806 20/0001, 12/0800, -); \
               c[0] -> Discard; c[1] -> Discard; c[2] -> Discard;",
     see: &["IPClassifier", "IPFilter"],
+    lowers: Lowers::Sort,
     build,
     ..Spec::DEFAULT
 };
@@ -50,15 +48,8 @@ impl Element for Classifier {
         self.patterns.push(batch, cx, |_| DATA_ONLY);
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        let ipv4 = Test {
-            base: Base::Data,
-            offset: 12,
-            mask: 0xffff_0000,
-            value: (ether_type::IPV4 as u32) << 16,
-            short: false,
-        };
-        Step::Classify { ipv4_output: self.patterns.output_of(&ipv4) }.lowered()
+    fn lower(&self) -> Option<ir::Program> {
+        self.patterns.lower()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

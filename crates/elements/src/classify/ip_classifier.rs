@@ -3,8 +3,8 @@
 use super::ip_expr;
 use super::patterns::Patterns;
 use super::program::bases;
-use causeway_engine::spec::{drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::spec::{Lowers, drops, reads, reads_writes, rest};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec, ir};
 use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -47,6 +47,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> MarkIPHeader(0) -> c :: IPClassifier(udp port domain, tcp, -); \
               c[0] -> Discard; c[1] -> Discard; c[2] -> Discard;",
     see: &["Classifier", "IPFilter", "MarkIPHeader"],
+    lowers: Lowers::Sort,
     build,
     ..Spec::DEFAULT
 };
@@ -62,6 +63,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 impl Element for IpClassifier {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         self.patterns.push(batch, cx, |p| bases(p.network_offset(), p.transport_offset()));
+    }
+
+    fn lower(&self) -> Option<ir::Program> {
+        self.patterns.lower()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -3,8 +3,8 @@
 use super::dispatch::dispatch;
 use super::ip_expr;
 use super::program::{Goal, Program, bases};
-use causeway_engine::spec::{drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec};
+use causeway_engine::spec::{Lowers, drops, reads, reads_writes, rest};
+use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec, ir};
 use causeway_lang::args::{first_word, split_args};
 use causeway_packet::Batch;
 
@@ -26,6 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> MarkIPHeader(0) \
               -> IPFilter(deny src net 10.0.0.0/8, allow tcp or udp, drop all) -> Discard;",
     see: &["IPClassifier", "Classifier", "MarkIPHeader"],
+    lowers: Lowers::Sort,
     build,
     ..Spec::DEFAULT
 };
@@ -82,6 +83,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 impl Element for IpFilter {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         dispatch(&self.program, batch, cx, |p| bases(p.network_offset(), p.transport_offset()));
+    }
+
+    fn lower(&self) -> Option<ir::Program> {
+        self.program.lower()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -18,6 +18,7 @@ mod ip_subject;
 mod ip_test;
 mod ip_value;
 mod known;
+mod lower;
 mod pattern;
 mod patterns;
 mod program;

@@ -1,7 +1,7 @@
 //! What the classifiers have in common: a list of patterns that can be read and changed while packets flow.
 
 use super::dispatch::dispatch;
-use super::expr::{Expr, Test};
+use super::expr::Expr;
 use super::program::{Bases, Goal, Program};
 use causeway_engine::{Conf, Cx, Invalid, Names, Scope};
 use causeway_packet::{Batch, Packet};
@@ -39,12 +39,9 @@ impl Patterns {
         dispatch(&self.program, batch, cx, bases);
     }
 
-    /// The output of all packets that pass `test`, if that decides.
-    pub(crate) fn output_of(&self, test: &Test) -> Option<usize> {
-        match self.program.decided_by(test) {
-            Goal::Output(output) => Some(output),
-            Goal::Step(_) | Goal::Drop => None,
-        }
+    /// What is done to packets, in the intermediate representation.
+    pub(crate) fn lower(&self) -> Option<causeway_engine::ir::Program> {
+        self.program.lower()
     }
 
     /// Answers `program`, `config` and `pattern#`.

@@ -209,9 +209,9 @@ impl Program {
         (at - ANSWERS) as usize
     }
 
-    /// Where the program gets to with packets that pass `test`, which is an answer if that decides.
-    pub(crate) fn decided_by(&self, test: &Test) -> Goal {
-        thread::follow_from(&self.nodes, self.first, test)
+    /// The same in the intermediate representation, if it can be said there.
+    pub(crate) fn lower(&self) -> Option<causeway_engine::ir::Program> {
+        super::lower::lower(&self.nodes, self.first)
     }
 
     /// Those of the first `outputs` outputs that no packet leaves by.

@@ -1,7 +1,6 @@
 //! Branches past tests that are decided already.
 
 use super::combine;
-use super::expr::Test;
 use super::known::{Way, reduced};
 use super::program::{Goal, Node};
 use std::collections::HashMap;
@@ -51,11 +50,6 @@ fn pass(nodes: &mut [Node]) {
             }
         }
     }
-}
-
-/// The first step from `goal` on that is not decided by `test` having held.
-pub(crate) fn follow_from(nodes: &[Node], goal: Goal, test: &Test) -> Goal {
-    follow(nodes, goal, &[Way::default().after(test, true)])
 }
 
 /// The farthest place from `goal` on that all `ways` get to, as far as they are decided.

@@ -1,14 +1,17 @@
 //! ARPQuerier.
 
 use super::arp_table::{ArpTable, Found, Limits};
+use super::ether_encap::lower_encap;
+use super::header_cache::{Header, HeaderCache, header};
 use crate::anew::{Anew, CONFIG};
+use causeway_engine::ir::{Builder, Program};
 use causeway_engine::measure::{Across, Unit};
-use causeway_engine::spec::{drops, keyword, optional, reads, reads_writes, required, writes};
+use causeway_engine::spec::{Lowers, drops, keyword, optional, reads, reads_writes, required, writes};
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::{Arp, ArpPacket, EthernetHeader, MacAddr, arp};
-use causeway_packet::{Batch, Packet};
+use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -92,6 +95,7 @@ pub(crate) static SPEC: Spec = Spec {
               -> q :: ARPQuerier(1.0.0.1/24, 2:0:0:0:0:1) -> Discard; Idle -> [1]q;",
     see: &["ARPResponder", "EtherEncap"],
     heard_by_all: &[1],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -113,21 +117,6 @@ const PATIENCE_NS: u64 = 3_000_000_000;
 /// Time between two searches for expired and unanswering entries, at least.
 const EXPIRY_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Slots of the cache of headers, a power of two.
-const CACHED: usize = 512;
-
-type Header = [u8; ethernet::HEADER_LEN];
-
-/// The header for one destination; it may be used until `until_ns`.
-#[derive(Clone, Copy, Debug)]
-struct Cached {
-    until_ns: u64,
-    dst: u32,
-    header: Header,
-}
-
-const NOT_CACHED: Cached = Cached { until_ns: 0, dst: 0, header: [0; ethernet::HEADER_LEN] };
-
 struct ArpQuerier {
     ip: Ipv4Addr,
     prefix_len: u8,
@@ -135,8 +124,7 @@ struct ArpQuerier {
     broadcast: Ipv4Addr,
     broadcast_poll: bool,
     table: ArpTable,
-    /// One slot for each hash of an address. It only repeats what the table says.
-    cache: Box<[Cached; CACHED]>,
+    cache: HeaderCache,
     queries: u64,
     responses: u64,
     anew: Anew,
@@ -174,17 +162,11 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         broadcast: broadcast.or(network).unwrap_or(Ipv4Addr::BROADCAST),
         broadcast_poll,
         table: ArpTable::new(limits),
-        cache: Box::new([NOT_CACHED; CACHED]),
+        cache: HeaderCache::new(),
         queries: 0,
         responses: 0,
         anew: Anew::new(conf),
     }))
-}
-
-/// The slot of an address: the top bits of a product (Fibonacci hashing), which spread neighbouring addresses.
-#[inline]
-fn slot(dst: u32) -> usize {
-    (dst.wrapping_mul(0x9e37_79b1) >> (32 - CACHED.trailing_zeros())) as usize % CACHED
 }
 
 /// Puts `header` in front of `packet`.
@@ -240,7 +222,7 @@ impl ArpQuerier {
             }
         };
         let header = self.header_to(mac);
-        self.cache[slot(dst)] = Cached { until_ns, dst, header };
+        self.cache.insert(dst, until_ns, &header);
         encapsulate(packet, &header, cx)
     }
 
@@ -286,7 +268,7 @@ impl ArpQuerier {
         let now_ns = cx.now_ns();
         let header = self.header_to(mac);
         let Some((packets, dropped)) = self.table.learn(ip, mac, wanted, now_ns) else { return false };
-        self.cache[slot(ip.into())] = NOT_CACHED;
+        self.cache.forget(ip.into());
         cx.count_drops(FULL, dropped as u64);
         for packet in packets {
             if let Some(packet) = encapsulate(packet, &header, cx) {
@@ -314,10 +296,6 @@ impl ArpQuerier {
         let (packets, asked) = self.table.unanswered(now_ns.saturating_sub(PATIENCE_NS), now_ns);
         packets.into_iter().for_each(|packet| cx.emit(UNANSWERED, packet));
         asked.into_iter().for_each(|ip| self.query(ip, MacAddr::BROADCAST, now_ns, cx));
-    }
-
-    fn forget_headers(&mut self) {
-        self.cache.fill(NOT_CACHED);
     }
 
     fn list(&self, now_ns: u64) -> String {
@@ -350,12 +328,25 @@ impl Element for ArpQuerier {
         let now_ns = cx.now_ns();
         batch.filter_map(|packet| {
             let dst = u32::from_be_bytes(packet.dst_ip());
-            let cached = &self.cache[slot(dst)];
-            if cached.dst == dst && now_ns < cached.until_ns {
-                return encapsulate(packet, &cached.header, cx);
+            match self.cache.find(dst, now_ns) {
+                Some(found) => encapsulate(packet, &header(found), cx),
+                None => self.resolve(packet, dst, now_ns, cx),
             }
-            self.resolve(packet, dst, now_ns, cx)
         });
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let destination = b.get(Anno::DST_IP.into());
+        let [front, back, _] = b.look_up(Box::new(self.cache.clone()), [destination.into(), 0.into()]);
+        lower_encap(&mut b, front, back);
+        b.leave(0);
+        b.finish()
+    }
+
+    /// Headers are shared with elements fused with this one.
+    fn reconfigures(&self, _handler: &str) -> bool {
+        false
     }
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
@@ -387,7 +378,7 @@ impl Element for ArpQuerier {
                 self.table.limits = new.table.limits;
                 (self.ip, self.prefix_len, self.mac) = (new.ip, new.prefix_len, new.mac);
                 (self.broadcast, self.broadcast_poll) = (new.broadcast, new.broadcast_poll);
-                self.forget_headers();
+                self.cache.clear();
                 cx.set_config(value.to_owned());
             }
             "ipaddr" => {
@@ -397,7 +388,7 @@ impl Element for ArpQuerier {
             }
             "broadcast" => {
                 self.broadcast = parse(handler, value)?;
-                self.forget_headers();
+                self.cache.clear();
             }
             "insert" => {
                 let words: Vec<&str> = value.split_whitespace().collect();
@@ -408,14 +399,14 @@ impl Element for ArpQuerier {
             "delete" => {
                 let ip = parse(handler, value)?;
                 let (there, dropped) = self.table.forget(ip);
-                self.forget_headers();
+                self.cache.clear();
                 cx.count_drops(DELETED, dropped as u64);
                 if !there {
                     return Err(format!("delete: no entry for {ip}"));
                 }
             }
             _ => {
-                self.forget_headers();
+                self.cache.clear();
                 cx.count_drops(DELETED, self.table.clear() as u64);
             }
         }

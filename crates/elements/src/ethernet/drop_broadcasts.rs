@@ -1,9 +1,9 @@
 //! DropBroadcasts.
 
-use crate::fuse::step::Step;
+use causeway_engine::ir::{Builder, Field, Program, Test};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, reads};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::spec::{Lowers, drops, reads};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::{Batch, PacketType};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -20,6 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: &[drops("broadcast", "the packet came as a link-level broadcast or multicast")],
     example: "InfiniteSource(LIMIT 5) -> DropBroadcasts -> Discard;",
     see: &["ICMPError", "PaintTee"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -56,9 +57,14 @@ impl Element for DropBroadcasts {
         });
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        // An ordinary packet is no broadcast.
-        Step::Pass.lowered()
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let came = b.get(Field::PacketType);
+        for many in [PacketType::Broadcast, PacketType::Multicast] {
+            b.forbid(Test::Equal(came.into(), (many as u64).into()));
+        }
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -1,7 +1,8 @@
 //! EtherEncap.
 
 use crate::anew::{Anew, CONFIG};
-use causeway_engine::spec::{drops, reads_writes, required};
+use causeway_engine::ir::{At, Builder, Field, Program, Value};
+use causeway_engine::spec::{Lowers, drops, reads_writes, required};
 use causeway_engine::value::Ether;
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::Batch;
@@ -27,6 +28,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: &[drops("no-headroom", "the packet's frame had no room for a header")],
     example: "InfiniteSource(LIMIT 5) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> Discard;",
     see: &["ARPQuerier", "Strip"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -45,6 +47,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mut element = EtherEncap { ether_type, src, dst, header: [0; HEADER_LEN], anew: Anew::new(conf) };
     element.make_header();
     Ok(Box::new(element))
+}
+
+/// Puts an Ethernet header in front, given as its first eight bytes and the six behind them.
+pub(super) fn lower_encap(b: &mut Builder, front: impl Into<Value>, back: impl Into<Value>) {
+    b.push(HEADER_LEN as u32);
+    b.store(At::data(0), 8, front);
+    b.store(At::data(8), 6, back);
+    b.put(Field::Mac, 0);
 }
 
 impl EtherEncap {
@@ -68,6 +78,15 @@ impl Element for EtherEncap {
             packet.set_mac_header(0);
             Some(packet)
         });
+    }
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let (front, back) = self.header.split_at(8);
+        let number = |bytes: &[u8]| bytes.iter().fold(0u64, |all, &byte| all << 8 | u64::from(byte));
+        lower_encap(&mut b, number(front), number(back));
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {

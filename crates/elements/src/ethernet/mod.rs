@@ -7,6 +7,7 @@ mod arp_responder;
 mod arp_table;
 pub(crate) mod drop_broadcasts;
 mod ether_encap;
+pub(crate) mod header_cache;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] =

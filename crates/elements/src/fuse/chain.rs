@@ -1,23 +1,22 @@
-//! Finds `Classifier → … → routing table → …` in a plan, and puts a fused element in front of it.
+//! Finds chains in a plan, and puts a fused element in front of each: an element that sorts packets, those behind one of
+//! its outputs up to a routing table, and those behind each output of that.
 //!
-//! Classes and edges are all that is looked at here. What the elements are configured to do the fused element asks
-//! them, once they are built; if that is not what it can do as well, it passes all packets to the chain.
+//! What classes say that their elements lower to, and the edges, is all that is looked at here. What the elements are
+//! configured to do the fused element asks them, once they are built; what it cannot do as well it leaves to them.
 
-use crate::iproute::FUSED;
-use causeway_engine::{End, Plan, PlanElement};
+use causeway_engine::spec::Lowers;
+use causeway_engine::{End, Library, Plan, PlanElement};
 
-/// Classes that may stand between the classifier and the table.
-const INPUT: &[&str] = &["Paint", "Strip", "CheckIPHeader", "GetIPAddress"];
-/// Classes that the fused pass may reach to behind the table.
-const OUTPUT: &[&str] =
-    &["DropBroadcasts", "PaintTee", "IPGWOptions", "FixIPSrc", "DecIPTTL", "IPFragmenter"];
+/// Elements that one output's packets are followed through, at most.
+const LONGEST: usize = 16;
 
 /// A chain, by element numbers of the plan.
 pub(super) struct Chain {
-    classifier: usize,
-    /// Output of the classifier that it starts at.
+    /// The element that sorts.
+    sorter: usize,
+    /// Its output that the chain starts at.
     output: usize,
-    /// Between classifier and table.
+    /// Between it and the table.
     path: Vec<usize>,
     table: usize,
     /// For each output of the table.
@@ -31,64 +30,97 @@ struct Branch {
     to: End,
 }
 
-/// The chains that start at `classifier`, or why there is none.
-pub(super) fn find(plan: &Plan, classifier: usize) -> Result<Vec<Chain>, String> {
-    let outputs = 0..plan.elements[classifier].pulled_outputs.len();
-    let (mut found, mut why) = (Vec::new(), String::new());
-    for output in outputs {
-        match Chain::starting_at(plan, classifier, output) {
-            Ok(chain) => found.push(chain),
-            Err(reason) => why = if why.is_empty() { reason } else { format!("{why}; {reason}") },
+impl Branch {
+    /// Where packets are to go on that were taken past so many elements of the branch.
+    fn stop(&self, past: usize) -> End {
+        self.path.get(past).map_or(self.to, |&element| (element, 0))
+    }
+
+    fn stops(&self) -> impl Iterator<Item = End> + '_ {
+        (0..=self.path.len()).map(|past| self.stop(past))
+    }
+}
+
+/// What elements of a plan lower to.
+pub(super) struct Classes<'p> {
+    plan: &'p Plan,
+    lowers: Vec<Lowers>,
+}
+
+impl<'p> Classes<'p> {
+    pub fn new(plan: &'p Plan, library: &Library) -> Self {
+        let lowers = plan.elements.iter().map(|e| library.get(&e.class).map_or(Lowers::No, |spec| spec.lowers));
+        Classes { plan, lowers: lowers.collect() }
+    }
+
+    /// The elements that chains may start at.
+    pub fn sorters(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.lowers.len()).filter(|&i| self.lowers[i] == Lowers::Sort)
+    }
+
+    /// What the element at `to` lowers packets to that are pushed to it there.
+    fn at(&self, (element, input): End) -> Lowers {
+        let pulled = self.plan.elements[element].pulled_inputs.contains(&true);
+        if input == 0 && !pulled { self.lowers[element] } else { Lowers::No }
+    }
+
+    fn next(&self, from: End) -> Result<End, String> {
+        let nowhere = || format!("output {} of {} leads nowhere", from.1, self.plan.elements[from.0].name);
+        self.plan.next(from.0, from.1).ok_or_else(nowhere)
+    }
+
+    /// The chains that start at `sorter`, or why there is none.
+    pub fn chains(&self, sorter: usize) -> Result<Vec<Chain>, String> {
+        let outputs = 0..self.plan.elements[sorter].pulled_outputs.len();
+        let (found, why): (Vec<_>, Vec<_>) =
+            outputs.map(|output| self.chain(sorter, output)).partition(Result::is_ok);
+        match found.is_empty() {
+            true => Err(why.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; ")),
+            false => Ok(found.into_iter().filter_map(Result::ok).collect()),
         }
     }
-    if found.is_empty() { Err(why) } else { Ok(found) }
-}
 
-fn next(plan: &Plan, from: End) -> Result<End, String> {
-    plan.next(from.0, from.1)
-        .ok_or_else(|| format!("output {} of {} leads nowhere", from.1, plan.elements[from.0].name))
-}
+    fn chain(&self, sorter: usize, output: usize) -> Result<Chain, String> {
+        let mut path = Vec::new();
+        let mut from = (sorter, output);
+        let table = loop {
+            let to = self.next(from)?;
+            match self.at(to) {
+                Lowers::Route => break to.0,
+                Lowers::Straight if path.len() < LONGEST && !path.contains(&to.0) => path.push(to.0),
+                _ => {
+                    let e = &self.plan.elements[to.0];
+                    return Err(format!("output {output} leads to {} ({}) before a table", e.name, e.class));
+                }
+            }
+            from = (to.0, 0);
+        };
+        let outputs = 0..self.plan.elements[table].pulled_outputs.len();
+        let branches = outputs.map(|port| self.branch((table, port))).collect::<Result<_, _>>()?;
+        Ok(Chain { sorter, output, path, table, branches })
+    }
 
-/// From an output of the table to the first element that is not part of the pass.
-fn branch(plan: &Plan, from: End) -> Result<Branch, String> {
-    let mut branch = Branch { path: Vec::new(), to: next(plan, from)? };
-    loop {
-        let (at, input) = branch.to;
-        // What comes round again is left where it does.
-        if input != 0 || !OUTPUT.contains(&plan.elements[at].class.as_str()) || branch.path.contains(&at) {
-            return Ok(branch);
+    /// From an output of the table to the first element that does not lower.
+    fn branch(&self, from: End) -> Result<Branch, String> {
+        let mut branch = Branch { path: Vec::new(), to: self.next(from)? };
+        while self.at(branch.to) == Lowers::Straight
+            && branch.path.len() < LONGEST
+            // What comes round again is left where it does, and what leads nowhere too.
+            && !branch.path.contains(&branch.to.0)
+            && let Ok(next) = self.next((branch.to.0, 0))
+        {
+            branch.path.push(branch.to.0);
+            branch.to = next;
         }
-        branch.to = next(plan, (at, 0))?;
-        branch.path.push(at);
+        Ok(branch)
     }
 }
 
 impl Chain {
-    fn starting_at(plan: &Plan, classifier: usize, output: usize) -> Result<Chain, String> {
-        let mut path = Vec::new();
-        let mut from = (classifier, output);
-        let table = loop {
-            let (at, input) = next(plan, from)?;
-            let e = &plan.elements[at];
-            let pushed = input == 0 && !e.pulled_inputs.contains(&true);
-            match e.class.as_str() {
-                class if pushed && FUSED.contains(&class) => break at,
-                class if pushed && INPUT.contains(&class) && !path.contains(&at) => path.push(at),
-                class => {
-                    return Err(format!("output {output} leads to {} ({class}) before a table", e.name));
-                }
-            }
-            from = (at, 0);
-        };
-        let outputs = 0..plan.elements[table].pulled_outputs.len();
-        let branches = outputs.map(|port| branch(plan, (table, port))).collect::<Result<_, _>>()?;
-        Ok(Chain { classifier, output, path, table, branches })
-    }
-
     /// What was found, for people.
     pub fn explain(&self, plan: &Plan) -> String {
         let name = |i: usize| plan.elements[i].name.as_str();
-        let mut text = format!("{}[{}] ->", name(self.classifier), self.output);
+        let mut text = format!("{}[{}] ->", name(self.sorter), self.output);
         for &i in &self.path {
             text += &format!(" {} ->", name(i));
         }
@@ -99,34 +131,34 @@ impl Chain {
         text
     }
 
-    /// Puts the fused element in front of the chain: what was pushed to the classifier goes to it, its output k leads
-    /// to the end of the chain behind output k of the table, and its last output to the classifier.
+    /// Puts the fused element in front of the chain: what was pushed to its start goes there. For each output of the table,
+    /// in order, it has an output to each place where it may stop in the branch behind it; its last output leads to the
+    /// chain's start.
     pub fn insert(&self, plan: &Plan, into: &mut Plan) {
         let fused = into.elements.len();
         for edge in &mut into.edges {
-            if edge.1 == (self.classifier, 0) {
+            if edge.1 == (self.sorter, 0) {
                 edge.1 = (fused, 0);
             }
         }
-        for (port, branch) in self.branches.iter().enumerate() {
-            into.edges.push(((fused, port), branch.to));
-        }
-        into.edges.push(((fused, self.branches.len()), (self.classifier, 0)));
-        let classifier = &plan.elements[self.classifier];
+        let stops = self.branches.iter().flat_map(Branch::stops);
+        let ends: Vec<End> = stops.chain([(self.sorter, 0)]).collect();
+        into.edges.extend(ends.iter().enumerate().map(|(output, &to)| ((fused, output), to)));
+        let sorter = &plan.elements[self.sorter];
         into.elements.push(PlanElement {
             name: self.free_name(into),
             class: "FusedIPForward".to_owned(),
             config: self.config(plan),
-            landmark: classifier.landmark.clone(),
-            span: classifier.span,
+            landmark: sorter.landmark.clone(),
+            span: sorter.span,
             pulled_inputs: vec![false],
-            pulled_outputs: vec![false; self.branches.len() + 1],
+            pulled_outputs: vec![false; ends.len()],
         });
     }
 
     /// A name that no element of `plan` has.
     fn free_name(&self, plan: &Plan) -> String {
-        let stem = format!("{}@fused", plan.elements[self.classifier].name);
+        let stem = format!("{}@fused", plan.elements[self.sorter].name);
         let numbered = (2..).map(|n| format!("{stem}{n}"));
         let mut names = std::iter::once(stem.clone()).chain(numbered);
         names.find(|name| plan.find(name).is_none()).unwrap_or(stem)
@@ -136,7 +168,7 @@ impl Chain {
         let name = |i: usize| plan.elements[i].name.as_str();
         let names = |path: &[usize]| path.iter().map(|&i| name(i)).collect::<Vec<_>>().join(" ");
         let mut args = vec![
-            format!("CLASSIFIER {}", name(self.classifier)),
+            format!("START {}", name(self.sorter)),
             format!("OUTPUT {}", self.output),
             format!("TABLE {}", name(self.table)),
         ];

@@ -1,7 +1,8 @@
 //! FusedIPForward.
 
-use super::pass::{Ask, Names, Pass, Rule};
+use super::pass::{Ask, Headers, Names, Pass, Rule};
 use crate::ethernet::drop_broadcasts::to_many;
+use crate::ethernet::header_cache;
 use crate::ip::{dec_ip_ttl, header};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, phase, reads, rest};
@@ -20,15 +21,16 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "The optimiser puts this element in front of chains that it finds; configurations do not name it. An \
           ordinary packet is an IPv4 frame without options, to a host, whose header is good, that has a route, lives \
           long enough, fits the output's MTU and does not leave where it came in. It is painted, stripped, checked, \
-          looked up and decremented here and leaves by output k for output k of the routing table. All others leave \
+          looked up, decremented and given an Ethernet header here, as far as the chain does so, and goes on behind \
+          the last element whose work is done. All others leave \
           by the last output untouched, to the chain itself; so do later packets of a batch to the same destination, \
           which keeps them in order.\n\n\
           The elements of the chain say what they do, and say it again when a handler has changed them. While that \
           is more than this element can do, all packets go to the chain.",
     args: &[
-        keyword("CLASSIFIER", "element", "the chain's first element"),
-        keyword("OUTPUT", "number", "output of the classifier that IPv4 frames leave by"),
-        keyword("PATH", "elements", "what is between classifier and table"),
+        keyword("START", "element", "the chain's first element, which sorts packets"),
+        keyword("OUTPUT", "number", "its output that the chain starts at"),
+        keyword("PATH", "elements", "what is between it and the table"),
         keyword("TABLE", "element", "the routing table"),
         rest("BRANCH", "elements", "for each output of the table what is behind it, or -"),
     ],
@@ -51,8 +53,8 @@ struct FusedIpForward {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let classifier = conf.keyword_required("CLASSIFIER");
-    let output = conf.keyword_required::<u32>("OUTPUT") as usize;
+    let start = conf.keyword_required("START");
+    let output = conf.keyword_required("OUTPUT");
     let path = conf.keyword("PATH", Vec::new());
     let table = conf.keyword_required("TABLE");
     let branch = |text: &String| match text.as_str() {
@@ -63,7 +65,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.finish()?;
     Ok(Box::new(FusedIpForward {
         own_name: conf.name().to_string(),
-        names: Names { classifier, output, path, table, branches },
+        names: Names { start, output, path, table, branches },
         pass: Err("nobody was asked yet".to_owned()),
         count: conf.counter("count"),
     }))
@@ -101,28 +103,49 @@ impl Pass {
         Some(u32::from_be_bytes(h.destination))
     }
 
-    /// Does the chain's work on a packet whose hop is known; changes nothing if it is not ordinary after all.
+    /// Does the chain's work on a packet whose hop is known and that goes to `next`; changes nothing if it is not ordinary
+    /// after all.
     #[inline(always)]
-    fn forward(&self, packet: &mut Packet, rule: Rule) -> bool {
+    fn forward(&self, packet: &mut Packet, rule: &Rule, next: u32, now_ns: u64) -> bool {
+        let effect = &rule.effect;
         let painted = self.paint.unwrap_or_else(|| packet.paint());
-        let Some(h) = packet.data_mut().get_mut(HEADER_LEN..).and_then(|d| d.first_chunk_mut::<20>()) else {
-            return false;
-        };
+        let Some((link, h)) = packet.data_mut().split_first_chunk_mut::<HEADER_LEN>() else { return false };
+        let Some(h) = h.first_chunk_mut::<{ ipv4::HEADER_LEN }>() else { return false };
         let total_len = u16::from_be_bytes([h[2], h[3]]);
-        if rule.copied_paint == Some(painted) || total_len > rule.mtu {
+        if effect.copied_paint == Some(painted) || total_len > effect.mtu {
             return false;
         }
-        if rule.ttl && !dec_ip_ttl::decrement(h) {
+        let header = match &rule.headers {
+            None => None,
+            Some(Headers::Fixed(header)) => Some(*header),
+            Some(Headers::Found(cache)) => match cache.find(next, now_ns) {
+                Some(words) => Some(header_cache::header(words)),
+                None => return false,
+            },
+        };
+        if effect.ttl && !dec_ip_ttl::decrement(h) {
             return false;
         }
-        // The header was found behind these bytes.
-        let _ = packet.pull(HEADER_LEN);
-        packet.truncate(total_len as usize);
-        packet.set_network_header(0);
-        packet.set_transport_header(ipv4::HEADER_LEN);
+        let ip = match header {
+            Some(header) => {
+                *link = header;
+                HEADER_LEN
+            }
+            None => 0,
+        };
+        if ip == 0 {
+            // The header was found behind these bytes.
+            let _ = packet.pull(HEADER_LEN);
+        } else {
+            packet.set_mac_header(0);
+        }
+        packet.truncate(ip + total_len as usize);
+        packet.set_network_header(ip);
+        packet.set_transport_header(ip + ipv4::HEADER_LEN);
         if let Some(paint) = self.paint {
             packet.set_paint(paint);
         }
+        packet.set_dst_ip(next.to_be_bytes());
         true
     }
 
@@ -130,6 +153,7 @@ impl Pass {
     /// Returns how many were ordinary.
     fn run(&mut self, batch: &mut Batch, detour: usize, cx: &mut Cx<'_>) -> u64 {
         let n = batch.len();
+        let now_ns = if self.asks_time() { cx.now_ns() } else { 0 };
         // An address of 0 has no route, or one that the chain may follow.
         let mut addresses = [0u32; BATCH];
         let mut found = [0u32; BATCH];
@@ -151,21 +175,20 @@ impl Pass {
                 _ if detours != 0 && detours & bit(address) != 0 => None,
                 _ => hops.get(number.wrapping_sub(1)),
             };
-            let rule = hop.and_then(|h| *this.rules.get(h.port as usize)?);
+            let rule = hop.and_then(|h| this.rules.get(h.port as usize));
             if let (Some(hop), Some(rule)) = (hop, rule)
-                && this.forward(&mut packet, rule)
+                && let next = if hop.gateway != 0 { hop.gateway } else { address }
+                && this.forward(&mut packet, rule, next, now_ns)
             {
-                let next = if hop.gateway != 0 { hop.gateway } else { address };
-                packet.set_dst_ip(next.to_be_bytes());
                 taken += 1;
-                cx.emit(hop.port as usize, packet);
+                cx.emit(rule.output, packet);
             } else {
                 detours |= destination(&packet).map_or(0, bit);
                 cx.emit(detour, packet);
             }
             None
         });
-        self.check.good.add(taken);
+        self.good.iter().for_each(|counter| counter.add(taken));
         taken
     }
 }
@@ -178,7 +201,7 @@ impl FusedIpForward {
             Err(why) => return format!("{name}: fuses nothing: {why}"),
         };
         let left = pass.left.iter().map(|left| format!("\n{name}: leaves {left}"));
-        format!("{name}: ordinary packets go past {}", self.names.classifier) + &left.collect::<String>()
+        format!("{name}: ordinary packets go past {}", self.names.start) + &left.collect::<String>()
     }
 }
 
@@ -189,13 +212,14 @@ impl Element for FusedIpForward {
     }
 
     fn goes_past(&self) -> Vec<Vec<String>> {
-        let Names { classifier, path, table, branches, .. } = &self.names;
-        let common = [classifier].into_iter().chain(path).chain([table]);
-        branches.iter().map(|branch| common.clone().chain(branch).cloned().collect()).collect()
+        let Names { start, path, table, branches, .. } = &self.names;
+        let common = [start].into_iter().chain(path).chain([table]);
+        let stops = branches.iter().flat_map(|branch| (0..=branch.len()).map(|past| &branch[..past]));
+        stops.map(|past| common.clone().chain(past).cloned().collect()).collect()
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let detour = self.names.branches.len();
+        let detour = self.names.stop(self.names.branches.len(), 0);
         match &mut self.pass {
             Ok(pass) => self.count.add(pass.run(batch, detour, cx)),
             Err(_) => {

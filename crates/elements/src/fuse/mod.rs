@@ -8,17 +8,18 @@
 //! source; it came neither as broadcast nor as multicast, asks for no other source address, has a route, lives long
 //! enough, fits the MTU, and is copied nowhere.
 //!
-//! What a chain does its elements say themselves ([`step`]): when all are built, and again whenever one was changed
-//! by a handler. The classes and edges of the plan only say where to ask ([`chain`]).
+//! What a chain does its elements say themselves, by the programs that they lower to: when all are built, and again
+//! whenever one was changed by a handler ([`pass`], [`ordinary`]). The plan only says where to ask ([`chain`]).
 //!
 //! Packets of one destination stay in order: once one of a batch goes to the chain, so do those behind it.
 
 use causeway_engine::{Plan, Spec};
+use chain::Classes;
 
 mod chain;
 mod fused_ip_forward;
+mod ordinary;
 mod pass;
-pub(crate) mod step;
 #[cfg(test)]
 mod tests;
 
@@ -37,22 +38,20 @@ pub struct Optimised {
 pub fn optimise(plan: &Plan) -> Optimised {
     let mut optimised = plan.clone();
     let mut explanation = String::new();
-    for classifier in 0..plan.elements.len() {
-        if plan.elements[classifier].class != "Classifier" {
-            continue;
-        }
-        match chain::find(plan, classifier) {
+    let classes = Classes::new(plan, &crate::library());
+    for sorter in classes.sorters() {
+        match classes.chains(sorter) {
             Ok(chains) => {
                 for chain in chains {
                     explanation += &chain.explain(plan);
                     chain.insert(plan, &mut optimised);
                 }
             }
-            Err(why) => explanation += &format!("{}: not fused: {why}\n", plan.elements[classifier].name),
+            Err(why) => explanation += &format!("{}: not fused: {why}\n", plan.elements[sorter].name),
         }
     }
     if explanation.is_empty() {
-        explanation = "nothing to fuse: no Classifier in front of an IP chain\n".to_owned();
+        explanation = "nothing to fuse: nothing sorts packets in front of a routing table\n".to_owned();
     }
     Optimised { plan: optimised, explanation }
 }

@@ -1,126 +1,167 @@
-//! What a fused element does, from what the elements of its chain say that they do.
+//! What a fused element does, from the programs that the elements of its chain lower to.
+//!
+//! The packets of one kind, the ordinary ones, are followed through the programs ([`Walk`]). What is done to them up to the
+//! table must be what the pass does there, whoever did it and in which order; behind the table the pass goes as far as it
+//! can do what is done.
 
-use super::step::{AddressAt, HeaderCheck, RouteLookup, Step};
-use causeway_engine::Lowered;
-use causeway_packet::wire::{ethernet, ipv4};
+use super::ordinary::{self, Effect, Link};
+use crate::ethernet::header_cache::{self, Header, HeaderCache};
+use crate::ip::check_ip_header::Checker;
+use crate::iproute::lower::RouteLookup;
+use causeway_engine::Counter;
+use causeway_engine::ir::expr::Expr;
+use causeway_engine::ir::walk::Walk;
+use causeway_engine::ir::{Field, Program};
+use causeway_packet::Anno;
+use std::any::Any;
 
 /// The elements of a chain, by name.
 pub(super) struct Names {
-    pub classifier: String,
-    /// Output of the classifier that the chain starts at.
-    pub output: usize,
-    /// Between classifier and table.
+    /// The element that sorts.
+    pub start: String,
+    /// Its output that the chain starts at.
+    pub output: u16,
+    /// Between it and the table.
     pub path: Vec<String>,
     pub table: String,
     /// Behind each output of the table.
     pub branches: Vec<Vec<String>>,
 }
 
+impl Names {
+    /// The number of the output at which packets stop that were taken past so many elements of a branch.
+    pub fn stop(&self, branch: usize, past: usize) -> usize {
+        self.branches[..branch].iter().map(|names| names.len() + 1).sum::<usize>() + past
+    }
+}
+
 /// What is done to ordinary packets.
 pub(super) struct Pass {
     /// The header check, of headers behind an Ethernet header, which is stripped.
-    pub check: HeaderCheck,
-    pub table: RouteLookup,
+    pub check: Checker,
+    pub table: RouteLookup<u32>,
     /// Paint that packets get.
     pub paint: Option<u8>,
-    /// For each output of the table; `None` leaves its packets to the chain.
-    pub rules: Vec<Option<Rule>>,
-    /// Why packets are left to the chain, a line for each such output.
+    /// What counts the packets that get to the table.
+    pub good: Vec<Counter>,
+    /// For each output of the table.
+    pub rules: Vec<Rule>,
+    /// Where the pass stops early, a line for each such output.
     pub left: Vec<String>,
 }
 
 /// What is done to the packets of one output of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
-    /// Packets of this paint are left to the chain, which copies them.
-    pub copied_paint: Option<u8>,
-    /// Whether the time to live is decremented.
-    pub ttl: bool,
-    /// Longer packets are left to the chain; no packet is longer than the greatest number.
-    pub mtu: u16,
+    pub effect: Effect,
+    /// Where the Ethernet header comes from that packets get, if they get one.
+    pub headers: Option<Headers>,
+    /// The output that they leave by.
+    pub output: usize,
+}
+
+/// Where Ethernet headers come from.
+pub(super) enum Headers {
+    Fixed(Header),
+    Found(HeaderCache),
 }
 
 /// Answers what an element lowers to, by name.
-pub(super) type Ask<'a> = &'a mut dyn FnMut(&str) -> Option<Lowered>;
+pub(super) type Ask<'a> = &'a mut dyn FnMut(&str) -> Option<Program>;
 
-fn step(name: &str, ask: Ask<'_>) -> Result<Step, String> {
-    match ask(name).map(|lowered| lowered.downcast()) {
-        Some(Ok(step)) => Ok(*step),
-        _ => Err(format!("{name} as it is configured is not part of a pass, or it lives on another worker")),
-    }
+fn program(name: &str, ask: Ask<'_>) -> Result<Program, String> {
+    ask(name).ok_or_else(|| format!("{name} as it is configured is not part of a pass, or it lives on another worker"))
+}
+
+/// The table called `number` of a program, if it is a `T`.
+fn table<T: Any>(program: Program, number: u8) -> Option<T> {
+    let table: Box<dyn Any> = program.into_tables().into_iter().nth(number.into())?;
+    table.downcast().ok().map(|table| *table)
 }
 
 impl Pass {
     /// The pass of a chain, or why there is none.
     pub fn of(names: &Names, ask: Ask<'_>) -> Result<Pass, String> {
-        let Names { classifier, output, table, .. } = names;
-        match step(classifier, ask)? {
-            Step::Classify { ipv4_output } if ipv4_output == Some(*output) => {}
-            _ => return Err(format!("IPv4 frames do not all leave {classifier} by output {output}")),
+        let (start, output) = (&names.start, names.output);
+        let sorted = Walk::of(ordinary::kind()).through(&program(start, ask)?, Some(output));
+        let mut walk = sorted
+            .filter(|walk| walk.guards.is_empty())
+            .ok_or_else(|| format!("IPv4 frames do not all leave {start} by output {output}"))?;
+        for name in &names.path {
+            let next = walk.through(&program(name, ask)?, Some(0));
+            walk = next.ok_or_else(|| format!("{name} does not let ordinary packets pass"))?;
         }
-        let (check, paint) = input(&names.path, ask)?;
-        let Step::LookUp(lookup) = step(table, ask)? else { return Err(format!("{table} is no table")) };
+        let routes = program(&names.table, ask)?;
+        let no_table = || format!("{} is no table of routes", names.table);
+        let check = ordinary::header_check(&walk);
+        let usual = ordinary::checked_and_stripped(&check).and_then(|w| w.through(&routes, None));
+        let walk = walk.through(&routes, None).ok_or_else(no_table)?;
+        let usual = usual.filter(|usual| usual.same_but_annotations(&walk)).ok_or_else(|| {
+            let start = &names.start;
+            format!("what is between {start} and {} is no check of headers behind an Ethernet header, which is stripped", names.table)
+        })?;
+        let paint = paint(&walk, &usual)
+            .ok_or_else(|| format!("annotations are set in front of {} that the pass does not know", names.table))?;
+        let one = Expr::Const(1);
+        let good = walk.counts.iter().map(|(counter, by)| (*by == one).then(|| counter.clone()));
+        let good = good.collect::<Option<_>>().ok_or("more than packets is counted")?;
+        let table = table(routes, walk.lookups[0].table).ok_or_else(no_table)?;
         let (mut rules, mut left) = (Vec::new(), Vec::new());
-        for (port, path) in names.branches.iter().enumerate() {
-            let rule = Rule::of(path, ask);
-            left.extend(
-                rule.as_ref().err().map(|why| format!("output {port} of {table} to the chain: {why}")),
-            );
-            rules.push(rule.ok());
+        for branch in 0..names.branches.len() {
+            let (rule, why) = Rule::of(names, branch, &walk, ask);
+            rules.push(rule);
+            left.extend(why);
         }
-        Ok(Pass { check, table: lookup, paint, rules, left })
+        Ok(Pass { check, table, paint, good, rules, left })
     }
 }
 
-/// The header check and the paint that packets get between classifier and table, if headers are looked for behind
-/// an Ethernet header and that alone is stripped.
-fn input(path: &[String], ask: Ask<'_>) -> Result<(HeaderCheck, Option<u8>), String> {
-    let (mut stripped, mut paint, mut check) = (0usize, None, None);
-    for name in path {
-        match step(name, ask)? {
-            Step::Paint(color) => paint = Some(color),
-            Step::Strip(bytes) => stripped = stripped.saturating_add(bytes),
-            Step::Check(c)
-                if check.is_none() && stripped.saturating_add(c.offset) == ethernet::HEADER_LEN =>
-            {
-                check = Some(c);
-            }
-            Step::Check(_) => {
-                return Err(format!("{name} does not check once, behind the Ethernet header"));
-            }
-            Step::Address(at) if check.is_some() && is_destination(at, stripped) => {}
-            _ => return Err(format!("{name} does not find the destination of a checked header")),
-        }
-    }
-    match check {
-        Some(check) if stripped == ethernet::HEADER_LEN => Ok((check, paint)),
-        Some(_) => Err(format!("{stripped} bytes are stripped, not an Ethernet header")),
-        None => Err("no header is checked before the table".to_owned()),
+impl Pass {
+    /// Whether what is done depends on the time.
+    pub fn asks_time(&self) -> bool {
+        self.rules.iter().any(|rule| matches!(rule.headers, Some(Headers::Found(_))))
     }
 }
 
-/// Whether `at` is the destination of an IPv4 header behind an Ethernet header, of which `stripped` bytes are gone.
-fn is_destination(at: AddressAt, stripped: usize) -> bool {
-    match at {
-        AddressAt::Header(offset) => offset == ipv4::field::DST.start,
-        AddressAt::Data(offset) => {
-            offset.checked_add(stripped) == Some(ethernet::HEADER_LEN + ipv4::field::DST.start)
-        }
-    }
+/// The paint that packets get, if that is all that is different from `usual`.
+fn paint(walk: &Walk, usual: &Walk) -> Option<Option<u8>> {
+    let paint = Field::from(Anno::PAINT);
+    let mut annotations = walk.annotations.clone();
+    let paint = match annotations.remove(&paint) {
+        Some(color) => Some(u8::try_from(color.known()?).ok()?),
+        None => None,
+    };
+    (annotations == usual.annotations).then_some(paint)
 }
 
 impl Rule {
-    fn of(path: &[String], ask: Ask<'_>) -> Result<Rule, String> {
-        let mut rule = Rule { copied_paint: None, ttl: false, mtu: u16::MAX };
+    /// What is done behind one output of the table, as far as the pass can do it; and why it does not go on, if it stops
+    /// early.
+    fn of(names: &Names, branch: usize, at_table: &Walk, ask: Ask<'_>) -> (Rule, Option<String>) {
+        let path = &names.branches[branch];
+        let (mut walk, mut past) = (at_table.clone(), 0);
+        let (mut effect, mut headers) = (Effect::NONE, None);
         for name in path {
-            match step(name, ask)? {
-                Step::Pass => {}
-                Step::Copy { paint } if rule.copied_paint.is_none() => rule.copied_paint = Some(paint),
-                Step::DecrementTtl if !rule.ttl => rule.ttl = true,
-                Step::Fragment { mtu } => rule.mtu = rule.mtu.min(u16::try_from(mtu).unwrap_or(u16::MAX)),
-                _ => return Err(format!("{name} does a second time what was done before it")),
+            let Some(program) = ask(name) else { break };
+            let Some(next) = walk.through(&program, Some(0)) else { break };
+            let Some(found) = Effect::between(at_table, &next) else { break };
+            if found.link != effect.link {
+                let Some(of_link) = Headers::of(found.link, &next, program) else { break };
+                headers = Some(of_link);
             }
+            (walk, effect, past) = (next, found, past + 1);
         }
-        Ok(rule)
+        let left = path.get(past).map(|name| format!("output {branch} of {}: {name} and on", names.table));
+        (Rule { effect, headers, output: names.stop(branch, past) }, left)
+    }
+}
+
+impl Headers {
+    /// Where the headers of `link` come from, which the last element of `walk` gives.
+    fn of(link: Link, walk: &Walk, last: Program) -> Option<Headers> {
+        match link {
+            Link::No => None,
+            Link::Fixed(words) => Some(Headers::Fixed(header_cache::header(words))),
+            Link::Found(lookup) => table(last, walk.lookups.get(lookup)?.table).map(Headers::Found),
+        }
     }
 }

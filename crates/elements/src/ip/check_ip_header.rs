@@ -2,12 +2,13 @@
 
 use super::header::{self, Fault};
 use super::tally::{self, Tally};
-use crate::fuse::step::{HeaderCheck, Step};
 use crate::printing::to_stderr;
-use causeway_engine::spec::{DropDoc, drops, keyword, optional};
+use causeway_engine::ir::{Alu, At, Builder, Field, Program, Reg, Test};
+use causeway_engine::spec::{Lowers, DropDoc, drops, keyword, optional};
 use causeway_engine::value::{Prefix4, Raw};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
-use causeway_packet::{Batch, Packet};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::wire::ipv4::HEADER_LEN;
+use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -46,6 +47,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: DROPS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> CheckIPHeader -> Discard;",
     see: &["CheckIP6Header", "MarkIPHeader", "GetIPAddress", "IPInputCombo"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -154,6 +156,31 @@ impl Sources {
         let source = u32::from_be_bytes(source);
         self.bad.contains(&source) && !self.good_destinations.contains(&u32::from_be_bytes(destination))
     }
+
+    /// Gives packets up whose source, which is at `source`, is bad.
+    fn lower(&self, b: &mut Builder, source: At, destination: Reg) {
+        if self.bad.is_empty() {
+            return;
+        }
+        let set = |list: &[u32]| list.iter().map(|&a| u64::from(a)).collect::<Arc<[u64]>>();
+        let source = b.load(source, 4);
+        let bad = b.member(source, set(&self.bad));
+        let good = b.member(destination, set(&self.good_destinations));
+        let not_good = b.compute(Alu::Xor, good, 1);
+        let both = b.compute(Alu::And, bad, not_good);
+        b.require(Test::Equal(both.into(), 0.into()));
+    }
+
+    /// The sources that a program of [`Sources::lower`] gives up.
+    pub fn of_sets(bad: &[u64], good_destinations: &[u64]) -> Self {
+        let list = |set: &[u64]| set.iter().map(|&a| a as u32).collect();
+        Sources { bad: list(bad), good_destinations: list(good_destinations) }
+    }
+
+    /// Sources of which none is bad.
+    pub fn all_good() -> Self {
+        Sources { bad: Vec::new(), good_destinations: Vec::new() }
+    }
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -199,6 +226,37 @@ impl Checker {
         packet.set_dst_ip(h.destination);
         Ok(())
     }
+
+    /// The same as a program, which goes on with good packets; bad ones are given up.
+    pub fn lower(&self, b: &mut Builder) -> Option<()> {
+        let start = u32::try_from(self.offset).ok()?;
+        start.checked_add(HEADER_LEN as u32)?;
+        let at = |offset| At::data(start + offset);
+        b.require(Test::Has(at(0), HEADER_LEN as u32));
+        let first = b.load(at(0), 1);
+        let version = b.compute(Alu::Shr, first, 4);
+        b.require(Test::Equal(version.into(), 4.into()));
+        let words = b.compute(Alu::And, first, 15);
+        let header_len = b.compute(Alu::Shl, words, 2);
+        b.forbid(Test::Above((HEADER_LEN as u64).into(), header_len.into()));
+        let (total_len, len) = (b.load(at(2), 2), b.get(Field::Length));
+        let left = b.compute(Alu::Sub, len, u64::from(start));
+        b.forbid(Test::Above(header_len.into(), total_len.into()));
+        b.forbid(Test::Above(total_len.into(), left.into()));
+        if self.checksum {
+            let sum = b.sum(at(0), header_len);
+            b.require(Test::Equal(sum.into(), 0xffff.into()));
+        }
+        let destination = b.load(at(16), 4);
+        self.sources.lower(b, at(12), destination);
+        let end = b.compute(Alu::Add, total_len, u64::from(start));
+        let transport = b.compute(Alu::Add, header_len, u64::from(start));
+        b.put(Field::Length, end);
+        b.put(Field::Network, u64::from(start));
+        b.put(Field::Transport, transport);
+        b.put(Anno::DST_IP.into(), destination);
+        Some(())
+    }
 }
 
 impl Element for CheckIPHeader {
@@ -207,10 +265,12 @@ impl Element for CheckIPHeader {
         tally.sift(batch, cx, |packet| checker.check(packet).inspect_err(|&reason| notice.say(reason)));
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        let Checker { offset, checksum, sources } = &self.checker;
-        let (offset, checksum, sources) = (*offset, *checksum, sources.clone());
-        Step::Check(HeaderCheck { offset, checksum, sources, good: self.tally.good.clone() }).lowered()
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        self.checker.lower(&mut b)?;
+        b.count(&self.tally.good, 1);
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -1,9 +1,10 @@
 //! DecIPTTL.
 
-use crate::fuse::step::Step;
+use causeway_engine::ir::{Alu, At, Builder, Program, Test};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, keyword, reads, reads_writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::spec::{Lowers, drops, keyword, reads, reads_writes};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::wire::ipv4::{HEADER_LEN, field};
 use causeway_packet::{Batch, Packet, checksum};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -29,6 +30,7 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> CheckIPHeader -> DecIPTTL -> Discard;",
     see: &["DecIP6HLIM", "ICMPError"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -61,6 +63,21 @@ pub(crate) fn decrement(header: &mut [u8; 20]) -> bool {
     true
 }
 
+/// [`decrement`] as a program, for packets that have a header; those that have lived too long are given up.
+pub(crate) fn lower_decrement(b: &mut Builder) {
+    let (ttl_at, sum_at) = (At::network(8), At::network(10));
+    let ttl = b.load(ttl_at, 1);
+    b.require(Test::Above(ttl.into(), 1.into()));
+    let sum = b.load(sum_at, 2);
+    let less = b.compute(Alu::Sub, ttl, 1);
+    b.store(ttl_at, 1, less);
+    // ~m + m' is 0xfeff whatever the word was (RFC 1624).
+    let summed = b.compute(Alu::Xor, sum, 0xffff);
+    let changed = b.compute(Alu::OnesAdd, summed, 0xfeff);
+    let sum = b.compute(Alu::Xor, changed, 0xffff);
+    b.store(sum_at, 2, sum);
+}
+
 impl DecIPTTL {
     #[inline]
     fn decrement(&self, packet: &mut Packet) -> Result<(), usize> {
@@ -89,12 +106,24 @@ impl Element for DecIPTTL {
         });
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        match (self.active, self.multicast) {
-            (false, _) => Step::Pass.lowered(),
-            (true, true) => Step::DecrementTtl.lowered(),
-            (true, false) => None,
+    fn lower(&self) -> Option<Program> {
+        if !self.active {
+            return Builder::pass();
         }
+        let mut b = Builder::new();
+        b.require(Test::Has(At::network(0), HEADER_LEN as u32));
+        if !self.multicast {
+            let first = b.load(At::network(field::DST.start as u32), 1);
+            let class = b.compute(Alu::Shr, first, 4);
+            let (multicast, unicast) = (b.block(), b.block());
+            b.branch(Test::Equal(class.into(), 0xe.into()), multicast, unicast);
+            b.at(multicast);
+            b.leave(0);
+            b.at(unicast);
+        }
+        lower_decrement(&mut b);
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

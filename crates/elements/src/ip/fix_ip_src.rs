@@ -1,8 +1,8 @@
 //! FixIPSrc.
 
-use crate::fuse::step::Step;
-use causeway_engine::spec::required;
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::ir::{Builder, Program, Test};
+use causeway_engine::spec::{Lowers, required};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::Ipv4;
 use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
@@ -19,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) \
               -> ICMPError(2.0.0.1, timeexceeded) -> FixIPSrc(3.0.0.1) -> Discard;",
     see: &["ICMPError"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -51,9 +52,13 @@ impl Element for FixIpSrc {
             fix_source(packet, self.address);
         }
     }
-    fn lower(&self) -> Option<Lowered> {
-        // An ordinary packet asks for no other source.
-        Step::Pass.lowered()
+
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let asks = b.get(Anno::FIX_IP_SRC.into());
+        b.require(Test::Equal(asks.into(), 0.into()));
+        b.leave(0);
+        b.finish()
     }
 }
 

@@ -1,8 +1,8 @@
 //! GetIPAddress.
 
-use crate::fuse::step::{AddressAt, Step};
-use causeway_engine::spec::{keyword, optional};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::ir::{At, Base, Builder, Field, Program, Test};
+use causeway_engine::spec::{Lowers, keyword, optional};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::{Anno, Batch};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -18,6 +18,7 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) -> Discard;",
     see: &["CheckIPHeader", "StaticIPLookup"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -55,9 +56,20 @@ impl Element for GetIPAddress {
             }
         }
     }
-    fn lower(&self) -> Option<Lowered> {
-        let at = if self.from_header { AddressAt::Header(self.offset) } else { AddressAt::Data(self.offset) };
-        (self.anno == Anno::DST_IP.offset).then(|| Step::Address(at).lowered())?
+
+    fn lower(&self) -> Option<Program> {
+        let offset = self.offset.try_into().ok()?;
+        let at = At { base: if self.from_header { Base::Network } else { Base::Data }, offset };
+        let mut b = Builder::new();
+        let (there, next) = (b.block(), b.block());
+        b.branch(Test::Has(at, 4), there, next);
+        b.at(there);
+        let address = b.load(at, 4);
+        b.put(Field::Anno(self.anno, 4), address);
+        b.go(next);
+        b.at(next);
+        b.leave(0);
+        b.finish()
     }
 }
 

@@ -1,9 +1,9 @@
 //! IPFragmenter.
 
-use crate::fuse::step::Step;
+use causeway_engine::ir::{At, Builder, Program, Test};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, keyword, optional, reads, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::spec::{Lowers, drops, keyword, optional, reads, required};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{FRAGMENT_OFFSET_MASK, HEADER_LEN, MAX_HEADER_LEN, MORE_FRAGMENTS};
 use causeway_packet::wire::ipv4_options::kind;
@@ -48,6 +48,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LENGTH 1000, LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) \
               -> IPFragmenter(576) -> Discard;",
     see: &["ICMPError", "IPOutputCombo"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -248,8 +249,13 @@ impl Element for IPFragmenter {
         });
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        Step::Fragment { mtu: self.mtu }.lowered()
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.require(Test::Has(At::network(0), HEADER_LEN as u32));
+        let total_len = b.load(At::network(2), 2);
+        b.forbid(Test::Above(total_len.into(), (self.mtu as u64).into()));
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

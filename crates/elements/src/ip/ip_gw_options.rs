@@ -1,9 +1,9 @@
 //! IPGWOptions.
 
-use crate::fuse::step::Step;
+use causeway_engine::ir::{At, Builder, Program, Test};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, optional, reads, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
+use causeway_engine::spec::{Lowers, drops, optional, reads, required};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{HEADER_LEN, MAX_HEADER_LEN};
 use causeway_packet::wire::ipv4_options::{BadOption, Ipv4Option};
@@ -35,6 +35,7 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> IPGWOptions(2.0.0.1) -> Discard;",
     see: &["ICMPError", "IPOutputCombo"],
+    lowers: Lowers::Straight,
     build,
     ..Spec::DEFAULT
 };
@@ -150,9 +151,14 @@ impl Element for IPGWOptions {
         });
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        // An ordinary packet has no options.
-        Step::Pass.lowered()
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.require(Test::Has(At::network(0), HEADER_LEN as u32));
+        let first = b.load(At::network(0), 1);
+        // No options.
+        b.require(Test::Equal(first.into(), 0x45.into()));
+        b.leave(0);
+        b.finish()
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -1,12 +1,11 @@
 //! IPv4 and IPv6 behind one trait, so that the lookup element is written once.
 
-use super::hops::View;
-use crate::fuse::step::{RouteLookup, Step};
+use causeway_engine::ir::{self, Builder, Field, Reg};
 use causeway_engine::value::{self, Value};
-use causeway_engine::{Conf, Lowered};
+use causeway_engine::Conf;
 use causeway_fib::route_cache::Flow;
-use causeway_fib::{Address, Lookup, Prefix};
-use causeway_packet::Packet;
+use causeway_fib::{Address, Prefix};
+use causeway_packet::{Anno, Packet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An IP version, as routes and packets show it.
@@ -29,11 +28,14 @@ pub(crate) trait Family: Address {
     fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<Self>, bool)>;
     /// As [`Family::prefix`], without a configuration around it.
     fn prefix_of(text: &str) -> Result<Prefix<Self>, String>;
-    /// A table as fused elements take it, where there are any for this version.
-    fn lower<R: Lookup<Self> + Clone + Send + 'static>(reader: &R, hops: &View<Self>) -> Option<Lowered> {
-        let _ = (reader, hops);
-        None
-    }
+    /// The destination annotation in a program, as the two words of a key.
+    fn lower_destination(b: &mut Builder) -> [ir::Value; 2];
+    /// Sets the destination annotation in a program to the words of an address.
+    fn lower_set_destination(b: &mut Builder, words: [Reg; 2]);
+    /// The address as the words of a key.
+    fn to_words(self) -> [u64; 2];
+    /// The address of the words of a key.
+    fn from_words(words: [u64; 2]) -> Self;
 }
 
 fn masked<A: Address>(address: A, len: u8) -> (Prefix<A>, bool) {
@@ -86,10 +88,26 @@ impl Family for u32 {
         bare::<value::Prefix4>(text).map(|p| masked(p.address.into(), p.len).0)
     }
 
-    fn lower<R: Lookup<u32> + Clone + Send + 'static>(reader: &R, hops: &View<u32>) -> Option<Lowered> {
-        Step::LookUp(RouteLookup { reader: Box::new(reader.clone()), hops: hops.clone() }).lowered()
+    fn lower_destination(b: &mut Builder) -> [ir::Value; 2] {
+        [b.get(Anno::DST_IP.into()).into(), 0.into()]
+    }
+
+    fn lower_set_destination(b: &mut Builder, [address, _]: [Reg; 2]) {
+        b.put(Anno::DST_IP.into(), address);
+    }
+
+    fn to_words(self) -> [u64; 2] {
+        [self.into(), 0]
+    }
+
+    fn from_words([address, _]: [u64; 2]) -> u32 {
+        address as u32
     }
 }
+
+/// The two halves of the destination annotation of IPv6.
+const HALVES: [Field; 2] =
+    [Field::Anno(Anno::DST_IP6.offset, 8), Field::Anno(Anno::DST_IP6.offset + 8, 8)];
 
 impl Family for u128 {
     type Ip = Ipv6Addr;
@@ -132,5 +150,21 @@ impl Family for u128 {
 
     fn prefix_of(text: &str) -> Result<Prefix<u128>, String> {
         bare::<value::Prefix6>(text).map(|p| masked(p.address.into(), p.len).0)
+    }
+
+    fn lower_destination(b: &mut Builder) -> [ir::Value; 2] {
+        HALVES.map(|half| b.get(half).into())
+    }
+
+    fn lower_set_destination(b: &mut Builder, words: [Reg; 2]) {
+        HALVES.into_iter().zip(words).for_each(|(half, word)| b.put(half, word));
+    }
+
+    fn to_words(self) -> [u64; 2] {
+        [(self >> 64) as u64, self as u64]
+    }
+
+    fn from_words([high, low]: [u64; 2]) -> u128 {
+        u128::from(high) << 64 | u128::from(low)
     }
 }

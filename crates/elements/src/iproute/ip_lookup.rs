@@ -2,6 +2,7 @@
 
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
+use causeway_engine::spec::Lowers;
 use causeway_fib::Rank24;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -21,5 +22,6 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: IPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["StaticIPLookup", "LookupIP6Route", "RadixIPLookup", "CachedIPLookup", "PolicyIPLookup"],
     build: build::<u32, Rank24>,
+    lowers: Lowers::Route,
     ..Spec::DEFAULT
 };

@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::lookup::{DROPS, HANDLERS, ROUTES, build_over};
-use causeway_engine::spec::{ArgDoc, keyword};
+use causeway_engine::spec::{Lowers, ArgDoc, keyword};
 use causeway_engine::{Conf, Element, Invalid, Spec};
 use causeway_fib::LeftRight;
 use causeway_fib::baseline::lctrie::{FILL_FACTOR, LcTrie, ROOT_BITS, ROOT_BITS_MAX};
@@ -24,6 +24,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: LCTrieIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1, FILL 0.5, ROOT 16);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["IPLookup", "RadixIPLookup", "CachedIPLookup", "LCTrieIP6Lookup"],
     build: build::<u32>,
+    lowers: Lowers::Route,
     ..Spec::DEFAULT
 };
 

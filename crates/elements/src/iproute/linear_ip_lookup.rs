@@ -2,6 +2,7 @@
 
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
+use causeway_engine::spec::Lowers;
 use causeway_fib::LeftRight;
 use causeway_fib::baseline::linear::Linear;
 
@@ -19,5 +20,6 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: LinearIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["IPLookup", "StaticIPLookup"],
     build: build::<u32, LeftRight<u32, Linear<u32>>>,
+    lowers: Lowers::Route,
     ..Spec::DEFAULT
 };

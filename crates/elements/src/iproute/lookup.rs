@@ -2,9 +2,11 @@
 
 use super::family::Family;
 use super::hops::{Hop, Hops, View};
+use super::lower::RouteLookup;
 use super::routes::{self, Order, Route, Routes, Tables, address, configured};
+use causeway_engine::ir::Program;
 use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Office};
+use causeway_engine::{Conf, Cx, Element, Invalid, Office};
 use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, MISS, Reader, Shared, Structure};
 use causeway_packet::{BATCH, Batch};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -208,8 +210,9 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
         self.0.send(batch, &found[..n], cx);
     }
 
-    fn lower(&self) -> Option<Lowered> {
-        A::lower(&self.0.reader, &self.0.hops)
+    fn lower(&self) -> Option<Program> {
+        let table = RouteLookup { reader: Box::new(self.0.reader.clone()), hops: self.0.hops.clone() };
+        table.program()
     }
 
     /// The table is shared with elements fused with this one.

@@ -2,6 +2,7 @@
 
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
+use causeway_engine::spec::Lowers;
 use causeway_fib::Lines6;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -25,5 +26,6 @@ pub(crate) static SPEC: Spec = Spec {
         "GetIP6Address",
     ],
     build: build::<u128, Lines6>,
+    lowers: Lowers::Route,
     ..Spec::DEFAULT
 };

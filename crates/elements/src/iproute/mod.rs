@@ -15,6 +15,7 @@ mod lc_trie_ip_lookup;
 mod linear_ip_lookup;
 pub(crate) mod lookup;
 mod lookup_ip6_route;
+pub(crate) mod lower;
 mod policy_ip_lookup;
 #[cfg(test)]
 mod policy_tests;
@@ -42,15 +43,4 @@ pub(crate) const SPECS: &[&Spec] = &[
     &radix_ip_lookup::SPEC6,
     &range_ip_lookup::SPEC,
     &static_ip_lookup::SPEC,
-];
-
-/// The classes that fused elements can stand in for.
-pub(crate) const FUSED: &[&str] = &[
-    ip_lookup::SPEC.name,
-    direct_ip_lookup::SPEC.name,
-    lc_trie_ip_lookup::SPEC.name,
-    linear_ip_lookup::SPEC.name,
-    radix_ip_lookup::SPEC.name,
-    range_ip_lookup::SPEC.name,
-    static_ip_lookup::SPEC.name,
 ];

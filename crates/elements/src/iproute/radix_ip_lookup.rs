@@ -2,6 +2,7 @@
 
 use super::lookup::{ARGS, DROPS, HANDLERS, build};
 use causeway_engine::Spec;
+use causeway_engine::spec::Lowers;
 use causeway_fib::LeftRight;
 use causeway_fib::baseline::radix::Radix;
 
@@ -20,6 +21,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: RadixIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["IPLookup", "LCTrieIPLookup", "CachedIPLookup", "RadixIP6Lookup"],
     build: build::<u32, LeftRight<u32, Radix<u32>>>,
+    lowers: Lowers::Route,
     ..Spec::DEFAULT
 };
 

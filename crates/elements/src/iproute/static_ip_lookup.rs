@@ -2,6 +2,7 @@
 
 use super::lookup::{ARGS, DROPS, STATIC_HANDLERS, build};
 use causeway_engine::Spec;
+use causeway_engine::spec::Lowers;
 use causeway_fib::Compact16;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -17,5 +18,6 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: StaticIPLookup(10.0.0.0/8 192.168.0.1 0, 0.0.0.0/0 1);\n rt[0] -> Print(ten) -> Discard; rt[1] -> Discard;",
     see: &["IPLookup", "LinearIPLookup"],
     build: build::<u32, Compact16>,
+    lowers: Lowers::Route,
     ..Spec::DEFAULT
 };

@@ -78,9 +78,11 @@ const OUTPUT: &[(&str, &[&str])] = &[
     ("FixIPSrc", &["10.0.0.1"]),
     ("DecIPTTL", &["", "ACTIVE true", "ACTIVE false", "MULTICAST false"]),
     ("IPFragmenter", &["1500", "MTU 500", "100", "68", "200, HONOR_DF false"]),
+    ("ARPQuerier", &["10.0.0.1/16, 2:0:0:0:0:1", "10.1.0.1/16, 2:0:0:0:1:1, BROADCAST 10.1.0.3"]),
+    ("EtherEncap", &["0x0800, 2:0:0:0:0:1, 2:0:0:0:0:9", "0x86dd, 2:0:0:0:0:1, 2:0:0:0:0:8"]),
 ];
 
-/// Classes that no chain is fused with.
+/// Classes that the pass does not know.
 const OTHERS: &[(&str, &[&str])] = &[
     ("Null", &[""]),
     ("Counter", &[""]),
@@ -208,7 +210,13 @@ fn branch() -> impl Strategy<Value = Branch> {
     let side = select(vec![Side::Capture, Side::Error]);
     let joins = prop::option::weighted(0.2, any::<Index>());
     let color = select(vec!["1", "2"]);
-    (side, changes(step), joins, color).prop_map(|(side, changes, joins, color)| {
+    let link = select(vec![
+        ("ARPQuerier", "10.0.0.1/16, 2:0:0:0:0:1"),
+        ("ARPQuerier", "10.1.0.1/16, 2:0:0:0:1:1"),
+        ("EtherEncap", "0x0800, 2:0:0:0:0:1, 2:0:0:0:0:9"),
+        ("Counter", ""),
+    ]);
+    (side, changes(step), joins, color, link).prop_map(|(side, changes, joins, color, link)| {
         let standard = &[
             ("DropBroadcasts", ""),
             ("PaintTee", color),
@@ -216,6 +224,7 @@ fn branch() -> impl Strategy<Value = Branch> {
             ("FixIPSrc", "10.0.0.1"),
             ("DecIPTTL", ""),
             ("IPFragmenter", "500"),
+            link,
         ];
         Branch { steps: changed(standard, side, changes), joins }
     })
@@ -295,6 +304,14 @@ impl Chain {
         text
     }
 
+    /// The queriers of the chain, whose neighbours are to be made known.
+    pub fn queriers(&self) -> Vec<String> {
+        let all = self.branches.iter().enumerate().flat_map(|(port, branch)| {
+            branch.steps.iter().enumerate().map(move |(n, step)| (format!("o{port}_{n}"), step.class))
+        });
+        all.filter(|(_, class)| *class == "ARPQuerier").map(|(name, _)| name).collect()
+    }
+
     /// The handlers written behind a round: element, handler and value.
     pub fn writes(&self, round: usize) -> Vec<(String, &'static str, &'static str)> {
         let mut named = vec![
@@ -331,6 +348,15 @@ fn values(class: &str) -> &'static [(&'static str, &'static str)] {
         "Paint" | "PaintTee" | "CheckPaint" => &[("color", "1"), ("color", "2"), ("color", "0")],
         "Strip" | "Unstrip" => &[("length", "14"), ("length", "4")],
         "DecIPTTL" => &[("active", "false"), ("active", "true")],
+        "ARPQuerier" => &[
+            ("insert", "10.1.0.9 2:0:0:0:0:7"),
+            ("insert", "10.0.0.2 2:0:0:0:0:6"),
+            ("delete", "10.0.0.2"),
+            ("clear", ""),
+            ("broadcast", "10.0.0.2"),
+            ("ipaddr", "10.0.0.7"),
+        ],
+        "EtherEncap" => &[("src", "2:0:0:0:0:3"), ("ethertype", "0x0801")],
         "CheckLength" => &[("length", "90")],
         "Counter" => &[("reset_counts", "")],
         _ => &[],
@@ -343,6 +369,9 @@ fn declare(text: &mut String, prefix: &str, steps: &[Step]) -> Vec<String> {
     for (n, Step { class, args, side }) in steps.iter().enumerate() {
         let name = format!("{prefix}{n}");
         let _ = writeln!(text, "{name} :: {class}({args});");
+        if *class == "ARPQuerier" {
+            let _ = writeln!(text, "Idle -> [1]{name};");
+        }
         let side = if TWO_OUTPUTS.contains(class) { *side } else { Side::Open };
         let _ = match side {
             Side::Open => Ok(()),

@@ -30,7 +30,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl Given {
-    fn packet(&self) -> Packet {
+    pub fn packet(&self) -> Packet {
         let mut packet = Packet::from_bytes(&self.bytes).unwrap();
         // Unstrip brings to light what lies there; another packet's may differ from one run to the next.
         let headroom = packet.headroom();
@@ -56,9 +56,10 @@ fn number(addresses: &[u8]) -> u32 {
     addresses.iter().fold(1, |flow: u32, &b| flow.wrapping_mul(251).wrapping_add(b.into()))
 }
 
-/// The number of the flow that a packet belongs to, or, being an ICMP error, is about.
+/// The number of the flow that a packet belongs to, or, being an ICMP error, is about; of an ARP query, of whom it asks for.
 fn flow(packet: &Packet) -> u32 {
     match packet.flow_hash() {
+        0 if packet.data().get(12..14) == Some(&[8, 6]) => number(packet.data().get(38..42).unwrap_or_default()),
         0 => number(packet.transport_header().and_then(|icmp| icmp.get(20..28)).unwrap_or_default()),
         flow => flow,
     }
@@ -85,7 +86,7 @@ impl fmt::Debug for Seen {
 }
 
 impl Seen {
-    fn of(packet: &Packet) -> Seen {
+    pub fn of(packet: &Packet) -> Seen {
         let mut bytes = packet.data().to_vec();
         if let (0, Some(header)) = (packet.flow_hash(), packet.network_offset()) {
             // ICMP errors are numbered as they come, about whichever flow.

@@ -4,6 +4,7 @@ mod chains;
 mod directed;
 mod ends;
 mod frames;
+mod programs;
 
 use super::optimise;
 use causeway_engine::spec::Access;
@@ -66,6 +67,12 @@ fn run(chain: &Chain, plan: Plan) -> (Outcome, u64) {
     };
     let router = Router::start(library(), plan, options).unwrap_or_else(|e| panic!("{}\n{e}", chain.text()));
     let mut writes = Vec::new();
+    for querier in chain.queriers() {
+        for host in (0..64).flat_map(|n| [[10, 0, 0, n], [10, 1, 0, n]]) {
+            let [a, b, c, d] = host;
+            router.write(&querier, "insert", &format!("{a}.{b}.{c}.{d} 2:0:0:0:{b}:{d}")).unwrap();
+        }
+    }
     for round in 0..chain.packets().len() {
         router.write("in", "round", &round.to_string()).unwrap();
         for (element, handler, value) in chain.writes(round) {

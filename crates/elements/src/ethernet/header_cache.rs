@@ -1,0 +1,95 @@
+//! The Ethernet headers that ARPQuerier has made, by destination.
+
+use causeway_engine::ir::Table;
+use causeway_packet::wire::ethernet::HEADER_LEN;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Slots, a power of two.
+const SLOTS: usize = 512;
+
+/// An Ethernet header.
+pub(crate) type Header = [u8; HEADER_LEN];
+
+/// The header for one destination: until when it may be used, the destination, and the header's first eight bytes and
+/// the six behind them as numbers.
+#[derive(Default)]
+#[repr(align(32))]
+struct Slot {
+    until_ns: AtomicU64,
+    destination: AtomicU64,
+    front: AtomicU64,
+    back: AtomicU64,
+}
+
+/// One slot for each hash of an address. It only repeats what the table of neighbours says.
+///
+/// The querier writes it, and who is fused with it reads it, both on one worker: so the words of a slot belong together
+/// although each is read by itself.
+#[derive(Clone)]
+pub(crate) struct HeaderCache(Arc<[Slot; SLOTS]>);
+
+/// The slot of an address: the top bits of a product (Fibonacci hashing), which spread neighbouring addresses.
+#[inline]
+fn slot(destination: u32) -> usize {
+    (destination.wrapping_mul(0x9e37_79b1) >> (32 - SLOTS.trailing_zeros())) as usize % SLOTS
+}
+
+impl HeaderCache {
+    pub fn new() -> HeaderCache {
+        HeaderCache(Arc::new([const { Slot::EMPTY }; SLOTS]))
+    }
+
+    /// The first eight bytes and the six behind them of the header for a destination, if it may be used at `now_ns`.
+    #[inline(always)]
+    pub fn find(&self, destination: u32, now_ns: u64) -> Option<[u64; 2]> {
+        let slot = &self.0[slot(destination)];
+        let usable = slot.destination.load(Relaxed) == destination.into() && now_ns < slot.until_ns.load(Relaxed);
+        usable.then(|| [slot.front.load(Relaxed), slot.back.load(Relaxed)])
+    }
+
+    /// Notes a header, which may be used until `until_ns`.
+    pub fn insert(&self, destination: u32, until_ns: u64, header: &Header) {
+        let slot = &self.0[slot(destination)];
+        let number = |bytes: &[u8]| bytes.iter().fold(0u64, |all, &byte| all << 8 | u64::from(byte));
+        slot.until_ns.store(until_ns, Relaxed);
+        slot.destination.store(destination.into(), Relaxed);
+        slot.front.store(number(&header[..8]), Relaxed);
+        slot.back.store(number(&header[8..]), Relaxed);
+    }
+
+    /// Forgets the header for a destination.
+    pub fn forget(&self, destination: u32) {
+        self.0[slot(destination)].until_ns.store(0, Relaxed);
+    }
+
+    /// Forgets all.
+    pub fn clear(&self) {
+        self.0.iter().for_each(|slot| slot.until_ns.store(0, Relaxed));
+    }
+}
+
+impl Slot {
+    const EMPTY: Slot = Slot {
+        until_ns: AtomicU64::new(0),
+        destination: AtomicU64::new(0),
+        front: AtomicU64::new(0),
+        back: AtomicU64::new(0),
+    };
+}
+
+/// A header of the two numbers that are kept of it.
+#[inline(always)]
+pub(crate) fn header([front, back]: [u64; 2]) -> Header {
+    let mut header = [0; HEADER_LEN];
+    header[..8].copy_from_slice(&front.to_be_bytes());
+    header[8..].copy_from_slice(&back.to_be_bytes()[2..]);
+    header
+}
+
+impl Table for HeaderCache {
+    fn look_up(&mut self, key: [u64; 2], now_ns: u64) -> Option<[u64; 3]> {
+        let [front, back] = self.find(u32::try_from(key[0]).ok()?, now_ns)?;
+        Some([front, back, 0])
+    }
+}

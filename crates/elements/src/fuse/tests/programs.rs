@@ -1,0 +1,177 @@
+//! Elements and the programs that they lower to: the interpreter does to a packet what the element does.
+
+use super::ends::{Given, Seen};
+use super::frames;
+use causeway_engine::harness::Harness;
+use causeway_engine::ir::Verdict;
+use causeway_engine::spec::Lowers;
+use causeway_packet::Packet;
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A class that lowers: its inputs and outputs, configurations, and handlers written before packets come.
+struct Case {
+    class: &'static str,
+    ports: (usize, usize),
+    configs: &'static [&'static str],
+    writes: &'static [(&'static str, &'static str)],
+}
+
+const fn case(class: &'static str, ports: (usize, usize), configs: &'static [&'static str]) -> Case {
+    Case { class, ports, configs, writes: &[] }
+}
+
+const ROUTES: &[&str] = &["0.0.0.0/0 10.0.0.9 1, 10.1.0.0/16 2, 10.0.0.0/16 0", "10.1.0.0/16 10.0.0.9 2, 10.0.0.2/32 1"];
+const ROUTES6: &[&str] = &["::/0 2001:db8::1 1, a00::/16 2", "0a00:0000::/8 0"];
+
+const CASES: &[Case] = &[
+    case("Paint", (1, 1), &["1", "2, 20", "3, 0"]),
+    case("PaintTee", (1, 2), &["1", "0, 19"]),
+    case("CheckPaint", (1, 2), &["1", "0, 20"]),
+    case("Strip", (1, 1), &["14", "0", "34"]),
+    case("CheckIPHeader", (1, 2), &["", "14", "14, CHECKSUM false", "OFFSET 14, INTERFACES 10.0.0.1/16", "10.0.0.3, 14"]),
+    case("GetIPAddress", (1, 1), &["16", "30", "IP src", "IP dst", "30, ANNO 20"]),
+    case("DropBroadcasts", (1, 2), &[""]),
+    case("IPGWOptions", (1, 2), &["10.0.0.1"]),
+    case("FixIPSrc", (1, 1), &["10.0.0.1"]),
+    case("DecIPTTL", (1, 2), &["", "MULTICAST false", "ACTIVE false"]),
+    case("IPFragmenter", (1, 2), &["1500", "100"]),
+    case("EtherEncap", (1, 1), &["0x0800, 1:2:3:4:5:6, 2:0:0:0:0:9"]),
+    Case {
+        class: "ARPQuerier",
+        ports: (2, 1),
+        configs: &["10.0.0.1/16, 2:0:0:0:0:1"],
+        writes: &[("insert", "0.0.0.5 2:0:0:0:0:5")],
+    },
+    case("Classifier", (1, 4), &["12/0806 20/0001, 12/0806 20/0002, 12/0800, -", "14/45 23/11, 12/08??, !30/0a, 33/03"]),
+    case("IPClassifier", (1, 3), &["udp, ip frag, -", "dst host 10.0.0.2 and ttl > 5, src net 10.0.0.0/16, ip tos 3"]),
+    case("IPFilter", (1, 2), &["allow udp and not dst 10.1.0.0/16, 1 dst port 53, deny all", "1 ip vers 4, allow tcp"]),
+    case("IPLookup", (1, 3), ROUTES),
+    case("StaticIPLookup", (1, 3), ROUTES),
+    case("LinearIPLookup", (1, 3), ROUTES),
+    case("RadixIPLookup", (1, 3), ROUTES),
+    case("DirectIPLookup", (1, 3), ROUTES),
+    case("RangeIPLookup", (1, 3), ROUTES),
+    case("LCTrieIPLookup", (1, 3), ROUTES),
+    case("LookupIP6Route", (1, 3), ROUTES6),
+    case("RadixIP6Lookup", (1, 3), ROUTES6),
+    case("LCTrieIP6Lookup", (1, 3), ROUTES6),
+];
+
+#[test]
+fn every_class_that_lowers_is_compared() {
+    let lowers: Vec<_> = crate::library().iter().filter(|s| s.lowers != Lowers::No).map(|s| s.name).collect();
+    let mut compared: Vec<_> = CASES.iter().map(|case| case.class).collect();
+    compared.sort_unstable();
+    assert_eq!(lowers, compared);
+}
+
+/// What an element counts and shows, but what it drops.
+fn counts(h: &mut Harness) -> Option<u64> {
+    h.read("count").ok().and_then(|text| text.parse().ok())
+}
+
+/// A packet with its headers marked somewhere.
+#[derive(Clone, Debug)]
+struct Marked {
+    given: Given,
+    network: Option<usize>,
+    transport: Option<usize>,
+    destination: [u8; 4],
+}
+
+impl Marked {
+    fn packet(&self) -> Packet {
+        let mut packet = self.given.packet();
+        self.network.into_iter().for_each(|at| packet.set_network_header(at));
+        self.transport.into_iter().for_each(|at| packet.set_transport_header(at));
+        packet.set_dst_ip(self.destination);
+        packet
+    }
+}
+
+fn marked() -> impl Strategy<Value = Vec<Marked>> {
+    let network = select(vec![Some(14), Some(14), Some(14), Some(0), Some(30), None]);
+    let transport = select(vec![Some(34), Some(34), Some(20), None]);
+    let destination = select(vec![[10, 1, 0, 2], [10, 0, 0, 2], [10, 9, 0, 2], [0; 4], [0, 0, 0, 5]]);
+    (frames::round(), prop::collection::vec((network, transport, destination), 1..8)).prop_map(|(round, marks)| {
+        let marks = marks.into_iter().cycle();
+        let marked = |(given, (network, transport, destination))| Marked { given, network, transport, destination };
+        round.into_iter().zip(marks).map(marked).collect()
+    })
+}
+
+/// Where a packet went, and how it looked then; the reason if it was dropped.
+#[derive(Debug, PartialEq)]
+enum Fate {
+    Left(usize, Seen),
+    Dropped(&'static str),
+}
+
+fn fate_at_element(h: &mut Harness, packet: Packet, outputs: usize) -> Fate {
+    let before: BTreeMap<_, _> = h.drops().into_iter().collect();
+    h.push(0, packet);
+    for port in 0..outputs {
+        if let Some(packet) = h.take(port).pop() {
+            return Fate::Left(port, Seen::of(&packet));
+        }
+    }
+    let after = h.drops().into_iter().find(|(reason, n)| before.get(reason) != Some(n));
+    Fate::Dropped(after.map_or("nowhere", |(reason, _)| reason))
+}
+
+/// Compares one packet; says whether the program treated it.
+fn compare(case: &Case, h: &mut Harness, marked: &Marked) -> Result<bool, TestCaseError> {
+    let spec = crate::library().get(case.class).unwrap();
+    let Some(mut program) = h.lower() else { return Err(TestCaseError::fail("it does not lower")) };
+    let (mut packet, before) = (marked.packet(), counts(h));
+    let verdict = program.run(&mut packet, 1);
+    let counted = counts(h).zip(before).map(|(after, before)| after - before);
+    let expected = match verdict {
+        Verdict::GiveUp => {
+            prop_assert_eq!(Seen::of(&packet), Seen::of(&marked.packet()), "given up and changed");
+            prop_assert_eq!(counted.unwrap_or(0), 0);
+            return Ok(false);
+        }
+        Verdict::Leave(port) => Fate::Left(port, Seen::of(&packet)),
+        Verdict::Drop(reason) => Fate::Dropped(spec.drops[reason].name),
+    };
+    let before = counts(h);
+    prop_assert_eq!(fate_at_element(h, marked.packet(), case.ports.1), expected);
+    prop_assert_eq!(counts(h).zip(before).map(|(after, before)| after - before), counted);
+    Ok(true)
+}
+
+#[test]
+fn programs_do_what_their_elements_do() {
+    let treated: Vec<_> = CASES.iter().map(|_| AtomicUsize::new(0)).collect();
+    let config = ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(packets in marked())| {
+        for (case, treated) in CASES.iter().zip(&treated) {
+            for config in case.configs {
+                let spec = crate::library().get(case.class).unwrap();
+                let h = Harness::new(spec, config, case.ports.0, case.ports.1);
+                let mut h = h.map_err(|why| TestCaseError::fail(format!("{} {config}: {why:?}", case.class)))?;
+                case.writes.iter().for_each(|(handler, value)| h.write(handler, value).unwrap());
+                if case.class == "ARPQuerier" {
+                    // What the table knows becomes a header when it is first asked for.
+                    let mut first = Packet::from_bytes(&[0; 20]).unwrap();
+                    first.set_dst_ip([0, 0, 0, 5]);
+                    h.push(0, first);
+                    h.take(0);
+                }
+                for marked in &packets {
+                    let done = compare(case, &mut h, marked);
+                    let done = done.map_err(|e| TestCaseError::fail(format!("{} {config}: {e}", case.class)))?;
+                    treated.fetch_add(done as usize, Ordering::Relaxed);
+                }
+            }
+        }
+    });
+    // Else the test shows nothing.
+    for (case, treated) in CASES.iter().zip(&treated) {
+        assert!(treated.load(Ordering::Relaxed) > 50, "{}: {treated:?}", case.class);
+    }
+}
