@@ -44,7 +44,8 @@ impl HeaderCache {
     #[inline(always)]
     pub fn find(&self, destination: u32, now_ns: u64) -> Option<[u64; 2]> {
         let slot = &self.0[slot(destination)];
-        let usable = slot.destination.load(Relaxed) == destination.into() && now_ns < slot.until_ns.load(Relaxed);
+        let usable =
+            slot.destination.load(Relaxed) == destination.into() && now_ns < slot.until_ns.load(Relaxed);
         usable.then(|| [slot.front.load(Relaxed), slot.back.load(Relaxed)])
     }
 

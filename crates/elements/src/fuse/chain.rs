@@ -49,7 +49,8 @@ pub(super) struct Classes<'p> {
 
 impl<'p> Classes<'p> {
     pub fn new(plan: &'p Plan, library: &Library) -> Self {
-        let lowers = plan.elements.iter().map(|e| library.get(&e.class).map_or(Lowers::No, |spec| spec.lowers));
+        let lowers =
+            plan.elements.iter().map(|e| library.get(&e.class).map_or(Lowers::No, |spec| spec.lowers));
         Classes { plan, lowers: lowers.collect() }
     }
 

@@ -16,7 +16,10 @@ const IP: i64 = ethernet::HEADER_LEN as i64;
 /// one host and asks for no other source.
 pub(super) fn kind() -> Kind {
     let [high, low] = ether_type::IPV4.to_be_bytes();
-    let is = |e: Field, n: u64, holds| Guard { condition: Condition::Equal(Expr::Field(e), Expr::Const(n)), holds };
+    let is = |e: Field, n: u64, holds| Guard {
+        condition: Condition::Equal(Expr::Field(e), Expr::Const(n)),
+        holds,
+    };
     Kind {
         bytes: [(IP - 2, high), (IP - 1, low), (IP, 0x45)].into(),
         least: IP + ipv4::HEADER_LEN as i64,
@@ -128,9 +131,14 @@ impl Effect {
     /// Makes sure that `guard` is seen to.
     fn note(&mut self, guard: &Guard) -> Option<()> {
         let paint = Expr::Field(Anno::PAINT.into());
-        let at = |field: std::ops::Range<usize>| Expr::Bytes { at: IP + field.start as i64, len: field.len() as u8 };
+        let at = |field: std::ops::Range<usize>| Expr::Bytes {
+            at: IP + field.start as i64,
+            len: field.len() as u8,
+        };
         match (&guard.condition, guard.holds) {
-            (Condition::Equal(e, Expr::Const(color)), false) if *e == paint && self.copied_paint.is_none() => {
+            (Condition::Equal(e, Expr::Const(color)), false)
+                if *e == paint && self.copied_paint.is_none() =>
+            {
                 self.copied_paint = Some(u8::try_from(*color).ok()?);
             }
             (Condition::Above(e, Expr::Const(mtu)), false) if *e == at(ipv4::field::TOTAL_LEN) => {

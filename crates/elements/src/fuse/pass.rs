@@ -69,7 +69,9 @@ pub(super) enum Headers {
 pub(super) type Ask<'a> = &'a mut dyn FnMut(&str) -> Option<Program>;
 
 fn program(name: &str, ask: Ask<'_>) -> Result<Program, String> {
-    ask(name).ok_or_else(|| format!("{name} as it is configured is not part of a pass, or it lives on another worker"))
+    ask(name).ok_or_else(|| {
+        format!("{name} as it is configured is not part of a pass, or it lives on another worker")
+    })
 }
 
 /// The table called `number` of a program, if it is a `T`.
@@ -99,8 +101,9 @@ impl Pass {
             let start = &names.start;
             format!("what is between {start} and {} is no check of headers behind an Ethernet header, which is stripped", names.table)
         })?;
-        let paint = paint(&walk, &usual)
-            .ok_or_else(|| format!("annotations are set in front of {} that the pass does not know", names.table))?;
+        let paint = paint(&walk, &usual).ok_or_else(|| {
+            format!("annotations are set in front of {} that the pass does not know", names.table)
+        })?;
         let one = Expr::Const(1);
         let good = walk.counts.iter().map(|(counter, by)| (*by == one).then(|| counter.clone()));
         let good = good.collect::<Option<_>>().ok_or("more than packets is counted")?;

@@ -4,7 +4,7 @@ use super::header::{self, Fault};
 use super::tally::{self, Tally};
 use crate::printing::to_stderr;
 use causeway_engine::ir::{Alu, At, Builder, Field, Program, Reg, Test};
-use causeway_engine::spec::{Lowers, DropDoc, drops, keyword, optional};
+use causeway_engine::spec::{DropDoc, Lowers, drops, keyword, optional};
 use causeway_engine::value::{Prefix4, Raw};
 use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::ipv4::HEADER_LEN;

@@ -1,8 +1,8 @@
 //! IPv4 and IPv6 behind one trait, so that the lookup element is written once.
 
+use causeway_engine::Conf;
 use causeway_engine::ir::{self, Builder, Field, Reg};
 use causeway_engine::value::{self, Value};
-use causeway_engine::Conf;
 use causeway_fib::route_cache::Flow;
 use causeway_fib::{Address, Prefix};
 use causeway_packet::{Anno, Packet};
@@ -106,8 +106,7 @@ impl Family for u32 {
 }
 
 /// The two halves of the destination annotation of IPv6.
-const HALVES: [Field; 2] =
-    [Field::Anno(Anno::DST_IP6.offset, 8), Field::Anno(Anno::DST_IP6.offset + 8, 8)];
+const HALVES: [Field; 2] = [Field::Anno(Anno::DST_IP6.offset, 8), Field::Anno(Anno::DST_IP6.offset + 8, 8)];
 
 impl Family for u128 {
     type Ip = Ipv6Addr;

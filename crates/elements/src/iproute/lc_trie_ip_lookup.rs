@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::lookup::{DROPS, HANDLERS, ROUTES, build_over};
-use causeway_engine::spec::{Lowers, ArgDoc, keyword};
+use causeway_engine::spec::{ArgDoc, Lowers, keyword};
 use causeway_engine::{Conf, Element, Invalid, Spec};
 use causeway_fib::LeftRight;
 use causeway_fib::baseline::lctrie::{FILL_FACTOR, LcTrie, ROOT_BITS, ROOT_BITS_MAX};

@@ -187,7 +187,10 @@ impl Builder {
     /// The program; `None` if it is none: it has too many registers, tables, counters, or blocks that are not written, goes
     /// back, or may give up after it changed something.
     pub fn finish(mut self) -> Option<Program> {
-        if self.registers.max(self.most_registers) > REGISTERS || self.tables.len() > 255 || self.counters.len() > 255 {
+        if self.registers.max(self.most_registers) > REGISTERS
+            || self.tables.len() > 255
+            || self.counters.len() > 255
+        {
             return None;
         }
         let last = self.blocks.len();

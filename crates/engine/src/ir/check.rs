@@ -45,6 +45,7 @@ impl Known {
             Op::Sum { .. } | Op::LookUp { .. } | Op::Get { field: Field::Network | Field::Transport, .. } => {
                 !self.changed
             }
+            Op::Get { field: Field::Mac, .. } => false,
             Op::Pull(n) => {
                 let sure = self.has[0] >= n || !self.changed;
                 self.has[0] = self.has[0].saturating_sub(n);
@@ -68,10 +69,8 @@ impl Known {
             }
             _ => true,
         };
-        self.changed |= matches!(
-            op,
-            Op::Store { .. } | Op::Put { .. } | Op::Pull(_) | Op::Push(_) | Op::Count { .. }
-        );
+        self.changed |=
+            matches!(op, Op::Store { .. } | Op::Put { .. } | Op::Pull(_) | Op::Push(_) | Op::Count { .. });
         sure
     }
 }

@@ -93,12 +93,10 @@ impl Expr {
             (how, Expr::Const(a), Expr::Const(b)) => Expr::Const(how.of(a, b)),
             (Alu::Add, a, Expr::Const(n)) | (Alu::Add, Expr::Const(n), a) => a.plus(n),
             (Alu::Sub, a, Expr::Const(n)) => a.plus(n.wrapping_neg()),
-            (Alu::And, e, Expr::Const(mask)) | (Alu::And, Expr::Const(mask), e) => {
-                match e.bits(bytes) {
-                    (value, known) if mask & !known == 0 => Expr::Const(value & mask),
-                    _ => Expr::Compute(Alu::And, Box::new([e, Expr::Const(mask)])),
-                }
-            }
+            (Alu::And, e, Expr::Const(mask)) | (Alu::And, Expr::Const(mask), e) => match e.bits(bytes) {
+                (value, known) if mask & !known == 0 => Expr::Const(value & mask),
+                _ => Expr::Compute(Alu::And, Box::new([e, Expr::Const(mask)])),
+            },
             (Alu::Shl | Alu::Shr | Alu::Or | Alu::Xor, e, Expr::Const(0)) => e,
             (how, a, b) => Expr::Compute(how, Box::new([a, b])),
         }

@@ -41,9 +41,17 @@ impl Machine<'_> {
             }
             at = match code.end {
                 End::Go(to) => to,
-                End::If(test, yes, no) => if self.holds(test) { yes } else { no },
+                End::If(test, yes, no) => {
+                    if self.holds(test) {
+                        yes
+                    } else {
+                        no
+                    }
+                }
                 End::Leave(port) => return Some(Verdict::Leave(port as usize)),
-                End::LeaveBy(Reg(port)) => return Some(Verdict::Leave(self.registers[port as usize] as usize)),
+                End::LeaveBy(Reg(port)) => {
+                    return Some(Verdict::Leave(self.registers[port as usize] as usize));
+                }
                 End::Drop(reason) => return Some(Verdict::Drop(reason as usize)),
                 End::GiveUp => return None,
             };
@@ -134,12 +142,14 @@ impl Machine<'_> {
     }
 
     fn put(&mut self, field: Field, value: u64) {
+        // No packet reaches farther.
+        let place = value.min(u64::from(u32::MAX)) as usize;
         match field {
-            Field::Length => self.packet.truncate(value as usize),
+            Field::Length => self.packet.truncate(place),
             Field::PacketType => {}
-            Field::Mac => self.packet.set_mac_header(value as usize),
-            Field::Network => self.packet.set_network_header(value as usize),
-            Field::Transport => self.packet.set_transport_header(value as usize),
+            Field::Mac => self.packet.set_mac_header(place),
+            Field::Network => self.packet.set_network_header(place),
+            Field::Transport => self.packet.set_transport_header(place),
             Field::Anno(offset, bytes) => {
                 for (i, byte) in (0..bytes).rev().zip(value.to_be_bytes().into_iter().rev()) {
                     self.packet.set_anno_u8(offset.saturating_add(i), byte);

@@ -59,7 +59,9 @@ fn number(addresses: &[u8]) -> u32 {
 /// The number of the flow that a packet belongs to, or, being an ICMP error, is about; of an ARP query, of whom it asks for.
 fn flow(packet: &Packet) -> u32 {
     match packet.flow_hash() {
-        0 if packet.data().get(12..14) == Some(&[8, 6]) => number(packet.data().get(38..42).unwrap_or_default()),
+        0 if packet.data().get(12..14) == Some(&[8, 6]) => {
+            number(packet.data().get(38..42).unwrap_or_default())
+        }
         0 => number(packet.transport_header().and_then(|icmp| icmp.get(20..28)).unwrap_or_default()),
         flow => flow,
     }

@@ -23,7 +23,8 @@ const fn case(class: &'static str, ports: (usize, usize), configs: &'static [&'s
     Case { class, ports, configs, writes: &[] }
 }
 
-const ROUTES: &[&str] = &["0.0.0.0/0 10.0.0.9 1, 10.1.0.0/16 2, 10.0.0.0/16 0", "10.1.0.0/16 10.0.0.9 2, 10.0.0.2/32 1"];
+const ROUTES: &[&str] =
+    &["0.0.0.0/0 10.0.0.9 1, 10.1.0.0/16 2, 10.0.0.0/16 0", "10.1.0.0/16 10.0.0.9 2, 10.0.0.2/32 1"];
 const ROUTES6: &[&str] = &["::/0 2001:db8::1 1, a00::/16 2", "0a00:0000::/8 0"];
 
 const CASES: &[Case] = &[
@@ -31,7 +32,11 @@ const CASES: &[Case] = &[
     case("PaintTee", (1, 2), &["1", "0, 19"]),
     case("CheckPaint", (1, 2), &["1", "0, 20"]),
     case("Strip", (1, 1), &["14", "0", "34"]),
-    case("CheckIPHeader", (1, 2), &["", "14", "14, CHECKSUM false", "OFFSET 14, INTERFACES 10.0.0.1/16", "10.0.0.3, 14"]),
+    case(
+        "CheckIPHeader",
+        (1, 2),
+        &["", "14", "14, CHECKSUM false", "OFFSET 14, INTERFACES 10.0.0.1/16", "10.0.0.3, 14"],
+    ),
     case("GetIPAddress", (1, 1), &["16", "30", "IP src", "IP dst", "30, ANNO 20"]),
     case("DropBroadcasts", (1, 2), &[""]),
     case("IPGWOptions", (1, 2), &["10.0.0.1"]),
@@ -45,9 +50,21 @@ const CASES: &[Case] = &[
         configs: &["10.0.0.1/16, 2:0:0:0:0:1"],
         writes: &[("insert", "0.0.0.5 2:0:0:0:0:5")],
     },
-    case("Classifier", (1, 4), &["12/0806 20/0001, 12/0806 20/0002, 12/0800, -", "14/45 23/11, 12/08??, !30/0a, 33/03"]),
-    case("IPClassifier", (1, 3), &["udp, ip frag, -", "dst host 10.0.0.2 and ttl > 5, src net 10.0.0.0/16, ip tos 3"]),
-    case("IPFilter", (1, 2), &["allow udp and not dst 10.1.0.0/16, 1 dst port 53, deny all", "1 ip vers 4, allow tcp"]),
+    case(
+        "Classifier",
+        (1, 4),
+        &["12/0806 20/0001, 12/0806 20/0002, 12/0800, -", "14/45 23/11, 12/08??, !30/0a, 33/03"],
+    ),
+    case(
+        "IPClassifier",
+        (1, 3),
+        &["udp, ip frag, -", "dst host 10.0.0.2 and ttl > 5, src net 10.0.0.0/16, ip tos 3"],
+    ),
+    case(
+        "IPFilter",
+        (1, 2),
+        &["allow udp and not dst 10.1.0.0/16, 1 dst port 53, deny all", "1 ip vers 4, allow tcp"],
+    ),
     case("IPLookup", (1, 3), ROUTES),
     case("StaticIPLookup", (1, 3), ROUTES),
     case("LinearIPLookup", (1, 3), ROUTES),
@@ -96,11 +113,18 @@ fn marked() -> impl Strategy<Value = Vec<Marked>> {
     let network = select(vec![Some(14), Some(14), Some(14), Some(0), Some(30), None]);
     let transport = select(vec![Some(34), Some(34), Some(20), None]);
     let destination = select(vec![[10, 1, 0, 2], [10, 0, 0, 2], [10, 9, 0, 2], [0; 4], [0, 0, 0, 5]]);
-    (frames::round(), prop::collection::vec((network, transport, destination), 1..8)).prop_map(|(round, marks)| {
-        let marks = marks.into_iter().cycle();
-        let marked = |(given, (network, transport, destination))| Marked { given, network, transport, destination };
-        round.into_iter().zip(marks).map(marked).collect()
-    })
+    (frames::round(), prop::collection::vec((network, transport, destination), 1..8)).prop_map(
+        |(round, marks)| {
+            let marks = marks.into_iter().cycle();
+            let marked = |(given, (network, transport, destination))| Marked {
+                given,
+                network,
+                transport,
+                destination,
+            };
+            round.into_iter().zip(marks).map(marked).collect()
+        },
+    )
 }
 
 /// Where a packet went, and how it looked then; the reason if it was dropped.
