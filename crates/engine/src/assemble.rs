@@ -298,6 +298,7 @@ impl<'a> Builder<'a> {
             config,
             element: Some(element),
             outs: (0..outputs).map(|_| OutPort::default()).collect(),
+            used: Vec::with_capacity(outputs),
             ins: (0..inputs).map(|_| InPort::default()).collect(),
             drops,
             unconnected,

@@ -128,21 +128,24 @@ impl Core {
     ) -> Option<R> {
         let n = self.nodes.get_mut(node)?;
         let mut element = n.element.take()?;
-        let outs = std::mem::take(&mut n.outs);
+        let (outs, used) = (std::mem::take(&mut n.outs), std::mem::take(&mut n.used));
         let started = self.profile.is_some().then(|| (Instant::now(), std::mem::take(&mut self.nested_ns)));
         let before = if self.watched { self.trace_begin(node, &*element) } else { None };
-        let mut cx = Cx { core: self, node, outs, last_output_first: false };
+        let mut cx = Cx { core: self, node, outs, used, last_output_first: false };
         let result = f(&mut *element, &mut cx);
-        let Cx { mut outs, last_output_first, .. } = cx;
+        let Cx { mut outs, mut used, last_output_first, .. } = cx;
         if self.watched {
             self.watch_outs(node, &*element, &mut outs, before);
         }
         if let Some((start, outer_ns)) = started {
             self.account(node, start.elapsed().as_nanos() as u64, outer_ns);
         }
-        let ports = outs.len();
-        for i in 0..ports {
-            let out = &mut outs[if last_output_first { i } else { ports - 1 - i }];
+        used.sort_unstable();
+        if !last_output_first {
+            used.reverse();
+        }
+        for port in used.drain(..) {
+            let out = &mut outs[port as usize];
             while let Some(batch) = out.emitted.pop() {
                 match out.to {
                     Some((node, port)) => {
@@ -156,7 +159,7 @@ impl Core {
             }
         }
         let n = &mut self.nodes[node];
-        n.outs = outs;
+        (n.outs, n.used) = (outs, used);
         n.element = Some(element);
         Some(result)
     }

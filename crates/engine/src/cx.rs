@@ -10,6 +10,8 @@ pub struct Cx<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) node: usize,
     pub(crate) outs: Vec<OutPort>,
+    /// Outputs that something was emitted to; one may stand there twice.
+    pub(crate) used: Vec<u32>,
     pub(crate) last_output_first: bool,
 }
 
@@ -86,7 +88,12 @@ impl Cx<'_> {
     #[inline]
     pub fn emit(&mut self, port: usize, packet: Packet) {
         match self.outs.get_mut(port) {
-            Some(out) => out.emit(packet, &mut self.core.spare),
+            Some(out) => {
+                if out.emitted.is_empty() {
+                    self.used.push(port as u32);
+                }
+                out.emit(packet, &mut self.core.spare);
+            }
             None => self.core.nodes[self.node].unconnected.add(1),
         }
     }
@@ -94,9 +101,29 @@ impl Cx<'_> {
     /// Emits a whole batch to output `port`.
     pub fn emit_batch(&mut self, port: usize, batch: Box<Batch>) {
         match self.outs.get_mut(port) {
-            Some(out) if !batch.is_empty() => out.emitted.push(batch),
+            Some(out) if !batch.is_empty() => {
+                out.emitted.push(batch);
+                self.used.push(port as u32);
+            }
             Some(_) => self.core.keep_batch(batch),
             None => self.core.unconnected(self.node, batch),
+        }
+    }
+
+    /// Emits each packet of `batch` to the output of the same place in `outputs`. Packets that all go one way, the usual
+    /// case, go as they are.
+    #[inline]
+    pub fn emit_each(&mut self, batch: &mut Batch, outputs: &[u32]) {
+        let first = outputs.first().copied().unwrap_or_default();
+        if outputs.len() == batch.len() && outputs.iter().all(|&output| output == first) {
+            let mut all = self.lend_batch();
+            all.append(batch);
+            return self.emit_batch(first as usize, all);
+        }
+        // A packet too many goes nowhere, and is counted there.
+        let outputs = outputs.iter().copied().chain(std::iter::repeat(u32::MAX));
+        for (packet, output) in batch.drain().zip(outputs) {
+            self.emit(output as usize, packet);
         }
     }
 

@@ -156,6 +156,7 @@ impl Harness {
             config: String::new(),
             element: Some(element),
             outs: (0..ports.1).map(|_| OutPort::default()).collect(),
+            used: Vec::new(),
             ins: (0..ports.0).map(|_| InPort::default()).collect(),
             drops: spec.drops.iter().map(|d| counters.add(0, spec.name, d.name, Unit::Packets)).collect(),
             unconnected: counters.add(0, spec.name, "unconnected", Unit::Packets),

@@ -18,6 +18,8 @@ pub(crate) struct Node {
     /// `None` while the element runs.
     pub element: Option<Box<dyn Element>>,
     pub outs: Vec<OutPort>,
+    /// Outputs that the running activation emitted to.
+    pub used: Vec<u32>,
     pub ins: Vec<InPort>,
     /// One counter for each of the class's drop reasons.
     pub drops: Vec<Counter>,

@@ -3,6 +3,7 @@
 use super::pass::{Ask, Headers, Names, Pass, Rule};
 use crate::ethernet::drop_broadcasts::to_many;
 use crate::ethernet::header_cache;
+use crate::ip::check_ip_header::bit;
 use crate::ip::{dec_ip_ttl, header};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, phase, reads, rest};
@@ -76,12 +77,6 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 fn destination(packet: &Packet) -> Option<u32> {
     let bytes = packet.data().get(HEADER_LEN + ipv4::field::DST.start..)?.first_chunk()?;
     Some(u32::from_be_bytes(*bytes))
-}
-
-/// The bit of an address in a set of 64, which may take one for another (Fibonacci hashing).
-#[inline(always)]
-fn bit(address: u32) -> u64 {
-    1 << (address.wrapping_mul(0x9e37_79b1) >> 26)
 }
 
 impl Pass {
@@ -166,28 +161,27 @@ impl Pass {
         self.table.hops.current();
         let (this, hops) = (&*self, self.table.hops.seen());
         // The last output is delivered last: what takes the detour comes behind what was before it.
-        let (mut taken, mut detours, mut i) = (0, 0u64, 0);
-        batch.filter_map(|mut packet| {
-            let (address, number) = (addresses[i], found[i] as usize);
-            i += 1;
+        let mut outputs = [detour as u32; BATCH];
+        let (mut taken, mut detours) = (0, 0u64);
+        for i in 0..n {
+            let (packet, address) = (&mut batch[i], addresses[i]);
             let hop = match address {
                 0 => None,
                 _ if detours != 0 && detours & bit(address) != 0 => None,
-                _ => hops.get(number.wrapping_sub(1)),
+                _ => hops.get((found[i] as usize).wrapping_sub(1)),
             };
             let rule = hop.and_then(|h| this.rules.get(h.port as usize));
             if let (Some(hop), Some(rule)) = (hop, rule)
                 && let next = if hop.gateway != 0 { hop.gateway } else { address }
-                && this.forward(&mut packet, rule, next, now_ns)
+                && this.forward(packet, rule, next, now_ns)
             {
                 taken += 1;
-                cx.emit(rule.output, packet);
+                outputs[i] = rule.output as u32;
             } else {
-                detours |= destination(&packet).map_or(0, bit);
-                cx.emit(detour, packet);
+                detours |= destination(packet).map_or(0, bit);
             }
-            None
-        });
+        }
+        cx.emit_each(batch, &outputs[..n]);
         self.good.iter().for_each(|counter| counter.add(taken));
         taken
     }

@@ -33,7 +33,7 @@ pub(super) fn kind() -> Kind {
 
 /// The header check that a walk made, behind the Ethernet header, if it made one.
 pub(super) fn header_check(walk: &Walk) -> Checker {
-    let mut checker = Checker { offset: IP as usize, checksum: false, sources: Sources::all_good() };
+    let mut checker = Checker { offset: IP as usize, checksum: false, sources: Sources::default() };
     for guard in &walk.guards {
         let Condition::Equal(value, _) = &guard.condition else { continue };
         match value {
