@@ -2,7 +2,10 @@
 
 use super::flow::{FlowHash, FlowPolicy};
 use causeway_engine::{Conf, Invalid};
-use causeway_fib::{Adjacencies, AdjacencyIndex, AdjacencyReader, Fib4, Fib4Reader, Fib6, Fib6Reader, MISS};
+use causeway_fib::{
+    Adjacencies, AdjacencyIndex, AdjacencyReader, Domain, Fib4, Fib4Reader, Fib6, Fib6Reader, MISS,
+    Participant,
+};
 use causeway_netio::front::Front;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -182,6 +185,8 @@ pub(crate) struct Readers {
     pub v4: Fib4Reader,
     pub v6: Fib6Reader,
     pub neighbors: AdjacencyReader<Neighbor>,
+    /// Announces a reader of all three at once.
+    pub participant: Participant,
 }
 
 /// What the elements of a router read that forwards by the kernel's routes.
@@ -208,9 +213,10 @@ impl Forwarding {
         ports: Vec<String>,
         reasons: &'static [&'static str],
         lease: Arc<dyn Deadline>,
-        (v4, v6, neighbors): (&Fib4, &Fib6, &Adjacencies<Neighbor>),
+        (domain, v4, v6, neighbors): (&Domain, &Fib4, &Fib6, &Adjacencies<Neighbor>),
     ) -> Forwarding {
-        let readers = Readers { v4: v4.reader(), v6: v6.reader(), neighbors: neighbors.reader() };
+        let (v4, v6, neighbors) = (v4.reader(), v6.reader(), neighbors.reader());
+        let readers = Readers { v4, v6, neighbors, participant: domain.participant() };
         Forwarding {
             policies: ports.iter().map(|_| AtomicU32::new(0)).collect(),
             tallies: ports.iter().map(|_| TallyWords::default()).collect(),
@@ -323,14 +329,15 @@ impl Forwarding {
 
     /// The one that the router was started with. Without one there is no port, and all packets are the kernel's.
     pub(crate) fn find(conf: &mut Conf<'_>) -> Result<Arc<Forwarding>, Invalid> {
-        let tables = Fib4::new().and_then(|v4| Ok((v4, Fib6::new()?)));
+        let domain = Domain::new();
+        let tables = Fib4::in_domain(&domain).and_then(|v4| Ok((v4, Fib6::in_domain(&domain)?)));
         let (v4, v6) = tables.map_err(|e| {
             conf.error(e.to_string());
             Invalid
         })?;
         let empty = || {
             let lease = Arc::new(AtomicU64::new(0));
-            Forwarding::new(Vec::new(), &[], lease, (&v4, &v6, &Adjacencies::new()))
+            Forwarding::new(Vec::new(), &[], lease, (&domain, &v4, &v6, &Adjacencies::in_domain(&domain)))
         };
         let found = conf.env.persistent(FORWARDING, empty).ok_or(Invalid)?;
         if found.ports.is_empty() {

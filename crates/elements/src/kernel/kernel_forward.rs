@@ -8,6 +8,7 @@ use causeway_engine::spec::{ArgDoc, HandlerDoc, reads, reads_with, rest};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_fib::{
     Address, AdjacencyIndex, AdjacencyReader, AdjacencyView, Fib4Reader, Fib6Reader, Lookup, MISS,
+    Participant, Pinned,
 };
 use causeway_netio::front::monotonic_ns;
 use causeway_packet::{BATCH, Batch, Packet};
@@ -77,6 +78,7 @@ struct KernelForward {
     v4: Fib4Reader,
     v6: Fib6Reader,
     neighbors: AdjacencyReader<Neighbor>,
+    participant: Participant,
     /// Number of the port at each input.
     inputs: Vec<u16>,
     /// Output by number of the port; none for ports that are not named.
@@ -119,6 +121,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         v4: u32::table(&readers),
         v6: u128::table(&readers),
         neighbors: readers.neighbors,
+        participant: readers.participant,
         forwarding,
         inputs,
         outputs,
@@ -202,7 +205,7 @@ struct Lookups<V: Version> {
 impl<V: Version> Lookups<V> {
     /// None if no packet is of this version.
     #[inline]
-    fn new(batch: &Batch, table: &V::Table) -> Option<Self> {
+    fn new(batch: &Batch, table: &V::Table, pinned: &Pinned<'_>) -> Option<Self> {
         let n = batch.len();
         let of_version = |p: &Packet| p.data().get(12..ETHERNET) == Some(&V::ETHERTYPE);
         let first = batch.iter().position(of_version)?;
@@ -214,8 +217,8 @@ impl<V: Version> Lookups<V> {
                 (destinations[i], sources[i]) = (header.destination, header.source);
             }
         }
-        table.lookup_batch(&destinations[..n], &mut lookups.found[..n]);
-        table.lookup_batch(&sources[..n], &mut lookups.back[..n]);
+        V::look_up(table, pinned, &destinations[..n], &mut lookups.found[..n]);
+        V::look_up(table, pinned, &sources[..n], &mut lookups.back[..n]);
         Some(lookups)
     }
 
@@ -237,10 +240,7 @@ impl KernelForward {
     /// Leaves all packets to the kernel.
     fn give_up(&self, batch: &mut Batch, reason: usize, output: usize, cx: &mut Cx<'_>) {
         self.punts[reason].add(batch.len() as u64);
-        batch.filter_map(|packet| {
-            cx.emit(output, packet);
-            None
-        });
+        cx.emit_each(batch, &[output as u32; BATCH][..batch.len()]);
     }
 
     /// What `lookup` answers for an address.
@@ -273,35 +273,37 @@ impl Element for KernelForward {
         if !self.may_forward(cx) {
             return self.give_up(batch, LEASE, to_kernel, cx);
         }
-        // One pin from the lookups to the last frame written: no index that they return leads to another neighbor.
+        // One announcement for all tables, from the lookups to the last frame written: no index that they return leads to
+        // another neighbor.
+        let pinned = self.participant.pin();
         let scene = Scene {
-            view: self.neighbors.pin(),
+            view: self.neighbors.under(&pinned),
             forwarding: &self.forwarding,
             outputs: &self.outputs,
             port,
             policy: self.forwarding.policy(port),
             flow_hashes: self.forwarding.flow_hashes(),
         };
-        let four = Lookups::<u32>::new(batch, &self.v4);
-        let six = Lookups::<u128>::new(batch, &self.v6);
-        let (mut i, mut punted) = (0, 0);
-        batch.filter_map(|mut packet| {
+        let four = Lookups::<u32>::new(batch, &self.v4, &pinned);
+        let six = Lookups::<u128>::new(batch, &self.v6, &pinned);
+        let mut punted = 0;
+        let mut outputs = [to_kernel as u32; BATCH];
+        for i in 0..n {
+            let packet = &mut batch[i];
             let way = match (Lookups::at(&four, i), Lookups::at(&six, i)) {
-                (Some((header, led_to)), _) => scene.forward(header, led_to, &mut packet),
-                (_, Some((header, led_to))) => scene.forward(header, led_to, &mut packet),
+                (Some((header, led_to)), _) => scene.forward(header, led_to, packet),
+                (_, Some((header, led_to))) => scene.forward(header, led_to, packet),
                 _ => Err(BAD_HEADER),
             };
-            i += 1;
             match way {
-                Ok(output) => cx.emit(usize::from(output), packet),
+                Ok(output) => outputs[i] = output.into(),
                 Err(reason) => {
                     punted += 1;
                     self.punts[reason.min(self.punts.len() - 1)].add(1);
-                    cx.emit(to_kernel, packet);
                 }
             }
-            None
-        });
+        }
+        cx.emit_each(batch, &outputs[..n]);
         self.count.add(n as u64 - punted);
         self.forwarding.count(port, n as u64, punted);
     }

@@ -3,7 +3,7 @@
 use super::*;
 use causeway_engine::Persistent;
 use causeway_engine::harness::{Harness, Output, Ports};
-use causeway_fib::{Adjacencies, AdjacencyIndex, Fib4, Fib6, Table};
+use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, Fib4, Fib6, Table};
 use causeway_netio::front::monotonic_ns;
 use causeway_packet::{Packet, checksum};
 use proptest::prelude::*;
@@ -46,10 +46,13 @@ impl Tables {
     /// 10.1.0.0/16 and 2001:db8:1::/48 by `a`, 10.2.0.0/16 and 2001:db8:2::/48 by `b`, 10.3.0.0/16 by `c`,
     /// 10.0.0.1 is ours, 10.9.0.0/16 is a blackhole.
     fn new() -> Tables {
-        let (v4, v6, neighbors) = (Fib4::new().unwrap(), Fib6::new().unwrap(), Adjacencies::new());
+        let domain = Domain::new();
+        let (v4, v6) = (Fib4::in_domain(&domain).unwrap(), Fib6::in_domain(&domain).unwrap());
+        let neighbors = Adjacencies::in_domain(&domain);
         let lease = Arc::new(AtomicU64::new(u64::MAX));
         let names = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        let forwarding = Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&v4, &v6, &neighbors)));
+        let forwarding =
+            Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&domain, &v4, &v6, &neighbors)));
         (0..PORTS).for_each(|port| forwarding.set_policy(port, OPEN));
         forwarding.set_flow_hash((1, 0), (1, 0), 0);
         let mut t = Tables { v4, v6, neighbors, forwarding, lease, serial: 0 };

@@ -2,7 +2,7 @@
 
 use super::flow::FlowHash;
 use super::forwarding::{PortPolicy, Readers};
-use causeway_fib::{Address, Fib4Reader, Fib6Reader, Lookup};
+use causeway_fib::{Address, AdjacencyIndex, Fib4Reader, Fib6Reader, Lookup, Pinned};
 use causeway_packet::checksum;
 
 /// Bytes of an Ethernet header.
@@ -21,6 +21,8 @@ pub(super) trait Version: Address {
     const ETHERTYPE: [u8; 2];
     /// The table of this version.
     fn table(readers: &Readers) -> Self::Table;
+    /// Looks up in it under an announcement; nothing is found under one of another domain.
+    fn look_up(table: &Self::Table, pinned: &Pinned<'_>, addresses: &[Self], found: &mut [AdjacencyIndex]);
     /// Destination and source of a packet that a router may forward by them alone, and its length in octets, if the
     /// header holds what RFC 1812 §5.2.2 and RFC 8200 ask for.
     fn check(frame: &[u8]) -> Option<Header<Self>>;
@@ -49,6 +51,13 @@ impl Version for u32 {
 
     fn table(readers: &Readers) -> Fib4Reader {
         readers.v4.clone()
+    }
+
+    #[inline]
+    fn look_up(table: &Fib4Reader, pinned: &Pinned<'_>, addresses: &[u32], found: &mut [AdjacencyIndex]) {
+        if let Some(table) = table.under(pinned) {
+            table.lookup_batch(addresses, found);
+        }
     }
 
     #[inline]
@@ -101,6 +110,13 @@ impl Version for u128 {
 
     fn table(readers: &Readers) -> Fib6Reader {
         readers.v6.clone()
+    }
+
+    #[inline]
+    fn look_up(table: &Fib6Reader, pinned: &Pinned<'_>, addresses: &[u128], found: &mut [AdjacencyIndex]) {
+        if let Some(table) = table.under(pinned) {
+            table.lookup_batch(addresses, found);
+        }
     }
 
     #[inline]

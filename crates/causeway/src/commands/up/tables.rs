@@ -8,7 +8,7 @@ mod routes;
 
 use anyhow::Result;
 use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbor, Paths};
-use causeway_fib::{Adjacencies, AdjacencyIndex, FibError, Lines6, Rank24, Structure, Table, Target};
+use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, FibError, Lines6, Rank24, Shared, Table, Target};
 use causeway_kernel::{
     Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason, ReversePath,
 };
@@ -50,9 +50,12 @@ pub struct Tables {
 impl Tables {
     /// Empty tables for ports with these names and indices, by which packets are forwarded while the lease stands.
     pub fn new(names: Vec<String>, ports: Vec<u32>, lease: Arc<dyn Deadline>) -> Result<Tables> {
-        let (v4, v6) = (Routes::new(Rank24::empty()?), Routes::new(Lines6::empty()?));
-        let mut neighbors = Adjacencies::new();
-        let tables = (v4.fib(), v6.fib(), &neighbors);
+        // A worker announces itself once for all three.
+        let domain = Domain::new();
+        let (v4, v6) = (Rank24::in_domain(&domain)?, Lines6::in_domain(&domain)?);
+        let (v4, v6) = (Routes::new(v4), Routes::new(v6));
+        let mut neighbors = Adjacencies::in_domain(&domain);
+        let tables = (&domain, v4.fib(), v6.fib(), &neighbors);
         let forwarding = Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, tables));
         let kernel = neighbors.acquire(left_to_kernel(0, PuntReason::NextHopMissing))?;
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
