@@ -2,12 +2,10 @@
 
 use super::expr::{Base, Test};
 use super::pattern;
-use super::patterns::Patterns;
+use super::patterns::{Patterns, Reason};
 use super::program::DATA_ONLY;
 use crate::fuse::step::Step;
-use causeway_engine::spec::{drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Lowered, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 use causeway_packet::wire::ethernet::ether_type;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -29,13 +27,15 @@ pub(crate) static SPEC: Spec = Spec {
         reads_writes("pattern#", "pattern of one output"),
         reads_writes("config", "all patterns"),
     ],
-    drops: &[drops("no-match", "no pattern matched")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> c :: Classifier(12/0806 20/0001, 12/0800, -); \
               c[0] -> Discard; c[1] -> Discard; c[2] -> Discard;",
     see: &["IPClassifier", "IPFilter"],
     build,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);
 
 struct Classifier {
     patterns: Patterns,
@@ -74,7 +74,6 @@ impl Element for Classifier {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     const STANDARD: &str = "12/0806 20/0001, 12/0806 20/0002, 12/0800, -";
 

@@ -1,11 +1,9 @@
 //! IPClassifier.
 
 use super::ip_expr;
-use super::patterns::Patterns;
+use super::patterns::{Patterns, Reason};
 use super::program::bases;
-use causeway_engine::spec::{drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPClassifier",
@@ -43,13 +41,15 @@ pub(crate) static SPEC: Spec = Spec {
         reads_writes("pattern#", "pattern of one output"),
         reads_writes("config", "all patterns"),
     ],
-    drops: &[drops("no-match", "no pattern matched")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> MarkIPHeader(0) -> c :: IPClassifier(udp port domain, tcp, -); \
               c[0] -> Discard; c[1] -> Discard; c[2] -> Discard;",
     see: &["Classifier", "IPFilter", "MarkIPHeader"],
     build,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);
 
 struct IpClassifier {
     patterns: Patterns,
@@ -78,7 +78,6 @@ mod tests {
     use super::*;
     use crate::classify::tests::udp_packet;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn sorts_by_expression_and_lives_without_headers() {
