@@ -35,6 +35,8 @@ enum Command {
     Graph(GraphArgs),
     /// Show the element reference
     Elements(ElementsArgs),
+    /// Begin a new element class in a checkout of the sources
+    NewElement(NewElementArgs),
     /// List the handlers of a running router
     Handlers(HandlersArgs),
     /// Read a handler of a running router
@@ -226,6 +228,16 @@ pub struct ElementsArgs {
     pub markdown: Option<PathBuf>,
 }
 
+/// `new-element`.
+#[derive(Args)]
+pub struct NewElementArgs {
+    /// Name of the class, such as CheckLength
+    pub name: String,
+    /// Its subject, a folder of crates/elements/src
+    #[arg(long = "in", value_name = "FOLDER", default_value = "basic")]
+    pub folder: String,
+}
+
 /// `bench`.
 #[derive(Args)]
 pub struct BenchArgs {
@@ -309,6 +321,7 @@ pub fn main() -> Result<ExitCode> {
         Command::Check(args) => commands::check::check(&args),
         Command::Graph(args) => commands::graph::graph(&args),
         Command::Elements(args) => commands::elements::elements(&args),
+        Command::NewElement(args) => commands::new_element::new_element(&args),
         Command::Handlers(args) => commands::handlers::list(&args),
         Command::Read(args) => commands::handlers::read(&args),
         Command::Write(args) => commands::handlers::write(&args),

@@ -1,8 +1,7 @@
-//! What the handlers of many elements have in common: values read from text, and the handlers of tasks.
+//! What the handlers of many elements have in common: values read from text, calls of other handlers, and tasks.
 
-use causeway_engine::spec::{HandlerDoc, reads, reads_writes};
 use causeway_engine::value::Value;
-use causeway_engine::{Cx, MAX_TICKETS, Names, Scope};
+use causeway_engine::{Cx, Names, Scope};
 
 /// The value written to `handler`, in the form that arguments of its type have.
 pub(crate) fn value<T: Value>(handler: &str, text: &str) -> Result<T, String> {
@@ -56,7 +55,7 @@ impl std::fmt::Display for Call {
     }
 }
 
-/// What elements with a task have in common: its handlers, besides their own ones, and its start.
+/// What elements with a task have in common: its start.
 pub(crate) mod task {
     use super::*;
 
@@ -67,44 +66,5 @@ pub(crate) mod task {
         } else {
             cx.notify_packets(active);
         }
-    }
-
-    /// Scheduling weight.
-    pub(crate) const TICKETS: HandlerDoc =
-        reads_writes("tickets", "scheduling weight of the task, 1 to 32768; 1024 is the usual one");
-    /// Whether the task wants to run.
-    pub(crate) const SCHEDULED: HandlerDoc = reads("scheduled", "whether the task is scheduled");
-    /// The task's worker.
-    pub(crate) const HOME_THREAD: HandlerDoc = reads_writes(
-        "home_thread",
-        "number of the worker that runs the task; an element stays on its worker, so no other can be written",
-    );
-
-    /// Answers a read handler of the task, if `handler` is one.
-    pub(crate) fn read(handler: &str, cx: &Cx<'_>) -> Option<String> {
-        match handler {
-            "tickets" => Some(cx.tickets().to_string()),
-            "scheduled" => Some(cx.is_scheduled().to_string()),
-            "home_thread" => Some(cx.worker().to_string()),
-            _ => None,
-        }
-    }
-
-    /// Carries out a write handler of the task.
-    pub(crate) fn write(handler: &str, text: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        if handler == "home_thread" {
-            return match value::<i32>(handler, text)? == cx.worker() as i32 {
-                true => Ok(()),
-                false => {
-                    Err(format!("home_thread: an element stays on its worker, which is {}", cx.worker()))
-                }
-            };
-        }
-        let tickets: u32 = value("tickets", text)?;
-        if !(1..=MAX_TICKETS).contains(&tickets) {
-            return Err(format!("tickets: out of range, 1 to {MAX_TICKETS}"));
-        }
-        cx.set_tickets(tickets);
-        Ok(())
     }
 }

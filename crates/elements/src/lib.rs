@@ -8,7 +8,8 @@
 //!
 //! # The parts
 //!
-//! A folder is a subject, and its `mod.rs` lists the classes in it. [`library`] is all of them.
+//! A folder is a subject, and its `mod.rs` lists the classes in it. [`library`] is all of them. A new one begins as
+//! `causeway new-element` writes it, and `docs/elements-how-to.md` goes through its parts.
 //!
 //! # Invariants
 //!
@@ -19,7 +20,6 @@
 
 use causeway_engine::Library;
 
-mod anew;
 mod annotations;
 mod basic;
 mod classify;
@@ -38,7 +38,8 @@ mod out_file;
 mod printing;
 mod queues;
 mod scheduling;
-mod sieve;
+#[cfg(test)]
+mod skeleton;
 mod sources;
 pub mod standard_router;
 mod switching;
@@ -49,6 +50,10 @@ mod udp;
 pub use classify::packet_filter;
 
 pub use fuse::{Optimised, optimise};
+
+/// The file that a new element begins as, for `causeway new-element`. It is an element that works: it is compiled and tested
+/// with the others, under the name of Skeleton, and no configuration has it.
+pub const SKELETON: &str = include_str!("skeleton.rs");
 
 /// All element classes.
 pub fn library() -> Library {

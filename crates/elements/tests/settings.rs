@@ -1,6 +1,6 @@
 //! `config` shows each element as handlers have left it.
 
-use causeway_engine::harness::Harness;
+use causeway_engine::harness::{Harness, Output, Ports};
 use causeway_engine::{Library, Spec};
 use std::collections::BTreeSet;
 
@@ -36,6 +36,7 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
         "0x0806",
         "0x0806, 1:1:1:1:1:1, 2:2:2:2:2:2",
     ),
+    ("EtherEncap", "0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2", "etht", "0x0806", "0x0806, 1:1:1:1:1:1, 2:2:2:2:2:2"),
     (
         "EtherEncap",
         "0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2",
@@ -77,6 +78,7 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("InfiniteSource", "abc, 5", "data", "x, y", "\"x, y\", 5"),
     ("InfiniteSource", "abc, 5", "limit", "-1", "abc, -1"),
     ("InfiniteSource", "abc, 5 /* five */", "burst", "7", "abc, 5, BURST 7"),
+    ("InfiniteSource", "abc, 5", "burstsize", "7", "abc, 5, BURST 7"),
     ("InfiniteSource", "abc, 5, 1, true", "active", "false", "abc, 5, 1, false"),
     ("InfiniteSource", "abc", "length", "9", "abc, LENGTH 9"),
     ("Paint", "3, 20", "color", "7", "7, 20"),
@@ -90,6 +92,7 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("RatedSource", "abc", "length", "7", "abc, LENGTH 7"),
     ("SimpleQueue", "", "capacity", "30", "CAPACITY 30"),
     ("Strip", "14", "length", "16", "16"),
+    ("SetIPAddress", "1.0.0.1, 4", "addr", "1.0.0.2", "1.0.0.2, 4"),
     ("Switch", "1", "switch", "0", "0"),
     ("TimedSource", "2", "interval", "1.5", "1.5"),
     ("TimedSource", "2", "data", "x", "2, DATA x"),
@@ -152,5 +155,62 @@ fn every_setting_is_tried() {
         for h in spec.handlers.iter().filter(|h| h.argument(spec).is_some()) {
             assert!(tried.contains(&(spec.name, h.name)), "{}.{}", spec.name, h.name);
         }
+    }
+}
+
+#[test]
+fn what_is_written_takes_the_place_of_the_configuration() {
+    let ether = "2:0:0:0:0:1";
+    for (class, outputs, before, after, handler, value) in [
+        ("ARPQuerier", 1, "1.0.0.1, 2:0:0:0:0:1", "1.0.0.2, 2:0:0:0:0:1", "ipaddr", "1.0.0.2"),
+        (
+            "ARPResponder",
+            1,
+            "1.0.0.1 2:0:0:0:0:1",
+            "1.0.0.2 2:0:0:0:0:1",
+            "table",
+            "1.0.0.2/32 02-00-00-00-00-01\n",
+        ),
+        (
+            "EtherEncap",
+            1,
+            "0x800, 2:0:0:0:0:1, 2:0:0:0:0:1",
+            "0x806, 2:0:0:0:0:1, 2:0:0:0:0:1",
+            "etht",
+            "2054",
+        ),
+        ("ICMPError", 1, "1.0.0.1, unreachable", "1.0.0.2, redirect, MTU 200", "mtu", "200"),
+        ("IPEncap", 1, "4, 1.0.0.1, 1.0.0.2", "4, 1.0.0.3, 1.0.0.2", "src", "1.0.0.3"),
+        ("InfiniteSource", 1, "LIMIT 0", "LIMIT 0, BURST 7", "burstsize", "7"),
+        ("Paint", 1, "1", "2", "color", "2"),
+        ("Print", 1, "a", "b, ACTIVE false", "active", "false"),
+        ("Queue", 1, "10", "20", "capacity", "20"),
+        ("SimpleQueue", 1, "10", "20", "capacity", "20"),
+        ("SetIPAddress", 1, "1.0.0.1", "1.0.0.2", "addr", "1.0.0.2"),
+        ("Switch", 2, "0", "1", "switch", "1"),
+        ("UDPIPEncap", 1, "1.0.0.1, 1, 1.0.0.2, 2", "1.0.0.1, 1, 1.0.0.2, 3", "dport", "3"),
+    ] {
+        let spec = causeway_elements::library().get(class).unwrap();
+        let inputs = match spec.ports.split_once('/').map(|(inputs, _)| inputs) {
+            Some("0") => 0,
+            Some("2") => 2,
+            _ => 1,
+        };
+        let ports = Ports { pulled_inputs: vec![false; inputs], outputs: vec![Output::Pushed; outputs] };
+        let mut h = Harness::with_ports(spec, before, &ports).unwrap();
+        assert_eq!(h.read("config").unwrap(), before, "{class}");
+        h.write("config", after).unwrap();
+        assert_eq!(
+            (h.read(handler).unwrap().as_str(), h.read("config").unwrap().as_str()),
+            (value, after),
+            "{class}"
+        );
+        let bad = format!("{after}, NONSENSE {ether}");
+        assert!(h.write("config", &bad).is_err(), "{class}");
+        assert_eq!(
+            (h.read(handler).unwrap().as_str(), h.read("config").unwrap().as_str()),
+            (value, after),
+            "{class}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use crate::conf::{Conf, Env};
 use crate::core::Core;
 use crate::counters::Counter;
 use crate::crossing::{self, Doorbell, FanOut, FromWorker, PullToWorker, ToWorker, ToWorkers};
-use crate::element::{Element, Office};
+use crate::element::{ControlSide, Element};
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::notify;
@@ -96,12 +96,12 @@ pub(crate) struct Assembly {
     pub cores: Vec<Core>,
     pub index: Index,
     pub names: Vec<Arc<str>>,
-    pub offices: Offices,
+    pub control_sides: ControlSides,
     pub env: Env,
 }
 
 /// What answers handlers without a worker, by element.
-pub(crate) type Offices = HashMap<Arc<str>, Mutex<Box<dyn Office>>>;
+pub(crate) type ControlSides = HashMap<Arc<str>, Mutex<Box<dyn ControlSide>>>;
 
 /// How to assemble.
 pub(crate) struct Layout<'a> {
@@ -118,9 +118,9 @@ pub(crate) fn assemble(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<Ass
     builder.configure()?;
     builder.connect();
     builder.initialize()?;
-    let offices = builder.offices();
+    let control_sides = builder.control_sides();
     let Builder { cores, index, names, env, .. } = builder;
-    Ok(Assembly { cores, index, names, offices, env })
+    Ok(Assembly { cores, index, names, control_sides, env })
 }
 
 /// Configures the elements of `plan` and throws them away. Says what became of the fused ones, a line each.
@@ -253,9 +253,12 @@ impl<'a> Builder<'a> {
     }
 
     fn make_cores(&mut self, workers: usize) {
+        let context = self.env.context();
         for worker in 0..workers {
             let seed = self.env.seed.wrapping_add(worker as u64);
-            self.cores.push(Core::new(worker, self.layout.clock.clone(), &mut self.env.counters, seed));
+            let mut core = Core::new(worker, self.layout.clock.clone(), &mut self.env.counters, seed);
+            core.context = context.clone();
+            self.cores.push(core);
         }
     }
 
@@ -394,14 +397,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn offices(&mut self) -> Offices {
-        let mut offices = Offices::new();
+    fn control_sides(&mut self) -> ControlSides {
+        let mut control_sides = ControlSides::new();
         for (name, places) in self.names.iter().zip(&self.places) {
             let Some(place) = places.first() else { continue };
-            let office = self.cores[place.worker].activate(place.node, |e, cx| e.office(cx));
-            offices.extend(office.flatten().map(|office| (name.clone(), Mutex::new(office))));
+            let side = self.cores[place.worker].activate(place.node, |e, cx| e.control_side(cx));
+            control_sides.extend(side.flatten().map(|side| (name.clone(), Mutex::new(side))));
         }
-        offices
+        control_sides
     }
 
     /// Initialises in phase order and stops at the first failure.

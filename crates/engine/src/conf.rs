@@ -42,6 +42,13 @@ pub enum Defaults {
     Click,
 }
 
+/// What the configuration of an element depends on besides its text and the ports in use.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Context {
+    pub names: Names,
+    pub defaults: Defaults,
+}
+
 /// Values by name that outlive a hot swap, such as which devices are open.
 pub type Persistent = Arc<Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>>;
 
@@ -86,6 +93,11 @@ impl Env {
             defaults: Defaults::default(),
             shared: HashMap::new(),
         }
+    }
+
+    /// What elements are configured with, for those that are configured anew later.
+    pub(crate) fn context(&self) -> Arc<Context> {
+        Arc::new(Context { names: self.names.clone(), defaults: self.defaults })
     }
 
     /// The value called `key` that all elements of the router share, made by `make` for the first who asks.
@@ -217,6 +229,16 @@ impl<'a> Conf<'a> {
         }
     }
 
+    /// The argument that `doc` says, or `default` if it is not given and need not be.
+    pub fn argument<T: Value>(&mut self, doc: &ArgDoc, default: Option<T>) -> T {
+        match (doc.form, default) {
+            (ArgForm::Optional, Some(default)) => self.optional(doc.name, default),
+            (ArgForm::Keyword, Some(default)) => self.keyword(doc.name, default),
+            (ArgForm::Keyword, None) => self.keyword_required(doc.name),
+            (ArgForm::Required | ArgForm::Optional | ArgForm::Rest, _) => self.required(doc.name),
+        }
+    }
+
     /// The text of all arguments that were not read yet, which are then read.
     pub fn rest(&mut self) -> Vec<String> {
         let unread = self.args.iter_mut().filter(|a| !a.read);
@@ -242,6 +264,11 @@ impl<'a> Conf<'a> {
                 None
             }
         }
+    }
+
+    /// The names of addresses as the element sees them.
+    pub fn scope(&self) -> crate::names::Scope<'_> {
+        self.env.names.scope(&self.name)
     }
 
     /// Records an error in the configuration.

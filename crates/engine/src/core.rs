@@ -8,6 +8,7 @@
 
 #![allow(clippy::vec_box)] // A batch is 2 KiB; the boxes move between elements, the batches do not.
 
+use crate::conf::Context;
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
 use crate::element::{Element, Run};
@@ -19,6 +20,7 @@ use crate::timer::Timers;
 use crate::watch::trace::Tracer;
 use causeway_packet::Batch;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.
@@ -32,6 +34,8 @@ const SPARE_BATCHES: usize = 64;
 pub(crate) struct Core {
     pub worker: usize,
     pub nodes: Vec<Node>,
+    /// What configurations are read with that come while it runs.
+    pub context: Arc<Context>,
     pub tasks: Tasks,
     pub timers: Timers,
     pub signals: Signals,
@@ -81,6 +85,7 @@ impl Core {
         Core {
             worker,
             nodes: Vec::new(),
+            context: Arc::default(),
             tasks: Tasks::default(),
             timers: Timers::default(),
             signals: Signals::default(),

@@ -6,7 +6,7 @@
 use crate::conf::Invalid;
 use crate::cx::Cx;
 use crate::element::{Element, Run};
-use crate::spec::{Notifies, Spec, drops};
+use crate::spec::{Notifies, Spec};
 use crate::waiter::Waker;
 use causeway_packet::{BATCH, Batch, Packet, flow};
 use std::collections::VecDeque;
@@ -59,7 +59,7 @@ pub(crate) static TO_WORKER: Spec = Spec {
     name: "ToWorker",
     ports: "1/0",
     processing: "h/h",
-    drops: &[drops("ring-full", "the other worker did not keep up")],
+    drops: Lost::DOCS,
     notifies: Notifies { packets: false, room: true },
     build: |_| Err(Invalid),
     ..Spec::DEFAULT
@@ -81,6 +81,13 @@ pub(crate) static PULL_TO_WORKER: Spec = Spec {
 /// Class of the receiving end.
 pub(crate) static FROM_WORKER: Spec =
     Spec { name: "FromWorker", ports: "0/1", processing: "h/h", ..PULL_TO_WORKER };
+
+crate::drop_reasons! {
+    enum Lost for TO_WORKER {
+        RingFull = "ring-full", "the other worker did not keep up";
+    }
+}
+crate::shares_drop_reasons!(TO_WORKERS, Lost);
 
 /// What the ends of a ring know of each other.
 struct Link {
@@ -165,7 +172,7 @@ pub(crate) struct ToWorker(pub Sender);
 impl Element for ToWorker {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         self.0.send(batch);
-        cx.count_drops(0, batch.len() as u64);
+        cx.count_drops(Lost::RingFull, batch.len() as u64);
         batch.clear();
         if self.0.ring.slots() < BATCH {
             cx.notify_room(false);
@@ -238,7 +245,7 @@ impl Element for ToWorkers {
             };
             if !packets.is_empty() {
                 sender.send(packets);
-                cx.count_drops(0, packets.len() as u64);
+                cx.count_drops(Lost::RingFull, packets.len() as u64);
                 packets.clear();
             }
             crowded |= sender.ring.slots() < BATCH;

@@ -2,6 +2,8 @@
 
 use crate::conf::with_argument;
 use crate::core::Core;
+use crate::drops::DropReason;
+use crate::names::Scope;
 use crate::node::{Call, OutPort};
 use causeway_packet::{Batch, Packet};
 
@@ -53,18 +55,22 @@ impl Cx<'_> {
         self.core.nodes[self.node].ins.get(port).is_some_and(|i| i.from.is_some())
     }
 
-    /// Drops a packet for reason number `reason` of the class's list.
+    /// Drops a packet for `reason`.
     #[inline]
-    pub fn drop(&mut self, reason: usize, packet: Packet) {
+    pub fn drop(&mut self, reason: impl Into<DropReason>, packet: Packet) {
         drop(packet);
         self.count_drops(reason, 1);
     }
 
-    /// Counts `n` packets that were dropped for reason number `reason` of the class's list.
+    /// Counts `n` packets that were dropped for `reason`.
     #[inline]
-    pub fn count_drops(&mut self, reason: usize, n: u64) {
-        let node = &self.core.nodes[self.node];
-        node.drops.get(reason).unwrap_or(&node.unconnected).add(n);
+    pub fn count_drops(&mut self, reason: impl Into<DropReason>, n: u64) {
+        // The reason is one of the class's own; of another's there might be more.
+        if let Some(counter) = self.core.nodes[self.node].drops.get(reason.into().index()) {
+            counter.add(n);
+        } else {
+            debug_assert!(false, "a drop reason of another class");
+        }
     }
 
     /// Packets dropped so far, for all reasons.
@@ -72,15 +78,15 @@ impl Cx<'_> {
         self.core.nodes[self.node].drops.iter().map(|c| c.get()).sum()
     }
 
-    /// Packets dropped so far for reason number `reason`.
-    pub fn dropped_for(&self, reason: usize) -> u64 {
-        self.core.nodes[self.node].drops.get(reason).map_or(0, |c| c.get())
+    /// Packets dropped so far for `reason`.
+    pub fn dropped_for(&self, reason: impl Into<DropReason>) -> u64 {
+        self.core.nodes[self.node].drops.get(reason.into().index()).map_or(0, |c| c.get())
     }
 
     /// Emits a packet to output `port` if that leads somewhere, else drops it for `reason`: what a/ah elements do
     /// with packets that fail their check.
     #[inline]
-    pub fn divert(&mut self, port: usize, reason: usize, packet: Packet) {
+    pub fn divert(&mut self, port: usize, reason: impl Into<DropReason>, packet: Packet) {
         if self.connected(port) { self.emit(port, packet) } else { self.drop(reason, packet) }
     }
 
@@ -272,6 +278,11 @@ impl Cx<'_> {
     /// The element's present configuration string.
     pub fn config(&self) -> &str {
         &self.core.nodes[self.node].config
+    }
+
+    /// The names of addresses as the element sees them.
+    pub fn scope(&self) -> Scope<'_> {
+        self.core.context.names.scope(self.name())
     }
 
     /// Sets the element's present configuration string, as the `config` handler returns it. Handlers that have an

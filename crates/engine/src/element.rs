@@ -2,7 +2,9 @@
 
 use crate::cx::Cx;
 use crate::ir::Program;
-use causeway_packet::Batch;
+use crate::settings::Settings;
+use crate::verdict::{self, Verdict};
+use causeway_packet::{Batch, Packet};
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 
@@ -23,13 +25,30 @@ pub enum Run {
 /// and the run-time delivers them, depth first and outputs in order, so that a batch of one behaves as a packet
 /// does in Click. All methods are called on the one worker that the element lives on.
 ///
+/// Most elements look at one packet at a time, and have a [`Element::packet`]. Those that gain by seeing a batch, or keep
+/// packets, have a [`Element::push`] instead.
+///
 /// Per packet an element does not allocate, lock, read a clock or make a system call. Packets that it does not
 /// pass on it gives to [`Cx::drop`] with a reason, or keeps and reports from [`Element::held`].
 pub trait Element: Any + Send {
+    /// Looks at one packet that came in by input `port`, changes it if it likes, and says what becomes of it. What is
+    /// emitted meanwhile leaves before the packets of the batch that pass.
+    #[inline(always)]
+    fn packet(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
+        let _ = (port, packet, cx);
+        Verdict::Pass
+    }
+
+    /// How many packets before its turn a packet's bytes are fetched, for an element that may be the first to look at them.
+    #[inline(always)]
+    fn lookahead(&self) -> usize {
+        0
+    }
+
     /// Takes packets on input `port`. Those left in `batch` on return leave by output 0, after any that were
-    /// emitted there; the others were emitted, dropped with a reason, or kept.
+    /// emitted there; the others were emitted, dropped with a reason, or kept. The default asks [`Element::packet`] of each.
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let _ = (port, batch, cx);
+        verdict::each(self, port, batch, cx);
     }
 
     /// Fills the empty `batch` with at most `max` packets for output `port`. The default pulls from input 0 and
@@ -71,6 +90,26 @@ pub trait Element: Any + Send {
         let _ = (key, cx);
     }
 
+    /// The settings and counts that handlers show and change; what these know is not asked of [`Element::read`] and
+    /// [`Element::write`].
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        None
+    }
+
+    /// A setting has been written. What was made from it is made anew here.
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
+        let _ = cx;
+    }
+
+    /// Takes the settings of `new`, an element of the same class that was made from what was written to the handler
+    /// `config` ([`crate::handler::own::CONFIG`]). Counts and packets stay.
+    fn take_settings(&mut self, new: &mut dyn Element, cx: &mut Cx<'_>) {
+        if let (Some(own), Some(new)) = (self.settings(), new.settings()) {
+            own.take(new);
+            self.settings_changed(cx);
+        }
+    }
+
     /// Answers a read handler of the element's [`crate::Spec::handlers`].
     fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         let _ = (arg, cx);
@@ -85,7 +124,7 @@ pub trait Element: Any + Send {
 
     /// The part of the element that answers handlers without its worker, if it has one: of copies the first is asked for
     /// it, once, when the graph has been built.
-    fn office(&self, cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
+    fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {
         let _ = cx;
         None
     }
@@ -141,9 +180,9 @@ pub trait Element: Any + Send {
     }
 }
 
-/// Answers handlers of an element on the control side, while its worker forwards packets: what takes long, such as writing
+/// The control side of an element: answers handlers while its worker forwards packets: what takes long, such as writing
 /// down a table or changing it.
-pub trait Office: Send {
+pub trait ControlSide: Send {
     /// Answers a read handler; `None` = the element itself does.
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>>;
 

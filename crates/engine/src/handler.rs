@@ -1,7 +1,11 @@
 //! Handlers: the named values of elements that can be read and written while the router runs.
 
+pub mod own;
+
 use crate::conf::with_argument;
 use crate::core::Core;
+use crate::cx::Cx;
+use crate::element::Element;
 use crate::measure::Unit;
 use crate::spec::{HandlerDoc, Spec, reads};
 use std::fmt;
@@ -89,10 +93,10 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
         if !arg.is_empty() && h.access != crate::spec::Access::ReadParam {
             return Err(HandlerError::NoParameters(full()));
         }
-        let value = core.activate(node, |e, cx| {
-            let by_office = e.office(cx).and_then(|mut office| office.read(handler, arg));
-            by_office.unwrap_or_else(|| e.read(handler, arg, cx))
-        });
+        if h.by_run_time {
+            return Ok(own::read(core, node, handler));
+        }
+        let value = core.activate(node, |e, cx| read_element(e, handler, arg, cx));
         let value = value.ok_or(NoAnswer(core.worker))?;
         core.deliver();
         return value.map_err(HandlerError::Failed);
@@ -104,6 +108,13 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
         return Err(HandlerError::NoParameters(full()));
     }
     Ok(common(core, node, handler))
+}
+
+fn read_element(e: &mut dyn Element, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    if let Some(value) = e.control_side(cx).and_then(|mut side| side.read(handler, arg)) {
+        return value;
+    }
+    e.settings().and_then(|s| s.read(handler)).map_or_else(|| e.read(handler, arg, cx), Ok)
 }
 
 fn common(core: &Core, node: usize, handler: &str) -> String {
@@ -176,29 +187,38 @@ fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
 pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
-    match n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
-        Some(h) if h.access.writes() => {
-            let done = core.activate(node, |e, cx| {
-                let by_office = e.office(cx).and_then(|mut office| office.write(handler, value));
-                by_office.unwrap_or_else(|| e.write(handler, value, cx))
-            });
-            let done = done.ok_or(NoAnswer(core.worker))?;
-            core.deliver();
-            let n = &mut core.nodes[node];
-            if let (Ok(()), Some(argument)) = (&done, h.argument(n.spec)) {
-                n.config = with_argument(n.spec, &n.config, argument, value);
-                crate::single::mark(core);
-            }
-            let n = &core.nodes[node];
-            if done.is_ok() && n.element.as_ref().is_some_and(|e| e.reconfigures(handler)) {
-                for fused in n.fused.clone() {
-                    core.fuse(fused);
-                }
-            }
-            done.map_err(HandlerError::Failed)
+    let h = match n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
+        Some(h) if h.access.writes() => h,
+        Some(_) => return Err(HandlerError::ReadOnly(full())),
+        None if COMMON.iter().any(|h| h.name == handler) => return Err(HandlerError::ReadOnly(full())),
+        None => return Err(HandlerError::NoHandler(full())),
+    };
+    let done = match h.by_run_time {
+        true => own::write(core, node, handler, value),
+        false => core.activate(node, |e, cx| write_element(e, handler, value, cx)),
+    };
+    let done = done.ok_or(NoAnswer(core.worker))?;
+    core.deliver();
+    done.map_err(HandlerError::Failed)?;
+    let n = &mut core.nodes[node];
+    if let Some(argument) = h.argument(n.spec) {
+        n.config = with_argument(n.spec, &n.config, argument, value);
+        crate::single::mark(core);
+    }
+    if core.nodes[node].element.as_ref().is_some_and(|e| e.reconfigures(handler)) {
+        for fused in core.nodes[node].fused.clone() {
+            core.fuse(fused);
         }
-        Some(_) => Err(HandlerError::ReadOnly(full())),
-        None if COMMON.iter().any(|h| h.name == handler) => Err(HandlerError::ReadOnly(full())),
-        None => Err(HandlerError::NoHandler(full())),
+    }
+    Ok(())
+}
+
+fn write_element(e: &mut dyn Element, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    if let Some(done) = e.control_side(cx).and_then(|mut side| side.write(handler, value)) {
+        return done;
+    }
+    match e.settings().and_then(|s| s.write(handler, value, &cx.scope())) {
+        Some(done) => done.map(|()| e.settings_changed(cx)),
+        None => e.write(handler, value, cx),
     }
 }

@@ -119,7 +119,8 @@ impl Harness {
             Ok(element) => element,
             Err(_) => return Err(conf.errors().to_vec()),
         };
-        let core = Core::new(0, Clock::simulated(SIMULATED_START_NS), &mut env.counters, 1);
+        let mut core = Core::new(0, Clock::simulated(SIMULATED_START_NS), &mut env.counters, 1);
+        core.context = env.context();
         let mut h = Harness { core, env, feeds: Vec::new(), sinks: Vec::new(), pushed: 0, pulled: 0 };
         h.add(spec, element, counts);
         h.core.nodes[TARGET].config = config.to_owned();

@@ -9,7 +9,8 @@
 //! # The parts
 //!
 //! * [`Element`] is one step of the router; [`Spec`] is what its class says of itself; [`Conf`] reads its
-//!   configuration; [`Cx`] is what it may do while it runs.
+//!   configuration; [`Cx`] is what it may do while it runs. Most elements are a [`settings!`], a [`drop_reasons!`] and
+//!   an [`Element::packet`]; [`prelude`] is what their files begin with.
 //! * [`Element::lower`] says what an element does, as a program of the intermediate representation ([`ir`]), for
 //!   [`Element::fuse`] of one that does the work of others; the run-time asks again when a handler has changed it.
 //! * `core` owns one worker's elements and edges and delivers packets: a stack of batches for pushing, a call for
@@ -47,6 +48,7 @@ mod crossing;
 mod cx;
 mod devices;
 mod driver;
+pub mod drops;
 mod element;
 pub mod handler;
 pub mod harness;
@@ -57,9 +59,11 @@ mod node;
 mod notify;
 mod place;
 mod plan;
+pub mod prelude;
 mod pulse;
 pub mod reception;
 mod router;
+pub mod settings;
 mod signal;
 mod single;
 pub mod spec;
@@ -67,6 +71,7 @@ mod spin;
 mod task;
 mod timer;
 pub mod value;
+mod verdict;
 mod waiter;
 pub mod watch;
 mod worker;
@@ -76,12 +81,15 @@ pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
 pub use driver::{Event, OnFailure};
-pub use element::{Element, Office, Receiver, Run};
+pub use drops::{DropReason, DropReasons};
+pub use element::{ControlSide, Element, Receiver, Run};
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};
 pub use pulse::Pulse;
 pub use router::{Edge, MOST_TRACED, Measure, Options, Router, StartError};
+pub use settings::{Configure, Settings, configured};
 pub use spec::{Library, Spec};
 pub use spin::SpinTime;
 pub use task::{DEFAULT_TICKETS, MAX_TICKETS};
+pub use verdict::{OrDrop, Verdict};

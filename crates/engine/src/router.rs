@@ -9,14 +9,14 @@ mod swap;
 pub use edges::{Edge, MOST_TRACED};
 pub use measure::Measure;
 
-use crate::assemble::{Assembly, ElementError, ElementWarning, Index, Layout, Offices, Place, assemble};
+use crate::assemble::{Assembly, ControlSides, ElementError, ElementWarning, Index, Layout, Place, assemble};
 use crate::clock::Clock;
 use crate::conf::{Defaults, Env, Persistent};
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver, Event, OnFailure};
-use crate::element::Office;
+use crate::element::ControlSide;
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::{Across, Unit};
 use crate::node::Node;
@@ -146,7 +146,7 @@ pub struct Router {
     plan: Plan,
     index: Index,
     names: Vec<Arc<str>>,
-    offices: Offices,
+    control_sides: ControlSides,
     env: Env,
     /// The last number that a trace gave.
     traced: u16,
@@ -187,7 +187,7 @@ impl Router {
             handles.push(Handle { commands, doorbell, pulse, thread, ended });
         }
         assembly.env.counters.commit();
-        let Assembly { index, names, offices, env, .. } = assembly;
+        let Assembly { index, names, control_sides, env, .. } = assembly;
         Ok(Router {
             library,
             options,
@@ -196,7 +196,7 @@ impl Router {
             plan,
             index,
             names,
-            offices,
+            control_sides,
             env,
             traced: 0,
         })
@@ -325,10 +325,10 @@ impl Router {
     /// that the handler's declaration says.
     pub fn read(&self, element: &str, name: &str, arg: &str) -> Result<String, HandlerError> {
         let declared = self.handler(element, name);
-        if let (Some(mut office), Some(handler)) = (self.office(element), declared)
+        if let (Some(mut side), Some(handler)) = (self.control_side(element), declared)
             && handler.access.reads()
             && (arg.is_empty() || handler.access == Access::ReadParam)
-            && let Some(value) = office.read(name, arg)
+            && let Some(value) = side.read(name, arg)
         {
             return value.map_err(HandlerError::Failed);
         }
@@ -343,9 +343,9 @@ impl Router {
 
     /// Writes handler `name` of `element`, on every worker that has it.
     pub fn write(&self, element: &str, name: &str, value: &str) -> Result<(), HandlerError> {
-        if let Some(mut office) = self.office(element)
+        if let Some(mut side) = self.control_side(element)
             && self.handler(element, name).is_some_and(|h| h.access.writes())
-            && let Some(done) = office.write(name, value)
+            && let Some(done) = side.write(name, value)
         {
             return done.map_err(HandlerError::Failed);
         }
@@ -364,8 +364,8 @@ impl Router {
         handler::find(self.library.get(&element.class)?, name, element.pulled_outputs.len())
     }
 
-    fn office(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn Office>>> {
-        self.offices.get(element).map(|office| office.lock().unwrap_or_else(PoisonError::into_inner))
+    fn control_side(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn ControlSide>>> {
+        self.control_sides.get(element).map(|side| side.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn places(&self, element: &str) -> Result<Vec<Place>, HandlerError> {

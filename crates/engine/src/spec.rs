@@ -115,6 +115,7 @@ pub struct Notifies {
 }
 
 /// One argument.
+#[derive(Clone, Copy, Debug)]
 pub struct ArgDoc {
     /// Name; positional arguments in capitals as keywords are.
     pub name: &'static str,
@@ -140,6 +141,7 @@ pub enum ArgForm {
 }
 
 /// One handler.
+#[derive(Clone, Copy, Debug)]
 pub struct HandlerDoc {
     /// Name. One that ends in `#` stands for a handler for each output: `pattern#` for `pattern0`, `pattern1` ….
     pub name: &'static str,
@@ -155,11 +157,25 @@ pub struct HandlerDoc {
     pub across: Across,
     /// Of a list of numbers: what the names in front of them are, such as `reason`.
     pub by: Option<&'static str>,
+    /// The argument that writing it changes, where that has another name.
+    pub sets: Option<&'static str>,
+    /// Whether the run-time answers it and the element is not asked ([`crate::handler::own`]).
+    pub by_run_time: bool,
 }
 
 impl HandlerDoc {
     const fn new(name: &'static str, access: Access, kind: Kind, doc: &'static str) -> HandlerDoc {
-        HandlerDoc { name, access, doc, kind, unit: Unit::None, across: Across::First, by: None }
+        HandlerDoc {
+            name,
+            access,
+            doc,
+            kind,
+            unit: Unit::None,
+            across: Across::First,
+            by: None,
+            sets: None,
+            by_run_time: false,
+        }
     }
 
     /// The same, which counts; replicas' counts are added.
@@ -182,6 +198,16 @@ impl HandlerDoc {
         HandlerDoc { by: Some(what), ..self }
     }
 
+    /// The same, which shows and changes this argument.
+    pub const fn sets(self, argument: &'static str) -> HandlerDoc {
+        HandlerDoc { sets: Some(argument), ..self }
+    }
+
+    /// The same, which the run-time answers.
+    pub(crate) const fn by_run_time(self) -> HandlerDoc {
+        HandlerDoc { by_run_time: true, ..self }
+    }
+
     /// Whether this is the handler called `name` of an element with that many outputs.
     pub fn is(&self, name: &str, outputs: usize) -> bool {
         match self.name.strip_suffix('#') {
@@ -190,10 +216,11 @@ impl HandlerDoc {
         }
     }
 
-    /// The argument of the class that the handler shows and changes: the one of the same name. The run-time keeps the
-    /// element's `config` in step with it.
+    /// The argument of the class that the handler shows and changes: the one that it says, or the one of the same name.
+    /// The run-time keeps the element's `config` in step with it.
     pub fn argument(&self, spec: &Spec) -> Option<&'static ArgDoc> {
-        let same = |a: &&ArgDoc| a.name.eq_ignore_ascii_case(self.name) && self.access == Access::ReadWrite;
+        let name = self.sets.unwrap_or(self.name);
+        let same = |a: &&ArgDoc| a.name.eq_ignore_ascii_case(name) && self.access == Access::ReadWrite;
         spec.args.iter().find(same)
     }
 
@@ -307,11 +334,6 @@ pub const fn writes(name: &'static str, doc: &'static str) -> HandlerDoc {
 /// A setting, which is read and written.
 pub const fn reads_writes(name: &'static str, doc: &'static str) -> HandlerDoc {
     HandlerDoc::new(name, Access::ReadWrite, Kind::Setting, doc)
-}
-
-/// A reason for dropping.
-pub const fn drops(name: &'static str, doc: &'static str) -> DropDoc {
-    DropDoc { name, doc }
 }
 
 /// All element classes that a configuration may use.

@@ -50,6 +50,58 @@ simple!(bool, |t| values::boolean(t).map_err(message), false);
 simple!(f64, |t| values::real(t).map_err(message), 0.0);
 simple!(String, |t| values::string(t).map_err(message), String::new());
 
+/// One that may be left out: given, it is a `T`.
+impl<T: Value> Value for Option<T> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        T::parse(text, scope).map(Some)
+    }
+
+    fn placeholder() -> Self {
+        None
+    }
+}
+
+/// A number that is `MIN` or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtLeast<const MIN: u32>(pub u32);
+
+impl<const MIN: u32> Value for AtLeast<MIN> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let n = u32::parse(text, scope)?;
+        if n < MIN { Err(format!("must be at least {MIN}")) } else { Ok(AtLeast(n)) }
+    }
+
+    fn placeholder() -> Self {
+        AtLeast(MIN)
+    }
+}
+
+impl<const MIN: u32> std::fmt::Display for AtLeast<MIN> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Values separated by white space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List(Vec::new())
+    }
+}
+
+impl<T: Value> Value for List<T> {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        args::split_words(text).iter().map(|word| T::parse(word, scope)).collect::<Result<_, _>>().map(List)
+    }
+
+    fn placeholder() -> Self {
+        List::default()
+    }
+}
+
 /// The text of an argument as it stands, quotes and all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Raw(pub String);

@@ -9,6 +9,7 @@ pub mod graph;
 pub mod handlers;
 pub mod man;
 pub mod metrics;
+pub mod new_element;
 mod ports;
 mod probe;
 pub mod run;

@@ -1,10 +1,8 @@
 //! CheckPaint.
 
-use super::color::{ANNO_ARG, Color};
-use causeway_engine::ir::{Builder, Program};
-use causeway_engine::spec::{Lowers, drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use super::ANNO;
+use causeway_engine::ir::{Field, Test};
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "CheckPaint",
@@ -14,52 +12,44 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "Passes packets whose paint annotation is COLOR. The others go to output 1 if that is connected, and are \
           dropped otherwise.",
-    args: &[required("COLOR", "byte", "the paint that passes"), ANNO_ARG],
-    handlers: &[reads_writes("color", "the paint that passes")],
-    drops: &[drops("other-paint", "the packet's paint is not COLOR, and output 1 is not connected")],
+    args: CheckPaint::ARGS,
+    handlers: CheckPaint::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> c :: CheckPaint(1) -> Discard; c[1] -> Discard;",
     see: &["Paint", "PaintTee"],
+    build: configured::<CheckPaint>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-const OTHER_PAINT: usize = 0;
-
-struct CheckPaint {
-    color: Color,
+drop_reasons! {
+    enum Reason for SPEC {
+        OtherPaint = "other-paint", "the packet's paint is not COLOR, and output 1 is not connected";
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    Ok(Box::new(CheckPaint { color: Color::configured(conf)? }))
+settings! {
+    struct CheckPaint {
+        value: u8 = required("COLOR", "byte", "the paint that passes"), live("color", "the paint that passes");
+        anno: Anno = ANNO, or(Anno::PAINT);
+    }
 }
 
 impl Element for CheckPaint {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let color = &self.color;
-        batch.filter_map(|packet| {
-            if color.is_of(&packet) {
-                return Some(packet);
-            }
-            cx.divert(1, OTHER_PAINT, packet);
-            None
-        });
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        (packet.anno_u8(self.anno.offset) == self.value).or_divert(1, Reason::OtherPaint)
     }
 
     fn lower(&self) -> Option<Program> {
         let mut b = Builder::new();
-        let color = self.color.lower_test(&mut b);
-        b.require(color);
+        let color = b.get(Field::Anno(self.anno.offset, 1));
+        b.require(Test::Equal(color.into(), u64::from(self.value).into()));
         b.leave(0);
         b.finish()
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.color.read())
-    }
-
-    fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.color.write(value)
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 
@@ -67,7 +57,6 @@ impl Element for CheckPaint {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     fn painted(color: u8) -> Packet {
         let mut packet = Packet::from_bytes(b"x").unwrap();

@@ -1,11 +1,14 @@
 //! Annotations: notes on a packet that travel with it.
 
 use causeway_engine::Spec;
+use causeway_engine::spec::{ArgDoc, optional};
 
 mod check_paint;
-mod color;
 mod paint;
 pub(crate) mod paint_tee;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&check_paint::SPEC, &paint::SPEC, &paint_tee::SPEC];
+
+/// Where a packet's paint is looked for.
+const ANNO: ArgDoc = optional("ANNO", "annotation", "where the paint is, one byte; default PAINT");

@@ -1,11 +1,7 @@
 //! Paint.
 
-use super::color::Color;
-use crate::anew::{Anew, CONFIG};
-use causeway_engine::ir::{Builder, Program};
-use causeway_engine::spec::{Lowers, optional, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::ir::Field;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Paint",
@@ -16,52 +12,37 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Sets the paint annotation of each packet to COLOR, an integer from 0 to 255. Paint marks where a packet \
           came from, so that a later element (PaintTee, CheckPaint, PaintSwitch) can tell: the standard router \
           paints by input interface and sends an ICMP redirect for a packet that leaves where it came in.",
-    args: &[
-        required("COLOR", "byte", "the paint"),
-        optional("ANNO", "annotation", "where to put it, one byte; default PAINT"),
-    ],
-    handlers: &[reads_writes("color", "the paint that is set"), CONFIG],
+    args: Paint::ARGS,
+    handlers: handlers!(Paint::HANDLERS, &[CONFIG]),
     example: "InfiniteSource(LIMIT 5) -> Paint(3) -> Print -> Discard;",
     see: &["CheckPaint", "PaintTee"],
+    build: configured::<Paint>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-struct Paint {
-    color: Color,
-    anew: Anew,
-}
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    Ok(Box::new(Paint { color: Color::configured(conf)?, anew: Anew::new(conf) }))
+settings! {
+    struct Paint {
+        color: u8 = required("COLOR", "byte", "the paint"), live("color", "the paint that is set");
+        anno: Anno = optional("ANNO", "annotation", "where to put it, one byte; default PAINT"), or(Anno::PAINT);
+    }
 }
 
 impl Element for Paint {
-    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        for packet in batch.iter_mut() {
-            self.color.give(packet);
-        }
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        packet.set_anno_u8(self.anno.offset, self.color);
+        Verdict::Pass
     }
 
     fn lower(&self) -> Option<Program> {
         let mut b = Builder::new();
-        self.color.lower_give(&mut b);
+        b.put(Field::Anno(self.anno.offset, 1), u64::from(self.color));
         b.leave(0);
         b.finish()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(if handler == "config" { cx.config().to_owned() } else { self.color.read() })
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        if handler == "config" {
-            *self = *self.anew.element(value, cx)?;
-            cx.set_config(value.to_owned());
-            return Ok(());
-        }
-        self.color.write(value)
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 
@@ -69,7 +50,6 @@ impl Element for Paint {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn paints_in_place_and_by_handler() {

@@ -1,10 +1,9 @@
 //! PaintTee.
 
-use super::color::{ANNO_ARG, Color};
-use causeway_engine::ir::{Builder, Program};
-use causeway_engine::spec::{Lowers, drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Batch, Packet};
+use super::ANNO;
+use causeway_engine::DropReason;
+use causeway_engine::ir::{Field, Test};
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "PaintTee",
@@ -15,28 +14,32 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Passes every packet by output 0, and sends a copy of those whose paint annotation is COLOR to output 1. \
           The standard router has one in front of each interface, with the paint that packets got when they came \
           in there: what leaves where it came from deserves an ICMP redirect, which output 1 leads to.",
-    args: &[required("COLOR", "byte", "the paint whose packets are copied"), ANNO_ARG],
-    handlers: &[reads_writes("color", "the paint whose packets are copied")],
-    drops: &[drops("no-buffer", "there was no frame for a copy")],
+    args: PaintTee::ARGS,
+    handlers: PaintTee::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> t :: PaintTee(1) -> Discard; t[1] -> Discard;",
     see: &["Paint", "CheckPaint", "Tee"],
+    build: configured::<PaintTee>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-const NO_BUFFER: usize = 0;
-
-struct PaintTee {
-    color: Color,
+drop_reasons! {
+    enum Reason for SPEC {
+        NoBuffer = "no-buffer", "there was no frame for a copy";
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    Ok(Box::new(PaintTee { color: Color::configured(conf)? }))
+settings! {
+    struct PaintTee {
+        color: u8 = required("COLOR", "byte", "the paint whose packets are copied"),
+            live("color", "the paint whose packets are copied");
+        anno: Anno = ANNO, or(Anno::PAINT);
+    }
 }
 
-/// Sends a copy of `packet` to output 1, or counts a drop for reason `no_buffer` if there is no frame.
-pub(crate) fn emit_copy(packet: &Packet, no_buffer: usize, cx: &mut Cx<'_>) {
+/// Sends a copy of `packet` to output 1, or counts a drop for `no_buffer` if there is no frame.
+pub(crate) fn emit_copy(packet: &Packet, no_buffer: impl Into<DropReason>, cx: &mut Cx<'_>) {
     match packet.copy() {
         Some(copy) => cx.emit(1, copy),
         None => cx.count_drops(no_buffer, 1),
@@ -44,29 +47,26 @@ pub(crate) fn emit_copy(packet: &Packet, no_buffer: usize, cx: &mut Cx<'_>) {
 }
 
 impl Element for PaintTee {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        // The copy goes first: an answer to it leaves before what it is about.
-        cx.last_output_first();
-        for packet in batch.iter().filter(|p| self.color.is_of(p)) {
-            emit_copy(packet, NO_BUFFER, cx);
+    fn packet(&mut self, _port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
+        if packet.anno_u8(self.anno.offset) == self.color {
+            // The copy goes first: an answer to it leaves before what it is about.
+            cx.last_output_first();
+            emit_copy(packet, Reason::NoBuffer, cx);
         }
+        Verdict::Pass
     }
 
     fn lower(&self) -> Option<Program> {
         // What is copied is the element's own.
         let mut b = Builder::new();
-        let color = self.color.lower_test(&mut b);
-        b.forbid(color);
+        let color = b.get(Field::Anno(self.anno.offset, 1));
+        b.forbid(Test::Equal(color.into(), u64::from(self.color).into()));
         b.leave(0);
         b.finish()
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.color.read())
-    }
-
-    fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.color.write(value)
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 

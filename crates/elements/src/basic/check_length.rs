@@ -1,8 +1,6 @@
 //! CheckLength.
 
-use causeway_engine::spec::{drops, keyword, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Anno, Batch, Packet};
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "CheckLength",
@@ -12,61 +10,38 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "Passes packets of at most LENGTH bytes. Longer ones go to output 1 if that is connected, and are dropped \
           otherwise. With USE_EXTRA_LENGTH the bytes that the packet's extra-length annotation stands for count too.",
-    args: &[
-        required("LENGTH", "bytes", "the longest packet that passes"),
-        keyword("USE_EXTRA_LENGTH", "boolean", "whether the extra-length annotation counts; default false"),
-    ],
-    handlers: &[reads_writes("length", "the longest packet that passes, in bytes")],
-    drops: &[drops("too-long", "the packet is longer than LENGTH, and output 1 is not connected")],
+    args: CheckLength::ARGS,
+    handlers: CheckLength::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> c :: CheckLength(1500) -> Discard; c[1] -> Discard;",
     see: &["IPFragmenter", "IPOutputCombo"],
-    build,
+    build: configured::<CheckLength>,
     ..Spec::DEFAULT
 };
 
-const TOO_LONG: usize = 0;
-
-struct CheckLength {
-    length: usize,
-    use_extra: bool,
+drop_reasons! {
+    enum Reason for SPEC {
+        TooLong = "too-long", "the packet is longer than LENGTH, and output 1 is not connected";
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let length: u32 = conf.required("LENGTH");
-    let use_extra = conf.keyword("USE_EXTRA_LENGTH", false);
-    conf.finish()?;
-    Ok(Box::new(CheckLength { length: length as usize, use_extra }))
-}
-
-impl CheckLength {
-    #[inline]
-    fn fits(&self, packet: &Packet) -> bool {
-        let extra = if self.use_extra { packet.anno_u32(Anno::EXTRA_LENGTH.offset) } else { 0 };
-        packet.len() + extra as usize <= self.length
+settings! {
+    struct CheckLength {
+        length: u32 = required("LENGTH", "bytes", "the longest packet that passes"),
+            live("length", "the longest packet that passes, in bytes");
+        use_extra: bool = keyword("USE_EXTRA_LENGTH", "boolean", "whether the extra-length annotation counts; default false"),
+            or(false);
     }
 }
 
 impl Element for CheckLength {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        if batch.iter().all(|p| self.fits(p)) {
-            return;
-        }
-        batch.filter_map(|packet| {
-            if self.fits(&packet) {
-                return Some(packet);
-            }
-            cx.divert(1, TOO_LONG, packet);
-            None
-        });
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        let extra = if self.use_extra { packet.anno_u32(Anno::EXTRA_LENGTH.offset) } else { 0 };
+        (packet.len() + extra as usize <= self.length as usize).or_divert(1, Reason::TooLong)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.length.to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.length = crate::handlers::value::<u32>(handler, value)? as usize;
-        Ok(())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 

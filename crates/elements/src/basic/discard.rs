@@ -1,9 +1,8 @@
 //! Discard.
 
-use crate::handlers::{self, task};
-use causeway_engine::spec::{drops, keyword, reads, reads_writes, writes};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
+use causeway_engine::settings::Fresh;
+use causeway_engine::value::AtLeast;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Discard",
@@ -13,47 +12,39 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/a",
     doc: "Drops every packet. Behind a pull output it pulls by itself, at most BURST packets a turn, and sleeps \
           while a notifier upstream says that there is nothing.",
-    args: &[
-        keyword("ACTIVE", "boolean", "whether to pull; default true"),
-        keyword("BURST", "packets", "most packets pulled a turn; default 1"),
-    ],
-    handlers: &[
-        reads("count", "packets dropped since the last reset"),
-        writes("reset_counts", "sets the count to zero"),
-        reads_writes("active", "whether it pulls"),
-        task::TICKETS,
-        task::SCHEDULED,
-        task::HOME_THREAD,
-    ],
-    drops: &[drops("discarded", "it reached a Discard")],
+    args: Discard::ARGS,
+    handlers: handlers!(Discard::HANDLERS, TASK),
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> Queue -> Discard(BURST 32);",
     see: &["Idle", "Unqueue"],
-    build,
+    build: configured::<Discard>,
     ..Spec::DEFAULT
 };
 
-const DISCARDED: usize = 0;
-
-struct Discard {
-    active: bool,
-    burst: usize,
-    count: Counter,
+drop_reasons! {
+    enum Reason for SPEC {
+        Discarded = "discarded", "it reached a Discard";
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let active = conf.keyword("ACTIVE", true);
-    let burst = conf.keyword("BURST", 1u32) as usize;
-    if burst == 0 {
-        conf.error("BURST: must be at least 1");
+settings! {
+    struct Discard {
+        active: bool = keyword("ACTIVE", "boolean", "whether to pull; default true"), or(true),
+            live("active", "whether it pulls");
+        burst: AtLeast<1> = keyword("BURST", "packets", "most packets pulled a turn; default 1"), or(AtLeast(1));
     }
-    conf.finish()?;
-    Ok(Box::new(Discard { active, burst, count: conf.fresh_counter("count") }))
+    counts {
+        count: Fresh = reads("count", "packets dropped since the last reset");
+    }
+    resets {
+        "reset_counts", "sets the count to zero";
+    }
 }
 
 impl Element for Discard {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         self.count.add(batch.len() as u64);
-        cx.count_drops(DISCARDED, batch.len() as u64);
+        cx.count_drops(Reason::Discarded, batch.len() as u64);
         batch.clear();
     }
 
@@ -69,10 +60,10 @@ impl Element for Discard {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
-        cx.pull(0, self.burst, &mut batch);
+        cx.pull(0, self.burst.0 as usize, &mut batch);
         let pulled = batch.len();
         self.count.add(pulled as u64);
-        cx.count_drops(DISCARDED, pulled as u64);
+        cx.count_drops(Reason::Discarded, pulled as u64);
         cx.return_batch(batch);
         match pulled {
             0 if !cx.packets_upstream(0) => Run::Sleep,
@@ -81,23 +72,14 @@ impl Element for Discard {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "count" => self.count.get().to_string(),
-            _ => task::read(handler, cx).unwrap_or_else(|| self.active.to_string()),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        match handler {
-            "reset_counts" => self.count.set(0),
-            "active" => self.active = handlers::value(handler, value)?,
-            _ => return task::write(handler, value, cx),
-        }
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
         if self.active && cx.pulls_from(0) {
             cx.wake();
         }
-        Ok(())
     }
 }
 
@@ -105,7 +87,6 @@ impl Element for Discard {
 mod tests {
     use super::*;
     use causeway_engine::harness::{Harness, Ports};
-    use causeway_packet::Packet;
 
     fn pulling(config: &str) -> Harness {
         let ports = Ports { pulled_inputs: vec![true], outputs: vec![] };

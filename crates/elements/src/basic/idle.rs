@@ -1,8 +1,6 @@
 //! Idle.
 
-use causeway_engine::spec::drops;
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Idle",
@@ -13,26 +11,26 @@ pub(crate) static SPEC: Spec = Spec {
     flow: "x/y",
     doc: "Never pushes a packet, answers every pull with nothing, never pulls, and drops the packets that are \
           pushed to it. It closes ports that a configuration does not use, of any kind and number.",
-    drops: &[drops("idle", "it was pushed to an Idle")],
+    drops: Reason::DOCS,
     example: "Idle -> Discard; InfiniteSource(LIMIT 5, STOP true) -> Idle;",
     see: &["Null", "Discard"],
-    build,
+    build: configured::<Idle>,
     ..Spec::DEFAULT
 };
 
-const IDLE: usize = 0;
+drop_reasons! {
+    enum Reason for SPEC {
+        Idle = "idle", "it was pushed to an Idle";
+    }
+}
 
-struct Idle;
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    conf.finish()?;
-    Ok(Box::new(Idle))
+settings! {
+    struct Idle {}
 }
 
 impl Element for Idle {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        cx.count_drops(IDLE, batch.len() as u64);
-        batch.clear();
+    fn packet(&mut self, _port: usize, _packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        Verdict::drop(Reason::Idle)
     }
 
     fn pull(&mut self, _port: usize, _max: usize, _batch: &mut Batch, _cx: &mut Cx<'_>) {}
@@ -42,7 +40,6 @@ impl Element for Idle {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn drops_what_it_is_pushed() {

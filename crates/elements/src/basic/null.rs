@@ -1,6 +1,6 @@
 //! Null.
 
-use causeway_engine::{Conf, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Null",
@@ -12,15 +12,12 @@ pub(crate) static SPEC: Spec = Spec {
           element more in a measurement.",
     example: "InfiniteSource(LIMIT 5, STOP true) -> Null -> Discard;",
     see: &["Idle", "Discard"],
-    build,
+    build: configured::<Null>,
     ..Spec::DEFAULT
 };
 
-struct Null;
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    conf.finish()?;
-    Ok(Box::new(Null))
+settings! {
+    struct Null {}
 }
 
 impl Element for Null {}
@@ -29,7 +26,6 @@ impl Element for Null {}
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn pushed_or_pulled_packets_pass() {

@@ -1,10 +1,6 @@
 //! Strip.
 
-use crate::sieve::pass_or_drop;
-use causeway_engine::ir::{Builder, Program};
-use causeway_engine::spec::{Lowers, drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Strip",
@@ -14,48 +10,42 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/a",
     doc: "Takes the first LENGTH bytes off each packet, such as the 14 of an Ethernet header. They stay in the \
           packet's headroom, where Unstrip finds them. Packets shorter than that are dropped.",
-    args: &[required("LENGTH", "bytes", "how many to take off")],
-    handlers: &[reads_writes("length", "bytes taken off")],
-    drops: &[drops("short", "the packet was shorter than LENGTH")],
+    args: Strip::ARGS,
+    handlers: Strip::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> Strip(14) -> Discard;",
     see: &["Unstrip"],
+    build: configured::<Strip>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-const SHORT: usize = 0;
-
-struct Strip {
-    length: usize,
+drop_reasons! {
+    enum Reason for SPEC {
+        Short = "short", "the packet was shorter than LENGTH";
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let length: u32 = conf.required("LENGTH");
-    conf.finish()?;
-    Ok(Box::new(Strip { length: length as usize }))
+settings! {
+    struct Strip {
+        length: u32 = required("LENGTH", "bytes", "how many to take off"), live("length", "bytes taken off");
+    }
 }
 
 impl Element for Strip {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let length = self.length;
-        pass_or_drop(batch, cx, |packet| packet.pull(length).map_err(|_| SHORT));
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        packet.pull(self.length as usize).or_drop(Reason::Short)
     }
 
     fn lower(&self) -> Option<Program> {
         let mut b = Builder::new();
-        b.pull(self.length.try_into().ok()?);
+        b.pull(self.length);
         b.leave(0);
         b.finish()
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.length.to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.length = crate::handlers::value::<u32>(handler, value)? as usize;
-        Ok(())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 
@@ -63,7 +53,6 @@ impl Element for Strip {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
     use proptest::prelude::*;
 
     #[test]

@@ -1,8 +1,6 @@
 //! Tee.
 
-use causeway_engine::spec::{drops, optional};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Tee",
@@ -13,14 +11,18 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Sends every packet to all of its outputs. The packet itself goes to output 0; the other outputs get \
           copies with the same bytes, header offsets and annotations.",
     args: &[optional("N", "outputs", "how many outputs there are; an error if others are in use")],
-    drops: &[drops("no-buffer", "there was no frame for a copy")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> t :: Tee(2); t[0] -> Discard; t[1] -> Discard;",
     see: &["PaintTee"],
     build,
     ..Spec::DEFAULT
 };
 
-const NO_BUFFER: usize = 0;
+drop_reasons! {
+    enum Reason for SPEC {
+        NoBuffer = "no-buffer", "there was no frame for a copy";
+    }
+}
 
 struct Tee;
 
@@ -40,7 +42,7 @@ impl Element for Tee {
             for packet in batch.iter() {
                 match packet.copy() {
                     Some(copy) => cx.emit(port, copy),
-                    None => cx.count_drops(NO_BUFFER, 1),
+                    None => cx.count_drops(Reason::NoBuffer, 1),
                 }
             }
         }
@@ -51,7 +53,6 @@ impl Element for Tee {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn every_output_gets_all_of_it() {

@@ -1,9 +1,6 @@
 //! Unstrip.
 
-use crate::sieve::pass_or_drop;
-use causeway_engine::spec::{drops, reads_writes, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Unstrip",
@@ -13,40 +10,34 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/a",
     doc: "Grows each packet by LENGTH bytes at its front. They are the bytes that a Strip took off, if one did; \
           otherwise their content is not defined. Packets whose frame has no room are dropped.",
-    args: &[required("LENGTH", "bytes", "how many to put back")],
-    handlers: &[reads_writes("length", "bytes put back")],
-    drops: &[drops("no-room", "the packet's frame has no room for LENGTH bytes more")],
+    args: Unstrip::ARGS,
+    handlers: Unstrip::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> Strip(14) -> Unstrip(14) -> Discard;",
     see: &["Strip"],
-    build,
+    build: configured::<Unstrip>,
     ..Spec::DEFAULT
 };
 
-const NO_ROOM: usize = 0;
-
-struct Unstrip {
-    length: usize,
+drop_reasons! {
+    enum Reason for SPEC {
+        NoRoom = "no-room", "the packet's frame has no room for LENGTH bytes more";
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let length: u32 = conf.required("LENGTH");
-    conf.finish()?;
-    Ok(Box::new(Unstrip { length: length as usize }))
+settings! {
+    struct Unstrip {
+        length: u32 = required("LENGTH", "bytes", "how many to put back"), live("length", "bytes put back");
+    }
 }
 
 impl Element for Unstrip {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let length = self.length;
-        pass_or_drop(batch, cx, |packet| packet.push(length).map(drop).map_err(|_| NO_ROOM));
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        packet.push(self.length as usize).or_drop(Reason::NoRoom)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.length.to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.length = crate::handlers::value::<u32>(handler, value)? as usize;
-        Ok(())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 
@@ -54,7 +45,6 @@ impl Element for Unstrip {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn gives_back_what_was_stripped() {

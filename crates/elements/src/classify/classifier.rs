@@ -1,11 +1,10 @@
 //! Classifier.
 
 use super::pattern;
-use super::patterns::Patterns;
+use super::patterns::{Patterns, Reason};
 use super::program::DATA_ONLY;
-use causeway_engine::spec::{Lowers, drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec, ir};
-use causeway_packet::Batch;
+use causeway_engine::ir;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Classifier",
@@ -26,14 +25,16 @@ pub(crate) static SPEC: Spec = Spec {
         reads_writes("pattern#", "pattern of one output"),
         reads_writes("config", "all patterns"),
     ],
-    drops: &[drops("no-match", "no pattern matched")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> c :: Classifier(12/0806 20/0001, 12/0800, -); \
               c[0] -> Discard; c[1] -> Discard; c[2] -> Discard;",
     see: &["IPClassifier", "IPFilter"],
-    lowers: Lowers::Sort,
     build,
+    lowers: Lowers::Sort,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);
 
 struct Classifier {
     patterns: Patterns,
@@ -65,7 +66,6 @@ impl Element for Classifier {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     const STANDARD: &str = "12/0806 20/0001, 12/0806 20/0002, 12/0800, -";
 

@@ -1,16 +1,17 @@
 //! From answers to outputs: what all classifiers do with a batch.
 
 use super::program::{Bases, DROP, Program, link};
-use causeway_engine::Cx;
+use causeway_engine::{Cx, DropReason};
 use causeway_packet::{BATCH, Batch, Packet};
 
 /// Sends each packet of `batch` to the output that `program` says; `bases` finds its headers. Packets that no
-/// pattern matches are dropped for reason 0 of the class.
+/// pattern matches are dropped for `no_match`.
 ///
 /// A batch whose packets all go one way, the usual case, moves as a whole.
 #[inline]
 pub(crate) fn dispatch(
     program: &Program,
+    no_match: impl Into<DropReason> + Copy,
     batch: &mut Batch,
     cx: &mut Cx<'_>,
     bases: impl Fn(&Packet) -> Bases,
@@ -26,7 +27,7 @@ pub(crate) fn dispatch(
     match (same, answers[0] as usize) {
         (true, 0) => {}
         (true, DROP) => {
-            cx.count_drops(0, batch.len() as u64);
+            cx.count_drops(no_match, batch.len() as u64);
             batch.clear();
         }
         (true, port) => {
@@ -39,7 +40,7 @@ pub(crate) fn dispatch(
             batch.filter_map(|packet| match answers.next().map(|&a| a as usize) {
                 Some(0) | None => Some(packet),
                 Some(DROP) => {
-                    cx.drop(0, packet);
+                    cx.drop(no_match, packet);
                     None
                 }
                 Some(port) => {

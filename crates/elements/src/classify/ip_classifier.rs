@@ -1,11 +1,10 @@
 //! IPClassifier.
 
 use super::ip_expr;
-use super::patterns::Patterns;
+use super::patterns::{Patterns, Reason};
 use super::program::bases;
-use causeway_engine::spec::{Lowers, drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec, ir};
-use causeway_packet::Batch;
+use causeway_engine::ir;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPClassifier",
@@ -43,14 +42,16 @@ pub(crate) static SPEC: Spec = Spec {
         reads_writes("pattern#", "pattern of one output"),
         reads_writes("config", "all patterns"),
     ],
-    drops: &[drops("no-match", "no pattern matched")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> MarkIPHeader(0) -> c :: IPClassifier(udp port domain, tcp, -); \
               c[0] -> Discard; c[1] -> Discard; c[2] -> Discard;",
     see: &["Classifier", "IPFilter", "MarkIPHeader"],
-    lowers: Lowers::Sort,
     build,
+    lowers: Lowers::Sort,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);
 
 struct IpClassifier {
     patterns: Patterns,
@@ -83,7 +84,6 @@ mod tests {
     use super::*;
     use crate::classify::tests::udp_packet;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn sorts_by_expression_and_lives_without_headers() {

@@ -3,10 +3,10 @@
 use super::dispatch::dispatch;
 use super::ip_expr;
 use super::program::{Goal, Program, bases};
-use causeway_engine::spec::{Lowers, drops, reads, reads_writes, rest};
-use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec, ir};
+use causeway_engine::ir;
+use causeway_engine::prelude::*;
+use causeway_engine::{Names, Scope};
 use causeway_lang::args::{first_word, split_args};
-use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPFilter",
@@ -22,14 +22,20 @@ pub(crate) static SPEC: Spec = Spec {
         reads("program", "the decision program, a step a line, as of IPClassifier"),
         reads_writes("config", "the rules"),
     ],
-    drops: &[drops("denied", "a rule dropped the packet, or none matched")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> MarkIPHeader(0) \
               -> IPFilter(deny src net 10.0.0.0/8, allow tcp or udp, drop all) -> Discard;",
     see: &["IPClassifier", "Classifier", "MarkIPHeader"],
-    lowers: Lowers::Sort,
     build,
+    lowers: Lowers::Sort,
     ..Spec::DEFAULT
 };
+
+drop_reasons! {
+    enum Reason for SPEC {
+        Denied = "denied", "a rule dropped the packet, or none matched";
+    }
+}
 
 struct IpFilter {
     rules: String,
@@ -82,7 +88,9 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl Element for IpFilter {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        dispatch(&self.program, batch, cx, |p| bases(p.network_offset(), p.transport_offset()));
+        dispatch(&self.program, Reason::Denied, batch, cx, |p| {
+            bases(p.network_offset(), p.transport_offset())
+        });
     }
 
     fn lower(&self) -> Option<ir::Program> {

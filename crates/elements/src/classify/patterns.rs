@@ -3,11 +3,17 @@
 use super::dispatch::dispatch;
 use super::expr::Expr;
 use super::program::{Bases, Goal, Program};
-use causeway_engine::{Conf, Cx, Invalid, Names, Scope};
+use causeway_engine::{Conf, Cx, Invalid, Names, Scope, drop_reasons};
 use causeway_packet::{Batch, Packet};
 
 /// Reads one pattern; the last argument takes warnings.
 pub(crate) type Parse = fn(&str, &Scope<'_>, &mut Vec<String>) -> Result<Expr, String>;
+
+drop_reasons! {
+    pub(crate) enum Reason {
+        NoMatch = "no-match", "no pattern matched";
+    }
+}
 
 /// Patterns, one an output.
 pub(crate) struct Patterns {
@@ -36,7 +42,7 @@ impl Patterns {
 
     #[inline]
     pub(crate) fn push(&self, batch: &mut Batch, cx: &mut Cx<'_>, bases: impl Fn(&Packet) -> Bases) {
-        dispatch(&self.program, batch, cx, bases);
+        dispatch(&self.program, Reason::NoMatch, batch, cx, bases);
     }
 
     /// What is done to packets, in the intermediate representation.

@@ -1,10 +1,7 @@
 //! AverageCounter.
 
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{optional, reads, writes};
+use causeway_engine::prelude::*;
 use causeway_engine::value::Nanoseconds;
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "AverageCounter",
@@ -87,7 +84,6 @@ impl Element for AverageCounter {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     fn run(config: &str) -> Harness {
         let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();

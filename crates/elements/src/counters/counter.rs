@@ -2,11 +2,9 @@
 
 use super::rate::Rate;
 use crate::handlers::{self, Call};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Copies, keyword, reads, reads_writes, writes};
+use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
-use causeway_engine::{Conf, Counter as Count, Cx, Element, Invalid, Scope, Spec};
-use causeway_packet::Batch;
+use causeway_engine::{Counter as Count, Scope};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Counter",
@@ -169,7 +167,6 @@ impl Element for Counter {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     fn number(h: &mut Harness, handler: &str) -> f64 {
         h.read(handler).unwrap().parse().unwrap()

@@ -4,9 +4,7 @@ use super::registry::{Device, Method, Opener, announce, lines};
 use crate::traces::encap;
 use causeway_engine::measure::Unit;
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
-use causeway_engine::spec::{
-    ArgDoc, Copies, DropDoc, HandlerDoc, drops, keyword, optional, phase, reads, required,
-};
+use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, optional, phase, reads, required};
 use causeway_engine::value::{Nanoseconds, Raw};
 use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Receiver, Spec};
 use causeway_netio::{Counter as PortCounter, RX_DROP, Rx};
@@ -32,7 +30,7 @@ pub(crate) static SPEC: Spec = Spec {
           receives from its share of the interface's queues.",
     args: ARGS,
     handlers: HANDLERS,
-    drops: DROPS,
+    drops: Reason::DOCS,
     example: "FromDevice(eth0) -> Counter -> Queue -> ToDevice(eth1);",
     see: &["ToDevice", "PollDevice", "FromHost", "FromDump"],
     copies: Copies::AsMany(super::names::queues),
@@ -85,13 +83,12 @@ const ARGS: &[ArgDoc] = &[
     keyword("HEADROOM", "bytes", "accepted for compatibility"),
 ];
 
-const DROPS: &[DropDoc] = &[
-    drops("not-ip", "FORCE_IP, it is no IPv4 packet, and output 1 is not connected"),
-    drops("other-protocol", "it is not of the type that PROTOCOL says"),
-];
-
-const NOT_IP: usize = 0;
-const OTHER_PROTOCOL: usize = 1;
+causeway_engine::drop_reasons! {
+    enum Reason for SPEC {
+        NotIp = "not-ip", "FORCE_IP, it is no IPv4 packet, and output 1 is not connected";
+        OtherProtocol = "other-protocol", "it is not of the type that PROTOCOL says";
+    }
+}
 
 const HANDLERS: &[HandlerDoc] = &[
     reads("count", "packets received").counts(Unit::Packets),
@@ -223,14 +220,14 @@ impl FromDevice {
         batch.filter_map(|mut packet| {
             let of_type = |p: &Packet| p.data().get(ETHER_TYPE) == Some(&self.protocol.to_be_bytes()[..]);
             if self.protocol != 0 && !of_type(&packet) {
-                cx.drop(OTHER_PROTOCOL, packet);
+                cx.drop(Reason::OtherProtocol, packet);
                 return None;
             }
             if !self.timestamp {
                 packet.set_timestamp_ns(0);
             }
             if self.force_ip && !encap::mark(&mut packet, encap::ETHER) {
-                cx.divert(1, NOT_IP, packet);
+                cx.divert(1, Reason::NotIp, packet);
                 return None;
             }
             Some(packet)

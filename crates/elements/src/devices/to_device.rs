@@ -2,9 +2,8 @@
 
 use super::from_device;
 use super::registry::{Device, Method, Opener, lines};
-use crate::handlers::task;
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Copies, drops, keyword, phase, reads, required};
+use causeway_engine::spec::{Copies, keyword, phase, reads, required};
 use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Run, Spec};
 use causeway_netio::{Counter as PortCounter, Tx};
 use causeway_packet::{BATCH, Batch};
@@ -32,16 +31,16 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("NO_PAD", "boolean", "accepted for compatibility"),
         keyword("DEBUG", "boolean", "accepted for compatibility"),
     ],
-    handlers: &[
-        reads("count", "packets handed to the interface").counts(Unit::Packets),
-        reads("drops", "packets dropped because the ring was full").counts(Unit::Packets),
-        reads("mode", "how the interface is sent to"),
-        reads("counters", "all that the interface and its sockets counted, a line each"),
-        task::TICKETS,
-        task::SCHEDULED,
-        task::HOME_THREAD,
-    ],
-    drops: &[drops("ring-full", "pushed while the interface's ring was full")],
+    handlers: causeway_engine::handlers!(
+        &[
+            reads("count", "packets handed to the interface").counts(Unit::Packets),
+            reads("drops", "packets dropped because the ring was full").counts(Unit::Packets),
+            reads("mode", "how the interface is sent to"),
+            reads("counters", "all that the interface and its sockets counted, a line each"),
+        ],
+        causeway_engine::handler::own::TASK,
+    ),
+    drops: Reason::DOCS,
     example: "FromDevice(eth0) -> Queue(200) -> ToDevice(eth1);",
     see: &["FromDevice", "ToHost", "ToDump"],
     copies: Copies::AsMany(super::names::queues),
@@ -49,7 +48,12 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-const RING_FULL: usize = 0;
+causeway_engine::drop_reasons! {
+    enum Reason for SPEC {
+        RingFull = "ring-full", "pushed while the interface's ring was full";
+    }
+}
+
 /// How long packets wait in a ring that the device does not empty before it is asked again.
 const RETRY_NS: u64 = 50_000;
 const RETRY: u32 = 0;
@@ -158,7 +162,7 @@ impl Element for ToDevice {
 
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         self.transmit(batch);
-        cx.count_drops(RING_FULL, batch.len() as u64);
+        cx.count_drops(Reason::RingFull, batch.len() as u64);
         batch.clear();
         // The flush comes once for all batches of this round.
         cx.wake();
@@ -177,19 +181,12 @@ impl Element for ToDevice {
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        if let Some(text) = task::read(handler, cx) {
-            return Ok(text);
-        }
         Ok(match handler {
             "count" => self.count.get().to_string(),
             "drops" => cx.dropped().to_string(),
             "mode" => self.device.as_ref().map_or(String::new(), |d| d.mode.clone()),
             _ => lines(self.port_counters()),
         })
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        task::write(handler, value, cx)
     }
 
     fn port_counters(&self) -> Vec<PortCounter> {

@@ -2,7 +2,7 @@
 
 use super::registry::{Device, Method, Opener};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Copies, drops, keyword, optional, phase, reads};
+use causeway_engine::spec::{Copies, keyword, optional, phase, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
 use causeway_netio::{Counter as PortCounter, tap};
 use causeway_packet::Batch;
@@ -27,16 +27,19 @@ pub(crate) static SPEC: Spec = Spec {
         reads("count", "packets handed over").counts(Unit::Packets),
         reads("drops", "packets the host did not take").counts(Unit::Packets),
     ],
-    drops: &[drops(
-        "refused",
-        "the host did not take it: not enough memory, or not an Ethernet frame or IP packet",
-    )],
+    drops: Reason::DOCS,
     example: "FromDevice(eth0) -> c :: Classifier(12/0800, -); c[0] -> Discard; c[1] -> ToHost(host0);",
     see: &["FromHost", "ToDevice"],
     copies: Copies::One,
     build,
     ..Spec::DEFAULT
 };
+
+causeway_engine::drop_reasons! {
+    enum Reason for SPEC {
+        Refused = "refused", "the host did not take it: not enough memory, or not an Ethernet frame or IP packet";
+    }
+}
 
 struct ToHost {
     opener: Opener,
@@ -73,7 +76,7 @@ impl Element for ToHost {
         if let Some(device) = &self.device {
             self.count.add(device.transmit(batch) as u64);
         }
-        cx.count_drops(0, batch.len() as u64);
+        cx.count_drops(Reason::Refused, batch.len() as u64);
         batch.clear();
     }
 

@@ -3,15 +3,10 @@
 use super::arp_table::{ArpTable, Found, Limits};
 use super::ether_encap::lower_encap;
 use super::header_cache::{Header, HeaderCache, header};
-use crate::anew::{Anew, CONFIG};
-use causeway_engine::ir::{Builder, Program};
-use causeway_engine::measure::{Across, Unit};
-use causeway_engine::spec::{Lowers, drops, keyword, optional, reads, reads_writes, required, writes};
+use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::{Arp, ArpPacket, EthernetHeader, MacAddr, arp};
-use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -78,36 +73,32 @@ pub(crate) static SPEC: Spec = Spec {
         writes("delete", "`IP`: forgets a neighbour and drops what waits for it"),
         writes("clear", "forgets all neighbours and drops what waits for them"),
     ],
-    drops: &[
-        drops("full", "it waited, and was the oldest when a capacity was passed"),
-        drops("expired", "it waited until TIMEOUT"),
-        drops("deleted", "it waited for a neighbour that was deleted by handler"),
-        drops("no-destination", "it had no destination annotation"),
-        drops("no-headroom", "its frame had no room for a header"),
-        drops("response", "an ARP response, which ends here"),
-        drops("not-a-response", "it came on input 1 and is no ARP response from a host"),
-        drops(
-            "unsolicited",
-            "an ARP response that nobody asked for, when there was no room for one more neighbour",
-        ),
-    ],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) \
               -> q :: ARPQuerier(1.0.0.1/24, 2:0:0:0:0:1) -> Discard; Idle -> [1]q;",
     see: &["ARPResponder", "EtherEncap"],
     heard_by_all: &[1],
-    lowers: Lowers::Straight,
     build,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
-const FULL: usize = 0;
-const EXPIRED: usize = 1;
-const DELETED: usize = 2;
-const NO_DESTINATION: usize = 3;
-const NO_HEADROOM: usize = 4;
-const RESPONSE: usize = 5;
-const NOT_A_RESPONSE: usize = 6;
-const UNSOLICITED: usize = 7;
+drop_reasons! {
+    enum Reason for SPEC {
+        Full = "full", "it waited, and was the oldest when a capacity was passed";
+        Expired = "expired", "it waited until TIMEOUT";
+        Deleted = "deleted", "it waited for a neighbour that was deleted by handler";
+        NoDestination = "no-destination", "it had no destination annotation";
+        NoHeadroom = "no-headroom", "its frame had no room for a header";
+        Response = "response", "an ARP response, which ends here";
+        NotAResponse = "not-a-response", "it came on input 1 and is no ARP response from a host";
+        Unsolicited = "unsolicited", "an ARP response that nobody asked for, when there was no room for one more neighbour";
+    }
+}
+
+/// Reasons for which IP packets are dropped.
+const KILLED: [Reason; 5] =
+    [Reason::Full, Reason::Expired, Reason::Deleted, Reason::NoDestination, Reason::NoHeadroom];
 
 /// Output of packets whose neighbour does not answer.
 const UNANSWERED: usize = 2;
@@ -127,7 +118,6 @@ struct ArpQuerier {
     cache: HeaderCache,
     queries: u64,
     responses: u64,
-    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -165,7 +155,6 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         cache: HeaderCache::new(),
         queries: 0,
         responses: 0,
-        anew: Anew::new(conf),
     }))
 }
 
@@ -175,7 +164,7 @@ fn encapsulate(mut packet: Packet, header: &Header, cx: &mut Cx<'_>) -> Option<P
     match packet.push(ethernet::HEADER_LEN).map(|data| data.first_chunk_mut()) {
         Ok(Some(start)) => *start = *header,
         _ => {
-            cx.drop(NO_HEADROOM, packet);
+            cx.drop(Reason::NoHeadroom, packet);
             return None;
         }
     }
@@ -195,7 +184,7 @@ impl ArpQuerier {
     fn resolve(&mut self, packet: Packet, dst: u32, now_ns: u64, cx: &mut Cx<'_>) -> Option<Packet> {
         let ip = Ipv4Addr::from(dst);
         let (mac, until_ns) = if ip.is_unspecified() {
-            cx.drop(NO_DESTINATION, packet);
+            cx.drop(Reason::NoDestination, packet);
             return None;
         } else if ip.is_broadcast() || ip == self.broadcast {
             (MacAddr::BROADCAST, u64::MAX)
@@ -213,7 +202,7 @@ impl ArpQuerier {
                 Found::Unknown => {
                     let stamp_ns = packet.timestamp_ns();
                     let (ask, dropped) = self.table.wait(ip, packet, now_ns);
-                    cx.count_drops(FULL, dropped as u64);
+                    cx.count_drops(Reason::Full, dropped as u64);
                     if ask {
                         self.query(ip, MacAddr::BROADCAST, stamp_ns, cx);
                     }
@@ -257,9 +246,9 @@ impl ArpQuerier {
             Some((ip, mac)) => {
                 self.responses += 1;
                 let learnt = self.learn(ip, mac, false, cx);
-                cx.drop(if learnt { RESPONSE } else { UNSOLICITED }, packet);
+                cx.drop(if learnt { Reason::Response } else { Reason::Unsolicited }, packet);
             }
-            None => cx.drop(NOT_A_RESPONSE, packet),
+            None => cx.drop(Reason::NotAResponse, packet),
         }
     }
 
@@ -269,7 +258,7 @@ impl ArpQuerier {
         let header = self.header_to(mac);
         let Some((packets, dropped)) = self.table.learn(ip, mac, wanted, now_ns) else { return false };
         self.cache.forget(ip.into());
-        cx.count_drops(FULL, dropped as u64);
+        cx.count_drops(Reason::Full, dropped as u64);
         for packet in packets {
             if let Some(packet) = encapsulate(packet, &header, cx) {
                 cx.emit(0, packet);
@@ -281,7 +270,7 @@ impl ArpQuerier {
     fn expire(&mut self, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
         let (dropped, next_ns) = self.table.expire(now_ns);
-        cx.count_drops(EXPIRED, dropped as u64);
+        cx.count_drops(Reason::Expired, dropped as u64);
         let soonest_ns = now_ns + EXPIRY_INTERVAL_NS;
         let mut next_ns = next_ns.unwrap_or(soonest_ns).max(soonest_ns);
         if cx.connected(UNANSWERED) {
@@ -318,6 +307,20 @@ impl Element for ArpQuerier {
         Ok(())
     }
 
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        let destination = b.get(Anno::DST_IP.into());
+        let [front, back, _] = b.look_up(Box::new(self.cache.clone()), [destination.into(), 0.into()]);
+        lower_encap(&mut b, front, back);
+        b.leave(0);
+        b.finish()
+    }
+
+    /// Headers are shared with elements fused with this one.
+    fn reconfigures(&self, _handler: &str) -> bool {
+        false
+    }
+
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         if port == 1 {
             for packet in batch.drain() {
@@ -335,28 +338,13 @@ impl Element for ArpQuerier {
         });
     }
 
-    fn lower(&self) -> Option<Program> {
-        let mut b = Builder::new();
-        let destination = b.get(Anno::DST_IP.into());
-        let [front, back, _] = b.look_up(Box::new(self.cache.clone()), [destination.into(), 0.into()]);
-        lower_encap(&mut b, front, back);
-        b.leave(0);
-        b.finish()
-    }
-
-    /// Headers are shared with elements fused with this one.
-    fn reconfigures(&self, _handler: &str) -> bool {
-        false
-    }
-
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
         self.expire(cx);
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        let dropped: u64 = (FULL..=NO_HEADROOM).map(|reason| cx.dropped_for(reason)).sum();
+        let dropped: u64 = KILLED.iter().map(|&reason| cx.dropped_for(reason)).sum();
         Ok(match handler {
-            "config" => cx.config().to_owned(),
             "ipaddr" => self.ip.to_string(),
             "broadcast" => self.broadcast.to_string(),
             "table" => self.list(cx.now_ns()),
@@ -373,14 +361,6 @@ impl Element for ArpQuerier {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         use crate::handlers::value as parse;
         match handler {
-            "config" => {
-                let new: Box<ArpQuerier> = self.anew.element(value, cx)?;
-                self.table.limits = new.table.limits;
-                (self.ip, self.prefix_len, self.mac) = (new.ip, new.prefix_len, new.mac);
-                (self.broadcast, self.broadcast_poll) = (new.broadcast, new.broadcast_poll);
-                self.cache.clear();
-                cx.set_config(value.to_owned());
-            }
             "ipaddr" => {
                 self.ip = parse(handler, value)?;
                 cx.set_argument("IP", &format!("{}/{}", self.ip, self.prefix_len));
@@ -400,23 +380,32 @@ impl Element for ArpQuerier {
                 let ip = parse(handler, value)?;
                 let (there, dropped) = self.table.forget(ip);
                 self.cache.clear();
-                cx.count_drops(DELETED, dropped as u64);
+                cx.count_drops(Reason::Deleted, dropped as u64);
                 if !there {
                     return Err(format!("delete: no entry for {ip}"));
                 }
             }
             _ => {
                 self.cache.clear();
-                cx.count_drops(DELETED, self.table.clear() as u64);
+                cx.count_drops(Reason::Deleted, self.table.clear() as u64);
             }
         }
         Ok(())
     }
 
+    fn take_settings(&mut self, new: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(new) = new.downcast_mut::<ArpQuerier>() {
+            self.table.limits = new.table.limits;
+            (self.ip, self.prefix_len, self.mac) = (new.ip, new.prefix_len, new.mac);
+            (self.broadcast, self.broadcast_poll) = (new.broadcast, new.broadcast_poll);
+            self.cache.clear();
+        }
+    }
+
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<ArpQuerier>() {
             let dropped = self.table.take_over(&mut old.table);
-            cx.count_drops(FULL, dropped as u64);
+            cx.count_drops(Reason::Full, dropped as u64);
         }
     }
 

@@ -1,12 +1,10 @@
 //! ARPResponder.
 
-use crate::anew::{Anew, CONFIG};
-use causeway_engine::spec::{drops, reads, reads_with, rest, writes};
+use causeway_engine::Scope;
+use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Prefix4, Value};
-use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec};
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::{Arp, ArpPacket, EthernetHeader, MacAddr, arp};
-use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -31,27 +29,28 @@ pub(crate) static SPEC: Spec = Spec {
         writes("remove", "IP prefixes: removes their entries"),
         CONFIG,
     ],
-    drops: &[drops("not-ours", "no ARP request, or no entry covers the address asked for")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> ARPResponder(1.0.0.1 2:0:0:0:0:1, 1.0.1.0/24 2:0:0:0:0:2) -> Discard;",
     see: &["ARPQuerier", "Classifier"],
     build,
     ..Spec::DEFAULT
 };
 
-const NOT_OURS: usize = 0;
+drop_reasons! {
+    enum Reason for SPEC {
+        NotOurs = "not-ours", "no ARP request, or no entry covers the address asked for";
+    }
+}
 
 struct ArpResponder {
     /// Longest prefixes first, so the first that covers an address counts.
     entries: Vec<(Prefix4, MacAddr)>,
-    anew: Anew,
-    names: Names,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let (texts, names, name) = (conf.rest(), conf.env.names.clone(), conf.name().clone());
-    let mut element = ArpResponder { entries: Vec::new(), anew: Anew::new(conf), names };
-    for text in texts {
-        match entry(&text, &element.names.scope(&name)) {
+    let mut element = ArpResponder { entries: Vec::new() };
+    for text in conf.rest() {
+        match entry(&text, &conf.scope()) {
             Ok((prefixes, mac)) => element.add(&prefixes, mac),
             Err(why) => conf.error(why),
         }
@@ -135,24 +134,22 @@ impl ArpResponder {
 }
 
 impl Element for ArpResponder {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.filter_map(|mut packet| {
-            let Some(answer) = self.answer(&packet) else {
-                cx.divert(1, NOT_OURS, packet);
-                return None;
-            };
-            packet.truncate(answer.len());
-            packet.data_mut().copy_from_slice(&answer);
-            packet.set_mac_header(0);
-            packet.set_network_header(ethernet::HEADER_LEN);
-            Some(packet)
-        });
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        let Some(answer) = self.answer(packet) else { return Verdict::divert(1, Reason::NotOurs) };
+        packet.truncate(answer.len());
+        packet.data_mut().copy_from_slice(&answer);
+        packet.set_mac_header(0);
+        packet.set_network_header(ethernet::HEADER_LEN);
+        Verdict::Pass
     }
 
-    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        if handler == "config" {
-            return Ok(cx.config().to_owned());
+    fn take_settings(&mut self, new: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(new) = new.downcast_mut() {
+            std::mem::swap(self, new);
         }
+    }
+
+    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         if handler == "lookup" {
             let found = self.find(crate::handlers::value(handler, arg)?);
             return Ok(found.map_or(String::new(), |mac| Ether(mac.0).to_string()));
@@ -161,13 +158,8 @@ impl Element for ArpResponder {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        if handler == "config" {
-            *self = *self.anew.element(value, cx)?;
-            cx.set_config(value.to_owned());
-            return Ok(());
-        }
         if handler == "add" {
-            let (prefixes, mac) = entry(value, &self.names.scope(cx.name()))?;
+            let (prefixes, mac) = entry(value, &cx.scope())?;
             self.add(&prefixes, mac);
         }
         let removed = if handler == "remove" { self.remove_all(value) } else { Ok(()) };
@@ -240,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_name_stands_for_one_host() {
-        let mut names = Names::default();
+        let mut names = causeway_engine::Names::default();
         let own = causeway_engine::Addresses {
             ip: Some([1, 0, 0, 1].into()),
             ip_net: Some(([1, 0, 0, 1].into(), 24)),

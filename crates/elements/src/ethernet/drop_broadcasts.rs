@@ -1,10 +1,8 @@
 //! DropBroadcasts.
 
-use causeway_engine::ir::{Builder, Field, Program, Test};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Lowers, drops, reads};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Batch, PacketType};
+use causeway_engine::ir::{Field, Test};
+use causeway_engine::prelude::*;
+use causeway_packet::PacketType;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "DropBroadcasts",
@@ -15,25 +13,27 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "A router must not forward what came as a link-level broadcast (RFC 1812 §5.3.4). Packets whose type \
           annotation, set by the receiving device, is broadcast or multicast go to output 1 if that is connected, \
           and are dropped otherwise.",
-    handlers: &[reads("drops", "packets that came as broadcasts, whether they were dropped or diverted")
-        .counts(Unit::Packets)],
-    drops: &[drops("broadcast", "the packet came as a link-level broadcast or multicast")],
+    handlers: DropBroadcasts::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> DropBroadcasts -> Discard;",
     see: &["ICMPError", "PaintTee"],
+    build: configured::<DropBroadcasts>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-const BROADCAST: usize = 0;
-
-struct DropBroadcasts {
-    broadcasts: u64,
+drop_reasons! {
+    enum Reason for SPEC {
+        Broadcast = "broadcast", "the packet came as a link-level broadcast or multicast";
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    conf.finish()?;
-    Ok(Box::new(DropBroadcasts { broadcasts: 0 }))
+settings! {
+    struct DropBroadcasts {}
+    counts {
+        broadcasts: u64 = reads("drops", "packets that came as broadcasts, whether they were dropped or diverted")
+            .counts(Unit::Packets);
+    }
 }
 
 /// Whether a packet of this type came to more than one host.
@@ -43,18 +43,10 @@ pub(crate) fn to_many(packet_type: PacketType) -> bool {
 }
 
 impl Element for DropBroadcasts {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        if !batch.iter().any(|p| to_many(p.packet_type())) {
-            return;
-        }
-        batch.filter_map(|packet| {
-            if to_many(packet.packet_type()) {
-                self.broadcasts += 1;
-                cx.divert(1, BROADCAST, packet);
-                return None;
-            }
-            Some(packet)
-        });
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        let broadcast = to_many(packet.packet_type());
+        self.broadcasts += u64::from(broadcast);
+        (!broadcast).or_divert(1, Reason::Broadcast)
     }
 
     fn lower(&self) -> Option<Program> {
@@ -67,8 +59,8 @@ impl Element for DropBroadcasts {
         b.finish()
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.broadcasts.to_string())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 
@@ -76,7 +68,6 @@ impl Element for DropBroadcasts {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn broadcasts_and_multicasts_do_not_pass() {

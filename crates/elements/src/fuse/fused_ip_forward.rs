@@ -5,12 +5,11 @@ use crate::ethernet::drop_broadcasts::to_many;
 use crate::ethernet::header_cache;
 use crate::ip::check_ip_header::bit;
 use crate::ip::{dec_ip_ttl, header};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{keyword, phase, reads, rest};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::phase;
+use causeway_packet::BATCH;
 use causeway_packet::wire::ethernet::{HEADER_LEN, ether_type, field};
 use causeway_packet::wire::ipv4;
-use causeway_packet::{Anno, BATCH, Batch, Packet};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "FusedIPForward",

@@ -2,17 +2,15 @@
 
 use super::names;
 use super::report::{Report, Route, headers_len, source_route};
-use crate::anew::{Anew, CONFIG};
 use crate::ethernet::drop_broadcasts::to_many;
 use crate::handlers;
 use crate::token_bucket::TokenBucket;
-use causeway_engine::spec::{drops, keyword, optional, reads_writes, required};
+use causeway_engine::prelude::*;
 use causeway_engine::value::{Prefix4, Value};
-use causeway_engine::{Conf, Cx, Defaults, Element, Invalid, Scope, Spec};
+use causeway_engine::{Defaults, Scope};
 use causeway_packet::wire::icmp_error::MAX_V4_LEN;
 use causeway_packet::wire::icmpv4::{kind, unreachable};
 use causeway_packet::wire::{Icmpv4Error, Ipv4, icmpv4, ipv4};
-use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -66,13 +64,7 @@ pub(crate) static SPEC: Spec = Spec {
         reads_writes("pmtu", "what the next hop takes, in bytes"),
         CONFIG,
     ],
-    drops: &[
-        drops("suppressed", "RFC 1812 forbids an error about the packet"),
-        drops("no-header", "the packet has no IP header"),
-        drops("no-buffer", "there was no frame for the error"),
-        drops("off-link", "a redirect to a host or about a gateway that is not in the network of SRC"),
-        drops("rate-limited", "there were more errors than RATE allows"),
-    ],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) \
               -> ICMPError(2.0.0.1, unreachable, host) -> Discard;",
     see: &["FixIPSrc", "DecIPTTL", "ICMPPingResponder"],
@@ -80,11 +72,15 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-const SUPPRESSED: usize = 0;
-const NO_HEADER: usize = 1;
-const NO_BUFFER: usize = 2;
-const OFF_LINK: usize = 3;
-const RATE_LIMITED: usize = 4;
+drop_reasons! {
+    enum Reason for SPEC {
+        Suppressed = "suppressed", "RFC 1812 forbids an error about the packet";
+        NoHeader = "no-header", "the packet has no IP header";
+        NoBuffer = "no-buffer", "there was no frame for the error";
+        OffLink = "off-link", "a redirect to a host or about a gateway that is not in the network of SRC";
+        RateLimited = "rate-limited", "there were more errors than RATE allows";
+    }
+}
 
 /// Headers of the error, a full header of the packet and eight bytes of what it carries.
 const LEAST_MTU: usize = 96;
@@ -103,7 +99,6 @@ struct IcmpError {
     limit: Option<TokenBucket>,
     /// Identification of the next error of the router.
     identification: Arc<AtomicU16>,
-    anew: Anew,
 }
 
 /// The source, and its network if there is a prefix length.
@@ -151,8 +146,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let limit = (rate > 0).then(|| TokenBucket::new(rate.into(), depth, depth));
     let first = || AtomicU16::new(1);
     let identification = conf.env.persistent("identification of ICMP errors", first).ok_or(Invalid)?;
-    let anew = Anew::new(conf);
-    Ok(Box::new(IcmpError { src, message_type, code, pmtu, bad, mtu, fix_anno, limit, identification, anew }))
+    Ok(Box::new(IcmpError { src, message_type, code, pmtu, bad, mtu, fix_anno, limit, identification }))
 }
 
 fn is_error(message_type: u8) -> bool {
@@ -162,23 +156,23 @@ fn is_error(message_type: u8) -> bool {
 
 impl IcmpError {
     /// Whether RFC 1812 lets there be an error about a packet at all; else the reason why not.
-    fn may_answer(&self, packet: &Packet, ip: &Ipv4<&[u8]>) -> Result<(), usize> {
+    fn may_answer(&self, packet: &Packet, ip: &Ipv4<&[u8]>) -> Result<(), Reason> {
         let is_bad = |address| self.bad.contains(&address);
         if to_many(packet.packet_type())
             || !Icmpv4Error::may_answer(ip)
             || is_bad(ip.src())
             || is_bad(ip.dst())
         {
-            return Err(SUPPRESSED);
+            return Err(Reason::Suppressed);
         }
         if self.message_type != kind::REDIRECT {
             return Ok(());
         }
         let on_link = |address| self.src.len == 32 || self.src.contains(address);
         match source_route(ip.options_bytes()) {
-            Some(_) => Err(SUPPRESSED),
+            Some(_) => Err(Reason::Suppressed),
             None if on_link(ip.src()) && on_link(packet.dst_ip().into()) => Ok(()),
-            None => Err(OFF_LINK),
+            None => Err(Reason::OffLink),
         }
     }
 
@@ -192,17 +186,17 @@ impl IcmpError {
     }
 
     /// The error about `packet`, or why there is none.
-    fn report(&mut self, packet: &Packet, now_ns: u64) -> Result<Packet, usize> {
-        let bytes = packet.network_header().ok_or(NO_HEADER)?;
-        let ip = Ipv4::new_quoted(bytes).map_err(|_| NO_HEADER)?;
+    fn report(&mut self, packet: &Packet, now_ns: u64) -> Result<Packet, Reason> {
+        let bytes = packet.network_header().ok_or(Reason::NoHeader)?;
+        let ip = Ipv4::new_quoted(bytes).map_err(|_| Reason::NoHeader)?;
         self.may_answer(packet, &ip)?;
         if let Some(limit) = &mut self.limit {
             if limit.tokens(now_ns) == 0 {
-                return Err(RATE_LIMITED);
+                return Err(Reason::RateLimited);
             }
             limit.take(1);
         }
-        let mut out = Packet::new().ok_or(NO_BUFFER)?;
+        let mut out = Packet::new().ok_or(Reason::NoBuffer)?;
         let pointer = packet.anno_u8(Anno::ICMP_PARAMPROB.offset);
         let route = self.route(&ip, pointer);
         // What lies behind the IP packet is padding.
@@ -223,8 +217,8 @@ impl IcmpError {
             route,
             quoted: &bytes[..len.min(room)],
         };
-        let to = out.put(report.len()).map_err(|_| NO_BUFFER)?;
-        report.emit(to).map_err(|_| NO_HEADER)?;
+        let to = out.put(report.len()).map_err(|_| Reason::NoBuffer)?;
+        report.emit(to).map_err(|_| Reason::NoHeader)?;
         out.set_network_header(0);
         out.set_transport_header(headers_len(route.as_ref()) - icmpv4::HEADER_LEN);
         out.set_dst_ip(ip.src().octets());
@@ -235,33 +229,28 @@ impl IcmpError {
 }
 
 impl Element for IcmpError {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let now_ns = cx.now_ns();
-        batch.filter_map(|packet| match self.report(&packet, now_ns) {
-            Ok(error) => Some(error),
-            Err(reason) => {
-                cx.drop(reason, packet);
-                None
-            }
-        });
+    fn packet(&mut self, _port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
+        self.report(packet, cx.now_ns()).map(|error| *packet = error).into()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn take_settings(&mut self, new: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(new) = new.downcast_mut::<IcmpError>() {
+            std::mem::swap(self, new);
+            // Which is one for all of the router.
+            std::mem::swap(&mut self.identification, &mut new.identification);
+        }
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
-            "config" => cx.config().to_owned(),
             "src" => self.src.address.to_string(),
             "mtu" => self.mtu.to_string(),
             _ => self.pmtu.to_string(),
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
-            "config" => {
-                let identification = self.identification.clone();
-                *self = IcmpError { identification, ..*self.anew.element(value, cx)? };
-                cx.set_config(value.to_owned());
-            }
             "src" => self.src = handlers::value::<Source>(handler, value)?.0,
             "mtu" => match handlers::value::<u16>(handler, value)? as usize {
                 mtu if mtu < LEAST_MTU => return Err(format!("mtu: must be at least {LEAST_MTU}")),

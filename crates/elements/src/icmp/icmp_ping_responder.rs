@@ -1,10 +1,8 @@
 //! ICMPPingResponder.
 
-use causeway_engine::spec::drops;
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
 use causeway_packet::wire::icmpv4::kind;
 use causeway_packet::wire::{Icmpv4, Ipv4, protocol};
-use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -19,22 +17,24 @@ pub(crate) static SPEC: Spec = Spec {
           takes it for one that leaves where it came in, and its timestamp now. Other packets, fragments, \
           and requests to or from addresses that are not one host's go to output 1 if that is connected, and are \
           dropped otherwise.",
-    drops: &[drops("no-request", "not an echo request from one host to another")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> MarkIPHeader -> ICMPPingResponder -> Discard;",
     see: &["ICMPError", "IPClassifier"],
-    build,
+    build: configured::<ICMPPingResponder>,
     ..Spec::DEFAULT
 };
 
-const NO_REQUEST: usize = 0;
+drop_reasons! {
+    enum Reason for SPEC {
+        NoRequest = "no-request", "not an echo request from one host to another";
+    }
+}
+
 /// TTL of the replies: they reach whoever could ask, however far.
 const TTL: u8 = 255;
 
-struct IcmpPingResponder;
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    conf.finish()?;
-    Ok(Box::new(IcmpPingResponder))
+settings! {
+    struct ICMPPingResponder {}
 }
 
 fn is_host(address: Ipv4Addr) -> bool {
@@ -61,21 +61,13 @@ fn reply(packet: &mut Packet) -> Option<Ipv4Addr> {
     Some(src)
 }
 
-impl Element for IcmpPingResponder {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let now_ns = cx.now_ns();
-        batch.filter_map(|mut packet| match reply(&mut packet) {
-            Some(dst) => {
-                packet.set_dst_ip(dst.octets());
-                packet.set_paint(0);
-                packet.set_timestamp_ns(now_ns);
-                Some(packet)
-            }
-            None => {
-                cx.divert(1, NO_REQUEST, packet);
-                None
-            }
-        });
+impl Element for ICMPPingResponder {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
+        let Some(dst) = reply(packet) else { return Verdict::divert(1, Reason::NoRequest) };
+        packet.set_dst_ip(dst.octets());
+        packet.set_paint(0);
+        packet.set_timestamp_ns(cx.now_ns());
+        Verdict::Pass
     }
 }
 

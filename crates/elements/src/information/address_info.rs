@@ -1,9 +1,10 @@
 //! AddressInfo.
 
 use super::Settled;
-use causeway_engine::spec::{phase, rest};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::phase;
 use causeway_engine::value::{Ether, Prefix4, Prefix6, Value};
-use causeway_engine::{Addresses, Conf, Element, Invalid, Scope, Spec};
+use causeway_engine::{Addresses, Scope};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub(crate) static SPEC: Spec = Spec {

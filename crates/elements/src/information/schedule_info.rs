@@ -1,8 +1,8 @@
 //! ScheduleInfo.
 
 use super::Settled;
-use causeway_engine::spec::{phase, rest};
-use causeway_engine::{Conf, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::phase;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ScheduleInfo",

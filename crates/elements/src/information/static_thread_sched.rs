@@ -1,8 +1,8 @@
 //! StaticThreadSched.
 
 use super::Settled;
-use causeway_engine::spec::{phase, rest};
-use causeway_engine::{Conf, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::phase;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "StaticThreadSched",

@@ -3,12 +3,10 @@
 use super::header::{self, Fault};
 use super::tally::{self, Tally};
 use crate::printing::to_stderr;
-use causeway_engine::ir::{Alu, At, Builder, Field, Program, Reg, Test};
-use causeway_engine::spec::{DropDoc, Lowers, drops, keyword, optional};
+use causeway_engine::ir::{Alu, At, Field, Reg, Test};
+use causeway_engine::prelude::*;
 use causeway_engine::value::{Prefix4, Raw};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::ipv4::HEADER_LEN;
-use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -44,29 +42,19 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("DETAILS", "boolean", "accepted for compatibility; see `drop_details`"),
     ],
     handlers: tally::HANDLERS,
-    drops: DROPS,
+    drops: Fault::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> CheckIPHeader -> Discard;",
     see: &["CheckIP6Header", "MarkIPHeader", "GetIPAddress", "IPInputCombo"],
-    lowers: Lowers::Straight,
     build,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
-pub(crate) const DROPS: &[DropDoc] = &[
-    drops("short", "fewer bytes than a header"),
-    drops("bad-version", "the version is not 4"),
-    drops("bad-header-length", "the header length is below 20 bytes or beyond the packet"),
-    drops("bad-length", "the total length is below the header length or beyond the packet"),
-    drops("bad-checksum", "the header checksum is wrong"),
-    drops("bad-source", "the source is an address that no packet may come from"),
-];
-/// Reason number of packets that end before their header does.
-pub(crate) const SHORT: usize = Fault::Short as usize;
-const BAD_SOURCE: usize = 5;
+shares_drop_reasons!(SPEC, Fault);
 
 struct CheckIPHeader {
     checker: Checker,
-    tally: Tally<{ DROPS.len() }>,
+    tally: Tally<Fault>,
     notice: Notice,
 }
 
@@ -79,24 +67,23 @@ struct Notice {
 
 impl Notice {
     /// The line for a packet that is bad for `reason`, if it is to be said.
-    fn line(&mut self, reason: usize) -> Option<String> {
+    fn line(&mut self, reason: Fault) -> Option<String> {
         let said = std::mem::replace(&mut self.said, true);
         (self.verbose || !said).then(|| {
-            let texts = [
-                "tiny packet",
-                "bad IP version",
-                "bad IP header length",
-                "bad IP length",
-                "bad IP checksum",
-                "bad source address",
-            ];
-            let text = texts.get(reason).copied().unwrap_or_default();
+            let text = match reason {
+                Fault::Short => "tiny packet",
+                Fault::Version => "bad IP version",
+                Fault::HeaderLength => "bad IP header length",
+                Fault::Length => "bad IP length",
+                Fault::Checksum => "bad IP checksum",
+                Fault::Source => "bad source address",
+            };
             format!("{}: IP header check failed: {text}\n", self.element)
         })
     }
 
     #[cold]
-    fn say(&mut self, reason: usize) {
+    fn say(&mut self, reason: Fault) {
         if let Some(line) = self.line(reason) {
             to_stderr(&line);
         }
@@ -231,13 +218,13 @@ fn addresses(conf: &mut Conf<'_>, name: &str, list: &str) -> Vec<u32> {
 }
 
 impl Checker {
-    /// Checks one packet and marks it; the error is the reason, an index of [`DROPS`].
+    /// Checks one packet and marks it; the error is the reason.
     #[inline]
-    pub fn check(&self, packet: &mut Packet) -> Result<(), usize> {
-        let data = packet.data().get(self.offset..).ok_or(SHORT)?;
-        let h = header::check(data, self.checksum).map_err(|fault| fault as usize)?;
+    pub fn check(&self, packet: &mut Packet) -> Result<(), Fault> {
+        let data = packet.data().get(self.offset..).ok_or(Fault::Short)?;
+        let h = header::check(data, self.checksum)?;
         if self.sources.is_bad(h.source, h.destination) {
-            return Err(BAD_SOURCE);
+            return Err(Fault::Source);
         }
         packet.truncate(self.offset + h.total_len);
         packet.set_network_header(self.offset);
@@ -293,7 +280,7 @@ impl Element for CheckIPHeader {
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.tally.read(handler, DROPS))
+        Ok(self.tally.read(handler))
     }
 }
 
@@ -378,8 +365,11 @@ mod tests {
     fn the_first_bad_packet_s_reason_is_said_or_every_one_s() {
         for (verbose, second) in [(false, None), (true, Some("c: IP header check failed: bad IP length\n"))] {
             let mut notice = Notice { element: "c".into(), verbose, said: false };
-            assert_eq!(notice.line(0).as_deref(), Some("c: IP header check failed: tiny packet\n"));
-            assert_eq!(notice.line(3).as_deref(), second);
+            assert_eq!(
+                notice.line(Fault::Short).as_deref(),
+                Some("c: IP header check failed: tiny packet\n")
+            );
+            assert_eq!(notice.line(Fault::Length).as_deref(), second);
         }
     }
 

@@ -1,11 +1,9 @@
 //! DecIPTTL.
 
-use causeway_engine::ir::{Alu, At, Builder, Program, Test};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Lowers, drops, keyword, reads, reads_writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::ir::{Alu, At, Test};
+use causeway_engine::prelude::*;
+use causeway_packet::checksum;
 use causeway_packet::wire::ipv4::{HEADER_LEN, field};
-use causeway_packet::{Batch, Packet, checksum};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "DecIPTTL",
@@ -16,39 +14,33 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Decrements the time to live of each packet and updates the checksum by RFC 1624. A packet whose time to \
           live is 1 or 0 goes to output 1 unchanged, where an ICMPError may answer it, or is dropped if that is not \
           connected. The network header must be marked.",
-    args: &[
-        keyword("ACTIVE", "boolean", "whether anything is done; default true"),
-        keyword("MULTICAST", "boolean", "whether packets to multicast addresses count too; default true"),
-    ],
-    handlers: &[
-        reads("drops", "packets whose time to live was over").counts(Unit::Packets),
-        reads_writes("active", "whether anything is done"),
-    ],
-    drops: &[
-        drops("expired", "the time to live was 1 or 0 (RFC 1812 §5.3.1)"),
-        drops("no-header", "no IPv4 header is marked"),
-    ],
+    args: DecIPTTL::ARGS,
+    handlers: DecIPTTL::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> CheckIPHeader -> DecIPTTL -> Discard;",
     see: &["DecIP6HLIM", "ICMPError"],
+    build: configured::<DecIPTTL>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-const EXPIRED: usize = 0;
-const NO_HEADER: usize = 1;
-
-struct DecIPTTL {
-    active: bool,
-    multicast: bool,
-    expired: u64,
+drop_reasons! {
+    enum Reason for SPEC {
+        Expired = "expired", "the time to live was 1 or 0 (RFC 1812 §5.3.1)";
+        NoHeader = "no-header", "no IPv4 header is marked";
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let active = conf.keyword("ACTIVE", true);
-    let multicast = conf.keyword("MULTICAST", true);
-    conf.finish()?;
-    Ok(Box::new(DecIPTTL { active, multicast, expired: 0 }))
+settings! {
+    struct DecIPTTL {
+        active: bool = keyword("ACTIVE", "boolean", "whether anything is done; default true"), or(true),
+            live("active", "whether anything is done");
+        multicast: bool = keyword("MULTICAST", "boolean", "whether packets to multicast addresses count too; default true"),
+            or(true);
+    }
+    counts {
+        expired: u64 = reads("drops", "packets whose time to live was over").counts(Unit::Packets);
+    }
 }
 
 /// Decrements the time to live in a header if it is above 1; says whether it was.
@@ -78,32 +70,20 @@ pub(crate) fn lower_decrement(b: &mut Builder) {
     b.store(sum_at, 2, sum);
 }
 
-impl DecIPTTL {
-    #[inline]
-    fn decrement(&self, packet: &mut Packet) -> Result<(), usize> {
-        let header = packet.network_header_mut().and_then(|h| h.first_chunk_mut::<20>()).ok_or(NO_HEADER)?;
-        let is_multicast = header[16] >> 4 == 0xe;
-        if (is_multicast && !self.multicast) || decrement(header) { Ok(()) } else { Err(EXPIRED) }
-    }
-}
-
 impl Element for DecIPTTL {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         if !self.active {
-            return;
+            return Verdict::Pass;
         }
-        batch.filter_map(|mut packet| match self.decrement(&mut packet) {
-            Ok(()) => Some(packet),
-            Err(NO_HEADER) => {
-                cx.drop(NO_HEADER, packet);
-                None
-            }
-            Err(reason) => {
-                self.expired += 1;
-                cx.divert(1, reason, packet);
-                None
-            }
-        });
+        let Some(header) = packet.network_header_mut().and_then(|h| h.first_chunk_mut::<20>()) else {
+            return Verdict::drop(Reason::NoHeader);
+        };
+        let is_multicast = header[16] >> 4 == 0xe;
+        if (is_multicast && !self.multicast) || decrement(header) {
+            return Verdict::Pass;
+        }
+        self.expired += 1;
+        Verdict::divert(1, Reason::Expired)
     }
 
     fn lower(&self) -> Option<Program> {
@@ -126,13 +106,8 @@ impl Element for DecIPTTL {
         b.finish()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(if handler == "drops" { self.expired.to_string() } else { self.active.to_string() })
-    }
-
-    fn write(&mut self, _handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.active = causeway_lang::values::boolean(value.trim()).map_err(|e| format!("active: {e}"))?;
-        Ok(())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 

@@ -1,10 +1,8 @@
 //! FixIPSrc.
 
-use causeway_engine::ir::{Builder, Program, Test};
-use causeway_engine::spec::{Lowers, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::ir::Test;
+use causeway_engine::prelude::*;
 use causeway_packet::wire::Ipv4;
-use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -15,23 +13,19 @@ pub(crate) static SPEC: Spec = Spec {
           and clears the annotation; other packets pass unchanged. ICMPError sets the annotation: an ICMP error's \
           source is the address of the interface it leaves by (RFC 1812 §4.3.2.4), which is known only after the \
           lookup.",
-    args: &[required("IPADDR", "IP address", "address of the outgoing interface")],
+    args: FixIPSrc::ARGS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) \
               -> ICMPError(2.0.0.1, timeexceeded) -> FixIPSrc(3.0.0.1) -> Discard;",
     see: &["ICMPError"],
+    build: configured::<FixIPSrc>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-struct FixIpSrc {
-    address: Ipv4Addr,
-}
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let address = conf.required("IPADDR");
-    conf.finish()?;
-    Ok(Box::new(FixIpSrc { address }))
+settings! {
+    struct FixIPSrc {
+        address: Ipv4Addr = required("IPADDR", "IP address", "address of the outgoing interface");
+    }
 }
 
 /// Writes `address` into the source field if the annotation asks for it, and clears the annotation.
@@ -46,11 +40,10 @@ pub(crate) fn fix_source(packet: &mut Packet, address: Ipv4Addr) {
     }
 }
 
-impl Element for FixIpSrc {
-    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        for packet in batch.iter_mut() {
-            fix_source(packet, self.address);
-        }
+impl Element for FixIPSrc {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        fix_source(packet, self.address);
+        Verdict::Pass
     }
 
     fn lower(&self) -> Option<Program> {

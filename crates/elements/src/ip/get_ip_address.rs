@@ -1,9 +1,7 @@
 //! GetIPAddress.
 
-use causeway_engine::ir::{At, Base, Builder, Field, Program, Test};
-use causeway_engine::spec::{Lowers, keyword, optional};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Anno, Batch};
+use causeway_engine::ir::{At, Base, Field, Test};
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "GetIPAddress",
@@ -18,8 +16,8 @@ pub(crate) static SPEC: Spec = Spec {
     ],
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) -> Discard;",
     see: &["CheckIPHeader", "StaticIPLookup"],
-    lowers: Lowers::Straight,
     build,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -46,15 +44,12 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Element for GetIPAddress {
-    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        for packet in batch.iter_mut() {
-            let bytes = if self.from_header { packet.network_header() } else { Some(packet.data()) };
-            if let Some(&address) =
-                bytes.and_then(|b| b.get(self.offset..)).and_then(|b| b.first_chunk::<4>())
-            {
-                packet.set_anno_bytes(self.anno, address);
-            }
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        let bytes = if self.from_header { packet.network_header() } else { Some(packet.data()) };
+        if let Some(&address) = bytes.and_then(|b| b.get(self.offset..)?.first_chunk()) {
+            packet.set_anno_bytes::<4>(self.anno, address);
         }
+        Verdict::Pass
     }
 
     fn lower(&self) -> Option<Program> {
@@ -77,7 +72,6 @@ impl Element for GetIPAddress {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     fn annotated(config: &str, len: usize) -> [u8; 4] {
         let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();

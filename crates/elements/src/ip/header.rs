@@ -1,20 +1,18 @@
 //! What a router must check of an IPv4 header before it believes it (RFC 1812 §5.2.2).
 
+use causeway_engine::drop_reasons;
 use causeway_packet::checksum::Sum;
 
-/// What is wrong with a header; the number is the drop reason of CheckIPHeader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// Fewer bytes than a header.
-    Short = 0,
-    /// The version is not 4.
-    Version = 1,
-    /// The header length is below 20 bytes or beyond the packet.
-    HeaderLength = 2,
-    /// The total length is below the header length or beyond the packet.
-    Length = 3,
-    /// The checksum is wrong.
-    Checksum = 4,
+drop_reasons! {
+    /// What is wrong with a header.
+    pub(crate) enum Fault {
+        Short = "short", "fewer bytes than a header";
+        Version = "bad-version", "the version is not 4";
+        HeaderLength = "bad-header-length", "the header length is below 20 bytes or beyond the packet";
+        Length = "bad-length", "the total length is below the header length or beyond the packet";
+        Checksum = "bad-checksum", "the header checksum is wrong";
+        Source = "bad-source", "the source is an address that no packet may come from";
+    }
 }
 
 /// The fields of a checked header that forwarding needs.

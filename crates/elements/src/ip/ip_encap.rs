@@ -1,15 +1,13 @@
 //! IPEncap.
 
 use super::template::Template;
-use crate::anew::{Anew, CONFIG};
-use crate::sieve::pass_or_drop;
 use crate::udp::udp_ip_encap::Destination;
-use causeway_engine::spec::{drops, keyword, reads_writes, required};
-use causeway_engine::value::{Raw, Value};
-use causeway_engine::{Conf, Cx, Element, Invalid, Names, Spec};
+use causeway_engine::Scope;
+use causeway_engine::prelude::*;
+use causeway_engine::value::Value;
+use causeway_lang::addresses;
 use causeway_packet::wire::Ipv4Header;
 use causeway_packet::wire::ipv4::{DONT_FRAGMENT, HEADER_LEN};
-use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -19,30 +17,9 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Prepends an IPv4 header with protocol PROTO from SRC to DST, and a new identification for each packet; with \
           `ipip` for PROTO this is IP-in-IP encapsulation (RFC 2003). Marks the header and sets the destination \
           annotation to DST. With `DST_ANNO` for DST the annotation says where the packet goes.",
-    args: &[
-        required("PROTO", "IP protocol", "what the packets are, by name or number"),
-        required("SRC", "IP address", "the source"),
-        required("DST", "IP address or DST_ANNO", "the destination"),
-        keyword("TTL", "byte", "time to live; default 250"),
-        keyword("DSCP", "0 to 63", "differentiated services code point; default 0"),
-        keyword(
-            "ECT",
-            "boolean or 2",
-            "whether to set ECN to \"capable\", ECT(1), or with 2 ECT(0); default false",
-        ),
-        keyword("CE", "boolean", "whether to set ECN to \"congestion experienced\"; default false"),
-        keyword("TOS", "byte", "DSCP and ECN together, in place of DSCP, ECT and CE; default 0"),
-        keyword("DF", "boolean", "whether to set \"don't fragment\"; default false"),
-    ],
-    handlers: &[
-        reads_writes("src", "the source address"),
-        reads_writes("dst", "the destination address, or DST_ANNO"),
-        CONFIG,
-    ],
-    drops: &[
-        drops("no-headroom", "the packet's frame had no room for the header"),
-        drops("too-long", "the packet would be longer than 65535 bytes"),
-    ],
+    args: Header::ARGS,
+    handlers: handlers!(Header::HANDLERS, &[CONFIG]),
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> IPEncap(ipip, 2.0.0.1, 2.0.0.2) \
               -> CheckIPHeader -> Discard;",
     see: &["UDPIPEncap", "CheckIPHeader"],
@@ -50,83 +27,118 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-const NO_HEADROOM: usize = 0;
-const TOO_LONG: usize = 1;
-const TTL: u8 = 250;
+drop_reasons! {
+    enum Reason for SPEC {
+        NoHeadroom = "no-headroom", "the packet's frame had no room for the header";
+        TooLong = "too-long", "the packet would be longer than 65535 bytes";
+    }
+}
+
+settings! {
+    struct Header {
+        protocol: Protocol = required("PROTO", "IP protocol", "what the packets are, by name or number");
+        src: Ipv4Addr = required("SRC", "IP address", "the source"), live("src", "the source address");
+        dst: Destination = required("DST", "IP address or DST_ANNO", "the destination"),
+            live("dst", "the destination address, or DST_ANNO");
+        ttl: u8 = keyword("TTL", "byte", "time to live; default 250"), or(250);
+        dscp: Option<Dscp> = keyword("DSCP", "0 to 63", "differentiated services code point; default 0"), or(None);
+        ect: Option<Ect> = keyword(
+            "ECT",
+            "boolean or 2",
+            "whether to set ECN to \"capable\", ECT(1), or with 2 ECT(0); default false",
+        ), or(None);
+        ce: Option<bool> = keyword("CE", "boolean", "whether to set ECN to \"congestion experienced\"; default false"),
+            or(None);
+        tos: Option<u8> = keyword("TOS", "byte", "DSCP and ECN together, in place of DSCP, ECT and CE; default 0"),
+            or(None);
+        dont_fragment: bool = keyword("DF", "boolean", "whether to set \"don't fragment\"; default false"), or(false);
+    }
+}
+
+/// A protocol, by name or number.
+struct Protocol(u8);
+
+/// The bits of ECN that say that both ends know it.
+struct Ect(u8);
+
+/// A code point of six bits.
+struct Dscp(u8);
+
+impl Value for Protocol {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+        addresses::protocol(text).map(Protocol).map_err(|e| e.to_string())
+    }
+
+    fn placeholder() -> Self {
+        Protocol(0)
+    }
+}
+
+impl Value for Ect {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        if text == "2" { Ok(Ect(2)) } else { bool::parse(text, scope).map(|set| Ect(set.into())) }
+    }
+
+    fn placeholder() -> Self {
+        Ect(0)
+    }
+}
+
+impl Value for Dscp {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        u8::parse(text, scope)
+            .and_then(|n| if n > 63 { Err("out of range, bound 63".to_owned()) } else { Ok(Dscp(n)) })
+    }
+
+    fn placeholder() -> Self {
+        Dscp(0)
+    }
+}
 
 struct IPEncap {
-    /// What the template was made of.
-    header: Ipv4Header,
+    header: Header,
     template: Template,
-    dst: Destination,
+    /// Identification of the next packet.
     id: u16,
-    anew: Anew,
-    names: Names,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let protocol_text: Raw = conf.required("PROTO");
-    let (src, dst) = (conf.required("SRC"), conf.required("DST"));
-    let protocol = match causeway_lang::addresses::protocol(&protocol_text.0) {
-        Ok(protocol) => protocol,
-        // That it is missing was said already.
-        Err(_) if protocol_text.0.is_empty() => 0,
-        Err(why) => {
-            conf.error(format!("PROTO: {why}"));
-            0
-        }
-    };
-    let ttl = conf.keyword("TTL", TTL);
-    let tos = read_tos(conf);
-    let flags_fragment = if conf.keyword("DF", false) { DONT_FRAGMENT } else { 0 };
-    conf.finish()?;
-    let placeholder = Ipv4Addr::UNSPECIFIED;
-    let header = Ipv4Header {
-        tos,
-        total_len: 0,
-        identification: 0,
-        flags_fragment,
-        ttl,
-        protocol,
-        src,
-        dst: placeholder,
-    };
-    Ok(Box::new(IPEncap {
-        header,
-        template: Template::new(header),
-        dst,
-        id: 0,
-        anew: Anew::new(conf),
-        names: conf.env.names.clone(),
-    }))
-}
-
-/// The TOS byte, given as a whole or in parts.
-fn read_tos(conf: &mut Conf<'_>) -> u8 {
-    let (whole, dscp) = (conf.keyword_given::<u8>("TOS"), conf.keyword_given::<u8>("DSCP"));
-    let ect = match conf.keyword_given::<Raw>("ECT") {
-        Some(Raw(text)) if text == "2" => Some(2),
-        Some(Raw(text)) => conf.parse::<bool>("ECT", &text).map(u8::from),
-        None => None,
-    };
-    let ce = conf.keyword_given::<bool>("CE");
-    if dscp.is_some_and(|d| d > 63) {
-        conf.error("DSCP: out of range, bound 63");
-    }
-    if whole.is_some() && (dscp.is_some() || ect.is_some() || ce.is_some()) {
+    let header = Header::configure(conf);
+    if header.tos.is_some() && (header.dscp.is_some() || header.ect.is_some() || header.ce.is_some()) {
         conf.error("TOS: cannot be given together with DSCP, ECT or CE");
     }
-    let ecn = if ce == Some(true) { 3 } else { ect.unwrap_or(0) };
-    whole.unwrap_or(dscp.unwrap_or(0).min(63) << 2 | ecn)
+    conf.finish()?;
+    Ok(Box::new(IPEncap { template: header.template(), header, id: 0 }))
+}
+
+impl Header {
+    /// The TOS byte, given as a whole or in parts.
+    fn tos(&self) -> u8 {
+        let ecn = if self.ce == Some(true) { 3 } else { self.ect.as_ref().map_or(0, |e| e.0) };
+        self.tos.unwrap_or(self.dscp.as_ref().map_or(0, |d| d.0) << 2 | ecn)
+    }
+
+    fn template(&self) -> Template {
+        Template::new(Ipv4Header {
+            tos: self.tos(),
+            total_len: 0,
+            identification: 0,
+            flags_fragment: if self.dont_fragment { DONT_FRAGMENT } else { 0 },
+            ttl: self.ttl,
+            protocol: self.protocol.0,
+            src: self.src,
+            dst: Ipv4Addr::UNSPECIFIED,
+        })
+    }
 }
 
 impl IPEncap {
     #[inline]
-    fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), usize> {
-        let dst = self.dst.0.unwrap_or_else(|| packet.dst_ip().into());
-        let data = packet.push(HEADER_LEN).map_err(|_| NO_HEADROOM)?;
-        let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
-        let to = data.first_chunk_mut::<HEADER_LEN>().ok_or(NO_HEADROOM)?;
+    fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), Reason> {
+        let dst = self.header.dst.0.unwrap_or_else(|| packet.dst_ip().into());
+        let data = packet.push(HEADER_LEN).map_err(|_| Reason::NoHeadroom)?;
+        let total_len = u16::try_from(data.len()).map_err(|_| Reason::TooLong)?;
+        let to = data.first_chunk_mut::<HEADER_LEN>().ok_or(Reason::NoHeadroom)?;
         self.template.write(to, total_len, self.id, dst);
         self.id = self.id.wrapping_add(1);
         packet.set_dst_ip(dst.octets());
@@ -137,32 +149,16 @@ impl IPEncap {
 }
 
 impl Element for IPEncap {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        pass_or_drop(batch, cx, |packet| self.encapsulate(packet));
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        self.encapsulate(packet).into()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "config" => cx.config().to_owned(),
-            "src" => self.header.src.to_string(),
-            _ => self.dst.to_string(),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.header)
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        if handler == "config" {
-            *self = IPEncap { id: self.id, ..*self.anew.element(value, cx)? };
-            cx.set_config(value.to_owned());
-            return Ok(());
-        }
-        let (value, scope) = (value.trim(), self.names.scope(cx.name()));
-        let done = match handler {
-            "src" => Ipv4Addr::parse(value, &scope).map(|src| self.header.src = src),
-            _ => Destination::parse(value, &scope).map(|dst| self.dst = dst),
-        };
-        done.map_err(|why| format!("{handler}: {why}"))?;
-        self.template = Template::new(self.header);
-        Ok(())
+    fn settings_changed(&mut self, _cx: &mut Cx<'_>) {
+        self.template = self.header.template();
     }
 }
 

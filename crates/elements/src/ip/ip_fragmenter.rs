@@ -1,13 +1,11 @@
 //! IPFragmenter.
 
-use causeway_engine::ir::{At, Builder, Program, Test};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Lowers, drops, keyword, optional, reads, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::ir::{At, Test};
+use causeway_engine::prelude::*;
+use causeway_engine::value::AtLeast;
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{FRAGMENT_OFFSET_MASK, HEADER_LEN, MAX_HEADER_LEN, MORE_FRAGMENTS};
 use causeway_packet::wire::ipv4_options::kind;
-use causeway_packet::{Batch, Packet};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPFragmenter",
@@ -22,63 +20,44 @@ pub(crate) static SPEC: Spec = Spec {
           The first one has all its options and the others those that are marked to be copied (RFC 791 §3.1). \
           A link-level header in front of the IP header is not copied to the second and later fragments: strip it \
           before.",
-    args: &[
-        required("MTU", "bytes", "longest IP packet that passes, at least 8"),
-        optional(
-            "HONOR_DF",
-            "boolean",
-            "whether \"don't fragment\" is obeyed; default true. What is cut nevertheless gets a random identification",
-        ),
-        optional("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"),
-        keyword("HEADROOM", "bytes", "accepted for compatibility"),
-    ],
-    handlers: &[
-        reads("drops", "packets that were too long and could not be cut").counts(Unit::Packets),
-        reads("fragments", "fragments that were made").counts(Unit::Packets),
-    ],
-    drops: &[
-        drops(
-            "need-fragmentation",
-            "the packet is too long and may not be cut, and output 1 is not connected",
-        ),
-        drops("no-header", "no whole IPv4 packet is marked"),
-        drops("bad-offset", "a fragment that reaches beyond the longest datagram"),
-        drops("no-buffer", "there was no frame for a fragment; what is left of the packet goes"),
-    ],
+    args: IPFragmenter::ARGS,
+    handlers: IPFragmenter::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LENGTH 1000, LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) \
               -> IPFragmenter(576) -> Discard;",
     see: &["ICMPError", "IPOutputCombo"],
+    build: configured::<IPFragmenter>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-const NEED_FRAGMENTATION: usize = 0;
-const NO_HEADER: usize = 1;
-const BAD_OFFSET: usize = 2;
-const NO_BUFFER: usize = 3;
+drop_reasons! {
+    enum Reason for SPEC {
+        NeedFragmentation = "need-fragmentation", "the packet is too long and may not be cut, and output 1 is not connected";
+        NoHeader = "no-header", "no whole IPv4 packet is marked";
+        BadOffset = "bad-offset", "a fragment that reaches beyond the longest datagram";
+        NoBuffer = "no-buffer", "there was no frame for a fragment; what is left of the packet goes";
+    }
+}
 
 /// Fragments lie at multiples of this many bytes of the datagram.
 const UNIT: usize = 8;
 
-struct IPFragmenter {
-    mtu: usize,
-    honor_df: bool,
-    drops: u64,
-    fragments: u64,
-}
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let mtu = conf.required::<u32>("MTU") as usize;
-    let honor_df = conf.optional("HONOR_DF", true);
-    conf.optional("VERBOSE", false);
-    conf.keyword("HEADROOM", 0u32);
-    conf.finish()?;
-    if mtu < UNIT {
-        conf.error("MTU: must be at least 8");
-        return Err(Invalid);
+settings! {
+    struct IPFragmenter {
+        mtu: AtLeast<{ UNIT as u32 }> = required("MTU", "bytes", "longest IP packet that passes, at least 8");
+        honor_df: bool = optional(
+            "HONOR_DF",
+            "boolean",
+            "whether \"don't fragment\" is obeyed; default true. What is cut nevertheless gets a random identification",
+        ), or(true);
+        _verbose: bool = optional("VERBOSE", "boolean", "accepted for compatibility; reasons are always counted"), or(false);
+        _headroom: u32 = keyword("HEADROOM", "bytes", "accepted for compatibility"), or(0);
     }
-    Ok(Box::new(IPFragmenter { mtu, honor_df, drops: 0, fragments: 0 }))
+    counts {
+        drops: u64 = reads("drops", "packets that were too long and could not be cut").counts(Unit::Packets);
+        fragments: u64 = reads("fragments", "fragments that were made").counts(Unit::Packets);
+    }
 }
 
 /// Where a datagram is cut; lengths and offsets in bytes.
@@ -109,24 +88,28 @@ impl Cut {
 }
 
 impl IPFragmenter {
+    fn mtu(&self) -> usize {
+        self.mtu.0 as usize
+    }
+
     #[inline]
     fn fits(&self, packet: &Packet) -> bool {
         let header = packet.network_header().and_then(|h| h.first_chunk::<HEADER_LEN>());
-        header.is_some_and(|h| u16::from_be_bytes([h[2], h[3]]) as usize <= self.mtu)
+        header.is_some_and(|h| u16::from_be_bytes([h[2], h[3]]) as usize <= self.mtu())
     }
 
     /// How to cut a packet that does not fit; the error is the reason why it cannot be.
-    fn plan(&self, packet: &Packet, cx: &mut Cx<'_>) -> Result<Cut, usize> {
-        let (start, bytes) = packet.network_offset().zip(packet.network_header()).ok_or(NO_HEADER)?;
-        let ip = Ipv4::new_checked(bytes).map_err(|_| NO_HEADER)?;
+    fn plan(&self, packet: &Packet, cx: &mut Cx<'_>) -> Result<Cut, Reason> {
+        let (start, bytes) = packet.network_offset().zip(packet.network_header()).ok_or(Reason::NoHeader)?;
+        let ip = Ipv4::new_checked(bytes).map_err(|_| Reason::NoHeader)?;
         let (header_len, payload_len) = (ip.header_len(), ip.payload().len());
-        let room = |header_len| self.mtu.saturating_sub(header_len) / UNIT * UNIT;
+        let room = |header_len| self.mtu().saturating_sub(header_len) / UNIT * UNIT;
         let first_len = room(header_len);
         if first_len == 0 || (self.honor_df && ip.dont_fragment()) {
-            return Err(NEED_FRAGMENTATION);
+            return Err(Reason::NeedFragmentation);
         }
         if ip.fragment_offset() + payload_len > UNIT << FRAGMENT_OFFSET_MASK.count_ones() {
-            return Err(BAD_OFFSET);
+            return Err(Reason::BadOffset);
         }
         let (head, head_len) = following_header(&bytes[..header_len]);
         let (word, next_len) = (ip.flags_fragment(), room(head_len));
@@ -148,7 +131,7 @@ impl IPFragmenter {
             };
             let from = cut.start + cut.header_len + at;
             let Some(mut fragment) = derived(&packet, head, &data[from..from + len]) else {
-                return cx.drop(NO_BUFFER, packet);
+                return cx.drop(Reason::NoBuffer, packet);
             };
             seal(&mut fragment, start, header_len, (cut.id, cut.word(at, false)));
             cx.emit(0, fragment);
@@ -172,9 +155,9 @@ impl IPFragmenter {
     fn fragment(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         match self.plan(&packet, cx) {
             Ok(cut) => self.split(packet, &cut, cx),
-            Err(NEED_FRAGMENTATION) => {
+            Err(Reason::NeedFragmentation) => {
                 self.drops += 1;
-                cx.divert(1, NEED_FRAGMENTATION, packet);
+                cx.divert(1, Reason::NeedFragmentation, packet);
             }
             Err(reason) => cx.drop(reason, packet),
         }
@@ -253,13 +236,13 @@ impl Element for IPFragmenter {
         let mut b = Builder::new();
         b.require(Test::Has(At::network(0), HEADER_LEN as u32));
         let total_len = b.load(At::network(2), 2);
-        b.forbid(Test::Above(total_len.into(), (self.mtu as u64).into()));
+        b.forbid(Test::Above(total_len.into(), (self.mtu() as u64).into()));
         b.leave(0);
         b.finish()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(if handler == "drops" { self.drops } else { self.fragments }.to_string())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 

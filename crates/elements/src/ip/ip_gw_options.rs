@@ -1,13 +1,11 @@
 //! IPGWOptions.
 
-use causeway_engine::ir::{At, Builder, Program, Test};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Lowers, drops, optional, reads, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::ir::{At, Test};
+use causeway_engine::prelude::*;
+use causeway_engine::value::List;
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{HEADER_LEN, MAX_HEADER_LEN};
 use causeway_packet::wire::ipv4_options::{BadOption, Ipv4Option};
-use causeway_packet::{Anno, Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -24,34 +22,38 @@ pub(crate) static SPEC: Spec = Spec {
           A packet with a malformed option goes to output 1 unchanged, with its ICMP_PARAMPROB annotation set to the \
           offset of the wrong byte, for an ICMPError of type `parameterproblem`; or it is dropped if that is not \
           connected. The network header must be marked.",
-    args: &[
-        required("MYADDR", "IP address", "address of the outgoing interface"),
-        optional("OTHERADDRS", "IP addresses", "the router's other addresses"),
-    ],
-    handlers: &[reads("drops", "packets with malformed options").counts(Unit::Packets)],
-    drops: &[
-        drops("bad-option", "a malformed option, and output 1 is not connected"),
-        drops("no-header", "no IPv4 header is marked"),
-    ],
+    args: IPGWOptions::ARGS,
+    handlers: IPGWOptions::HANDLERS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> IPGWOptions(2.0.0.1) -> Discard;",
     see: &["ICMPError", "IPOutputCombo"],
+    build: configured::<IPGWOptions>,
     lowers: Lowers::Straight,
-    build,
     ..Spec::DEFAULT
 };
 
-const BAD_OPTION: usize = 0;
-const NO_HEADER: usize = 1;
+drop_reasons! {
+    enum Reason for SPEC {
+        BadOption = "bad-option", "a malformed option, and output 1 is not connected";
+        NoHeader = "no-header", "no IPv4 header is marked";
+    }
+}
 
-struct IPGWOptions {
-    recorder: Recorder,
-    bad: u64,
+settings! {
+    struct IPGWOptions {
+        address: Ipv4Addr = required("MYADDR", "IP address", "address of the outgoing interface");
+        others: List<Ipv4Addr> = optional("OTHERADDRS", "IP addresses", "the router's other addresses"),
+            or(List::default());
+    }
+    counts {
+        bad: u64 = reads("drops", "packets with malformed options").counts(Unit::Packets);
+    }
 }
 
 /// A router's addresses, as it writes them into options.
-pub(crate) struct Recorder {
+pub(crate) struct Recorder<'a> {
     pub address: Ipv4Addr,
-    pub others: Vec<Ipv4Addr>,
+    pub others: &'a [Ipv4Addr],
 }
 
 /// Why a packet's options could not be seen to.
@@ -62,15 +64,7 @@ pub(crate) enum Fault {
     Option,
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let address = conf.required("MYADDR");
-    let list: Vec<String> = conf.optional("OTHERADDRS", Vec::new());
-    let others = list.iter().filter_map(|a| conf.parse("OTHERADDRS", a)).collect();
-    conf.finish()?;
-    Ok(Box::new(IPGWOptions { recorder: Recorder { address, others }, bad: 0 }))
-}
-
-impl Recorder {
+impl Recorder<'_> {
     /// Does what the options of `packet` ask for. In case of a fault the packet's bytes are unchanged.
     #[inline]
     pub fn process(&self, packet: &mut Packet, now_ns: impl FnMut() -> u64) -> Result<(), Fault> {
@@ -136,19 +130,16 @@ fn time_of_day_ms(now_ns: u64) -> u32 {
 }
 
 impl Element for IPGWOptions {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.filter_map(|mut packet| match self.recorder.process(&mut packet, || cx.now_ns()) {
-            Ok(()) => Some(packet),
-            Err(Fault::NoHeader) => {
-                cx.drop(NO_HEADER, packet);
-                None
-            }
+    fn packet(&mut self, _port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
+        let recorder = Recorder { address: self.address, others: &self.others.0 };
+        match recorder.process(packet, || cx.now_ns()) {
+            Ok(()) => Verdict::Pass,
+            Err(Fault::NoHeader) => Verdict::drop(Reason::NoHeader),
             Err(Fault::Option) => {
                 self.bad += 1;
-                cx.divert(1, BAD_OPTION, packet);
-                None
+                Verdict::divert(1, Reason::BadOption)
             }
-        });
+        }
     }
 
     fn lower(&self) -> Option<Program> {
@@ -161,8 +152,8 @@ impl Element for IPGWOptions {
         b.finish()
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.bad.to_string())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 

@@ -1,11 +1,10 @@
 //! IPInputCombo.
 
-use super::check_ip_header::{Checker, DROPS, SHORT, Sources};
+use super::check_ip_header::{Checker, Sources};
+use super::header::Fault;
 use super::tally::{self, Tally};
-use causeway_engine::spec::{keyword, optional, required};
+use causeway_engine::prelude::*;
 use causeway_engine::value::Raw;
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
 use causeway_packet::wire::ethernet::HEADER_LEN;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -24,7 +23,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("GOODDST", "IPv4 addresses", "destinations for which the source is not looked at"),
     ],
     handlers: tally::HANDLERS,
-    drops: DROPS,
+    drops: Fault::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> EtherEncap(0x0800, 1:1:1:1:1:1, \
               2:2:2:2:2:2) -> IPInputCombo(1, INTERFACES 1.0.0.2/24) -> Discard;",
     see: &["IPOutputCombo", "Paint", "Strip", "CheckIPHeader", "GetIPAddress"],
@@ -32,10 +31,12 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
+shares_drop_reasons!(SPEC, Fault);
+
 struct IPInputCombo {
     color: u8,
     checker: Checker,
-    tally: Tally<{ DROPS.len() }>,
+    tally: Tally<Fault>,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -55,13 +56,13 @@ impl Element for IPInputCombo {
         let IPInputCombo { color, checker, tally } = self;
         tally.sift(batch, cx, |packet| {
             packet.set_paint(*color);
-            packet.pull(HEADER_LEN).map_err(|_| SHORT)?;
+            packet.pull(HEADER_LEN).map_err(|_| Fault::Short)?;
             checker.check(packet)
         });
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.tally.read(handler, DROPS))
+        Ok(self.tally.read(handler))
     }
 }
 
@@ -70,7 +71,6 @@ mod tests {
     use super::super::corpus;
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn good_packets_are_stripped_painted_and_marked() {

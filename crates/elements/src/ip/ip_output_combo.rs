@@ -5,9 +5,7 @@ use super::fix_ip_src::fix_source;
 use super::ip_gw_options::{Fault, Recorder};
 use crate::annotations::paint_tee::emit_copy;
 use crate::ethernet::drop_broadcasts::to_many;
-use causeway_engine::spec::{drops, required};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::{Batch, Packet};
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPOutputCombo",
@@ -21,16 +19,8 @@ pub(crate) static SPEC: Spec = Spec {
           packets with malformed options (`parameterproblem`), 3 those that have lived too long (`timeexceeded`), \
           and 4 those longer than MTU, which an IPFragmenter cuts or diverts to another ICMPError \
           (`unreachable, needfrag`). The network header must be marked.",
-    args: &[
-        required("COLOR", "byte", "the paint of packets that came in by the interface"),
-        required("IPADDR", "IP address", "address of the interface"),
-        required("MTU", "bytes", "longest IP packet that the interface takes"),
-    ],
-    drops: &[
-        drops("broadcast", "the packet came as a link-level broadcast or multicast"),
-        drops("no-header", "no IPv4 header is marked"),
-        drops("no-buffer", "there was no frame for a copy"),
-    ],
+    args: IPOutputCombo::ARGS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> o :: IPOutputCombo(1, 1.0.0.2, 1500) \
               -> Discard; o[1] -> d :: Discard; o[2] -> d; o[3] -> d; o[4] -> IPFragmenter(1500) -> d;",
     see: &[
@@ -43,13 +33,17 @@ pub(crate) static SPEC: Spec = Spec {
         "CheckLength",
         "IPFragmenter",
     ],
-    build,
+    build: configured::<IPOutputCombo>,
     ..Spec::DEFAULT
 };
 
-const BROADCAST: usize = 0;
-const NO_HEADER: usize = 1;
-const NO_BUFFER: usize = 2;
+drop_reasons! {
+    enum Reason for SPEC {
+        Broadcast = "broadcast", "the packet came as a link-level broadcast or multicast";
+        NoHeader = "no-header", "no IPv4 header is marked";
+        NoBuffer = "no-buffer", "there was no frame for a copy";
+    }
+}
 
 /// Outputs of packets that may not leave as they are.
 mod output {
@@ -58,62 +52,35 @@ mod output {
     pub const TOO_LONG: usize = 4;
 }
 
-struct IPOutputCombo {
-    color: u8,
-    recorder: Recorder,
-    mtu: usize,
-}
-
-/// Where a packet goes that does not leave by output 0.
-enum Verdict {
-    Divert(usize),
-    Drop(usize),
-}
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let (color, address) = (conf.required("COLOR"), conf.required("IPADDR"));
-    let mtu: u32 = conf.required("MTU");
-    conf.finish()?;
-    let recorder = Recorder { address, others: Vec::new() };
-    Ok(Box::new(IPOutputCombo { color, recorder, mtu: mtu as usize }))
-}
-
-impl IPOutputCombo {
-    #[inline]
-    fn prepare(&self, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<(), Verdict> {
-        if to_many(packet.packet_type()) {
-            return Err(Verdict::Drop(BROADCAST));
-        }
-        if packet.paint() == self.color {
-            emit_copy(packet, NO_BUFFER, cx);
-        }
-        match self.recorder.process(packet, || cx.now_ns()) {
-            Ok(()) => {}
-            Err(Fault::Option) => return Err(Verdict::Divert(output::BAD_OPTION)),
-            Err(Fault::NoHeader) => return Err(Verdict::Drop(NO_HEADER)),
-        }
-        fix_source(packet, self.recorder.address);
-        let header = packet.network_header_mut().and_then(|h| h.first_chunk_mut::<20>());
-        if !dec_ip_ttl::decrement(header.ok_or(Verdict::Drop(NO_HEADER))?) {
-            return Err(Verdict::Divert(output::EXPIRED));
-        }
-        if packet.len() > self.mtu { Err(Verdict::Divert(output::TOO_LONG)) } else { Ok(()) }
+settings! {
+    struct IPOutputCombo {
+        color: u8 = required("COLOR", "byte", "the paint of packets that came in by the interface");
+        address: Ipv4Addr = required("IPADDR", "IP address", "address of the interface");
+        mtu: u32 = required("MTU", "bytes", "longest IP packet that the interface takes");
     }
 }
 
 impl Element for IPOutputCombo {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.filter_map(|mut packet| match self.prepare(&mut packet, cx) {
-            Ok(()) => Some(packet),
-            Err(Verdict::Divert(output)) => {
-                cx.emit(output, packet);
-                None
-            }
-            Err(Verdict::Drop(reason)) => {
-                cx.drop(reason, packet);
-                None
-            }
-        });
+    fn packet(&mut self, _port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
+        if to_many(packet.packet_type()) {
+            return Verdict::drop(Reason::Broadcast);
+        }
+        if packet.paint() == self.color {
+            emit_copy(packet, Reason::NoBuffer, cx);
+        }
+        match (Recorder { address: self.address, others: &[] }).process(packet, || cx.now_ns()) {
+            Ok(()) => {}
+            Err(Fault::Option) => return Verdict::Out(output::BAD_OPTION),
+            Err(Fault::NoHeader) => return Verdict::drop(Reason::NoHeader),
+        }
+        fix_source(packet, self.address);
+        let Some(header) = packet.network_header_mut().and_then(|h| h.first_chunk_mut::<20>()) else {
+            return Verdict::drop(Reason::NoHeader);
+        };
+        if !dec_ip_ttl::decrement(header) {
+            return Verdict::Out(output::EXPIRED);
+        }
+        if packet.len() > self.mtu as usize { Verdict::Out(output::TOO_LONG) } else { Verdict::Pass }
     }
 }
 

@@ -1,8 +1,6 @@
 //! MarkIPHeader.
 
-use causeway_engine::spec::optional;
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "MarkIPHeader",
@@ -11,33 +9,31 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Marks the network header at OFFSET bytes into the packet, and the transport header behind it by the header \
           length found there. Nothing is checked; CheckIPHeader marks and checks. In a packet that ends before \
           OFFSET no header is marked.",
-    args: &[optional("OFFSET", "bytes", "where the IP header is; default 0")],
+    args: MarkIPHeader::ARGS,
     example: "InfiniteSource(LIMIT 5) -> MarkIPHeader(14) -> Discard;",
     see: &["CheckIPHeader", "IPClassifier"],
-    build,
+    build: configured::<MarkIPHeader>,
     ..Spec::DEFAULT
 };
 
-struct MarkIpHeader {
-    offset: usize,
+settings! {
+    struct MarkIPHeader {
+        offset: u16 = optional("OFFSET", "bytes", "where the IP header is; default 0"), or(0);
+    }
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let offset = conf.optional("OFFSET", 0u16);
-    conf.finish()?;
-    Ok(Box::new(MarkIpHeader { offset: offset as usize }))
-}
-
-impl Element for MarkIpHeader {
-    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        for i in 0..batch.len() {
-            batch.prefetch_data(i + 4);
-            let packet = &mut batch[i];
-            if let Some(first) = packet.data().get(self.offset).copied() {
-                packet.set_network_header(self.offset);
-                packet.set_transport_header(self.offset + (first & 15) as usize * 4);
-            }
+impl Element for MarkIPHeader {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        let offset = self.offset as usize;
+        if let Some(first) = packet.data().get(offset).copied() {
+            packet.set_network_header(offset);
+            packet.set_transport_header(offset + (first & 15) as usize * 4);
         }
+        Verdict::Pass
+    }
+
+    fn lookahead(&self) -> usize {
+        4
     }
 }
 
@@ -45,7 +41,6 @@ impl Element for MarkIpHeader {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     fn marked(config: &str, bytes: &[u8]) -> (Option<usize>, Option<usize>) {
         let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();

@@ -1,8 +1,6 @@
 //! SetIPChecksum.
 
-use causeway_engine::spec::{drops, reads};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 use causeway_packet::wire::Ipv4;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -12,31 +10,28 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Computes the header checksum of each IP packet and stores it. Where no header is marked the packet must begin \
           with it. A packet without whole IPv4 header is dropped.",
     handlers: &[reads("drops", "packets dropped")],
-    drops: &[drops("no-header", "the packet has no whole IPv4 header")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPChecksum -> Discard;",
     see: &["CheckIPHeader", "SetUDPChecksum"],
-    build,
+    build: configured::<SetIPChecksum>,
     ..Spec::DEFAULT
 };
 
-struct SetIpChecksum;
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    conf.finish()?;
-    Ok(Box::new(SetIpChecksum))
+drop_reasons! {
+    enum Reason for SPEC {
+        NoHeader = "no-header", "the packet has no whole IPv4 header";
+    }
 }
 
-impl Element for SetIpChecksum {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.filter_map(|mut packet| {
-            let at = packet.network_offset().unwrap_or(0);
-            if let Some(Ok(mut ip)) = packet.data_mut().get_mut(at..).map(Ipv4::new_quoted) {
-                ip.fill_checksum();
-                return Some(packet);
-            }
-            cx.drop(0, packet);
-            None
-        });
+settings! {
+    struct SetIPChecksum {}
+}
+
+impl Element for SetIPChecksum {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        let at = packet.network_offset().unwrap_or(0);
+        let header = packet.data_mut().get_mut(at..).and_then(|bytes| Ipv4::new_quoted(bytes).ok());
+        header.map(|mut ip| ip.fill_checksum()).or_drop(Reason::NoHeader)
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
@@ -48,7 +43,6 @@ impl Element for SetIpChecksum {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn the_whole_header_is_summed() {

@@ -1,10 +1,8 @@
 //! CheckIP6Header.
 
 use crate::ip::tally::{self, Tally};
-use causeway_engine::spec::{DropDoc, drops, optional};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
 use causeway_packet::wire::ipv6::{HEADER_LEN, field};
-use causeway_packet::{Batch, Packet};
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
@@ -24,7 +22,7 @@ pub(crate) static SPEC: Spec = Spec {
         optional("OFFSET", "bytes", "where the header begins; default 0"),
     ],
     handlers: tally::HANDLERS,
-    drops: DROPS,
+    drops: Reason::DOCS,
     example: r"InfiniteSource(DATA \<60000000 0000 3b 40 20010db8000000000000000000000001
               20010db8000000000000000000000002>, LIMIT 5) -> CheckIP6Header(::) -> Discard;",
     see: &["CheckIPHeader", "GetIP6Address", "DecIP6HLIM", "LookupIP6Route"],
@@ -32,20 +30,18 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-const DROPS: &[DropDoc] = &[
-    drops("short", "fewer bytes than a header"),
-    drops("bad-version", "the version is not 6"),
-    drops("bad-length", "the payload reaches beyond the packet"),
-    drops("bad-source", "the source is an address that no packet may come from"),
-];
-const SHORT: usize = 0;
-const BAD_VERSION: usize = 1;
-const BAD_LENGTH: usize = 2;
-const BAD_SOURCE: usize = 3;
+drop_reasons! {
+    enum Reason for SPEC {
+        Short = "short", "fewer bytes than a header";
+        BadVersion = "bad-version", "the version is not 6";
+        BadLength = "bad-length", "the payload reaches beyond the packet";
+        BadSource = "bad-source", "the source is an address that no packet may come from";
+    }
+}
 
 struct CheckIP6Header {
     checker: Checker,
-    tally: Tally<{ DROPS.len() }>,
+    tally: Tally<Reason>,
 }
 
 struct Checker {
@@ -70,22 +66,22 @@ fn address(header: &[u8; HEADER_LEN], range: Range<usize>) -> [u8; 16] {
 }
 
 impl Checker {
-    /// Checks one packet and marks it; the error is the reason, an index of [`DROPS`].
+    /// Checks one packet and marks it; the error is the reason.
     #[inline]
-    fn check(&self, packet: &mut Packet) -> Result<(), usize> {
-        let data = packet.data().get(self.offset..).ok_or(SHORT)?;
-        let h = data.first_chunk::<HEADER_LEN>().ok_or(SHORT)?;
+    fn check(&self, packet: &mut Packet) -> Result<(), Reason> {
+        let data = packet.data().get(self.offset..).ok_or(Reason::Short)?;
+        let h = data.first_chunk::<HEADER_LEN>().ok_or(Reason::Short)?;
         if h[0] >> 4 != 6 {
-            return Err(BAD_VERSION);
+            return Err(Reason::BadVersion);
         }
         // The payload of a jumbogram has length 0 here, and is cut: it is longer than any frame (RFC 2675).
         let total_len = HEADER_LEN + u16::from_be_bytes([h[4], h[5]]) as usize;
         if total_len > data.len() {
-            return Err(BAD_LENGTH);
+            return Err(Reason::BadLength);
         }
         let (source, destination) = (address(h, field::SRC), address(h, field::DST));
         if source[0] == 0xff || self.bad_sources.contains(&source) {
-            return Err(BAD_SOURCE);
+            return Err(Reason::BadSource);
         }
         packet.truncate(self.offset + total_len);
         packet.set_network_header(self.offset);
@@ -102,7 +98,7 @@ impl Element for CheckIP6Header {
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.tally.read(handler, DROPS))
+        Ok(self.tally.read(handler))
     }
 }
 

@@ -1,10 +1,7 @@
 //! DecIP6HLIM.
 
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, reads};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
 use causeway_packet::wire::ipv6::HEADER_LEN;
-use causeway_packet::{Batch, Packet};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "DecIP6HLIM",
@@ -15,57 +12,45 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Decrements the hop limit of each packet. A packet whose hop limit is 1 or 0 goes to output 1 unchanged, where \
           an ICMPv6 error may answer it, or is dropped if that is not connected (RFC 8200 §3). The network header must \
           be marked.",
-    handlers: &[reads("drops", "packets whose hop limit was over").counts(Unit::Packets)],
-    drops: &[drops("expired", "the hop limit was 1 or 0"), drops("no-header", "no IPv6 header is marked")],
+    handlers: DecIP6HLIM::HANDLERS,
+    drops: Reason::DOCS,
     example: r"InfiniteSource(DATA \<60000000 0000 3b 40 20010db8000000000000000000000001
               20010db8000000000000000000000002>, LIMIT 5) -> CheckIP6Header -> DecIP6HLIM -> Discard;",
     see: &["CheckIP6Header", "DecIPTTL"],
-    build,
+    build: configured::<DecIP6HLIM>,
     ..Spec::DEFAULT
 };
 
-const EXPIRED: usize = 0;
-const NO_HEADER: usize = 1;
-
-struct DecIP6HLIM {
-    expired: u64,
-}
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    conf.finish()?;
-    Ok(Box::new(DecIP6HLIM { expired: 0 }))
-}
-
-/// Decrements the hop limit if it is above 1; the error is the reason why it was not.
-#[inline]
-fn decrement(packet: &mut Packet) -> Result<(), usize> {
-    let header = packet.network_header_mut().and_then(|h| h.first_chunk_mut::<HEADER_LEN>());
-    let hop_limit = &mut header.ok_or(NO_HEADER)?[7];
-    if *hop_limit <= 1 {
-        return Err(EXPIRED);
+drop_reasons! {
+    enum Reason for SPEC {
+        Expired = "expired", "the hop limit was 1 or 0";
+        NoHeader = "no-header", "no IPv6 header is marked";
     }
-    *hop_limit -= 1;
-    Ok(())
+}
+
+settings! {
+    struct DecIP6HLIM {}
+    counts {
+        expired: u64 = reads("drops", "packets whose hop limit was over").counts(Unit::Packets);
+    }
 }
 
 impl Element for DecIP6HLIM {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.filter_map(|mut packet| match decrement(&mut packet) {
-            Ok(()) => Some(packet),
-            Err(NO_HEADER) => {
-                cx.drop(NO_HEADER, packet);
-                None
-            }
-            Err(reason) => {
-                self.expired += 1;
-                cx.divert(1, reason, packet);
-                None
-            }
-        });
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        let header = packet.network_header_mut().and_then(|h| h.first_chunk_mut::<HEADER_LEN>());
+        let Some([.., hop_limit]) = header.and_then(|h| h.first_chunk_mut::<8>()) else {
+            return Verdict::drop(Reason::NoHeader);
+        };
+        if *hop_limit <= 1 {
+            self.expired += 1;
+            return Verdict::divert(1, Reason::Expired);
+        }
+        *hop_limit -= 1;
+        Verdict::Pass
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.expired.to_string())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 }
 

@@ -1,8 +1,6 @@
 //! GetIP6Address.
 
-use causeway_engine::spec::required;
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "GetIP6Address",
@@ -10,31 +8,25 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "copies an IPv6 address from the packet to its destination annotation",
     doc: "Copies the 16 bytes at OFFSET to the IPv6 destination annotation, by which LookupIP6Route looks up. The \
           destination of an IPv6 header is 24 bytes into it. A packet too short is passed on unchanged.",
-    args: &[required("OFFSET", "bytes", "where the address is")],
+    args: GetIP6Address::ARGS,
     example: "InfiniteSource(LIMIT 5) -> GetIP6Address(24) -> Discard;",
     see: &["CheckIP6Header", "LookupIP6Route", "GetIPAddress"],
-    build,
+    build: configured::<GetIP6Address>,
     ..Spec::DEFAULT
 };
 
-struct GetIP6Address {
-    offset: usize,
-}
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let offset: u32 = conf.required("OFFSET");
-    conf.finish()?;
-    Ok(Box::new(GetIP6Address { offset: offset as usize }))
+settings! {
+    struct GetIP6Address {
+        offset: u32 = required("OFFSET", "bytes", "where the address is");
+    }
 }
 
 impl Element for GetIP6Address {
-    fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        for packet in batch.iter_mut() {
-            let address = packet.data().get(self.offset..).and_then(|b| b.first_chunk::<16>());
-            if let Some(&address) = address {
-                packet.set_dst_ip6(address);
-            }
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        if let Some(&address) = packet.data().get(self.offset as usize..).and_then(|b| b.first_chunk()) {
+            packet.set_dst_ip6(address);
         }
+        Verdict::Pass
     }
 }
 
@@ -42,7 +34,6 @@ impl Element for GetIP6Address {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     #[test]
     fn the_address_is_copied_if_it_is_there() {

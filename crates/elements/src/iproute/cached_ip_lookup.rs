@@ -1,15 +1,15 @@
 //! CachedIPLookup and CachedIP6Lookup.
 
 use super::family::Family;
-use super::lookup::{ADD, CTRL, DROPS, FLUSH, LOOKUP, REMOVE, ROUTES, SET, TABLE, Table};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, writes};
+use super::lookup::{ADD, CTRL, FLUSH, LOOKUP, REMOVE, ROUTES, Reason, SET, TABLE, Table};
+use causeway_engine::ControlSide;
+use causeway_engine::prelude::*;
+use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use causeway_engine::value::Nanoseconds;
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Office, Spec};
 use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::route_cache::{CacheConfig, CacheKey, RouteCache};
 use causeway_fib::{LeftRight, Lines6, Lookup, MISS, Rank24, Shared};
-use causeway_packet::{BATCH, Batch};
+use causeway_packet::BATCH;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "CachedIPLookup",
@@ -27,12 +27,14 @@ pub(crate) static SPEC: Spec = Spec {
           faster than any cache does.",
     args: ARGS,
     handlers: HANDLERS,
-    drops: DROPS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: CachedIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1, KEY destination, TABLE radix);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["IPLookup", "RadixIPLookup", "LCTrieIPLookup", "CachedIP6Lookup"],
     build: build::<u32, Rank24>,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);
 
 pub(crate) static SPEC6: Spec = Spec {
     name: "CachedIP6Lookup",
@@ -170,8 +172,8 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for Cached<A, S> {
         self.table.send(batch, &found[..n], cx);
     }
 
-    fn office(&self, cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
-        Some(self.table.office(cx))
+    fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {
+        Some(self.table.control_side(cx))
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

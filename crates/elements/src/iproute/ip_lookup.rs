@@ -1,8 +1,7 @@
 //! IPLookup.
 
-use super::lookup::{ARGS, DROPS, HANDLERS, build};
-use causeway_engine::Spec;
-use causeway_engine::spec::Lowers;
+use super::lookup::{ARGS, HANDLERS, Reason, build};
+use causeway_engine::prelude::*;
 use causeway_fib::Rank24;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -18,10 +17,12 @@ pub(crate) static SPEC: Spec = Spec {
           structure of its name, with the same routes and handlers. LookupIP6Route is the default for IPv6.",
     args: ARGS,
     handlers: HANDLERS,
-    drops: DROPS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: IPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["StaticIPLookup", "LookupIP6Route", "RadixIPLookup", "CachedIPLookup", "PolicyIPLookup"],
     build: build::<u32, Rank24>,
     lowers: Lowers::Route,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);

@@ -1,9 +1,9 @@
 //! LCTrieIPLookup and LCTrieIP6Lookup.
 
 use super::family::Family;
-use super::lookup::{DROPS, HANDLERS, ROUTES, build_over};
-use causeway_engine::spec::{ArgDoc, Lowers, keyword};
-use causeway_engine::{Conf, Element, Invalid, Spec};
+use super::lookup::{HANDLERS, ROUTES, Reason, build_over};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::ArgDoc;
 use causeway_fib::LeftRight;
 use causeway_fib::baseline::lctrie::{FILL_FACTOR, LcTrie, ROOT_BITS, ROOT_BITS_MAX};
 
@@ -20,13 +20,15 @@ pub(crate) static SPEC: Spec = Spec {
           bits at the root cost longer changes, more bits cost memory.",
     args: ARGS,
     handlers: HANDLERS,
-    drops: DROPS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: LCTrieIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1, FILL 0.5, ROOT 16);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["IPLookup", "RadixIPLookup", "CachedIPLookup", "LCTrieIP6Lookup"],
     build: build::<u32>,
     lowers: Lowers::Route,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);
 
 pub(crate) static SPEC6: Spec = Spec {
     name: "LCTrieIP6Lookup",

@@ -4,11 +4,11 @@ use super::family::Family;
 use super::hops::{Hop, Hops, View};
 use super::lower::RouteLookup;
 use super::routes::{self, Order, Route, Routes, Tables, address, configured};
-use causeway_engine::ir::Program;
-use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, reads, reads_with, rest, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Office};
+use causeway_engine::ControlSide;
+use causeway_engine::prelude::*;
+use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, MISS, Reader, Shared, Structure};
-use causeway_packet::{BATCH, Batch};
+use causeway_packet::BATCH;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,10 +38,12 @@ pub(crate) const HANDLERS: &[HandlerDoc] = &[TABLE, LOOKUP, ADD, SET, REMOVE, CT
 /// Handlers of tables that cannot.
 pub(crate) const STATIC_HANDLERS: &[HandlerDoc] = &[TABLE, LOOKUP];
 
-/// Drop reasons of all routing tables.
-pub(crate) const DROPS: &[DropDoc] = &[drops("no-route", "no prefix covers the destination annotation")];
-
-const NO_ROUTE: usize = 0;
+drop_reasons! {
+    /// Drop reasons of all routing tables.
+    pub(crate) enum Reason {
+        NoRoute = "no-route", "no prefix covers the destination annotation";
+    }
+}
 
 /// A table's control side: routes, hops and the structure that workers look up in.
 pub(crate) struct Control<A: Family, S> {
@@ -114,8 +116,8 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     }
 
     /// What answers [`HANDLERS`] without the worker.
-    pub fn office(&self, cx: &Cx<'_>) -> Box<dyn Office> {
-        Box::new(TableOffice { control: self.control.clone(), outputs: cx.n_outputs() })
+    pub fn control_side(&self, cx: &Cx<'_>) -> Box<dyn ControlSide> {
+        Box::new(TableControl { control: self.control.clone(), outputs: cx.n_outputs() })
     }
 
     /// Sends each packet to the hop that was found for it.
@@ -141,12 +143,12 @@ fn write<A: Family, S: Shared<A>>(
 }
 
 /// Shows and changes a table while packets are looked up in it.
-struct TableOffice<A: Family, S: Shared<A>> {
+struct TableControl<A: Family, S: Shared<A>> {
     control: Arc<Mutex<Control<A, S>>>,
     outputs: usize,
 }
 
-impl<A: Family, S: Shared<A> + Send + 'static> Office for TableOffice<A, S> {
+impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S> {
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |control: &mut Control<A, S>| Ok(control.routes(())?.find(address(arg.trim())?));
@@ -169,7 +171,7 @@ pub(crate) fn send<A: Family>(hops: &[Hop<A>], batch: &mut Batch, found: &[Adjac
     batch.filter_map(|mut packet| {
         let number = found.next().copied().unwrap_or(MISS);
         let Some(hop) = hops.get((number as usize).wrapping_sub(1)) else {
-            cx.drop(NO_ROUTE, packet);
+            cx.drop(Reason::NoRoute, packet);
             return None;
         };
         if hop.gateway != A::ZERO {
@@ -220,7 +222,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
         false
     }
 
-    fn office(&self, cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
-        Some(self.0.office(cx))
+    fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {
+        Some(self.0.control_side(cx))
     }
 }

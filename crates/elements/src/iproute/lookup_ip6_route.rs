@@ -1,8 +1,7 @@
 //! LookupIP6Route.
 
-use super::lookup::{ARGS, DROPS, HANDLERS, build};
-use causeway_engine::Spec;
-use causeway_engine::spec::Lowers;
+use super::lookup::{ARGS, HANDLERS, Reason, build};
+use causeway_engine::prelude::*;
 use causeway_fib::Lines6;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -15,7 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
           IPLookup. Click has one IPv6 routing table, and this is its name there.",
     args: ARGS,
     handlers: HANDLERS,
-    drops: DROPS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> rt :: LookupIP6Route(2001:db8::/32 0, ::/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &[
         "IPLookup",
@@ -29,3 +28,5 @@ pub(crate) static SPEC: Spec = Spec {
     lowers: Lowers::Route,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);

@@ -2,14 +2,15 @@
 
 use super::family::Family;
 use super::hops::{Hops, View};
-use super::lookup::{ADD, CTRL, DROPS, SET, send};
+use super::lookup::{ADD, CTRL, Reason, SET, send};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use super::rules::{self, MAIN};
-use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, reads, reads_with, rest, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Office, Spec};
+use causeway_engine::ControlSide;
+use causeway_engine::prelude::*;
+use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use causeway_fib::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
 use causeway_fib::{Compact16, FibError, Lines6, MISS, Shared};
-use causeway_packet::{Anno, BATCH, Batch, Packet};
+use causeway_packet::BATCH;
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,12 +32,14 @@ pub(crate) static SPEC: Spec = Spec {
           much as one more lookup; they can name 8 different masks.",
     args: ARGS,
     handlers: HANDLERS,
-    drops: DROPS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> Paint(2) -> rt :: PolicyIPLookup(rule 100 from 1.0.0.0/8 iif 2 table 7, table 7 10.0.0.0/8 192.168.0.1 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["IPLookup", "CachedIPLookup", "PolicyIP6Lookup", "Paint"],
     build: build::<u32, Compact16>,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);
 
 pub(crate) static SPEC6: Spec = Spec {
     name: "PolicyIP6Lookup",
@@ -100,12 +103,12 @@ struct PolicyLookup<A: Family, S: Shared<A>> {
 }
 
 /// Shows and changes rules and tables while packets are looked up in them.
-struct PolicyOffice<A: Family, S: Shared<A>> {
+struct PolicyControl<A: Family, S: Shared<A>> {
     control: Arc<Mutex<Control<A, S>>>,
     outputs: usize,
 }
 
-impl<A: Family, S: Shared<A> + Send + Sync + 'static> Office for PolicyOffice<A, S> {
+impl<A: Family, S: Shared<A> + Send + Sync + 'static> ControlSide for PolicyControl<A, S> {
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
         let known = HANDLERS.iter().any(|h| h.name == handler);
         known.then(|| lock(&self.control).read(handler, arg.trim()))
@@ -294,7 +297,7 @@ impl<A: Family, S: Shared<A> + Send + Sync + 'static> Element for PolicyLookup<A
         send(self.hops.current(), batch, &found[..n], cx);
     }
 
-    fn office(&self, cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
-        Some(Box::new(PolicyOffice { control: self.control.clone(), outputs: cx.n_outputs() }))
+    fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {
+        Some(Box::new(PolicyControl { control: self.control.clone(), outputs: cx.n_outputs() }))
     }
 }

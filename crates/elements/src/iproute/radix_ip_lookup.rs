@@ -1,8 +1,7 @@
 //! RadixIPLookup and RadixIP6Lookup.
 
-use super::lookup::{ARGS, DROPS, HANDLERS, build};
-use causeway_engine::Spec;
-use causeway_engine::spec::Lowers;
+use super::lookup::{ARGS, HANDLERS, Reason, build};
+use causeway_engine::prelude::*;
 use causeway_fib::LeftRight;
 use causeway_fib::baseline::radix::Radix;
 
@@ -17,13 +16,15 @@ pub(crate) static SPEC: Spec = Spec {
           reads a node for each place where routes part on its way.",
     args: ARGS,
     handlers: HANDLERS,
-    drops: DROPS,
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 10.1.2.3, 53) -> CheckIPHeader -> rt :: RadixIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1);\n rt[0] -> Discard; rt[1] -> Discard;",
     see: &["IPLookup", "LCTrieIPLookup", "CachedIPLookup", "RadixIP6Lookup"],
     build: build::<u32, LeftRight<u32, Radix<u32>>>,
     lowers: Lowers::Route,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, Reason);
 
 pub(crate) static SPEC6: Spec = Spec {
     name: "RadixIP6Lookup",

@@ -3,15 +3,14 @@
 use super::flow::FlowHash;
 use super::forwarding::{Forwarding, KERNEL, Neighbor, PORTS_MAX, PortPolicy};
 use super::version::{ETHERNET, Header, Version};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{ArgDoc, HandlerDoc, reads, reads_with, rest};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use causeway_fib::{
     Address, AdjacencyIndex, AdjacencyReader, AdjacencyView, Fib4Reader, Fib6Reader, Lookup, MISS,
     Participant, Pinned,
 };
 use causeway_netio::front::monotonic_ns;
-use causeway_packet::{BATCH, Batch, Packet};
+use causeway_packet::BATCH;
 use std::net::IpAddr;
 use std::sync::Arc;
 

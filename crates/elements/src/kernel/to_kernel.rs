@@ -3,12 +3,10 @@
 use super::punts::{PUNTS, Punts};
 use crate::devices::registry::{Device, Method, Opener};
 use crate::token_bucket::TokenBucket;
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{drops, keyword, phase, reads, rest};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::phase;
 use causeway_netio::Counter as PortCounter;
 use causeway_netio::punt::Punt;
-use causeway_packet::Batch;
 use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -32,18 +30,19 @@ pub(crate) static SPEC: Spec = Spec {
         reads("count", "packets handed over").counts(Unit::Packets),
         reads("drops", "packets that were not: refused by the kernel, or too many").counts(Unit::Packets),
     ],
-    drops: &[
-        drops("refused", "the kernel did not take it: not enough memory, or no Ethernet frame"),
-        drops("policed", "more came than RATE allows"),
-    ],
+    drops: Reason::DOCS,
     example: "FromDevice(eth0, METHOD TRANSIT) -> ToKernel(eth0);",
     see: &["FromDevice", "KernelForward", "ToHost"],
     build,
     ..Spec::DEFAULT
 };
 
-const REFUSED: usize = 0;
-const POLICED: usize = 1;
+drop_reasons! {
+    enum Reason for SPEC {
+        Refused = "refused", "the kernel did not take it: not enough memory, or no Ethernet frame";
+        Policed = "policed", "more came than RATE allows";
+    }
+}
 
 /// Packets a second that one worker hands over unless told otherwise, and how many of a second may come at once: one in
 /// so many.
@@ -108,14 +107,14 @@ impl Element for ToKernel {
 
     fn push(&mut self, input: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let tokens = self.bucket.tokens(cx.now_ns()).min(batch.len() as u64);
-        cx.count_drops(POLICED, batch.len() as u64 - tokens);
+        cx.count_drops(Reason::Policed, batch.len() as u64 - tokens);
         self.bucket.take(tokens);
         let mut allowed = Batch::new();
         allowed.append_up_to(batch, tokens as usize);
         batch.clear();
         let taken = self.punt.as_mut().map_or(0, |punt| punt.transmit(input, &mut allowed)) as u64;
         self.count.add(taken);
-        cx.count_drops(REFUSED, tokens - taken);
+        cx.count_drops(Reason::Refused, tokens - taken);
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {

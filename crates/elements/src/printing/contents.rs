@@ -1,6 +1,6 @@
 //! What printing elements share: bytes as text, timestamps, and the way out.
 
-use causeway_engine::Conf;
+use causeway_engine::Scope;
 use causeway_engine::value::Value;
 use std::fmt::Write as _;
 #[cfg(not(test))]
@@ -17,20 +17,20 @@ pub(super) enum Contents {
     Ascii,
 }
 
-impl Contents {
-    /// Reads keyword `name`: `NONE`, `HEX` or `ASCII` in any case, or a boolean that stands for the first two.
-    pub(super) fn keyword(conf: &mut Conf<'_>, name: &str, default: Contents) -> Contents {
-        let Some(word) = conf.keyword_given::<String>(name) else { return default };
-        let names = causeway_engine::Names::default();
-        match (bool::parse(&word, &names.scope("")), word.to_ascii_uppercase().as_str()) {
-            (Ok(true), _) | (_, "HEX") => Contents::Hex,
-            (Ok(false), _) | (_, "NONE") => Contents::None,
-            (_, "ASCII") => Contents::Ascii,
-            _ => {
-                conf.error(format!("{name}: must be NONE, HEX or ASCII"));
-                default
-            }
+/// `NONE`, `HEX` or `ASCII` in any case, or a boolean that stands for the first two.
+impl Value for Contents {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let word = String::parse(text, scope)?;
+        match (bool::parse(&word, scope), word.to_ascii_uppercase().as_str()) {
+            (Ok(true), _) | (_, "HEX") => Ok(Contents::Hex),
+            (Ok(false), _) | (_, "NONE") => Ok(Contents::None),
+            (_, "ASCII") => Ok(Contents::Ascii),
+            _ => Err("must be NONE, HEX or ASCII".to_owned()),
         }
+    }
+
+    fn placeholder() -> Self {
+        Contents::None
     }
 }
 

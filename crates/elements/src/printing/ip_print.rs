@@ -3,11 +3,9 @@
 use super::contents::{self, Contents};
 use super::ip_text;
 use crate::out_file::OutFile;
-use causeway_engine::spec::{keyword, optional, reads_writes};
+use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Filename};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::wire::{Ipv4, ethernet};
-use causeway_packet::{Anno, Batch, Packet};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -24,34 +22,8 @@ pub(crate) static SPEC: Spec = Spec {
           of the payload, of the packet in the router, and of the IP packet. Packets without a marked header pass \
           unprinted, so CheckIPHeader or MarkIPHeader must come before. It is for looking at a few packets; each \
           one costs microseconds.",
-    args: &[
-        optional("LABEL", "string", "how the line begins; default nothing"),
-        keyword("CONTENTS", "NONE, HEX or ASCII", "whether and how to print the whole packet; default NONE"),
-        keyword(
-            "PAYLOAD",
-            "NO, HEX or ASCII",
-            "the same for what is behind the transport header; default NO",
-        ),
-        keyword("MAXLENGTH", "bytes", "most bytes of those; negative prints all; default 1500"),
-        keyword("NBYTES", "bytes", "the same as MAXLENGTH"),
-        keyword("ETHER", "boolean", "whether to print the Ethernet addresses; default false"),
-        keyword("ID", "boolean", "whether to print the identification; default false"),
-        keyword("TIMESTAMP", "boolean", "whether to print the packet's timestamp; default true"),
-        keyword("PAINT", "boolean", "whether to print the paint annotation; default false"),
-        keyword("TOS", "boolean", "whether to print the type of service; default false"),
-        keyword("TTL", "boolean", "whether to print the time to live; default false"),
-        keyword("SWAP", "boolean", "whether numbers of echo messages are in network order; default true"),
-        keyword("LENGTH", "boolean", "whether to print the length of the IP packet; default false"),
-        keyword("AGGREGATE", "boolean", "whether to print the aggregate annotation; default false"),
-        keyword(
-            "OUTFILE",
-            "file name",
-            "where to print, an existing file anew; a hot swap goes on in the same file; default standard error",
-        ),
-        keyword("CHANNEL", "word", "accepted for compatibility"),
-        keyword("ACTIVE", "boolean", "whether to print at all; default true"),
-    ],
-    handlers: &[reads_writes("active", "whether it prints")],
+    args: Style::ARGS,
+    handlers: Style::HANDLERS,
     example: "FromDump(trace.pcap, STOP true, FORCE_IP true) -> IPPrint(in, TTL true) -> Discard;",
     see: &["Print", "CheckIPHeader"],
     build,
@@ -62,17 +34,30 @@ pub(crate) static SPEC: Spec = Spec {
 const HEX_LINE: (usize, usize) = (24, 4);
 const ASCII_LINE: (usize, usize) = (48, 8);
 
+settings! {
+    struct Style {
+        label: String = optional("LABEL", "string", "how the line begins; default nothing"), or(String::new());
+        contents: Contents = keyword("CONTENTS", "NONE, HEX or ASCII", "whether and how to print the whole packet; default NONE"), or(Contents::None);
+        payload: Contents = keyword("PAYLOAD", "NO, HEX or ASCII", "the same for what is behind the transport header; default NO"), or(Contents::None);
+        max_length: i32 = keyword("MAXLENGTH", "bytes", "most bytes of those; negative prints all; default 1500"), or(1_500);
+        nbytes: Option<i32> = keyword("NBYTES", "bytes", "the same as MAXLENGTH"), or(None);
+        ether: bool = keyword("ETHER", "boolean", "whether to print the Ethernet addresses; default false"), or(false);
+        id: bool = keyword("ID", "boolean", "whether to print the identification; default false"), or(false);
+        timestamp: bool = keyword("TIMESTAMP", "boolean", "whether to print the packet's timestamp; default true"), or(true);
+        paint: bool = keyword("PAINT", "boolean", "whether to print the paint annotation; default false"), or(false);
+        tos: bool = keyword("TOS", "boolean", "whether to print the type of service; default false"), or(false);
+        ttl: bool = keyword("TTL", "boolean", "whether to print the time to live; default false"), or(false);
+        swap: bool = keyword("SWAP", "boolean", "whether numbers of echo messages are in network order; default true"), or(true);
+        length: bool = keyword("LENGTH", "boolean", "whether to print the length of the IP packet; default false"), or(false);
+        aggregate: bool = keyword("AGGREGATE", "boolean", "whether to print the aggregate annotation; default false"), or(false);
+        filename: Option<Filename> = keyword("OUTFILE", "file name", "where to print, an existing file anew; a hot swap goes on in the same file; default standard error"), or(None);
+        _channel: String = keyword("CHANNEL", "word", "accepted for compatibility"), or(String::new());
+        active: bool = keyword("ACTIVE", "boolean", "whether to print at all; default true"), or(true), live("active", "whether it prints");
+    }
+}
+
 struct IpPrint {
-    label: String,
-    contents: Contents,
-    /// Whether `contents` is for the payload alone.
-    payload: bool,
-    /// `None` prints all bytes.
-    max_length: Option<usize>,
-    fields: Fields,
-    swap: bool,
-    active: bool,
-    filename: Option<String>,
+    style: Style,
     /// OUTFILE, until the graph is put in place.
     opened: Option<OutFile>,
     file: Option<File>,
@@ -80,55 +65,20 @@ struct IpPrint {
     lines: String,
 }
 
-/// Which fields are printed besides those that always are.
-struct Fields {
-    ether: bool,
-    id: bool,
-    timestamp: bool,
-    paint: bool,
-    tos: bool,
-    ttl: bool,
-    length: bool,
-    aggregate: bool,
-}
-
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let label = conf.optional("LABEL", String::new());
-    let contents = Contents::keyword(conf, "CONTENTS", Contents::None);
-    let payload = Contents::keyword(conf, "PAYLOAD", Contents::None);
-    if contents != Contents::None && payload != Contents::None {
+    let style = Style::configure(conf);
+    if style.contents != Contents::None && style.payload != Contents::None {
         conf.error("specify at most one of PAYLOAD and CONTENTS");
     }
-    let max_length = conf.keyword("MAXLENGTH", 1_500i32);
-    let max_length = conf.keyword("NBYTES", max_length);
-    conf.keyword("CHANNEL", String::new());
-    let print = IpPrint {
-        label,
-        payload: payload != Contents::None,
-        contents: if payload != Contents::None { payload } else { contents },
-        max_length: usize::try_from(max_length).ok(),
-        fields: Fields {
-            ether: conf.keyword("ETHER", false),
-            id: conf.keyword("ID", false),
-            timestamp: conf.keyword("TIMESTAMP", true),
-            paint: conf.keyword("PAINT", false),
-            tos: conf.keyword("TOS", false),
-            ttl: conf.keyword("TTL", false),
-            length: conf.keyword("LENGTH", false),
-            aggregate: conf.keyword("AGGREGATE", false),
-        },
-        swap: conf.keyword("SWAP", true),
-        active: conf.keyword("ACTIVE", true),
-        filename: conf.keyword_given("OUTFILE").map(|Filename(name)| name),
-        opened: None,
-        file: None,
-        lines: String::new(),
-    };
     conf.finish()?;
-    Ok(Box::new(print))
+    Ok(Box::new(IpPrint { style, opened: None, file: None, lines: String::new() }))
 }
 
-impl IpPrint {
+impl Style {
+    fn filename(&self) -> Option<&str> {
+        self.filename.as_ref().map(|f| f.0.as_str())
+    }
+
     /// Appends the packet's line. Writing to a string cannot fail.
     fn line(&self, packet: &Packet, text: &mut String) {
         let Some(bytes) = packet.network_header() else { return };
@@ -138,7 +88,10 @@ impl IpPrint {
                 self.ip_fields(&ip, text);
                 ip_text::packet(text, ip, packet.len(), self.swap);
                 let behind = bytes.get(ip.header_len()..).unwrap_or_default();
-                self.bytes(if self.payload { ip_text::payload(&ip, behind) } else { packet.data() }, text);
+                match self.payload {
+                    Contents::None => self.bytes(self.contents, packet.data(), text),
+                    payload => self.bytes(payload, ip_text::payload(&ip, behind), text),
+                }
             }
             Err(_) => *text += "truncated-ip",
         }
@@ -146,7 +99,7 @@ impl IpPrint {
     }
 
     fn annotations(&self, packet: &Packet, text: &mut String) {
-        let Fields { timestamp, aggregate, paint, ether, .. } = self.fields;
+        let &Style { timestamp, aggregate, paint, ether, .. } = self;
         if !self.label.is_empty() {
             let _ = write!(text, "{}: ", self.label);
         }
@@ -173,29 +126,30 @@ impl IpPrint {
 
     fn ip_fields(&self, ip: &Ipv4<&[u8]>, text: &mut String) {
         let fields = [
-            (self.fields.id, "id", ip.identification()),
-            (self.fields.ttl, "ttl", ip.ttl().into()),
-            (self.fields.tos, "tos", ip.tos().into()),
-            (self.fields.length, "length", ip.total_len()),
+            (self.id, "id", ip.identification()),
+            (self.ttl, "ttl", ip.ttl().into()),
+            (self.tos, "tos", ip.tos().into()),
+            (self.length, "length", ip.total_len()),
         ];
         for (_, name, value) in fields.into_iter().filter(|(wanted, ..)| *wanted) {
             let _ = write!(text, "{name} {value} ");
         }
     }
 
-    fn bytes(&self, bytes: &[u8], text: &mut String) {
-        let (line, group) = match self.contents {
+    fn bytes(&self, contents: Contents, bytes: &[u8], text: &mut String) {
+        let most = usize::try_from(self.nbytes.unwrap_or(self.max_length)).unwrap_or(usize::MAX);
+        let (line, group) = match contents {
             Contents::None => return,
             Contents::Hex => HEX_LINE,
             Contents::Ascii => ASCII_LINE,
         };
-        for (i, &byte) in bytes.iter().take(self.max_length.unwrap_or(usize::MAX)).enumerate() {
+        for (i, &byte) in bytes.iter().take(most).enumerate() {
             if i % line == 0 {
                 *text += "\n  ";
             } else if i % group == 0 {
                 text.push(' ');
             }
-            match self.contents {
+            match contents {
                 Contents::Ascii => text.push(contents::printable(byte)),
                 _ => contents::hex(text, byte),
             }
@@ -205,7 +159,7 @@ impl IpPrint {
 
 impl Element for IpPrint {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.opened = self.filename.as_deref().map(OutFile::open).transpose()?;
+        self.opened = self.style.filename().map(OutFile::open).transpose()?;
         Ok(())
     }
 
@@ -214,17 +168,17 @@ impl Element for IpPrint {
         match opened.map(OutFile::commit).transpose() {
             Ok(Some(file)) => self.file = Some(file),
             Ok(None) => {}
-            Err(e) => log::error!("{}: {}: {e}", cx.name(), self.filename.as_deref().unwrap_or_default()),
+            Err(e) => log::error!("{}: {}: {e}", cx.name(), self.style.filename().unwrap_or_default()),
         }
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        if !self.active {
+        if !self.style.active {
             return;
         }
         let mut lines = std::mem::take(&mut self.lines);
-        batch.iter().for_each(|packet| self.line(packet, &mut lines));
-        match (&mut self.file, &self.filename) {
+        batch.iter().for_each(|packet| self.style.line(packet, &mut lines));
+        match (&mut self.file, self.style.filename()) {
             // A full disk loses lines, never packets.
             (Some(file), _) => drop(file.write_all(lines.as_bytes())),
             (None, None) => contents::to_stderr(&lines),
@@ -235,18 +189,15 @@ impl Element for IpPrint {
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<IpPrint>().filter(|old| old.filename == self.filename) {
+        if let Some(old) =
+            old.downcast_mut::<IpPrint>().filter(|old| old.style.filename() == self.style.filename())
+        {
             self.file = old.file.take();
         }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.active.to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.active = crate::handlers::value(handler, value)?;
-        Ok(())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.style)
     }
 }
 
@@ -270,7 +221,7 @@ mod tests {
     fn line(config: &str, packet: &Packet) -> String {
         let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
         let mut text = String::new();
-        h.element::<IpPrint>().unwrap().line(packet, &mut text);
+        h.element::<IpPrint>().unwrap().style.line(packet, &mut text);
         text
     }
 

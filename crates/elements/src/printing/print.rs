@@ -1,11 +1,8 @@
 //! Print.
 
 use super::contents::{self, Contents};
-use crate::anew::{Anew, CONFIG};
-use causeway_engine::spec::{keyword, optional, reads_writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
 use causeway_packet::meta::ANNO_BYTES;
-use causeway_packet::{Batch, Packet};
 use std::fmt::Write as _;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -17,63 +14,53 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Prints a line to standard error for each packet: LABEL, the packet's length, and its first MAXLENGTH \
           bytes in groups of four, such as `arp:   42 | ffffffff ffff0200 00000001`. It is for looking at a few \
           packets; each one costs microseconds.",
-    args: &[
-        optional("LABEL", "string", "how the line begins; default nothing"),
-        optional("MAXLENGTH", "bytes", "most bytes printed; negative prints all; default 24"),
-        keyword("LENGTH", "bytes", "the same as MAXLENGTH"),
-        keyword("NBYTES", "bytes", "the same as MAXLENGTH"),
-        keyword("CONTENTS", "NONE, HEX or ASCII", "how bytes are printed; default HEX"),
-        keyword("TIMESTAMP", "boolean", "whether to print the packet's timestamp; default false"),
-        keyword("PRINTANNO", "boolean", "whether to print the annotation area; default false"),
-        keyword("HEADROOM", "boolean", "whether to print headroom and tailroom; default false"),
-        keyword("CPU", "boolean", "whether to print the number of the worker; default false"),
-        keyword("ACTIVE", "boolean", "whether to print at all; default true"),
-    ],
-    handlers: &[reads_writes("active", "whether it prints"), CONFIG],
+    args: Style::ARGS,
+    handlers: handlers!(Style::HANDLERS, &[CONFIG]),
     example: "InfiniteSource(DATA \"0123456789\", LIMIT 2, STOP true) -> Print(in, MAXLENGTH 8) -> Discard;",
     see: &["IPPrint"],
     build,
     ..Spec::DEFAULT
 };
 
+settings! {
+    struct Style {
+        label: String = optional("LABEL", "string", "how the line begins; default nothing"), or(String::new());
+        max_length: i32 = optional("MAXLENGTH", "bytes", "most bytes printed; negative prints all; default 24"), or(24);
+        length: Option<i32> = keyword("LENGTH", "bytes", "the same as MAXLENGTH"), or(None);
+        nbytes: Option<i32> = keyword("NBYTES", "bytes", "the same as MAXLENGTH"), or(None);
+        contents: Contents = keyword("CONTENTS", "NONE, HEX or ASCII", "how bytes are printed; default HEX"),
+            or(Contents::Hex);
+        timestamp: bool = keyword("TIMESTAMP", "boolean", "whether to print the packet's timestamp; default false"),
+            or(false);
+        annotations: bool = keyword("PRINTANNO", "boolean", "whether to print the annotation area; default false"),
+            or(false);
+        headroom: bool = keyword("HEADROOM", "boolean", "whether to print headroom and tailroom; default false"),
+            or(false);
+        worker: bool = keyword("CPU", "boolean", "whether to print the number of the worker; default false"), or(false);
+        active: bool = keyword("ACTIVE", "boolean", "whether to print at all; default true"), or(true),
+            live("active", "whether it prints");
+    }
+}
+
 struct Print {
-    label: String,
-    /// `None` prints all bytes.
-    max_length: Option<usize>,
-    contents: Contents,
-    timestamp: bool,
-    annotations: bool,
-    headroom: bool,
-    worker: bool,
-    active: bool,
+    style: Style,
     /// The text of a batch, kept for its memory.
     lines: String,
-    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let label = conf.optional("LABEL", String::new());
-    let mut max_length = conf.optional("MAXLENGTH", 24i32);
-    for name in ["LENGTH", "NBYTES"] {
-        max_length = conf.keyword(name, max_length);
-    }
-    let print = Print {
-        label,
-        max_length: usize::try_from(max_length).ok(),
-        contents: Contents::keyword(conf, "CONTENTS", Contents::Hex),
-        timestamp: conf.keyword("TIMESTAMP", false),
-        annotations: conf.keyword("PRINTANNO", false),
-        headroom: conf.keyword("HEADROOM", false),
-        worker: conf.keyword("CPU", false),
-        active: conf.keyword("ACTIVE", true),
-        lines: String::new(),
-        anew: Anew::new(conf),
-    };
+    let style = Style::configure(conf);
     conf.finish()?;
-    Ok(Box::new(print))
+    Ok(Box::new(Print { style, lines: String::new() }))
 }
 
-impl Print {
+impl Style {
+    /// Most bytes printed.
+    fn most(&self) -> usize {
+        let length = self.nbytes.or(self.length).unwrap_or(self.max_length);
+        usize::try_from(length).unwrap_or(usize::MAX)
+    }
+
     /// Appends the packet's line. Writing to a string cannot fail.
     fn line(&self, packet: &Packet, worker: usize, text: &mut String) {
         let mut separator = if self.label.is_empty() { "" } else { ": " };
@@ -96,7 +83,7 @@ impl Print {
             (0..ANNO_BYTES as u8).for_each(|i| contents::hex(text, packet.anno_u8(i)));
         }
         let bytes = packet.data();
-        self.bytes(&bytes[..self.max_length.unwrap_or(usize::MAX).min(bytes.len())], text);
+        self.bytes(&bytes[..self.most().min(bytes.len())], text);
         text.push('\n');
     }
 
@@ -126,30 +113,20 @@ impl Print {
 
 impl Element for Print {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        if !self.active {
+        if !self.style.active {
             return;
         }
         let mut lines = std::mem::take(&mut self.lines);
         for packet in batch.iter() {
-            self.line(packet, cx.worker(), &mut lines);
+            self.style.line(packet, cx.worker(), &mut lines);
         }
         contents::to_stderr(&lines);
         lines.clear();
         self.lines = lines;
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(if handler == "config" { cx.config().to_owned() } else { self.active.to_string() })
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        if handler == "config" {
-            *self = *self.anew.element(value, cx)?;
-            cx.set_config(value.to_owned());
-            return Ok(());
-        }
-        self.active = crate::handlers::value(handler, value)?;
-        Ok(())
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.style)
     }
 }
 
@@ -161,7 +138,7 @@ mod tests {
     fn line(config: &str, packet: &Packet) -> String {
         let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
         let mut text = String::new();
-        h.element::<Print>().unwrap().line(packet, 0, &mut text);
+        h.element::<Print>().unwrap().style.line(packet, 0, &mut text);
         text
     }
 

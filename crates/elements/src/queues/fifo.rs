@@ -1,12 +1,10 @@
 //! The drop-tail queue that Queue and SimpleQueue are. What tells them apart is whether their class notifies.
 
-use crate::anew::{Anew, CONFIG};
 use crate::handlers;
 use crate::printing::contents::to_stderr;
-use causeway_engine::measure::{Across, Unit};
-use causeway_engine::spec::{ArgDoc, DropDoc, HandlerDoc, drops, optional, reads, reads_writes, writes};
-use causeway_engine::{Conf, Cx, Defaults, Element, Invalid};
-use causeway_packet::{Batch, Packet};
+use causeway_engine::Defaults;
+use causeway_engine::prelude::*;
+use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use std::collections::VecDeque;
 
 /// Arguments of the classes.
@@ -23,14 +21,14 @@ pub(super) const HANDLERS: &[HandlerDoc] = &[
     CONFIG,
 ];
 
-/// Drop reasons of the classes.
-pub(super) const DROPS: &[DropDoc] = &[
-    drops("full", "the queue held CAPACITY packets, and output 1 is not connected"),
-    drops("reset", "written to `reset` or `capacity`"),
-];
+drop_reasons! {
+    /// Drop reasons of the classes.
+    pub(super) enum Reason {
+        Full = "full", "the queue held CAPACITY packets, and output 1 is not connected";
+        Reset = "reset", "written to `reset` or `capacity`";
+    }
+}
 
-const FULL: usize = 0;
-const RESET: usize = 1;
 /// Places that are allocated before there are packets for them; a longer queue grows when it must.
 const READY: usize = 1 << 16;
 
@@ -43,7 +41,6 @@ pub(super) struct Fifo {
     overflows: u64,
     /// Whether somebody reads of the first overflow, as of Click's queues.
     tells: bool,
-    anew: Anew,
 }
 
 /// Reads the configuration that the classes have in common.
@@ -57,7 +54,6 @@ pub(super) fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         highwater: 0,
         overflows: 0,
         tells: conf.env.defaults == Defaults::Click,
-        anew: Anew::new(conf),
     }))
 }
 
@@ -70,7 +66,7 @@ impl Fifo {
 
     fn cut(&mut self, len: usize, cx: &mut Cx<'_>) {
         let cut = self.packets.drain(len.min(self.packets.len())..).count();
-        cx.count_drops(RESET, cut as u64);
+        cx.count_drops(Reason::Reset, cut as u64);
     }
 }
 
@@ -89,7 +85,7 @@ impl Element for Fifo {
                 tell_overflow(cx);
             }
             self.overflows += 1;
-            cx.divert(1, FULL, packet);
+            cx.divert(1, Reason::Full, packet);
         }
         self.highwater = self.highwater.max(self.packets.len());
         self.notify(cx);
@@ -101,9 +97,8 @@ impl Element for Fifo {
         self.notify(cx);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
-            "config" => cx.config().to_owned(),
             "length" => self.packets.len().to_string(),
             "highwater_length" => self.highwater.to_string(),
             "capacity" => self.capacity.to_string(),
@@ -118,11 +113,6 @@ impl Element for Fifo {
                 self.cut(self.capacity, cx);
                 cx.set_config(format!("CAPACITY {}", self.capacity));
             }
-            "config" => {
-                self.capacity = self.anew.element::<Fifo>(value, cx)?.capacity;
-                self.cut(self.capacity, cx);
-                cx.set_config(value.to_owned());
-            }
             "reset" => self.cut(0, cx),
             _ => {
                 self.overflows = 0;
@@ -131,6 +121,14 @@ impl Element for Fifo {
         }
         self.notify(cx);
         Ok(())
+    }
+
+    fn take_settings(&mut self, new: &mut dyn Element, cx: &mut Cx<'_>) {
+        if let Some(new) = new.downcast_mut::<Fifo>() {
+            self.capacity = new.capacity;
+            self.cut(self.capacity, cx);
+            self.notify(cx);
+        }
     }
 
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {

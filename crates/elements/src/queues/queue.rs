@@ -1,7 +1,7 @@
 //! Queue.
 
 use super::fifo;
-use causeway_engine::Spec;
+use causeway_engine::prelude::*;
 use causeway_engine::spec::Notifies;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -17,10 +17,12 @@ pub(crate) static SPEC: Spec = Spec {
           packets.",
     args: fifo::ARGS,
     handlers: fifo::HANDLERS,
-    drops: fifo::DROPS,
+    drops: fifo::Reason::DOCS,
     example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> Queue(200) -> Unqueue -> Discard;",
     see: &["SimpleQueue", "Unqueue"],
     notifies: Notifies { packets: true, room: true },
     build: fifo::build,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, fifo::Reason);

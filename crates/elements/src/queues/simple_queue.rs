@@ -1,7 +1,7 @@
 //! SimpleQueue.
 
 use super::fifo;
-use causeway_engine::Spec;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "SimpleQueue",
@@ -14,9 +14,11 @@ pub(crate) static SPEC: Spec = Spec {
           otherwise. A hot swap keeps the packets, also from and to a Queue.",
     args: fifo::ARGS,
     handlers: fifo::HANDLERS,
-    drops: fifo::DROPS,
+    drops: fifo::Reason::DOCS,
     example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> SimpleQueue(200) -> Unqueue -> Discard;",
     see: &["Queue", "Unqueue"],
     build: fifo::build,
     ..Spec::DEFAULT
 };
+
+shares_drop_reasons!(SPEC, fifo::Reason);

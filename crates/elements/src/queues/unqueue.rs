@@ -1,9 +1,7 @@
 //! Unqueue.
 
-use crate::handlers::{self, task};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Copies, keyword, optional, reads, reads_writes, writes};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
+use causeway_engine::prelude::*;
+use causeway_engine::settings::Fresh;
 use causeway_packet::BATCH;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -14,42 +12,31 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "l/h",
     doc: "Pulls at most BURST packets each time it is scheduled and pushes them out. It sleeps while a notifier \
           upstream says that there is nothing, and for good once LIMIT packets have passed.",
-    args: &[
-        optional("BURST", "packets", "most packets a turn; above 256 or negative means 256; default 1"),
-        keyword("LIMIT", "packets", "most packets in all; negative means no limit; default -1"),
-        keyword("ACTIVE", "boolean", "whether to pull; default true"),
-    ],
-    handlers: &[
-        reads("count", "packets passed since the last reset").counts(Unit::Packets),
-        writes("reset", "sets the count to zero, so that LIMIT packets may pass again"),
-        writes("reset_counts", "the same as `reset`"),
-        reads_writes("active", "whether it pulls"),
-        reads_writes("limit", "most packets in all; negative means no limit"),
-        reads_writes("burst", "most packets a turn"),
-        task::TICKETS,
-        task::SCHEDULED,
-        task::HOME_THREAD,
-    ],
+    args: Unqueue::ARGS,
+    handlers: handlers!(Unqueue::HANDLERS, TASK),
     example: "InfiniteSource(LIMIT 1000, STOP true) -> Queue -> Unqueue(BURST 32) -> Discard;",
     see: &["Queue"],
     copies: Copies::OneWith(&["LIMIT"]),
-    build,
+    build: configured::<Unqueue>,
     ..Spec::DEFAULT
 };
 
-struct Unqueue {
-    burst: i32,
-    limit: i64,
-    active: bool,
-    count: Counter,
-}
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let burst = conf.optional("BURST", 1);
-    let limit = conf.keyword("LIMIT", -1);
-    let active = conf.keyword("ACTIVE", true);
-    conf.finish()?;
-    Ok(Box::new(Unqueue { burst, limit, active, count: conf.fresh_counter("count") }))
+settings! {
+    struct Unqueue {
+        burst: i32 = optional("BURST", "packets", "most packets a turn; above 256 or negative means 256; default 1"), or(1),
+            live("burst", "most packets a turn");
+        limit: i64 = keyword("LIMIT", "packets", "most packets in all; negative means no limit; default -1"), or(-1),
+            live("limit", "most packets in all; negative means no limit");
+        active: bool = keyword("ACTIVE", "boolean", "whether to pull; default true"), or(true),
+            live("active", "whether it pulls");
+    }
+    counts {
+        count: Fresh = reads("count", "packets passed since the last reset").counts(Unit::Packets);
+    }
+    resets {
+        "reset", "sets the count to zero, so that LIMIT packets may pass again";
+        "reset_counts", "the same as `reset`";
+    }
 }
 
 impl Unqueue {
@@ -88,28 +75,14 @@ impl Element for Unqueue {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "count" => self.count.get().to_string(),
-            "active" => self.active.to_string(),
-            "limit" => self.limit.to_string(),
-            "burst" => self.burst.to_string(),
-            _ => task::read(handler, cx).unwrap_or_default(),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        match handler {
-            "reset" | "reset_counts" => self.count.set(0),
-            "active" => self.active = handlers::value(handler, value)?,
-            "limit" => self.limit = handlers::value(handler, value)?,
-            "burst" => self.burst = handlers::value(handler, value)?,
-            _ => task::write(handler, value, cx)?,
-        }
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
         if self.active {
             cx.wake();
         }
-        Ok(())
     }
 }
 
@@ -117,7 +90,6 @@ impl Element for Unqueue {
 mod tests {
     use super::*;
     use causeway_engine::harness::{Harness, Output, Ports};
-    use causeway_packet::Packet;
 
     fn unqueue(config: &str, packets: u8) -> Harness {
         let ports = Ports { pulled_inputs: vec![true], outputs: vec![Output::Pushed] };

@@ -1,7 +1,6 @@
 //! PrioSched.
 
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "PrioSched",
@@ -45,7 +44,6 @@ impl Element for PrioSched {
 mod tests {
     use super::*;
     use causeway_engine::harness::{Harness, Output, Ports};
-    use causeway_packet::Packet;
 
     #[test]
     fn earlier_inputs_come_first() {

@@ -1,7 +1,6 @@
 //! RoundRobinSched.
 
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "RoundRobinSched",
@@ -102,7 +101,6 @@ impl Element for RoundRobinSched {
 mod tests {
     use super::*;
     use causeway_engine::harness::{Harness, Output, Ports};
-    use causeway_packet::Packet;
     use proptest::prelude::*;
     use std::collections::VecDeque;
 

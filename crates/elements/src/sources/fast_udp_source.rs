@@ -3,11 +3,11 @@
 use super::generator::{self, Generator};
 use crate::handlers;
 use crate::token_bucket::TokenBucket;
-use causeway_engine::spec::{Copies, Notifies, optional, reads_writes, required};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::Notifies;
 use causeway_engine::value::Ether;
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::pool;
 use causeway_packet::wire::{EthernetHeader, Ipv4Header, MacAddr, Udp, UdpHeader, ethernet, ipv4, udp};
-use causeway_packet::{Batch, Packet, pool};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -209,18 +209,20 @@ impl Element for FastUdpSource {
         cx.notify_packets(true);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "rate" => self.bucket.as_ref().map_or(0, |b| b.rate_per_s()).to_string(),
-            _ => self.packets.read(handler),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.packets)
+    }
+
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
+        cx.notify_packets(true);
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.bucket.as_ref().map_or(0, |b| b.rate_per_s()).to_string())
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        match handler {
-            "rate" => self.bucket = bucket(handlers::value(handler, value)?),
-            _ => self.packets.write(handler, value)?,
-        }
+        self.bucket = bucket(handlers::value(handler, value)?);
         cx.notify_packets(true);
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! What the sources share: the packet they repeat, how many of them they make, and their handlers.
 
-use crate::handlers::{self, Call};
+use crate::handlers::Call;
 use causeway_engine::measure::Unit;
+use causeway_engine::settings::written;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, optional, reads, reads_writes, writes};
 use causeway_engine::value::Bytes;
-use causeway_engine::{Conf, Counter, Cx};
+use causeway_engine::{Conf, Counter, Cx, Scope, Settings};
 use causeway_packet::{Batch, Packet, pool};
 
 /// What a packet holds unless DATA says otherwise: 69 bytes, the length that Click's sources have.
@@ -104,11 +105,6 @@ impl Generator {
         generator
     }
 
-    /// Takes the settings of `new`; the count goes on.
-    pub(super) fn configure_as(&mut self, new: Generator) {
-        *self = Generator { count: self.count.clone(), ..new };
-    }
-
     /// Lets packets have no timestamp, or have one.
     pub(super) fn set_stamp(&mut self, stamp: bool) {
         self.stamp = stamp;
@@ -172,35 +168,51 @@ impl Generator {
         }
     }
 
-    /// Answers a read handler that all sources have.
-    pub(super) fn read(&self, handler: &str) -> String {
+    fn set(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Result<(), String> {
         match handler {
-            "count" => self.count.get().to_string(),
-            "limit" => self.limit.to_string(),
-            "active" => self.active.to_string(),
-            "length" | "datasize" => self.length.to_string(),
-            _ => String::from_utf8_lossy(&self.data).into_owned(),
-        }
-    }
-
-    /// Carries out a write handler that all sources have.
-    pub(super) fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
-        match handler {
-            "reset" => self.count.set(0),
-            "limit" => self.limit = handlers::value(handler, value)?,
-            "active" => self.active = handlers::value(handler, value)?,
+            "limit" => self.limit = written(handler, text, scope)?,
+            "active" => self.active = written(handler, text, scope)?,
             "length" | "datasize" => {
-                let before = std::mem::replace(&mut self.length, handlers::value(handler, value)?);
+                let before = std::mem::replace(&mut self.length, written(handler, text, scope)?);
                 self.render().inspect_err(|_| self.length = before)?;
             }
-            _ => {
-                let before = std::mem::replace(&mut self.data, value.as_bytes().to_vec());
+            "data" => {
+                let before = std::mem::replace(&mut self.data, text.as_bytes().to_vec());
                 if let Err(why) = self.render() {
                     self.data = before;
                     return Err(why);
                 }
             }
+            _ => self.count.set(0),
         }
         Ok(())
+    }
+}
+
+/// What all sources have. Written by hand, since the length and the data must fit together.
+impl Settings for Generator {
+    fn read(&self, handler: &str) -> Option<String> {
+        Some(match handler {
+            "count" => self.count.get().to_string(),
+            "limit" => self.limit.to_string(),
+            "active" => self.active.to_string(),
+            "length" | "datasize" => self.length.to_string(),
+            "data" => String::from_utf8_lossy(&self.data).into_owned(),
+            _ => return None,
+        })
+    }
+
+    fn write(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Option<Result<(), String>> {
+        let known = ["reset", "limit", "active", "length", "datasize", "data"].contains(&handler);
+        known.then(|| self.set(handler, text, scope))
+    }
+
+    /// The count goes on.
+    fn take(&mut self, new: &mut dyn Settings) {
+        let new: &mut dyn std::any::Any = new;
+        if let Some(new) = new.downcast_mut::<Generator>() {
+            std::mem::swap(self, new);
+            std::mem::swap(&mut self.count, &mut new.count);
+        }
     }
 }

@@ -1,12 +1,10 @@
 //! InfiniteSource.
 
 use super::generator::{self, Generator};
-use crate::anew::{Anew, CONFIG};
 use crate::handlers::{self, task};
-use causeway_engine::spec::{Copies, Notifies, keyword, optional, reads_writes};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::Notifies;
 use causeway_engine::value::Bytes;
-use causeway_engine::{Conf, Cx, Element, Invalid, Run, Spec};
-use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "InfiniteSource",
@@ -30,21 +28,21 @@ pub(crate) static SPEC: Spec = Spec {
         generator::END_CALL_ARG,
         keyword("TIMESTAMP", "boolean", "whether packets get a timestamp; default true"),
     ],
-    handlers: &[
-        generator::COUNT,
-        generator::RESET,
-        generator::DATA_HANDLER,
-        generator::LENGTH,
-        generator::DATASIZE,
-        generator::LIMIT,
-        reads_writes("burst", "packets a turn"),
-        reads_writes("burstsize", "the same as `burst`"),
-        CONFIG,
-        generator::ACTIVE,
-        task::TICKETS,
-        task::SCHEDULED,
-        task::HOME_THREAD,
-    ],
+    handlers: handlers!(
+        &[
+            generator::COUNT,
+            generator::RESET,
+            generator::DATA_HANDLER,
+            generator::LENGTH,
+            generator::DATASIZE,
+            generator::LIMIT,
+            reads_writes("burst", "packets a turn"),
+            reads_writes("burstsize", "the same as `burst`").sets("BURST"),
+            CONFIG,
+            generator::ACTIVE,
+        ],
+        TASK,
+    ),
     example: "InfiniteSource(DATA \"\\<0800>\", LIMIT 100, BURST 10, STOP true) -> Queue -> Discard;",
     see: &["RatedSource", "TimedSource"],
     notifies: Notifies { packets: true, room: false },
@@ -56,7 +54,6 @@ pub(crate) static SPEC: Spec = Spec {
 struct InfiniteSource {
     packets: Generator,
     burst: u32,
-    anew: Anew,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -70,7 +67,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mut packets = Generator::configured(conf, data, limit, active);
     packets.set_stamp(conf.keyword("TIMESTAMP", true));
     conf.finish()?;
-    Ok(Box::new(InfiniteSource { packets, burst, anew: Anew::new(conf) }))
+    Ok(Box::new(InfiniteSource { packets, burst }))
 }
 
 impl Element for InfiniteSource {
@@ -106,30 +103,29 @@ impl Element for InfiniteSource {
         self.packets.fill(max as u64, batch, cx);
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "config" => cx.config().to_owned(),
-            "burst" | "burstsize" => self.burst.to_string(),
-            _ => task::read(handler, cx).unwrap_or_else(|| self.packets.read(handler)),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.packets)
+    }
+
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
+        task::start(self.packets.active, cx);
+    }
+
+    fn take_settings(&mut self, new: &mut dyn Element, cx: &mut Cx<'_>) {
+        if let Some(new) = new.downcast_mut::<InfiniteSource>() {
+            self.packets.take(&mut new.packets);
+            self.burst = new.burst;
+            self.settings_changed(cx);
+        }
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.burst.to_string())
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        match handler {
-            "config" => {
-                let new: Box<InfiniteSource> = self.anew.element(value, cx)?;
-                self.packets.configure_as(new.packets);
-                self.burst = new.burst;
-                cx.set_config(value.to_owned());
-            }
-            "burst" | "burstsize" => {
-                self.burst = handlers::value::<u32>(handler, value)?.max(1);
-                cx.set_argument("BURST", value);
-            }
-            "tickets" | "home_thread" => return task::write(handler, value, cx),
-            _ => self.packets.write(handler, value)?,
-        }
-        task::start(self.packets.active, cx);
+        self.burst = handlers::value::<u32>(handler, value)?.max(1);
+        self.settings_changed(cx);
         Ok(())
     }
 }

@@ -3,10 +3,9 @@
 use super::generator::{self, Generator};
 use crate::handlers::{self, task};
 use crate::token_bucket::TokenBucket;
-use causeway_engine::spec::{Copies, Notifies, keyword, optional, reads_writes};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::Notifies;
 use causeway_engine::value::{Bytes, BytesPerSecond};
-use causeway_engine::{Conf, Cx, Element, Invalid, Run, Spec};
-use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "RatedSource",
@@ -30,19 +29,19 @@ pub(crate) static SPEC: Spec = Spec {
         generator::END_CALL_ARG,
         keyword("BANDWIDTH", "bandwidth", "sets RATE from the length of the first packet"),
     ],
-    handlers: &[
-        generator::COUNT,
-        generator::RESET,
-        generator::DATA_HANDLER,
-        generator::LENGTH,
-        generator::DATASIZE,
-        reads_writes("rate", "packets a second"),
-        generator::LIMIT,
-        generator::ACTIVE,
-        task::TICKETS,
-        task::SCHEDULED,
-        task::HOME_THREAD,
-    ],
+    handlers: handlers!(
+        &[
+            generator::COUNT,
+            generator::RESET,
+            generator::DATA_HANDLER,
+            generator::LENGTH,
+            generator::DATASIZE,
+            reads_writes("rate", "packets a second"),
+            generator::LIMIT,
+            generator::ACTIVE,
+        ],
+        TASK,
+    ),
     example: "RatedSource(RATE 1000, LIMIT 50, STOP true) -> Discard;",
     see: &["InfiniteSource", "TimedSource"],
     notifies: Notifies { packets: true, room: false },
@@ -136,25 +135,24 @@ impl Element for RatedSource {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "rate" => self.bucket.rate_per_s().to_string(),
-            _ => task::read(handler, cx).unwrap_or_else(|| self.packets.read(handler)),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.packets)
+    }
+
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
+        task::start(self.packets.active, cx);
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.bucket.rate_per_s().to_string())
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        match handler {
-            "rate" => {
-                let rate_pps = handlers::value::<u32>(handler, value)?.into();
-                // Tokens up to now come at the old rate.
-                self.bucket.tokens(cx.now_ns());
-                self.bucket.set_rate(rate_pps, depth(rate_pps));
-            }
-            "tickets" | "home_thread" => return task::write(handler, value, cx),
-            _ => self.packets.write(handler, value)?,
-        }
-        task::start(self.packets.active, cx);
+        let rate_pps = handlers::value::<u32>(handler, value)?.into();
+        // Tokens up to now come at the old rate.
+        self.bucket.tokens(cx.now_ns());
+        self.bucket.set_rate(rate_pps, depth(rate_pps));
+        self.settings_changed(cx);
         Ok(())
     }
 }

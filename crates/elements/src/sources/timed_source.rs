@@ -2,9 +2,8 @@
 
 use super::generator::{self, Generator};
 use crate::handlers;
-use causeway_engine::spec::{Copies, keyword, optional, reads_writes};
+use causeway_engine::prelude::*;
 use causeway_engine::value::{Bytes, Nanoseconds};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "TimedSource",
@@ -111,22 +110,23 @@ impl Element for TimedSource {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "interval" => interval_text(self.interval_ns),
-            _ => self.packets.read(handler),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.packets)
+    }
+
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
+        self.start(cx);
+    }
+
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(interval_text(self.interval_ns))
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        if handler == "interval" {
-            let Nanoseconds(interval_ns) = handlers::value(handler, value)?;
-            self.interval_ns = interval_ns;
-            self.due_ns = None;
-            cx.clear_timer(NEXT);
-        } else {
-            self.packets.write(handler, value)?;
-        }
+        let Nanoseconds(interval_ns) = handlers::value(handler, value)?;
+        self.interval_ns = interval_ns;
+        self.due_ns = None;
+        cx.clear_timer(NEXT);
         self.start(cx);
         Ok(())
     }

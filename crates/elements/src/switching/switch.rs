@@ -1,8 +1,6 @@
 //! Switch.
 
-use causeway_engine::spec::{drops, optional, reads_writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
-use causeway_packet::Batch;
+use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Switch",
@@ -16,14 +14,18 @@ pub(crate) static SPEC: Spec = Spec {
         reads_writes("switch", "output that packets go to; -1, or one that there is not, drops them"),
         reads_writes("config", "the same; all that is configured"),
     ],
-    drops: &[drops("off", "OUTPUT was -1")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> s :: Switch(1); s[0] -> Discard; s[1] -> Discard;",
     see: &["Tee"],
     build,
     ..Spec::DEFAULT
 };
 
-const OFF: usize = 0;
+drop_reasons! {
+    enum Reason for SPEC {
+        Off = "off", "OUTPUT was -1";
+    }
+}
 
 struct Switch {
     /// `None` drops packets.
@@ -63,7 +65,7 @@ impl Element for Switch {
                 cx.emit_batch(port, out);
             }
             None => {
-                cx.count_drops(OFF, batch.len() as u64);
+                cx.count_drops(Reason::Off, batch.len() as u64);
                 batch.clear();
             }
         }
@@ -89,7 +91,6 @@ impl Element for Switch {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
-    use causeway_packet::Packet;
 
     fn taken(h: &mut Harness) -> [usize; 3] {
         h.push_all(0, (0..2u8).map(|n| Packet::from_bytes(&[n]).unwrap()));

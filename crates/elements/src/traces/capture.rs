@@ -2,7 +2,7 @@
 
 use super::range::{Place, Range};
 use causeway_engine::value::Filename;
-use causeway_engine::{Conf, Cx};
+use causeway_engine::{Conf, Cx, DropReason};
 use causeway_netio::pcap::Reader;
 use causeway_packet::{Anno, Packet};
 use std::fs::File;
@@ -34,7 +34,7 @@ pub(super) struct Capture {
     timing: bool,
     /// What the clock said when the packet of the second time was due.
     base_ns: Option<(u64, u64)>,
-    too_long: usize,
+    too_long: DropReason,
 }
 
 /// Opens the file called `filename`.
@@ -49,7 +49,7 @@ fn open(filename: &str) -> Result<Input, String> {
 impl Capture {
     /// From FILENAME and the keywords that choose packets and their time. A packet that does not fit a frame is
     /// dropped for reason `too_long`.
-    pub fn configured(conf: &mut Conf<'_>, too_long: usize) -> Capture {
+    pub fn configured(conf: &mut Conf<'_>, too_long: impl Into<DropReason>) -> Capture {
         let Filename(filename) = conf.required("FILENAME");
         let range = Range::keywords(conf);
         let sample = conf.keyword("SAMPLE", 1.0);
@@ -58,7 +58,17 @@ impl Capture {
         }
         let timing = conf.keyword("TIMING", false);
         let (reader, linktype, ahead, base_ns) = (None, None, None, None);
-        Capture { filename, sample, reader, linktype, range, ahead, timing, base_ns, too_long }
+        Capture {
+            filename,
+            sample,
+            reader,
+            linktype,
+            range,
+            ahead,
+            timing,
+            base_ns,
+            too_long: too_long.into(),
+        }
     }
 
     /// Opens the file.

@@ -3,11 +3,9 @@
 use super::capture::{Capture, Pause};
 use super::encap;
 use crate::handlers::{self, Call, task};
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Copies, Notifies, drops, keyword, reads, reads_writes, required, writes};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::Notifies;
 use causeway_engine::value::Nanoseconds;
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
-use causeway_packet::Batch;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "FromDump",
@@ -37,25 +35,25 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("BURST", "packets", "packets a turn; above 256 means 256; default 1"),
         keyword("MMAP", "boolean", "without effect; older configurations have it"),
     ],
-    handlers: &[
-        reads("count", "packets read and emitted since the last reset").counts(Unit::Packets),
-        writes("reset_counts", "sets the count to zero"),
-        reads("sampling_prob", "SAMPLE"),
-        reads_writes("active", "whether it emits packets"),
-        reads("encap", "name of the file's first header, as ToDump's ENCAP has it"),
-        reads("filename", "FILENAME"),
-        reads("filesize", "length of the file in bytes, or `-`"),
-        writes("stop", "ends reading and stops the router"),
-        writes("extend_interval", "seconds, by which reading ends later than END, END_AFTER or INTERVAL say"),
-        writes("reset_timing", "lets the times between packets count from the next one"),
-        task::TICKETS,
-        task::SCHEDULED,
-        task::HOME_THREAD,
-    ],
-    drops: &[
-        drops("not-ip", "FORCE_IP, it is not an IPv4 packet, and output 1 is not connected"),
-        drops("too-long", "the packet does not fit a frame"),
-    ],
+    handlers: handlers!(
+        &[
+            reads("count", "packets read and emitted since the last reset").counts(Unit::Packets),
+            writes("reset_counts", "sets the count to zero"),
+            reads("sampling_prob", "SAMPLE"),
+            reads_writes("active", "whether it emits packets"),
+            reads("encap", "name of the file's first header, as ToDump's ENCAP has it"),
+            reads("filename", "FILENAME"),
+            reads("filesize", "length of the file in bytes, or `-`"),
+            writes("stop", "ends reading and stops the router"),
+            writes(
+                "extend_interval",
+                "seconds, by which reading ends later than END, END_AFTER or INTERVAL say"
+            ),
+            writes("reset_timing", "lets the times between packets count from the next one"),
+        ],
+        TASK,
+    ),
+    drops: Reason::DOCS,
     example: "FromDump(trace.pcap, STOP true) -> Print -> Discard;",
     see: &["ToDump"],
     notifies: Notifies { packets: true, room: false },
@@ -64,8 +62,13 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-const NOT_IP: usize = 0;
-const TOO_LONG: usize = 1;
+drop_reasons! {
+    enum Reason for SPEC {
+        NotIp = "not-ip", "FORCE_IP, it is not an IPv4 packet, and output 1 is not connected";
+        TooLong = "too-long", "the packet does not fit a frame";
+    }
+}
+
 /// The only timer: the next packet with TIMING.
 const DUE: u32 = 0;
 
@@ -80,7 +83,7 @@ struct FromDump {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mut dump = FromDump {
-        capture: Capture::configured(conf, TOO_LONG),
+        capture: Capture::configured(conf, Reason::TooLong),
         force_ip: conf.keyword("FORCE_IP", false),
         end: conf.keyword("STOP", false).then(Call::stop),
         active: conf.keyword("ACTIVE", true),
@@ -108,7 +111,7 @@ impl FromDump {
             self.count.add(1);
             let is_ip = encap::mark(&mut packet, self.capture.linktype().unwrap_or_default());
             if self.force_ip && !is_ip {
-                cx.divert(1, NOT_IP, packet);
+                cx.divert(1, Reason::NotIp, packet);
             } else {
                 // There is room for `max`.
                 let _ = batch.push(packet);
@@ -176,17 +179,14 @@ impl Element for FromDump {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
             "count" => self.count.get().to_string(),
             "sampling_prob" => self.capture.sample.to_string(),
             "active" => self.active.to_string(),
             "encap" => self.capture.linktype().map_or("-".to_owned(), encap::name),
             "filename" => self.capture.filename.clone(),
-            "filesize" => {
-                std::fs::metadata(&self.capture.filename).map_or("-".to_owned(), |m| m.len().to_string())
-            }
-            _ => task::read(handler, cx).unwrap_or_default(),
+            _ => std::fs::metadata(&self.capture.filename).map_or("-".to_owned(), |m| m.len().to_string()),
         })
     }
 
@@ -203,7 +203,6 @@ impl Element for FromDump {
                 self.active = false;
                 cx.stop_driver();
             }
-            "tickets" | "home_thread" => task::write(handler, value, cx)?,
             _ => {
                 self.active = handlers::value(handler, value)?;
                 task::start(self.active, cx);

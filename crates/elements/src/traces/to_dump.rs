@@ -2,12 +2,10 @@
 
 use super::encap;
 use crate::out_file::OutFile;
-use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Copies, drops, keyword, optional, phase, reads, required, writes};
+use causeway_engine::prelude::*;
+use causeway_engine::spec::phase;
 use causeway_engine::value::Filename;
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
 use causeway_netio::pcap::{Format, Writer};
-use causeway_packet::{Anno, Batch, Packet};
 use std::io::{self, BufWriter, Write};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -42,7 +40,7 @@ pub(crate) static SPEC: Spec = Spec {
         writes("reset_counts", "sets the count to zero"),
         reads("filename", "FILENAME"),
     ],
-    drops: &[drops("write-error", "the file cannot be written, and there is no output")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 9, STOP true) -> ToDump(/tmp/causeway-example.pcap);",
     see: &["FromDump"],
     copies: Copies::One,
@@ -50,7 +48,12 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-const WRITE_ERROR: usize = 0;
+drop_reasons! {
+    enum Reason for SPEC {
+        WriteError = "write-error", "the file cannot be written, and there is no output";
+    }
+}
+
 /// Packets pulled a turn.
 const BURST: usize = 32;
 
@@ -164,7 +167,7 @@ impl Element for ToDump {
         });
         self.count.add(written as u64);
         if cx.n_outputs() == 0 {
-            cx.count_drops(WRITE_ERROR, (batch.len() - written) as u64);
+            cx.count_drops(Reason::WriteError, (batch.len() - written) as u64);
             batch.clear();
         }
     }

@@ -1,9 +1,7 @@
 //! SetUDPChecksum.
 
-use causeway_engine::spec::drops;
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::prelude::*;
 use causeway_packet::wire::{Ipv4, Udp, protocol};
-use causeway_packet::{Batch, Packet};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "SetUDPChecksum",
@@ -14,18 +12,21 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Computes the UDP checksum of each packet, whose IP header must be marked, and stores it. Fragments, which \
           do not hold all that the checksum covers, packets cut short and packets that are not UDP go to output 1 \
           if that is connected, and are dropped otherwise.",
-    drops: &[drops("not-whole-udp", "not a whole UDP datagram in IPv4")],
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53, false) -> SetUDPChecksum -> Discard;",
     see: &["UDPIPEncap", "SetIPChecksum"],
-    build,
+    build: configured::<SetUDPChecksum>,
     ..Spec::DEFAULT
 };
 
-struct SetUdpChecksum;
+drop_reasons! {
+    enum Reason for SPEC {
+        NotWholeUdp = "not-whole-udp", "not a whole UDP datagram in IPv4";
+    }
+}
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    conf.finish()?;
-    Ok(Box::new(SetUdpChecksum))
+settings! {
+    struct SetUDPChecksum {}
 }
 
 /// Sets the checksum, if that can be done.
@@ -40,15 +41,9 @@ fn set(packet: &mut Packet) -> Option<()> {
     Some(())
 }
 
-impl Element for SetUdpChecksum {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        batch.filter_map(|mut packet| {
-            if set(&mut packet).is_some() {
-                return Some(packet);
-            }
-            cx.divert(1, 0, packet);
-            None
-        });
+impl Element for SetUDPChecksum {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        set(packet).or_divert(1, Reason::NotWholeUdp)
     }
 }
 

@@ -1,14 +1,11 @@
 //! UDPIPEncap.
 
-use crate::anew::{Anew, CONFIG};
 use crate::ip::template::Template;
-use crate::sieve::pass_or_drop;
-use causeway_engine::spec::{drops, optional, reads_writes, required};
-use causeway_engine::value::{Raw, Value};
-use causeway_engine::{Conf, Cx, Element, Invalid, Names, Scope, Spec};
+use causeway_engine::Scope;
+use causeway_engine::prelude::*;
+use causeway_engine::value::Value;
 use causeway_lang::addresses::{self, Transport};
 use causeway_packet::wire::{Ipv4Header, Udp, UdpHeader, ipv4, protocol, udp};
-use causeway_packet::{Batch, Packet};
 use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -18,32 +15,21 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Prepends a UDP header from SPORT to DPORT and an IPv4 header from SRC to DST, with TTL 250 and a new \
           identification for each packet. Marks both headers and sets the destination annotation to DST. With \
           `DST_ANNO` for DST the annotation says where the packet goes. Ports may be given by service name.",
-    args: &[
-        required("SRC", "IP address", "the source"),
-        required("SPORT", "UDP port", "the source port"),
-        required("DST", "IP address or DST_ANNO", "the destination"),
-        required("DPORT", "UDP port", "the destination port"),
-        optional("CHECKSUM", "boolean", "whether to compute the UDP checksum; default true"),
-    ],
-    handlers: &[
-        reads_writes("src", "the source address"),
-        reads_writes("sport", "the source port"),
-        reads_writes("dst", "the destination address, or DST_ANNO"),
-        reads_writes("dport", "the destination port"),
-        CONFIG,
-    ],
-    drops: &[
-        drops("no-headroom", "the packet's frame had no room for the headers"),
-        drops("too-long", "the packet would be longer than 65535 bytes"),
-    ],
+    args: Headers::ARGS,
+    handlers: handlers!(Headers::HANDLERS, &[CONFIG]),
+    drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 1234, 1.0.0.2, domain) -> Discard;",
     see: &["EtherEncap", "SetUDPChecksum"],
     build,
     ..Spec::DEFAULT
 };
 
-const NO_HEADROOM: usize = 0;
-const TOO_LONG: usize = 1;
+drop_reasons! {
+    enum Reason for SPEC {
+        NoHeadroom = "no-headroom", "the packet's frame had no room for the headers";
+        TooLong = "too-long", "the packet would be longer than 65535 bytes";
+    }
+}
 
 const TTL: u8 = 250;
 const HEADERS_LEN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
@@ -74,37 +60,48 @@ impl std::fmt::Display for Destination {
     }
 }
 
-fn port(text: &str) -> Result<u16, String> {
-    addresses::port(text, Transport::Udp).map_err(|e| e.to_string())
+/// A UDP port, by number or by service.
+#[derive(Clone, Copy)]
+struct Port(u16);
+
+impl Value for Port {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+        addresses::port(text, Transport::Udp).map(Port).map_err(|e| e.to_string())
+    }
+
+    fn placeholder() -> Self {
+        Port(0)
+    }
 }
 
-struct UdpIpEncap {
-    src: Ipv4Addr,
-    dst: Destination,
-    ports: [u16; 2],
-    checksum: bool,
-    id: u16,
+impl std::fmt::Display for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+settings! {
+    struct Headers {
+        src: Ipv4Addr = required("SRC", "IP address", "the source"), live("src", "the source address");
+        sport: Port = required("SPORT", "UDP port", "the source port"), live("sport", "the source port");
+        dst: Destination = required("DST", "IP address or DST_ANNO", "the destination"),
+            live("dst", "the destination address, or DST_ANNO");
+        dport: Port = required("DPORT", "UDP port", "the destination port"), live("dport", "the destination port");
+        checksum: bool = optional("CHECKSUM", "boolean", "whether to compute the UDP checksum; default true"), or(true);
+    }
+}
+
+struct UDPIPEncap {
+    headers: Headers,
     template: Template,
-    anew: Anew,
-    names: Names,
+    /// Identification of the next packet.
+    id: u16,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let (src, sport): (_, Raw) = (conf.required("SRC"), conf.required("SPORT"));
-    let (dst, dport): (_, Raw) = (conf.required("DST"), conf.required("DPORT"));
-    let checksum = conf.optional("CHECKSUM", true);
-    let mut ports = [0; 2];
-    for (to, (name, text)) in ports.iter_mut().zip([("SPORT", sport.0), ("DPORT", dport.0)]) {
-        match port(&text) {
-            Ok(number) => *to = number,
-            // That it is missing was said already.
-            Err(_) if text.is_empty() => {}
-            Err(why) => conf.error(format!("{name}: {why}")),
-        }
-    }
+    let headers = Headers::configure(conf);
     conf.finish()?;
-    let (template, anew, names) = (template(src), Anew::new(conf), conf.env.names.clone());
-    Ok(Box::new(UdpIpEncap { src, dst, ports, checksum, id: 0, template, anew, names }))
+    Ok(Box::new(UDPIPEncap { template: template(headers.src), headers, id: 0 }))
 }
 
 /// The IP header of packets from `src`.
@@ -121,21 +118,21 @@ fn template(src: Ipv4Addr) -> Template {
     })
 }
 
-impl UdpIpEncap {
-    fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), usize> {
-        let dst = self.dst.0.unwrap_or_else(|| packet.dst_ip().into());
-        let data = packet.push(HEADERS_LEN).map_err(|_| NO_HEADROOM)?;
-        let total_len = u16::try_from(data.len()).map_err(|_| TOO_LONG)?;
-        let (ip, rest) = data.split_first_chunk_mut().ok_or(NO_HEADROOM)?;
-        let udp = rest.first_chunk_mut().ok_or(NO_HEADROOM)?;
+impl UDPIPEncap {
+    fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), Reason> {
+        let dst = self.headers.dst.0.unwrap_or_else(|| packet.dst_ip().into());
+        let data = packet.push(HEADERS_LEN).map_err(|_| Reason::NoHeadroom)?;
+        let total_len = u16::try_from(data.len()).map_err(|_| Reason::TooLong)?;
+        let (ip, rest) = data.split_first_chunk_mut().ok_or(Reason::NoHeadroom)?;
+        let udp = rest.first_chunk_mut().ok_or(Reason::NoHeadroom)?;
         self.template.write(ip, total_len, self.id, dst);
         self.id = self.id.wrapping_add(1);
-        let [src_port, dst_port] = self.ports;
+        let (src_port, dst_port) = (self.headers.sport.0, self.headers.dport.0);
         let udp_len = total_len - ipv4::HEADER_LEN as u16;
         UdpHeader { src_port, dst_port, length: udp_len }.emit(udp);
-        if self.checksum {
+        if self.headers.checksum {
             let pseudo_header =
-                causeway_packet::checksum::pseudo_header_v4(self.src, dst, protocol::UDP, udp_len);
+                causeway_packet::checksum::pseudo_header_v4(self.headers.src, dst, protocol::UDP, udp_len);
             if let Ok(mut udp) = Udp::new_checked(&mut data[ipv4::HEADER_LEN..]) {
                 udp.fill_checksum(pseudo_header);
             }
@@ -147,37 +144,17 @@ impl UdpIpEncap {
     }
 }
 
-impl Element for UdpIpEncap {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        pass_or_drop(batch, cx, |packet| self.encapsulate(packet));
+impl Element for UDPIPEncap {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        self.encapsulate(packet).into()
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "config" => cx.config().to_owned(),
-            "src" => self.src.to_string(),
-            "sport" => self.ports[0].to_string(),
-            "dst" => self.dst.to_string(),
-            _ => self.ports[1].to_string(),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.headers)
     }
 
-    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        if handler == "config" {
-            *self = UdpIpEncap { id: self.id, ..*self.anew.element(value, cx)? };
-            cx.set_config(value.to_owned());
-            return Ok(());
-        }
-        let (value, scope) = (value.trim(), self.names.scope(cx.name()));
-        let done = match handler {
-            "src" => Ipv4Addr::parse(value, &scope).map(|src| self.src = src),
-            "sport" => port(value).map(|p| self.ports[0] = p),
-            "dst" => Destination::parse(value, &scope).map(|dst| self.dst = dst),
-            _ => port(value).map(|p| self.ports[1] = p),
-        };
-        done.map_err(|why| format!("{handler}: {why}"))?;
-        self.template = template(self.src);
-        Ok(())
+    fn settings_changed(&mut self, _cx: &mut Cx<'_>) {
+        self.template = template(self.headers.src);
     }
 }
 
@@ -228,7 +205,7 @@ mod tests {
         assert_eq!(errors("1.0.0.1, 7, 1.0.0.2"), ["DPORT: required argument missing"]);
         assert_eq!(
             errors("1.0.0.1, x, 1.0.0, 70000"),
-            ["DST: invalid IP address", "SPORT: invalid number", "DPORT: out of range, bound 65535"]
+            ["SPORT: invalid number", "DST: invalid IP address", "DPORT: out of range, bound 65535"]
         );
         let mut h = Harness::new(&SPEC, "1.0.0.1, 7, 1.0.0.2, 53", 1, 1).unwrap();
         assert_eq!(h.write("sport", "x").unwrap_err(), "sport: invalid number");

@@ -68,9 +68,9 @@ impl Router {
             retired.push(old);
         }
         assembly.env.counters.commit();
-        let Assembly { index, names, offices, env, .. } = assembly;
+        let Assembly { index, names, control_sides, env, .. } = assembly;
         (self.plan, self.index, self.names) = (plan, index, names);
-        (self.offices, self.env) = (offices, env);
+        (self.control_sides, self.env) = (control_sides, env);
         Ok(())
     }
 
