@@ -82,7 +82,7 @@ impl fmt::Display for ElementError {
 }
 
 /// A node of one worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub worker: usize,
     pub node: usize,
@@ -149,6 +149,8 @@ struct Builder<'a> {
     index: Index,
     /// For each element the place of each of its replicas.
     places: Vec<Vec<Place>>,
+    /// The senders of one worker to inputs on others, by worker and input.
+    senders: HashMap<(usize, Place, usize), usize>,
 }
 
 impl<'a> Builder<'a> {
@@ -178,6 +180,7 @@ impl<'a> Builder<'a> {
             cores: Vec::new(),
             index: Index::new(),
             places: Vec::new(),
+            senders: HashMap::new(),
         })
     }
 
@@ -353,6 +356,12 @@ impl<'a> Builder<'a> {
             }
             return;
         }
+        // What one worker pushes to an input goes by one ring, from whichever elements: so it stays in order.
+        let key = (a.worker, b, input);
+        if let Some(&s) = self.senders.get(&key).filter(|_| !pulled) {
+            let s = Place { worker: a.worker, node: s };
+            return self.connect_places((a, out), (s, 0), pulled);
+        }
         let doorbell = |worker: usize| self.layout.doorbells[worker].clone();
         let (sender, receiver) = crossing::ring(doorbell(a.worker), doorbell(b.worker));
         let name: Arc<str> = format!("{}[{out}]", self.cores[a.worker].nodes[a.node].name).into();
@@ -363,6 +372,9 @@ impl<'a> Builder<'a> {
         let receiver = Box::new(FromWorker { ring: receiver, pulled, early: Default::default() });
         let s = self.add(a.worker, name.clone(), spec, String::new(), sender, (1, 0));
         let r = self.add(b.worker, name, &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
+        if !pulled {
+            self.senders.insert(key, s.node);
+        }
         self.connect_places((a, out), (s, 0), pulled);
         self.connect_places((r, 0), (b, input), pulled);
     }

@@ -149,8 +149,8 @@ pub trait Element: Any + Send {
     }
 
     /// For an element that does the work of others: for each of its outputs, in their order, the elements whose work the
-    /// packets that leave by it have had done. What packets count at the edges between those comes from this.
-    fn goes_past(&self) -> Vec<Vec<String>> {
+    /// packets that leave by it have had done, and by which output they would have left those. What packets count at the edges between those comes from this.
+    fn goes_past(&self) -> Vec<Vec<(String, usize)>> {
         Vec::new()
     }
 

@@ -204,11 +204,18 @@ impl Element for FusedIpForward {
         Some(self.explanation())
     }
 
-    fn goes_past(&self) -> Vec<Vec<String>> {
-        let Names { start, path, table, branches, .. } = &self.names;
-        let common = [start].into_iter().chain(path).chain([table]);
-        let stops = branches.iter().flat_map(|branch| (0..=branch.len()).map(|past| &branch[..past]));
-        stops.map(|past| common.clone().chain(past).cloned().collect()).collect()
+    fn goes_past(&self) -> Vec<Vec<(String, usize)>> {
+        let Names { start, output, path, table, branches } = &self.names;
+        let straight = |names: &[String]| names.iter().map(|name| (name.clone(), 0)).collect::<Vec<_>>();
+        let common = [vec![(start.clone(), usize::from(*output))], straight(path)].concat();
+        let stop = |port: usize, past: &[String]| {
+            [common.clone(), vec![(table.clone(), port)], straight(past)].concat()
+        };
+        let branches = branches.iter().enumerate();
+        branches
+            .flat_map(|(port, b)| (0..=b.len()).map(move |past| (port, &b[..past])))
+            .map(|(port, past)| stop(port, past))
+            .collect()
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {

@@ -2,7 +2,7 @@
 
 use crate::ip::check_ip_header::{Checker, Sources};
 use crate::ip::dec_ip_ttl;
-use causeway_engine::ir::expr::{Condition, Expr};
+use causeway_engine::ir::expr::{Condition, Expr, KnownBytes};
 use causeway_engine::ir::walk::{Guard, Kind, Walk};
 use causeway_engine::ir::{Builder, Field, Program};
 use causeway_packet::wire::ethernet::{self, ether_type};
@@ -119,7 +119,7 @@ impl Effect {
         }
         if let Some([front, back]) = effect.link.stores() {
             expected.stores.insert(0, (8, front));
-            expected.stores.insert(8, (6, back));
+            expected.stores.insert(8, (6, back.low_bytes(6, &KnownBytes::new())));
             expected.headers.insert(Field::Mac, Expr::Const(0));
         }
         let same = (&expected.stores, &expected.headers, &expected.end, &expected.annotations)

@@ -1,6 +1,7 @@
 //! What makes a list of blocks a program: it ends, and it changes nothing before it is sure.
 
 use super::{At, Base, Code, End, Field, Op, Program, Test};
+use causeway_packet::meta::ANNO_BYTES;
 
 /// What is known at one point of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,10 @@ impl Known {
             Op::Pull(n) => {
                 let sure = self.has[0] >= n || !self.changed;
                 self.has[0] = self.has[0].saturating_sub(n);
+                // A header in front of the data is none any more.
+                if n > 0 {
+                    (self.has[1], self.has[2]) = (0, 0);
+                }
                 sure
             }
             Op::Push(n) => {
@@ -56,7 +61,9 @@ impl Known {
                 self.has[0] = self.has[0].saturating_add(n);
                 sure
             }
-            Op::Put { field: Field::Anno(_, bytes), .. } => (1..=8).contains(&bytes),
+            Op::Put { field: Field::Anno(at, bytes), .. } | Op::Get { field: Field::Anno(at, bytes), .. } => {
+                (1..=8).contains(&bytes) && usize::from(at) + usize::from(bytes) <= ANNO_BYTES
+            }
             Op::Put { field, .. } => {
                 match field {
                     // What was known of the end is no more.

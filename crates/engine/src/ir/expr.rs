@@ -102,6 +102,15 @@ impl Expr {
         }
     }
 
+    /// The number that so many of its low bytes make.
+    pub fn low_bytes(self, n: u8, bytes: &KnownBytes) -> Expr {
+        let mask = if n < 8 { (1 << (8 * u32::from(n))) - 1 } else { u64::MAX };
+        match self.bits(bytes) {
+            (value, known) if known & !mask == !mask && value & !mask == 0 => self,
+            _ => Expr::compute(Alu::And, self, Expr::Const(mask), bytes),
+        }
+    }
+
     /// The bits of the number that are known, and which those are.
     pub fn bits(&self, bytes: &KnownBytes) -> (u64, u64) {
         match self {

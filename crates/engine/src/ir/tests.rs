@@ -166,7 +166,10 @@ fn reg() -> impl Strategy<Value = Reg> {
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    prop_oneof![reg().prop_map(Value::Of), select(vec![0u64, 1, 2, 7, 0xff, 14]).prop_map(Value::Const)]
+    prop_oneof![
+        reg().prop_map(Value::Of),
+        select(vec![0u64, 1, 2, 7, 0xff, 14, 0x1ff, 300, u64::MAX, 1 << 40]).prop_map(Value::Const)
+    ]
 }
 
 fn field() -> impl Strategy<Value = Field> {
@@ -300,39 +303,91 @@ fn compare(walk: &Walk, before: &Packet, after: &Packet) -> Result<(), TestCaseE
     Ok(())
 }
 
+/// Runs `programs` one after the other as long as packets leave them by output 0.
+fn run_all(programs: &mut [Program], packet: &mut Packet) -> Result<Verdict, TestCaseError> {
+    let mut verdict = Verdict::Leave(0);
+    for program in programs {
+        if verdict == Verdict::Leave(0) {
+            let before = (packet.data().to_vec(), packet.anno_bytes::<48>(0), packet.network_offset());
+            verdict = program.run(packet, 0);
+            let after = (packet.data().to_vec(), packet.anno_bytes::<48>(0), packet.network_offset());
+            prop_assert!(verdict != Verdict::GiveUp || before == after, "given up and changed");
+        }
+    }
+    Ok(verdict)
+}
+
 #[test]
-fn what_a_walk_says_is_what_the_interpreter_does() {
+fn what_walks_say_is_what_the_interpreter_does() {
     use std::cell::Cell;
     let (sound, walked) = (Cell::new(0), Cell::new(0));
-    let config = ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() };
-    let bytes = prop::collection::vec(select(vec![0u8, 1, 2, 7, 14, 0xff]), 10..24);
-    proptest!(config, |(blocks in any_program(), mut bytes in bytes, known in 0usize..8)| {
-        let mut program = Program { blocks, tables: Vec::new(), counters: Vec::new() };
-        if !check::is_sound(&program) {
-            return Ok(());
-        }
-        sound.set(sound.get() + 1);
+    let config = ProptestConfig { cases: 30_000, failure_persistence: None, ..ProptestConfig::default() };
+    let bytes = prop::collection::vec(select(vec![0u8, 1, 2, 7, 14, 0xff]), 10..48);
+    let all = prop::collection::vec(any_program(), 1..4);
+    proptest!(config, |(all in all, mut bytes in bytes, known in 0usize..8, marked in any::<bool>())| {
+        let program = |blocks| Program { blocks, tables: Vec::new(), counters: Vec::new() };
+        let mut programs: Vec<Program> = all.into_iter().map(program).filter(check::is_sound).collect();
+        sound.set(sound.get() + programs.len());
         bytes.resize(bytes.len().max(known), 7);
-        let before = packet(&bytes);
         let kind = Kind {
             bytes: bytes.iter().take(known).enumerate().map(|(i, &b)| (i as i64, b)).collect(),
             least: 10,
             guards: Vec::new(),
         };
-        let mut after = packet(&bytes);
-        let verdict = program.run(&mut after, 0);
-        if verdict == Verdict::GiveUp {
-            prop_assert_eq!(after.data(), &bytes[..], "given up and changed");
+        let (before, mut after) = (packet(&bytes), packet(&bytes));
+        if marked {
+            after.set_network_header(3);
+            after.set_transport_header(8);
         }
-        let Some(walk) = Walk::of(kind).through(&program, Some(0)) else { return Ok(()) };
+        let verdict = run_all(&mut programs, &mut after)?;
+        let walk = programs.iter().try_fold(Walk::of(kind), |walk, program| walk.through(program, Some(0)));
+        let Some(walk) = walk else { return Ok(()) };
         let all = walk.guards.iter().map(|guard| holds(guard, &before)).collect::<Option<Vec<_>>>();
-        let Some(all) = all else { return Ok(()) };
-        if all.into_iter().all(|holds| holds) {
+        if all.is_some_and(|all| all.into_iter().all(|holds| holds)) {
             walked.set(walked.get() + 1);
             prop_assert_eq!(verdict, Verdict::Leave(0), "{:?}", walk);
             compare(&walk, &before, &after)?;
         }
     });
     // Else the test shows nothing.
-    assert!(sound.get() > 2_000 && walked.get() > 300, "{} sound, {} walked", sound.get(), walked.get());
+    assert!(sound.get() > 10_000 && walked.get() > 1_000, "{} sound, {} walked", sound.get(), walked.get());
+}
+
+#[test]
+fn very_many_ways_are_no_walk_and_no_crash() {
+    let many = |blocks: usize| {
+        program(|b| {
+            // Each block has a way out, and all of them meet.
+            for n in 0..blocks {
+                let byte = b.load(At::data(0), 1);
+                let (yes, no) = (b.block(), b.block());
+                b.with_scratch(|b| b.branch(Test::Equal(byte.into(), (n as u64).into()), yes, no));
+                b.at(yes);
+                b.leave(1);
+                b.at(no);
+            }
+            b.leave(0);
+        })
+    };
+    let walk = |p: Option<Program>| Walk::of(Kind { least: 20, ..Kind::default() }).through(&p?, Some(0));
+    assert_eq!(walk(many(40)).map(|w| w.guards.len()), Some(40));
+    let long = |n: usize| {
+        let end = |i| {
+            if i + 1 == n {
+                End::Leave(0)
+            } else {
+                End::If(Test::Equal(Value::Of(Reg(0)), (i as u64).into()), n - 1, i + 1)
+            }
+        };
+        let blocks = (0..n).map(|i| {
+            let load = Op::Load { to: Reg(0), at: At::data(0), bytes: 1 };
+            Code { ops: if i == 0 { vec![load] } else { Vec::new() }, end: end(i) }
+        });
+        Program { blocks: blocks.collect(), tables: Vec::new(), counters: Vec::new() }
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 10);
+    let found = thread.spawn(move || {
+        Walk::of(Kind { least: 20, ..Kind::default() }).through(&long(5_000), Some(0)).is_some()
+    });
+    assert!(!found.unwrap().join().unwrap(), "too many to tell");
 }

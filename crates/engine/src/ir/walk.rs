@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 /// Blocks looked at for one element, at most; a program may have very many ways.
 const MOST_BLOCKS: usize = 1 << 10;
 
+/// No length or place is larger.
+const SMALL: u64 = u32::MAX as u64;
+
 /// A condition and whether it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
@@ -93,8 +96,15 @@ impl Walk {
     pub fn through(&self, program: &Program, output: Option<u16>) -> Option<Walk> {
         let mut start = self.clone();
         start.left_by = None;
-        let mut search = Search { program, output, left: MOST_BLOCKS, found: Vec::new() };
-        search.block(0, start, [const { Expr::Const(0) }; REGISTERS])?;
+        let first = Way { block: 0, walk: start, registers: vec![Expr::Const(0); REGISTERS] };
+        let mut search = Search { program, output, ways: vec![first], found: Vec::new() };
+        for _ in 0..MOST_BLOCKS {
+            let Some(way) = search.ways.pop() else { break };
+            search.follow(way)?;
+        }
+        if !search.ways.is_empty() {
+            return None;
+        }
         let mut found = search.found.pop().filter(|_| search.found.is_empty())?;
         found.elements += 1;
         Some(found)
@@ -125,19 +135,51 @@ impl Walk {
         base.checked_add(at.offset as i64)
     }
 
-    /// The least that a number can be.
+    /// The least that a number can be, read as one with a sign.
     fn least(&self, e: &Expr) -> i64 {
         let (e, more) = e.parted();
         let guards = self.kind.guards.iter().chain(&self.guards);
+        let small = |n: u64| i64::try_from(n).ok();
         let known = guards.filter_map(|guard| match &guard.condition {
             // Not below this one.
-            Condition::Above(Expr::Const(n), than) if !guard.holds && *than == e => Some(*n as i64),
-            Condition::Above(than, Expr::Const(n)) if guard.holds && *than == e => Some(*n as i64 + 1),
+            Condition::Above(Expr::Const(n), than) if !guard.holds && *than == e => small(*n),
+            Condition::Above(than, Expr::Const(n)) if guard.holds && *than == e => small(*n)?.checked_add(1),
             Condition::Has(end) if guard.holds && e == Expr::Field(Field::Length) => Some(*end),
             _ => None,
         });
         let first = if e == Expr::Field(Field::Length) { self.kind.least } else { 0 };
-        known.fold(first, i64::max).saturating_add(more as i64)
+        let least = known.fold(first, i64::max);
+        match more as i64 {
+            0 => least,
+            // What is added must not carry the number past either end.
+            more if self.is_small(&e) && more.abs() <= SMALL as i64 && least + more >= 0 => least + more,
+            _ => 0,
+        }
+    }
+
+    /// Whether a number is sure to be no larger than lengths and places are.
+    fn is_small(&self, e: &Expr) -> bool {
+        let (value, known) = e.bits(&self.kind.bytes);
+        *e == Expr::Field(Field::Length) || (known & !SMALL == !SMALL && value & !SMALL == 0)
+    }
+
+    /// Whether one number is sure not to be above another.
+    fn is_within(&self, a: &Expr, b: &Expr) -> bool {
+        if a == b || a.known().and_then(|a| i64::try_from(a).ok()).is_some_and(|a| a <= self.least(b)) {
+            return true;
+        }
+        let ((a, of_a), (b, of_b)) = (a.parted(), b.parted());
+        // Both may be greater by as much than two that were compared.
+        let shifted = |x: &Expr, y: &Expr| {
+            let ((x, of_x), (y, of_y)) = (x.parted(), y.parted());
+            let by = of_b.wrapping_sub(of_y);
+            x == a && y == b && of_a.wrapping_sub(of_x) == by && by <= SMALL
+        };
+        let guards = self.kind.guards.iter().chain(&self.guards);
+        guards.filter(|guard| !guard.holds).any(|guard| match &guard.condition {
+            Condition::Above(x, y) => shifted(x, y),
+            _ => false,
+        })
     }
 
     /// Whether the packet is known to have the bytes up to `end`.
@@ -169,12 +211,16 @@ impl Walk {
 
     /// Whether a condition holds, if that is known.
     fn decide(&self, condition: &Condition) -> Option<bool> {
+        // What was there before the end was moved may be gone.
+        if let Condition::Has(end) = condition {
+            return self.has(*end).then_some(true);
+        }
         let known = self.kind.guards.iter().chain(&self.guards).find(|g| g.condition == *condition);
         known.map(|guard| guard.holds).or_else(|| match condition {
             Condition::Equal(a, b) => a.equals(b, &self.kind.bytes),
             Condition::Above(Expr::Const(a), Expr::Const(b)) => Some(a > b),
-            Condition::Above(..) => None,
-            Condition::Has(end) => self.has(*end).then_some(true),
+            Condition::Above(a, b) if a == b => Some(false),
+            _ => None,
         })
     }
 
@@ -218,14 +264,22 @@ impl Walk {
 
     fn put(&mut self, field: Field, value: Expr) -> Option<()> {
         match field {
-            Field::Length => self.end = value.plus(self.data as u64),
-            Field::Mac | Field::Network | Field::Transport => {
-                self.headers.insert(field, value.plus(self.data as u64));
+            Field::Length => {
+                // One that may be longer may change nothing.
+                let now = self.get(Field::Length)?;
+                self.is_within(&value, &now).then_some(())?;
+                self.end = value.plus(self.data as u64);
             }
-            Field::Anno(..) => {
+            Field::Mac | Field::Network | Field::Transport => {
+                let at = value.plus(self.data as u64);
+                at.known().is_none_or(|at| at <= u64::from(u16::MAX)).then_some(())?;
+                self.headers.insert(field, at);
+            }
+            Field::Anno(_, bytes) => {
                 // One that lies across another one is not followed.
                 self.annotations.remove(&field);
                 self.get(field)?;
+                let value = value.low_bytes(bytes, &self.kind.bytes);
                 self.annotations.insert(field, value);
             }
             Field::PacketType => return None,
@@ -238,65 +292,61 @@ impl Walk {
 struct Search<'p> {
     program: &'p Program,
     output: Option<u16>,
-    /// Blocks that may still be looked at.
-    left: usize,
+    /// Those that are not followed to their end yet.
+    ways: Vec<Way>,
     found: Vec<Walk>,
 }
 
-type Registers = [Expr; REGISTERS];
+/// Packets in front of a block.
+struct Way {
+    block: Block,
+    walk: Walk,
+    registers: Registers,
+}
+
+type Registers = Vec<Expr>;
 
 impl Search<'_> {
-    /// Follows the ways from `block` on; `None` if there are too many. Ways that end elsewhere are let go.
-    fn block(&mut self, block: Block, mut walk: Walk, mut registers: Registers) -> Option<()> {
-        self.left = self.left.checked_sub(1)?;
+    /// Follows a way through one block; `None` if it may lead to the output that is looked for, and that cannot be told.
+    /// Ways that end elsewhere are let go.
+    fn follow(&mut self, way: Way) -> Option<()> {
+        let Way { block, mut walk, mut registers } = way;
         let code = self.program.blocks.get(block)?;
-        for op in &code.ops {
-            if walk.step(op, &mut registers, self.program).is_none() {
-                return Some(());
-            }
+        if !code.ops.iter().all(|op| walk.step(op, &mut registers, self.program).is_some()) {
+            return Some(());
         }
         match code.end {
-            End::Go(to) => self.block(to, walk, registers),
+            End::Go(block) => self.ways.push(Way { block, walk, registers }),
             End::If(test, yes, no) => {
-                let Some(condition) = walk.condition(test, &registers) else { return Some(()) };
-                match walk.decide(&condition) {
-                    Some(true) => self.block(yes, walk, registers),
-                    Some(false) => self.block(no, walk, registers),
-                    None => {
-                        let mut other = walk.clone();
-                        if walk.note(condition.clone(), true).is_some() {
-                            self.block(yes, walk, registers.clone())?;
-                        }
-                        match other.note(condition, false) {
-                            Some(()) => self.block(no, other, registers),
-                            None => Some(()),
-                        }
-                    }
+                if let Some(condition) = walk.condition(test, &registers) {
+                    self.branch(condition, [no, yes], walk, registers);
                 }
             }
-            End::Leave(port) => {
-                if self.output == Some(port) {
-                    self.found.push(walk);
-                }
-                Some(())
-            }
+            End::Leave(port) if self.output == Some(port) => self.found.push(walk),
             End::LeaveBy(Reg(r)) => {
-                let port = registers[r as usize].clone();
+                let port = registers.swap_remove(r as usize);
                 match self.output {
                     None => self.found.push(Walk { left_by: Some(port), ..walk }),
-                    Some(wanted) if port.known() == Some(wanted as u64) => self.found.push(walk),
-                    // Some may leave by the output that was asked for, and it is not known which.
-                    Some(_) if port.known().is_none() => return None,
+                    Some(wanted) if port.known()? == u64::from(wanted) => self.found.push(walk),
                     Some(_) => {}
                 }
-                Some(())
             }
-            End::Drop(_) | End::GiveUp => Some(()),
+            End::Leave(_) | End::Drop(_) | End::GiveUp => {}
+        }
+        Some(())
+    }
+
+    fn branch(&mut self, condition: Condition, to: [Block; 2], walk: Walk, registers: Registers) {
+        for holds in [false, true] {
+            let (mut walk, block) = (walk.clone(), to[usize::from(holds)]);
+            if walk.note(condition.clone(), holds).is_some() {
+                self.ways.push(Way { block, walk, registers: registers.clone() });
+            }
         }
     }
 }
 
-fn value(value: Value, registers: &Registers) -> Expr {
+fn value(value: Value, registers: &[Expr]) -> Expr {
     match value {
         Value::Of(Reg(r)) => registers[r as usize].clone(),
         Value::Const(n) => Expr::Const(n),
@@ -304,7 +354,7 @@ fn value(value: Value, registers: &Registers) -> Expr {
 }
 
 impl Walk {
-    fn condition(&self, test: Test, registers: &Registers) -> Option<Condition> {
+    fn condition(&self, test: Test, registers: &[Expr]) -> Option<Condition> {
         Some(match test {
             Test::Equal(a, b) => match (value(a, registers), value(b, registers)) {
                 (known @ Expr::Const(_), other) => Condition::Equal(other, known),
@@ -317,7 +367,7 @@ impl Walk {
     }
 
     /// One operation; `None` if it gives up, or cannot be followed.
-    fn step(&mut self, op: &Op, registers: &mut Registers, program: &Program) -> Option<()> {
+    fn step(&mut self, op: &Op, registers: &mut [Expr], program: &Program) -> Option<()> {
         let mut set = |Reg(r): Reg, value: Expr| registers[r as usize] = value;
         match *op {
             Op::Load { to, at, bytes } => set(to, self.load(self.place(at)?, bytes)?),
@@ -363,6 +413,7 @@ impl Walk {
                 if self.is_written(at, bytes as i64) {
                     return None;
                 }
+                let of = of.low_bytes(bytes, &self.kind.bytes);
                 self.stores.insert(at, (bytes, of));
             }
             Op::Put { field, value: of } => self.put(field, value(of, registers))?,

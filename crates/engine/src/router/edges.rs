@@ -71,11 +71,9 @@ fn before(text: &str) -> (&str, Option<usize>) {
         .unwrap_or((text, None))
 }
 
-/// Packets that went past other elements: from an output of one that does their work.
+/// Packets that went past other elements, and by which outputs of those they would have left.
 struct Shortcut {
-    from: String,
-    output: usize,
-    past: Vec<String>,
+    past: Vec<(String, usize)>,
     packets: u64,
 }
 
@@ -156,7 +154,7 @@ fn shortcuts(worker: &mut Worker) -> Vec<Shortcut> {
         let past = n.element.as_ref().map_or(Vec::new(), |e| e.goes_past());
         for (output, past) in past.into_iter().enumerate() {
             let packets = n.outs.get(output).and_then(|o| o.packets.as_ref()).map_or(0, |c| c.get());
-            all.push(Shortcut { from: n.name.to_string(), output, past, packets });
+            all.push(Shortcut { past, packets });
         }
     }
     all
@@ -164,17 +162,8 @@ fn shortcuts(worker: &mut Worker) -> Vec<Shortcut> {
 
 /// Counts the packets of a shortcut at the edges that they went past.
 fn add(edges: &mut [Edge], shortcut: &Shortcut) {
-    let end =
-        edges.iter().find(|e| e.from == (shortcut.from.clone(), shortcut.output)).map(|e| e.to.0.clone());
-    let stations: Vec<&String> = shortcut.past.iter().chain(&end).collect();
-    for pair in stations.windows(2) {
-        let joins = |e: &Edge| e.from.0 == *pair[0] && e.to.0 == *pair[1];
-        // Of several the one that has the number of the shortcut's output: they leave a table.
-        let at = edges
-            .iter()
-            .position(|e| joins(e) && e.from.1 == shortcut.output)
-            .or(edges.iter().position(joins));
-        if let Some(edge) = at.and_then(|at| edges.get_mut(at)) {
+    for left in &shortcut.past {
+        if let Some(edge) = edges.iter_mut().find(|e| e.from == *left) {
             edge.packets += shortcut.packets;
         }
     }
@@ -209,8 +198,9 @@ mod tests {
             edge(("table", 1), ("out", 0)),
             edge(("fused", 1), ("out", 0)),
         ];
-        let past = ["classifier", "strip", "table"].map(str::to_owned).to_vec();
-        add(&mut edges, &Shortcut { from: "fused".to_owned(), output: 1, past, packets: 7 });
+        let past =
+            [("classifier", 2), ("strip", 0), ("table", 1)].map(|(name, output)| (name.to_owned(), output));
+        add(&mut edges, &Shortcut { past: past.to_vec(), packets: 7 });
         assert_eq!(edges.map(|e| e.packets), [7, 7, 0, 7, 0]);
     }
 }
