@@ -18,12 +18,12 @@ pub const PORTS_MAX: usize = 62;
 
 /// Adjacency indices that the tables can hand out.
 const INDICES: usize = 1 << 15;
-/// Marks of neighbors that were used; two neighbors may share one.
+/// Marks of neighbours that were used; two neighbours may share one.
 const MARKS: usize = 1 << 16;
 
 /// Where packets of a route leave, and what their frames need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Neighbor {
+pub struct Neighbour {
     /// Number of the port among [`Forwarding::ports`], or [`KERNEL`].
     pub port: u16,
     /// With [`KERNEL`]: why, as a place in [`Forwarding::reasons`].
@@ -181,12 +181,12 @@ impl Deadline for AtomicU64 {
 pub(crate) struct Readers {
     pub v4: Fib4Reader,
     pub v6: Fib6Reader,
-    pub neighbors: AdjacencyReader<Neighbor>,
+    pub neighbours: AdjacencyReader<Neighbour>,
 }
 
 /// What the elements of a router read that forwards by the kernel's routes.
 ///
-/// The tables lead from a prefix to an index of the adjacencies, and from there to a [`Neighbor`]; what the route is
+/// The tables lead from a prefix to an index of the adjacencies, and from there to a [`Neighbour`]; what the route is
 /// as a way back stands beside the adjacency ([`Paths`]). Their owner changes all of it while workers look up.
 pub struct Forwarding {
     ports: Vec<String>,
@@ -208,9 +208,9 @@ impl Forwarding {
         ports: Vec<String>,
         reasons: &'static [&'static str],
         lease: Arc<dyn Deadline>,
-        (v4, v6, neighbors): (&Fib4, &Fib6, &Adjacencies<Neighbor>),
+        (v4, v6, neighbours): (&Fib4, &Fib6, &Adjacencies<Neighbour>),
     ) -> Forwarding {
-        let readers = Readers { v4: v4.reader(), v6: v6.reader(), neighbors: neighbors.reader() };
+        let readers = Readers { v4: v4.reader(), v6: v6.reader(), neighbours: neighbours.reader() };
         Forwarding {
             policies: ports.iter().map(|_| AtomicU32::new(0)).collect(),
             tallies: ports.iter().map(|_| TallyWords::default()).collect(),
@@ -285,7 +285,7 @@ impl Forwarding {
         self.lease.deadline_ns()
     }
 
-    /// Marks a neighbor as used.
+    /// Marks a neighbour as used.
     #[inline]
     pub(crate) fn mark(&self, mark: u16) {
         // Read before it is written: a line that all workers only read stays in all their caches.
@@ -294,7 +294,7 @@ impl Forwarding {
         }
     }
 
-    /// Whether packets were sent to the neighbors with this mark since the last call.
+    /// Whether packets were sent to the neighbours with this mark since the last call.
     pub fn take_mark(&self, mark: u16) -> bool {
         self.marks.get(usize::from(mark)).is_some_and(|m| m.swap(0, Ordering::Relaxed) != 0)
     }

@@ -21,7 +21,7 @@ const PORTS: usize = 3;
 struct Tables {
     v4: Fib4,
     v6: Fib6,
-    neighbors: Adjacencies<Neighbor>,
+    neighbours: Adjacencies<Neighbour>,
     forwarding: Arc<Forwarding>,
     lease: Arc<AtomicU64>,
     serial: u32,
@@ -46,19 +46,19 @@ impl Tables {
     /// 10.1.0.0/16 and 2001:db8:1::/48 by `a`, 10.2.0.0/16 and 2001:db8:2::/48 by `b`, 10.3.0.0/16 by `c`,
     /// 10.0.0.1 is ours, 10.9.0.0/16 is a blackhole.
     fn new() -> Tables {
-        let (v4, v6, neighbors) = (Fib4::new().unwrap(), Fib6::new().unwrap(), Adjacencies::new());
+        let (v4, v6, neighbours) = (Fib4::new().unwrap(), Fib6::new().unwrap(), Adjacencies::new());
         let lease = Arc::new(AtomicU64::new(u64::MAX));
         let names = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        let forwarding = Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&v4, &v6, &neighbors)));
+        let forwarding = Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&v4, &v6, &neighbours)));
         (0..PORTS).for_each(|port| forwarding.set_policy(port, OPEN));
         forwarding.set_flow_hash((1, 0), (1, 0), 0);
-        let mut t = Tables { v4, v6, neighbors, forwarding, lease, serial: 0 };
+        let mut t = Tables { v4, v6, neighbours, forwarding, lease, serial: 0 };
         for (port, v4, v6) in [
             (A, "10.1.0.0/16", "2001:db8:1::/48"),
             (B, "10.2.0.0/16", "2001:db8:2::/48"),
             (C, "10.3.0.0/16", "2001:db8:3::/48"),
         ] {
-            let index = t.neighbor(port, 100);
+            let index = t.neighbour(port, 100);
             t.v4.insert(v4.parse().unwrap(), index).unwrap();
             t.v6.insert(v6.parse().unwrap(), index).unwrap();
         }
@@ -72,17 +72,17 @@ impl Tables {
         t
     }
 
-    fn acquire(&mut self, neighbor: Neighbor, paths: Paths) -> AdjacencyIndex {
+    fn acquire(&mut self, neighbour: Neighbour, paths: Paths) -> AdjacencyIndex {
         self.serial += 1;
-        let index = self.neighbors.acquire(Neighbor { serial: self.serial, ..neighbor }).unwrap();
+        let index = self.neighbours.acquire(Neighbour { serial: self.serial, ..neighbour }).unwrap();
         self.forwarding.set_paths(index, paths);
         index
     }
 
-    /// A neighbor at `port`, whose addresses and mark are its number from 1.
-    fn neighbor(&mut self, port: usize, mtu_bytes: u32) -> AdjacencyIndex {
+    /// A neighbour at `port`, whose addresses and mark are its number from 1.
+    fn neighbour(&mut self, port: usize, mtu_bytes: u32) -> AdjacencyIndex {
         let n = port as u8 + 1;
-        let neighbor = Neighbor {
+        let neighbour = Neighbour {
             port: port as u16,
             reason: 0,
             mtu_bytes,
@@ -90,13 +90,13 @@ impl Tables {
             mark: n.into(),
             serial: 0,
         };
-        self.acquire(neighbor, Paths::unicast([port]))
+        self.acquire(neighbour, Paths::unicast([port]))
     }
 
     fn left(&mut self, reason: u8, paths: Paths) -> AdjacencyIndex {
-        let neighbor =
-            Neighbor { port: KERNEL, reason, mtu_bytes: 0, addresses: [0; 12], mark: 0, serial: 0 };
-        self.acquire(neighbor, paths)
+        let neighbour =
+            Neighbour { port: KERNEL, reason, mtu_bytes: 0, addresses: [0; 12], mark: 0, serial: 0 };
+        self.acquire(neighbour, paths)
     }
 
     fn policy(&self, port: usize, policy: PortPolicy) {
@@ -247,7 +247,7 @@ fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
         ("IPv6 of another version", edited6(14, 0x40), "bad-header"),
         ("IPv6 at its last hop", edited6(21, 1), "bad-header"),
         ("IPv6 longer than the frame", edited6(19, 21), "bad-header"),
-        ("neighbor discovery", solicitation(), "bad-header"),
+        ("neighbour discovery", solicitation(), "bad-header"),
     ] {
         assert_eq!(reason(&mut h, IN_A, &frame), want, "{what}");
     }
@@ -351,8 +351,8 @@ fn a_packet_may_return_where_no_redirects_are_sent() {
 #[test]
 fn a_flow_keeps_its_way_and_an_unresolved_way_is_the_kernels() {
     let mut t = Tables::new();
-    let (a, b, unresolved) = (t.neighbor(A, 100), t.neighbor(B, 100), t.left(1, Paths::unknown()));
-    let group = t.neighbors.group(&[(a, 1), (b, 1), (unresolved, 1)]).unwrap();
+    let (a, b, unresolved) = (t.neighbour(A, 100), t.neighbour(B, 100), t.left(1, Paths::unknown()));
+    let group = t.neighbours.group(&[(a, 1), (b, 1), (unresolved, 1)]).unwrap();
     t.v4.insert("0.0.0.0/0".parse().unwrap(), group).unwrap();
     t.policy(A, PortPolicy { hairpin: true, ..OPEN });
     let mut h = t.harness();
@@ -375,7 +375,7 @@ fn a_flow_keeps_its_way_and_an_unresolved_way_is_the_kernels() {
 }
 
 #[test]
-fn neighbors_that_are_used_are_marked() {
+fn neighbours_that_are_used_are_marked() {
     let t = Tables::new();
     let mut h = t.harness();
     assert!(!t.forwarding.take_mark(2));
