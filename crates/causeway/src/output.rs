@@ -21,6 +21,12 @@ pub fn print_line(text: impl Display) -> io::Result<()> {
     print(format_args!("{text}\n"))
 }
 
+/// The text with a capital at its begin, to make a sentence of it.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
+}
+
 /// Whether an error only says that the reader of standard output has gone.
 pub fn is_closed(error: &anyhow::Error) -> bool {
     error

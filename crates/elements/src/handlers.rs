@@ -1,13 +1,7 @@
-//! What the handlers of many elements have in common: values read from text, calls of other handlers, and tasks.
+//! What many elements have in common: calls of handlers, and the start of tasks.
 
 use causeway_engine::value::Value;
-use causeway_engine::{Cx, Names, Scope};
-
-/// The value written to `handler`, in the form that arguments of its type have.
-pub(crate) fn value<T: Value>(handler: &str, text: &str) -> Result<T, String> {
-    let names = Names::default();
-    T::parse(text.trim(), &names.scope("")).map_err(|why| format!("{handler}: {why}"))
-}
+use causeway_engine::{Cx, Scope};
 
 /// A handler that an element calls when something has happened, such as END_CALL's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

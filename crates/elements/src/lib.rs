@@ -21,6 +21,8 @@
 use causeway_engine::Library;
 
 mod annotations;
+#[cfg(test)]
+mod any_bytes;
 mod basic;
 mod classify;
 mod counters;

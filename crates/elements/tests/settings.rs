@@ -214,3 +214,32 @@ fn what_is_written_takes_the_place_of_the_configuration() {
         );
     }
 }
+
+#[test]
+fn bad_configurations_are_named() {
+    let missing = |argument: &str| format!("{argument}: required argument missing");
+    for (class, config, outputs, errors) in [
+        ("CheckLength", "", 1, vec![missing("LENGTH")]),
+        ("Discard", "BURST 0", 0, vec!["BURST: must be at least 1".to_owned()]),
+        ("GetIP6Address", "", 1, vec![missing("OFFSET")]),
+        ("GetIPAddress", "IP both", 1, vec!["IP: should be 'src' or 'dst'".to_owned()]),
+        ("IPFragmenter", "7", 1, vec!["MTU: must be at least 8".to_owned()]),
+        ("IPOutputCombo", "3, 1.2.3.4", 5, vec![missing("MTU")]),
+        ("Null", "1", 1, vec!["too many arguments".to_owned()]),
+        ("Paint", "", 1, vec![missing("COLOR")]),
+        ("Paint", "256", 1, vec!["COLOR: out of range, bound 255".to_owned()]),
+        (
+            "Paint",
+            "1, PAINT, FOO 3, 4",
+            1,
+            vec!["FOO: unknown argument".to_owned(), "too many arguments".to_owned()],
+        ),
+        ("SetIPAddress", "", 1, vec![missing("IPADDR")]),
+        ("Strip", "", 1, vec![missing("LENGTH")]),
+        ("Strip", "many", 1, vec!["LENGTH: invalid number".to_owned()]),
+        ("Unstrip", "-1", 1, vec!["LENGTH: out of range, bound 0".to_owned()]),
+    ] {
+        let spec = causeway_elements::library().get(class).unwrap();
+        assert_eq!(Harness::new(spec, config, 1, outputs).err().unwrap(), errors, "{class}({config})");
+    }
+}

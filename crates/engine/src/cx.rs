@@ -5,6 +5,8 @@ use crate::core::Core;
 use crate::drops::DropReason;
 use crate::names::Scope;
 use crate::node::{Call, OutPort};
+use crate::settings::written;
+use crate::value::Value;
 use causeway_packet::{Batch, Packet};
 
 /// The element's view of the run-time during one call.
@@ -65,12 +67,10 @@ impl Cx<'_> {
     /// Counts `n` packets that were dropped for `reason`.
     #[inline]
     pub fn count_drops(&mut self, reason: impl Into<DropReason>, n: u64) {
-        // The reason is one of the class's own; of another's there might be more.
-        if let Some(counter) = self.core.nodes[self.node].drops.get(reason.into().index()) {
-            counter.add(n);
-        } else {
-            debug_assert!(false, "a drop reason of another class");
-        }
+        let node = &self.core.nodes[self.node];
+        let counter = node.drops.get(reason.into().index());
+        debug_assert!(counter.is_some(), "a drop reason of another class, in {}", node.spec.name);
+        counter.unwrap_or(&node.unconnected).add(n);
     }
 
     /// Packets dropped so far, for all reasons.
@@ -283,6 +283,11 @@ impl Cx<'_> {
     /// The names of addresses as the element sees them.
     pub fn scope(&self) -> Scope<'_> {
         self.core.context.names.scope(self.name())
+    }
+
+    /// The value that was written to `handler`, in the form that arguments of its type have.
+    pub fn value<T: Value>(&self, handler: &str, text: &str) -> Result<T, String> {
+        written(handler, text, &self.scope())
     }
 
     /// Sets the element's present configuration string, as the `config` handler returns it. Handlers that have an

@@ -54,7 +54,23 @@ pub const fn same(a: &[DropDoc], b: &[DropDoc]) -> bool {
 /// Declares the reasons for which the elements of a class drop packets, and ties them to the class's `Spec`, whose list
 /// is `Reason::DOCS`. A class that shares the reasons of another has a line `shares_drop_reasons!(SPEC, Reason);`.
 ///
-/// ```ignore
+/// ```
+/// # use causeway_engine::{Spec, drop_reasons};
+/// static SPEC: Spec = Spec { drops: Reason::DOCS, ..Spec::DEFAULT };
+///
+/// drop_reasons! {
+///     enum Reason for SPEC {
+///         Short = "short", "the packet was shorter than LENGTH";
+///     }
+/// }
+/// ```
+///
+/// A `Spec` with other reasons, or none, does not compile:
+///
+/// ```compile_fail,E0080
+/// # use causeway_engine::{Spec, drop_reasons};
+/// static SPEC: Spec = Spec { drops: &[], ..Spec::DEFAULT };
+///
 /// drop_reasons! {
 ///     enum Reason for SPEC {
 ///         Short = "short", "the packet was shorter than LENGTH";

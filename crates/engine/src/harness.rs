@@ -290,3 +290,17 @@ impl Harness {
         self.core.nodes.get_mut(node?)?.element.as_mut()?.downcast_mut()
     }
 }
+
+/// A packet of `bytes`, for tests. Panics if the pool has no frame for it.
+pub fn packet(bytes: &[u8]) -> Packet {
+    Packet::from_bytes(bytes).expect("a frame")
+}
+
+/// What becomes of `packet` in an element with one input and one output, for tests: it comes out, or the name of the reason
+/// for which it was dropped. Panics if the configuration is wrong or the books do not balance.
+pub fn verdict(spec: &'static Spec, config: &str, packet: Packet) -> Result<Packet, &'static str> {
+    let mut h = Harness::new(spec, config, 1, 1).expect("a configuration without errors");
+    h.push(0, packet);
+    h.assert_balanced();
+    h.take(0).pop().ok_or_else(|| h.drops().first().map_or("held", |d| d.0))
+}

@@ -107,8 +107,7 @@ impl Count for Fresh {
     }
 }
 
-/// A value from the text that a handler was given.
-#[doc(hidden)]
+/// The value that was written to `handler`, in the form that arguments of its type have, with the names of `scope`.
 pub fn written<T: Value>(handler: &str, text: &str, scope: &Scope<'_>) -> Result<T, String> {
     T::parse(text.trim(), scope).map_err(|why| format!("{handler}: {why}"))
 }
@@ -243,4 +242,90 @@ macro_rules! settings {
     };
     (@default) => { None };
     (@default $default:expr) => { Some($default) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::own::CONFIG;
+    use crate::harness::{Harness, packet};
+    use crate::prelude::*;
+    use crate::value::AtLeast;
+
+    static SPEC: Spec = Spec {
+        args: Sample::ARGS,
+        handlers: handlers!(Sample::HANDLERS, &[CONFIG]),
+        build: configured::<Sample>,
+        ..Spec::DEFAULT
+    };
+
+    settings! {
+        struct Sample {
+            length: AtLeast<2> = required("LENGTH", "bytes", "…"), live("length", "…"), live("least", "…");
+            color: u8 = keyword("COLOR", "byte", "…"), or(7);
+            name: Option<String> = optional("NAME", "word", "…"), or(None);
+        }
+        counts {
+            short: u64 = reads("short", "…");
+            all: Counter = reads("all", "…");
+        }
+        resets {
+            "reset", "…";
+        }
+    }
+
+    impl Element for Sample {
+        fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+            self.all.add(1);
+            self.short += u64::from(packet.len() < self.length.0 as usize);
+            packet.set_paint(self.color);
+            Verdict::Pass
+        }
+
+        fn settings(&mut self) -> Option<&mut dyn Settings> {
+            Some(self)
+        }
+    }
+
+    fn read(h: &mut Harness, handlers: [&str; 4]) -> [String; 4] {
+        handlers.map(|handler| h.read(handler).unwrap())
+    }
+
+    #[test]
+    fn one_declaration_is_read_shown_written_and_reset() {
+        let mut h = Harness::new(&SPEC, "3, x, COLOR 9", 1, 1).unwrap();
+        h.push_all(0, [packet(b"ab"), packet(b"abc")]);
+        assert_eq!(h.take(0)[0].paint(), 9);
+        assert_eq!(read(&mut h, ["length", "least", "short", "all"]), ["3", "3", "1", "2"]);
+        h.write("least", " 5\n").unwrap();
+        assert_eq!(read(&mut h, ["length", "config", "short", "all"]), ["5", "5, x, COLOR 9", "1", "2"]);
+        assert_eq!(h.write("length", "1"), Err("length: must be at least 2".to_owned()));
+        h.write("reset", "").unwrap();
+        assert_eq!(read(&mut h, ["length", "least", "short", "all"]), ["5", "5", "0", "0"]);
+        assert!(h.write("short", "1").is_err() && h.write("color", "1").is_err());
+    }
+
+    #[test]
+    fn the_whole_configuration_is_written_or_nothing_of_it_and_counts_stay() {
+        let mut h = Harness::new(&SPEC, "3", 1, 1).unwrap();
+        h.push(0, packet(b"a"));
+        assert_eq!(h.take(0)[0].paint(), 7);
+        assert_eq!(
+            h.write("config", "1, COLOR 300"),
+            Err("LENGTH: must be at least 2\nCOLOR: out of range, bound 255".to_owned())
+        );
+        assert_eq!(read(&mut h, ["length", "config", "short", "all"]), ["3", "3", "1", "1"]);
+        h.write("config", "4, COLOR 5").unwrap();
+        h.push(0, packet(b"a"));
+        assert_eq!(h.take(0)[0].paint(), 5);
+        assert_eq!(read(&mut h, ["length", "config", "short", "all"]), ["4", "4, COLOR 5", "2", "2"]);
+    }
+
+    #[test]
+    fn handlers_are_in_order_and_know_their_arguments() {
+        let names: Vec<_> = SPEC.handlers.iter().map(|h| h.name).collect();
+        assert_eq!(names, ["short", "all", "reset", "length", "least", "config"]);
+        let argument = |i: usize| SPEC.handlers[i].argument(&SPEC).map(|a| a.name);
+        assert_eq!([0, 2, 3, 4, 5].map(argument), [None, None, Some("LENGTH"), Some("LENGTH"), None]);
+    }
 }

@@ -140,7 +140,7 @@ pub fn open(name: &str, kind: Kind) -> Result<Port> {
     finish(file, &name, kind)
 }
 
-/// Makes a TAP that gets no address and is no neighbor of anybody: for what the kernel should think of as a wire. A
+/// Makes a TAP that gets no address and is no neighbour of anybody: for what the kernel should think of as a wire. A
 /// `%d` in the name stands for the first free number.
 ///
 /// # Errors

@@ -69,7 +69,7 @@ fn write_all(library: &Library, dir: &Path) -> Result<()> {
 
 /// The page of one class, in Markdown.
 fn page(spec: &Spec) -> String {
-    let mut text = format!("# {}\n\n{}.\n\n", spec.name, capital(spec.summary));
+    let mut text = format!("# {}\n\n{}.\n\n", spec.name, output::capital(spec.summary));
     text += &format!("```click\n{}\n```\n\n", synopsis(spec));
     text += &format!("Ports {} ({}), flow {}.", spec.ports, processing(spec.processing), spec.flow);
     if !spec.aliases.is_empty() {
@@ -154,9 +154,4 @@ fn processing(code: &str) -> String {
         Some((both, _)) => side(both),
         None => side(code),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
 }

@@ -10,6 +10,7 @@ mod text;
 
 pub use text::Format;
 
+use crate::output;
 use causeway_elements::devices::interface;
 use causeway_engine::measure::{Kind, Unit, numbers};
 use causeway_engine::{Measure, NoAnswer, Plan, Router};
@@ -95,12 +96,12 @@ fn element_families(measures: &[Measure]) -> Vec<Family> {
         }
         let family = families.entry(name.clone()).or_insert_with(|| Family {
             name,
-            help: format!("{}.", capital(m.handler.doc)),
+            help: format!("{}.", output::capital(m.handler.doc)),
             kind: m.handler.kind,
             unit,
             samples: Vec::new(),
         });
-        let own = format!("{}.", capital(m.handler.doc));
+        let own = format!("{}.", output::capital(m.handler.doc));
         if family.help != own {
             family.help = format!("What elements tell by their handlers {}, each class in its way.", m.name);
         }
@@ -154,11 +155,6 @@ fn family_name(handler: &str, unit: Unit) -> String {
 /// A name of lower case letters, digits and underscores.
 fn snake(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]

@@ -38,8 +38,8 @@ fn router_does_what_a_router_owes() {
     assert!(good && text.contains("ttl=63"), "{text}");
     let (good, text) = net.ping_from("b", "-i 0.05 -c 10 10.77.1.2");
     assert!(good && text.contains("ttl=63"), "{text}");
-    let neighbors = net.ip("a", "neigh show 10.77.1.1");
-    assert!(neighbors.contains(&net.mac("r", "ra")), "{neighbors}");
+    let neighbours = net.ip("a", "neigh show 10.77.1.1");
+    assert!(neighbours.contains(&net.mac("r", "ra")), "{neighbours}");
     let (good, text) = net.ping("-c 2 10.77.1.1");
     assert!(good && text.contains("from 10.77.1.1"), "the router answers pings: {text}");
     assert!(!text.contains("Redirect"), "it does not redirect itself: {text}");

@@ -56,39 +56,22 @@ impl Element for CheckPaint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_engine::harness::Harness;
-
-    fn painted(color: u8) -> Packet {
-        let mut packet = Packet::from_bytes(b"x").unwrap();
-        packet.set_paint(color);
-        packet
-    }
+    use causeway_engine::harness::{Harness, packet};
 
     #[test]
-    fn sorts_by_paint() {
-        let mut h = Harness::new(&SPEC, "3", 1, 2).unwrap();
-        h.push_all(0, [3, 4, 3, 0].map(painted));
-        assert_eq!((h.take(0).len(), h.take(1).len()), (2, 2));
-        h.write("color", "4").unwrap();
-        h.push_all(0, [3, 4, 3, 0].map(painted));
-        assert_eq!((h.take(0).len(), h.read("color").unwrap()), (1, "4".to_owned()));
-        h.assert_balanced();
-    }
-
-    #[test]
-    fn drops_without_a_second_output_also_when_pulled() {
-        let mut h = Harness::pulled(&SPEC, "COLOR 9").unwrap();
-        [1, 9].into_iter().for_each(|c| h.feed(0, painted(c)));
-        assert_eq!((h.pull(0, 5).len(), h.drops()), (1, vec![("other-paint", 1)]));
-        h.assert_balanced();
-    }
-
-    #[test]
-    fn looks_where_it_is_told() {
-        let mut h = Harness::new(&SPEC, "7, 20", 1, 1).unwrap();
-        let mut packet = painted(0);
-        packet.set_anno_u8(20, 7);
-        h.push(0, packet);
-        assert_eq!(h.take(0).len(), 1);
+    fn sorts_by_paint_where_it_is_told_to_look() {
+        for (config, outputs, offset) in [("3", 2, Anno::PAINT.offset), ("3, 20", 2, 20), ("3, 20", 1, 20)] {
+            let mut h = Harness::new(&SPEC, config, 1, outputs).unwrap();
+            for color in [3, 4, 3, 0, 0] {
+                let mut p = packet(b"x");
+                p.set_anno_u8(offset, color);
+                h.push(0, p);
+            }
+            assert_eq!(
+                (h.take(0).len(), h.take(1).len(), h.drops().len()),
+                (2, 3 * (outputs - 1), 2 - outputs)
+            );
+            h.assert_balanced();
+        }
     }
 }

@@ -49,31 +49,13 @@ impl Element for Paint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_engine::harness::Harness;
+    use causeway_engine::harness::{Harness, packet, verdict};
 
     #[test]
-    fn paints_in_place_and_by_handler() {
-        let mut h = Harness::new(&SPEC, "3", 1, 1).unwrap();
-        h.push(0, Packet::from_bytes(b"x").unwrap());
-        assert_eq!(h.take(0)[0].paint(), 3);
-        h.write("color", "7").unwrap();
-        h.push(0, Packet::from_bytes(b"x").unwrap());
-        assert_eq!((h.take(0)[0].paint(), h.read("color").unwrap()), (7, "7".to_owned()));
-        assert!(h.write("color", "300").is_err());
-    }
-
-    #[test]
-    fn pulls_as_it_pushes() {
+    fn paints_in_place_pushed_or_pulled() {
+        assert_eq!(verdict(&SPEC, "3", packet(b"x")).unwrap().paint(), 3);
         let mut h = Harness::pulled(&SPEC, "COLOR 9, ANNO 20").unwrap();
-        h.feed(0, Packet::from_bytes(b"x").unwrap());
+        h.feed(0, packet(b"x"));
         assert_eq!(h.pull(0, 5)[0].anno_u8(20), 9);
-    }
-
-    #[test]
-    fn bad_configurations_are_named() {
-        let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
-        assert_eq!(errors(""), ["COLOR: required argument missing"]);
-        assert_eq!(errors("256"), ["COLOR: out of range, bound 255"]);
-        assert_eq!(errors("1, PAINT, FOO 3, 4"), ["FOO: unknown argument", "too many arguments"]);
     }
 }

@@ -39,21 +39,15 @@ impl Element for Idle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_engine::harness::Harness;
+    use causeway_engine::harness::{Harness, packet};
 
     #[test]
-    fn drops_what_it_is_pushed() {
+    fn drops_what_it_is_pushed_and_gives_nothing() {
         let mut h = Harness::new(&SPEC, "", 2, 1).unwrap();
-        h.push(0, Packet::from_bytes(b"x").unwrap());
-        h.push(1, Packet::from_bytes(b"y").unwrap());
+        (0..2).for_each(|port| h.push(port, packet(b"x")));
         assert_eq!((h.take(0).len(), h.drops()), (0, vec![("idle", 2)]));
-        h.assert_balanced();
-    }
-
-    #[test]
-    fn gives_nothing_and_takes_nothing() {
         let mut h = Harness::pulled(&SPEC, "").unwrap();
-        h.feed(0, Packet::from_bytes(b"x").unwrap());
+        h.feed(0, packet(b"x"));
         assert!(h.pull(0, 8).is_empty());
         h.assert_balanced();
     }

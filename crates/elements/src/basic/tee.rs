@@ -37,15 +37,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl Element for Tee {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
         for port in 1..cx.n_outputs() {
-            for packet in batch.iter() {
-                match packet.copy() {
-                    Some(copy) => cx.emit(port, copy),
-                    None => cx.count_drops(Reason::NoBuffer, 1),
-                }
+            match packet.copy() {
+                Some(copy) => cx.emit(port, copy),
+                None => cx.count_drops(Reason::NoBuffer, 1),
             }
         }
+        Verdict::Pass
     }
 }
 

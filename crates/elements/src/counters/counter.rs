@@ -1,7 +1,7 @@
 //! Counter.
 
 use super::rate::Rate;
-use crate::handlers::{self, Call};
+use crate::handlers::Call;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
 use causeway_engine::{Counter as Count, Scope};
@@ -142,14 +142,14 @@ impl Element for Counter {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
             "count_call" => {
-                self.on_packets.rewrite(handlers::value(handler, value)?);
+                self.on_packets.rewrite(cx.value(handler, value)?);
                 return Ok(());
             }
             "byte_count_call" => {
-                self.on_bytes.rewrite(handlers::value(handler, value)?);
+                self.on_bytes.rewrite(cx.value(handler, value)?);
                 return Ok(());
             }
             _ => {}

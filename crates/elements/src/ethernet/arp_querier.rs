@@ -7,7 +7,6 @@ use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::{Arp, ArpPacket, EthernetHeader, MacAddr, arp};
-use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ARPQuerier",
@@ -359,25 +358,24 @@ impl Element for ArpQuerier {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        use crate::handlers::value as parse;
         match handler {
             "ipaddr" => {
-                self.ip = parse(handler, value)?;
+                self.ip = cx.value(handler, value)?;
                 cx.set_argument("IP", &format!("{}/{}", self.ip, self.prefix_len));
                 cx.set_argument("ETH", &Ether(self.mac.0).to_string());
             }
             "broadcast" => {
-                self.broadcast = parse(handler, value)?;
+                self.broadcast = cx.value(handler, value)?;
                 self.cache.clear();
             }
             "insert" => {
                 let words: Vec<&str> = value.split_whitespace().collect();
                 let [ip, mac] = words[..] else { return Err("insert: expected 'IP ETH'".to_owned()) };
-                let (ip, mac): (Ipv4Addr, Ether) = (parse(handler, ip)?, parse(handler, mac)?);
+                let (ip, mac): (Ipv4Addr, Ether) = (cx.value(handler, ip)?, cx.value(handler, mac)?);
                 self.learn(ip, MacAddr(mac.0), true, cx);
             }
             "delete" => {
-                let ip = parse(handler, value)?;
+                let ip = cx.value(handler, value)?;
                 let (there, dropped) = self.table.forget(ip);
                 self.cache.clear();
                 cx.count_drops(Reason::Deleted, dropped as u64);

@@ -2,10 +2,10 @@
 
 use causeway_engine::Scope;
 use causeway_engine::prelude::*;
+use causeway_engine::settings::written;
 use causeway_engine::value::{Ether, Prefix4, Value};
 use causeway_packet::wire::ethernet::{self, ether_type};
 use causeway_packet::wire::{Arp, ArpPacket, EthernetHeader, MacAddr, arp};
-use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ARPResponder",
@@ -104,9 +104,9 @@ impl ArpResponder {
     }
 
     /// Removes the entries of the prefixes in `value`, up to one that there is none for.
-    fn remove_all(&mut self, value: &str) -> Result<(), String> {
+    fn remove_all(&mut self, value: &str, scope: &Scope<'_>) -> Result<(), String> {
         value.split_whitespace().try_for_each(|word| {
-            let prefix: Prefix4 = crate::handlers::value("remove", word)?;
+            let prefix: Prefix4 = written("remove", word, scope)?;
             if self.remove(&prefix) { Ok(()) } else { Err(format!("remove: no entry for {word}")) }
         })
     }
@@ -149,9 +149,9 @@ impl Element for ArpResponder {
         }
     }
 
-    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         if handler == "lookup" {
-            let found = self.find(crate::handlers::value(handler, arg)?);
+            let found = self.find(cx.value(handler, arg)?);
             return Ok(found.map_or(String::new(), |mac| Ether(mac.0).to_string()));
         }
         Ok(self.entries.iter().map(|entry| text(entry) + "\n").collect())
@@ -162,7 +162,7 @@ impl Element for ArpResponder {
             let (prefixes, mac) = entry(value, &cx.scope())?;
             self.add(&prefixes, mac);
         }
-        let removed = if handler == "remove" { self.remove_all(value) } else { Ok(()) };
+        let removed = if handler == "remove" { self.remove_all(value, &cx.scope()) } else { Ok(()) };
         cx.set_config(self.entries.iter().map(text).collect::<Vec<_>>().join(", "));
         removed
     }

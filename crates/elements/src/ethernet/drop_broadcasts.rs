@@ -67,27 +67,21 @@ impl Element for DropBroadcasts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_engine::harness::Harness;
+    use causeway_engine::harness::{Harness, packet};
 
     #[test]
     fn broadcasts_and_multicasts_do_not_pass() {
+        use PacketType::{Broadcast, Host, Multicast, OtherHost};
         for outputs in [1, 2] {
             let mut h = Harness::new(&SPEC, "", 1, outputs).unwrap();
-            let types =
-                [PacketType::Host, PacketType::Broadcast, PacketType::OtherHost, PacketType::Multicast];
-            h.push_all(
-                0,
-                types.map(|t| {
-                    let mut p = Packet::from_bytes(&[t as u8]).unwrap();
-                    p.set_packet_type(t);
-                    p
-                }),
-            );
-            let passed: Vec<u8> = h.take(0).iter().map(|p| p.data()[0]).collect();
-            assert_eq!(passed, [PacketType::Host as u8, PacketType::OtherHost as u8]);
-            assert_eq!(h.take(1).len(), if outputs == 2 { 2 } else { 0 });
-            assert_eq!((h.read("drops").unwrap(), h.drops().len()), ("2".to_owned(), 2 - outputs));
-            h.assert_balanced();
+            for (n, packet_type) in [Host, Broadcast, OtherHost, Multicast].into_iter().enumerate() {
+                let mut p = packet(&[n as u8]);
+                p.set_packet_type(packet_type);
+                h.push(0, p);
+            }
+            assert_eq!(h.take(0).iter().map(|p| p.data()[0]).collect::<Vec<_>>(), [0, 2]);
+            assert_eq!((h.take(1).len(), h.drops().len()), (2 * (outputs - 1), 2 - outputs));
+            assert_eq!(h.read("drops").unwrap(), "2");
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::names;
 use super::report::{Report, Route, headers_len, source_route};
 use crate::ethernet::drop_broadcasts::to_many;
-use crate::handlers;
 use crate::token_bucket::TokenBucket;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Prefix4, Value};
@@ -11,7 +10,6 @@ use causeway_engine::{Defaults, Scope};
 use causeway_packet::wire::icmp_error::MAX_V4_LEN;
 use causeway_packet::wire::icmpv4::{kind, unreachable};
 use causeway_packet::wire::{Icmpv4Error, Ipv4, icmpv4, ipv4};
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -249,14 +247,14 @@ impl Element for IcmpError {
         })
     }
 
-    fn write(&mut self, handler: &str, value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
-            "src" => self.src = handlers::value::<Source>(handler, value)?.0,
-            "mtu" => match handlers::value::<u16>(handler, value)? as usize {
+            "src" => self.src = cx.value::<Source>(handler, value)?.0,
+            "mtu" => match cx.value::<u16>(handler, value)? as usize {
                 mtu if mtu < LEAST_MTU => return Err(format!("mtu: must be at least {LEAST_MTU}")),
                 mtu => self.mtu = mtu,
             },
-            _ => self.pmtu = handlers::value(handler, value)?,
+            _ => self.pmtu = cx.value(handler, value)?,
         }
         Ok(())
     }

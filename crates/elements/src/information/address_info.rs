@@ -5,7 +5,6 @@ use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
 use causeway_engine::value::{Ether, Prefix4, Prefix6, Value};
 use causeway_engine::{Addresses, Scope};
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "AddressInfo",

@@ -8,7 +8,6 @@ use causeway_engine::value::Value;
 use causeway_lang::addresses;
 use causeway_packet::wire::Ipv4Header;
 use causeway_packet::wire::ipv4::{DONT_FRAGMENT, HEADER_LEN};
-use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPEncap",

@@ -6,7 +6,6 @@ use causeway_engine::value::List;
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{HEADER_LEN, MAX_HEADER_LEN};
 use causeway_packet::wire::ipv4_options::{BadOption, Ipv4Option};
-use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPGWOptions",

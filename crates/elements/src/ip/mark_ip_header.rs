@@ -40,19 +40,17 @@ impl Element for MarkIPHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_engine::harness::Harness;
-
-    fn marked(config: &str, bytes: &[u8]) -> (Option<usize>, Option<usize>) {
-        let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
-        h.push(0, Packet::from_bytes(bytes).unwrap());
-        let out = h.take(0);
-        (out[0].network_offset(), out[0].transport_offset())
-    }
+    use causeway_engine::harness::{packet, verdict};
 
     #[test]
     fn headers_are_marked_by_offset_and_length() {
-        assert_eq!(marked("", &[0x45; 40]), (Some(0), Some(20)));
-        assert_eq!(marked("OFFSET 14", &[0x4f; 40]), (Some(14), Some(74)));
-        assert_eq!(marked("14", &[0x45; 14]), (None, None));
+        for (config, bytes, network, transport) in [
+            ("", &[0x45; 40][..], Some(0), Some(20)),
+            ("OFFSET 14", &[0x4f; 40], Some(14), Some(74)),
+            ("14", &[0x45; 14], None, None),
+        ] {
+            let out = verdict(&SPEC, config, packet(bytes)).unwrap();
+            assert_eq!((out.network_offset(), out.transport_offset()), (network, transport), "{config}");
+        }
     }
 }

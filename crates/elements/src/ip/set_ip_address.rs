@@ -1,7 +1,6 @@
 //! SetIPAddress.
 
 use causeway_engine::prelude::*;
-use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "SetIPAddress",
@@ -38,17 +37,14 @@ impl Element for SetIPAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_engine::harness::Harness;
+    use causeway_engine::harness::{packet, verdict};
 
     #[test]
     fn the_annotation_is_set_where_it_is_told() {
         for (config, offset) in [("1.2.3.4", 0), ("1.2.3.4, ANNO 20", 20), ("1.2.3.4, 4", 4)] {
-            let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
-            h.push(0, Packet::from_bytes(b"x").unwrap());
-            let out = h.take(0);
-            assert_eq!(out[0].anno_bytes(offset), [1, 2, 3, 4], "{config}");
-            assert_eq!(out[0].dst_ip() == [0; 4], offset != 0);
+            let out = verdict(&SPEC, config, packet(b"x")).unwrap();
+            assert_eq!(out.anno_bytes(offset), [1, 2, 3, 4], "{config}");
+            assert_eq!(out.dst_ip() == [0; 4], offset != 0);
         }
-        assert_eq!(Harness::new(&SPEC, "", 1, 1).err().unwrap(), ["IPADDR: required argument missing"]);
     }
 }

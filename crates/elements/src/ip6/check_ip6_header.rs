@@ -2,8 +2,8 @@
 
 use crate::ip::tally::{self, Tally};
 use causeway_engine::prelude::*;
+use causeway_engine::value::List;
 use causeway_packet::wire::ipv6::{HEADER_LEN, field};
-use std::net::Ipv6Addr;
 use std::ops::Range;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -17,10 +17,7 @@ pub(crate) static SPEC: Spec = Spec {
           the header's destination. A bad one goes to output 1 if that is connected and is dropped otherwise. A \
           source must not be a multicast address (RFC 4291 §2.7) or one of BADADDRS; a router, but not a host, has \
           the unspecified address `::` among these (§2.5.2).",
-    args: &[
-        optional("BADADDRS", "IPv6 addresses", "bad sources"),
-        optional("OFFSET", "bytes", "where the header begins; default 0"),
-    ],
+    args: Checker::ARGS,
     handlers: tally::HANDLERS,
     drops: Reason::DOCS,
     example: r"InfiniteSource(DATA \<60000000 0000 3b 40 20010db8000000000000000000000001
@@ -39,23 +36,21 @@ drop_reasons! {
     }
 }
 
+settings! {
+    struct Checker {
+        bad_sources: List<Ipv6Addr> = optional("BADADDRS", "IPv6 addresses", "bad sources"), or(List::default());
+        offset: u32 = optional("OFFSET", "bytes", "where the header begins; default 0"), or(0);
+    }
+}
+
 struct CheckIP6Header {
     checker: Checker,
     tally: Tally<Reason>,
 }
 
-struct Checker {
-    offset: usize,
-    bad_sources: Vec<[u8; 16]>,
-}
-
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let list: Vec<String> = conf.optional("BADADDRS", Vec::new());
-    let offset: u32 = conf.optional("OFFSET", 0);
-    let addresses = list.iter().filter_map(|a| conf.parse::<Ipv6Addr>("BADADDRS", a));
-    let bad_sources = addresses.map(|a| a.octets()).collect();
+    let checker = Checker::configure(conf);
     conf.finish()?;
-    let checker = Checker { offset: offset as usize, bad_sources };
     Ok(Box::new(CheckIP6Header { checker, tally: Tally::new(conf) }))
 }
 
@@ -69,7 +64,8 @@ impl Checker {
     /// Checks one packet and marks it; the error is the reason.
     #[inline]
     fn check(&self, packet: &mut Packet) -> Result<(), Reason> {
-        let data = packet.data().get(self.offset..).ok_or(Reason::Short)?;
+        let offset = self.offset as usize;
+        let data = packet.data().get(offset..).ok_or(Reason::Short)?;
         let h = data.first_chunk::<HEADER_LEN>().ok_or(Reason::Short)?;
         if h[0] >> 4 != 6 {
             return Err(Reason::BadVersion);
@@ -80,12 +76,12 @@ impl Checker {
             return Err(Reason::BadLength);
         }
         let (source, destination) = (address(h, field::SRC), address(h, field::DST));
-        if source[0] == 0xff || self.bad_sources.contains(&source) {
+        if source[0] == 0xff || self.bad_sources.0.contains(&source.into()) {
             return Err(Reason::BadSource);
         }
-        packet.truncate(self.offset + total_len);
-        packet.set_network_header(self.offset);
-        packet.set_transport_header(self.offset + HEADER_LEN);
+        packet.truncate(offset + total_len);
+        packet.set_network_header(offset);
+        packet.set_transport_header(offset + HEADER_LEN);
         packet.set_dst_ip6(destination);
         Ok(())
     }
@@ -105,7 +101,7 @@ impl Element for CheckIP6Header {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use causeway_engine::harness::Harness;
+    use causeway_engine::harness::{self, Harness};
     use proptest::prelude::*;
 
     /// A good packet from 2001:db8::1 to 2001:db8::2 with hop limit `hops` and `payload`.
@@ -119,10 +115,7 @@ pub(super) mod tests {
     }
 
     fn verdict(config: &str, bytes: &[u8]) -> Result<Packet, &'static str> {
-        let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
-        h.push(0, Packet::from_bytes(bytes).unwrap());
-        h.assert_balanced();
-        h.take(0).pop().ok_or_else(|| h.drops()[0].0)
+        harness::verdict(&SPEC, config, harness::packet(bytes))
     }
 
     #[test]

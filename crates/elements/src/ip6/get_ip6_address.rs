@@ -33,17 +33,14 @@ impl Element for GetIP6Address {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_engine::harness::Harness;
+    use causeway_engine::harness::{packet, verdict};
 
     #[test]
     fn the_address_is_copied_if_it_is_there() {
         let bytes: Vec<u8> = (0..40).collect();
         for (config, len, first) in [("24", 40, 24), ("24", 39, 0), ("3", 40, 3), ("4000000000", 40, 0)] {
-            let mut h = Harness::new(&SPEC, config, 1, 1).unwrap();
-            h.push(0, Packet::from_bytes(&bytes[..len]).unwrap());
-            let address = h.take(0)[0].dst_ip6();
+            let address = verdict(&SPEC, config, packet(&bytes[..len])).unwrap().dst_ip6();
             assert_eq!((address[0], address[15]), (first, if first == 0 { 0 } else { first + 15 }));
         }
-        assert_eq!(Harness::new(&SPEC, "", 1, 1).err().unwrap(), ["OFFSET: required argument missing"]);
     }
 }

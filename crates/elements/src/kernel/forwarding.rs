@@ -21,12 +21,12 @@ pub const PORTS_MAX: usize = 62;
 
 /// Adjacency indices that the tables can hand out.
 const INDICES: usize = 1 << 15;
-/// Marks of neighbors that were used; two neighbors may share one.
+/// Marks of neighbours that were used; two neighbours may share one.
 const MARKS: usize = 1 << 16;
 
 /// Where packets of a route leave, and what their frames need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Neighbor {
+pub struct Neighbour {
     /// Number of the port among [`Forwarding::ports`], or [`KERNEL`].
     pub port: u16,
     /// With [`KERNEL`]: why, as a place in [`Forwarding::reasons`].
@@ -184,14 +184,14 @@ impl Deadline for AtomicU64 {
 pub(crate) struct Readers {
     pub v4: Fib4Reader,
     pub v6: Fib6Reader,
-    pub neighbors: AdjacencyReader<Neighbor>,
+    pub neighbours: AdjacencyReader<Neighbour>,
     /// Announces a reader of all three at once.
     pub participant: Participant,
 }
 
 /// What the elements of a router read that forwards by the kernel's routes.
 ///
-/// The tables lead from a prefix to an index of the adjacencies, and from there to a [`Neighbor`]; what the route is
+/// The tables lead from a prefix to an index of the adjacencies, and from there to a [`Neighbour`]; what the route is
 /// as a way back stands beside the adjacency ([`Paths`]). Their owner changes all of it while workers look up.
 pub struct Forwarding {
     ports: Vec<String>,
@@ -213,10 +213,10 @@ impl Forwarding {
         ports: Vec<String>,
         reasons: &'static [&'static str],
         lease: Arc<dyn Deadline>,
-        (domain, v4, v6, neighbors): (&Domain, &Fib4, &Fib6, &Adjacencies<Neighbor>),
+        (domain, v4, v6, neighbours): (&Domain, &Fib4, &Fib6, &Adjacencies<Neighbour>),
     ) -> Forwarding {
-        let (v4, v6, neighbors) = (v4.reader(), v6.reader(), neighbors.reader());
-        let readers = Readers { v4, v6, neighbors, participant: domain.participant() };
+        let (v4, v6, neighbours) = (v4.reader(), v6.reader(), neighbours.reader());
+        let readers = Readers { v4, v6, neighbours, participant: domain.participant() };
         Forwarding {
             policies: ports.iter().map(|_| AtomicU32::new(0)).collect(),
             tallies: ports.iter().map(|_| TallyWords::default()).collect(),
@@ -291,7 +291,7 @@ impl Forwarding {
         self.lease.deadline_ns()
     }
 
-    /// Marks a neighbor as used.
+    /// Marks a neighbour as used.
     #[inline]
     pub(crate) fn mark(&self, mark: u16) {
         // Read before it is written: a line that all workers only read stays in all their caches.
@@ -300,7 +300,7 @@ impl Forwarding {
         }
     }
 
-    /// Whether packets were sent to the neighbors with this mark since the last call.
+    /// Whether packets were sent to the neighbours with this mark since the last call.
     pub fn take_mark(&self, mark: u16) -> bool {
         self.marks.get(usize::from(mark)).is_some_and(|m| m.swap(0, Ordering::Relaxed) != 0)
     }

@@ -1,7 +1,7 @@
 //! KernelForward.
 
 use super::flow::FlowHash;
-use super::forwarding::{Forwarding, KERNEL, Neighbor, PORTS_MAX, PortPolicy};
+use super::forwarding::{Forwarding, KERNEL, Neighbour, PORTS_MAX, PortPolicy};
 use super::version::{ETHERNET, Header, Version};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
@@ -76,7 +76,7 @@ struct KernelForward {
     forwarding: Arc<Forwarding>,
     v4: Fib4Reader,
     v6: Fib6Reader,
-    neighbors: AdjacencyReader<Neighbor>,
+    neighbours: AdjacencyReader<Neighbour>,
     participant: Participant,
     /// Number of the port at each input.
     inputs: Vec<u16>,
@@ -119,7 +119,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(KernelForward {
         v4: u32::table(&readers),
         v6: u128::table(&readers),
-        neighbors: readers.neighbors,
+        neighbours: readers.neighbours,
         participant: readers.participant,
         forwarding,
         inputs,
@@ -132,7 +132,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 /// What the packets of a batch have in common.
 struct Scene<'a> {
-    view: AdjacencyView<'a, Neighbor>,
+    view: AdjacencyView<'a, Neighbour>,
     forwarding: &'a Forwarding,
     outputs: &'a [Option<u16>],
     port: u16,
@@ -244,7 +244,7 @@ impl KernelForward {
 
     /// What `lookup` answers for an address.
     fn describe<V: Address>(&self, address: V, table: &impl Lookup<V>) -> String {
-        let view = self.neighbors.pin();
+        let view = self.neighbours.pin();
         let Some(hop) = view.resolve(table.lookup(address), 0) else { return "none".to_owned() };
         match self.forwarding.ports().get(usize::from(hop.port)) {
             None => {
@@ -273,10 +273,10 @@ impl Element for KernelForward {
             return self.give_up(batch, LEASE, to_kernel, cx);
         }
         // One announcement for all tables, from the lookups to the last frame written: no index that they return leads to
-        // another neighbor.
+        // another neighbour.
         let pinned = self.participant.pin();
         let scene = Scene {
-            view: self.neighbors.under(&pinned),
+            view: self.neighbours.under(&pinned),
             forwarding: &self.forwarding,
             outputs: &self.outputs,
             port,

@@ -16,7 +16,7 @@ mod version;
 
 pub use flow::{FlowFields, FlowHash, FlowPolicy};
 pub use forwarding::{
-    Deadline, FORWARDING, Forwarding, KERNEL, Neighbor, PORTS_MAX, Paths, PortPolicy, ReversePath, Tally,
+    Deadline, FORWARDING, Forwarding, KERNEL, Neighbour, PORTS_MAX, Paths, PortPolicy, ReversePath, Tally,
 };
 pub use punts::{PUNTS, Punts};
 

@@ -21,7 +21,7 @@ const PORTS: usize = 3;
 struct Tables {
     v4: Fib4,
     v6: Fib6,
-    neighbors: Adjacencies<Neighbor>,
+    neighbours: Adjacencies<Neighbour>,
     forwarding: Arc<Forwarding>,
     lease: Arc<AtomicU64>,
     serial: u32,
@@ -48,20 +48,20 @@ impl Tables {
     fn new() -> Tables {
         let domain = Domain::new();
         let (v4, v6) = (Fib4::in_domain(&domain).unwrap(), Fib6::in_domain(&domain).unwrap());
-        let neighbors = Adjacencies::in_domain(&domain);
+        let neighbours = Adjacencies::in_domain(&domain);
         let lease = Arc::new(AtomicU64::new(u64::MAX));
         let names = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let forwarding =
-            Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&domain, &v4, &v6, &neighbors)));
+            Arc::new(Forwarding::new(names, REASONS, lease.clone(), (&domain, &v4, &v6, &neighbours)));
         (0..PORTS).for_each(|port| forwarding.set_policy(port, OPEN));
         forwarding.set_flow_hash((1, 0), (1, 0), 0);
-        let mut t = Tables { v4, v6, neighbors, forwarding, lease, serial: 0 };
+        let mut t = Tables { v4, v6, neighbours, forwarding, lease, serial: 0 };
         for (port, v4, v6) in [
             (A, "10.1.0.0/16", "2001:db8:1::/48"),
             (B, "10.2.0.0/16", "2001:db8:2::/48"),
             (C, "10.3.0.0/16", "2001:db8:3::/48"),
         ] {
-            let index = t.neighbor(port, 100);
+            let index = t.neighbour(port, 100);
             t.v4.insert(v4.parse().unwrap(), index).unwrap();
             t.v6.insert(v6.parse().unwrap(), index).unwrap();
         }
@@ -75,17 +75,17 @@ impl Tables {
         t
     }
 
-    fn acquire(&mut self, neighbor: Neighbor, paths: Paths) -> AdjacencyIndex {
+    fn acquire(&mut self, neighbour: Neighbour, paths: Paths) -> AdjacencyIndex {
         self.serial += 1;
-        let index = self.neighbors.acquire(Neighbor { serial: self.serial, ..neighbor }).unwrap();
+        let index = self.neighbours.acquire(Neighbour { serial: self.serial, ..neighbour }).unwrap();
         self.forwarding.set_paths(index, paths);
         index
     }
 
-    /// A neighbor at `port`, whose addresses and mark are its number from 1.
-    fn neighbor(&mut self, port: usize, mtu_bytes: u32) -> AdjacencyIndex {
+    /// A neighbour at `port`, whose addresses and mark are its number from 1.
+    fn neighbour(&mut self, port: usize, mtu_bytes: u32) -> AdjacencyIndex {
         let n = port as u8 + 1;
-        let neighbor = Neighbor {
+        let neighbour = Neighbour {
             port: port as u16,
             reason: 0,
             mtu_bytes,
@@ -93,13 +93,13 @@ impl Tables {
             mark: n.into(),
             serial: 0,
         };
-        self.acquire(neighbor, Paths::unicast([port]))
+        self.acquire(neighbour, Paths::unicast([port]))
     }
 
     fn left(&mut self, reason: u8, paths: Paths) -> AdjacencyIndex {
-        let neighbor =
-            Neighbor { port: KERNEL, reason, mtu_bytes: 0, addresses: [0; 12], mark: 0, serial: 0 };
-        self.acquire(neighbor, paths)
+        let neighbour =
+            Neighbour { port: KERNEL, reason, mtu_bytes: 0, addresses: [0; 12], mark: 0, serial: 0 };
+        self.acquire(neighbour, paths)
     }
 
     fn policy(&self, port: usize, policy: PortPolicy) {
@@ -250,7 +250,7 @@ fn what_is_the_kernels_goes_there_as_it_came_with_its_reason() {
         ("IPv6 of another version", edited6(14, 0x40), "bad-header"),
         ("IPv6 at its last hop", edited6(21, 1), "bad-header"),
         ("IPv6 longer than the frame", edited6(19, 21), "bad-header"),
-        ("neighbor discovery", solicitation(), "bad-header"),
+        ("neighbour discovery", solicitation(), "bad-header"),
     ] {
         assert_eq!(reason(&mut h, IN_A, &frame), want, "{what}");
     }
@@ -354,8 +354,8 @@ fn a_packet_may_return_where_no_redirects_are_sent() {
 #[test]
 fn a_flow_keeps_its_way_and_an_unresolved_way_is_the_kernels() {
     let mut t = Tables::new();
-    let (a, b, unresolved) = (t.neighbor(A, 100), t.neighbor(B, 100), t.left(1, Paths::unknown()));
-    let group = t.neighbors.group(&[(a, 1), (b, 1), (unresolved, 1)]).unwrap();
+    let (a, b, unresolved) = (t.neighbour(A, 100), t.neighbour(B, 100), t.left(1, Paths::unknown()));
+    let group = t.neighbours.group(&[(a, 1), (b, 1), (unresolved, 1)]).unwrap();
     t.v4.insert("0.0.0.0/0".parse().unwrap(), group).unwrap();
     t.policy(A, PortPolicy { hairpin: true, ..OPEN });
     let mut h = t.harness();
@@ -378,7 +378,7 @@ fn a_flow_keeps_its_way_and_an_unresolved_way_is_the_kernels() {
 }
 
 #[test]
-fn neighbors_that_are_used_are_marked() {
+fn neighbours_that_are_used_are_marked() {
     let t = Tables::new();
     let mut h = t.harness();
     assert!(!t.forwarding.take_mark(2));

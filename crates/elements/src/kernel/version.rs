@@ -97,8 +97,8 @@ impl Version for u32 {
     }
 }
 
-/// Whether a packet is one of neighbor discovery (RFC 4861 §4).
-fn is_neighbor_discovery(next_header: u8, frame: &[u8]) -> bool {
+/// Whether a packet is one of neighbour discovery (RFC 4861 §4).
+fn is_neighbour_discovery(next_header: u8, frame: &[u8]) -> bool {
     const ICMPV6: u8 = 58;
     const TYPES: std::ops::RangeInclusive<u8> = 133..=137;
     next_header == ICMPV6 && frame.get(ETHERNET + 40).is_some_and(|kind| TYPES.contains(kind))
@@ -127,7 +127,7 @@ impl Version for u128 {
         // What these headers ask for is the kernel's to do; of fragments as in IPv4.
         let sound = sound && ![HOP_BY_HOP, ROUTING, FRAGMENT].contains(&header[6]);
         // The kernel may answer for the host that is asked for (RFC 4389); else it drops what is no transit anyway.
-        let sound = sound && !is_neighbor_discovery(header[6], frame);
+        let sound = sound && !is_neighbour_discovery(header[6], frame);
         let address = |at: usize| header[at..].first_chunk::<16>().map_or(0, |a| u128::from_be_bytes(*a));
         sound.then(|| Header { destination: address(24), source: address(8), len })
     }

@@ -1,6 +1,5 @@
 //! The drop-tail queue that Queue and SimpleQueue are. What tells them apart is whether their class notifies.
 
-use crate::handlers;
 use crate::printing::contents::to_stderr;
 use causeway_engine::Defaults;
 use causeway_engine::prelude::*;
@@ -109,7 +108,7 @@ impl Element for Fifo {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
             "capacity" => {
-                self.capacity = handlers::value::<u32>(handler, value)? as usize;
+                self.capacity = cx.value::<u32>(handler, value)? as usize;
                 self.cut(self.capacity, cx);
                 cx.set_config(format!("CAPACITY {}", self.capacity));
             }

@@ -1,14 +1,12 @@
 //! FastUDPSource.
 
 use super::generator::{self, Generator};
-use crate::handlers;
 use crate::token_bucket::TokenBucket;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::Notifies;
 use causeway_engine::value::Ether;
 use causeway_packet::pool;
 use causeway_packet::wire::{EthernetHeader, Ipv4Header, MacAddr, Udp, UdpHeader, ethernet, ipv4, udp};
-use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "FastUDPSource",
@@ -222,7 +220,7 @@ impl Element for FastUdpSource {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.bucket = bucket(handlers::value(handler, value)?);
+        self.bucket = bucket(cx.value(handler, value)?);
         cx.notify_packets(true);
         Ok(())
     }

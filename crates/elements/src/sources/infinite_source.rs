@@ -1,7 +1,7 @@
 //! InfiniteSource.
 
 use super::generator::{self, Generator};
-use crate::handlers::{self, task};
+use crate::handlers::task;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::Notifies;
 use causeway_engine::value::Bytes;
@@ -124,7 +124,7 @@ impl Element for InfiniteSource {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.burst = handlers::value::<u32>(handler, value)?.max(1);
+        self.burst = cx.value::<u32>(handler, value)?.max(1);
         self.settings_changed(cx);
         Ok(())
     }

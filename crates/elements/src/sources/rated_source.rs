@@ -1,7 +1,7 @@
 //! RatedSource.
 
 use super::generator::{self, Generator};
-use crate::handlers::{self, task};
+use crate::handlers::task;
 use crate::token_bucket::TokenBucket;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::Notifies;
@@ -148,7 +148,7 @@ impl Element for RatedSource {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let rate_pps = handlers::value::<u32>(handler, value)?.into();
+        let rate_pps = cx.value::<u32>(handler, value)?.into();
         // Tokens up to now come at the old rate.
         self.bucket.tokens(cx.now_ns());
         self.bucket.set_rate(rate_pps, depth(rate_pps));

@@ -1,7 +1,6 @@
 //! TimedSource.
 
 use super::generator::{self, Generator};
-use crate::handlers;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Bytes, Nanoseconds};
 
@@ -123,7 +122,7 @@ impl Element for TimedSource {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let Nanoseconds(interval_ns) = handlers::value(handler, value)?;
+        let Nanoseconds(interval_ns) = cx.value(handler, value)?;
         self.interval_ns = interval_ns;
         self.due_ns = None;
         cx.clear_timer(NEXT);

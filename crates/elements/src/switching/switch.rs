@@ -76,8 +76,7 @@ impl Element for Switch {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let output: i32 =
-            crate::handlers::value(handler, value).map_err(|_| "Switch output must be integer".to_owned())?;
+        let output: i32 = cx.value(handler, value).map_err(|_| "Switch output must be integer".to_owned())?;
         match handler {
             "config" => self.set(output)?,
             _ => self.output = usize::try_from(output).ok().filter(|&port| port < self.outputs),

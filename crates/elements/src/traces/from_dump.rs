@@ -2,7 +2,7 @@
 
 use super::capture::{Capture, Pause};
 use super::encap;
-use crate::handlers::{self, Call, task};
+use crate::handlers::{Call, task};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::Notifies;
 use causeway_engine::value::Nanoseconds;
@@ -195,7 +195,7 @@ impl Element for FromDump {
             "reset_counts" => self.count.set(0),
             "reset_timing" => self.capture.reset_timing(),
             "extend_interval" => {
-                let Nanoseconds(more_ns) = handlers::value(handler, value)?;
+                let Nanoseconds(more_ns) = cx.value(handler, value)?;
                 self.capture.extend(more_ns);
             }
             "stop" => {
@@ -204,7 +204,7 @@ impl Element for FromDump {
                 cx.stop_driver();
             }
             _ => {
-                self.active = handlers::value(handler, value)?;
+                self.active = cx.value(handler, value)?;
                 task::start(self.active, cx);
             }
         }

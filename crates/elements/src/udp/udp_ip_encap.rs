@@ -6,7 +6,6 @@ use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
 use causeway_lang::addresses::{self, Transport};
 use causeway_packet::wire::{Ipv4Header, Udp, UdpHeader, ipv4, protocol, udp};
-use std::net::Ipv4Addr;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "UDPIPEncap",

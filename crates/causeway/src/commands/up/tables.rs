@@ -7,7 +7,7 @@
 mod routes;
 
 use anyhow::Result;
-use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbor, Paths};
+use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbour, Paths};
 use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, FibError, Lines6, Rank24, Shared, Table, Target};
 use causeway_kernel::{
     Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason, ReversePath,
@@ -32,7 +32,7 @@ pub struct Tables {
     ports: Vec<u32>,
     v4: Routes<u32, Rank24>,
     v6: Routes<u128, Lines6>,
-    neighbors: Adjacencies<Neighbor>,
+    neighbours: Adjacencies<Neighbour>,
     /// The entry that leaves packets to the kernel.
     kernel: AdjacencyIndex,
     adjacencies: HashMap<AdjacencyId, Adjacency>,
@@ -54,17 +54,17 @@ impl Tables {
         let domain = Domain::new();
         let (v4, v6) = (Rank24::in_domain(&domain)?, Lines6::in_domain(&domain)?);
         let (v4, v6) = (Routes::new(v4), Routes::new(v6));
-        let mut neighbors = Adjacencies::in_domain(&domain);
-        let tables = (&domain, v4.fib(), v6.fib(), &neighbors);
+        let mut neighbours = Adjacencies::in_domain(&domain);
+        let tables = (&domain, v4.fib(), v6.fib(), &neighbours);
         let forwarding = Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, tables));
-        let kernel = neighbors.acquire(left_to_kernel(0, PuntReason::NextHopMissing))?;
+        let kernel = neighbours.acquire(left_to_kernel(0, PuntReason::NextHopMissing))?;
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
             forwarding,
             ports,
             v4,
             v6,
-            neighbors,
+            neighbours,
             kernel,
             adjacencies,
             users,
@@ -139,7 +139,7 @@ impl Tables {
             let fresh = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
             let Some(entry) = self.hops.get_mut(&id) else { continue };
             if entry.index == self.kernel
-                && let Ok(index) = self.neighbors.acquire(fresh)
+                && let Ok(index) = self.neighbours.acquire(fresh)
             {
                 entry.index = index;
             }
@@ -204,7 +204,7 @@ impl Tables {
                 // No index is left for the ways out.
                 let hop = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
                 // The index is in use, so this cannot fail.
-                let _ = self.neighbors.replace(entry.index, Target::NextHop(hop));
+                let _ = self.neighbours.replace(entry.index, Target::NextHop(hop));
             }
         }
         if fits {
@@ -234,21 +234,21 @@ impl Tables {
         let done = match &entry.hop.action {
             Action::Punt(reason) => {
                 let hop = left_to_kernel(self.next_serial(), *reason);
-                self.neighbors.replace(entry.index, Target::NextHop(hop))
+                self.neighbours.replace(entry.index, Target::NextHop(hop))
             }
             Action::Forward { legs, mtu_bytes } if legs.len() == 1 => {
-                let hop = self.neighbor(legs[0].adjacency, *mtu_bytes);
-                self.neighbors.replace(entry.index, Target::NextHop(hop))
+                let hop = self.neighbour(legs[0].adjacency, *mtu_bytes);
+                self.neighbours.replace(entry.index, Target::NextHop(hop))
             }
             Action::Forward { legs, mtu_bytes } => {
                 // In the kernel's order, which decides where a flow goes.
                 let mut members = Vec::with_capacity(legs.len());
                 let mut added = Ok(());
                 for leg in legs {
-                    let hop = self.neighbor(leg.adjacency, *mtu_bytes);
+                    let hop = self.neighbour(leg.adjacency, *mtu_bytes);
                     let held = before.remove(&leg.adjacency).or(entry.legs.get(&leg.adjacency).copied());
                     let index = match held {
-                        Some(index) => self.neighbors.set_next_hop(index, hop).map(|()| index),
+                        Some(index) => self.neighbours.set_next_hop(index, hop).map(|()| index),
                         None => self.acquire(hop),
                     };
                     match index {
@@ -259,20 +259,20 @@ impl Tables {
                         Err(error) => added = Err(error),
                     }
                 }
-                added.and_then(|()| self.neighbors.replace(entry.index, Target::Group(&members)))
+                added.and_then(|()| self.neighbours.replace(entry.index, Target::Group(&members)))
             }
         };
         before.into_values().for_each(|index| self.release(index));
         done
     }
 
-    fn acquire(&mut self, hop: Neighbor) -> Result<AdjacencyIndex, FibError> {
-        self.patience.until(|| self.neighbors.acquire(hop))
+    fn acquire(&mut self, hop: Neighbour) -> Result<AdjacencyIndex, FibError> {
+        self.patience.until(|| self.neighbours.acquire(hop))
     }
 
     fn release(&mut self, index: AdjacencyIndex) {
         // Only indices that were acquired are released, and once each.
-        let _ = self.neighbors.release(index);
+        let _ = self.neighbours.release(index);
     }
 
     fn next_serial(&mut self) -> u32 {
@@ -281,7 +281,7 @@ impl Tables {
     }
 
     /// What a frame to an adjacency needs; the kernel, while that is not resolved or not behind one of our ports.
-    fn neighbor(&mut self, id: AdjacencyId, mtu_bytes: Option<u32>) -> Neighbor {
+    fn neighbour(&mut self, id: AdjacencyId, mtu_bytes: Option<u32>) -> Neighbour {
         let serial = self.next_serial();
         let unresolved = left_to_kernel(serial, PuntReason::OnLink);
         let Some(adjacency) = self.adjacencies.get(&id) else { return unresolved };
@@ -291,7 +291,7 @@ impl Tables {
         addresses[..6].copy_from_slice(&rewrite.destination);
         addresses[6..].copy_from_slice(&rewrite.source);
         let mtu_bytes = rewrite.mtu_bytes.min(mtu_bytes.unwrap_or(u32::MAX));
-        Neighbor { port: port as u16, reason: 0, mtu_bytes, addresses, mark: id.0 as u16, serial }
+        Neighbour { port: port as u16, reason: 0, mtu_bytes, addresses, mark: id.0 as u16, serial }
     }
 
     fn set_routes(&mut self, routes: &[(Prefix, Option<HopId>)], progress: &mut dyn FnMut()) {
@@ -328,8 +328,8 @@ fn legs(hop: &Hop) -> &[Leg] {
     }
 }
 
-fn left_to_kernel(serial: u32, reason: PuntReason) -> Neighbor {
-    Neighbor { port: KERNEL, reason: reason as u8, mtu_bytes: 0, addresses: [0; 12], mark: 0, serial }
+fn left_to_kernel(serial: u32, reason: PuntReason) -> Neighbour {
+    Neighbour { port: KERNEL, reason: reason as u8, mtu_bytes: 0, addresses: [0; 12], mark: 0, serial }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl Packets<'_> {
             }
             3 => {
                 (next, limit) = (58, self.pick(&[64, 255]));
-                payload = self.neighbor_discovery();
+                payload = self.neighbour_discovery();
                 "v6-ndisc"
             }
             4 => {
@@ -100,7 +100,7 @@ impl Packets<'_> {
         }
     }
 
-    fn neighbor_discovery(&mut self) -> Vec<u8> {
+    fn neighbour_discovery(&mut self) -> Vec<u8> {
         let kind = self.pick(&[133u8, 134, 135, 136, 137, 130, 143]);
         let target = self.destination6().to_be_bytes();
         let mark = self.payload();

@@ -101,7 +101,7 @@ fn expected(state: &Snapshot, hop: &Hop) -> Vec<Way> {
 }
 
 fn found(tables: &Tables, index: AdjacencyIndex) -> Vec<Way> {
-    let reader = tables.neighbors.reader();
+    let reader = tables.neighbours.reader();
     let view = reader.pin();
     let way = |hash| {
         let hop = view.resolve(index, hash).expect("an index in use");
@@ -123,7 +123,7 @@ fn check(tables: &Tables, state: &Snapshot) {
         }
     }
     let legs: usize = tables.hops.values().map(|entry| entry.legs.len()).sum();
-    assert_eq!(tables.neighbors.len(), 1 + tables.hops.len() + legs, "no index is lost");
+    assert_eq!(tables.neighbours.len(), 1 + tables.hops.len() + legs, "no index is lost");
 }
 
 proptest! {
@@ -182,11 +182,11 @@ fn workers_forward_again_when_the_routes_fit_again() {
 #[test]
 fn a_hop_without_an_index_is_the_kernels() {
     let mut tables = tables();
-    let free = ADJACENCIES_MAX - 1 - tables.neighbors.len() as u32;
+    let free = ADJACENCIES_MAX - 1 - tables.neighbours.len() as u32;
     let others: Vec<_> = (0..free)
-        .map(|n| tables.neighbors.acquire(left_to_kernel(u32::MAX - n, PuntReason::OnLink)).unwrap())
+        .map(|n| tables.neighbours.acquire(left_to_kernel(u32::MAX - n, PuntReason::OnLink)).unwrap())
         .collect();
-    let reader = tables.neighbors.reader();
+    let reader = tables.neighbours.reader();
     let stalled = reader.pin();
     tables.release(others[0]);
     let hop = |id| Changes { hops: vec![(HopId(id), Some(PUNT))], ..Changes::default() };
@@ -200,9 +200,9 @@ fn a_hop_without_an_index_is_the_kernels() {
 #[test]
 fn a_hop_without_an_index_gets_the_next_that_is_free_and_its_routes_with_it() {
     let mut tables = tables();
-    let free = ADJACENCIES_MAX - 1 - tables.neighbors.len() as u32;
+    let free = ADJACENCIES_MAX - 1 - tables.neighbours.len() as u32;
     let others: Vec<_> = (0..free)
-        .map(|n| tables.neighbors.acquire(left_to_kernel(u32::MAX - n, PuntReason::OnLink)).unwrap())
+        .map(|n| tables.neighbours.acquire(left_to_kernel(u32::MAX - n, PuntReason::OnLink)).unwrap())
         .collect();
     let route = |n, hop: Option<u32>| (prefix(n), hop.map(HopId));
     tables.apply(

@@ -1,0 +1,77 @@
+//! What holds for all elements whatever the bytes are: they do not panic, and no packet gets lost.
+
+use crate::ip::corpus;
+use causeway_engine::Spec;
+use causeway_engine::harness::{self, Harness};
+use proptest::prelude::*;
+
+/// Configurations of classes that need one, or that do more with it.
+const CONFIGS: &[(&str, &str)] = &[
+    ("ARPQuerier", "10.9.0.1/24, 2:0:0:0:0:1"),
+    ("ARPResponder", "10.9.0.0/16 2:0:0:0:0:1"),
+    ("CheckIPHeader", "INTERFACES 10.9.0.1/8"),
+    ("CheckLength", "30"),
+    ("CheckPaint", "1"),
+    ("Classifier", "12/0800"),
+    ("EtherEncap", "0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2"),
+    ("FixIPSrc", "1.2.3.4"),
+    ("GetIP6Address", "24"),
+    ("GetIPAddress", "16"),
+    ("ICMPError", "1.2.3.4, unreachable"),
+    ("IPClassifier", "udp or tcp opt syn or icmp type echo"),
+    ("IPEncap", "ipip, 1.0.0.1, DST_ANNO"),
+    ("IPFilter", "allow src net 10.0.0.0/8"),
+    ("IPFragmenter", "40"),
+    ("IPGWOptions", "1.2.3.4"),
+    ("IPInputCombo", "1, INTERFACES 10.9.0.1/8"),
+    ("IPOutputCombo", "0, 1.2.3.4, 40"),
+    ("Paint", "1"),
+    ("PaintTee", "0"),
+    ("Print", "ACTIVE false"),
+    ("SetIPAddress", "1.2.3.4"),
+    ("Strip", "14"),
+    ("UDPIPEncap", "1.0.0.1, 1, DST_ANNO, 2"),
+    ("Unstrip", "14"),
+];
+/// Subjects whose elements need more than a harness, or take no packets by being pushed them.
+const OTHERS: &[&str] = &["devices", "fuse", "information", "kernel", "scheduling", "sources", "traces"];
+/// Classes that make packets.
+const MAKERS: &[&str] = &["ARPQuerier", "IPFragmenter", "IPOutputCombo", "PaintTee", "Tee"];
+
+/// A class on the bench with as many outputs as it must have, or one.
+fn harness(spec: &'static Spec) -> Harness {
+    let config = CONFIGS.iter().find(|(class, _)| *class == spec.name).map_or("", |(_, config)| config);
+    let least = |ports: &str| ports.split('-').next().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let (inputs, outputs) = spec.ports.split_once('/').map_or((1, 1), |(i, o)| (least(i), least(o)));
+    let built = Harness::new(spec, config, inputs, outputs);
+    built.unwrap_or_else(|e| panic!("{} needs a line in CONFIGS: {e:?}", spec.name))
+}
+
+/// Bytes, which may be nearly IPv6, and where their network header is marked, if it is.
+fn packet() -> impl Strategy<Value = (Vec<u8>, Option<usize>)> {
+    (corpus::frame(14), 0usize..40, any::<bool>(), any::<bool>()).prop_map(|(mut bytes, at, marked, six)| {
+        if let Some(first) = bytes.get_mut(at).filter(|_| six) {
+            *first = 0x60;
+        }
+        (bytes, marked.then_some(at))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn any_bytes_pass_or_are_counted(packets in prop::collection::vec(packet(), 20)) {
+        let library = crate::library();
+        let pushed = |s: &&Spec| !OTHERS.contains(&s.category) && !s.processing.starts_with('l');
+        for spec in library.iter().filter(pushed) {
+            let mut h = harness(spec);
+            for (bytes, at) in &packets {
+                h.push(0, at.map_or_else(|| harness::packet(bytes), |at| corpus::marked(bytes, at)));
+            }
+            if !MAKERS.contains(&spec.name) {
+                h.assert_balanced();
+            }
+        }
+    }
+}
