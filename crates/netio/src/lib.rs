@@ -8,7 +8,7 @@
 //!
 //! # The parts
 //!
-//! * [`port`]: what a port is, and how to add a backend;
+//! * [`port`]: what a port is, and how to add a backend; [`opener`]: which backends there are, by name;
 //! * [`afxdp`], [`afpacket`], [`tap`], [`pcap`], [`memory`]: the ports, with a function each that opens them;
 //! * [`live`]: transmission of large batches on copy-mode ports;
 //! * [`punt`]: the way back into the kernel's stack;
@@ -41,6 +41,7 @@ pub mod live;
 pub mod memory;
 mod netlink;
 pub mod offload;
+pub mod opener;
 pub mod pcap;
 pub mod port;
 pub mod punt;

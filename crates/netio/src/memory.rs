@@ -4,12 +4,13 @@
 //! simulations and graphs joined in one process.
 
 use crate::port::{Counter, Port, Queue, Rx, Tx};
+use crate::{Error, ErrorKind, Result};
 use causeway_packet::{Batch, Packet};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A counter on its own cache line, so that the two sides do not take it from each other.
 #[derive(Default)]
@@ -151,6 +152,37 @@ pub fn pair(name: &str, capacity: usize) -> (Port, Port) {
     (port("0", &back, &there), port("1", &there, &back))
 }
 
+/// Ends of cables whose other ends are open.
+static LOOSE: Mutex<Vec<Port>> = Mutex::new(Vec::new());
+/// Packets that each direction of such a cable holds.
+const CABLE: usize = 4_096;
+
+/// Opens an end of a cable: `NAME.0` or `NAME.1`. The other end waits for who opens it.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for another name.
+pub fn open(name: &str) -> Result<Port> {
+    let mut loose = LOOSE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(end) = loose.iter().position(|port| port.name == name) {
+        return Ok(loose.swap_remove(end));
+    }
+    let (cable, end) = match name.rsplit_once('.') {
+        Some((cable, "0")) => (cable, 0),
+        Some((cable, "1")) => (cable, 1),
+        _ => {
+            let what = format!("{name}: an end of a memory cable has a name that ends in .0 or .1");
+            return Err(Error::new(ErrorKind::Unsupported, what));
+        }
+    };
+    let mut ends = <[Port; 2]>::from(pair(cable, CABLE));
+    ends.rotate_left(end);
+    let [mine, other] = ends;
+    // The other end of an older cable of that name leads nowhere any more.
+    loose.retain(|port| port.name != other.name);
+    loose.push(other);
+    Ok(mine)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +211,25 @@ mod tests {
         assert!(!b.queues[0].rx.is_finished());
         drop(a);
         assert!(b.queues[0].rx.is_finished());
+    }
+
+    #[test]
+    fn who_opens_both_ends_of_a_cable_has_a_pair() {
+        let _pool = crate::testnet::pool_lock();
+        let mut batch = Batch::new();
+        batch.extend([packet(7)]);
+        let (mut b, mut a) = (open("cable.1").expect("an end"), open("cable.0").expect("the other"));
+        assert_eq!((&a.name[..], &b.name[..]), ("cable.0", "cable.1"));
+        assert_eq!(a.queues[0].tx.transmit(&mut batch), 1);
+        assert_eq!(b.queues[0].rx.receive(&mut batch, 9), 1);
+        // A new cable of the name: the end that stays of the old one has nothing to do with it.
+        drop(a);
+        let mut a = open("cable.0").expect("anew");
+        assert!(b.queues[0].rx.is_finished());
+        a.queues[0].tx.transmit(&mut batch);
+        let mut b = open("cable.1").expect("anew");
+        assert_eq!(b.queues[0].rx.receive(&mut batch, 9), 1);
+        assert!(open("cable").is_err() && open("cable.2").is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use causeway_engine::spec::{
 };
 use causeway_engine::value::{Nanoseconds, Raw};
 use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Receiver, Spec};
-use causeway_netio::{Counter as PortCounter, RX_DROP, Rx};
+use causeway_netio::{Counter as PortCounter, RX_DROP, Rx, opener};
 use causeway_packet::wire::ethernet::field::ETHER_TYPE;
 use causeway_packet::{Batch, Packet, PacketType};
 use std::os::fd::BorrowedFd;
@@ -59,7 +59,11 @@ const ARGS: &[ArgDoc] = &[
         "bytes",
         "longer frames are cut to this; default: none are. PollDevice has BURST here",
     ),
-    keyword("METHOD", "AFXDP, TRANSIT, GENERIC or PACKET", "how; default AFXDP. LINUX and PCAP mean PACKET"),
+    keyword(
+        "METHOD",
+        "AFXDP, TRANSIT, GENERIC, PACKET, TAP, TUN, MEMORY or what a backend adds",
+        "how; default AFXDP. LINUX and PCAP mean PACKET",
+    ),
     keyword("CAPTURE", "word", "the same as METHOD, in older configurations"),
     keyword(
         "RECEPTION",
@@ -125,23 +129,20 @@ struct FromDevice {
 pub(super) fn method(conf: &mut Conf<'_>, promiscuous: bool) -> Option<Method> {
     let older: Option<String> = conf.keyword_given("CAPTURE");
     let name: String = conf.keyword_given("METHOD").or(older)?;
-    Some(match name.to_ascii_uppercase().as_str() {
-        "AFXDP" | "AF_XDP" | "XDP" => Method::AfXdp { promiscuous, generic: false },
-        "GENERIC" => Method::AfXdp { promiscuous, generic: true },
-        "TRANSIT" => Method::Transit,
-        "PACKET" | "AF_PACKET" | "LINUX" | "PCAP" => Method::Packet { promiscuous },
-        other => {
-            conf.error(format!("METHOD: '{other}' is not one of AFXDP, TRANSIT, GENERIC and PACKET"));
-            Method::Transit
+    match opener::find(&name).and_then(|opener| opener.names().first()) {
+        Some(opener) => Some(Method { opener, promiscuous }),
+        None => {
+            conf.error(format!("METHOD: '{name}' is not one of {}", opener::list()));
+            None
         }
-    })
+    }
 }
 
 /// The method where METHOD is not given. A `sniffer` leaves the kernel its packets.
 pub(super) fn default_method(sniffer: bool, promiscuous: bool) -> Method {
     match sniffer {
-        true => Method::Packet { promiscuous },
-        false => Method::AfXdp { promiscuous, generic: false },
+        true => Method { opener: "packet", promiscuous },
+        false => Method { promiscuous, ..Method::USUAL },
     }
 }
 
@@ -361,7 +362,8 @@ mod tests {
     fn bad_configurations_are_named() {
         let errors = |text: &str| Harness::new(&SPEC, text, 0, 1).err().unwrap();
         assert_eq!(errors(""), ["DEVNAME: required argument missing"]);
-        assert!(errors("eth0, METHOD dpdk")[0].contains("'DPDK' is not one of"));
+        let unknown = &errors("eth0, METHOD dpdk")[0];
+        assert!(unknown.contains("'dpdk' is not one of afxdp (an interface"), "{unknown}");
         assert!(errors("eth0, RECEPTION often")[0].contains("'often' is not one of interrupt"));
         let missing = errors("no-such-interface-0");
         assert!(missing[0].contains("no-such-interf") && missing.len() == 1, "{missing:?}");
@@ -382,8 +384,8 @@ mod tests {
 
     #[test]
     fn under_click_s_defaults_the_kernel_keeps_its_packets() {
-        let takes = Method::AfXdp { promiscuous: false, generic: false };
-        let leaves = Method::Packet { promiscuous: false };
+        let takes = Method::USUAL;
+        let leaves = Method { opener: "packet", promiscuous: false };
         assert_eq!(methods(Defaults::Causeway, "eth9", "eth9"), (Some(takes), takes));
         assert_eq!(methods(Defaults::Click, "eth9", "eth9"), (Some(leaves), leaves));
         assert_eq!(methods(Defaults::Click, "", "eth9"), (None, leaves), "whoever only sends takes nothing");

@@ -6,7 +6,7 @@ use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{Copies, keyword, optional, phase, reads, required};
 use causeway_engine::value::Prefix4;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
-use causeway_netio::{Counter as PortCounter, Rx, interface, tap};
+use causeway_netio::{Counter as PortCounter, Rx, interface};
 use causeway_packet::Batch;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -35,9 +35,13 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
+/// The openers of what carries frames, and of what carries packets.
+const TAP: &str = "tap";
+const TUN: &str = "tun";
+
 struct FromHost {
     opener: Opener,
-    kind: tap::Kind,
+    method: Method,
     address: Option<Prefix4>,
     name: String,
     device: Option<Arc<Device>>,
@@ -52,28 +56,34 @@ impl FromHost {
     }
 }
 
+/// What TYPE says.
+pub(super) fn method(conf: &mut Conf<'_>) -> Method {
+    let opener = match conf.keyword("TYPE", TAP.to_owned()).to_ascii_lowercase().as_str() {
+        TAP | "ether" => TAP,
+        TUN | "ip" => TUN,
+        other => {
+            conf.error(format!("TYPE: '{other}' is not 'tap' or 'tun'"));
+            TAP
+        }
+    };
+    Method { opener, promiscuous: false }
+}
+
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("DEVNAME");
     let text: String = conf.optional("DST", String::new());
     let address = if text.is_empty() { None } else { conf.parse::<Prefix4>("DST", &text) };
     conf.keyword("HEADROOM", 0u32);
-    let kind = match conf.keyword("TYPE", "tap".to_owned()).to_ascii_lowercase().as_str() {
-        "tap" | "ether" => tap::Kind::Tap,
-        "tun" | "ip" => tap::Kind::Tun,
-        other => {
-            conf.error(format!("TYPE: '{other}' is not 'tap' or 'tun'"));
-            tap::Kind::Tap
-        }
-    };
+    let method = method(conf);
     conf.finish()?;
     let opener = Opener::new(conf, &name, "receives from")?;
     let count = conf.counter("count");
-    Ok(Box::new(FromHost { opener, kind, address, name, device: None, rx: None, count }))
+    Ok(Box::new(FromHost { opener, method, address, name, device: None, rx: None, count }))
 }
 
 impl Element for FromHost {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        let device = self.opener.open(Method::Tap(self.kind))?;
+        let device = self.opener.open(self.method)?;
         self.rx = device.take_rx((0, 1)).pop();
         self.device = Some(device);
         // The graph that runs has the other half of an interface that was there before, and keeps its address.
@@ -88,10 +98,8 @@ impl Element for FromHost {
 
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
         self.count.add(batch.len() as u64);
-        batch.iter_mut().for_each(|p| match self.kind {
-            tap::Kind::Tap => p.set_mac_header(0),
-            tap::Kind::Tun => p.set_network_header(0),
-        });
+        let bare = self.method.opener == TUN;
+        batch.iter_mut().for_each(|p| if bare { p.set_network_header(0) } else { p.set_mac_header(0) });
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

@@ -6,7 +6,8 @@
 
 use causeway_engine::{Conf, Cx, Invalid, Persistent};
 use causeway_netio::front::{Front, Take};
-use causeway_netio::{Counter as PortCounter, Port, Rx, Tx, afpacket, afxdp, tap};
+use causeway_netio::opener::{self, Request};
+use causeway_netio::{Counter as PortCounter, Error, ErrorKind, Port, Rx, Tx};
 use causeway_packet::Batch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -17,23 +18,16 @@ pub const FRONT: &str = "front";
 
 /// How a port is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    /// AF_XDP, taking every frame.
-    AfXdp {
-        /// Whether frames to other addresses are received too.
-        promiscuous: bool,
-        /// Whether XDP's generic mode is used even where the driver has its own.
-        generic: bool,
-    },
-    /// AF_XDP, taking what is surely in transit.
-    Transit,
-    /// AF_PACKET: the kernel sees every frame as well.
-    Packet {
-        /// Whether frames to other addresses are received too.
-        promiscuous: bool,
-    },
-    /// A TAP or TUN interface that is made for the purpose.
-    Tap(tap::Kind),
+pub(crate) struct Method {
+    /// First name of the opener.
+    pub opener: &'static str,
+    /// Whether frames to other addresses are received too.
+    pub promiscuous: bool,
+}
+
+impl Method {
+    /// The opener that most interfaces are opened with.
+    pub const USUAL: Method = Method { opener: "afxdp", promiscuous: false };
 }
 
 /// The ports that are open, by name.
@@ -92,8 +86,7 @@ impl Opener {
     pub fn open(&self, method: Method) -> Result<Arc<Device>, String> {
         let mut ports = self.ports.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(device) = ports.get(&self.name).and_then(Weak::upgrade) {
-            let compatible =
-                device.method == method || method == (Method::AfXdp { promiscuous: false, generic: false });
+            let compatible = device.method == method || method == Method::USUAL;
             return match compatible {
                 true => Ok(device),
                 false => Err(format!(
@@ -113,23 +106,14 @@ impl Opener {
     }
 
     fn open_port(&self, method: Method) -> causeway_netio::Result<Port> {
-        let options = afxdp::Options::default();
-        match method {
-            Method::AfXdp { promiscuous, generic } => {
-                let options = afxdp::Options { promiscuous, generic, ..options };
-                afxdp::open(&self.name, &options, &self.front()?)
-            }
-            Method::Transit => {
-                let options = afxdp::Options { take: Take::TRANSIT, ..options };
-                afxdp::open(&self.name, &options, &self.front()?)
-            }
-            Method::Packet { promiscuous } => afpacket::open(&self.name, promiscuous),
-            Method::Tap(kind) => tap::open(&self.name, kind),
-        }
+        let Some(opener) = opener::find(method.opener) else {
+            let what = format!("{}: nobody opens ports of the kind '{}'", self.name, method.opener);
+            return Err(Error::new(ErrorKind::Unsupported, what));
+        };
+        let front = || self.front();
+        opener.open(&Request { name: &self.name, promiscuous: method.promiscuous, front: &front })
     }
-}
 
-impl Opener {
     fn front(&self) -> causeway_netio::Result<Arc<Front>> {
         let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(front) = values.get(FRONT).and_then(|v| v.clone().downcast().ok()) {

@@ -26,8 +26,8 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("BURST", "packets", "most packets pulled at a time, 1 to 256; default 256"),
         keyword(
             "METHOD",
-            "AFXDP, TRANSIT, GENERIC or PACKET",
-            "as for FromDevice; default: whatever that has, else AFXDP, or PACKET under the name click",
+            "as for FromDevice",
+            "how; default: whatever that has, else AFXDP, or PACKET under the name click",
         ),
         keyword("NO_PAD", "boolean", "accepted for compatibility"),
         keyword("DEBUG", "boolean", "accepted for compatibility"),

@@ -1,10 +1,11 @@
 //! ToHost.
 
+use super::from_host;
 use super::registry::{Device, Method, Opener};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, drops, keyword, optional, phase, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
-use causeway_netio::{Counter as PortCounter, tap};
+use causeway_netio::Counter as PortCounter;
 use causeway_packet::Batch;
 use std::sync::Arc;
 
@@ -42,30 +43,23 @@ struct ToHost {
     opener: Opener,
     /// Whether it speaks for all that share the interface.
     first: bool,
-    kind: tap::Kind,
+    method: Method,
     device: Option<Arc<Device>>,
     count: Counter,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.optional("DEVNAME", "causeway".to_owned());
-    let kind = match conf.keyword("TYPE", "tap".to_owned()).to_ascii_lowercase().as_str() {
-        "tap" | "ether" => tap::Kind::Tap,
-        "tun" | "ip" => tap::Kind::Tun,
-        other => {
-            conf.error(format!("TYPE: '{other}' is not 'tap' or 'tun'"));
-            tap::Kind::Tap
-        }
-    };
+    let method = from_host::method(conf);
     conf.finish()?;
     let (opener, first) = Opener::shared(conf, &name, "sends to")?;
     let count = conf.counter("count");
-    Ok(Box::new(ToHost { opener, first, kind, device: None, count }))
+    Ok(Box::new(ToHost { opener, first, method, device: None, count }))
 }
 
 impl Element for ToHost {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.device = Some(self.opener.open(Method::Tap(self.kind))?);
+        self.device = Some(self.opener.open(self.method)?);
         Ok(())
     }
 

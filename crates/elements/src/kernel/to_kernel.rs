@@ -90,9 +90,8 @@ impl ToKernel {
 
 impl Element for ToKernel {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        let method = Method::AfXdp { promiscuous: false, generic: false };
         for opener in &self.openers {
-            let device = opener.open(method)?;
+            let device = opener.open(Method::USUAL)?;
             if device.generic {
                 return Err(format!(
                     "{}: frames cannot be given back in generic XDP mode, which would take them again",
