@@ -270,7 +270,7 @@ impl Session {
                 }))
             }
             "counters" => {
-                let ports = self.router.port_counters()?;
+                let ports = self.router.port_counters();
                 let ports = ports.iter().map(|(line, n)| (line, *n));
                 lines(
                     &mut self

@@ -75,7 +75,7 @@ pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
 pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
 pub use driver::{Event, OnFailure};
-pub use element::{Element, Lowered, Office, Receiver, Run};
+pub use element::{Element, Lowered, Office, PortStatistics, Run};
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};

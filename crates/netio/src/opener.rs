@@ -18,6 +18,8 @@ pub struct Request<'a> {
     pub name: &'a str,
     /// Whether frames to other Ethernet addresses are received too.
     pub promiscuous: bool,
+    /// Queues that are wanted, where the port is made with as many as one likes.
+    pub queues: usize,
     /// What decides, before the packets of AF_XDP ports, which of them the router takes.
     pub front: &'a dyn Fn() -> Result<Arc<Front>>,
 }
@@ -85,14 +87,14 @@ static OWN: &[Own] = &[
     Own {
         names: &["tap"],
         needs: "/dev/net/tun",
-        queues: |_| 1,
-        open: |request| tap::open(request.name, tap::Kind::Tap),
+        queues: |_| usize::MAX,
+        open: |request| tap::open(request.name, tap::Kind::Tap, request.queues),
     },
     Own {
         names: &["tun"],
         needs: "/dev/net/tun",
-        queues: |_| 1,
-        open: |request| tap::open(request.name, tap::Kind::Tun),
+        queues: |_| usize::MAX,
+        open: |request| tap::open(request.name, tap::Kind::Tun, request.queues),
     },
     Own {
         names: &["memory"],
@@ -182,7 +184,7 @@ mod tests {
         }
 
         fn open(&self, request: &Request<'_>) -> Result<Port> {
-            Ok(memory::pair(request.name, 1).0)
+            Ok(memory::pair(request.name, 1)?.0)
         }
     }
 
@@ -190,7 +192,8 @@ mod tests {
     fn an_opener_is_found_by_each_of_its_names_and_no_name_is_given_twice() {
         assert!(find("cardboard").is_none());
         register(Named(&["cardboard", "paper"])).expect("registered");
-        let request = Request { name: "x", promiscuous: false, front: &|| unreachable!("not asked for") };
+        let request =
+            Request { name: "x", promiscuous: false, queues: 1, front: &|| unreachable!("not asked for") };
         assert_eq!(find("Paper").expect("found").open(&request).expect("opened").name, "x.0");
         assert!(list().ends_with("cardboard (nothing)"), "{}", list());
         for names in [&["straw", "paper"][..], &["afxdp"], &["linux"]] {

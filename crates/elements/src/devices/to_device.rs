@@ -1,12 +1,13 @@
 //! ToDevice.
 
 use super::from_device;
-use super::registry::{Device, Method, Opener, lines};
+use super::open_port::{Direction, OpenPort, PortOffice};
+use super::registry::{Method, PortOpener};
 use crate::handlers::task;
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, drops, keyword, phase, reads, required};
-use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Run, Spec};
-use causeway_netio::{Counter as PortCounter, Tx};
+use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Office, PortStatistics, Run, Spec};
+use causeway_netio::Tx;
 use causeway_packet::{BATCH, Batch};
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub(crate) static SPEC: Spec = Spec {
         reads("drops", "packets dropped because the ring was full").counts(Unit::Packets),
         reads("mode", "how the interface is sent to"),
         reads("counters", "all that the interface and its sockets counted, a line each"),
+        from_device::CAPABILITIES,
+        from_device::EVENTS,
         task::TICKETS,
         task::SCHEDULED,
         task::HOME_THREAD,
@@ -53,14 +56,16 @@ const RING_FULL: usize = 0;
 /// How long packets wait in a ring that the device does not empty before it is asked again.
 const RETRY_NS: u64 = 50_000;
 const RETRY: u32 = 0;
+/// The same while there is no device.
+const GONE_RETRY_NS: u64 = 250_000_000;
 
 struct ToDevice {
-    opener: Opener,
+    opener: PortOpener,
     method: Method,
     replica: (usize, usize),
     burst: usize,
     pulled: bool,
-    device: Option<Arc<Device>>,
+    port: Option<Arc<OpenPort>>,
     tx: Option<(usize, Box<dyn Tx>)>,
     /// Pulled, and not yet taken by the ring.
     waiting: Box<Batch>,
@@ -85,14 +90,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.keyword("DEBUG", false);
     let method = method_of(conf, &name);
     conf.finish()?;
-    let opener = Opener::new(conf, &name, "sends to")?;
+    let opener = PortOpener::new(conf, &name, "sends to")?;
     Ok(Box::new(ToDevice {
         opener,
         method,
         replica: conf.replica(),
         burst: (burst as usize).clamp(1, BATCH),
         pulled: false,
-        device: None,
+        port: None,
         tx: None,
         waiting: Box::default(),
         count: conf.counter("count"),
@@ -103,11 +108,11 @@ impl ToDevice {
     /// Gives `batch` to the ring; what does not fit stays.
     fn transmit(&mut self, batch: &mut Batch) {
         let Some((_, tx)) = &mut self.tx else { return };
-        let mut sent = tx.transmit(batch);
+        let mut sent = tx.offer(batch);
         if !batch.is_empty() {
             // The device may have finished with some frames since.
             tx.flush();
-            sent += tx.transmit(batch);
+            sent += tx.offer(batch);
         }
         self.count.add(sent as u64);
     }
@@ -117,7 +122,9 @@ impl ToDevice {
         if let Some((_, tx)) = &mut self.tx {
             tx.flush();
             if tx.in_flight() > 0 || !self.waiting.is_empty() {
-                let when = cx.now_ns() + RETRY_NS;
+                // Packets that are under way to a device that is gone stay so.
+                let gone = self.port.as_ref().is_some_and(|port| port.is_gone());
+                let when = cx.now_ns() + if gone { GONE_RETRY_NS } else { RETRY_NS };
                 cx.set_timer(RETRY, when);
             }
         }
@@ -146,10 +153,10 @@ impl ToDevice {
 impl Element for ToDevice {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.pulled = cx.pulls_from(0);
-        let device = self.opener.open(self.method)?;
-        device.check_queues(self.replica)?;
-        self.tx = device.take_tx(self.replica);
-        self.device = Some(device);
+        let port = self.opener.open(self.method)?;
+        port.check_queues(self.replica)?;
+        self.tx = port.take_tx(self.replica);
+        self.port = Some(port);
         if self.pulled {
             cx.wake();
         }
@@ -182,9 +189,7 @@ impl Element for ToDevice {
         }
         Ok(match handler {
             "count" => self.count.get().to_string(),
-            "drops" => cx.dropped().to_string(),
-            "mode" => self.device.as_ref().map_or(String::new(), |d| d.mode.clone()),
-            _ => lines(self.port_counters()),
+            _ => cx.dropped().to_string(),
         })
     }
 
@@ -192,17 +197,24 @@ impl Element for ToDevice {
         task::write(handler, value, cx)
     }
 
-    fn port_counters(&self) -> Vec<PortCounter> {
-        self.tx.iter().flat_map(|(_, tx)| tx.counters()).collect()
+    fn office(&self, _cx: &mut Cx<'_>) -> Option<Box<dyn Office>> {
+        let port = self.port.clone()?;
+        Some(Box::new(PortOffice { port, direction: Direction::Transmit }))
+    }
+
+    fn port_statistics(&self) -> Option<PortStatistics> {
+        Some(self.port.as_ref()?.teller(Direction::Transmit, self.replica))
     }
 
     fn swap_key(&self) -> Option<String> {
-        self.device.as_ref().map(|d| format!("sends to {}", d.name))
+        self.port.as_ref().map(|port| format!("sends to {}", port.name))
     }
 
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<ToDevice>() {
-            self.tx = old.tx.take().or(self.tx.take());
+            if from_device::same(&self.port, &old.port) {
+                self.tx = old.tx.take().or(self.tx.take());
+            }
             self.waiting = std::mem::take(&mut old.waiting);
             // What was pushed in the old graph's last round waits in the ring for a flush.
             cx.wake();
@@ -216,8 +228,8 @@ impl Element for ToDevice {
 
 impl Drop for ToDevice {
     fn drop(&mut self) {
-        if let (Some(device), Some(half)) = (&self.device, self.tx.take()) {
-            device.put_tx(half);
+        if let (Some(port), Some(half)) = (&self.port, self.tx.take()) {
+            port.put_tx(half);
         }
     }
 }

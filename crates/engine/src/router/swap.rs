@@ -68,9 +68,9 @@ impl Router {
             retired.push(old);
         }
         assembly.env.counters.commit();
-        let Assembly { index, names, offices, env, .. } = assembly;
+        let Assembly { index, names, offices, ports, env, .. } = assembly;
         (self.plan, self.index, self.names) = (plan, index, names);
-        (self.offices, self.env) = (offices, env);
+        (self.offices, self.ports, self.env) = (offices, ports, env);
         Ok(())
     }
 
