@@ -33,11 +33,14 @@ impl Method {
     pub const USUAL: Method = Method { opener: "afxdp", promiscuous: false };
 }
 
+/// What is done when the device of a port is there again.
+type OnBack = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// The ports that are open, by name.
 #[derive(Default)]
 pub struct OpenPorts {
     ports: Mutex<HashMap<String, Weak<OpenPort>>>,
-    on_back: Mutex<Option<Arc<dyn Fn(&str) + Send + Sync>>>,
+    on_back: Mutex<Option<OnBack>>,
 }
 
 impl OpenPorts {

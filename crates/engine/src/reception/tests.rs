@@ -242,14 +242,18 @@ fn napi_is_stopped_in_the_middle_of_its_quota_and_goes_on_later() {
     assert!(rings.rings.iter().all(|ring| ring.armed && ring.waiting == 0));
 }
 
-fn any_mechanism() -> impl Strategy<Value = Mechanism> {
+/// Those that let the worker sleep.
+fn woken_mechanism() -> impl Strategy<Value = Mechanism> {
     prop_oneof![
         Just(Mechanism::Interrupt),
         Just(Mechanism::Moderated { packets: 5, time_ns: 100 }),
         (1u32..9).prop_map(|quota| Mechanism::Napi { quota }),
         Just(Mechanism::DisableEnable),
-        Just(Mechanism::Polling),
     ]
+}
+
+fn any_mechanism() -> impl Strategy<Value = Mechanism> {
+    prop_oneof![4 => woken_mechanism(), 1 => Just(Mechanism::Polling)]
 }
 
 proptest! {
@@ -364,15 +368,17 @@ impl Ports for Adversary {
 }
 
 proptest! {
+    // What would be forgotten is what comes at the one wrong moment, and nothing after it.
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
     /// However packets come, a worker that sleeps only when nothing is to be done, and only as long as nobody wakes it,
     /// forgets none.
     #[test]
     fn no_packet_waits_for_a_worker_that_sleeps(
-        mechanism in any_mechanism(),
-        arrivals in proptest::collection::vec(prop_oneof![3 => Just(0usize), 2 => 1usize..20], 0..60),
+        mechanism in woken_mechanism(),
+        arrivals in proptest::collection::vec(prop_oneof![2 => Just(0usize), 1 => 1usize..9], 0..20),
         limit in prop_oneof![Just(usize::MAX), 1usize..5],
     ) {
-        prop_assume!(mechanism != Mechanism::Polling);
         let (arrivals, ring) = (arrivals.into(), Ring::default());
         let mut port =
             Adversary { ring, arrivals, arrived: 0, edge: false, forwarded: 0, backlog: 0, dropped: 0 };
@@ -385,13 +391,15 @@ proptest! {
             if forwarded > 0 || more {
                 continue;
             }
-            // The worker sleeps. What wakes it is the descriptor or the time; the latter is not long here.
-            port.come();
+            // The worker sleeps. What wakes it is the descriptor or the time, and nothing else.
+            while !port.edge && !port.arrivals.is_empty() {
+                port.come();
+            }
             if std::mem::take(&mut port.edge) {
                 r.interrupt(0);
             } else if let Some(when_ns) = r.deadline_ns() {
                 now_ns = now_ns.max(when_ns);
-            } else if port.arrivals.is_empty() {
+            } else {
                 break;
             }
         }
