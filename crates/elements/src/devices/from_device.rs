@@ -63,8 +63,9 @@ const ARGS: &[ArgDoc] = &[
     ),
     keyword(
         "METHOD",
-        "AFXDP, TRANSIT, GENERIC, PACKET, TAP, TUN, MEMORY or what a backend adds",
-        "how; default AFXDP. LINUX and PCAP mean PACKET",
+        "word",
+        "how: AFXDP, the default, TRANSIT, GENERIC, PACKET, TAP, TUN, MEMORY, or what a backend adds. LINUX and PCAP mean \
+             PACKET",
     ),
     keyword("CAPTURE", "word", "the same as METHOD, in older configurations"),
     keyword(

@@ -27,8 +27,8 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("BURST", "packets", "most packets pulled at a time, 1 to 256; default 256"),
         keyword(
             "METHOD",
-            "as for FromDevice",
-            "how; default: whatever that has, else AFXDP, or PACKET under the name click",
+            "word",
+            "as for FromDevice; default: whatever that has, else AFXDP, or PACKET under the name click",
         ),
         keyword("NO_PAD", "boolean", "accepted for compatibility"),
         keyword("DEBUG", "boolean", "accepted for compatibility"),

@@ -13,12 +13,15 @@
 //! | polling | there are none: every run looks at the ring | CvL §3.2 |
 
 mod mechanism;
+mod state;
 #[cfg(test)]
 mod tests;
 
 pub use mechanism::{BACKLOG, DEFAULT_BUDGET, DEFAULT_QUOTA, Mechanism};
+pub use state::PortCounters;
 
 use causeway_packet::Receiver;
+use state::{State, Turn};
 use std::collections::VecDeque;
 
 /// Packets forwarded from the backlog between two looks for interrupts. One would be exact; a few keep the cost
@@ -49,49 +52,6 @@ pub trait Ports {
     fn enqueue(&mut self, port: usize, room: usize, budget: usize) -> Received;
     /// Forwards at most `max` packets from the backlog; returns how many.
     fn forward(&mut self, max: usize) -> usize;
-}
-
-/// What happened on one port (LUT §3.4 counts the same).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortCounters {
-    /// Interrupts taken.
-    pub interrupts: u64,
-    /// Times the ring was looked at for packets.
-    pub polls: u64,
-    /// Of those, times it was empty.
-    pub empty_polls: u64,
-    /// Packets received.
-    pub packets: u64,
-    /// Polls that used up the quota.
-    pub quota_hits: u64,
-    /// Packets dropped because the backlog was full.
-    pub backlog_drops: u64,
-    /// Times interrupts were unmasked again.
-    pub rearms: u64,
-}
-
-/// What is known of one port.
-#[derive(Clone, Debug)]
-struct State {
-    mechanism: Mechanism,
-    /// An interrupt came and was not served yet.
-    raised: bool,
-    /// Interrupts are unmasked.
-    armed: bool,
-    /// On the polling list.
-    listed: bool,
-    /// When the first packet of a moderated interrupt came.
-    since_ns: Option<u64>,
-    /// Its turn, if a run stopped in the middle of it.
-    turn: Option<Turn>,
-    counters: PortCounters,
-}
-
-/// A port's turn: so many packets it may still take, and so many it has taken.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    left: usize,
-    taken: usize,
 }
 
 /// What a run does, in that order. One that stopped goes on where it was.
@@ -131,15 +91,7 @@ impl Reception {
 
     /// Adds a port; returns its number.
     pub fn add(&mut self, mechanism: Mechanism) -> usize {
-        self.ports.push(State {
-            mechanism,
-            raised: false,
-            armed: false,
-            listed: false,
-            since_ns: None,
-            turn: None,
-            counters: PortCounters::default(),
-        });
+        self.ports.push(State::new(mechanism));
         self.ports.len() - 1
     }
 
@@ -436,16 +388,4 @@ fn disarm(io: &mut impl Ports, port: usize) {
 
 fn waiting(io: &mut impl Ports, port: usize) -> usize {
     io.receiver(port).map_or(0, |receiver| receiver.waiting())
-}
-
-impl State {
-    /// Whether a raised interrupt is to be served now rather than moderated further.
-    fn due(&self, now_ns: u64) -> bool {
-        match self.mechanism {
-            Mechanism::Moderated { time_ns, .. } => {
-                self.since_ns.is_some_and(|since| now_ns >= since + time_ns)
-            }
-            _ => true,
-        }
-    }
 }

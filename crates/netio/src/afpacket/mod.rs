@@ -7,23 +7,25 @@
 //! The kernel still sees every received frame and acts on it: turn its forwarding off (`sysctl net.ipv4.ip_forward=0`)
 //! where this port forwards, or packets arrive twice.
 
+mod counts;
 mod entry;
 
 use crate::completion::{Clock, Completion, Completions};
 use crate::device_counters::DeviceCounters;
-use crate::interface::{Interface, PromiscuousGuard, get_option, set_option};
+use crate::interface::{Interface, PromiscuousGuard, set_option};
 use crate::link::LinkEvents;
 use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Capabilities, Port, Queue, Rx, Tx};
-use crate::statistics::{Statistic, Statistics, Tally};
+use crate::statistics::{Statistics, Tally};
 use crate::{Error, Result};
 use causeway_packet::{BATCH, Batch, Packet, Receiver};
+use counts::{Lost, RxStatistics, TxStatistics, rx, tx};
 use entry::{entry, word};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const PACKET_IGNORE_OUTGOING: i32 = 23;
 const TPACKET_V3: i32 = 2;
@@ -55,15 +57,6 @@ struct Request {
     retire_ms: u32,
     private_size: u32,
     features: u32,
-}
-
-/// `struct tpacket_stats_v3`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct Stats {
-    packets: u32,
-    drops: u32,
-    freezes: u32,
 }
 
 /// What both halves keep: the descriptor, and what was changed on the interface.
@@ -130,47 +123,6 @@ struct PacketRx {
     next: usize,
     counts: Arc<Tally<5>>,
     lost: Arc<Lost>,
-}
-
-/// The numbers of a receiving half.
-mod rx {
-    pub const PACKETS: usize = 0;
-    pub const BYTES: usize = 1;
-    pub const POOL_EMPTY: usize = 2;
-    pub const TOO_LONG: usize = 3;
-    pub const UNFINISHED: usize = 4;
-    pub const NAMES: [&str; 5] =
-        ["rx_packets", "rx_bytes", "rx_drop_pool_empty", "rx_drop_too_long", "rx_checksum_unfinished"];
-}
-
-/// What the kernel lost before the ring. Asking resets its counters, so they are added up here.
-#[derive(Debug, Default)]
-struct Lost {
-    drops: AtomicU64,
-    freezes: AtomicU64,
-}
-
-/// All numbers of a receiving half, without keeping the socket open.
-struct RxStatistics {
-    counts: Arc<Tally<5>>,
-    lost: Arc<Lost>,
-    shared: Weak<Shared>,
-}
-
-impl Statistics for RxStatistics {
-    fn list(&self) -> Vec<Statistic> {
-        let mut list = self.counts.list();
-        let shared = self.shared.upgrade();
-        let asked = shared.as_ref().and_then(|s| {
-            get_option(&s.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, Stats::default()).ok()
-        });
-        let Stats { drops, freezes, .. } = asked.unwrap_or_default();
-        let total = |sum: &AtomicU64, new: u32| sum.fetch_add(new.into(), Ordering::Relaxed) + u64::from(new);
-        list.push(("rx_drop_ring_full", total(&self.lost.drops, drops)));
-        list.push(("rx_freezes", total(&self.lost.freezes, freezes)));
-        list.extend(shared.iter().flat_map(|s| s.device.received()));
-        list
-    }
 }
 
 impl PacketRx {
@@ -261,29 +213,6 @@ struct PacketTx {
     shared: Arc<Shared>,
     completions: Completions,
     counts: Arc<Tally<4>>,
-}
-
-/// The numbers of a transmitting half.
-mod tx {
-    pub const PACKETS: usize = 0;
-    pub const BYTES: usize = 1;
-    pub const FULL: usize = 2;
-    pub const ERRORS: usize = 3;
-    pub const NAMES: [&str; 4] = ["tx_packets", "tx_bytes", "tx_ring_full", "tx_drop_error"];
-}
-
-/// All numbers of a transmitting half, without keeping the socket open.
-struct TxStatistics {
-    counts: Arc<Tally<4>>,
-    shared: Weak<Shared>,
-}
-
-impl Statistics for TxStatistics {
-    fn list(&self) -> Vec<Statistic> {
-        let mut list = self.counts.list();
-        list.extend(self.shared.upgrade().iter().flat_map(|s| s.device.transmitted()));
-        list
-    }
 }
 
 impl Tx for PacketTx {
