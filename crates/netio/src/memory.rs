@@ -257,7 +257,7 @@ mod tests {
         let (mut a, _b) = pair("m", 2).expect("a pair");
         let mut batch = Batch::new();
         batch.extend((0..3).map(packet));
-        (batch[1].set_transmit_tag(77), batch[2].set_transmit_tag(78));
+        (1..3).for_each(|n| batch[n].set_transmit_tag(76 + n as u64));
         a.queues[0].tx.offer(&mut batch);
         let mut told = Vec::new();
         a.queues[0].tx.completions(&mut |c| told.push(c));

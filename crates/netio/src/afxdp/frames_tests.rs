@@ -244,7 +244,7 @@ fn tagged_packets_are_told_of_when_their_frames_come_back() {
     testnet::run(&[("g0", "r0")], || {
         let (rx, mut tx, mut kernel) = halves();
         let mut batch = batch_of(4);
-        (batch[1].set_transmit_tag(11), batch[2].set_transmit_tag(12), batch[3].set_transmit_tag(13));
+        (1..4).for_each(|n| batch[n].set_transmit_tag(10 + n as u64));
         assert_eq!(tx.offer(&mut batch), 4);
         let sent: Vec<libc::xdp_desc> = (0..4).map(|_| kernel.to_send.read()).collect();
         assert_eq!(sent.iter().map(|desc| desc.options).collect::<Vec<_>>(), [0, 2, 2, 2]);
