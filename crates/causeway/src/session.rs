@@ -6,6 +6,7 @@ use crate::logger;
 use crate::metrics;
 use crate::signals::Signals;
 use anyhow::{Context, Result};
+use causeway_elements::devices::OpenPorts;
 use causeway_elements::packet_filter;
 use causeway_engine::handler::{self, HandlerError};
 use causeway_engine::spec::Access;
@@ -21,6 +22,8 @@ enum Input {
     Signal,
     Question(Question, Sender<Result<String, HandlerError>>),
     Watch(Watch, Sender<Result<Watched, HandlerError>>),
+    /// The device of the port with this name was gone and is there again.
+    PortBack(String),
 }
 
 /// Why a session ended.
@@ -127,6 +130,7 @@ impl Session {
                     return Ok(self.end(End::Broken));
                 }
                 Input::Signal => {}
+                Input::PortBack(port) => self.reopen(&port),
                 // As below.
                 Input::Watch(watch, reply) => drop(reply.send(self.watch(watch))),
                 Input::Question(question, reply) => {
@@ -138,6 +142,22 @@ impl Session {
                     }
                 }
             }
+        }
+    }
+
+    /// From now on a port whose device was gone is opened anew when there is one again.
+    pub fn follow(&self, ports: &OpenPorts) {
+        let sender = self.sender.clone();
+        // The session may have ended by then.
+        ports.on_back(move |port| drop(sender.send(Input::PortBack(port.to_owned()))));
+    }
+
+    /// Puts the same graph in its own place: its elements open the port anew, and read the interface's addresses.
+    fn reopen(&mut self, port: &str) {
+        let plan = (self.prepare)(self.loaded.plan.clone());
+        match self.router.swap(plan) {
+            Ok(()) => log::info!("{port} was opened again"),
+            Err(e) => log::warn!("{port} cannot be opened again yet: {}", self.loaded.explain(&e).trim_end()),
         }
     }
 
@@ -270,7 +290,7 @@ impl Session {
                 }))
             }
             "counters" => {
-                let ports = self.router.port_counters()?;
+                let ports = self.router.port_counters();
                 let ports = ports.iter().map(|(line, n)| (line, *n));
                 lines(
                     &mut self

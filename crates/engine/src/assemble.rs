@@ -5,7 +5,7 @@ use crate::conf::{Conf, Env};
 use crate::core::Core;
 use crate::counters::Counter;
 use crate::crossing::{self, Doorbell, FanOut, FromWorker, PullToWorker, ToWorker, ToWorkers};
-use crate::element::{ControlSide, Element};
+use crate::element::{ControlSide, Element, PortStatistics};
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::notify;
@@ -97,7 +97,15 @@ pub(crate) struct Assembly {
     pub index: Index,
     pub names: Vec<Arc<str>>,
     pub control_sides: ControlSides,
+    pub ports: Vec<PortOf>,
     pub env: Env,
+}
+
+/// What the ports of one element count.
+pub(crate) struct PortOf {
+    pub worker: usize,
+    pub element: Arc<str>,
+    pub statistics: PortStatistics,
 }
 
 /// What answers handlers without a worker, by element.
@@ -118,9 +126,9 @@ pub(crate) fn assemble(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<Ass
     builder.configure()?;
     builder.connect();
     builder.initialize()?;
-    let control_sides = builder.control_sides();
+    let (control_sides, ports) = (builder.control_sides(), builder.ports());
     let Builder { cores, index, names, env, .. } = builder;
-    Ok(Assembly { cores, index, names, control_sides, env })
+    Ok(Assembly { cores, index, names, control_sides, ports, env })
 }
 
 /// Configures the elements of `plan` and throws them away. Says what became of the fused ones, a line each.
@@ -417,6 +425,14 @@ impl<'a> Builder<'a> {
             control_sides.extend(side.flatten().map(|side| (name.clone(), Mutex::new(side))));
         }
         control_sides
+    }
+
+    fn ports(&self) -> Vec<PortOf> {
+        let of = |core: &Core, node: &Node| {
+            let statistics = node.element.as_ref()?.port_statistics()?;
+            Some(PortOf { worker: core.worker, element: node.name.clone(), statistics })
+        };
+        self.cores.iter().flat_map(|core| core.nodes.iter().filter_map(move |n| of(core, n))).collect()
     }
 
     /// Initialises in phase order and stops at the first failure.

@@ -14,6 +14,7 @@ use crate::cx::Cx;
 use crate::element::{Element, Run};
 use crate::measure::Unit;
 use crate::node::{Call, Delivery, Node};
+use crate::reception::Received;
 use crate::signal::{SignalId, Signals};
 use crate::task::Tasks;
 use crate::timer::Timers;
@@ -341,21 +342,26 @@ impl Core {
         ran
     }
 
-    /// Receives at most `max` packets from the device of `node` and forwards them; returns how many came.
-    pub fn receive(&mut self, node: usize, max: usize) -> usize {
-        let mut received = 0;
-        while received < max {
-            let want = (max - received).min(causeway_packet::BATCH);
+    /// Receives at most `budget` packets from the device of `node` and forwards them. A batch visits the element once: it
+    /// is filled, treated as pushed and emitted in one activation.
+    pub fn receive(&mut self, node: usize, budget: usize) -> Received {
+        let mut received = Received { packets: 0, more: true };
+        while received.more && received.packets < budget {
+            let most = (budget - received.packets).min(causeway_packet::BATCH);
             let mut batch = self.take_batch();
-            if let Some(device) = self.nodes.get_mut(node).and_then(|n| n.element.as_mut()?.receiver()) {
-                device.receive(want, &mut batch);
-            }
-            let got = batch.len();
-            received += got;
-            self.inject(node, batch);
-            if got < want {
-                break;
-            }
+            let mut got = 0;
+            let more = self.activate(node, |element, cx| {
+                let more = element.receiver().is_some_and(|r| r.poll(&mut batch, most));
+                got = batch.len();
+                if got > 0 {
+                    pass(element, &mut batch, cx);
+                }
+                more
+            });
+            self.keep_batch(batch);
+            self.deliver();
+            received.packets += got;
+            received.more = got > 0 && more == Some(true);
         }
         received
     }
@@ -363,13 +369,7 @@ impl Core {
     /// Lets the device element of `node` treat received packets as pushed to it, and forwards what it emits.
     pub fn inject(&mut self, node: usize, mut batch: Box<Batch>) {
         if !batch.is_empty() {
-            self.activate(node, |element, cx| {
-                element.push(0, &mut batch, cx);
-                if !batch.is_empty() {
-                    let empty = cx.core.take_batch();
-                    cx.emit_batch(0, std::mem::replace(&mut batch, empty));
-                }
-            });
+            self.activate(node, |element, cx| pass(element, &mut batch, cx));
             self.deliver();
         }
         self.keep_batch(batch);
@@ -392,5 +392,15 @@ impl Core {
                 }
             }
         }
+    }
+}
+
+/// Lets a device element treat received packets as pushed to it. What it leaves goes out by output 0.
+#[inline]
+fn pass(element: &mut dyn Element, batch: &mut Box<Batch>, cx: &mut Cx<'_>) {
+    element.push(0, batch, cx);
+    if !batch.is_empty() {
+        let empty = cx.core.take_batch();
+        cx.emit_batch(0, std::mem::replace(batch, empty));
     }
 }

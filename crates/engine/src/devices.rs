@@ -3,10 +3,10 @@
 use crate::core::Core;
 use crate::counters::{Counter, Counters};
 use crate::measure::Unit;
-use crate::reception::{DRAIN_MOST, Mechanism, PortCounters, Ports, Reception};
+use crate::reception::{Mechanism, PortCounters, Ports, Received, Reception};
 use crate::waiter::Waiter;
 use crate::worker::Worker;
-use causeway_packet::Packet;
+use causeway_packet::{BATCH, Packet, Receiver};
 use std::collections::VecDeque;
 use std::io;
 
@@ -25,7 +25,7 @@ pub(crate) struct Devices {
 }
 
 /// [`Ports`] over the elements of a worker.
-struct Live<'a> {
+struct Elements<'a> {
     core: &'a mut Core,
     devices: &'a [Device],
     backlog: &'a mut VecDeque<(usize, Packet)>,
@@ -39,8 +39,11 @@ impl Devices {
         let mut devices = Vec::new();
         for node in 0..core.nodes.len() {
             let n = &mut core.nodes[node];
-            let Some(receiver) = n.element.as_mut().and_then(|e| e.receiver()) else { continue };
-            reception.add(receiver.mechanism().unwrap_or(default));
+            let Some(element) = &mut n.element else { continue };
+            if element.receiver().is_none() {
+                continue;
+            }
+            reception.add(element.mechanism().unwrap_or(default));
             let published =
                 NAMES.map(|name| counters.add(core.worker, &n.name, &format!("rx.{name}"), Unit::None));
             devices.push(Device { node, published });
@@ -50,20 +53,21 @@ impl Devices {
 
     /// Lets `waiter` wait for the devices' descriptors, and sets reception going.
     pub fn register(&mut self, core: &mut Core, waiter: &Waiter) -> io::Result<()> {
-        let mut live = Live { core, devices: &self.devices, backlog: &mut self.backlog };
+        let mut io = Elements { core, devices: &self.devices, backlog: &mut self.backlog };
         for port in 0..self.devices.len() {
-            live.with(port, |r| r.fds().into_iter().try_for_each(|fd| waiter.add(fd, port)))
-                .unwrap_or(Ok(()))?;
+            let fds = io.receiver(port).map_or(Vec::new(), |r| r.fds());
+            fds.into_iter().try_for_each(|fd| waiter.add(fd, port))?;
         }
-        self.reception.start(&mut live);
+        self.reception.start(&mut io);
         Ok(())
     }
 
     /// Lets `waiter` forget the descriptors.
     pub fn unregister(&mut self, core: &mut Core, waiter: &Waiter) {
-        let mut live = Live { core, devices: &self.devices, backlog: &mut self.backlog };
+        let mut io = Elements { core, devices: &self.devices, backlog: &mut self.backlog };
         for port in 0..self.devices.len() {
-            live.with(port, |r| r.fds().into_iter().for_each(|fd| waiter.remove(fd)));
+            let fds = io.receiver(port).map_or(Vec::new(), |r| r.fds());
+            fds.into_iter().for_each(|fd| waiter.remove(fd));
         }
     }
 
@@ -100,8 +104,8 @@ impl Devices {
             return false;
         }
         let now_ns = core.clock.now_ns();
-        let mut io = Live { core, devices: &self.devices, backlog: &mut self.backlog };
-        let (forwarded, more) = self.reception.run(&mut io, now_ns);
+        let mut io = Elements { core, devices: &self.devices, backlog: &mut self.backlog };
+        let (forwarded, more) = self.reception.run(&mut io, now_ns, usize::MAX);
         if forwarded > 0 {
             self.publish();
         }
@@ -144,49 +148,29 @@ fn values(c: &PortCounters) -> [u64; 7] {
     [c.interrupts, c.polls, c.empty_polls, c.packets, c.quota_hits, c.backlog_drops, c.rearms]
 }
 
-impl Live<'_> {
-    fn with<R>(&mut self, port: usize, f: impl FnOnce(&mut dyn crate::element::Receiver) -> R) -> Option<R> {
+impl Ports for Elements<'_> {
+    fn receiver(&mut self, port: usize) -> Option<&mut dyn Receiver> {
         let node = self.devices.get(port)?.node;
-        self.core.nodes.get_mut(node)?.element.as_mut()?.receiver().map(f)
-    }
-}
-
-impl Ports for Live<'_> {
-    fn arm(&mut self, port: usize) {
-        self.with(port, |r| r.arm());
+        self.core.nodes.get_mut(node)?.element.as_mut()?.receiver()
     }
 
-    fn disarm(&mut self, port: usize) {
-        self.with(port, |r| r.disarm());
+    fn receive(&mut self, port: usize, budget: usize) -> Received {
+        self.devices.get(port).map_or(Received::default(), |d| self.core.receive(d.node, budget))
     }
 
-    fn pending(&mut self, port: usize) -> usize {
-        self.with(port, |r| r.pending()).unwrap_or(0)
-    }
-
-    fn receive(&mut self, port: usize, max: usize) -> usize {
-        self.devices.get(port).map_or(0, |d| self.core.receive(d.node, max))
-    }
-
-    fn enqueue(&mut self, port: usize, room: usize) -> (usize, usize) {
-        let (mut put, mut dropped) = (0, 0);
+    fn enqueue(&mut self, port: usize, room: usize, budget: usize) -> Received {
+        let mut received = Received { packets: 0, more: true };
         let mut batch = self.core.take_batch();
-        while put + dropped < DRAIN_MOST {
-            self.with(port, |r| r.receive(causeway_packet::BATCH, &mut batch));
-            if batch.is_empty() {
-                break;
-            }
-            for packet in batch.drain() {
-                if put < room {
-                    self.backlog.push_back((port, packet));
-                    put += 1;
-                } else {
-                    dropped += 1;
-                }
-            }
+        while received.more && received.packets < budget {
+            let most = (budget - received.packets).min(BATCH);
+            received.more = self.receiver(port).is_some_and(|r| r.poll(&mut batch, most));
+            let free = room.saturating_sub(received.packets);
+            received.packets += batch.len();
+            received.more &= !batch.is_empty();
+            self.backlog.extend(batch.drain().take(free).map(|packet| (port, packet)));
         }
         self.core.keep_batch(batch);
-        (put, dropped)
+        received
     }
 
     fn forward(&mut self, max: usize) -> usize {

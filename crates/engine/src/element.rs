@@ -2,11 +2,11 @@
 
 use crate::cx::Cx;
 use crate::ir::Program;
+use crate::reception::Mechanism;
 use crate::settings::Settings;
 use crate::verdict::{self, Verdict};
-use causeway_packet::{Batch, Packet};
+use causeway_packet::{Batch, Packet, Receiver};
 use std::any::Any;
-use std::os::fd::BorrowedFd;
 
 /// What a task says when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub enum Run {
     /// It wants to run only after [`Cx::wake`], a notifier or a write handler wakes it.
     Sleep,
 }
+
+/// Answers with what an interface and its sockets counted, by name. May make system calls, but never waits for a worker.
+pub type PortStatistics = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
 
 /// One step of the router.
 ///
@@ -154,9 +157,10 @@ pub trait Element: Any + Send {
         Vec::new()
     }
 
-    /// What the interface and the sockets under the element counted, by name. May make system calls.
-    fn port_counters(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
+    /// What tells, on any thread, what the interface and the sockets under the element counted. Asked for once, when the
+    /// graph has been initialised.
+    fn port_statistics(&self) -> Option<PortStatistics> {
+        None
     }
 
     /// Key by which a hot swap finds the element's predecessor; by default the element's own name.
@@ -174,8 +178,14 @@ pub trait Element: Any + Send {
         0
     }
 
-    /// The element's receiving device, if it has one.
+    /// Where the element's packets come from, if they come from outside. They are pushed to the element, whose class has
+    /// no input for them, before they leave by its outputs.
     fn receiver(&mut self) -> Option<&mut dyn Receiver> {
+        None
+    }
+
+    /// How the packets of its receiver are to be learnt of; `None` = as the worker's usually are.
+    fn mechanism(&self) -> Option<Mechanism> {
         None
     }
 }
@@ -196,20 +206,4 @@ impl dyn Element {
     pub fn downcast_mut<T: Element>(&mut self) -> Option<&mut T> {
         (self as &mut dyn Any).downcast_mut()
     }
-}
-
-/// What a receiving device offers to the reception mechanisms of [`crate::reception`].
-pub trait Receiver {
-    /// Lets the device wake the worker when packets arrive.
-    fn arm(&mut self);
-    /// Silences the device.
-    fn disarm(&mut self);
-    /// Packets that wait; a lower bound above zero is enough where the device does not know better.
-    fn pending(&mut self) -> usize;
-    /// Fills `batch` with at most `max` packets.
-    fn receive(&mut self, max: usize, batch: &mut Batch);
-    /// Descriptors that become readable when packets arrive; none where waiting is not possible.
-    fn fds(&self) -> Vec<BorrowedFd<'_>>;
-    /// How this port's packets are to be learnt of; `None` = the worker's default.
-    fn mechanism(&self) -> Option<crate::reception::Mechanism>;
 }

@@ -82,7 +82,7 @@ pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
 pub use driver::{Event, OnFailure};
 pub use drops::{DropReason, DropReasons};
-pub use element::{ControlSide, Element, Receiver, Run};
+pub use element::{ControlSide, Element, PortStatistics, Run};
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
 pub use plan::{End, Plan, PlanElement};

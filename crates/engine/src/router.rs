@@ -9,7 +9,9 @@ mod swap;
 pub use edges::{Edge, MOST_TRACED};
 pub use measure::Measure;
 
-use crate::assemble::{Assembly, ControlSides, ElementError, ElementWarning, Index, Layout, Place, assemble};
+use crate::assemble::{
+    Assembly, ControlSides, ElementError, ElementWarning, Index, Layout, Place, PortOf, assemble,
+};
 use crate::clock::Clock;
 use crate::conf::{Defaults, Env, Persistent};
 use crate::counters::{Counters, Line};
@@ -19,7 +21,6 @@ use crate::driver::{Command, Driver, Event, OnFailure};
 use crate::element::ControlSide;
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::{Across, Unit};
-use crate::node::Node;
 use crate::plan::Plan;
 use crate::pulse::Pulse;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
@@ -147,6 +148,7 @@ pub struct Router {
     index: Index,
     names: Vec<Arc<str>>,
     control_sides: ControlSides,
+    ports: Vec<PortOf>,
     env: Env,
     /// The last number that a trace gave.
     traced: u16,
@@ -187,7 +189,7 @@ impl Router {
             handles.push(Handle { commands, doorbell, pulse, thread, ended });
         }
         assembly.env.counters.commit();
-        let Assembly { index, names, control_sides, env, .. } = assembly;
+        let Assembly { index, names, control_sides, ports, env, .. } = assembly;
         Ok(Router {
             library,
             options,
@@ -197,6 +199,7 @@ impl Router {
             index,
             names,
             control_sides,
+            ports,
             env,
             traced: 0,
         })
@@ -267,25 +270,20 @@ impl Router {
         self.env.counters.read()
     }
 
-    /// What interfaces and their sockets counted for the elements that use them; the lines' names begin with `port.`.
-    /// The workers are asked, between two steps.
-    pub fn port_counters(&self) -> Result<Vec<(Line, u64)>, NoAnswer> {
-        let ask = |w: &mut Worker| -> Vec<(Line, u64)> {
-            let worker = w.core.worker;
-            let of = |n: &Node| {
-                let counters = n.element.as_ref().map_or(Vec::new(), |e| e.port_counters());
-                let line = |name| Line {
-                    worker,
-                    element: n.name.to_string(),
-                    name: format!("port.{name}"),
-                    unit: Unit::None,
-                };
-                counters.into_iter().map(|(name, value)| (line(name), value)).collect::<Vec<_>>()
+    /// What interfaces and their sockets counted for the elements that use them; the lines' names begin with `port.`. The
+    /// workers do not notice.
+    pub fn port_counters(&self) -> Vec<(Line, u64)> {
+        let of = |port: &PortOf| {
+            let (worker, element) = (port.worker, port.element.to_string());
+            let line = |name| Line {
+                worker,
+                element: element.clone(),
+                name: format!("port.{name}"),
+                unit: Unit::None,
             };
-            w.core.nodes.iter().flat_map(of).collect()
+            (port.statistics)().into_iter().map(|(name, value)| (line(name), value)).collect::<Vec<_>>()
         };
-        let lines: Vec<_> = (0..self.handles.len()).map(|w| self.call(w, ask)).collect::<Result<_, _>>()?;
-        Ok(lines.into_iter().flatten().collect())
+        self.ports.iter().flat_map(of).collect()
     }
 
     /// Packets that the workers hold: in queues, in rings between workers, between interrupt and forwarding.

@@ -3,11 +3,9 @@
 use causeway_engine::measure::{Across, Unit};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{Notifies, reads, writes};
-use causeway_engine::{
-    Conf, Cx, Element, Event, Invalid, Library, Options, Plan, Receiver, Router, Run, Spec,
-};
+use causeway_engine::{Conf, Cx, Element, Event, Invalid, Library, Options, Plan, Router, Run, Spec};
 use causeway_lang::NoLibraries;
-use causeway_packet::{BATCH, Batch, Packet};
+use causeway_packet::{BATCH, Batch, Packet, Receiver};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
@@ -274,33 +272,30 @@ struct Device {
 }
 
 impl Receiver for Device {
-    fn arm(&mut self) {}
-    fn disarm(&mut self) {}
-
-    fn pending(&mut self) -> usize {
-        self.left as usize
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        let n = (self.left as usize).min(budget).min(batch.room()) as u32;
+        let numbers = self.next..self.next + n;
+        batch.extend(numbers.map(|n| Packet::from_bytes(&n.to_ne_bytes()).unwrap()));
+        (self.left, self.next) = (self.left - n, self.next + n);
+        self.left > 0
     }
 
-    fn receive(&mut self, max: usize, batch: &mut Batch) {
-        while self.left > 0 && batch.len() < max {
-            let packet = Packet::from_bytes(&self.next.to_ne_bytes()).unwrap();
-            batch.push(packet).unwrap_or_else(|_| panic!("there is room"));
-            (self.left, self.next) = (self.left - 1, self.next + 1);
-        }
+    fn waiting(&mut self) -> usize {
+        self.left as usize
     }
 
     fn fds(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
-    }
-
-    fn mechanism(&self) -> Option<Mechanism> {
-        Some(Mechanism::Interrupt)
     }
 }
 
 impl Element for Device {
     fn receiver(&mut self) -> Option<&mut dyn Receiver> {
         Some(self)
+    }
+
+    fn mechanism(&self) -> Option<Mechanism> {
+        Some(Mechanism::Interrupt)
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _: &mut Cx<'_>) {

@@ -148,9 +148,10 @@ fn measure(seconds: f64, count: impl Fn() -> u64 + Sync, mut step: impl FnMut() 
 
 fn forward(from: &mut Port, to: &mut Port, batch: &mut Batch) -> bool {
     let (rx, tx) = (&mut from.queues[0].rx, &mut to.queues[0].tx);
-    let got = rx.receive(batch, BATCH);
+    rx.poll(batch, BATCH);
+    let got = batch.len();
     while !batch.is_empty() {
-        tx.transmit(batch);
+        tx.offer(batch);
         tx.flush();
     }
     got > 0
@@ -198,7 +199,8 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
             seconds,
             || received.load(Ordering::Relaxed),
             || {
-                let n = from.queues[0].rx.receive(&mut batch, BATCH);
+                from.queues[0].rx.poll(&mut batch, BATCH);
+                let n = batch.len();
                 batch.clear();
                 received.fetch_add(n as u64, Ordering::Relaxed);
                 n > 0
@@ -223,7 +225,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     for size in [1, 4, 8, 12, 14, 16, 24, 32, 64, 256] {
         let socket = transmit_cost_us(size, seconds / 4.0, |batch| {
             let tx = &mut port.queues[0].tx;
-            let sent = tx.transmit(batch);
+            let sent = tx.offer(batch);
             tx.flush();
             sent
         });

@@ -1,6 +1,6 @@
 //! Errors and drops that a network device counts itself.
 
-use crate::port::Counter;
+use crate::statistics::Statistic;
 
 /// Columns of `/proc/net/dev`, by their place after the name.
 const RECEIVED: [(usize, &str); 3] =
@@ -22,16 +22,16 @@ impl DeviceCounters {
     }
 
     /// Errors and drops in reception.
-    pub fn received(&self) -> Vec<Counter> {
+    pub fn received(&self) -> Vec<Statistic> {
         self.since(&RECEIVED)
     }
 
     /// Errors and drops in transmission.
-    pub fn transmitted(&self) -> Vec<Counter> {
+    pub fn transmitted(&self) -> Vec<Statistic> {
         self.since(&TRANSMITTED)
     }
 
-    fn since(&self, wanted: &[(usize, &'static str)]) -> Vec<Counter> {
+    fn since(&self, wanted: &[(usize, &'static str)]) -> Vec<Statistic> {
         let now = columns(&table(), &self.name);
         let value = |at: usize| Some(now.get(at)?.saturating_sub(*self.before.get(at)?));
         wanted.iter().filter_map(|&(at, name)| Some((name, value(at)?))).collect()

@@ -5,24 +5,32 @@ use crate::{Error, Result};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// A set of XDP abilities, `NETDEV_XDP_ACT_*`.
+/// What a driver can do with XDP: `NETDEV_XDP_ACT_*`, and `NETDEV_XSK_FLAGS_*` for AF_XDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Features(pub u64);
+pub struct Features {
+    xdp: u64,
+    xsk: u64,
+}
 
 impl Features {
     /// Runs programs in the driver.
     pub fn native(self) -> bool {
-        self.0 & 1 != 0
+        self.xdp & 1 != 0
     }
 
     /// Can be the target of a redirect.
     pub fn redirect_target(self) -> bool {
-        self.0 & 4 != 0
+        self.xdp & 4 != 0
     }
 
     /// Has zero-copy AF_XDP.
     pub fn zero_copy(self) -> bool {
-        self.0 & 8 != 0
+        self.xdp & 8 != 0
+    }
+
+    /// Says when it has transmitted a frame of an AF_XDP socket.
+    pub fn tx_timestamps(self) -> bool {
+        self.xsk & 1 != 0
     }
 }
 
@@ -33,6 +41,8 @@ const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const NETDEV_CMD_DEV_GET: u8 = 1;
 const NETDEV_A_DEV_IFINDEX: u16 = 1;
 const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
+/// Linux 6.8 and later.
+const NETDEV_A_DEV_XSK_FEATURES: u16 = 6;
 /// Bytes of the netlink and generic netlink headers.
 const HEADERS: usize = netlink::HEADER + 4;
 
@@ -69,8 +79,9 @@ impl FeatureQuery {
         let index = ifindex.to_ne_bytes();
         let reply = exchange(&self.socket, self.family, NETDEV_CMD_DEV_GET, NETDEV_A_DEV_IFINDEX, &index)
             .map_err(failed)?;
-        match attribute(&reply, NETDEV_A_DEV_XDP_FEATURES).and_then(|v| v.first_chunk::<8>()) {
-            Some(features) => Ok(Features(u64::from_ne_bytes(*features))),
+        let word = |kind| Some(u64::from_ne_bytes(*attribute(&reply, kind)?.first_chunk()?));
+        match word(NETDEV_A_DEV_XDP_FEATURES) {
+            Some(xdp) => Ok(Features { xdp, xsk: word(NETDEV_A_DEV_XSK_FEATURES).unwrap_or(0) }),
             None => Err(failed(io::Error::from_raw_os_error(libc::EPROTO))),
         }
     }
@@ -85,16 +96,7 @@ fn exchange(socket: &OwnedFd, family: u16, command: u8, attr: u16, value: &[u8])
 
 /// The value of the first attribute `wanted` after the headers.
 fn attribute(message: &[u8], wanted: u16) -> Option<&[u8]> {
-    let mut rest = message.get(HEADERS..)?;
-    loop {
-        let head = rest.first_chunk::<4>()?;
-        let len = u16::from_ne_bytes([head[0], head[1]]) as usize;
-        let value = rest.get(4..len)?;
-        if u16::from_ne_bytes([head[2], head[3]]) & 0x3fff == wanted {
-            return Some(value);
-        }
-        rest = rest.get(len.next_multiple_of(4)..)?;
-    }
+    netlink::attribute(message.get(HEADERS..)?, wanted)
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@
 //!
 //! # The parts
 //!
-//! * [`port`]: what a port is, and how to add a backend;
+//! * [`port`]: what a port is, and how to add a backend; [`opener`]: which backends there are, by name;
+//! * [`completion`], [`statistics`]: what was sent when, and what was counted;
 //! * [`afxdp`], [`afpacket`], [`tap`], [`pcap`], [`memory`]: the ports, with a function each that opens them;
 //! * [`live`]: transmission of large batches on copy-mode ports;
 //! * [`punt`]: the way back into the kernel's stack;
@@ -32,23 +33,28 @@
 pub mod addresses;
 pub mod afpacket;
 pub mod afxdp;
+pub mod completion;
 mod device_counters;
 mod ethtool;
 pub mod features;
 pub mod front;
 pub mod interface;
+mod link;
 pub mod live;
 pub mod memory;
 mod netlink;
 pub mod offload;
+pub mod opener;
 pub mod pcap;
 pub mod port;
 pub mod punt;
 mod socket_option;
+pub mod statistics;
 pub mod tap;
 #[cfg(test)]
 mod testnet;
 
 pub use causeway_bpf::{Error, ErrorKind, Result};
-pub use port::{Counter, Port, Queue, RX_DROP, Rx, TX_DROP, Tx};
+pub use port::{Capabilities, Event, Events, Port, Queue, Rx, Tx};
 pub use socket_option::{filter_dumps, socket_option};
+pub use statistics::{RX_DROP, Statistic, Statistics, TX_DROP};

@@ -20,7 +20,7 @@ mod spare;
 mod tests;
 
 use crate::features::FeatureQuery;
-use crate::port::Counter;
+use crate::statistics::{Statistics, Tally};
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{
     Alu, Asm, Code, Cond, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpContext, action,
@@ -30,6 +30,7 @@ use redirects::{Account, Loss};
 use spare::Spare;
 pub use spare::prepare;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Packets that the array holds.
@@ -65,13 +66,16 @@ pub struct LiveTx {
     until_retry: u32,
     /// As many at the next refusal.
     retry_after: u32,
-    packets: u64,
-    errors: u64,
-    rejected: u64,
-    /// Lost by this transmitter, by reason.
-    drops: [u64; Loss::ALL.len()],
+    counts: Arc<Tally<7>>,
     _spare: Spare,
 }
+
+/// The numbers of a transmitter: three, then what was lost, by reason.
+const PACKETS: usize = 0;
+const ERRORS: usize = 1;
+const REJECTED: usize = 2;
+const LOST: usize = 3;
+const _: () = assert!(LOST + Loss::ALL.len() == 7);
 
 impl LiveTx {
     /// A transmitter to the interface `ifindex` of the calling thread's network namespace.
@@ -94,6 +98,9 @@ impl LiveTx {
         program.run_live(&[0; INITIAL_LEN as usize], XdpContext::default(), 1, 1)?;
         words.word(8).store(0, Ordering::Relaxed);
         let lost = Loss::ALL.map(|loss| account.lost(loss));
+        let [full, refused, down, too_long] = Loss::ALL.map(Loss::name);
+        let names =
+            ["tx_live_packets", "tx_live_error", "tx_drop_live_rejected", full, refused, down, too_long];
         Ok(LiveTx {
             program,
             slots,
@@ -104,10 +111,7 @@ impl LiveTx {
             lost,
             until_retry: 0,
             retry_after: FIRST_RETRY_PACKETS,
-            packets: 0,
-            errors: 0,
-            rejected: 0,
-            drops: [0; Loss::ALL.len()],
+            counts: Tally::new(names),
             _spare: spare,
         })
     }
@@ -127,7 +131,7 @@ impl LiveTx {
         let run = self.program.run_live(&first, XdpContext::default(), n as u32, RUN_BATCH.min(n as u32));
         let done = self.words.word(0).load(Ordering::Relaxed) as usize;
         if run.is_err() {
-            self.errors += 1;
+            self.counts.add(ERRORS, 1);
             if done == 0 {
                 return None;
             }
@@ -136,7 +140,7 @@ impl LiveTx {
         taken.append_up_to(batch, done.min(n));
         let bytes: usize = taken.iter().map(Packet::len).sum();
         let sent = taken.len().saturating_sub(self.account_for_losses());
-        self.packets += sent as u64;
+        self.counts.add(PACKETS, sent as u64);
         // Which ones were lost is not known: each stands for its share.
         Some((sent, bytes * sent / taken.len().max(1)))
     }
@@ -144,11 +148,11 @@ impl LiveTx {
     /// Packets of the last run that were not sent.
     fn account_for_losses(&mut self) -> usize {
         let mut total = self.words.word(8).swap(0, Ordering::Relaxed);
-        self.rejected += total;
+        self.counts.add(REJECTED, total);
         for (i, loss) in Loss::ALL.into_iter().enumerate() {
             let now = self.account.lost(loss);
             let new = now.wrapping_sub(std::mem::replace(&mut self.lost[i], now));
-            self.drops[i] += new;
+            self.counts.add(LOST + i, new);
             total += new;
             if loss == Loss::Refused && new > 0 {
                 self.until_retry = self.retry_after;
@@ -162,14 +166,8 @@ impl LiveTx {
     }
 
     /// What was sent this way, and what failed.
-    pub fn counters(&self) -> Vec<Counter> {
-        let mut list = vec![
-            ("tx_live_packets", self.packets),
-            ("tx_live_error", self.errors),
-            ("tx_drop_live_rejected", self.rejected),
-        ];
-        list.extend(Loss::ALL.iter().zip(self.drops).map(|(loss, n)| (loss.name(), n)));
-        list
+    pub fn statistics(&self) -> Arc<dyn Statistics> {
+        self.counts.clone()
     }
 
     /// Whether the next `n` packets may be tried.

@@ -1,159 +1,201 @@
 //! Memory ports: two ports in this process, joined like the ends of a cable.
 //!
-//! Each direction is a single-producer, single-consumer ring of packets; frames move by pointer. They serve tests,
-//! simulations and graphs joined in one process.
+//! Each direction is a ring of packets with one producer and one consumer; frames move by pointer. A receiver that is
+//! armed is woken by an eventfd(2). They serve tests, simulations and graphs joined in one process.
 
-use crate::port::{Counter, Port, Queue, Rx, Tx};
-use causeway_packet::{Batch, Packet};
-use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::completion::{Completion, Completions};
+use crate::port::{Capabilities, Port, Queue, Rx, Tx};
+use crate::statistics::{Statistics, Tally};
+use crate::{Error, ErrorKind, Result};
+use causeway_packet::{Batch, Packet, Receiver};
+use rustix::event::{EventfdFlags, eventfd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// A counter on its own cache line, so that the two sides do not take it from each other.
-#[derive(Default)]
-#[repr(align(64))]
-struct Index(AtomicUsize);
-
-/// The ring. `tail - head` packets, from `head` on modulo the capacity, are initialised.
-struct Ring {
-    slots: Box<[UnsafeCell<MaybeUninit<Packet>>]>,
-    /// Packets ever taken; only the consumer writes it.
-    head: Index,
-    /// Packets ever put; only the producer writes it.
-    tail: Index,
-    producer_gone: AtomicBool,
+/// What wakes the receiver of one direction.
+struct Bell {
+    armed: AtomicBool,
+    event: OwnedFd,
 }
 
-// SAFETY: a slot is written by the producer before `tail` is released past it, and read by the consumer before
-// `head` is released past it; the two never touch a slot at once. Packets are `Send`.
-unsafe impl Sync for Ring {}
-// SAFETY: as above.
-unsafe impl Send for Ring {}
-
-impl Ring {
-    fn new(capacity: usize) -> Ring {
-        let slots = (0..capacity.max(1).next_power_of_two()).map(|_| UnsafeCell::new(MaybeUninit::uninit()));
-        Ring {
-            slots: slots.collect(),
-            head: Index::default(),
-            tail: Index::default(),
-            producer_gone: AtomicBool::new(false),
-        }
+impl Bell {
+    fn new() -> Result<Arc<Bell>> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|e| Error::system("make an eventfd", e.into()))?;
+        Ok(Arc::new(Bell { armed: AtomicBool::new(false), event }))
     }
 
-    fn slot(&self, at: usize) -> *mut MaybeUninit<Packet> {
-        self.slots[at & (self.slots.len() - 1)].get()
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        let (head, tail) = (*self.head.0.get_mut(), *self.tail.0.get_mut());
-        for at in head..tail {
-            // SAFETY: these slots are initialised and nobody else is left.
-            unsafe { (*self.slot(at)).assume_init_drop() };
+    /// Something was put into the ring, or never will be again.
+    fn ring(&self) {
+        // Either this sees that the receiver is armed, or he sees what was put when he looks after arming.
+        fence(Ordering::SeqCst);
+        if self.armed.load(Ordering::Relaxed) && self.armed.swap(false, Ordering::Relaxed) {
+            // It can only fail when the count is at its limit, and then the receiver wakes anyway.
+            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
         }
     }
 }
 
 /// Receives from the other end.
 struct MemoryRx {
-    ring: Arc<Ring>,
-    received: u64,
+    ring: rtrb::Consumer<Packet>,
+    bell: Arc<Bell>,
+    counts: Arc<Tally<1>>,
 }
 
 /// Transmits to the other end.
 struct MemoryTx {
-    ring: Arc<Ring>,
-    sent: u64,
-    full: u64,
+    ring: rtrb::Producer<Packet>,
+    bell: Arc<Bell>,
+    completions: Completions,
+    counts: Arc<Tally<2>>,
+}
+
+/// The numbers of a transmitting half.
+const SENT: usize = 0;
+const FULL: usize = 1;
+
+impl Receiver for MemoryRx {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        let n = self.ring.slots().min(budget).min(batch.room());
+        if let Ok(packets) = self.ring.read_chunk(n) {
+            batch.extend(packets);
+        }
+        self.counts.add(0, n as u64);
+        !self.ring.is_empty()
+    }
+
+    fn arm(&mut self) -> bool {
+        self.bell.armed.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        !self.ring.is_empty()
+    }
+
+    fn disarm(&mut self) {
+        if !self.bell.armed.swap(false, Ordering::Relaxed) {
+            // It has rung since it was armed. Nobody minds if it has not been armed at all.
+            let _ = rustix::io::read(&self.bell.event, &mut [0; 8]);
+        }
+    }
+
+    fn waiting(&mut self) -> usize {
+        self.ring.slots()
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.bell.event.as_fd()]
+    }
 }
 
 impl Rx for MemoryRx {
-    fn pending(&mut self) -> usize {
-        self.ring.tail.0.load(Ordering::Acquire) - self.ring.head.0.load(Ordering::Relaxed)
-    }
-
-    fn receive(&mut self, batch: &mut Batch, max: usize) -> usize {
-        let head = self.ring.head.0.load(Ordering::Relaxed);
-        let n = self.pending().min(max).min(batch.room());
-        for at in head..head + n {
-            // SAFETY: the slot lies below `tail` and above `head`: initialised, ours, and read once.
-            let packet = unsafe { (*self.ring.slot(at)).assume_init_read() };
-            // There is room for `n`.
-            let _ = batch.push(packet);
-        }
-        self.ring.head.0.store(head + n, Ordering::Release);
-        self.received += n as u64;
-        n
-    }
-
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
     fn is_finished(&self) -> bool {
-        let gone = self.ring.producer_gone.load(Ordering::Acquire);
-        gone && self.ring.tail.0.load(Ordering::Acquire) == self.ring.head.0.load(Ordering::Relaxed)
+        self.ring.is_abandoned() && self.ring.is_empty()
     }
 
-    fn counters(&self) -> Vec<Counter> {
-        vec![("rx_packets", self.received)]
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        self.counts.clone()
     }
 }
 
 impl Tx for MemoryTx {
-    fn transmit(&mut self, batch: &mut Batch) -> usize {
-        let tail = self.ring.tail.0.load(Ordering::Relaxed);
-        let used = tail - self.ring.head.0.load(Ordering::Acquire);
+    fn offer(&mut self, batch: &mut Batch) -> usize {
         let mut taken = Batch::new();
-        let n = taken.append_up_to(batch, self.ring.slots.len() - used);
-        for (at, packet) in (tail..).zip(taken.drain()) {
-            // SAFETY: the slot lies above `tail` and the consumer has left it: free and ours.
-            unsafe { (*self.ring.slot(at)).write(packet) };
+        let n = taken.append_up_to(batch, self.ring.slots());
+        self.completions.sent(taken.iter());
+        if let Ok(slots) = self.ring.write_chunk_uninit(n) {
+            slots.fill_from_iter(taken.drain());
         }
-        self.ring.tail.0.store(tail + n, Ordering::Release);
-        self.sent += n as u64;
-        self.full += u64::from(!batch.is_empty());
+        if n > 0 {
+            self.bell.ring();
+        }
+        self.counts.add(SENT, n as u64);
+        self.counts.add(FULL, u64::from(!batch.is_empty()));
         n
     }
 
     fn flush(&mut self) {}
 
-    fn counters(&self) -> Vec<Counter> {
-        vec![("tx_packets", self.sent), ("tx_ring_full", self.full)]
+    fn completions(&mut self, sink: &mut dyn FnMut(Completion)) {
+        self.completions.take(sink);
+    }
+
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        self.counts.clone()
     }
 }
 
 impl Drop for MemoryTx {
     fn drop(&mut self) {
-        self.ring.producer_gone.store(true, Ordering::Release);
+        // Who waits for more learns that none will come; that the ring is abandoned shows a moment later.
+        self.bell.ring();
     }
 }
 
-/// Two joined ports, each with rings of `capacity` packets (rounded up to a power of two).
-pub fn pair(name: &str, capacity: usize) -> (Port, Port) {
-    let (there, back) = (Arc::new(Ring::new(capacity)), Arc::new(Ring::new(capacity)));
-    let port = |end: &str, rx: &Arc<Ring>, tx: &Arc<Ring>| Port {
+/// Two joined ports, each with rings of `capacity` packets.
+///
+/// # Errors
+/// No more descriptors.
+pub fn pair(name: &str, capacity: usize) -> Result<(Port, Port)> {
+    let ((there, far), (back, near)) = (direction(capacity)?, direction(capacity)?);
+    let port = |end: &str, rx: MemoryRx, tx: MemoryTx| Port {
         name: format!("{name}.{end}"),
         mac: [0; 6],
         mtu: 1500,
         ifindex: 0,
         generic: false,
         mode: "memory ring".to_owned(),
-        queues: vec![Queue {
-            rx: Box::new(MemoryRx { ring: rx.clone(), received: 0 }),
-            tx: Box::new(MemoryTx { ring: tx.clone(), sent: 0, full: 0 }),
-        }],
+        capabilities: Capabilities { zero_copy: true, ..Capabilities::default() },
+        events: None,
+        queues: vec![Queue { rx: Box::new(rx), tx: Box::new(tx) }],
     };
-    (port("0", &back, &there), port("1", &there, &back))
+    Ok((port("0", near, there), port("1", far, back)))
+}
+
+fn direction(capacity: usize) -> Result<(MemoryTx, MemoryRx)> {
+    let (tx, rx) = rtrb::RingBuffer::new(capacity.max(1));
+    let bell = Bell::new()?;
+    let completions = Completions::default();
+    let counts = Tally::new(["tx_packets", "tx_ring_full"]);
+    let tx = MemoryTx { ring: tx, bell: bell.clone(), completions, counts };
+    Ok((tx, MemoryRx { ring: rx, bell, counts: Tally::new(["rx_packets"]) }))
+}
+
+/// Ends of cables whose other ends are open.
+static LOOSE: Mutex<Vec<Port>> = Mutex::new(Vec::new());
+/// Packets that each direction of such a cable holds.
+const CABLE: usize = 4_096;
+
+/// Opens an end of a cable: `NAME.0` or `NAME.1`. The other end waits for who opens it.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for another name.
+pub fn open(name: &str) -> Result<Port> {
+    let mut loose = LOOSE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(end) = loose.iter().position(|port| port.name == name) {
+        return Ok(loose.swap_remove(end));
+    }
+    let (cable, end) = match name.rsplit_once('.') {
+        Some((cable, "0")) => (cable, 0),
+        Some((cable, "1")) => (cable, 1),
+        _ => {
+            let what = format!("{name}: an end of a memory cable has a name that ends in .0 or .1");
+            return Err(Error::new(ErrorKind::Unsupported, what));
+        }
+    };
+    let mut ends = <[Port; 2]>::from(pair(cable, CABLE)?);
+    ends.rotate_left(end);
+    let [mine, other] = ends;
+    // The other end of an older cable of that name leads nowhere any more.
+    loose.retain(|port| port.name != other.name);
+    loose.push(other);
+    Ok(mine)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::completion::Clock;
 
     fn packet(n: u32) -> Packet {
         Packet::from_bytes(&n.to_be_bytes()).expect("a frame")
@@ -166,15 +208,15 @@ mod tests {
     #[test]
     fn a_full_ring_leaves_the_rest() {
         let _pool = crate::testnet::pool_lock();
-        let (mut a, mut b) = pair("m", 4);
+        let (mut a, mut b) = pair("m", 4).expect("a pair");
         let mut batch = Batch::new();
         batch.extend((0..6).map(packet));
-        assert_eq!(a.queues[0].tx.transmit(&mut batch), 4);
+        assert_eq!(a.queues[0].tx.offer(&mut batch), 4);
         assert_eq!(batch.iter().map(number).collect::<Vec<_>>(), [4, 5]);
         let mut got = Batch::new();
-        assert_eq!(b.queues[0].rx.receive(&mut got, 3), 3);
-        assert_eq!(a.queues[0].tx.transmit(&mut batch), 2);
-        assert_eq!(b.queues[0].rx.receive(&mut got, 10), 3);
+        assert!(b.queues[0].rx.poll(&mut got, 3), "one is left");
+        assert_eq!(a.queues[0].tx.offer(&mut batch), 2);
+        assert!(!b.queues[0].rx.poll(&mut got, 10));
         assert_eq!(got.iter().map(number).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         assert!(!b.queues[0].rx.is_finished());
         drop(a);
@@ -182,9 +224,72 @@ mod tests {
     }
 
     #[test]
+    fn the_bell_rings_once_for_who_is_armed() {
+        let _pool = crate::testnet::pool_lock();
+        let (mut a, mut b) = pair("m", 8).expect("a pair");
+        let (tx, rx) = (&mut a.queues[0].tx, &mut b.queues[0].rx);
+        let rung = |rx: &dyn Rx| {
+            let mut fds =
+                [rustix::event::PollFd::from_borrowed_fd(rx.fds()[0], rustix::event::PollFlags::IN)];
+            rustix::event::poll(&mut fds, Some(&Default::default())).expect("poll") == 1
+        };
+        let mut send = |n: usize| {
+            let mut batch = Batch::new();
+            batch.extend((0..n as u32).map(packet));
+            tx.offer(&mut batch);
+        };
+        send(1);
+        assert!(!rung(&**rx) && rx.arm(), "whoever arms is told of what came before");
+        assert!(rx.arm(), "and again");
+        send(2);
+        assert!(rung(&**rx));
+        rx.disarm();
+        send(1);
+        assert!(!rung(&**rx) && rx.waiting() == 4);
+        assert!(!rx.poll(&mut Batch::new(), 9) && !rx.arm());
+        drop(a);
+        assert!(rung(&**rx) && rx.is_finished());
+    }
+
+    #[test]
+    fn a_tagged_packet_is_told_of_once_it_is_sent() {
+        let _pool = crate::testnet::pool_lock();
+        let (mut a, _b) = pair("m", 2).expect("a pair");
+        let mut batch = Batch::new();
+        batch.extend((0..3).map(packet));
+        (1..3).for_each(|n| batch[n].set_transmit_tag(76 + n as u64));
+        a.queues[0].tx.offer(&mut batch);
+        let mut told = Vec::new();
+        a.queues[0].tx.completions(&mut |c| told.push(c));
+        assert_eq!(told.iter().map(|c| c.tag).collect::<Vec<_>>(), [77], "what is left was not sent");
+        assert!(matches!(told[0].sent, Some((ns, Clock::Realtime)) if ns > 0));
+    }
+
+    #[test]
+    fn who_opens_both_ends_of_a_cable_has_a_pair() {
+        let _pool = crate::testnet::pool_lock();
+        let mut batch = Batch::new();
+        batch.extend([packet(7)]);
+        let (mut b, mut a) = (open("cable.1").expect("an end"), open("cable.0").expect("the other"));
+        assert_eq!((&a.name[..], &b.name[..]), ("cable.0", "cable.1"));
+        assert_eq!(a.queues[0].tx.offer(&mut batch), 1);
+        b.queues[0].rx.poll(&mut batch, 9);
+        assert_eq!(batch.len(), 1);
+        // A new cable of the name: the end that stays of the old one has nothing to do with it.
+        drop(a);
+        let mut a = open("cable.0").expect("anew");
+        assert!(b.queues[0].rx.is_finished());
+        a.queues[0].tx.offer(&mut batch);
+        let mut b = open("cable.1").expect("anew");
+        b.queues[0].rx.poll(&mut batch, 9);
+        assert_eq!(batch.len(), 1);
+        assert!(open("cable").is_err() && open("cable.2").is_err());
+    }
+
+    #[test]
     fn two_threads_keep_order() {
         let _pool = crate::testnet::pool_lock();
-        let (a, mut b) = pair("m", 64);
+        let (a, mut b) = pair("m", 64).expect("a pair");
         const N: u32 = 20_000;
         let sender = std::thread::spawn(move || {
             let mut a = a;
@@ -195,14 +300,14 @@ mod tests {
                     let _ = batch.push(p);
                     next += 1;
                 }
-                if a.queues[0].tx.transmit(&mut batch) == 0 {
+                if a.queues[0].tx.offer(&mut batch) == 0 {
                     std::thread::yield_now();
                 }
             }
         });
         let (mut want, mut got) = (0, Batch::new());
         while !b.queues[0].rx.is_finished() {
-            if b.queues[0].rx.receive(&mut got, 48) == 0 {
+            if !b.queues[0].rx.poll(&mut got, 48) && got.is_empty() {
                 std::thread::yield_now();
             }
             for p in got.drain() {

@@ -8,7 +8,8 @@
 //!
 //! The TAP has no addresses and answers nobody: it is no interface that routing daemons could use.
 
-use crate::port::{Counter, Queue, Tx};
+use crate::port::{Queue, Tx};
+use crate::statistics::Statistics;
 use crate::tap;
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{
@@ -16,6 +17,7 @@ use causeway_bpf::{
 };
 use causeway_packet::{Batch, Packet};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 /// Redirect to the ingress instead of the egress.
 const BPF_F_INGRESS: i32 = 1;
@@ -74,14 +76,14 @@ impl Punt {
     pub fn transmit(&mut self, number: usize, batch: &mut Batch) -> usize {
         let id = (number as u16 + 1).to_be_bytes();
         batch.retain(|packet| tag(packet, id));
-        let taken = self.tap.transmit(batch);
+        let taken = self.tap.offer(batch);
         self.tap.flush();
         taken
     }
 
     /// What the TAP counted.
-    pub fn counters(&self) -> Vec<Counter> {
-        self.tap.counters()
+    pub fn statistics(&self) -> Arc<dyn Statistics> {
+        self.tap.statistics()
     }
 }
 
@@ -158,7 +160,7 @@ mod tests {
                 let got = kernel[number].receive(2);
                 assert_eq!(got.len(), 2);
                 assert_eq!(got[0], plain);
-                assert_eq!(port.queues[0].rx.pending(), 0);
+                assert_eq!(port.queues[0].rx.waiting(), 0);
             }
             assert_eq!(kernel[0].receive(1).len(), 0, "nothing on the other interface");
             assert_eq!(punt.transmit(3, &mut batch(&[vec![0; 60]])), 1);

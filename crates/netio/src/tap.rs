@@ -3,10 +3,13 @@
 //! A TAP carries Ethernet frames, a TUN bare IP packets. One packet is one system call in either direction, which the
 //! kernel offers no way around. The interface goes with the port.
 
+use crate::completion::{Completion, Completions};
 use crate::interface::{Interface, set_flags, set_up};
-use crate::port::{Counter, Port, Queue, Rx, Tx};
+use crate::link::LinkEvents;
+use crate::port::{Capabilities, Port, Queue, Rx, Tx};
+use crate::statistics::{Statistics, Tally};
 use crate::{Error, Result};
-use causeway_packet::{Batch, Packet};
+use causeway_packet::{Batch, Packet, Receiver};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,30 +25,43 @@ pub enum Kind {
     Tun,
 }
 
+/// The numbers of a receiving half.
+mod rx {
+    pub const PACKETS: usize = 0;
+    pub const BYTES: usize = 1;
+    pub const POOL_EMPTY: usize = 2;
+    pub const ERRORS: usize = 3;
+    pub const NAMES: [&str; 4] = ["rx_packets", "rx_bytes", "rx_pool_empty", "rx_error"];
+}
+
+/// The numbers of a transmitting half.
+mod tx {
+    pub const PACKETS: usize = 0;
+    pub const BYTES: usize = 1;
+    pub const FULL: usize = 2;
+    pub const ERRORS: usize = 3;
+    pub const NAMES: [&str; 4] = ["tx_packets", "tx_bytes", "tx_ring_full", "tx_drop_error"];
+}
+
 #[derive(Debug)]
 struct TapRx {
     file: Arc<File>,
     /// A packet read to find out whether one waits.
     ahead: Option<Packet>,
-    packets: u64,
-    bytes: u64,
-    pool_empty: u64,
-    errors: u64,
+    counts: Arc<Tally<4>>,
 }
 
 #[derive(Debug)]
 struct TapTx {
     file: Arc<File>,
-    packets: u64,
-    bytes: u64,
-    full: u64,
-    errors: u64,
+    completions: Completions,
+    counts: Arc<Tally<4>>,
 }
 
 impl TapRx {
     fn read(&mut self) -> Option<Packet> {
         let Some(mut packet) = Packet::new() else {
-            self.pool_empty += 1;
+            self.counts.add(rx::POOL_EMPTY, 1);
             return None;
         };
         let room = packet.tailroom();
@@ -53,91 +69,97 @@ impl TapRx {
         match (&*self.file).read(buffer) {
             Ok(n) => {
                 packet.truncate(n);
-                self.packets += 1;
-                self.bytes += n as u64;
+                self.counts.add(rx::PACKETS, 1);
+                self.counts.add(rx::BYTES, n as u64);
                 Some(packet)
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => None,
             Err(_) => {
-                self.errors += 1;
+                self.counts.add(rx::ERRORS, 1);
                 None
             }
         }
     }
 }
 
-impl Rx for TapRx {
-    fn pending(&mut self) -> usize {
+impl Receiver for TapRx {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        for _ in 0..budget.min(batch.room()) {
+            let Some(packet) = self.ahead.take().or_else(|| self.read()) else { return false };
+            // There is room for so many.
+            let _ = batch.push(packet);
+        }
+        true
+    }
+
+    fn waiting(&mut self) -> usize {
         if self.ahead.is_none() {
             self.ahead = self.read();
         }
         usize::from(self.ahead.is_some())
     }
 
-    fn receive(&mut self, batch: &mut Batch, max: usize) -> usize {
-        let max = max.min(batch.room());
-        for n in 0..max {
-            let Some(packet) = self.ahead.take().or_else(|| self.read()) else { return n };
-            // There is room for `max`.
-            let _ = batch.push(packet);
-        }
-        max
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.file.as_fd()]
     }
+}
 
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.file.as_fd())
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        vec![
-            ("rx_packets", self.packets),
-            ("rx_bytes", self.bytes),
-            ("rx_pool_empty", self.pool_empty),
-            ("rx_error", self.errors),
-        ]
+impl Rx for TapRx {
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        self.counts.clone()
     }
 }
 
 impl Tx for TapTx {
-    fn transmit(&mut self, batch: &mut Batch) -> usize {
+    fn offer(&mut self, batch: &mut Batch) -> usize {
         let mut taken = 0;
         for packet in batch.iter() {
             match (&*self.file).write(packet.data()) {
                 Ok(n) => {
-                    self.packets += 1;
-                    self.bytes += n as u64;
+                    self.counts.add(tx::PACKETS, 1);
+                    self.counts.add(tx::BYTES, n as u64);
+                    self.completions.sent(std::iter::once(packet));
                 }
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => break,
                 // A packet that the kernel refuses (no IP version, interface down) must not hold up the others.
-                Err(_) => self.errors += 1,
+                Err(_) => self.counts.add(tx::ERRORS, 1),
             }
             taken += 1;
         }
         Batch::new().append_up_to(batch, taken);
-        self.full += u64::from(!batch.is_empty());
+        self.counts.add(tx::FULL, u64::from(!batch.is_empty()));
         taken
     }
 
     fn flush(&mut self) {}
 
-    fn counters(&self) -> Vec<Counter> {
-        vec![
-            ("tx_packets", self.packets),
-            ("tx_bytes", self.bytes),
-            ("tx_ring_full", self.full),
-            ("tx_drop_error", self.errors),
-        ]
+    fn completions(&mut self, sink: &mut dyn FnMut(Completion)) {
+        self.completions.take(sink);
+    }
+
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        self.counts.clone()
     }
 }
 
 /// Makes the interface `name` in the calling thread's network namespace, or takes a persistent one of that name, and
-/// sets it up.
+/// sets it up. It has so many queues, if it is not persistent with one; the kernel sends the packets of a flow through
+/// the one by which the flow came last.
 ///
 /// # Errors
 /// Missing privileges, no `/dev/net/tun`, the name in use by another process or another kind of interface.
-pub fn open(name: &str, kind: Kind) -> Result<Port> {
-    let (file, name) = make(name, kind)?;
-    finish(file, &name, kind)
+pub fn open(name: &str, kind: Kind, queues: usize) -> Result<Port> {
+    if queues <= 1 {
+        let (file, name) = make(name, kind, 0)?;
+        return finish(vec![file], &name, kind);
+    }
+    let (first, name) = match make(name, kind, libc::IFF_MULTI_QUEUE) {
+        Err(e) if e.errno() == Some(libc::EINVAL) => return open(name, kind, 1),
+        first => first?,
+    };
+    let more = (1..queues).map(|_| Ok(make(&name, kind, libc::IFF_MULTI_QUEUE)?.0));
+    let files = std::iter::once(Ok(first)).chain(more).collect::<Result<_>>()?;
+    finish(files, &name, kind)
 }
 
 /// Makes a TAP that gets no address and is no neighbour of anybody: for what the kernel should think of as a wire. A
@@ -146,21 +168,21 @@ pub fn open(name: &str, kind: Kind) -> Result<Port> {
 /// # Errors
 /// As [`open`].
 pub fn open_bare(name: &str) -> Result<Port> {
-    let (file, name) = make(name, Kind::Tap)?;
+    let (file, name) = make(name, Kind::Tap, 0)?;
     // Before it is set up, or it gets a link-local address (RFC 4862 §5.3). A kernel without IPv6 has no such file.
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
     set_flags(&name, libc::IFF_NOARP)?;
-    finish(file, &name, Kind::Tap)
+    finish(vec![file], &name, Kind::Tap)
 }
 
-fn make(name: &str, kind: Kind) -> Result<(File, String)> {
+fn make(name: &str, kind: Kind, more: i32) -> Result<(File, String)> {
     const PATH: &str = "/dev/net/tun";
     let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(PATH);
     let file = file.map_err(|e| match Error::system(format!("open {PATH}"), e) {
         e if e.errno() == Some(libc::ENOENT) => e.help("`modprobe tun`"),
         e => e,
     })?;
-    let flags = libc::IFF_NO_PI | if kind == Kind::Tap { libc::IFF_TAP } else { libc::IFF_TUN };
+    let flags = more | libc::IFF_NO_PI | if kind == Kind::Tap { libc::IFF_TAP } else { libc::IFF_TUN };
     let name = crate::interface::attach_tun(&file, name, flags).map_err(|e| match e.errno() {
         Some(libc::EBUSY) => e.help("another process holds it: stop it or choose another name"),
         Some(libc::EINVAL) => e.help("there is another kind of interface of that name: choose another name"),
@@ -169,22 +191,29 @@ fn make(name: &str, kind: Kind) -> Result<(File, String)> {
     Ok((file, name))
 }
 
-fn finish(file: File, name: &str, kind: Kind) -> Result<Port> {
+fn finish(files: Vec<File>, name: &str, kind: Kind) -> Result<Port> {
     set_up(name)?;
     let interface = Interface::open(name)?;
     interface.check_mtu(Packet::HEADROOM as u32)?;
-    let file = Arc::new(file);
-    let rx = TapRx { file: file.clone(), ahead: None, packets: 0, bytes: 0, pool_empty: 0, errors: 0 };
-    let tx = TapTx { file, packets: 0, bytes: 0, full: 0, errors: 0 };
+    let queues: Vec<Queue> = files.into_iter().map(queue).collect();
     Ok(Port {
+        events: LinkEvents::open(&interface),
         name: interface.name,
         mac: interface.mac,
         mtu: interface.mtu,
         ifindex: interface.index,
         generic: false,
+        capabilities: Capabilities { queues: queues.len() as u32, ..Capabilities::default() },
         mode: if kind == Kind::Tap { "TAP" } else { "TUN" }.to_owned(),
-        queues: vec![Queue { rx: Box::new(rx), tx: Box::new(tx) }],
+        queues,
     })
+}
+
+fn queue(file: File) -> Queue {
+    let file = Arc::new(file);
+    let rx = TapRx { file: file.clone(), ahead: None, counts: Tally::new(rx::NAMES) };
+    let tx = TapTx { file, completions: Completions::default(), counts: Tally::new(tx::NAMES) };
+    Queue { rx: Box::new(rx), tx: Box::new(tx) }
 }
 
 #[cfg(test)]
@@ -195,35 +224,66 @@ mod tests {
     #[test]
     fn frames_cross_the_interface_both_ways() {
         testnet::run(&[], || {
-            let mut port = open("tap0", Kind::Tap).expect("tap0");
+            let mut port = open("tap0", Kind::Tap, 1).expect("tap0");
             let kernel = Raw::open("tap0");
             let frame = udp_frame(port.mac, 1, 60);
             let mut batch = Batch::new();
             batch.extend(Packet::from_bytes(&frame));
-            assert_eq!(port.queues[0].tx.transmit(&mut batch), 1);
+            assert_eq!(port.queues[0].tx.offer(&mut batch), 1);
             assert!(batch.is_empty());
             assert_eq!(kernel.receive(1), vec![frame.clone()]);
             kernel.send(&frame);
             let is_ours = |p: &Packet| p.data() == &frame[..];
             // The kernel may send frames of its own first (neighbour discovery).
-            while port.queues[0].rx.pending() > 0 && !batch.iter().any(is_ours) {
-                port.queues[0].rx.receive(&mut batch, 1);
+            while port.queues[0].rx.waiting() > 0 && !batch.iter().any(is_ours) {
+                port.queues[0].rx.poll(&mut batch, 1);
             }
             assert!(batch.iter().any(is_ours));
-            assert!(open("tap0", Kind::Tap).expect_err("in use").to_string().contains("another process"));
+            assert!(open("tap0", Kind::Tap, 1).expect_err("in use").to_string().contains("another process"));
             drop(port);
             assert!(Interface::open("tap0").is_err(), "it goes with the port");
         });
     }
 
     #[test]
+    fn all_queues_of_an_interface_are_its_wire() {
+        testnet::run(&[], || {
+            let mut port = open("tap0", Kind::Tap, 3).expect("tap0");
+            assert_eq!((port.queues.len(), port.capabilities.queues), (3, 3));
+            let kernel = Raw::open("tap0");
+            for (i, queue) in port.queues.iter_mut().enumerate() {
+                let mut batch = Batch::new();
+                batch.extend(Packet::from_bytes(&udp_frame(port.mac, i as u8, 60)));
+                assert_eq!(queue.tx.offer(&mut batch), 1);
+            }
+            assert_eq!(kernel.receive(3).len(), 3);
+            // Flows that the kernel has not seen are spread.
+            let frames: Vec<Vec<u8>> = (0..60).map(|host| udp_frame([2; 6], host, 60)).collect();
+            frames.iter().for_each(|frame| kernel.send(frame));
+            let mut by_queue = Vec::new();
+            for queue in &mut port.queues {
+                let mut batch = Batch::new();
+                while queue.rx.poll(&mut batch, 8) {}
+                by_queue.push(batch.iter().filter(|p| frames.iter().any(|f| p.data() == &f[..])).count());
+            }
+            assert_eq!(by_queue.iter().sum::<usize>(), 60, "{by_queue:?}");
+            assert!(by_queue.iter().all(|n| *n > 0), "{by_queue:?}");
+            drop(port);
+            assert!(Interface::open("tap0").is_err(), "it goes with the port");
+            testnet::ip("ip tuntap add dev tap1 mode tap");
+            let persistent = open("tap1", Kind::Tap, 3).expect("tap1");
+            assert_eq!(persistent.queues.len(), 1, "somebody made it with one");
+        });
+    }
+
+    #[test]
     fn a_tun_refuses_what_is_not_ip() {
         testnet::run(&[], || {
-            let mut port = open("tun0", Kind::Tun).expect("tun0");
+            let mut port = open("tun0", Kind::Tun, 1).expect("tun0");
             let mut batch = Batch::new();
             batch.extend([&[0u8; 40][..], &[0x45; 40]].into_iter().filter_map(Packet::from_bytes));
-            assert_eq!(port.queues[0].tx.transmit(&mut batch), 2);
-            let counters = port.queues[0].tx.counters();
+            assert_eq!(port.queues[0].tx.offer(&mut batch), 2);
+            let counters = port.queues[0].tx.statistics().list();
             assert!(counters.contains(&("tx_drop_error", 1)) && counters.contains(&("tx_packets", 1)));
         });
     }

@@ -157,6 +157,19 @@ impl Packet {
         self.mm().timestamp_ns = ns;
     }
 
+    /// Number under which the port that transmits the packet is to tell when it has.
+    #[inline]
+    pub fn transmit_tag(&self) -> Option<u64> {
+        let m = self.m();
+        m.tagged.then_some(m.transmit_tag)
+    }
+
+    /// Asks the port that will transmit the packet to tell of it under the number `tag`.
+    pub fn set_transmit_tag(&mut self, tag: u64) {
+        let m = self.mm();
+        (m.tagged, m.transmit_tag) = (true, tag);
+    }
+
     /// Bytes that the packet had on the wire, more than `len` when a capture cut it short.
     pub fn wire_len(&self) -> usize {
         (self.m().wire_len as usize).max(self.len())

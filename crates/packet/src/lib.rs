@@ -15,7 +15,7 @@
 //!   threads share (`stack`);
 //! * [`ledger`]: who has each frame, and how frames go to a device's rings and come back;
 //! * [`Packet`] and its [`meta::Meta`]: data window, header offsets, annotations, hot fields;
-//! * [`Batch`];
+//! * [`Batch`], and [`Receiver`]: whatever fills batches with packets from outside;
 //! * [`wire`]: checked views of Ethernet, ARP, IPv4, IPv6, ICMP, UDP and TCP;
 //! * [`checksum`]: the internet checksum, whole and incremental;
 //! * [`words`]: counters in a shared-memory file that any process may map and read.
@@ -54,6 +54,7 @@ mod memory;
 pub mod meta;
 mod packet;
 pub mod pool;
+mod receiver;
 mod stack;
 pub mod wire;
 pub mod words;
@@ -61,3 +62,4 @@ pub mod words;
 pub use batch::{BATCH, Batch};
 pub use meta::{Anno, PacketType};
 pub use packet::{NoRoom, Packet};
+pub use receiver::Receiver;

@@ -44,8 +44,8 @@ pub struct Meta {
     /// Offset of the transport header in the frame, or [`NO_HEADER`].
     pub(crate) transport: u16,
     pub(crate) packet_type: PacketType,
-    /// Unused by the library; reserved for device flags.
-    pub(crate) flags: u8,
+    /// Whether `transmit_tag` is set: here, because the second line is not touched for every packet.
+    pub(crate) tagged: bool,
     /// Adjacency index found by a lookup; 0 = none.
     pub(crate) adjacency: u32,
     /// Hash of the flow, when a device or an element computed one; 0 = none.
@@ -58,6 +58,8 @@ pub struct Meta {
     pub(crate) anno: [u8; ANNO_BYTES],
     /// Time of reception in nanoseconds since the epoch; 0 = not set.
     pub(crate) timestamp_ns: u64,
+    /// Number under which whoever transmits the packet tells of it.
+    pub(crate) transmit_tag: u64,
     /// Bytes of the packet on the wire, when a capture cut it short; 0 = the same as `len`.
     pub(crate) wire_len: u32,
 }
@@ -74,13 +76,14 @@ impl Meta {
             network: NO_HEADER,
             transport: NO_HEADER,
             packet_type: PacketType::Host,
-            flags: 0,
+            tagged: false,
             adjacency: 0,
             flow_hash: 0,
             rx_port: 0,
             trace: 0,
             anno: [0; ANNO_BYTES],
             timestamp_ns: 0,
+            transmit_tag: 0,
             wire_len: 0,
         }
     }

@@ -74,12 +74,13 @@ impl Packet {
         Some(p)
     }
 
-    /// A copy of data, header offsets and annotations in a fresh frame; `None` when the pool is exhausted.
+    /// A copy of data, header offsets and annotations in a fresh frame; `None` when the pool is exhausted. The
+    /// transmit tag is the original's alone.
     pub fn copy(&self) -> Option<Packet> {
         let (meta, frame) = pool::take()?;
-        // SAFETY: the pool has just given us this frame and its metadata. Every field but the frame's own address is
-        // the original's.
-        unsafe { meta.write(Meta { frame, ..self.m().clone() }) };
+        // SAFETY: the pool has just given us this frame and its metadata. Every field but the frame's own address
+        // and the tag is the original's.
+        unsafe { meta.write(Meta { frame, tagged: false, ..self.m().clone() }) };
         let mut p = Packet { meta };
         p.data_mut().copy_from_slice(self.data());
         Some(p)

@@ -49,7 +49,7 @@ impl Live {
     /// A TAP that cannot be made.
     pub fn new(table: &RuleTable) -> Result<Self, causeway_netio::Error> {
         let taps = |name: &str| -> Result<Vec<Port>, causeway_netio::Error> {
-            (0..table.nics.len()).map(|n| tap::open(&format!("{name}{n}"), Kind::Tap)).collect()
+            (0..table.nics.len()).map(|n| tap::open(&format!("{name}{n}"), Kind::Tap, 1)).collect()
         };
         let (ports, nics) = (taps("port")?, taps("nic")?);
         // The host's time is the operating system's own.
@@ -179,7 +179,7 @@ impl Live {
 /// A frame that waits at a TAP.
 fn take(port: &mut Port) -> Option<Vec<u8>> {
     let mut batch = Batch::new();
-    port.queues[0].rx.receive(&mut batch, 1);
+    port.queues[0].rx.poll(&mut batch, 1);
     batch.drain().next().map(|packet| packet.data().to_vec())
 }
 
@@ -187,7 +187,8 @@ fn take(port: &mut Port) -> Option<Vec<u8>> {
 fn give(port: &mut Port, frame: &[u8]) {
     let mut batch = Batch::new();
     batch.extend(Packet::from_bytes(frame));
-    port.queues[0].tx.transmit(&mut batch);
+    port.queues[0].tx.offer(&mut batch);
+    port.queues[0].tx.flush();
 }
 
 #[allow(clippy::print_stdout)] // This is a program's answer.

@@ -30,7 +30,8 @@ fn receive(port: &mut Port, want: usize) -> Vec<Vec<u8>> {
     let mut idle_ms = 0;
     while frames.len() < want && idle_ms < 1_000 {
         let mut batch = Batch::new();
-        if port.queues[0].rx.receive(&mut batch, BATCH) == 0 {
+        port.queues[0].rx.poll(&mut batch, BATCH);
+        if batch.is_empty() {
             std::thread::sleep(Duration::from_millis(1));
             idle_ms += 1;
         }
@@ -70,7 +71,7 @@ impl Taps {
                     Verdict::Drop(_) => {}
                 }
             }
-            assert_eq!(self.sender.queues[0].tx.transmit(&mut batch), frames.len());
+            assert_eq!(self.sender.queues[0].tx.offer(&mut batch), frames.len());
             self.sender.queues[0].tx.flush();
             for (n, (sink, expected)) in self.sinks.iter_mut().zip(&expected).enumerate() {
                 assert_eq!(&receive(sink, expected.len()), expected, "sink {n}");
@@ -79,7 +80,7 @@ impl Taps {
         }
         // And nothing more than that.
         for sink in &mut self.sinks {
-            assert_eq!(sink.queues[0].rx.pending(), 0);
+            assert_eq!(sink.queues[0].rx.waiting(), 0);
         }
         counts
     }

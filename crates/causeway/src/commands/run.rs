@@ -8,7 +8,7 @@ use crate::load::{self, Loaded, Style};
 use crate::metrics::http;
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
-use causeway_elements::devices::{FRONT, interfaces};
+use causeway_elements::devices::{FRONT, OpenPorts, PORTS, interfaces};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::{OnFailure, Options, Persistent, Plan, SpinTime};
 use causeway_netio::afxdp::{self, Demand};
@@ -35,7 +35,10 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             let place = Place::take(&open_run_dir()?, None, &args.runtime)?;
             let persistent = Persistent::default();
             let start = Start { params: args.define, persistent: persistent.clone(), objector: None };
-            run_loaded(loaded, &place, args.runtime, start, |session| watch_transit(session, &persistent))
+            run_loaded(loaded, &place, args.runtime, start, |session| {
+                follow_ports(session, &persistent);
+                watch_transit(session, &persistent)
+            })
         }
         Err(text) => Ok(fail(&text)),
     }
@@ -172,6 +175,15 @@ pub fn run_loaded<K>(
     drop(kept);
     let closed = session.close();
     Ok(if end? == End::Broken || closed.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Ports whose devices were gone are opened again.
+fn follow_ports(session: &Session, persistent: &Persistent) {
+    let values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
+    let ports: Option<Arc<OpenPorts>> = values.get(PORTS).and_then(|value| value.clone().downcast().ok());
+    if let Some(ports) = ports {
+        session.follow(&ports);
+    }
 }
 
 /// Workers vouch for packets in transit, if the graph takes such.

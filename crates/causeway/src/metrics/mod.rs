@@ -41,7 +41,7 @@ struct Sample {
 pub fn text(router: &Router, format: Format) -> Result<String, NoAnswer> {
     let mut families = router_families(router)?;
     families.extend(element_families(&router.measures()?));
-    families.extend(port_families(router)?);
+    families.extend(port_families(router));
     Ok(text::write(&families, format))
 }
 
@@ -118,10 +118,10 @@ fn element_families(measures: &[Measure]) -> Vec<Family> {
 }
 
 /// What interfaces and their sockets count.
-fn port_families(router: &Router) -> Result<Vec<Family>, NoAnswer> {
+fn port_families(router: &Router) -> Vec<Family> {
     let plan: &Plan = router.plan();
     let mut sums: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for (line, value) in router.port_counters()? {
+    for (line, value) in router.port_counters() {
         let config = plan.find(&line.element).map_or("", |i| &plan.elements[i].config);
         let name = line.name.strip_prefix("port.").unwrap_or(&line.name);
         let sum = sums.entry((name.to_owned(), interface(config).unwrap_or_default())).or_default();
@@ -141,7 +141,7 @@ fn port_families(router: &Router) -> Result<Vec<Family>, NoAnswer> {
         });
         family.samples.push(Sample { labels: vec![("interface", interface)], value: value as f64 });
     }
-    Ok(families.into_values().collect())
+    families.into_values().collect()
 }
 
 /// The name of the family of a handler.

@@ -94,3 +94,35 @@ fn workers_share_interfaces_with_one_queue() {
     assert!(net.ping("-c 50 -i 0.02 10.77.2.2").0, "{:?}", router.counters());
     assert!(router.number("forward.count") >= 40, "{:?}", router.counters());
 }
+
+#[test]
+fn an_interface_that_was_deleted_and_made_anew_is_opened_again() {
+    let Some(net) = Net::new() else { return };
+    net.ip("b", "addr add 10.77.1.9/24 dev b0");
+    for method in ["AFXDP", "PACKET"] {
+        let file = std::env::temp_dir().join(format!("{}.click", net.name("bridge")));
+        let text = format!(
+            "FromDevice(ra, PROMISC true, METHOD {method}) -> there :: Counter -> q :: Queue -> out :: ToDevice(rb);
+             in :: FromDevice(rb, PROMISC true, METHOD {method}) -> Queue -> back :: ToDevice(ra);"
+        );
+        std::fs::write(&file, text).expect("a file");
+        let bridge = net.start("r", &format!("run {}", file.display()));
+        assert!(net.ping("-c 3 10.77.1.9").0, "{method}");
+        let before = bridge.number("there.count");
+        net.ip("r", "link set ra mtu 1400");
+        wait_for("the change to be told", || bridge.read("back.events").contains("mtu_changed 1"));
+        for round in 1..3 {
+            net.ip("r", "link del ra");
+            wait_for("the loss to be told", || bridge.read("back.events").contains("gone 1"));
+            net.link("a", 1);
+            wait_for("packets through the new interface", || net.ping("-c 1 10.77.1.9").0);
+            let events = bridge.read("back.events");
+            assert!(events.contains("gone 0"), "round {round}: it is another port: {events}");
+        }
+        assert!(bridge.number("there.count") > before, "the graph goes on counting");
+        assert_eq!(bridge.number("q.drops"), 0);
+        assert!(bridge.read("out.events").contains("gone 0"), "the other one was not touched");
+        drop(bridge);
+        let _ = std::fs::remove_file(file);
+    }
+}

@@ -38,12 +38,12 @@ impl Cable {
         let mut batch = Batch::new();
         let packet = Packet::from_bytes(frame).expect("a free frame of the pool");
         assert!(batch.push(packet).is_ok());
-        self.tx.transmit(&mut batch) > 0
+        self.tx.offer(&mut batch) > 0
     }
 
     /// Frames that came and found no room.
     pub fn lost(&self) -> u64 {
-        let drops = self.rx.counters().into_iter().filter(|(name, _)| name.starts_with("rx_drop_"));
+        let drops = self.rx.statistics().list().into_iter().filter(|(name, _)| name.starts_with("rx_drop_"));
         drops.map(|(_, n)| n).sum()
     }
 
@@ -52,7 +52,8 @@ impl Cable {
         let mut frames = Vec::new();
         loop {
             let mut batch = Batch::new();
-            if self.rx.receive(&mut batch, 64) == 0 {
+            self.rx.poll(&mut batch, 64);
+            if batch.is_empty() {
                 return frames;
             }
             for packet in batch.drain() {

@@ -1,15 +1,16 @@
 //! FromDevice and PollDevice.
 
-use super::registry::{Device, Method, Opener, announce, lines};
+use super::open_port::{Direction, OpenPort, PortControl};
+use super::registry::{Method, PortOpener};
 use crate::traces::encap;
-use causeway_engine::measure::Unit;
+use causeway_engine::measure::{Across, Unit};
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
 use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, optional, phase, reads, required};
 use causeway_engine::value::{Nanoseconds, Raw};
-use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Receiver, Spec};
-use causeway_netio::{Counter as PortCounter, RX_DROP, Rx};
+use causeway_engine::{Conf, ControlSide, Counter, Cx, Defaults, Element, Invalid, PortStatistics, Spec};
+use causeway_netio::{Rx, opener};
 use causeway_packet::wire::ethernet::field::ETHER_TYPE;
-use causeway_packet::{Batch, Packet, PacketType};
+use causeway_packet::{Batch, Packet, PacketType, Receiver};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -27,7 +28,8 @@ pub(crate) static SPEC: Spec = Spec {
           that are surely in transit, and the kernel keeps the rest; with METHOD PACKET (AF_PACKET) the kernel sees \
           each frame as well, which is the default under the name `click`. With FORCE_IP only IPv4 packets leave by output 0, with \
           their headers marked; the others go to output 1 if that is connected, and are dropped otherwise. In a router that runs a copy of its graph on each of several workers, each copy \
-          receives from its share of the interface's queues.",
+          receives from its share of the interface's queues. An interface that was deleted and made anew is opened \
+          again by `causeway run`.",
     args: ARGS,
     handlers: HANDLERS,
     drops: Reason::DOCS,
@@ -57,7 +59,12 @@ const ARGS: &[ArgDoc] = &[
         "bytes",
         "longer frames are cut to this; default: none are. PollDevice has BURST here",
     ),
-    keyword("METHOD", "AFXDP, TRANSIT, GENERIC or PACKET", "how; default AFXDP. LINUX and PCAP mean PACKET"),
+    keyword(
+        "METHOD",
+        "word",
+        "how: AFXDP, the default, TRANSIT, GENERIC, PACKET, TAP, TUN, MEMORY, or what a backend adds. LINUX and PCAP mean \
+             PACKET",
+    ),
     keyword("CAPTURE", "word", "the same as METHOD, in older configurations"),
     keyword(
         "RECEPTION",
@@ -98,11 +105,21 @@ const HANDLERS: &[HandlerDoc] = &[
         "all that the interface and its sockets counted, drops by reason included, a line each",
     ),
     reads("kernel_drops", "packets that the interface or its sockets dropped before the graph")
-        .counts(Unit::Packets),
+        .counts(Unit::Packets)
+        .across(Across::First),
+    CAPABILITIES,
+    EVENTS,
 ];
 
+pub(super) const CAPABILITIES: HandlerDoc = reads(
+    "capabilities",
+    "what the port can do: clocks of time stamps, longest frame, headroom, queues, zero copy, a line each",
+);
+pub(super) const EVENTS: HandlerDoc =
+    reads("events", "what happened to the interface since it was opened: how often, a line each");
+
 struct FromDevice {
-    opener: Opener,
+    opener: PortOpener,
     method: Method,
     mechanism: Option<Mechanism>,
     replica: (usize, usize),
@@ -111,7 +128,7 @@ struct FromDevice {
     /// Any, if 0.
     protocol: u16,
     timestamp: bool,
-    device: Option<Arc<Device>>,
+    port: Option<Arc<OpenPort>>,
     queues: Vec<(usize, Box<dyn Rx>)>,
     /// Queue to look at first, so that none starves.
     next: usize,
@@ -122,23 +139,20 @@ struct FromDevice {
 pub(super) fn method(conf: &mut Conf<'_>, promiscuous: bool) -> Option<Method> {
     let older: Option<String> = conf.keyword_given("CAPTURE");
     let name: String = conf.keyword_given("METHOD").or(older)?;
-    Some(match name.to_ascii_uppercase().as_str() {
-        "AFXDP" | "AF_XDP" | "XDP" => Method::AfXdp { promiscuous, generic: false },
-        "GENERIC" => Method::AfXdp { promiscuous, generic: true },
-        "TRANSIT" => Method::Transit,
-        "PACKET" | "AF_PACKET" | "LINUX" | "PCAP" => Method::Packet { promiscuous },
-        other => {
-            conf.error(format!("METHOD: '{other}' is not one of AFXDP, TRANSIT, GENERIC and PACKET"));
-            Method::Transit
+    match opener::find(&name).and_then(|opener| opener.names().first()) {
+        Some(opener) => Some(Method { opener, promiscuous }),
+        None => {
+            conf.error(format!("METHOD: '{name}' is not one of {}", opener::list()));
+            None
         }
-    })
+    }
 }
 
 /// The method where METHOD is not given. A `sniffer` leaves the kernel its packets.
 pub(super) fn default_method(sniffer: bool, promiscuous: bool) -> Method {
     match sniffer {
-        true => Method::Packet { promiscuous },
-        false => Method::AfXdp { promiscuous, generic: false },
+        true => Method { opener: "packet", promiscuous },
+        false => Method { promiscuous, ..Method::USUAL },
     }
 }
 
@@ -185,7 +199,7 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
     conf.keyword("ENCAP", String::new());
     conf.keyword("HEADROOM", 0u32);
     conf.finish()?;
-    let opener = Opener::new(conf, &name, "receives from")?;
+    let opener = PortOpener::new(conf, &name, "receives from")?;
     conf.env.shared(&method_key(&name), || method);
     Ok(Box::new(FromDevice {
         opener,
@@ -196,7 +210,7 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
         force_ip,
         protocol,
         timestamp,
-        device: None,
+        port: None,
         queues: Vec::new(),
         next: 0,
         count: conf.counter("count"),
@@ -237,20 +251,20 @@ impl FromDevice {
 
 impl Element for FromDevice {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        let device = self.opener.open(self.method)?;
-        device.check_queues(self.replica)?;
-        self.queues = device.take_rx(self.replica);
+        let port = self.opener.open(self.method)?;
+        port.check_queues(self.replica)?;
+        self.queues = port.take_rx(self.replica);
         if !self.queues.is_empty() {
-            announce(&device, cx);
+            port.announce(cx);
         }
-        self.device = Some(device);
+        self.port = Some(port);
         Ok(())
     }
 
     /// Received packets pass through here before they leave by the output.
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         self.count.add(batch.len() as u64);
-        let mac = self.device.as_ref().map_or([0; 6], |d| d.mac);
+        let mac = self.port.as_ref().map_or([0; 6], |port| port.mac);
         batch.iter().take(8).for_each(|p| p.prefetch_data());
         for i in 0..batch.len() {
             batch.prefetch_data(i + 8);
@@ -267,25 +281,27 @@ impl Element for FromDevice {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "count" => self.count.get().to_string(),
-            "mode" => self.device.as_ref().map_or(String::new(), |d| d.mode.clone()),
-            "counters" => lines(self.port_counters()),
-            _ => kernel_drops(&self.port_counters()).to_string(),
-        })
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.count.get().to_string())
     }
 
-    fn port_counters(&self) -> Vec<PortCounter> {
-        self.queues.iter().flat_map(|(_, rx)| rx.counters()).collect()
+    fn control_side(&self, _cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {
+        let port = self.port.clone()?;
+        Some(Box::new(PortControl { port, direction: Direction::Receive }))
+    }
+
+    fn port_statistics(&self) -> Option<PortStatistics> {
+        Some(self.port.as_ref()?.teller(Direction::Receive, self.replica))
     }
 
     fn swap_key(&self) -> Option<String> {
-        self.device.as_ref().map(|d| format!("receives from {}", d.name))
+        self.port.as_ref().map(|port| format!("receives from {}", port.name))
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<FromDevice>() {
+        if let Some(old) = old.downcast_mut::<FromDevice>()
+            && same(&self.port, &old.port)
+        {
             self.queues.append(&mut old.queues);
         }
     }
@@ -293,56 +309,52 @@ impl Element for FromDevice {
     fn receiver(&mut self) -> Option<&mut dyn Receiver> {
         Some(self)
     }
-}
-
-/// Packets lost before the graph, each once. Drivers that count what their sockets lost as dropped by the device, as
-/// that of veth does, are why those two are not added.
-fn kernel_drops(counters: &[PortCounter]) -> u64 {
-    let sum = |wanted: fn(&str) -> bool| -> u64 {
-        counters.iter().filter(|(name, _)| wanted(name)).map(|(_, n)| n).sum()
-    };
-    let sockets = sum(|name| name.starts_with(RX_DROP));
-    let device = sum(|name| name == "device_rx_dropped");
-    sockets.max(device) + sum(|name| matches!(name, "device_rx_error" | "device_rx_fifo"))
-}
-
-impl Receiver for FromDevice {
-    fn arm(&mut self) {
-        self.queues.iter_mut().for_each(|(_, rx)| rx.arm());
-    }
-
-    fn disarm(&mut self) {
-        self.queues.iter_mut().for_each(|(_, rx)| rx.disarm());
-    }
-
-    fn pending(&mut self) -> usize {
-        self.queues.iter_mut().map(|(_, rx)| rx.pending()).sum()
-    }
-
-    fn receive(&mut self, max: usize, batch: &mut Batch) {
-        let n = self.queues.len();
-        for i in 0..n {
-            let left = max.saturating_sub(batch.len());
-            if left > 0 {
-                self.queues[(self.next + i) % n].1.receive(batch, left);
-            }
-        }
-        self.next = (self.next + 1) % n.max(1);
-    }
-
-    fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        self.queues.iter().filter_map(|(_, rx)| rx.fd()).collect()
-    }
 
     fn mechanism(&self) -> Option<Mechanism> {
         self.mechanism
     }
 }
 
+/// Whether it is the same port, and not one that was opened anew in its place.
+pub(super) fn same(a: &Option<Arc<OpenPort>>, b: &Option<Arc<OpenPort>>) -> bool {
+    a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+/// All of its queues as one.
+impl Receiver for FromDevice {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        let n = self.queues.len();
+        let (end, mut more) = (batch.len() + budget, false);
+        for i in 0..n {
+            // Those that there is nothing left for count as well: what is left there nobody knows.
+            let left = end.saturating_sub(batch.len());
+            more |= left == 0 || self.queues[(self.next + i) % n].1.poll(batch, left);
+        }
+        self.next = (self.next + 1) % n.max(1);
+        more
+    }
+
+    fn arm(&mut self) -> bool {
+        self.queues.iter_mut().fold(false, |waiting, (_, rx)| rx.arm() | waiting)
+    }
+
+    fn disarm(&mut self) {
+        self.queues.iter_mut().for_each(|(_, rx)| rx.disarm());
+    }
+
+    fn waiting(&mut self) -> usize {
+        self.queues.iter_mut().map(|(_, rx)| rx.waiting()).sum()
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        self.queues.iter().flat_map(|(_, rx)| rx.fds()).collect()
+    }
+}
+
 impl Drop for FromDevice {
     fn drop(&mut self) {
-        if let Some(device) = &self.device {
-            device.put_rx(self.queues.drain(..));
+        if let Some(port) = &self.port {
+            port.put_rx(self.queues.drain(..));
         }
     }
 }
@@ -358,7 +370,8 @@ mod tests {
     fn bad_configurations_are_named() {
         let errors = |text: &str| Harness::new(&SPEC, text, 0, 1).err().unwrap();
         assert_eq!(errors(""), ["DEVNAME: required argument missing"]);
-        assert!(errors("eth0, METHOD dpdk")[0].contains("'DPDK' is not one of"));
+        let unknown = &errors("eth0, METHOD dpdk")[0];
+        assert!(unknown.contains("'dpdk' is not one of afxdp (an interface"), "{unknown}");
         assert!(errors("eth0, RECEPTION often")[0].contains("'often' is not one of interrupt"));
         let missing = errors("no-such-interface-0");
         assert!(missing[0].contains("no-such-interf") && missing.len() == 1, "{missing:?}");
@@ -379,30 +392,14 @@ mod tests {
 
     #[test]
     fn under_click_s_defaults_the_kernel_keeps_its_packets() {
-        let takes = Method::AfXdp { promiscuous: false, generic: false };
-        let leaves = Method::Packet { promiscuous: false };
+        let takes = Method::USUAL;
+        let leaves = Method { opener: "packet", promiscuous: false };
         assert_eq!(methods(Defaults::Causeway, "eth9", "eth9"), (Some(takes), takes));
         assert_eq!(methods(Defaults::Click, "eth9", "eth9"), (Some(leaves), leaves));
         assert_eq!(methods(Defaults::Click, "", "eth9"), (None, leaves), "whoever only sends takes nothing");
         assert_eq!(methods(Defaults::Click, "eth9, SNIFFER false", "eth9"), (Some(takes), takes));
         assert_eq!(methods(Defaults::Click, "eth9, METHOD AFXDP", "eth9"), (Some(takes), takes));
         assert_eq!(methods(Defaults::Causeway, "eth9, SNIFFER true", "eth9"), (Some(leaves), leaves));
-    }
-
-    #[test]
-    fn a_lost_packet_is_counted_once() {
-        let counters = [
-            ("rx_packets", 100),
-            ("rx_drop_ring_full", 3),
-            ("rx_drop_no_frame", 4),
-            ("rx_fill_ring_empty", 9),
-            ("device_rx_dropped", 7),
-            ("device_rx_fifo", 1),
-            ("tx_drop_error", 50),
-        ];
-        assert_eq!(kernel_drops(&counters), 8);
-        assert_eq!(kernel_drops(&counters[..4]), 7);
-        assert_eq!(kernel_drops(&[("device_rx_dropped", 2)]), 2);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! FromHost.
 
-use super::registry::{Device, Method, Opener};
+use super::from_device::same;
+use super::names;
+use super::open_port::{Direction, OpenPort};
+use super::registry::{Method, PortOpener};
 use causeway_engine::measure::Unit;
-use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{Copies, keyword, optional, phase, reads, required};
 use causeway_engine::value::Prefix4;
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Receiver, Spec};
-use causeway_netio::{Counter as PortCounter, Rx, interface, tap};
-use causeway_packet::Batch;
-use std::os::fd::BorrowedFd;
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, PortStatistics, Spec};
+use causeway_netio::{Rx, interface};
+use causeway_packet::{Batch, Receiver};
 use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -20,7 +21,8 @@ pub(crate) static SPEC: Spec = Spec {
     phase: phase::SOURCE_DEVICE,
     doc: "Makes the interface DEVNAME and pushes what the host sends there: Ethernet frames with TYPE tap, the \
           default, or bare IP packets with TYPE tun. With DST the interface gets that address, so that the host \
-          routes the prefix to it. The interface goes with the router. ToHost of the same name is the way back.",
+          routes the prefix to it. The interface goes with the router. ToHost of the same name is the way back. In a router \
+          that runs a copy of its graph on each of several workers, each copy has a queue of its own.",
     args: &[
         required("DEVNAME", "interface", "name of the interface to make"),
         optional("DST", "prefix", "IPv4 address and prefix length to give it"),
@@ -30,17 +32,22 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[reads("count", "packets received from the host").counts(Unit::Packets)],
     example: "FromHost(host0, 10.9.0.1/24) -> Print(host) -> Discard;",
     see: &["ToHost", "FromDevice"],
-    copies: Copies::One,
+    copies: Copies::AsMany(names::any_number),
     build,
     ..Spec::DEFAULT
 };
 
+/// The openers of what carries frames, and of what carries packets.
+const TAP: &str = "tap";
+const TUN: &str = "tun";
+
 struct FromHost {
-    opener: Opener,
-    kind: tap::Kind,
+    opener: PortOpener,
+    replica: (usize, usize),
+    method: Method,
     address: Option<Prefix4>,
     name: String,
-    device: Option<Arc<Device>>,
+    port: Option<Arc<OpenPort>>,
     rx: Option<(usize, Box<dyn Rx>)>,
     count: Counter,
 }
@@ -52,30 +59,37 @@ impl FromHost {
     }
 }
 
+/// What TYPE says.
+pub(super) fn method(conf: &mut Conf<'_>) -> Method {
+    let opener = match conf.keyword("TYPE", TAP.to_owned()).to_ascii_lowercase().as_str() {
+        TAP | "ether" => TAP,
+        TUN | "ip" => TUN,
+        other => {
+            conf.error(format!("TYPE: '{other}' is not 'tap' or 'tun'"));
+            TAP
+        }
+    };
+    Method { opener, promiscuous: false }
+}
+
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("DEVNAME");
     let text: String = conf.optional("DST", String::new());
     let address = if text.is_empty() { None } else { conf.parse::<Prefix4>("DST", &text) };
     conf.keyword("HEADROOM", 0u32);
-    let kind = match conf.keyword("TYPE", "tap".to_owned()).to_ascii_lowercase().as_str() {
-        "tap" | "ether" => tap::Kind::Tap,
-        "tun" | "ip" => tap::Kind::Tun,
-        other => {
-            conf.error(format!("TYPE: '{other}' is not 'tap' or 'tun'"));
-            tap::Kind::Tap
-        }
-    };
+    let method = method(conf);
     conf.finish()?;
-    let opener = Opener::new(conf, &name, "receives from")?;
+    let opener = PortOpener::new(conf, &name, "receives from")?;
     let count = conf.counter("count");
-    Ok(Box::new(FromHost { opener, kind, address, name, device: None, rx: None, count }))
+    let replica = conf.replica();
+    Ok(Box::new(FromHost { opener, replica, method, address, name, port: None, rx: None, count }))
 }
 
 impl Element for FromHost {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        let device = self.opener.open(Method::Tap(self.kind))?;
-        self.rx = device.take_rx((0, 1)).pop();
-        self.device = Some(device);
+        let port = self.opener.open(self.method)?;
+        self.rx = port.take_rx(self.replica).pop();
+        self.port = Some(port);
         // The graph that runs has the other half of an interface that was there before, and keeps its address.
         if self.rx.is_some() { self.set_address() } else { Ok(()) }
     }
@@ -88,18 +102,16 @@ impl Element for FromHost {
 
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
         self.count.add(batch.len() as u64);
-        batch.iter_mut().for_each(|p| match self.kind {
-            tap::Kind::Tap => p.set_mac_header(0),
-            tap::Kind::Tun => p.set_network_header(0),
-        });
+        let bare = self.method.opener == TUN;
+        batch.iter_mut().for_each(|p| if bare { p.set_network_header(0) } else { p.set_mac_header(0) });
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(self.count.get().to_string())
     }
 
-    fn port_counters(&self) -> Vec<PortCounter> {
-        self.rx.iter().flat_map(|(_, rx)| rx.counters()).collect()
+    fn port_statistics(&self) -> Option<PortStatistics> {
+        Some(self.port.as_ref()?.teller(Direction::Receive, self.replica))
     }
 
     fn swap_key(&self) -> Option<String> {
@@ -107,48 +119,23 @@ impl Element for FromHost {
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<FromHost>() {
+        if let Some(old) = old.downcast_mut::<FromHost>()
+            && same(&self.port, &old.port)
+        {
             self.rx = old.rx.take().or(self.rx.take());
         }
     }
 
     fn receiver(&mut self) -> Option<&mut dyn Receiver> {
-        Some(self)
-    }
-}
-
-impl Receiver for FromHost {
-    fn arm(&mut self) {
-        self.rx.iter_mut().for_each(|(_, rx)| rx.arm());
-    }
-
-    fn disarm(&mut self) {
-        self.rx.iter_mut().for_each(|(_, rx)| rx.disarm());
-    }
-
-    fn pending(&mut self) -> usize {
-        self.rx.as_mut().map_or(0, |(_, rx)| rx.pending())
-    }
-
-    fn receive(&mut self, max: usize, batch: &mut Batch) {
-        if let Some((_, rx)) = &mut self.rx {
-            rx.receive(batch, max);
-        }
-    }
-
-    fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        self.rx.iter().filter_map(|(_, rx)| rx.fd()).collect()
-    }
-
-    fn mechanism(&self) -> Option<Mechanism> {
-        None
+        let (_, rx) = self.rx.as_mut()?;
+        Some(&mut **rx)
     }
 }
 
 impl Drop for FromHost {
     fn drop(&mut self) {
-        if let Some(device) = &self.device {
-            device.put_rx(self.rx.take().into_iter());
+        if let Some(port) = &self.port {
+            port.put_rx(self.rx.take().into_iter());
         }
     }
 }

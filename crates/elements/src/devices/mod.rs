@@ -5,6 +5,7 @@ use causeway_engine::Spec;
 mod from_device;
 mod from_host;
 mod names;
+pub(crate) mod open_port;
 pub(crate) mod registry;
 mod to_device;
 mod to_host;
@@ -14,4 +15,4 @@ pub(crate) const SPECS: &[&Spec] =
     &[&from_device::POLL, &from_device::SPEC, &from_host::SPEC, &to_device::SPEC, &to_host::SPEC];
 
 pub use names::{interface, interfaces};
-pub use registry::{FRONT, OpenPorts};
+pub use registry::{FRONT, OpenPorts, PORTS};

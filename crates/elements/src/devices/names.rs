@@ -1,9 +1,10 @@
 //! Which interfaces a configuration names.
 
+use super::registry::Method;
 use super::{from_device, to_device};
 use causeway_engine::{Plan, PlanElement};
 use causeway_lang::args::{keyword, split_args, unquote};
-use causeway_netio::interface::Interface;
+use causeway_netio::opener;
 
 /// The interfaces that the elements of `plan` receive from or send to, each once: what can be known of the ports before
 /// they are opened.
@@ -15,21 +16,23 @@ pub fn interfaces(plan: &Plan) -> Vec<String> {
     names
 }
 
-/// Queues of the interface that element number `element` of `plan` opens, for as many copies of it. One where all of its
-/// frames come through one socket.
+/// Queues of the port that element number `element` of `plan` opens, for as many copies of it: as many as whoever opens
+/// it says, and the fewest that METHODs of several elements lead to.
 pub(super) fn queues(plan: &Plan, element: usize) -> usize {
     let Some(interface) = name(&plan.elements[element]) else { return 1 };
     let of_it = plan.elements.iter().filter(|e| is_device(e) && name(e).as_ref() == Some(&interface));
-    let through_one = |e: &PlanElement| {
+    let methods = of_it.filter_map(|e| {
         let arguments = split_args(&e.config);
-        let method = arguments.iter().find_map(|a| keyword(a).filter(|(word, _)| *word == "METHOD"));
-        method.is_some_and(|(_, method)| matches!(method, "PACKET" | "AF_PACKET" | "LINUX" | "PCAP"))
-    };
-    if of_it.into_iter().any(through_one) {
-        return 1;
-    }
-    // One that is not there is told of when it is opened.
-    Interface::open(&interface).map_or(1, |interface| interface.queues.max(1) as usize)
+        let mut keywords = arguments.iter().filter_map(|a| keyword(a));
+        opener::find(keywords.find(|(word, _)| matches!(*word, "METHOD" | "CAPTURE"))?.1)
+    });
+    let fewest = methods.map(|opener| opener.queues(&interface)).min();
+    fewest.unwrap_or_else(|| opener::find(Method::USUAL.opener).map_or(1, |opener| opener.queues(&interface)))
+}
+
+/// For interfaces that are made with as many queues as are asked for.
+pub(super) fn any_number(_plan: &Plan, _element: usize) -> usize {
+    usize::MAX
 }
 
 fn is_device(element: &PlanElement) -> bool {

@@ -1,11 +1,14 @@
 //! ToDevice.
 
 use super::from_device;
-use super::registry::{Device, Method, Opener, lines};
+use super::open_port::{Direction, OpenPort, PortControl};
+use super::registry::{Method, PortOpener};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, keyword, phase, reads, required};
-use causeway_engine::{Conf, Counter, Cx, Defaults, Element, Invalid, Run, Spec};
-use causeway_netio::{Counter as PortCounter, Tx};
+use causeway_engine::{
+    Conf, ControlSide, Counter, Cx, Defaults, Element, Invalid, PortStatistics, Run, Spec,
+};
+use causeway_netio::Tx;
 use causeway_packet::{BATCH, Batch};
 use std::sync::Arc;
 
@@ -25,7 +28,7 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("BURST", "packets", "most packets pulled at a time, 1 to 256; default 256"),
         keyword(
             "METHOD",
-            "AFXDP, TRANSIT, GENERIC or PACKET",
+            "word",
             "as for FromDevice; default: whatever that has, else AFXDP, or PACKET under the name click",
         ),
         keyword("NO_PAD", "boolean", "accepted for compatibility"),
@@ -37,6 +40,8 @@ pub(crate) static SPEC: Spec = Spec {
             reads("drops", "packets dropped because the ring was full").counts(Unit::Packets),
             reads("mode", "how the interface is sent to"),
             reads("counters", "all that the interface and its sockets counted, a line each"),
+            from_device::CAPABILITIES,
+            from_device::EVENTS,
         ],
         causeway_engine::handler::own::TASK,
     ),
@@ -57,14 +62,16 @@ causeway_engine::drop_reasons! {
 /// How long packets wait in a ring that the device does not empty before it is asked again.
 const RETRY_NS: u64 = 50_000;
 const RETRY: u32 = 0;
+/// The same while there is no device.
+const GONE_RETRY_NS: u64 = 250_000_000;
 
 struct ToDevice {
-    opener: Opener,
+    opener: PortOpener,
     method: Method,
     replica: (usize, usize),
     burst: usize,
     pulled: bool,
-    device: Option<Arc<Device>>,
+    port: Option<Arc<OpenPort>>,
     tx: Option<(usize, Box<dyn Tx>)>,
     /// Pulled, and not yet taken by the ring.
     waiting: Box<Batch>,
@@ -89,14 +96,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.keyword("DEBUG", false);
     let method = method_of(conf, &name);
     conf.finish()?;
-    let opener = Opener::new(conf, &name, "sends to")?;
+    let opener = PortOpener::new(conf, &name, "sends to")?;
     Ok(Box::new(ToDevice {
         opener,
         method,
         replica: conf.replica(),
         burst: (burst as usize).clamp(1, BATCH),
         pulled: false,
-        device: None,
+        port: None,
         tx: None,
         waiting: Box::default(),
         count: conf.counter("count"),
@@ -107,11 +114,11 @@ impl ToDevice {
     /// Gives `batch` to the ring; what does not fit stays.
     fn transmit(&mut self, batch: &mut Batch) {
         let Some((_, tx)) = &mut self.tx else { return };
-        let mut sent = tx.transmit(batch);
+        let mut sent = tx.offer(batch);
         if !batch.is_empty() {
             // The device may have finished with some frames since.
             tx.flush();
-            sent += tx.transmit(batch);
+            sent += tx.offer(batch);
         }
         self.count.add(sent as u64);
     }
@@ -121,7 +128,9 @@ impl ToDevice {
         if let Some((_, tx)) = &mut self.tx {
             tx.flush();
             if tx.in_flight() > 0 || !self.waiting.is_empty() {
-                let when = cx.now_ns() + RETRY_NS;
+                // Packets that are under way to a device that is gone stay so.
+                let gone = self.port.as_ref().is_some_and(|port| port.is_gone());
+                let when = cx.now_ns() + if gone { GONE_RETRY_NS } else { RETRY_NS };
                 cx.set_timer(RETRY, when);
             }
         }
@@ -150,10 +159,10 @@ impl ToDevice {
 impl Element for ToDevice {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.pulled = cx.pulls_from(0);
-        let device = self.opener.open(self.method)?;
-        device.check_queues(self.replica)?;
-        self.tx = device.take_tx(self.replica);
-        self.device = Some(device);
+        let port = self.opener.open(self.method)?;
+        port.check_queues(self.replica)?;
+        self.tx = port.take_tx(self.replica);
+        self.port = Some(port);
         if self.pulled {
             cx.wake();
         }
@@ -183,23 +192,28 @@ impl Element for ToDevice {
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
             "count" => self.count.get().to_string(),
-            "drops" => cx.dropped().to_string(),
-            "mode" => self.device.as_ref().map_or(String::new(), |d| d.mode.clone()),
-            _ => lines(self.port_counters()),
+            _ => cx.dropped().to_string(),
         })
     }
 
-    fn port_counters(&self) -> Vec<PortCounter> {
-        self.tx.iter().flat_map(|(_, tx)| tx.counters()).collect()
+    fn control_side(&self, _cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {
+        let port = self.port.clone()?;
+        Some(Box::new(PortControl { port, direction: Direction::Transmit }))
+    }
+
+    fn port_statistics(&self) -> Option<PortStatistics> {
+        Some(self.port.as_ref()?.teller(Direction::Transmit, self.replica))
     }
 
     fn swap_key(&self) -> Option<String> {
-        self.device.as_ref().map(|d| format!("sends to {}", d.name))
+        self.port.as_ref().map(|port| format!("sends to {}", port.name))
     }
 
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<ToDevice>() {
-            self.tx = old.tx.take().or(self.tx.take());
+            if from_device::same(&self.port, &old.port) {
+                self.tx = old.tx.take().or(self.tx.take());
+            }
             self.waiting = std::mem::take(&mut old.waiting);
             // What was pushed in the old graph's last round waits in the ring for a flush.
             cx.wake();
@@ -213,8 +227,8 @@ impl Element for ToDevice {
 
 impl Drop for ToDevice {
     fn drop(&mut self) {
-        if let (Some(device), Some(half)) = (&self.device, self.tx.take()) {
-            device.put_tx(half);
+        if let (Some(port), Some(half)) = (&self.port, self.tx.take()) {
+            port.put_tx(half);
         }
     }
 }

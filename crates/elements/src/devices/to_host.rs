@@ -1,10 +1,12 @@
 //! ToHost.
 
-use super::registry::{Device, Method, Opener};
+use super::from_host;
+use super::names;
+use super::open_port::{Direction, OpenPort};
+use super::registry::{Method, PortOpener};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, keyword, optional, phase, reads};
-use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Spec};
-use causeway_netio::{Counter as PortCounter, tap};
+use causeway_engine::{Conf, Counter, Cx, Element, Invalid, PortStatistics, Spec};
 use causeway_packet::Batch;
 use std::sync::Arc;
 
@@ -18,7 +20,8 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Packets appear to the host as received on the interface DEVNAME, which this element or a FromHost of the \
           same name makes: Ethernet frames with TYPE tap, the default, or IP packets with TYPE tun. Without DEVNAME, \
           as configurations for Click's kernel driver have it, the interface is called `causeway`. Several ToHosts may \
-          share an interface.",
+          share an interface. In a router that runs a copy of its graph on each of several workers, each copy has a \
+          queue of its own, as far as the interface has so many.",
     args: &[
         optional("DEVNAME", "interface", "name of the interface; default `causeway`"),
         keyword("TYPE", "`tap` or `tun`", "frames or packets; default tap"),
@@ -30,7 +33,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: Reason::DOCS,
     example: "FromDevice(eth0) -> c :: Classifier(12/0800, -); c[0] -> Discard; c[1] -> ToHost(host0);",
     see: &["FromHost", "ToDevice"],
-    copies: Copies::One,
+    copies: Copies::AsMany(names::any_number),
     build,
     ..Spec::DEFAULT
 };
@@ -42,39 +45,35 @@ causeway_engine::drop_reasons! {
 }
 
 struct ToHost {
-    opener: Opener,
+    opener: PortOpener,
+    /// Each copy has a queue of its own, as far as there are so many.
+    replica: (usize, usize),
     /// Whether it speaks for all that share the interface.
     first: bool,
-    kind: tap::Kind,
-    device: Option<Arc<Device>>,
+    method: Method,
+    port: Option<Arc<OpenPort>>,
     count: Counter,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.optional("DEVNAME", "causeway".to_owned());
-    let kind = match conf.keyword("TYPE", "tap".to_owned()).to_ascii_lowercase().as_str() {
-        "tap" | "ether" => tap::Kind::Tap,
-        "tun" | "ip" => tap::Kind::Tun,
-        other => {
-            conf.error(format!("TYPE: '{other}' is not 'tap' or 'tun'"));
-            tap::Kind::Tap
-        }
-    };
+    let method = from_host::method(conf);
     conf.finish()?;
-    let (opener, first) = Opener::shared(conf, &name, "sends to")?;
+    let (opener, first) = PortOpener::shared(conf, &name, "sends to")?;
     let count = conf.counter("count");
-    Ok(Box::new(ToHost { opener, first, kind, device: None, count }))
+    let replica = conf.replica();
+    Ok(Box::new(ToHost { opener, replica, first, method, port: None, count }))
 }
 
 impl Element for ToHost {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.device = Some(self.opener.open(Method::Tap(self.kind))?);
+        self.port = Some(self.opener.open(self.method)?);
         Ok(())
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        if let Some(device) = &self.device {
-            self.count.add(device.transmit(batch) as u64);
+        if let Some(port) = &self.port {
+            self.count.add(port.transmit(self.replica.0, batch) as u64);
         }
         cx.count_drops(Reason::Refused, batch.len() as u64);
         batch.clear();
@@ -84,7 +83,8 @@ impl Element for ToHost {
         Ok(if handler == "count" { self.count.get() } else { cx.dropped() }.to_string())
     }
 
-    fn port_counters(&self) -> Vec<PortCounter> {
-        self.device.iter().filter(|_| self.first).flat_map(|device| device.tx_counters()).collect()
+    fn port_statistics(&self) -> Option<PortStatistics> {
+        let port = self.port.as_ref().filter(|_| self.first)?;
+        Some(port.teller(Direction::Transmit, self.replica))
     }
 }

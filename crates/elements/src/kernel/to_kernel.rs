@@ -1,11 +1,12 @@
 //! ToKernel.
 
 use super::punts::{PUNTS, Punts};
-use crate::devices::registry::{Device, Method, Opener};
+use crate::devices::open_port::OpenPort;
+use crate::devices::registry::{Method, PortOpener};
 use crate::token_bucket::TokenBucket;
+use causeway_engine::PortStatistics;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
-use causeway_netio::Counter as PortCounter;
 use causeway_netio::punt::Punt;
 use std::sync::Arc;
 
@@ -50,12 +51,12 @@ const RATE: u64 = 200_000;
 const BURST_OF_S: u64 = 20;
 
 struct ToKernel {
-    openers: Vec<Opener>,
+    openers: Vec<PortOpener>,
     /// Which of the ways into the kernel: one for each copy of the graph.
     number: usize,
     punts: Arc<Punts>,
     /// Kept open while frames are handed over for them.
-    devices: Vec<Arc<Device>>,
+    ports: Vec<Arc<OpenPort>>,
     punt: Option<Punt>,
     bucket: TokenBucket,
     count: Counter,
@@ -69,36 +70,35 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error(format!("{} interfaces need {} inputs", names.len(), names.len()));
     }
     conf.finish()?;
-    let opener = |name: &String| Opener::new(conf, name, "punts to the kernel as received on");
+    let opener = |name: &String| PortOpener::new(conf, name, "punts to the kernel as received on");
     let openers = names.iter().map(opener).collect::<Result<Vec<_>, _>>()?;
     let punts = conf.env.persistent(PUNTS, Punts::default).ok_or(Invalid)?;
     let depth = (rate / BURST_OF_S).max(1);
     let bucket = TokenBucket::new(rate, depth, depth);
     let (number, count) = (conf.replica().0, conf.counter("count"));
-    Ok(Box::new(ToKernel { openers, number, punts, devices: Vec::new(), punt: None, bucket, count }))
+    Ok(Box::new(ToKernel { openers, number, punts, ports: Vec::new(), punt: None, bucket, count }))
 }
 
 impl ToKernel {
     /// Tells the way into the kernel where the frames of each input come in.
     fn set_origins(&self) -> Result<(), String> {
         let Some(punt) = &self.punt else { return Ok(()) };
-        let mut origins = self.devices.iter().enumerate();
-        origins.try_for_each(|(i, device)| punt.set_origin(i, device.ifindex).map_err(|e| e.to_string()))
+        let mut origins = self.ports.iter().enumerate();
+        origins.try_for_each(|(i, port)| punt.set_origin(i, port.ifindex).map_err(|e| e.to_string()))
     }
 }
 
 impl Element for ToKernel {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        let method = Method::AfXdp { promiscuous: false, generic: false };
         for opener in &self.openers {
-            let device = opener.open(method)?;
-            if device.generic {
+            let port = opener.open(Method::USUAL)?;
+            if port.generic {
                 return Err(format!(
                     "{}: frames cannot be given back in generic XDP mode, which would take them again",
-                    device.name
+                    port.name
                 ));
             }
-            self.devices.push(device);
+            self.ports.push(port);
         }
         // None while the element of the running graph has it; a hot swap hands it over then.
         self.punt = self.punts.take(self.number).map_err(|e| e.to_string())?;
@@ -121,8 +121,9 @@ impl Element for ToKernel {
         Ok(if handler == "count" { self.count.get() } else { cx.dropped() }.to_string())
     }
 
-    fn port_counters(&self) -> Vec<PortCounter> {
-        self.punt.iter().flat_map(Punt::counters).collect()
+    fn port_statistics(&self) -> Option<PortStatistics> {
+        let (punts, number) = (self.punts.clone(), self.number);
+        Some(Box::new(move || punts.statistics(number)))
     }
 
     fn swap_key(&self) -> Option<String> {

@@ -82,7 +82,7 @@ fn sh(line: &str) -> String {
 impl Rig {
     fn new() -> Option<Rig> {
         let open = |name: &str| {
-            let port = tap::open(name, Kind::Tap).ok()?;
+            let port = tap::open(name, Kind::Tap, 1).ok()?;
             Some((port.mac, port.queues.into_iter().next()?))
         };
         sh("sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.default.router_solicitations=0");
@@ -128,15 +128,15 @@ impl Rig {
         frame.extend(packet);
         let mut batch = Batch::new();
         batch.push(Packet::from_bytes(&frame).unwrap()).unwrap();
-        assert_eq!(self.tx.transmit(&mut batch), 1);
+        assert_eq!(self.tx.offer(&mut batch), 1);
         let end = Instant::now() + Duration::from_secs(5);
         while Instant::now() < end {
             let mut batch = Batch::new();
-            if self.rx.receive(&mut batch, 1) == 0 {
+            self.rx.poll(&mut batch, 1);
+            let Some(received) = batch.pop() else {
                 std::thread::sleep(Duration::from_micros(50));
                 continue;
-            }
-            let received = batch.pop().unwrap();
+            };
             if is_forwarded(packet, received.data().get(14..).unwrap_or_default()) {
                 return usize::from(received.data()[5]);
             }

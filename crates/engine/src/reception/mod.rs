@@ -1,8 +1,8 @@
 //! How a worker learns of packets: the papers' reception mechanisms, free of I/O.
 //!
-//! The live router runs this over sockets and epoll, the model over simulated rings: one implementation. A port is
-//! anything that can be armed (it will interrupt when packets arrive), disarmed, asked whether packets wait, and
-//! told to receive; [`Ports`] is that much. [`Reception`] decides when to call which.
+//! The live router runs this over sockets and epoll, the model over simulated rings: one implementation. A port's
+//! packets come from a [`Receiver`]; [`Ports`] says which port has which, and forwards. [`Reception`] decides when to ask
+//! whom for how many.
 //!
 //! | mechanism | on an interrupt | papers |
 //! | --- | --- | --- |
@@ -13,11 +13,15 @@
 //! | polling | there are none: every run looks at the ring | CvL §3.2 |
 
 mod mechanism;
+mod state;
 #[cfg(test)]
 mod tests;
 
 pub use mechanism::{BACKLOG, DEFAULT_BUDGET, DEFAULT_QUOTA, Mechanism};
+pub use state::PortCounters;
 
+use causeway_packet::Receiver;
+use state::{State, Turn};
 use std::collections::VecDeque;
 
 /// Packets forwarded from the backlog between two looks for interrupts. One would be exact; a few keep the cost
@@ -25,72 +29,56 @@ use std::collections::VecDeque;
 const BACKLOG_WEIGHT: usize = 8;
 /// Packets taken at a time where the mechanism sets no limit.
 const CHUNK: usize = 64;
-/// Packets that an interrupt handler takes at most: more than a ring holds, so that receive livelock is what it was, and
-/// not so many that nobody else is ever heard.
-pub const DRAIN_MOST: usize = 4_096;
-/// Runs of Disable–Enable's drain before other work gets a turn; its ring may never be empty.
-const DRAIN_LIMIT: usize = 64;
+/// Packets that an interrupt handler takes at most, and Disable–Enable in one go: more than a ring holds, so that receive
+/// livelock is what it was, and not so many that nobody else is ever heard.
+const DRAIN_MOST: usize = 4_096;
+
+/// What came of receiving.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Packets taken.
+    pub packets: usize,
+    /// Whether more may wait.
+    pub more: bool,
+}
 
 /// The ports of one worker, as the mechanisms need them.
 pub trait Ports {
-    /// Lets `port` interrupt when packets arrive.
-    fn arm(&mut self, port: usize);
-    /// Masks the interrupt of `port`.
-    fn disarm(&mut self, port: usize);
-    /// Packets that wait on `port`; a lower bound above zero is enough where the device does not know better.
-    fn pending(&mut self, port: usize) -> usize;
-    /// Takes at most `max` packets from `port` and forwards them; returns how many.
-    fn receive(&mut self, port: usize, max: usize) -> usize;
-    /// Takes all packets from `port`, as far as [`DRAIN_MOST`] goes, puts at most `room` of them on the backlog and drops
-    /// the others; returns how many it put and dropped.
-    fn enqueue(&mut self, port: usize, room: usize) -> (usize, usize);
+    /// Where the packets of `port` come from; `None` if there is no such port.
+    fn receiver(&mut self, port: usize) -> Option<&mut dyn Receiver>;
+    /// Polls `port` for at most `budget` packets and forwards them.
+    fn receive(&mut self, port: usize, budget: usize) -> Received;
+    /// Polls `port` for at most `budget` packets, puts at most `room` of them on the backlog and drops the others.
+    fn enqueue(&mut self, port: usize, room: usize, budget: usize) -> Received;
     /// Forwards at most `max` packets from the backlog; returns how many.
     fn forward(&mut self, max: usize) -> usize;
 }
 
-/// What happened on one port (LUT §3.4 counts the same).
+/// What a run does, in that order. One that stopped goes on where it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortCounters {
-    /// Interrupts taken.
-    pub interrupts: u64,
-    /// Times the ring was looked at for packets.
-    pub polls: u64,
-    /// Of those, times it was empty.
-    pub empty_polls: u64,
-    /// Packets received.
-    pub packets: u64,
-    /// Polls that used up the quota.
-    pub quota_hits: u64,
-    /// Packets dropped because the backlog was full.
-    pub backlog_drops: u64,
-    /// Times interrupts were unmasked again.
-    pub rearms: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Port {
-    mechanism: Mechanism,
-    /// An interrupt came and was not served yet.
-    raised: bool,
-    /// Interrupts are unmasked.
-    armed: bool,
-    /// On the polling list.
-    listed: bool,
-    /// When the first packet of a moderated interrupt came.
-    since_ns: Option<u64>,
-    counters: PortCounters,
+enum Phase {
+    #[default]
+    Interrupts,
+    Backlog,
+    Listed,
+    Always,
 }
 
 /// The reception mechanisms of one worker.
 #[derive(Clone, Debug, Default)]
 pub struct Reception {
-    ports: Vec<Port>,
+    ports: Vec<State>,
     /// Ports to poll, the next one first.
     list: VecDeque<usize>,
     /// Packets in a NAPI run over all ports.
     budget: usize,
+    /// Of those, packets that the NAPI run under way may still take.
+    budget_left: Option<usize>,
     /// Packets on the backlog.
     backlog: usize,
+    /// Where the next run begins: in which phase, and with which port.
+    phase: Phase,
+    next: usize,
     /// Runs that ended because the budget was used up.
     pub budget_exhausted: u64,
 }
@@ -98,25 +86,12 @@ pub struct Reception {
 impl Reception {
     /// Mechanisms for a worker whose NAPI runs take at most `budget` packets.
     pub fn new(budget: usize) -> Self {
-        Reception {
-            ports: Vec::new(),
-            list: VecDeque::new(),
-            budget: budget.max(1),
-            backlog: 0,
-            budget_exhausted: 0,
-        }
+        Reception { budget: budget.max(1), ..Reception::default() }
     }
 
     /// Adds a port; returns its number.
     pub fn add(&mut self, mechanism: Mechanism) -> usize {
-        self.ports.push(Port {
-            mechanism,
-            raised: false,
-            armed: false,
-            listed: false,
-            since_ns: None,
-            counters: PortCounters::default(),
-        });
+        self.ports.push(State::new(mechanism));
         self.ports.len() - 1
     }
 
@@ -125,7 +100,7 @@ impl Reception {
     pub fn start(&mut self, io: &mut impl Ports) {
         for port in 0..self.ports.len() {
             if self.ports[port].mechanism == Mechanism::Polling {
-                io.disarm(port);
+                disarm(io, port);
             } else {
                 self.arm(io, port);
             }
@@ -168,109 +143,168 @@ impl Reception {
 
     /// When a moderated interrupt is due, if one waits.
     pub fn deadline_ns(&self) -> Option<u64> {
-        let due = |p: &Port| match p.mechanism {
+        let due = |p: &State| match p.mechanism {
             Mechanism::Moderated { time_ns, .. } => p.since_ns.map(|since| since + time_ns),
             _ => None,
         };
         self.ports.iter().filter_map(due).min()
     }
 
-    /// One turn of reception; returns how many packets were forwarded, and whether there is more to do at once.
-    pub fn run(&mut self, io: &mut impl Ports, now_ns: u64) -> (usize, bool) {
-        self.take_interrupts(io, now_ns);
-        let mut forwarded = self.forward_backlog(io);
-        forwarded += self.poll_listed(io);
-        forwarded += self.poll_always(io);
-        let more =
-            self.backlog > 0 || !self.list.is_empty() || self.ports.iter().any(|p| p.raised && p.due(now_ns));
+    /// One run of reception; returns how many packets were forwarded, and whether there is more to do at once.
+    ///
+    /// It takes at most `limit` packets, at least one, and then stops wherever it is: the next run goes on from there as
+    /// if nothing had been between, but that time has passed and packets have come. A live worker sets no limit; whoever
+    /// lets each packet cost time says one.
+    pub fn run(&mut self, io: &mut impl Ports, now_ns: u64, limit: usize) -> (usize, bool) {
+        let (mut left, mut forwarded) = (limit.max(1), 0);
+        let done = self.take_interrupts(io, now_ns, &mut left)
+            && self.forward_backlog(io, &mut left, &mut forwarded)
+            && self.poll_listed(io, &mut left, &mut forwarded)
+            && self.poll_always(io, &mut left, &mut forwarded);
+        let more = !done
+            || self.backlog > 0
+            || !self.list.is_empty()
+            || self.ports.iter().any(|p| p.raised && p.due(now_ns));
         (forwarded, more)
+    }
+
+    /// Goes on to `phase`, from its first port on.
+    fn enter(&mut self, phase: Phase) -> bool {
+        (self.phase, self.next) = (phase, 0);
+        true
     }
 
     fn arm(&mut self, io: &mut impl Ports, port: usize) {
         let p = &mut self.ports[port];
         p.armed = true;
         p.counters.rearms += 1;
-        io.arm(port);
         // A packet that came before the unmasking raises no interrupt of its own.
-        if io.pending(port) > 0 {
-            p.raised = true;
-        }
+        p.raised |= look(io, port);
     }
 
-    fn take_interrupts(&mut self, io: &mut impl Ports, now_ns: u64) {
-        for port in 0..self.ports.len() {
+    /// False: the limit is used up.
+    fn take_interrupts(&mut self, io: &mut impl Ports, now_ns: u64, limit: &mut usize) -> bool {
+        if self.phase != Phase::Interrupts {
+            return true;
+        }
+        while self.next < self.ports.len() {
+            let port = self.next;
             let p = &mut self.ports[port];
             // A worker with other work hears of an interrupt late; asking the ring takes a load.
-            if p.armed && !p.raised && io.pending(port) > 0 {
+            if p.armed && !p.raised && look(io, port) {
                 p.raised = true;
             }
-            if !p.raised {
-                continue;
+            if p.raised && !self.serve(io, port, now_ns, limit) {
+                return false;
             }
-            match p.mechanism {
-                Mechanism::Polling => p.raised = false,
-                Mechanism::Napi { .. } | Mechanism::DisableEnable => {
-                    p.raised = false;
-                    p.armed = false;
-                    p.counters.interrupts += 1;
-                    io.disarm(port);
-                    if !std::mem::replace(&mut p.listed, true) {
-                        self.list.push_back(port);
-                    }
+            self.next += 1;
+        }
+        self.enter(Phase::Backlog)
+    }
+
+    /// Serves the interrupt of a port. False: the limit is used up.
+    fn serve(&mut self, io: &mut impl Ports, port: usize, now_ns: u64, limit: &mut usize) -> bool {
+        let p = &mut self.ports[port];
+        match p.mechanism {
+            Mechanism::Polling => p.raised = false,
+            Mechanism::Napi { .. } | Mechanism::DisableEnable => {
+                p.raised = false;
+                p.armed = false;
+                p.counters.interrupts += 1;
+                disarm(io, port);
+                if !std::mem::replace(&mut p.listed, true) {
+                    self.list.push_back(port);
                 }
-                Mechanism::Interrupt => self.drain_to_backlog(io, port),
-                Mechanism::Moderated { packets, .. } => {
-                    p.since_ns.get_or_insert(now_ns);
-                    if p.due(now_ns) || io.pending(port) >= packets as usize {
+            }
+            Mechanism::Interrupt => return self.drain_to_backlog(io, port, limit),
+            Mechanism::Moderated { packets, .. } => {
+                p.since_ns.get_or_insert(now_ns);
+                if p.turn.is_some() || p.due(now_ns) || waiting(io, port) >= packets as usize {
+                    let done = self.drain_to_backlog(io, port, limit);
+                    if done {
                         self.ports[port].since_ns = None;
-                        self.drain_to_backlog(io, port);
                     }
+                    return done;
                 }
             }
         }
+        true
     }
 
-    /// The interrupt handler of the interrupt-driven mechanisms.
-    fn drain_to_backlog(&mut self, io: &mut impl Ports, port: usize) {
-        let (put, dropped) = io.enqueue(port, BACKLOG.saturating_sub(self.backlog));
-        self.backlog += put;
-        let counters = &mut self.ports[port].counters;
-        counters.interrupts += 1;
-        counters.polls += 1;
-        counters.packets += (put + dropped) as u64;
-        counters.backlog_drops += dropped as u64;
-        self.ports[port].raised = io.pending(port) > 0;
-    }
-
-    fn forward_backlog(&mut self, io: &mut impl Ports) -> usize {
-        if self.backlog == 0 {
-            return 0;
+    /// The interrupt handler of the interrupt-driven mechanisms. False: the limit is used up.
+    fn drain_to_backlog(&mut self, io: &mut impl Ports, port: usize, limit: &mut usize) -> bool {
+        let p = &mut self.ports[port];
+        if p.turn.is_none() {
+            p.counters.interrupts += 1;
         }
-        let n = io.forward(self.backlog.min(BACKLOG_WEIGHT));
-        self.backlog = self.backlog.saturating_sub(n.max(1));
-        // Interrupts come first: those of packets that arrived meanwhile are seen before the next few packets.
+        let mut dropped = 0;
+        let done = self.turn(port, DRAIN_MOST, limit, |backlog, budget| {
+            let room = BACKLOG.saturating_sub(*backlog);
+            let received = io.enqueue(port, room, budget);
+            let put = received.packets.min(room);
+            *backlog += put;
+            dropped = received.packets - put;
+            received
+        });
+        let p = &mut self.ports[port];
+        p.counters.backlog_drops += dropped as u64;
+        if done.is_some() {
+            p.raised = look(io, port);
+        }
+        done.is_some()
+    }
+
+    fn forward_backlog(&mut self, io: &mut impl Ports, limit: &mut usize, forwarded: &mut usize) -> bool {
+        if self.phase != Phase::Backlog {
+            return true;
+        }
+        if self.backlog > 0 {
+            if *limit == 0 {
+                return false;
+            }
+            let n = io.forward(self.backlog.min(BACKLOG_WEIGHT).min(*limit));
+            self.backlog = self.backlog.saturating_sub(n.max(1));
+            *forwarded += n;
+            *limit = limit.saturating_sub(n);
+            self.hear_driven(io);
+        }
+        self.enter(Phase::Listed)
+    }
+
+    /// Interrupts come first: those of packets that arrived meanwhile are seen before the next few packets.
+    fn hear_driven(&mut self, io: &mut impl Ports) {
         for port in 0..self.ports.len() {
             let driven =
                 matches!(self.ports[port].mechanism, Mechanism::Interrupt | Mechanism::Moderated { .. });
-            if driven && io.pending(port) > 0 {
+            if driven && look(io, port) {
                 self.ports[port].raised = true;
             }
         }
-        n
     }
 
-    /// One NAPI run: the listed ports in turn, a quota each, a budget in all.
-    fn poll_listed(&mut self, io: &mut impl Ports) -> usize {
-        let mut left = self.budget;
+    /// One NAPI run: the listed ports in turn, a quota each, a budget in all. Disable–Enable has no quota. False: the limit
+    /// is used up.
+    fn poll_listed(&mut self, io: &mut impl Ports, limit: &mut usize, forwarded: &mut usize) -> bool {
+        if self.phase != Phase::Listed {
+            return true;
+        }
+        let mut left = self.budget_left.take().unwrap_or(self.budget);
         while left > 0
-            && let Some(port) = self.list.pop_front()
+            && let Some(&port) = self.list.front()
         {
-            let (got, again) = match self.ports[port].mechanism {
-                Mechanism::Napi { quota } => self.poll_quota(io, port, quota as usize, left),
-                _ => self.drain(io, port),
+            let quota = match self.ports[port].mechanism {
+                Mechanism::Napi { quota } => quota as usize,
+                _ => usize::MAX,
             };
-            left = left.saturating_sub(got);
-            if again {
+            let most = if quota == usize::MAX { DRAIN_MOST } else { quota.min(left) };
+            let Some(Turn { left: unused, taken }) = self.poll(io, port, most, limit, forwarded) else {
+                self.budget_left = Some(left);
+                return false;
+            };
+            self.list.pop_front();
+            left = left.saturating_sub(taken);
+            self.ports[port].counters.quota_hits += u64::from(taken >= quota);
+            if unused == 0 {
                 self.list.push_back(port);
             } else {
                 self.ports[port].listed = false;
@@ -280,57 +314,78 @@ impl Reception {
         if left == 0 && !self.list.is_empty() {
             self.budget_exhausted += 1;
         }
-        self.budget - left
+        self.enter(Phase::Always)
     }
 
-    fn poll_quota(&mut self, io: &mut impl Ports, port: usize, quota: usize, left: usize) -> (usize, bool) {
-        let got = self.poll(io, port, quota.min(left));
-        let again = got >= quota.min(left);
-        self.ports[port].counters.quota_hits += (got >= quota) as u64;
-        (got, again)
-    }
-
-    /// Disable–Enable: until the ring is empty.
-    fn drain(&mut self, io: &mut impl Ports, port: usize) -> (usize, bool) {
-        let mut total = 0;
-        for _ in 0..DRAIN_LIMIT {
-            let got = self.poll(io, port, CHUNK);
-            total += got;
-            if got < CHUNK {
-                return (total, false);
+    fn poll_always(&mut self, io: &mut impl Ports, limit: &mut usize, forwarded: &mut usize) -> bool {
+        while self.next < self.ports.len() {
+            let port = self.next;
+            let polled = self.ports[port].mechanism == Mechanism::Polling;
+            if polled && self.poll(io, port, CHUNK, limit, forwarded).is_none() {
+                return false;
             }
+            self.next += 1;
         }
-        (total, true)
+        self.enter(Phase::Interrupts)
     }
 
-    fn poll_always(&mut self, io: &mut impl Ports) -> usize {
-        let mut forwarded = 0;
-        for port in 0..self.ports.len() {
-            if self.ports[port].mechanism == Mechanism::Polling {
-                forwarded += self.poll(io, port, CHUNK);
-            }
-        }
-        forwarded
+    /// A turn whose packets are forwarded at once.
+    fn poll(
+        &mut self,
+        io: &mut impl Ports,
+        port: usize,
+        most: usize,
+        limit: &mut usize,
+        forwarded: &mut usize,
+    ) -> Option<Turn> {
+        self.turn(port, most, limit, |_, budget| {
+            let received = io.receive(port, budget);
+            *forwarded += received.packets;
+            received
+        })
     }
 
-    fn poll(&mut self, io: &mut impl Ports, port: usize, max: usize) -> usize {
-        let got = io.receive(port, max);
-        let counters = &mut self.ports[port].counters;
-        counters.polls += 1;
-        counters.empty_polls += (got == 0) as u64;
-        counters.packets += got as u64;
-        got
+    /// Lets a port take at most `most` packets by `take`, which knows the backlog: in one go, or over several runs when
+    /// the limit is used up before. `None`: it goes on with the turn in the next run.
+    fn turn(
+        &mut self,
+        port: usize,
+        most: usize,
+        limit: &mut usize,
+        mut take: impl FnMut(&mut usize, usize) -> Received,
+    ) -> Option<Turn> {
+        let p = &mut self.ports[port];
+        let mut turn = p.turn.take().unwrap_or(Turn { left: most, taken: 0 });
+        if *limit == 0 {
+            p.turn = Some(turn);
+            return None;
+        }
+        let budget = turn.left.min(*limit);
+        let Received { packets, more } = take(&mut self.backlog, budget);
+        turn = Turn { left: turn.left.saturating_sub(packets), taken: turn.taken + packets };
+        *limit = limit.saturating_sub(packets);
+        p.counters.packets += packets as u64;
+        if turn.left > 0 && packets >= budget && more {
+            p.turn = Some(turn);
+            return None;
+        }
+        p.counters.polls += 1;
+        p.counters.empty_polls += u64::from(turn.taken == 0);
+        Some(turn)
     }
 }
 
-impl Port {
-    /// Whether a raised interrupt is to be served now rather than moderated further.
-    fn due(&self, now_ns: u64) -> bool {
-        match self.mechanism {
-            Mechanism::Moderated { time_ns, .. } => {
-                self.since_ns.is_some_and(|since| now_ns >= since + time_ns)
-            }
-            _ => true,
-        }
+/// Unmasks the interrupt of a port, or finds it unmasked; says whether packets may wait.
+fn look(io: &mut impl Ports, port: usize) -> bool {
+    io.receiver(port).is_some_and(|receiver| receiver.arm())
+}
+
+fn disarm(io: &mut impl Ports, port: usize) {
+    if let Some(receiver) = io.receiver(port) {
+        receiver.disarm();
     }
+}
+
+fn waiting(io: &mut impl Ports, port: usize) -> usize {
+    io.receiver(port).map_or(0, |receiver| receiver.waiting())
 }

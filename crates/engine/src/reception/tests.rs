@@ -1,65 +1,101 @@
 //! The mechanisms over simulated rings.
 
 use super::*;
+use causeway_packet::{Batch, Packet};
+use proptest::prelude::*;
+use std::os::fd::BorrowedFd;
 
-/// Rings of bounded size, fed by the test; the backlog is a count.
+/// A ring fed by the test.
+#[derive(Default)]
+struct Ring {
+    waiting: usize,
+    armed: bool,
+}
+
+/// Rings, fed by the test; the backlog is a count.
 #[derive(Default)]
 struct Rings {
-    waiting: Vec<usize>,
-    armed: Vec<bool>,
+    rings: Vec<Ring>,
     forwarded: Vec<usize>,
     backlog: VecDeque<usize>,
     /// Packets that arrive on port 0 whenever one packet is forwarded: load that does not wait.
     arrivals_per_forward: usize,
 }
 
+impl Receiver for Ring {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        let n = self.waiting.min(budget).min(batch.room());
+        self.waiting -= n;
+        batch.extend((0..n).filter_map(|_| Packet::new()));
+        self.waiting > 0
+    }
+
+    fn arm(&mut self) -> bool {
+        self.armed = true;
+        self.waiting > 0
+    }
+
+    fn disarm(&mut self) {
+        self.armed = false;
+    }
+
+    fn waiting(&mut self) -> usize {
+        self.waiting
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
 impl Rings {
     fn new(ports: usize) -> Self {
-        let zeros = || vec![0; ports];
-        Rings { waiting: zeros(), armed: vec![false; ports], forwarded: zeros(), ..Rings::default() }
+        let rings = (0..ports).map(|_| Ring::default()).collect();
+        Rings { rings, forwarded: vec![0; ports], ..Rings::default() }
     }
 
     fn arrive(&mut self, reception: &mut Reception, port: usize, n: usize) {
-        self.waiting[port] += n;
-        if self.armed[port] {
+        self.rings[port].waiting += n;
+        if self.rings[port].armed {
             reception.interrupt(port);
         }
+    }
+
+    /// Polls a ring until it is empty or the budget used up.
+    fn take(&mut self, port: usize, budget: usize) -> Received {
+        let mut received = Received { packets: 0, more: true };
+        while received.more && received.packets < budget {
+            let mut batch = Batch::new();
+            received.more = self.rings[port].poll(&mut batch, budget - received.packets);
+            received.packets += batch.len();
+        }
+        received
     }
 }
 
 impl Ports for Rings {
-    fn arm(&mut self, port: usize) {
-        self.armed[port] = true;
+    fn receiver(&mut self, port: usize) -> Option<&mut dyn Receiver> {
+        self.rings.get_mut(port).map(|ring| ring as &mut dyn Receiver)
     }
 
-    fn disarm(&mut self, port: usize) {
-        self.armed[port] = false;
+    fn receive(&mut self, port: usize, budget: usize) -> Received {
+        let received = self.take(port, budget);
+        self.forwarded[port] += received.packets;
+        received
     }
 
-    fn pending(&mut self, port: usize) -> usize {
-        self.waiting[port]
-    }
-
-    fn receive(&mut self, port: usize, max: usize) -> usize {
-        let n = self.waiting[port].min(max);
-        self.waiting[port] -= n;
-        self.forwarded[port] += n;
-        n
-    }
-
-    fn enqueue(&mut self, port: usize, room: usize) -> (usize, usize) {
-        let n = std::mem::take(&mut self.waiting[port]);
-        let put = n.min(room);
-        self.backlog.extend(std::iter::repeat_n(port, put));
-        (put, n - put)
+    fn enqueue(&mut self, port: usize, room: usize, budget: usize) -> Received {
+        let received = self.take(port, budget);
+        self.backlog.extend(std::iter::repeat_n(port, received.packets.min(room)));
+        received
     }
 
     fn forward(&mut self, max: usize) -> usize {
         let n = max.min(self.backlog.len());
         for port in self.backlog.drain(..n) {
             self.forwarded[port] += 1;
+            self.rings[0].waiting += self.arrivals_per_forward;
         }
-        self.waiting[0] += n * self.arrivals_per_forward;
         n
     }
 }
@@ -79,10 +115,10 @@ const NAPI_4: Mechanism = Mechanism::Napi { quota: 4 };
 #[test]
 fn napi_masks_on_the_interrupt_and_unmasks_below_the_quota() {
     let (mut r, mut rings) = with(&[NAPI_4], 300);
-    assert!(rings.armed[0]);
+    assert!(rings.rings[0].armed);
     rings.arrive(&mut r, 0, 10);
-    assert_eq!(r.run(&mut rings, 0), (10, false));
-    assert!(rings.armed[0]);
+    assert_eq!(r.run(&mut rings, 0, usize::MAX), (10, false));
+    assert!(rings.rings[0].armed);
     let c = r.counters(0).unwrap();
     assert_eq!((c.interrupts, c.polls, c.packets, c.quota_hits), (1, 3, 10, 2));
 }
@@ -92,13 +128,13 @@ fn napi_shares_by_quota_and_stops_at_the_budget() {
     let (mut r, mut rings) = with(&[Mechanism::Napi { quota: 6 }, Mechanism::Napi { quota: 2 }], 16);
     rings.arrive(&mut r, 0, 1_000);
     rings.arrive(&mut r, 1, 1_000);
-    let (forwarded, more) = r.run(&mut rings, 0);
+    let (forwarded, more) = r.run(&mut rings, 0, usize::MAX);
     assert_eq!((forwarded, more, r.budget_exhausted), (16, true, 1));
     for _ in 0..9 {
-        r.run(&mut rings, 0);
+        r.run(&mut rings, 0, usize::MAX);
     }
     assert_eq!(rings.forwarded, [120, 40], "shares follow the quotas (OSR-9)");
-    assert!(!rings.armed[0] && !rings.armed[1]);
+    assert!(!rings.rings[0].armed && !rings.rings[1].armed);
 }
 
 #[test]
@@ -106,12 +142,12 @@ fn a_packet_between_the_last_poll_and_the_unmasking_is_not_forgotten() {
     for mechanism in [NAPI_4, Mechanism::DisableEnable, Mechanism::Interrupt] {
         let (mut r, mut rings) = with(&[mechanism], 300);
         rings.arrive(&mut r, 0, 1);
-        while r.run(&mut rings, 0).1 {}
+        while r.run(&mut rings, 0, usize::MAX).1 {}
         // It came while masked, so no interrupt tells of it.
         r.ports[0].armed = false;
-        rings.waiting[0] = 1;
+        rings.rings[0].waiting = 1;
         r.arm(&mut rings, 0);
-        while r.run(&mut rings, 0).1 {}
+        while r.run(&mut rings, 0, usize::MAX).1 {}
         assert_eq!(rings.forwarded[0], 2, "{mechanism}");
     }
 }
@@ -120,19 +156,19 @@ fn a_packet_between_the_last_poll_and_the_unmasking_is_not_forgotten() {
 fn interrupt_driven_reception_drops_at_the_backlog_and_livelocks_under_load() {
     let (mut r, mut rings) = with(&[Mechanism::Interrupt], 300);
     rings.arrive(&mut r, 0, 1_000);
-    r.run(&mut rings, 0);
+    r.run(&mut rings, 0, usize::MAX);
     assert_eq!(r.counters(0).unwrap().backlog_drops, 700);
     // Offered load well above what is forwarded: the backlog stays full and all work goes into drops.
     rings.arrivals_per_forward = 50;
     for _ in 0..100 {
-        r.run(&mut rings, 0);
+        r.run(&mut rings, 0, usize::MAX);
     }
     let c = *r.counters(0).unwrap();
     assert!(c.backlog_drops > 20 * rings.forwarded[0] as u64, "{c:?}");
     // NAPI under the same load loses nothing after reception.
     let (mut r, mut rings) = with(&[NAPI_4], 300);
     rings.arrive(&mut r, 0, 100_000);
-    r.run(&mut rings, 0);
+    r.run(&mut rings, 0, usize::MAX);
     assert_eq!((rings.forwarded[0], r.counters(0).unwrap().backlog_drops), (300, 0));
 }
 
@@ -141,21 +177,21 @@ fn moderation_waits_for_packets_or_time_whichever_is_first() {
     let moderated = Mechanism::Moderated { packets: 8, time_ns: 100 };
     let (mut r, mut rings) = with(&[moderated], 300);
     rings.arrive(&mut r, 0, 3);
-    assert_eq!(r.run(&mut rings, 1_000), (0, false));
+    assert_eq!(r.run(&mut rings, 1_000, usize::MAX), (0, false));
     assert_eq!(r.deadline_ns(), Some(1_100));
-    assert_eq!(r.run(&mut rings, 1_099).0, 0);
-    assert_eq!(r.run(&mut rings, 1_100).0, 3);
+    assert_eq!(r.run(&mut rings, 1_099, usize::MAX).0, 0);
+    assert_eq!(r.run(&mut rings, 1_100, usize::MAX).0, 3);
     assert_eq!((r.deadline_ns(), r.counters(0).unwrap().interrupts), (None, 1));
     rings.arrive(&mut r, 0, 8);
-    assert_eq!(r.run(&mut rings, 2_000).0, 8, "enough packets do not wait");
+    assert_eq!(r.run(&mut rings, 2_000, usize::MAX).0, 8, "enough packets do not wait");
 }
 
 #[test]
 fn disable_enable_empties_the_ring() {
     let (mut r, mut rings) = with(&[Mechanism::DisableEnable], 10);
     rings.arrive(&mut r, 0, 1_000);
-    assert!(!r.run(&mut rings, 0).1);
-    assert_eq!((rings.waiting[0], rings.forwarded[0], rings.armed[0]), (0, 1_000, true));
+    assert!(!r.run(&mut rings, 0, usize::MAX).1);
+    assert_eq!((rings.rings[0].waiting, rings.forwarded[0], rings.rings[0].armed), (0, 1_000, true));
 }
 
 #[test]
@@ -164,8 +200,8 @@ fn a_port_whose_interrupt_is_not_heard_is_seen_by_its_ring() {
         let (mut r, mut rings) = with(&[mechanism, NAPI_4], 300);
         rings.arrive(&mut r, 1, 1_000);
         // The worker is busy with the other port and asks nobody for interrupts.
-        rings.waiting[0] = 3;
-        r.run(&mut rings, 0);
+        rings.rings[0].waiting = 3;
+        r.run(&mut rings, 0, usize::MAX);
         assert_eq!(rings.forwarded[0], 3, "{mechanism}");
     }
 }
@@ -173,10 +209,203 @@ fn a_port_whose_interrupt_is_not_heard_is_seen_by_its_ring() {
 #[test]
 fn polling_needs_no_interrupt_and_counts_empty_polls() {
     let (mut r, mut rings) = with(&[Mechanism::Polling], 300);
-    assert!(!rings.armed[0] && r.polls_for_ever());
-    r.run(&mut rings, 0);
-    rings.waiting[0] = 5;
-    r.run(&mut rings, 0);
+    assert!(!rings.rings[0].armed && r.polls_for_ever());
+    r.run(&mut rings, 0, usize::MAX);
+    rings.rings[0].waiting = 5;
+    r.run(&mut rings, 0, usize::MAX);
     let c = r.counters(0).unwrap();
     assert_eq!((c.interrupts, c.polls, c.empty_polls, c.packets), (0, 2, 1, 5));
+}
+
+#[test]
+fn napi_is_stopped_in_the_middle_of_its_quota_and_goes_on_later() {
+    let (mut r, mut rings) = with(&[NAPI_4, NAPI_4], 6);
+    rings.arrive(&mut r, 0, 9);
+    rings.arrive(&mut r, 1, 3);
+    // Three of the first port's four; then others may run, and more packets come.
+    assert_eq!(r.run(&mut rings, 0, 3), (3, true));
+    assert_eq!((rings.forwarded.as_slice(), rings.rings[0].armed), (&[3, 0][..], false));
+    assert_eq!(
+        (r.counters(0).unwrap().packets, r.counters(0).unwrap().polls),
+        (3, 0),
+        "its turn is not over"
+    );
+    rings.arrive(&mut r, 1, 1);
+    // The fourth, and no more of that port before the other has had its turn, and its share of the budget.
+    assert_eq!(r.run(&mut rings, 0, 2), (2, true));
+    assert_eq!(rings.forwarded, [4, 1]);
+    assert_eq!(r.run(&mut rings, 0, usize::MAX), (1, true));
+    assert_eq!((rings.forwarded.as_slice(), r.budget_exhausted), (&[4, 2][..], 1));
+    while r.run(&mut rings, 0, 1).1 {}
+    assert_eq!(rings.forwarded, [9, 4]);
+    assert_eq!((r.counters(0).unwrap().packets, r.counters(1).unwrap().packets), (9, 4));
+    assert!(rings.rings.iter().all(|ring| ring.armed && ring.waiting == 0));
+}
+
+/// Those that let the worker sleep.
+fn woken_mechanism() -> impl Strategy<Value = Mechanism> {
+    prop_oneof![
+        Just(Mechanism::Interrupt),
+        Just(Mechanism::Moderated { packets: 5, time_ns: 100 }),
+        (1u32..9).prop_map(|quota| Mechanism::Napi { quota }),
+        Just(Mechanism::DisableEnable),
+    ]
+}
+
+fn any_mechanism() -> impl Strategy<Value = Mechanism> {
+    prop_oneof![4 => woken_mechanism(), 1 => Just(Mechanism::Polling)]
+}
+
+proptest! {
+    /// Runs that are stopped wherever it may be do what runs without a limit do, in the same order.
+    #[test]
+    fn where_runs_stop_makes_no_difference(
+        mechanisms in proptest::collection::vec(any_mechanism(), 1..4),
+        arrivals in proptest::collection::vec(0usize..400, 4),
+        limits in proptest::collection::vec(1usize..7, 1..9),
+    ) {
+        let settle = |limits: &mut dyn Iterator<Item = usize>| {
+            let (mut r, mut rings) = with(&mechanisms, 20);
+            for (port, n) in arrivals.iter().enumerate().take(mechanisms.len()) {
+                rings.arrive(&mut r, port, *n);
+            }
+            let mut quiet = 0;
+            while quiet < 2 {
+                // Time stands still, so that moderated interrupts are due for the number of packets alone.
+                let (forwarded, more) = r.run(&mut rings, 0, limits.next().unwrap_or(usize::MAX));
+                quiet = if forwarded > 0 || more { 0 } else { quiet + 1 };
+            }
+            let counters = (0..mechanisms.len()).map(|port| *r.counters(port).unwrap());
+            // Idle looks of ports that are always polled depend on how often that is.
+            let counters: Vec<_> = counters.map(|c| PortCounters { polls: 0, empty_polls: 0, ..c }).collect();
+            let waiting: Vec<_> = rings.rings.iter().map(|ring| ring.waiting).collect();
+            (rings.forwarded, waiting, counters)
+        };
+        let whole = settle(&mut std::iter::empty());
+        prop_assert_eq!(settle(&mut limits.iter().copied().cycle()), whole);
+    }
+}
+
+/// A port into which packets come between any two calls: at every call the next number of a list, and then no more.
+struct Adversary {
+    ring: Ring,
+    arrivals: VecDeque<usize>,
+    arrived: usize,
+    /// Its descriptor became readable, which the worker has not been told yet.
+    edge: bool,
+    forwarded: usize,
+    backlog: usize,
+    dropped: usize,
+}
+
+impl Adversary {
+    fn come(&mut self) {
+        let n = self.arrivals.pop_front().unwrap_or(0);
+        self.arrived += n;
+        self.ring.waiting += n;
+        self.edge |= n > 0 && self.ring.armed;
+    }
+}
+
+impl Receiver for Adversary {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        self.come();
+        let more = self.ring.poll(batch, budget);
+        self.come();
+        more
+    }
+
+    fn arm(&mut self) -> bool {
+        self.come();
+        let waiting = self.ring.arm();
+        self.come();
+        waiting
+    }
+
+    fn disarm(&mut self) {
+        self.come();
+        self.ring.disarm();
+        self.come();
+    }
+
+    fn waiting(&mut self) -> usize {
+        let waiting = self.ring.waiting;
+        self.come();
+        waiting
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
+impl Ports for Adversary {
+    fn receiver(&mut self, _port: usize) -> Option<&mut dyn Receiver> {
+        Some(self)
+    }
+
+    fn receive(&mut self, _port: usize, budget: usize) -> Received {
+        let mut batch = Batch::new();
+        let more = self.poll(&mut batch, budget);
+        self.forwarded += batch.len();
+        Received { packets: batch.len(), more }
+    }
+
+    fn enqueue(&mut self, _port: usize, room: usize, budget: usize) -> Received {
+        let mut batch = Batch::new();
+        let more = self.poll(&mut batch, budget);
+        self.backlog += batch.len().min(room);
+        self.dropped += batch.len().saturating_sub(room);
+        Received { packets: batch.len(), more }
+    }
+
+    fn forward(&mut self, max: usize) -> usize {
+        let n = max.min(self.backlog);
+        self.backlog -= n;
+        self.forwarded += n;
+        n
+    }
+}
+
+proptest! {
+    // What would be forgotten is what comes at the one wrong moment, and nothing after it.
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    /// However packets come, a worker that sleeps only when nothing is to be done, and only as long as nobody wakes it,
+    /// forgets none.
+    #[test]
+    fn no_packet_waits_for_a_worker_that_sleeps(
+        mechanism in woken_mechanism(),
+        arrivals in proptest::collection::vec(prop_oneof![2 => Just(0usize), 1 => 1usize..9], 0..20),
+        limit in prop_oneof![Just(usize::MAX), 1usize..5],
+    ) {
+        let (arrivals, ring) = (arrivals.into(), Ring::default());
+        let mut port =
+            Adversary { ring, arrivals, arrived: 0, edge: false, forwarded: 0, backlog: 0, dropped: 0 };
+        let mut r = Reception::new(10);
+        r.add(mechanism);
+        r.start(&mut port);
+        let mut now_ns = 0;
+        loop {
+            let (forwarded, more) = r.run(&mut port, now_ns, limit);
+            if forwarded > 0 || more {
+                continue;
+            }
+            // The worker sleeps. What wakes it is the descriptor or the time, and nothing else.
+            while !port.edge && !port.arrivals.is_empty() {
+                port.come();
+            }
+            if std::mem::take(&mut port.edge) {
+                r.interrupt(0);
+            } else if let Some(when_ns) = r.deadline_ns() {
+                now_ns = now_ns.max(when_ns);
+            } else {
+                break;
+            }
+        }
+        prop_assert_eq!((port.ring.waiting, port.backlog), (0, 0));
+        prop_assert_eq!(port.arrived, port.forwarded + port.dropped);
+        let c = r.counters(0).unwrap();
+        prop_assert_eq!((c.packets, c.backlog_drops), (port.arrived as u64, port.dropped as u64));
+    }
 }

@@ -68,9 +68,9 @@ impl Router {
             retired.push(old);
         }
         assembly.env.counters.commit();
-        let Assembly { index, names, control_sides, env, .. } = assembly;
+        let Assembly { index, names, control_sides, ports, env, .. } = assembly;
         (self.plan, self.index, self.names) = (plan, index, names);
-        (self.control_sides, self.env) = (control_sides, env);
+        (self.control_sides, self.ports, self.env) = (control_sides, ports, env);
         Ok(())
     }
 

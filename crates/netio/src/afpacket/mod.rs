@@ -7,16 +7,20 @@
 //! The kernel still sees every received frame and acts on it: turn its forwarding off (`sysctl net.ipv4.ip_forward=0`)
 //! where this port forwards, or packets arrive twice.
 
+mod counts;
 mod entry;
 
+use crate::completion::{Clock, Completion, Completions};
 use crate::device_counters::DeviceCounters;
-use crate::interface::{Interface, PromiscuousGuard, get_option, set_option};
+use crate::interface::{Interface, PromiscuousGuard, set_option};
+use crate::link::LinkEvents;
 use crate::offload::{Offload, OffloadGuard};
-use crate::port::{Counter, Port, Queue, Rx, Tx};
+use crate::port::{Capabilities, Port, Queue, Rx, Tx};
+use crate::statistics::{Statistics, Tally};
 use crate::{Error, Result};
-use causeway_packet::{BATCH, Batch, Packet};
+use causeway_packet::{BATCH, Batch, Packet, Receiver};
+use counts::{Lost, RxStatistics, TxStatistics, rx, tx};
 use entry::{entry, word};
-use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
@@ -53,15 +57,6 @@ struct Request {
     retire_ms: u32,
     private_size: u32,
     features: u32,
-}
-
-/// `struct tpacket_stats_v3`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct Stats {
-    packets: u32,
-    drops: u32,
-    freezes: u32,
 }
 
 /// What both halves keep: the descriptor, and what was changed on the interface.
@@ -126,14 +121,8 @@ struct PacketRx {
     /// Packets left in the block, and where the next one is.
     left: usize,
     next: usize,
-    packets: u64,
-    bytes: u64,
-    pool_empty: u64,
-    too_long: u64,
-    unfinished: u64,
-    /// Asking resets the kernel's counters, so they are added up here.
-    drops: Cell<u64>,
-    freezes: Cell<u64>,
+    counts: Arc<Tally<5>>,
+    lost: Arc<Lost>,
 }
 
 impl PacketRx {
@@ -161,21 +150,21 @@ impl PacketRx {
         let found = self.ring.block(self.block).and_then(|b| entry(b, self.next));
         let Some(entry) = found else {
             // The block contradicts itself: nothing more can be read from it.
-            self.too_long += self.left as u64;
+            self.counts.add(rx::TOO_LONG, self.left as u64);
             self.give_back();
             return None;
         };
         let packet = entry.packet();
         match &packet {
             Some(packet) => {
-                self.packets += 1;
-                self.bytes += packet.len() as u64;
-                self.unfinished += u64::from(entry.unfinished);
+                self.counts.add(rx::PACKETS, 1);
+                self.counts.add(rx::BYTES, packet.len() as u64);
+                self.counts.add(rx::UNFINISHED, u64::from(entry.unfinished));
             }
             None if entry.data.len() + 4 > causeway_packet::pool::config().frame_size as usize => {
-                self.too_long += 1;
+                self.counts.add(rx::TOO_LONG, 1);
             }
-            None => self.pool_empty += 1,
+            None => self.counts.add(rx::POOL_EMPTY, 1),
         }
         self.next += entry.next;
         self.left -= 1;
@@ -186,60 +175,48 @@ impl PacketRx {
     }
 }
 
-impl Rx for PacketRx {
-    fn pending(&mut self) -> usize {
-        if self.advance() { self.left } else { 0 }
-    }
-
-    fn receive(&mut self, batch: &mut Batch, max: usize) -> usize {
-        let max = max.min(batch.room());
+impl Receiver for PacketRx {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        let budget = budget.min(batch.room());
         let mut n = 0;
-        while n < max && self.advance() {
+        while self.advance() {
+            if n == budget {
+                return true;
+            }
             if let Some(packet) = self.take() {
-                // There is room for `max`.
+                // There is room for so many.
                 let _ = batch.push(packet);
                 n += 1;
             }
         }
-        n
+        false
     }
 
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.shared.fd.as_fd())
+    fn waiting(&mut self) -> usize {
+        if self.advance() { self.left } else { 0 }
     }
 
-    fn counters(&self) -> Vec<Counter> {
-        if let Ok(s) =
-            get_option(&self.shared.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, Stats::default())
-        {
-            self.drops.set(self.drops.get() + u64::from(s.drops));
-            self.freezes.set(self.freezes.get() + u64::from(s.freezes));
-        }
-        let mut list = vec![
-            ("rx_packets", self.packets),
-            ("rx_bytes", self.bytes),
-            ("rx_drop_pool_empty", self.pool_empty),
-            ("rx_drop_too_long", self.too_long),
-            ("rx_checksum_unfinished", self.unfinished),
-            ("rx_drop_ring_full", self.drops.get()),
-            ("rx_freezes", self.freezes.get()),
-        ];
-        list.extend(self.shared.device.received());
-        list
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.shared.fd.as_fd()]
+    }
+}
+
+impl Rx for PacketRx {
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        let (counts, lost) = (self.counts.clone(), self.lost.clone());
+        Arc::new(RxStatistics { counts, lost, shared: Arc::downgrade(&self.shared) })
     }
 }
 
 #[derive(Debug)]
 struct PacketTx {
     shared: Arc<Shared>,
-    packets: u64,
-    bytes: u64,
-    full: u64,
-    errors: u64,
+    completions: Completions,
+    counts: Arc<Tally<4>>,
 }
 
 impl Tx for PacketTx {
-    fn transmit(&mut self, batch: &mut Batch) -> usize {
+    fn offer(&mut self, batch: &mut Batch) -> usize {
         // SAFETY: both are plain data, for which zeros are valid.
         let mut parts: [libc::iovec; BATCH] = unsafe { std::mem::zeroed() };
         // SAFETY: as above.
@@ -256,31 +233,29 @@ impl Tx for PacketTx {
         let mut done = Batch::new();
         if sent >= 0 {
             done.append_up_to(batch, sent as usize);
-            self.packets += done.len() as u64;
-            self.bytes += done.iter().map(|p| p.len() as u64).sum::<u64>();
+            self.completions.sent(done.iter());
+            self.counts.add(tx::PACKETS, done.len() as u64);
+            self.counts.add(tx::BYTES, done.iter().map(|p| p.len() as u64).sum::<u64>());
         } else if !matches!(
             io::Error::last_os_error().raw_os_error(),
             Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR)
         ) {
             // The first packet cannot be sent (too long, interface down): it must not hold up the others.
             done.append_up_to(batch, 1);
-            self.errors += done.len() as u64;
+            self.counts.add(tx::ERRORS, done.len() as u64);
         }
-        self.full += u64::from(!batch.is_empty());
+        self.counts.add(tx::FULL, u64::from(!batch.is_empty()));
         done.len()
     }
 
     fn flush(&mut self) {}
 
-    fn counters(&self) -> Vec<Counter> {
-        let mut list = vec![
-            ("tx_packets", self.packets),
-            ("tx_bytes", self.bytes),
-            ("tx_ring_full", self.full),
-            ("tx_drop_error", self.errors),
-        ];
-        list.extend(self.shared.device.transmitted());
-        list
+    fn completions(&mut self, sink: &mut dyn FnMut(Completion)) {
+        self.completions.take(sink);
+    }
+
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        Arc::new(TxStatistics { counts: self.counts.clone(), shared: Arc::downgrade(&self.shared) })
     }
 }
 
@@ -307,16 +282,13 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
         block: 0,
         left: 0,
         next: 0,
-        packets: 0,
-        bytes: 0,
-        pool_empty: 0,
-        too_long: 0,
-        unfinished: 0,
-        drops: Cell::new(0),
-        freezes: Cell::new(0),
+        counts: Tally::new(rx::NAMES),
+        lost: Arc::default(),
     };
-    let tx = PacketTx { shared, packets: 0, bytes: 0, full: 0, errors: 0 };
+    let tx = PacketTx { shared, completions: Completions::default(), counts: Tally::new(tx::NAMES) };
     Ok(Port {
+        capabilities: Capabilities { rx_timestamps: Some(Clock::Realtime), ..Capabilities::default() },
+        events: LinkEvents::open(&interface),
         mode: format!("AF_PACKET, TPACKET_V3 ring, sendmmsg{}", interface.down_note()),
         name: interface.name,
         mac: interface.mac,

@@ -8,7 +8,7 @@ fn receive(port: &mut Port, want: usize) -> Batch {
     let mut batch = Batch::new();
     for _ in 0..400 {
         let missing = want - batch.len();
-        port.queues[0].rx.receive(&mut batch, missing);
+        port.queues[0].rx.poll(&mut batch, missing);
         if batch.len() == want {
             break;
         }
@@ -30,11 +30,11 @@ fn frames_come_and_go() {
         let got: Vec<&[u8]> = batch.iter().map(|p| p.data()).collect();
         assert_eq!(got, frames);
         assert!(batch.iter().all(|p| p.timestamp_ns() > 0 && p.packet_type() == PacketType::Host));
-        assert_eq!(port.queues[0].tx.transmit(&mut batch), frames.len());
+        assert_eq!(port.queues[0].tx.offer(&mut batch), frames.len());
         assert_eq!(host.receive(frames.len()).len(), frames.len());
         std::thread::sleep(std::time::Duration::from_millis(5));
-        assert_eq!(port.queues[0].rx.pending(), 0, "our own frames do not come back");
-        assert!(port.queues[0].rx.counters().contains(&("rx_drop_ring_full", 0)));
+        assert_eq!(port.queues[0].rx.waiting(), 0, "our own frames do not come back");
+        assert!(port.queues[0].rx.statistics().list().contains(&("rx_drop_ring_full", 0)));
     });
 }
 
@@ -44,8 +44,8 @@ fn a_packet_that_cannot_be_sent_does_not_block() {
         let mut port = open("r0", false).expect("r0");
         let mut batch = Batch::new();
         batch.extend([1700, 60].into_iter().filter_map(|n| Packet::from_bytes(&udp_frame([2; 6], 1, n))));
-        while port.queues[0].tx.transmit(&mut batch) > 0 {}
-        let counters = port.queues[0].tx.counters();
+        while port.queues[0].tx.offer(&mut batch) > 0 {}
+        let counters = port.queues[0].tx.statistics().list();
         assert!(
             counters.contains(&("tx_drop_error", 1)) && counters.contains(&("tx_packets", 1)),
             "{counters:?}"
@@ -63,6 +63,6 @@ fn few_packets_fit_however_long_they_wait() {
             host.send(&udp_frame(port.mac, i, 60));
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
-        assert_eq!(receive(&mut port, 60).len(), 60, "{:?}", port.queues[0].rx.counters());
+        assert_eq!(receive(&mut port, 60).len(), 60, "{:?}", port.queues[0].rx.statistics().list());
     });
 }

@@ -2,10 +2,11 @@
 
 use super::tests::{counter, receive};
 use super::*;
+use crate::completion::Completion;
 use crate::port::{Rx, Tx};
 use crate::testnet::{self, Raw, assert_all_free, hoard_all_but, udp_frame};
 use causeway_packet::ledger::{Direction, census};
-use causeway_packet::{BATCH, Batch, Packet, pool};
+use causeway_packet::{BATCH, Batch, Packet, Receiver, pool};
 use std::collections::HashSet;
 
 const SMALL: u32 = 64;
@@ -40,7 +41,7 @@ fn frames_of_a_port_without_carrier_come_back_once() {
             // The kernel drops and completes such packets, and may never say that it has taken them from the ring.
             let tx = &mut port.queues[0].tx;
             for n in [40, 10] {
-                assert_eq!(tx.transmit(&mut batch_of(n)), n);
+                assert_eq!(tx.offer(&mut batch_of(n)), n);
                 tx.flush();
             }
             drop(port);
@@ -56,7 +57,7 @@ fn frames_of_a_port_that_is_down_come_back() {
     testnet::run(&[("s0", "r1")], || {
         let mut port = open("r1", &small(), &testnet::front()).expect("r1");
         testnet::ip("ip link set dev r1 down");
-        assert_eq!(port.queues[0].tx.transmit(&mut batch_of(30)), 30);
+        assert_eq!(port.queues[0].tx.offer(&mut batch_of(30)), 30);
         port.queues[0].tx.flush();
         assert_eq!(port.queues[0].tx.in_flight(), 30, "they wait for the interface");
         drop(port);
@@ -73,16 +74,16 @@ fn frames_of_a_deleted_interface_come_back() {
         let host = Raw::open("g0");
         (0..40).for_each(|i| host.send(&udp_frame(a.mac, i, 60)));
         let mut batch = receive(&mut a, 20);
-        assert_eq!(b.queues[0].tx.transmit(&mut batch), 20);
+        assert_eq!(b.queues[0].tx.offer(&mut batch), 20);
         // Some frames in each ring: received and not read, empty, to be sent.
-        assert!(a.queues[0].rx.pending() > 0);
+        assert!(a.queues[0].rx.waiting() > 0);
         testnet::ip("ip link del r0");
         testnet::ip("ip link del r1");
         b.queues[0].tx.flush();
-        assert_eq!(a.queues[0].tx.transmit(&mut batch_of(5)), 5);
+        assert_eq!(a.queues[0].tx.offer(&mut batch_of(5)), 5);
         a.queues[0].tx.flush();
         let mut rest = Batch::new();
-        a.queues[0].rx.receive(&mut rest, BATCH);
+        a.queues[0].rx.poll(&mut rest, BATCH);
         drop((a, b, rest));
         assert_all_free();
         assert_no_aliases();
@@ -114,7 +115,7 @@ fn ports_reopened_at_once_lose_nothing() {
         for round in 0..6 {
             drop(last.take());
             let mut port = open("r0", &small(), &testnet::front()).expect("reopened");
-            port.queues[0].tx.transmit(&mut batch_of(round));
+            port.queues[0].tx.offer(&mut batch_of(round));
             last = Some(port);
         }
         let rings = census().rings;
@@ -134,7 +135,7 @@ fn the_ledger_says_who_has_what() {
         Raw::open("g0").send(&udp_frame(port.mac, 1, 60));
         let got = receive(&mut port, 1);
         testnet::ip("ip link set dev r0 down");
-        port.queues[0].tx.transmit(&mut batch_of(7));
+        port.queues[0].tx.offer(&mut batch_of(7));
         let census = census();
         let of = |direction| census.rings.iter().find(|(name, _)| name.direction == direction).map(|r| r.1);
         // One frame is a packet, and the fill ring is topped up by chunks.
@@ -174,7 +175,7 @@ fn halves() -> (AfXdpRx, AfXdpTx, Kernel) {
     let (link, _) = attach(&interface, &claim, None, false).expect("attached");
     let offloads = OffloadGuard::turn_off("r0", &[]).expect("nothing to do");
     let counters = DeviceCounters::new("r0");
-    let device = Arc::new(Device { link, claim, _promiscuous: None, offloads, counters });
+    let attachment = Arc::new(Attachment { link, claim, _promiscuous: None, offloads, counters });
     let wanted = socket::Wanted {
         interface: &interface,
         queue: 0,
@@ -187,8 +188,9 @@ fn halves() -> (AfXdpRx, AfXdpTx, Kernel) {
     let (received, rx) = ring::in_memory(SMALL as usize, blank);
     let (tx, to_send) = ring::in_memory(SMALL as usize, blank);
     let (completed, completion) = ring::in_memory(SMALL as usize, 0);
-    let rx = AfXdpRx::new(device.clone(), socket.clone(), 0, rx, fill, rx_frames);
-    let tx = AfXdpTx::new(device, socket, 0, tx, completion, tx_frames, None);
+    let ends = || Ends { attachment: attachment.clone(), socket: socket.clone(), queue: 0 };
+    let rx = AfXdpRx::new(ends(), rx, fill, rx_frames);
+    let tx = AfXdpTx::new(ends(), tx, completion, tx_frames, None, Some(Clock::Tai));
     (rx, tx, Kernel { received, completed, to_send })
 }
 
@@ -204,7 +206,7 @@ fn frame(packet: &Packet) -> u64 {
 fn frames_sent_from_entries_that_the_ring_still_shows_come_back_once() {
     testnet::run(&[("g0", "r0")], || {
         let (rx, mut tx, mut kernel) = halves();
-        assert_eq!(tx.transmit(&mut batch_of(5)), 5);
+        assert_eq!(tx.offer(&mut batch_of(5)), 5);
         // Some kernels say that they took packets from the ring only when they take the next ones.
         assert_eq!(kernel.to_send.waiting(), 5);
         let sent: Vec<u64> = (0..3).map(|_| kernel.to_send.read().addr).collect();
@@ -224,15 +226,48 @@ fn completions_out_of_the_blue_free_nothing() {
         let mine = Packet::from_bytes(b"not to be touched").expect("a frame");
         let batch = &mut batch_of(3);
         let sent: Vec<u64> = batch.iter().map(region_offset).collect();
-        assert_eq!(tx.transmit(batch), 3);
+        assert_eq!(tx.offer(batch), 3);
         // Two that are right, one of them three times; a packet's, a free one's, and nonsense.
         let free = region_offset(&Packet::new().expect("a frame"));
         kernel.complete([sent[0], sent[1], sent[0], sent[0], region_offset(&mine), free, u64::MAX]);
         tx.flush();
         assert_eq!(tx.in_flight(), 1);
-        assert_eq!(counter(&tx.counters(), "tx_bad_completion"), 5);
+        assert_eq!(counter(&tx.statistics().list(), "tx_bad_completion"), 5);
         assert_no_aliases();
         assert_eq!(mine.data(), b"not to be touched");
+        drop((rx, tx));
+    });
+}
+
+#[test]
+fn tagged_packets_are_told_of_when_their_frames_come_back() {
+    testnet::run(&[("g0", "r0")], || {
+        let (rx, mut tx, mut kernel) = halves();
+        let mut batch = batch_of(4);
+        (1..4).for_each(|n| batch[n].set_transmit_tag(10 + n as u64));
+        assert_eq!(tx.offer(&mut batch), 4);
+        let sent: Vec<libc::xdp_desc> = (0..4).map(|_| kernel.to_send.read()).collect();
+        assert_eq!(sent.iter().map(|desc| desc.options).collect::<Vec<_>>(), [0, 2, 2, 2]);
+        // What a kernel does: it finds the request and writes the answer in its place.
+        let at = |address: u64| (pool::region().0 as usize + address as usize - 24) as *mut u64;
+        // SAFETY: the frames are in the hands of the kernel that this test is.
+        let request = unsafe { at(sent[1].addr).read() };
+        assert_eq!(request, 1);
+        for (n, ns) in [(1, 5_001), (3, 5_003)] {
+            // SAFETY: as above.
+            unsafe { at(sent[n].addr).add(1).write(ns) };
+        }
+        let mut told = Vec::new();
+        kernel.complete([sent[3].addr, sent[0].addr, sent[2].addr]);
+        tx.flush();
+        tx.completions(&mut |c| told.push(c));
+        let tai = |ns| Some((ns, Clock::Tai));
+        assert_eq!(told, [Completion { tag: 13, sent: tai(5_003) }, Completion { tag: 12, sent: None }]);
+        told.clear();
+        kernel.complete([sent[1].addr]);
+        tx.flush();
+        tx.completions(&mut |c| told.push(c));
+        assert_eq!(told, [Completion { tag: 11, sent: tai(5_001) }]);
         drop((rx, tx));
     });
 }
@@ -251,9 +286,10 @@ fn descriptors_out_of_the_blue_are_no_packets() {
         let mine_at = region_offset(&mine);
         kernel.receive([(at, 2_000), (at, 60), (at, 60), (mine_at, 8), (u64::MAX, u32::MAX), (free, 60)]);
         let mut batch = Batch::new();
-        assert_eq!(rx.receive(&mut batch, BATCH), 1);
+        rx.poll(&mut batch, BATCH);
+        assert_eq!(batch.len(), 1);
         assert_eq!((region_offset(&batch[0]), batch[0].len()), (at, 60));
-        assert_eq!(counter(&rx.counters(), "rx_drop_bad_descriptor"), 5);
+        assert_eq!(counter(&rx.statistics().list(), "rx_drop_bad_descriptor"), 5);
         assert_no_aliases();
         drop((rx, tx, batch, mine));
     });
@@ -274,16 +310,18 @@ fn a_queue_that_ran_dry_recovers_without_a_packet() {
         }
         let rx = &mut port.queues[0].rx;
         host.send(&udp_frame(mac, 2, 60));
-        assert_eq!(rx.receive(&mut Batch::new(), 1), 0);
-        assert!(counter(&rx.counters(), "rx_drop_no_frame") > 0, "{:?}", rx.counters());
-        assert!(rx.pending() > 0, "nobody may sleep on a queue that nothing can wake");
+        let mut none = Batch::new();
+        rx.poll(&mut none, 1);
+        assert!(none.is_empty());
+        assert!(counter(&rx.statistics().list(), "rx_drop_no_frame") > 0, "{:?}", rx.statistics().list());
+        assert!(rx.waiting() > 0, "nobody may sleep on a queue that nothing can wake");
         // A single frame is enough to hear again.
         drop(held.pop());
-        assert_eq!(rx.pending(), 0);
+        assert_eq!(rx.waiting(), 0);
         host.send(&udp_frame(mac, 3, 60));
         assert_eq!(receive(&mut port, 1)[0].data(), &udp_frame(mac, 3, 60)[..]);
         drop((hoard, held));
-        assert_eq!(port.queues[0].rx.pending(), 0);
+        assert_eq!(port.queues[0].rx.waiting(), 0);
         assert_eq!(census().rings.iter().map(|(_, n)| n).sum::<u32>(), FILLED, "the fill ring is full again");
     });
 }
@@ -304,10 +342,11 @@ fn a_queue_without_frames_is_left_to_the_kernel() {
         for (queue, taken) in [(0, 1), (1, 0)] {
             let mut batch = Batch::new();
             batch.extend(Packet::from_bytes(&udp_frame(port.mac, queue as u8, 60)));
-            assert_eq!(peer.queues[queue].tx.transmit(&mut batch), 1);
+            assert_eq!(peer.queues[queue].tx.offer(&mut batch), 1);
             peer.queues[queue].tx.flush();
-            assert_eq!(port.queues[queue].rx.receive(&mut Batch::new(), 10), taken, "queue {queue}");
-            assert_eq!(port.queues[queue].rx.pending(), 0, "queue {queue}");
+            port.queues[queue].rx.poll(&mut batch, 10);
+            assert_eq!(batch.len(), taken, "queue {queue}");
+            assert_eq!(port.queues[queue].rx.waiting(), 0, "queue {queue}");
         }
         assert_eq!(kernel.receive(1), vec![udp_frame(port.mac, 1, 60)]);
     });
@@ -331,12 +370,12 @@ fn every_packet_leaves_or_is_counted() {
         let empty = Packet::new().expect("a frame");
         let runt = Packet::from_bytes(&[0; 13]).expect("a frame");
         batch.extend([tight, full, empty, runt, Packet::from_bytes(&frame).expect("a frame")]);
-        assert_eq!(tx.transmit(&mut batch), 5);
+        assert_eq!(tx.offer(&mut batch), 5);
         while tx.in_flight() > 0 {
             tx.flush();
         }
         assert_eq!(sink.receive(2), [frame.clone(), frame]);
-        let counters = tx.counters();
+        let counters = tx.statistics().list();
         assert_eq!(counter(&counters, "tx_packets"), 2);
         assert_eq!(counter(&counters, "tx_drop_too_short"), 2);
         assert_eq!(counter(&counters, "tx_drop_no_headroom"), 1);

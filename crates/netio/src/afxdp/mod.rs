@@ -15,24 +15,28 @@ mod release;
 mod ring;
 mod rx;
 mod socket;
+mod stamps;
 #[cfg(test)]
 mod tests;
 mod tx;
 
+use crate::completion::Clock;
 use crate::device_counters::DeviceCounters;
 use crate::features::{FeatureQuery, Features};
 use crate::front::{Claim, Front, Reason, Rules, Take};
 use crate::interface::{Interface, PromiscuousGuard};
+use crate::link::LinkEvents;
 use crate::live::LiveTx;
 use crate::offload::{Offload, OffloadGuard};
-use crate::port::{Counter, Port, Queue};
+use crate::port::{Capabilities, Port, Queue};
+use crate::statistics::Statistic;
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{XdpLink, XdpMode};
 pub use demand::Demand;
 use rx::AfXdpRx;
-use socket::Rings;
+use socket::{Rings, Socket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tx::AfXdpTx;
 
 /// Bytes that the kernel keeps free before a received frame in a chunk.
@@ -62,7 +66,7 @@ impl Default for Options {
 
 /// What is held on the interface. Fields are dropped in order: first the program goes, then the rest is restored.
 #[derive(Debug)]
-struct Device {
+struct Attachment {
     link: XdpLink,
     claim: Claim,
     _promiscuous: Option<PromiscuousGuard>,
@@ -70,13 +74,13 @@ struct Device {
     counters: DeviceCounters,
 }
 
-impl Device {
+impl Attachment {
     fn release_queue(&self, queue: u32) {
         self.claim.clear_socket(queue);
     }
 
     /// What the program decided, by reason.
-    fn verdicts(&self) -> impl Iterator<Item = Counter> {
+    fn verdicts(&self) -> impl Iterator<Item = Statistic> {
         Reason::ALL.iter().filter_map(|&r| Some((r.name(), self.claim.count(r).ok()?)))
     }
 }
@@ -109,27 +113,33 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let (link, why) = attach(&interface, &claim, features, options.generic)?;
     let promiscuous = options.promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?;
     let counters = DeviceCounters::new(name);
-    let device = Arc::new(Device { link, claim, _promiscuous: promiscuous, offloads, counters });
-    let mut mode = format!("AF_XDP, {}{why}", device.link.mode().name());
-    let (mut queues, mut unfed) = (Vec::new(), Vec::new());
+    let attachment = Arc::new(Attachment { link, claim, _promiscuous: promiscuous, offloads, counters });
+    let mut mode = format!("AF_XDP, {}{why}", attachment.link.mode().name());
+    let (mut queues, mut unfed, mut capabilities) = (Vec::new(), Vec::new(), None);
     for queue in 0..interface.queues {
-        let (made, text, fed) = open_queue(&device, &interface, queue, features, options)?;
+        let opened = open_queue(&attachment, &interface, queue, features, options)?;
         if queue == 0 {
-            mode.push_str(&text);
+            mode.push_str(&opened.mode);
+            capabilities = Some(opened.capabilities);
         }
-        unfed.extend((!fed).then_some(queue));
-        queues.push(made);
+        unfed.extend((!opened.fed).then_some(queue));
+        queues.push(opened.queue);
     }
     if !unfed.is_empty() {
         mode.push_str(&format!("; queues {unfed:?} are left to the kernel: the pool has no frames for them"));
     }
-    if !device.offloads.stuck.is_empty() {
-        mode.push_str(&format!("; the driver keeps {:?} on, which breaks forwarding", device.offloads.stuck));
+    if !attachment.offloads.stuck.is_empty() {
+        mode.push_str(&format!(
+            "; the driver keeps {:?} on, which breaks forwarding",
+            attachment.offloads.stuck
+        ));
     }
     mode.push_str(&interface.down_note());
+    let capabilities = capabilities.unwrap_or_default();
+    let events = LinkEvents::open(&interface);
     let Interface { name, index, mac, mtu, .. } = interface;
-    let generic = device.link.mode() == XdpMode::Generic;
-    Ok(Port { name, mac, mtu, ifindex: index, mode, generic, queues })
+    let generic = attachment.link.mode() == XdpMode::Generic;
+    Ok(Port { name, mac, mtu, ifindex: index, mode, generic, capabilities, events, queues })
 }
 
 /// Attaches in the driver, or else in the stack; the text says why not in the driver.
@@ -157,14 +167,23 @@ fn attach(
     }
 }
 
+/// A queue, and what is to be said of it.
+struct Opened {
+    queue: Queue,
+    mode: String,
+    /// Whether it gets packets.
+    fed: bool,
+    capabilities: Capabilities,
+}
+
 fn open_queue(
-    device: &Arc<Device>,
+    attachment: &Arc<Attachment>,
     interface: &Interface,
     queue: u32,
     features: Option<Features>,
     options: &Options,
-) -> Result<(Queue, String, bool)> {
-    let native = device.link.mode() == XdpMode::Native;
+) -> Result<Opened> {
+    let native = attachment.link.mode() == XdpMode::Native;
     let driver_zero_copy = features.is_none_or(Features::zero_copy);
     let bind = |zero_copy| {
         let ring = options.ring;
@@ -192,12 +211,74 @@ fn open_queue(
         },
         _ => None,
     };
+    let capabilities = Capabilities {
+        tx_timestamps: tx_clock(&socket, features),
+        max_frame: Interface::longest_frame(XDP_HEADROOM),
+        headroom: XDP_HEADROOM,
+        queues: interface.queues,
+        zero_copy: socket.zero_copy,
+        ..Capabilities::default()
+    };
     let Rings { rx, fill, rx_frames, tx, completion, tx_frames } = rings;
-    let tx = AfXdpTx::new(device.clone(), socket.clone(), queue, tx, completion, tx_frames, live);
-    let rx = AfXdpRx::new(device.clone(), socket.clone(), queue, rx, fill, rx_frames);
+    let tx = AfXdpTx::new(
+        Ends { attachment: attachment.clone(), socket: socket.clone(), queue },
+        tx,
+        completion,
+        tx_frames,
+        live,
+        capabilities.tx_timestamps,
+    );
+    let ends = Ends { attachment: attachment.clone(), socket: socket.clone(), queue };
+    let rx = AfXdpRx::new(ends, rx, fill, rx_frames);
     let fed = rx.is_fed();
     if fed {
-        device.claim.set_socket(queue, socket.fd.as_fd())?;
+        attachment.claim.set_socket(queue, socket.fd.as_fd())?;
     }
-    Ok((Queue { rx: Box::new(rx), tx: Box::new(tx) }, text, fed))
+    Ok(Opened { queue: Queue { rx: Box::new(rx), tx: Box::new(tx) }, mode: text, fed, capabilities })
+}
+
+/// The clock of transmitted frames: the device's where frames are shared with it, else the kernel's, which says when it
+/// had done with its copy.
+fn tx_clock(socket: &Socket, features: Option<Features>) -> Option<Clock> {
+    match (socket.tx_metadata, socket.zero_copy) {
+        (false, _) => None,
+        (true, false) => Some(Clock::Tai),
+        (true, true) => features.is_some_and(Features::tx_timestamps).then_some(Clock::Device),
+    }
+}
+
+/// What the halves of a queue keep open.
+#[derive(Debug)]
+struct Ends {
+    /// Dropped first.
+    attachment: Arc<Attachment>,
+    socket: Arc<Socket>,
+    queue: u32,
+}
+
+impl Ends {
+    /// What their statistics look at, as long as it is there.
+    fn downgrade(&self) -> Seen {
+        let (attachment, socket) = (Arc::downgrade(&self.attachment), Arc::downgrade(&self.socket));
+        Seen { attachment, socket, queue: self.queue }
+    }
+}
+
+/// [`Ends`] for who only looks: a queue that is closed must go, whoever still knows its numbers.
+#[derive(Debug)]
+struct Seen {
+    attachment: Weak<Attachment>,
+    socket: Weak<Socket>,
+    queue: u32,
+}
+
+impl Seen {
+    fn socket(&self) -> Option<libc::xdp_statistics> {
+        self.socket.upgrade()?.statistics().ok()
+    }
+
+    /// What is counted for all queues together, which the first one tells.
+    fn attachment(&self) -> Option<Arc<Attachment>> {
+        self.attachment.upgrade().filter(|_| self.queue == 0)
+    }
 }

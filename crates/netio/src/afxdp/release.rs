@@ -61,7 +61,7 @@ impl Probe {
     pub fn new(driver_zero_copy: bool) -> Result<Probe> {
         // The rings stay empty: no byte of this memory is read or written.
         let (base, len) = pool::region();
-        let fd = prepare(1, Some((base, len.min(PROBE_BYTES))))?;
+        let (fd, _) = prepare(1, Some((base, len.min(PROBE_BYTES))))?;
         // Where this mode must fail the queue is not even taken for a moment. Where it would not fail, it would make
         // the driver work.
         let flags = if driver_zero_copy { libc::XDP_COPY } else { libc::XDP_ZEROCOPY };

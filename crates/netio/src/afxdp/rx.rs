@@ -1,13 +1,13 @@
 //! The receiving half of an AF_XDP queue.
 
-use super::Device;
 use super::demand;
 use super::level::Level;
 use super::ring::{Consumer, Producer};
-use super::socket::Socket;
-use crate::port::{Counter, Rx};
+use super::{Ends, Seen};
+use crate::port::Rx;
+use crate::statistics::{Statistic, Statistics, Tally};
 use causeway_packet::ledger::RingFrames;
-use causeway_packet::{BATCH, Batch};
+use causeway_packet::{BATCH, Batch, Receiver};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -18,27 +18,29 @@ pub const FILL_CHUNK: u32 = 64;
 /// Receives from one queue.
 #[derive(Debug)]
 pub struct AfXdpRx {
-    device: Arc<Device>,
-    queue: u32,
     rx: Consumer<libc::xdp_desc>,
     fill: Producer<u64>,
     /// Those in the rings or with the kernel.
     frames: RingFrames,
-    /// After the rings and their frames, because its end lets go of them.
-    socket: Arc<Socket>,
+    /// After the rings and their frames, because the socket's end lets go of them.
+    ends: Ends,
     /// Frames that the rings get; none if the queue is left to the kernel.
     level: Level,
     /// The fill ring is topped up when this many frames are missing.
     chunk: u32,
     /// The pool was empty when the fill ring was to be topped up.
     hungry: bool,
-    packets: u64,
-    bytes: u64,
-    /// Times the fill ring could not be topped up because the pool was empty.
-    starved: u64,
-    /// Descriptors of frames that the rings did not have.
-    bad: u64,
+    counts: Arc<Tally<4>>,
 }
+
+/// The numbers of a receiving half.
+const PACKETS: usize = 0;
+const BYTES: usize = 1;
+/// Times the fill ring could not be topped up because the pool was empty.
+const STARVED: usize = 2;
+/// Descriptors of frames that the rings did not have.
+const BAD: usize = 3;
+const NAMES: [&str; 4] = ["rx_packets", "rx_bytes", "rx_pool_empty", "rx_drop_bad_descriptor"];
 
 /// Frames that the rings of a receive queue get at least and at most, with a receive ring of `ring` entries. A copying
 /// socket uses no more than that ring can show and one batch to go on with; a driver that shares frames keeps some in
@@ -58,32 +60,12 @@ pub fn most_frames(ring: u32, zero_copy: bool) -> u32 {
 impl AfXdpRx {
     /// Receives by these rings, which are empty. The queue's slot in the socket map is set by the caller, if the queue
     /// [is fed](AfXdpRx::is_fed): a queue without frames would swallow its packets.
-    pub fn new(
-        device: Arc<Device>,
-        socket: Arc<Socket>,
-        queue: u32,
-        rx: Consumer<libc::xdp_desc>,
-        fill: Producer<u64>,
-        frames: RingFrames,
-    ) -> AfXdpRx {
-        let (low, most) = frames_for(rx.size(), socket.zero_copy);
+    pub fn new(ends: Ends, rx: Consumer<libc::xdp_desc>, fill: Producer<u64>, frames: RingFrames) -> AfXdpRx {
+        let (low, most) = frames_for(rx.size(), ends.socket.zero_copy);
         let level = Level::new(low, most.min(fill.size()).min(demand::share()));
         let chunk = FILL_CHUNK.min(level.frames() / 2).max(1);
-        let mut half = AfXdpRx {
-            device,
-            queue,
-            rx,
-            fill,
-            frames,
-            socket,
-            level,
-            chunk,
-            hungry: false,
-            packets: 0,
-            bytes: 0,
-            starved: 0,
-            bad: 0,
-        };
+        let mut half =
+            AfXdpRx { rx, fill, frames, ends, level, chunk, hungry: false, counts: Tally::new(NAMES) };
         let mut first = [0; FILL_CHUNK as usize];
         let first = &mut first[..half.chunk as usize];
         let n = half.frames.lend(first);
@@ -120,7 +102,7 @@ impl AfXdpRx {
             self.fill.publish();
             self.hungry = n < want;
             if self.hungry {
-                self.starved += 1;
+                self.counts.add(STARVED, 1);
             }
             if n < BATCH {
                 return;
@@ -136,8 +118,38 @@ impl AfXdpRx {
     }
 }
 
-impl Rx for AfXdpRx {
-    fn pending(&mut self) -> usize {
+impl Receiver for AfXdpRx {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        let mut backlog = self.rx.waiting();
+        if backlog == 0 {
+            self.waiting();
+            backlog = self.rx.waiting();
+        }
+        self.level.look(backlog);
+        let n = (backlog as usize).min(budget).min(batch.room());
+        let (before, mut bytes) = (batch.len(), 0);
+        for _ in 0..n {
+            let desc = self.rx.read();
+            // SAFETY: read where the kernel gives back what it took from the fill ring.
+            match unsafe { self.frames.receive(desc.addr, desc.len) } {
+                Some(packet) => {
+                    bytes += u64::from(desc.len);
+                    // There is room for `n`.
+                    let _ = batch.push(packet);
+                }
+                None => self.counts.add(BAD, 1),
+            }
+        }
+        if n > 0 {
+            self.rx.release();
+            self.feed();
+            self.counts.add(PACKETS, (batch.len() - before) as u64);
+            self.counts.add(BYTES, bytes);
+        }
+        n < backlog as usize
+    }
+
+    fn waiting(&mut self) -> usize {
         let n = self.rx.waiting() as usize;
         if n > 0 {
             return n;
@@ -147,64 +159,43 @@ impl Rx for AfXdpRx {
         }
         if self.fill.needs_wakeup() {
             // A driver without empty frames would sleep for ever.
-            self.socket.kick_rx();
+            self.ends.socket.kick_rx();
         }
         // With no frame left in its rings the queue is deaf: nothing would wake who sleeps on it. Only asking again
         // helps, until the pool has a frame.
         usize::from(self.hungry && self.frames.held() == 0)
     }
 
-    fn receive(&mut self, batch: &mut Batch, max: usize) -> usize {
-        let mut backlog = self.rx.waiting();
-        if backlog == 0 {
-            self.pending();
-            backlog = self.rx.waiting();
-        }
-        self.level.look(backlog);
-        let n = (backlog as usize).min(max).min(batch.room());
-        let before = batch.len();
-        for _ in 0..n {
-            let desc = self.rx.read();
-            // SAFETY: read where the kernel gives back what it took from the fill ring.
-            match unsafe { self.frames.receive(desc.addr, desc.len) } {
-                Some(packet) => {
-                    self.bytes += u64::from(desc.len);
-                    // There is room for `n`.
-                    let _ = batch.push(packet);
-                }
-                None => self.bad += 1,
-            }
-        }
-        if n > 0 {
-            self.rx.release();
-            self.feed();
-        }
-        let got = batch.len() - before;
-        self.packets += got as u64;
-        got
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.ends.socket.fd.as_fd()]
     }
+}
 
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.fd.as_fd())
+impl Rx for AfXdpRx {
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        Arc::new(RxStatistics { counts: self.counts.clone(), seen: self.ends.downgrade() })
     }
+}
 
-    fn counters(&self) -> Vec<Counter> {
-        let mut list = vec![
-            ("rx_packets", self.packets),
-            ("rx_bytes", self.bytes),
-            ("rx_pool_empty", self.starved),
-            ("rx_drop_bad_descriptor", self.bad),
-        ];
-        if let Ok(s) = self.socket.statistics() {
+/// All numbers of a receiving half.
+struct RxStatistics {
+    counts: Arc<Tally<4>>,
+    seen: Seen,
+}
+
+impl Statistics for RxStatistics {
+    fn list(&self) -> Vec<Statistic> {
+        let mut list = self.counts.list();
+        if let Some(s) = self.seen.socket() {
             // The kernel found no empty frame, or the packet was longer than one.
             list.push(("rx_drop_no_frame", s.rx_dropped));
             list.push(("rx_drop_ring_full", s.rx_ring_full));
             list.push(("rx_fill_ring_empty", s.rx_fill_ring_empty_descs));
             list.push(("rx_invalid_descriptor", s.rx_invalid_descs));
         }
-        if self.queue == 0 {
-            list.extend(self.device.verdicts());
-            list.extend(self.device.counters.received());
+        if let Some(attachment) = self.seen.attachment() {
+            list.extend(attachment.verdicts());
+            list.extend(attachment.counters.received());
         }
         list
     }
@@ -213,6 +204,6 @@ impl Rx for AfXdpRx {
 impl Drop for AfXdpRx {
     /// The kernel has the queue's packets from now on. The frames come back when the socket is gone.
     fn drop(&mut self) {
-        self.device.release_queue(self.queue);
+        self.ends.attachment.release_queue(self.ends.queue);
     }
 }

@@ -28,6 +28,8 @@ pub struct Socket {
     pub fd: OwnedFd,
     /// Whether frames are shared with the driver instead of copied.
     pub zero_copy: bool,
+    /// Whether the kernel reads and writes metadata before transmitted packets.
+    pub tx_metadata: bool,
     _on_close: OnClose,
 }
 
@@ -121,7 +123,8 @@ fn advise(name: &str, error: Error) -> Error {
 fn try_bind(wanted: &Wanted<'_>, other: Option<&Socket>) -> Result<(Socket, Rings)> {
     let &Wanted { interface: Interface { name, index, .. }, queue, ring, zero_copy, driver_zero_copy } =
         wanted;
-    let fd = prepare(ring, other.is_none().then(pool::region))?;
+    let (fd, registered) = prepare(ring, other.is_none().then(pool::region))?;
+    let tx_metadata = other.map_or(registered, |socket| socket.tx_metadata);
     // Older kernels do not know it; then one call transmits 32 packets and we call more often.
     let _ = set_option(&fd, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &ring);
     let (rx, fill, tx, completion) = map_rings(&fd, ring)?;
@@ -144,13 +147,13 @@ fn try_bind(wanted: &Wanted<'_>, other: Option<&Socket>) -> Result<(Socket, Ring
     let (rx_frames, rx_claim) = frames(Direction::Receive)?;
     let (tx_frames, tx_claim) = frames(Direction::Transmit)?;
     let on_close = OnClose::new(place, probe, vec![rx_claim, tx_claim]);
-    let socket = Socket { fd, zero_copy, _on_close: on_close };
+    let socket = Socket { fd, zero_copy, tx_metadata, _on_close: on_close };
     Ok((socket, Rings { rx, fill, rx_frames, tx, completion, tx_frames }))
 }
 
 /// A new socket with a transmit ring of `ring` entries and others to go with it, not bound. It registers the given
-/// memory, or will share another's.
-pub fn prepare(ring: u32, memory: Option<(*mut u8, usize)>) -> Result<OwnedFd> {
+/// memory, or will share another's. Says whether the memory was registered with metadata.
+pub fn prepare(ring: u32, memory: Option<(*mut u8, usize)>) -> Result<(OwnedFd, bool)> {
     let failed = |e| Error::system("make an AF_XDP socket", e);
     // SAFETY: makes a new descriptor, checked and owned below.
     let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -159,9 +162,8 @@ pub fn prepare(ring: u32, memory: Option<(*mut u8, usize)>) -> Result<OwnedFd> {
     }
     // SAFETY: new and ours.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    if let Some(memory) = memory {
-        register(&fd, memory).map_err(|e| Error::system("register the packet memory", e))?;
-    }
+    let registered = memory.map(|memory| register(&fd, memory)).transpose();
+    let metadata = registered.map_err(|e| Error::system("register the packet memory", e))?;
     let sizes = [
         (libc::XDP_UMEM_FILL_RING, ring * 4),
         (libc::XDP_UMEM_COMPLETION_RING, ring),
@@ -171,12 +173,12 @@ pub fn prepare(ring: u32, memory: Option<(*mut u8, usize)>) -> Result<OwnedFd> {
     for (name, size) in sizes {
         set_option(&fd, libc::SOL_XDP, name, &size).map_err(failed)?;
     }
-    Ok(fd)
+    Ok((fd, metadata.unwrap_or(false)))
 }
 
 /// Registers memory, which lives as long as the process, as the socket's UMEM: the kernel may write there as long as
-/// it likes.
-fn register(fd: &OwnedFd, (base, len): (*mut u8, usize)) -> io::Result<()> {
+/// it likes. Says whether the kernel knows of metadata.
+fn register(fd: &OwnedFd, (base, len): (*mut u8, usize)) -> io::Result<bool> {
     // SAFETY: plain data, for which zeros are valid.
     let mut umem: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
     umem.addr = base as u64;
@@ -188,9 +190,9 @@ fn register(fd: &OwnedFd, (base, len): (*mut u8, usize)) -> io::Result<()> {
         // Kernels before 6.11 know no such flag.
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
             (umem.flags, umem.tx_metadata_len) = (0, 0);
-            set_option(fd, libc::SOL_XDP, libc::XDP_UMEM_REG, &umem)
+            set_option(fd, libc::SOL_XDP, libc::XDP_UMEM_REG, &umem).map(|()| false)
         }
-        other => other,
+        other => other.map(|()| true),
     }
 }
 

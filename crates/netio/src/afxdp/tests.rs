@@ -11,7 +11,7 @@ pub(super) fn receive(port: &mut Port, want: usize) -> Batch {
     let mut batch = Batch::new();
     for _ in 0..400 {
         let missing = want - batch.len();
-        port.queues[0].rx.receive(&mut batch, missing);
+        port.queues[0].rx.poll(&mut batch, missing);
         if batch.len() == want {
             break;
         }
@@ -20,7 +20,7 @@ pub(super) fn receive(port: &mut Port, want: usize) -> Batch {
     batch
 }
 
-pub(super) fn counter(list: &[Counter], name: &str) -> u64 {
+pub(super) fn counter(list: &[Statistic], name: &str) -> u64 {
     list.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1)
 }
 
@@ -34,13 +34,13 @@ fn forward_one_way(options: &Options) {
         let frames: Vec<Vec<u8>> = (0..n).map(|i| udp_frame(a.mac, i as u8, 60 + i * 7)).collect();
         frames.iter().for_each(|f| host.send(f));
         let mut batch = receive(&mut a, n);
-        assert_eq!(batch.len(), n, "{:?}", a.queues[0].rx.counters());
+        assert_eq!(batch.len(), n, "{:?}", a.queues[0].rx.statistics().list());
         for (packet, frame) in batch.iter().zip(&frames) {
             assert_eq!(packet.data(), &frame[..]);
             assert!(packet.headroom() >= Packet::HEADROOM, "room for headers");
         }
         let before = testnet::free_frames();
-        assert_eq!(b.queues[0].tx.transmit(&mut batch), n);
+        assert_eq!(b.queues[0].tx.offer(&mut batch), n);
         while b.queues[0].tx.in_flight() > 0 {
             b.queues[0].tx.flush();
         }
@@ -48,11 +48,11 @@ fn forward_one_way(options: &Options) {
         let got = sink.receive(n);
         assert_eq!(got, frames, "what leaves is what came");
     }
-    let counters = b.queues[0].tx.counters();
+    let counters = b.queues[0].tx.statistics().list();
     assert_eq!(counter(&counters, "tx_packets"), 44);
     assert_eq!(counter(&counters, "tx_live_packets") > 0, b.mode.contains("live-frame transmission of"));
-    assert_eq!(counter(&a.queues[0].rx.counters(), "rx_packets"), 44);
-    assert_eq!(counter(&a.queues[0].rx.counters(), "xdp_taken"), 44);
+    assert_eq!(counter(&a.queues[0].rx.statistics().list(), "rx_packets"), 44);
+    assert_eq!(counter(&a.queues[0].rx.statistics().list(), "xdp_taken"), 44);
 }
 
 #[test]
@@ -63,6 +63,34 @@ fn frames_pass_in_every_mode() {
         forward_one_way(&Options::default());
         forward_one_way(&Options { live: false, ..Options::default() });
         forward_one_way(&Options { generic: true, live: false, ring: 64, ..Options::default() });
+    });
+}
+
+#[test]
+fn the_kernel_says_when_it_has_sent_a_tagged_packet() {
+    testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
+        let _napi = testnet::pass_program("s0");
+        let mut port = open("r1", &Options::default(), &testnet::front()).expect("r1");
+        if port.capabilities.tx_timestamps.is_none() {
+            return eprintln!("skipped: needs a kernel that knows of transmit metadata (Linux 6.11)");
+        }
+        assert_eq!(port.capabilities.tx_timestamps, Some(Clock::Tai), "it copies");
+        let tx = &mut port.queues[0].tx;
+        // Enough for a live-frame run, of which nobody would tell the times.
+        let mut batch = Batch::new();
+        batch.extend((0..40).filter_map(|i| Packet::from_bytes(&udp_frame([2; 6], i, 60))));
+        batch.iter_mut().zip(100..).step_by(2).for_each(|(packet, tag)| packet.set_transmit_tag(tag));
+        assert_eq!(tx.offer(&mut batch), 40);
+        let mut told = Vec::new();
+        while tx.in_flight() > 0 {
+            tx.flush();
+            tx.completions(&mut |c| told.push(c));
+        }
+        let tags: Vec<u64> = told.iter().map(|c| c.tag).collect();
+        assert_eq!(tags, (100..140).step_by(2).collect::<Vec<_>>());
+        let times: Vec<u64> = told.iter().filter_map(|c| Some(c.sent?.0)).collect();
+        assert!(times.len() == 20 && times.is_sorted() && times[0] > 1_600_000_000_000_000_000, "{times:?}");
+        assert_eq!(counter(&tx.statistics().list(), "tx_live_packets"), 0);
     });
 }
 
@@ -81,9 +109,9 @@ fn the_books_balance_when_rings_overflow() {
             // Some rounds let the rings overflow.
             if round % 4 == 3 {
                 let mut batch = Batch::new();
-                while a.queues[0].rx.receive(&mut batch, 32) > 0 {
+                while a.queues[0].rx.poll(&mut batch, 32) || !batch.is_empty() {
                     while !batch.is_empty() {
-                        forwarded += b.queues[0].tx.transmit(&mut batch) as u64;
+                        forwarded += b.queues[0].tx.offer(&mut batch) as u64;
                         b.queues[0].tx.flush();
                     }
                 }
@@ -91,13 +119,13 @@ fn the_books_balance_when_rings_overflow() {
         }
         // What the interrupt thread still has, if it was busy.
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let waiting = a.queues[0].rx.pending() as u64;
-        let rx = a.queues[0].rx.counters();
+        let waiting = a.queues[0].rx.waiting() as u64;
+        let rx = a.queues[0].rx.statistics().list();
         let dropped = counter(&rx, "rx_drop_no_frame") + counter(&rx, "rx_drop_ring_full");
         assert!(dropped > 0, "{rx:?}");
         assert_eq!(counter(&rx, "xdp_taken"), counter(&rx, "rx_packets") + waiting + dropped, "{rx:?}");
         assert_eq!(counter(&rx, "rx_packets"), forwarded);
-        assert_eq!(counter(&b.queues[0].tx.counters(), "tx_packets"), forwarded);
+        assert_eq!(counter(&b.queues[0].tx.statistics().list(), "tx_packets"), forwarded);
     });
 }
 
@@ -159,7 +187,7 @@ fn classified_traffic_goes_both_ways() {
         let got = receive(&mut port, 1);
         assert_eq!(got[0].data(), &udp_frame(mac, 7, 60)[..]);
         assert_eq!(kernel.receive(1), vec![udp_frame(mac, 1, 60)], "the local address reaches the stack");
-        let counters = port.queues[0].rx.counters();
+        let counters = port.queues[0].rx.statistics().list();
         assert_eq!((counter(&counters, "xdp_pass_local"), counter(&counters, "xdp_taken")), (1, 1));
     });
 }
@@ -193,11 +221,12 @@ fn every_queue_receives() {
         for queue in [0, 1] {
             let mut batch = Batch::new();
             batch.extend((0..5).filter_map(|i| Packet::from_bytes(&udp_frame(port.mac, i, 60))));
-            assert_eq!(peer.queues[queue].tx.transmit(&mut batch), 5);
+            assert_eq!(peer.queues[queue].tx.offer(&mut batch), 5);
             peer.queues[queue].tx.flush();
             let mut got = Batch::new();
-            assert_eq!(port.queues[queue].rx.receive(&mut got, 10), 5, "queue {queue}");
-            assert_eq!(port.queues[1 - queue].rx.pending(), 0);
+            assert!(!port.queues[queue].rx.poll(&mut got, 10));
+            assert_eq!(got.len(), 5, "queue {queue}");
+            assert_eq!(port.queues[1 - queue].rx.waiting(), 0);
         }
     });
 }

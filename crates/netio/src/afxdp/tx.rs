@@ -1,10 +1,13 @@
 //! The transmitting half of an AF_XDP queue.
 
-use super::Device;
 use super::ring::{Consumer, Producer};
-use super::socket::{Socket, TX_METADATA};
+use super::socket::TX_METADATA;
+use super::stamps::Stamps;
+use super::{Ends, Seen};
+use crate::completion::{Clock, Completion};
 use crate::live::LiveTx;
-use crate::port::{Counter, Tx};
+use crate::port::Tx;
+use crate::statistics::{Statistic, Statistics, Tally};
 use causeway_packet::ledger::RingFrames;
 use causeway_packet::{BATCH, Batch, NoRoom, Packet};
 use std::sync::Arc;
@@ -21,31 +24,43 @@ const SHORTEST: usize = 14;
 /// Transmits to one queue.
 #[derive(Debug)]
 pub struct AfXdpTx {
-    /// Kept until both halves are gone.
-    device: Arc<Device>,
-    queue: u32,
     tx: Producer<libc::xdp_desc>,
     completion: Consumer<u64>,
     /// Those in the rings or with the kernel.
     frames: RingFrames,
-    /// After the rings and their frames, because its end lets go of them.
-    socket: Arc<Socket>,
+    /// The tagged packets among them.
+    stamps: Stamps,
+    /// After the rings and their frames, because the socket's end lets go of them.
+    ends: Ends,
     live: Option<LiveTx>,
     /// Packets since the last flush, which decides how they go, if there are two ways. None while it does.
     gathered: Option<Box<Batch>>,
-    packets: u64,
-    bytes: u64,
-    /// Calls of `transmit` that left packets.
-    full: u64,
-    too_short: u64,
-    no_room: u64,
-    /// Frames reported as sent that the rings did not have.
-    bad: u64,
-    /// Calls of the kernel that failed for another reason than "call again".
-    kick_errors: u64,
     flushes_without_progress: u32,
-    stalls: u64,
+    counts: Arc<Tally<8>>,
 }
+
+/// The numbers of a transmitting half.
+const PACKETS: usize = 0;
+const BYTES: usize = 1;
+/// Calls of `offer` that left packets.
+const FULL: usize = 2;
+/// Calls of the kernel that failed for another reason than "call again".
+const KICK_ERRORS: usize = 3;
+const STALLS: usize = 4;
+/// Frames reported as sent that the rings did not have.
+const BAD: usize = 5;
+const TOO_SHORT: usize = 6;
+const NO_ROOM: usize = 7;
+const NAMES: [&str; 8] = [
+    "tx_packets",
+    "tx_bytes",
+    "tx_ring_full",
+    "tx_kick_error",
+    "tx_stall",
+    "tx_bad_completion",
+    "tx_drop_too_short",
+    "tx_drop_no_headroom",
+];
 
 /// Room for what the device is told of the packet and tells of it.
 fn make_room(packet: &mut Packet) -> Result<(), NoRoom> {
@@ -59,32 +74,23 @@ fn make_room(packet: &mut Packet) -> Result<(), NoRoom> {
 impl AfXdpTx {
     /// Transmits by these rings, which are empty; large batches by `live`, if there is one.
     pub fn new(
-        device: Arc<Device>,
-        socket: Arc<Socket>,
-        queue: u32,
+        ends: Ends,
         tx: Producer<libc::xdp_desc>,
         completion: Consumer<u64>,
         frames: RingFrames,
         live: Option<LiveTx>,
+        clock: Option<Clock>,
     ) -> AfXdpTx {
         AfXdpTx {
-            device,
-            queue,
             tx,
             completion,
             frames,
-            socket,
+            stamps: Stamps::new(clock),
+            ends,
             live,
             gathered: Some(Box::default()),
-            packets: 0,
-            bytes: 0,
-            full: 0,
-            too_short: 0,
-            no_room: 0,
-            bad: 0,
-            kick_errors: 0,
             flushes_without_progress: 0,
-            stalls: 0,
+            counts: Tally::new(NAMES),
         }
     }
 
@@ -98,9 +104,10 @@ impl AfXdpTx {
         while left > 0 {
             let n = left.min(BATCH);
             addresses[..n].fill_with(|| self.completion.read());
+            self.stamps.complete(&addresses[..n]);
             // SAFETY: read where the kernel gives back what it took from the transmit ring.
             let released = unsafe { self.frames.release(&addresses[..n]) };
-            self.bad += (n - released) as u64;
+            self.counts.add(BAD, (n - released) as u64);
             left -= n;
         }
         self.completion.release();
@@ -110,14 +117,14 @@ impl AfXdpTx {
     fn kick(&mut self) {
         // In copy mode a call sends up to a budget of packets; a budget below the ring's size means more calls.
         for _ in 0..=self.tx.waiting() / 32 {
-            match self.socket.kick_tx().map_err(|e| e.raw_os_error()) {
+            match self.ends.socket.kick_tx().map_err(|e| e.raw_os_error()) {
                 Ok(()) => return,
                 Err(Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS)) if self.tx.waiting() > 0 => {
                     self.complete();
                 }
                 Err(Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS)) => return,
                 Err(_) => {
-                    self.kick_errors += 1;
+                    self.counts.add(KICK_ERRORS, 1);
                     return;
                 }
             }
@@ -127,14 +134,19 @@ impl AfXdpTx {
     /// Puts a packet into the ring, whose room the caller has checked.
     fn write(&mut self, mut packet: Packet) {
         if packet.len() < SHORTEST {
-            self.too_short += 1;
+            self.counts.add(TOO_SHORT, 1);
         } else if make_room(&mut packet).is_err() {
-            self.no_room += 1;
+            self.counts.add(NO_ROOM, 1);
         } else {
+            let options = self.stamps.prepare(&mut packet);
+            let tag = packet.transmit_tag();
             let (addr, len) = self.frames.give(packet);
-            self.packets += 1;
-            self.bytes += u64::from(len);
-            self.tx.write(libc::xdp_desc { addr, len, options: 0 });
+            if let Some(tag) = tag {
+                self.stamps.sent(addr, tag);
+            }
+            self.counts.add(PACKETS, 1);
+            self.counts.add(BYTES, u64::from(len));
+            self.tx.write(libc::xdp_desc { addr, len, options });
         }
     }
 }
@@ -160,6 +172,10 @@ impl AfXdpTx {
         if batch.len() < LIVE_MIN || self.live.is_none() {
             return false;
         }
+        // Nobody would tell when they are sent.
+        if batch.iter().any(|packet| packet.transmit_tag().is_some()) {
+            return false;
+        }
         // What waits in the ring goes first, or packets would overtake each other.
         if self.frames.held() > 0 {
             self.flush_ring();
@@ -170,8 +186,8 @@ impl AfXdpTx {
         let Some((packets, bytes)) = self.live.as_mut().and_then(|live| live.send(batch)) else {
             return false;
         };
-        self.packets += packets as u64;
-        self.bytes += bytes as u64;
+        self.counts.add(PACKETS, packets as u64);
+        self.counts.add(BYTES, bytes as u64);
         true
     }
 
@@ -201,7 +217,7 @@ impl AfXdpTx {
         if self.flushes_without_progress >= STALL_FLUSHES {
             // The kernel did not ask for a call but does not move either.
             self.flushes_without_progress = 0;
-            self.stalls += 1;
+            self.counts.add(STALLS, 1);
             self.kick();
             self.complete();
         }
@@ -209,14 +225,14 @@ impl AfXdpTx {
 }
 
 impl Tx for AfXdpTx {
-    fn transmit(&mut self, batch: &mut Batch) -> usize {
+    fn offer(&mut self, batch: &mut Batch) -> usize {
         let before = batch.len();
         if self.live.is_some() {
             while self.gather(batch) > 0 && !batch.is_empty() && self.send_gathered() {}
         } else {
             self.send_by_ring(batch);
         }
-        self.full += u64::from(!batch.is_empty());
+        self.counts.add(FULL, u64::from(!batch.is_empty()));
         before - batch.len()
     }
 
@@ -231,23 +247,32 @@ impl Tx for AfXdpTx {
         self.frames.held() as usize + self.gathered()
     }
 
-    fn counters(&self) -> Vec<Counter> {
-        let mut list = vec![
-            ("tx_packets", self.packets),
-            ("tx_bytes", self.bytes),
-            ("tx_ring_full", self.full),
-            ("tx_kick_error", self.kick_errors),
-            ("tx_stall", self.stalls),
-            ("tx_bad_completion", self.bad),
-            ("tx_drop_too_short", self.too_short),
-            ("tx_drop_no_headroom", self.no_room),
-        ];
-        if let Ok(s) = self.socket.statistics() {
+    fn completions(&mut self, sink: &mut dyn FnMut(Completion)) {
+        self.stamps.take(sink);
+    }
+
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        let (counts, live) = (self.counts.clone(), self.live.as_ref().map(LiveTx::statistics));
+        Arc::new(TxStatistics { counts, live, seen: self.ends.downgrade() })
+    }
+}
+
+/// All numbers of a transmitting half.
+struct TxStatistics {
+    counts: Arc<Tally<8>>,
+    live: Option<Arc<dyn Statistics>>,
+    seen: Seen,
+}
+
+impl Statistics for TxStatistics {
+    fn list(&self) -> Vec<Statistic> {
+        let mut list = self.counts.list();
+        if let Some(s) = self.seen.socket() {
             list.push(("tx_invalid_descriptor", s.tx_invalid_descs));
         }
-        list.extend(self.live.iter().flat_map(LiveTx::counters));
-        if self.queue == 0 {
-            list.extend(self.device.counters.transmitted());
+        list.extend(self.live.iter().flat_map(|live| live.list()));
+        if let Some(attachment) = self.seen.attachment() {
+            list.extend(attachment.counters.transmitted());
         }
         list
     }

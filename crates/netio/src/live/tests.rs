@@ -17,12 +17,13 @@ fn transmitter() -> LiveTx {
 }
 
 fn counter(live: &LiveTx, name: &str) -> u64 {
-    live.counters().iter().find(|(n, _)| *n == name).expect("a counter").1
+    live.statistics().list().iter().find(|(n, _)| *n == name).expect("a counter").1
 }
 
 /// All packets that were taken are in one counter.
 fn taken(live: &LiveTx) -> u64 {
-    live.counters()
+    live.statistics()
+        .list()
         .iter()
         .filter(|(n, _)| *n == "tx_live_packets" || n.starts_with("tx_drop_"))
         .map(|c| c.1)

@@ -80,12 +80,12 @@ fn files_are_ports() {
             packet.set_timestamp_ns(1_700_000_000_000_000_001 + u64::from(i));
             batch.push(packet).expect("room");
         }
-        assert_eq!(tx.transmit(&mut batch), 100);
+        assert_eq!(tx.offer(&mut batch), 100);
         tx.flush();
         let mut rx = open(&path).expect("opened");
         let mut got = Batch::new();
         while !rx.is_finished() {
-            rx.receive(&mut got, 7);
+            rx.poll(&mut got, 7);
         }
         assert_eq!(got.len(), 100);
         for (i, p) in got.iter().enumerate() {

@@ -1,0 +1,234 @@
+//! Ports of a kind that this project does not know: a backend is registered and a graph names it.
+
+use causeway_elements::devices::{OpenPorts, PORTS};
+use causeway_engine::{Options, Plan, Router};
+use causeway_lang::NoLibraries;
+use causeway_netio::opener::{Opener, Request, register};
+use causeway_netio::{Event, Events, Port, Result, Rx, Statistics, memory};
+use causeway_packet::{Batch, Packet, Receiver};
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The other ends of the ports that were opened.
+static WIRES: Mutex<Vec<(String, Port)>> = Mutex::new(Vec::new());
+
+/// Ports whose wires end in the test.
+struct Wired;
+
+impl Opener for Wired {
+    fn names(&self) -> &'static [&'static str] {
+        &["wired", "tester"]
+    }
+
+    fn needs(&self) -> &'static str {
+        "a test"
+    }
+
+    fn open(&self, request: &Request<'_>) -> Result<Port> {
+        let (mine, other) = memory::pair(request.name, 64)?;
+        WIRES.lock().unwrap().push((request.name.to_owned(), other));
+        Ok(mine)
+    }
+}
+
+fn wire(name: &str) -> Port {
+    let mut wires = WIRES.lock().unwrap();
+    let at = wires.iter().position(|(n, _)| n == name).expect("it was opened");
+    wires.swap_remove(at).1
+}
+
+fn plan(text: &str) -> Plan {
+    let library = causeway_elements::library();
+    let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]);
+    Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())))
+}
+
+fn packets(numbers: impl Iterator<Item = u8>) -> Batch {
+    let mut batch = Batch::new();
+    batch.extend(numbers.filter_map(|n| Packet::from_bytes(&[n; 60])));
+    batch
+}
+
+#[test]
+fn a_graph_forwards_between_ports_of_a_backend_that_was_registered() {
+    register(Wired).expect("the name is free");
+    let text = "in :: FromDevice(left, METHOD WIRED) -> Queue -> out :: ToDevice(right, METHOD tester);";
+    let router = Router::start(causeway_elements::library(), plan(text), Options::default());
+    let router = router.unwrap_or_else(|e| panic!("{e}"));
+    router.resume();
+    let (mut left, mut right) = (wire("left"), wire("right"));
+    let (mut sent, mut got) = (packets(0..50), Batch::new());
+    assert_eq!(left.queues[0].tx.offer(&mut sent), 50);
+    let start = Instant::now();
+    while got.len() < 50 {
+        assert!(start.elapsed() < Duration::from_secs(20), "{} came", got.len());
+        right.queues[0].rx.poll(&mut got, 50);
+    }
+    assert!(got.iter().zip(0..).all(|(packet, n)| packet.data() == [n; 60]));
+    assert_eq!(router.read("in", "count", "").as_deref(), Ok("50"));
+    assert_eq!(router.read("out", "counters", "").as_deref(), Ok("tx_packets 50\ntx_ring_full 0\n"));
+}
+
+/// Somebody has to open a door before a receiver gets through.
+struct Doors {
+    rx: Box<dyn Rx>,
+    door: Arc<Mutex<()>>,
+}
+
+impl Receiver for Doors {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        drop(self.door.lock());
+        self.rx.poll(batch, budget)
+    }
+
+    fn arm(&mut self) -> bool {
+        drop(self.door.lock());
+        self.rx.arm()
+    }
+
+    fn waiting(&mut self) -> usize {
+        self.rx.waiting()
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        self.rx.fds()
+    }
+}
+
+impl Rx for Doors {
+    fn statistics(&self) -> Arc<dyn Statistics> {
+        self.rx.statistics()
+    }
+}
+
+/// What happens to a device is what the test says.
+struct Told(mpsc::Receiver<Event>);
+
+impl Events for Told {
+    fn next(&mut self, timeout: Duration) -> Option<Event> {
+        match self.0.recv_timeout(timeout) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(timeout);
+                None
+            }
+        }
+    }
+}
+
+/// Opens ports with doors that are the test's, and that tell what it tells, under these names.
+struct Named(&'static [&'static str], Arc<WithDoors>);
+
+#[derive(Default)]
+struct WithDoors {
+    door: Arc<Mutex<()>>,
+    events: Mutex<Vec<mpsc::Sender<Event>>>,
+}
+
+impl Opener for Named {
+    fn names(&self) -> &'static [&'static str] {
+        self.0
+    }
+
+    fn needs(&self) -> &'static str {
+        "a test"
+    }
+
+    fn open(&self, request: &Request<'_>) -> Result<Port> {
+        let (mut mine, other) = memory::pair(request.name, 64)?;
+        WIRES.lock().unwrap().push((request.name.to_owned(), other));
+        let doors = &self.1;
+        mine.queues = mine
+            .queues
+            .into_iter()
+            .map(|q| causeway_netio::Queue {
+                rx: Box::new(Doors { rx: q.rx, door: doors.door.clone() }),
+                ..q
+            })
+            .collect();
+        request.name.clone_into(&mut mine.name);
+        let (sender, events) = mpsc::channel();
+        doors.events.lock().unwrap().push(sender);
+        mine.events = Some(Box::new(Told(events)));
+        Ok(mine)
+    }
+}
+
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !so() {
+        assert!(start.elapsed() < Duration::from_secs(20), "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn what_a_port_knows_is_told_while_its_worker_is_stuck() {
+    let opener = Arc::new(WithDoors::default());
+    register(Named(&["doors"], opener.clone())).expect("the name is free");
+    let text = "in :: FromDevice(far, METHOD doors) -> q :: Queue -> Discard;";
+    let router = Router::start(causeway_elements::library(), plan(text), Options::default());
+    let router = router.unwrap_or_else(|e| panic!("{e}"));
+    router.resume();
+    let mut far = wire("far");
+    far.queues[0].tx.offer(&mut packets(0..7));
+    let read = |handler: &str| router.read("in", handler, "").unwrap_or_else(|e| panic!("{handler}: {e}"));
+    until("they came", || read("count") == "7");
+    let door = opener.door.lock().unwrap();
+    // The worker comes to the door now.
+    far.queues[0].tx.offer(&mut packets(0..1));
+    assert_eq!(
+        (&*read("counters"), &*read("kernel_drops"), &*read("mode")),
+        ("rx_packets 7\n", "0", "memory ring")
+    );
+    assert!(read("capabilities").contains("tx_timestamps realtime\nrx_timestamps none\n"));
+    let tell = |event| opener.events.lock().unwrap()[0].send(event).unwrap();
+    [Event::LinkDown, Event::LinkUp, Event::LinkDown, Event::MtuChanged(9000)].into_iter().for_each(tell);
+    until("they are counted", || read("events") == "link_up 1\nlink_down 2\nmtu_changed 1\ngone 0\nback 0\n");
+    let ports: Vec<u64> = router.port_counters().into_iter().map(|(_, n)| n).collect();
+    assert_eq!(ports, [7]);
+    drop(door);
+    until("it has passed the door", || read("count") == "8");
+}
+
+#[test]
+fn a_port_whose_device_is_gone_is_opened_anew_by_the_next_graph() {
+    let opener = Arc::new(WithDoors::default());
+    register(Named(&["leaving"], opener.clone())).expect("the name is free");
+    let text = "in :: FromDevice(away, METHOD leaving) -> Queue -> out :: ToDevice(away);";
+    let persistent = causeway_engine::Persistent::default();
+    let options = Options { persistent: persistent.clone(), ..Options::default() };
+    let router = Router::start(causeway_elements::library(), plan(text), options);
+    let mut router = router.unwrap_or_else(|e| panic!("{e}"));
+    router.resume();
+    let ports = persistent.lock().unwrap()[PORTS].clone().downcast::<OpenPorts>().unwrap();
+    let (sender, back) = mpsc::channel();
+    ports.on_back(move |name| sender.send(name.to_owned()).unwrap());
+    let echo = |far: &mut Port| {
+        let mut got = Batch::new();
+        far.queues[0].tx.offer(&mut packets(3..4));
+        let start = Instant::now();
+        while got.is_empty() && start.elapsed() < Duration::from_secs(20) {
+            far.queues[0].rx.poll(&mut got, 1);
+        }
+        assert_eq!(got.len(), 1);
+    };
+    let mut old = wire("away");
+    echo(&mut old);
+    // A swap changes nothing while the device is there.
+    router.swap(plan(text)).unwrap_or_else(|e| panic!("{e}"));
+    echo(&mut old);
+    let tell = |port: usize, event| opener.events.lock().unwrap()[port].send(event).unwrap();
+    tell(0, Event::Gone);
+    tell(0, Event::LinkUp);
+    tell(0, Event::Back);
+    assert_eq!(back.recv_timeout(Duration::from_secs(20)).as_deref(), Ok("away"));
+    assert!(back.try_recv().is_err(), "not before there is a device");
+    router.swap(plan(text)).unwrap_or_else(|e| panic!("{e}"));
+    echo(&mut wire("away"));
+    assert_eq!(opener.events.lock().unwrap().len(), 2, "it was opened twice");
+    assert_eq!(router.read("in", "count", "").as_deref(), Ok("3"), "the element goes on counting");
+}
