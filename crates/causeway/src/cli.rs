@@ -202,9 +202,15 @@ pub struct GraphArgs {
     /// Format
     #[arg(long, value_enum, default_value = "svg")]
     pub format: GraphFormat,
+    /// Draw the graph of a running router, with the packets a second on its edges, counted over so many seconds
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds, group = "SourceArgs")]
+    pub live: Option<Duration>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Which router is meant
+    #[command(flatten)]
+    pub socket: SocketArgs,
 }
 
 /// Formats of `graph`.
