@@ -251,18 +251,6 @@ pub struct BenchArgs {
     pub output: PathBuf,
 }
 
-impl BenchArgs {
-    /// Length of a round.
-    pub fn round(&self) -> Duration {
-        Duration::from_secs_f64(self.seconds.clamp(0.05, 60.0))
-    }
-
-    /// Number of rounds.
-    pub fn rounds(&self) -> usize {
-        self.rounds.clamp(1, 100)
-    }
-}
-
 fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     let good = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -322,7 +310,7 @@ pub fn main() -> Result<ExitCode> {
         Command::Capture(args) => commands::capture::capture(&args),
         Command::Trace(args) => commands::trace::trace(&args),
         Command::Metrics(args) => commands::metrics::metrics(&args),
-        Command::Bench(args) => commands::bench::bench(&args),
+        Command::Bench(args) => commands::bench::bench(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut script);
