@@ -204,9 +204,15 @@ pub struct GraphArgs {
     /// Format
     #[arg(long, value_enum, default_value = "svg")]
     pub format: GraphFormat,
+    /// Draw the graph of a running router, with the packets a second on its edges, counted over so many seconds
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds, group = "SourceArgs")]
+    pub live: Option<Duration>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Which router is meant
+    #[command(flatten)]
+    pub socket: SocketArgs,
 }
 
 /// Formats of `graph`.
@@ -255,18 +261,6 @@ pub struct BenchArgs {
     /// Write the results to this file
     #[arg(short, long, value_name = "FILE", default_value = "bench.json")]
     pub output: PathBuf,
-}
-
-impl BenchArgs {
-    /// Length of a round.
-    pub fn round(&self) -> Duration {
-        Duration::from_secs_f64(self.seconds.clamp(0.05, 60.0))
-    }
-
-    /// Number of rounds.
-    pub fn rounds(&self) -> usize {
-        self.rounds.clamp(1, 100)
-    }
 }
 
 fn definition(text: &str) -> Result<(String, String), String> {
@@ -329,7 +323,7 @@ pub fn main() -> Result<ExitCode> {
         Command::Capture(args) => commands::capture::capture(&args),
         Command::Trace(args) => commands::trace::trace(&args),
         Command::Metrics(args) => commands::metrics::metrics(&args),
-        Command::Bench(args) => commands::bench::bench(&args),
+        Command::Bench(args) => commands::bench::bench(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut script);

@@ -391,3 +391,22 @@ fn packets_are_captured_and_followed() {
     let wrong = run(&["trace", "--filter", "udp prt 53"]);
     assert!(!wrong.status.success() && !text(&wrong.stderr).is_empty());
 }
+
+#[test]
+fn a_running_graph_is_drawn_with_what_passes() {
+    let config = "RatedSource(RATE 5000) -> seen :: Counter -> Discard; Idle -> Counter -> Discard;";
+    let router = Router::start(config, Stdio::null());
+    let draw = |format: &str| {
+        let args = ["graph", "--live", "0.5", "--format", format, "--socket"];
+        let output = causeway(&args).arg(&router.files()[0]).output().expect("causeway");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let svg = draw("svg");
+    assert_eq!(svg.matches("class=\"edge r4\"").count(), 2, "{svg}");
+    assert_eq!(svg.matches("class=\"edge r0\"").count(), 2, "{svg}");
+    assert_eq!(svg.matches("/s</text>").count(), 2, "{svg}");
+    assert_eq!(draw("dot").matches("/s\"];").count(), 2);
+    let without = causeway(&["graph"]).output().expect("causeway");
+    assert_eq!(without.status.code(), Some(2), "a file, a text or a running router is needed");
+}

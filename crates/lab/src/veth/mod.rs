@@ -11,7 +11,7 @@ mod traffic;
 pub use latency::latency;
 
 use super::report::{Report, Row};
-use crate::cli::BenchArgs;
+use crate::Settings;
 use anyhow::{Context, Result, bail};
 use causeway_bpf::XdpLink;
 use std::process::Command;
@@ -102,10 +102,10 @@ fn measure(
     sink: &Arc<Sink>,
     forwarder: &Forwarder,
     frame_len: usize,
-    args: &BenchArgs,
+    settings: &Settings,
 ) -> Result<Cost> {
     bed.check()?;
-    let load = Load::start(bed, sink, Stream { frame_len, rate_pps: None, avoid: args.processor })?;
+    let load = Load::start(bed, sink, Stream { frame_len, rate_pps: None, avoid: settings.processor })?;
     std::thread::sleep(WARM_UP);
     let mut by_kernel = bed.kernel_forwarded()?;
     // Until a router that has just started has the right to forward, the kernel does.
@@ -117,7 +117,7 @@ fn measure(
         }
     }
     let (start, packets, cpu_ns) = (Instant::now(), sink.count(), forwarder.cpu_ns()?);
-    std::thread::sleep(args.round());
+    std::thread::sleep(settings.round);
     let (packets, cpu_ns) = (sink.count() - packets, forwarder.cpu_ns()? - cpu_ns);
     let seconds = start.elapsed().as_secs_f64();
     let by_kernel = bed.kernel_forwarded()? - by_kernel;
@@ -146,7 +146,7 @@ fn possible(program: &str) -> bool {
 }
 
 /// Forwarding rates.
-pub fn rates(args: &BenchArgs, report: &mut Report) -> Result<()> {
+pub fn rates(settings: &Settings, report: &mut Report) -> Result<()> {
     report.heading("Between namespaces: forwarding over veth, generator and sink of our own");
     if !possible("ip") {
         return Ok(());
@@ -155,11 +155,11 @@ pub fn rates(args: &BenchArgs, report: &mut Report) -> Result<()> {
     let sink = Arc::new(Sink::new(&bed)?);
     // By frame length, then by way, then by round.
     let mut costs = vec![vec![Vec::new(); Way::ALL.len()]; FRAME_LENS.len()];
-    for _ in 0..args.rounds() {
+    for _ in 0..settings.rounds {
         for (w, way) in Way::ALL.into_iter().enumerate() {
-            let forwarder = Forwarder::start(&bed, way, args.processor)?;
+            let forwarder = Forwarder::start(&bed, way, settings.processor)?;
             for (l, frame_len) in FRAME_LENS.into_iter().enumerate() {
-                costs[l][w].push(measure(&bed, &sink, &forwarder, frame_len, args)?);
+                costs[l][w].push(measure(&bed, &sink, &forwarder, frame_len, settings)?);
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Results: lines for people, and a document with every repetition.
 
-use crate::cli::BenchArgs;
-use crate::output;
+use crate::Settings;
 use anyhow::{Context, Result};
 use causeway_results::chart::{Chart, Line, Plot, Scale};
 use causeway_results::stats::{self, SEED};
@@ -80,32 +79,35 @@ impl Row {
 /// The results of one run.
 pub struct Report {
     document: Document,
+    say: Say,
 }
+
+/// Takes lines for people, without their ends.
+pub type Say = Box<dyn Fn(&str)>;
 
 impl Report {
     /// A report without results, of a run that begins now.
-    pub fn new(args: &BenchArgs) -> Report {
+    pub fn new(settings: &Settings, say: Say) -> Report {
         let began = SystemTime::now().duration_since(UNIX_EPOCH);
         let versions = [("causeway", env!("CARGO_PKG_VERSION").to_owned())];
-        let settings = [
-            ("seconds of a round", args.round().as_secs_f64().to_string()),
-            ("rounds", args.rounds().to_string()),
-            ("processor of the worker", args.processor.to_string()),
+        let values = [
+            ("seconds of a round", settings.round.as_secs_f64().to_string()),
+            ("rounds", settings.rounds.to_string()),
+            ("processor of the worker", settings.processor.to_string()),
         ];
         let run = Run {
             command: std::env::args().collect(),
             began_unix_s: began.map_or(0, |time| time.as_secs()),
             machine: Machine::here(),
             versions: versions.map(|(name, value)| (name.to_owned(), value)).into(),
-            settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
+            settings: values.map(|(name, value)| (name.to_owned(), value)).into(),
         };
-        Report { document: Document::new(run) }
+        Report { document: Document::new(run), say }
     }
 
-    /// Adds a result and prints it.
+    /// Adds a result and says it.
     pub fn add(&mut self, row: Row) {
-        // The file will have it even if nobody reads along.
-        let _ = output::print_line(format_args!("{}", row.line()));
+        (self.say)(&row.line());
         let all = &mut self.document.series;
         match all.iter_mut().find(|series| series.x.is_some() && series.name == row.series.name) {
             Some(series) => series.measurements.extend(row.series.measurements),
@@ -113,9 +115,9 @@ impl Report {
         }
     }
 
-    /// Prints a heading.
+    /// Says a heading.
     pub fn heading(&self, text: &str) {
-        let _ = output::print_line(format_args!("\n{text}"));
+        (self.say)(&format!("\n{text}"));
     }
 
     /// Writes the document, and beside it a table of the same name.
@@ -156,16 +158,12 @@ fn write(file: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Words {
-        #[command(flatten)]
-        args: BenchArgs,
-    }
+    use std::path::PathBuf;
+    use std::time::Duration;
 
     fn report() -> Report {
-        Report::new(&Words::parse_from(["bench"]).args)
+        let (parts, round, output) = (Vec::new(), Duration::from_millis(400), PathBuf::from("bench.json"));
+        Report::new(&Settings { parts, round, rounds: 5, processor: 0, output }, Box::new(|_| ()))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::elements::Trace;
 use super::graph::{Random, Running, address_in, frame, plan, routes_to};
 use super::report::{Report, Row};
-use crate::cli::BenchArgs;
+use crate::Settings;
 use anyhow::{Result, anyhow};
 use causeway_elements::optimise;
 use causeway_engine::Plan;
@@ -16,7 +16,7 @@ const SIZES: &[(usize, usize)] = &[(2, 1_024), (1_000, 1_024), (1_000_000, 65_53
 const SENDER: u32 = 0x0a00_0002;
 
 /// Measures all sizes.
-pub fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
+pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     report.heading("In memory: the standard IP router on one core, 64-byte frames, source to sink");
     for &(routes, frames) in SIZES {
         let routes = routes_to(routes);
@@ -26,8 +26,8 @@ pub fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
         let plain = plan("IPLookup", &routes)?;
         let fused = optimise(&plain).plan;
         let name = |kind: &str| format!("memory/{} routes/{kind}", routes.len());
-        let (slow, _) = measure(args, plain, &trace, &name("plain"))?;
-        let (fast, profile) = measure(args, fused, &trace, &name("fused"))?;
+        let (slow, _) = measure(settings, plain, &trace, &name("plain"))?;
+        let (fast, profile) = measure(settings, fused, &trace, &name("fused"))?;
         report.add(slow.clone());
         report.add(fast.clone().against(&slow));
         for (element, ns) in profile {
@@ -41,17 +41,17 @@ pub fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
 
 /// Million packets a second that reach the sink, and the nanoseconds of each element a packet.
 fn measure(
-    args: &BenchArgs,
+    settings: &Settings,
     plan: Plan,
     trace: &Arc<Trace>,
     name: &str,
 ) -> Result<(Row, Vec<(String, f64)>)> {
-    let router = Running::start(plan, trace, args.processor, name)?;
+    let router = Running::start(plan, trace, settings.processor, name)?;
     router.resume();
-    let round = args.round();
+    let round = settings.round;
     std::thread::sleep(round);
     let mut rounds = Vec::new();
-    for _ in 0..args.rounds() {
+    for _ in 0..settings.rounds {
         let (start, before) = (Instant::now(), router.arrived()?);
         std::thread::sleep(round);
         let (after, seconds) = (router.arrived()?, start.elapsed().as_secs_f64());

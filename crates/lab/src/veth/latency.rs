@@ -4,7 +4,7 @@ use super::super::report::{Report, Row};
 use super::testbed::{SINK, Testbed};
 use super::traffic::{Load, Sink, Stream};
 use super::{FRAME_LENS, Forwarder, WARM_UP, Way, measure, possible};
-use crate::cli::BenchArgs;
+use crate::Settings;
 use anyhow::{Context, Result, bail};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl RoundTrips {
 }
 
 /// Latency at idle and at half load.
-pub fn latency(args: &BenchArgs, report: &mut Report) -> Result<()> {
+pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
     report.heading("Latency: ping over veth, there and back through the router");
     if !possible("ip") || !possible("ping") {
         return Ok(());
@@ -37,18 +37,18 @@ pub fn latency(args: &BenchArgs, report: &mut Report) -> Result<()> {
     let sink = Arc::new(Sink::new(&bed)?);
     let mut most_mpps = f64::INFINITY;
     for way in WAYS {
-        let forwarder = Forwarder::start(&bed, way, args.processor)?;
-        most_mpps = most_mpps.min(measure(&bed, &sink, &forwarder, FRAME_LENS[0], args)?.mpps);
+        let forwarder = Forwarder::start(&bed, way, settings.processor)?;
+        most_mpps = most_mpps.min(measure(&bed, &sink, &forwarder, FRAME_LENS[0], settings)?.mpps);
     }
     // The same load for both: half of what the slower forwards.
     let half =
-        Stream { frame_len: FRAME_LENS[0], rate_pps: Some(most_mpps / 2.0 * 1e6), avoid: args.processor };
+        Stream { frame_len: FRAME_LENS[0], rate_pps: Some(most_mpps / 2.0 * 1e6), avoid: settings.processor };
     let loads = [("idle".to_owned(), None), (format!("{:.2} Mpps", most_mpps / 2.0), Some(half))];
     // By load, then by way: medians and 99th percentiles of the rounds.
     let mut results = vec![vec![(Vec::new(), Vec::new()); WAYS.len()]; loads.len()];
-    for _ in 0..args.rounds() {
+    for _ in 0..settings.rounds {
         for (w, way) in WAYS.into_iter().enumerate() {
-            let forwarder = Forwarder::start(&bed, way, args.processor)?;
+            let forwarder = Forwarder::start(&bed, way, settings.processor)?;
             for (l, (_, stream)) in loads.iter().enumerate() {
                 let load = stream.map(|stream| Load::start(&bed, &sink, stream)).transpose()?;
                 std::thread::sleep(WARM_UP);

@@ -14,7 +14,7 @@ mod inside;
 use super::elements::Trace;
 use super::graph::{Random, Route, address_in, frame, routes_to};
 use super::report::{Report, Row};
-use crate::cli::BenchArgs;
+use crate::Settings;
 use anyhow::Result;
 use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::route_cache::{CacheKey, Flow};
@@ -38,7 +38,7 @@ struct Experiment<'a> {
     name: &'static str,
     /// What there are more and more of.
     of: &'static str,
-    args: &'a BenchArgs,
+    settings: &'a Settings,
     report: &'a mut Report,
 }
 
@@ -51,24 +51,24 @@ struct Point {
 }
 
 /// Runs all of them; the plots go beside the result file.
-pub fn run(args: &BenchArgs, report: &mut Report) -> Result<()> {
+pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     let routes = routes_to(ROUTES);
     let exponents = (0..=14).step_by(2);
     let counts: Vec<usize> = exponents.map(|exponent| 1 << exponent).collect();
     report.heading("LUT-2 to 4, LUT-9: one destination, more and more sources; a cache before a radix tree");
-    let mut sources = Experiment::new("sources", "sources", args, report);
+    let mut sources = Experiment::new("sources", "sources", settings, report);
     for &count in &counts {
         sources.cached(&routes, &flows(&routes, count, 1), count, &KEYS)?;
     }
     sources.plot()?;
     report.heading("LUT-10 and 12: one source, more and more destinations; a cache before a radix tree");
-    let mut destinations = Experiment::new("destinations", "destinations", args, report);
+    let mut destinations = Experiment::new("destinations", "destinations", settings, report);
     for &count in &counts {
         destinations.cached(&routes, &flows(&routes, 1, count), count, &KEYS[..2])?;
     }
     destinations.plot()?;
     report.heading("LUT-11, 13 to 15: no cache, more and more routes");
-    let mut tables = Experiment::new("tables", "routes", args, report);
+    let mut tables = Experiment::new("tables", "routes", settings, report);
     for exponent in (4..=20).step_by(2) {
         tables.uncached(&routes_to(1 << exponent))?;
     }
@@ -91,8 +91,8 @@ fn trace(flows: &[Flow<u32>]) -> Arc<Trace> {
 }
 
 impl<'a> Experiment<'a> {
-    fn new(name: &'static str, of: &'static str, args: &'a BenchArgs, report: &'a mut Report) -> Self {
-        Experiment { name, of, args, report }
+    fn new(name: &'static str, of: &'static str, settings: &'a Settings, report: &'a mut Report) -> Self {
+        Experiment { name, of, settings, report }
     }
 
     fn cached(
@@ -102,7 +102,7 @@ impl<'a> Experiment<'a> {
         count: usize,
         keys: &[(&str, CacheKey)],
     ) -> Result<()> {
-        let rounds = self.args.rounds();
+        let rounds = self.settings.rounds;
         let table = Fib::<u32, Radix<u32>>::build(&alone::routes(routes))?;
         let alone = keys.iter().map(|&(key, as_key)| {
             let (rounds_ns, entries) = alone::cached(table.structure(), as_key, BUCKETS, flows, rounds);
@@ -114,13 +114,13 @@ impl<'a> Experiment<'a> {
             .iter()
             .map(|(key, _)| Contender::plain(&format!("{key}, router"), &class(key), routes))
             .collect::<Result<_>>()?;
-        points.extend(inside::measure(contenders, &trace(flows), self.args)?);
+        points.extend(inside::measure(contenders, &trace(flows), self.settings)?);
         self.add(count, keys.len(), points);
         Ok(())
     }
 
     fn uncached(&mut self, routes: &[Route]) -> Result<()> {
-        let rounds = self.args.rounds();
+        let rounds = self.settings.rounds;
         let flows = flows(routes, 1, PACKETS);
         let addresses: Vec<u32> = flows.iter().map(|flow| flow.destination).collect();
         let alone =
@@ -139,7 +139,7 @@ impl<'a> Experiment<'a> {
             contenders.iter().zip(classes).map(|(plain, (curve, _))| plain.fused(&format!("{curve}, fused")));
         let fused: Vec<Contender> = fused.collect();
         contenders.extend(fused);
-        points.extend(inside::measure(contenders, &trace(&flows), self.args)?);
+        points.extend(inside::measure(contenders, &trace(&flows), self.settings)?);
         self.add(routes.len(), classes.len(), points);
         Ok(())
     }
@@ -172,7 +172,7 @@ impl<'a> Experiment<'a> {
     }
 
     fn plot(self) -> Result<()> {
-        let file = self.args.output.with_file_name(format!("lut-{}.svg", self.name));
+        let file = self.settings.output.with_file_name(format!("lut-{}.svg", self.name));
         let title = format!("Nanoseconds a packet against {}", self.of);
         self.report.plot(&self.prefix(), &title, &file)
     }

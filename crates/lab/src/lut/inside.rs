@@ -3,7 +3,7 @@
 use super::super::elements::Trace;
 use super::super::graph::{Route, Running, plan, process_ns};
 use super::Point;
-use crate::cli::BenchArgs;
+use crate::Settings;
 use anyhow::{Result, ensure};
 use causeway_elements::optimise;
 use causeway_engine::Plan;
@@ -36,18 +36,18 @@ impl Contender {
 ///
 /// # Errors
 /// If a router loses a packet, or forwards none.
-pub fn measure(contenders: Vec<Contender>, trace: &Arc<Trace>, args: &BenchArgs) -> Result<Vec<Point>> {
+pub fn measure(contenders: Vec<Contender>, trace: &Arc<Trace>, settings: &Settings) -> Result<Vec<Point>> {
     let mut running = Vec::new();
     for Contender { curve, plan } in contenders {
-        let router = Running::start(plan, trace, args.processor, &curve)?;
+        let router = Running::start(plan, trace, settings.processor, &curve)?;
         running.push((router, Point { curve, rounds_ns: Vec::new(), entries: None }));
     }
-    for _ in 0..args.rounds() {
+    for _ in 0..settings.rounds {
         for (router, point) in &mut running {
             router.resume();
             std::thread::sleep(WARM_UP);
             let (before, start_ns) = (router.arrived()?, process_ns());
-            std::thread::sleep(args.round());
+            std::thread::sleep(settings.round);
             let (after, end_ns) = (router.arrived()?, process_ns());
             router.pause();
             ensure!(after > before, "{}: no packet arrived", point.curve);

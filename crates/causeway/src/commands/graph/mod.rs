@@ -1,0 +1,60 @@
+//! `causeway graph`: the graph as a picture, of a configuration or of a running router with what passes its edges.
+
+mod dot;
+mod layered;
+mod picture;
+mod rates;
+mod svg;
+mod tree;
+
+use super::{fail, source};
+use crate::cli::{GraphArgs, GraphFormat};
+use crate::control::Client;
+use crate::load::{self, Source, Style};
+use crate::output;
+use anyhow::{Context, Result};
+use causeway_engine::{End, Plan, PlanElement};
+use picture::Picture;
+use rates::Rates;
+use std::process::ExitCode;
+
+/// Draws the graph.
+pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
+    let mut client = match args.live {
+        Some(_) => Some(Client::connect(args.socket.socket.as_deref())?),
+        None => None,
+    };
+    let source = match &mut client {
+        Some(client) => Source::Text("flatconfig", client.read("flatconfig", "")?),
+        None => source(&args.source),
+    };
+    let loaded = match load::load(&source, &causeway_elements::library(), &args.define, Style::Human) {
+        Ok(loaded) => loaded,
+        Err(text) => return Ok(fail(&text)),
+    };
+    let rates = match client.as_mut().zip(args.live) {
+        Some((client, time)) => Some(Rates::measure(client, &loaded.plan, time)?),
+        None => None,
+    };
+    let text = match args.format {
+        GraphFormat::Dot => dot::dot(&loaded.plan, rates.as_ref()),
+        GraphFormat::Svg => svg::svg(&Picture::new(&loaded.plan), rates.as_ref()),
+    };
+    match &args.output {
+        Some(file) => {
+            std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?
+        }
+        None => output::print(text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_pulled(plan: &Plan, (element, port): End) -> bool {
+    plan.elements[element].pulled_inputs.get(port) == Some(&true)
+}
+
+/// As in a configuration, without names that nobody gave.
+fn label(PlanElement { name, class, .. }: &PlanElement) -> String {
+    let own = name.rsplit('/').next().unwrap_or(name);
+    if own.starts_with(&format!("{class}@")) { class.clone() } else { format!("{own} :: {class}") }
+}

@@ -1,0 +1,107 @@
+//! A device, and elements that fail, wait or call themselves.
+
+use super::elements::Nothing;
+use causeway_engine::reception::Mechanism;
+use causeway_engine::spec::{reads, writes};
+use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_packet::{Batch, Packet, Receiver};
+use std::os::fd::BorrowedFd;
+
+/// A device that has PACKETS numbered packets, one interrupt each, if there were any.
+pub static DEVICE: Spec = Spec {
+    name: "Device",
+    ports: "0/1",
+    processing: "h/h",
+    build: |conf| {
+        let left = conf.required("PACKETS");
+        conf.finish()?;
+        Ok(Box::new(Device { left, next: 1 }))
+    },
+    ..Spec::DEFAULT
+};
+
+struct Device {
+    left: u32,
+    next: u32,
+}
+
+impl Receiver for Device {
+    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
+        let n = (self.left as usize).min(budget).min(batch.room()) as u32;
+        let numbers = self.next..self.next + n;
+        batch.extend(numbers.map(|n| Packet::from_bytes(&n.to_ne_bytes()).unwrap()));
+        (self.left, self.next) = (self.left - n, self.next + n);
+        self.left > 0
+    }
+
+    fn waiting(&mut self) -> usize {
+        self.left as usize
+    }
+
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
+impl Element for Device {
+    fn receiver(&mut self) -> Option<&mut dyn Receiver> {
+        Some(self)
+    }
+
+    fn mechanism(&self) -> Option<Mechanism> {
+        Some(Mechanism::Interrupt)
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<Device>() {
+            (self.left, self.next) = (std::mem::take(&mut old.left), old.next);
+        }
+    }
+}
+
+/// Pulls nothing.
+pub static WAIT: Spec = Spec {
+    name: "Wait",
+    ports: "1/0",
+    processing: "l/h",
+    build: |conf| {
+        conf.finish()?;
+        Ok(Box::new(Nothing))
+    },
+    ..Spec::DEFAULT
+};
+
+fn build_failing(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    conf.error("it never works");
+    Err(Invalid)
+}
+
+pub static FAILING: Spec = Spec { name: "Failing", ports: "0/0", build: build_failing, ..Spec::DEFAULT };
+
+/// Calls its own handler whenever that is called.
+pub static BOUNCE: Spec = Spec {
+    name: "Bounce",
+    ports: "0/0",
+    handlers: &[reads("bounces", "calls so far"), writes("bounce", "calls itself")],
+    build: |conf| {
+        conf.finish()?;
+        Ok(Box::new(Bounce { bounces: 0 }))
+    },
+    ..Spec::DEFAULT
+};
+
+struct Bounce {
+    bounces: u64,
+}
+
+impl Element for Bounce {
+    fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.bounces.to_string())
+    }
+
+    fn write(&mut self, _: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.bounces += 1;
+        cx.call_later(value, value);
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! The laboratory: what the router reaches on this machine, always beside a baseline of the same run.
+//!
+//! # What this crate is for
+//!
+//! It measures; nothing of it is needed to route. `causeway bench` is its command line. The bench of the lookup tables
+//! against structures and libraries of others is a program of its own (`causeway-fib-bench`), so that none of those is in
+//! the router's binary.
+//!
+//! # The parts, in the order to read them
+//!
+//! * [`Settings`] is what is asked for, and [`bench`](bench()) does it: one part after another, each measured in rounds.
+//! * `report` has the lines for people and the document of `causeway-results`.
+//! * `graph` and `elements` are the standard router in memory: a source that plays a trace as fast as the graph takes it, and
+//!   a sink. `memory` is the part that measures it.
+//! * `veth` measures between network namespaces: `testbed` makes and removes them, `traffic` loads them, and the router, the
+//!   kernel and a bare redirect forward in turn. `latency` is of packets at half of that load.
+//! * `lut` is the lookup paper's experiments, on the structures alone and inside the router.
+//!
+//! # Invariants
+//!
+//! * What is compared is measured in the same run, in interleaved rounds, on the same processor.
+//! * A test bed is removed when its value is dropped, also after an error and when a signal ends the run.
+//! * Traffic stays in namespaces that the run made.
+//! * Nothing prints: lines go to whom the caller names.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+
+mod elements;
+mod graph;
+mod lut;
+mod memory;
+mod report;
+mod veth;
+
+use anyhow::{Result, bail};
+use report::Report;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is measured, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Names of benchmarks: memory, veth, latency, lut. All but lut without any.
+    pub parts: Vec<String>,
+    /// Length of a round.
+    pub round: Duration,
+    /// Rounds of each measurement; the median counts.
+    pub rounds: usize,
+    /// Processor to pin the measured worker to.
+    pub processor: usize,
+    /// Where the document goes; a table and charts go beside it.
+    pub output: PathBuf,
+}
+
+/// One benchmark: measures and reports.
+type Part = fn(&Settings, &mut Report) -> Result<()>;
+
+/// The benchmarks, by name, and whether they run unasked.
+const PARTS: &[(&str, Part, bool)] = &[
+    ("memory", memory::run, true),
+    ("veth", veth::rates, true),
+    ("latency", veth::latency, true),
+    ("lut", lut::run, false),
+];
+
+/// Runs the benchmarks that were asked for, and says each result as it comes: a line without its end.
+///
+/// # Errors
+/// A benchmark that is not known, one that this machine cannot do, or a file that cannot be written.
+pub fn bench(settings: &Settings, say: impl Fn(&str) + 'static) -> Result<()> {
+    if let Some(unknown) = settings.parts.iter().find(|p| PARTS.iter().all(|(name, ..)| name != p)) {
+        let names: Vec<&str> = PARTS.iter().map(|(name, ..)| *name).collect();
+        bail!("there is no benchmark '{unknown}'; they are {}", names.join(", "));
+    }
+    let mut report = Report::new(settings, Box::new(say));
+    for (name, part, unasked) in PARTS {
+        if (settings.parts.is_empty() && *unasked) || settings.parts.iter().any(|p| p == name) {
+            part(settings, &mut report)?;
+        }
+    }
+    report.write(&settings.output)?;
+    report.heading(&format!("results in {}", settings.output.display()));
+    Ok(())
+}
