@@ -131,23 +131,24 @@ impl AfXdpTx {
         }
     }
 
-    /// Puts a packet into the ring, whose room the caller has checked.
-    fn write(&mut self, mut packet: Packet) {
+    /// Puts a packet into the ring, whose room the caller has checked; returns its length if it went in.
+    fn write(&mut self, mut packet: Packet) -> Option<u32> {
         if packet.len() < SHORTEST {
             self.counts.add(TOO_SHORT, 1);
-        } else if make_room(&mut packet).is_err() {
-            self.counts.add(NO_ROOM, 1);
-        } else {
-            let options = self.stamps.prepare(&mut packet);
-            let tag = packet.transmit_tag();
-            let (addr, len) = self.frames.give(packet);
-            if let Some(tag) = tag {
-                self.stamps.sent(addr, tag);
-            }
-            self.counts.add(PACKETS, 1);
-            self.counts.add(BYTES, u64::from(len));
-            self.tx.write(libc::xdp_desc { addr, len, options });
+            return None;
         }
+        if make_room(&mut packet).is_err() {
+            self.counts.add(NO_ROOM, 1);
+            return None;
+        }
+        let options = self.stamps.prepare(&mut packet);
+        let tag = packet.transmit_tag();
+        let (addr, len) = self.frames.give(packet);
+        if let Some(tag) = tag {
+            self.stamps.sent(addr, tag);
+        }
+        self.tx.write(libc::xdp_desc { addr, len, options });
+        Some(len)
     }
 }
 
@@ -200,7 +201,13 @@ impl AfXdpTx {
         // Frames in flight never exceed the completion ring, so the kernel can always give them back.
         let room = self.tx.room().min(self.tx.size().saturating_sub(self.frames.held()));
         let n = taken.append_up_to(batch, room as usize);
-        taken.drain().for_each(|packet| self.write(packet));
+        let (mut packets, mut bytes) = (0, 0);
+        for len in taken.drain().filter_map(|packet| self.write(packet)) {
+            packets += 1;
+            bytes += u64::from(len);
+        }
+        self.counts.add(PACKETS, packets);
+        self.counts.add(BYTES, bytes);
         self.tx.publish();
         n
     }
