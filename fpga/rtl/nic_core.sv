@@ -230,9 +230,10 @@ module nic_core #(
   wire [PEERS-1:0] forget;
   reg [NICS-1:0] cancel;
   integer q;
-  always_comb begin
-    cancel = 0;
-    for (q = 0; q < PEERS; q = q + 1) cancel[(q[EW-1:0]+1'b1)^own] = forget[q];
+  // A cycle later: the next REQ is some cycles away, and a grant that has begun is taken back.
+  always_ff @(posedge clk) begin
+    cancel <= 0;
+    for (q = 0; q < PEERS; q = q + 1) cancel[(q[EW-1:0]+1'b1)^own] <= forget[q];
   end
   response_scheduler #(.NICS(NICS), .CAP_WORDS(OUT_CAP_WORDS)) responses (
       .clk(clk), .rst(rst || !enable), .grant_min_words(grant_min_words), .policy(policy),

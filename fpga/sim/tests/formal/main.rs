@@ -108,7 +108,8 @@ fn prove(proof: &Proof) {
         return;
     }
     for (number, mutant) in proof.mutants.iter().enumerate() {
-        let (survived, output) = holds(proof, &folder.join(format!("mutant{number}")), Question::Mutant(mutant));
+        let (survived, output) =
+            holds(proof, &folder.join(format!("mutant{number}")), Question::Mutant(mutant));
         assert!(!survived, "the mutant passes: {mutant:?}\n{output}");
         let refuted = ["Assert failed", "FAILED", "was asserted in frame"].iter().any(|s| output.contains(s));
         assert!(refuted, "{output}");

@@ -201,6 +201,11 @@ pub const UPLOADS: Proof = Proof {
         ("slow_path_rx.sv", "len_queue <= ready_high", "len_queue <= !ready_low"),
         ("slow_path_rx.sv", "packets[15:8] != 0 && head_high != tail[31:16]", "packets[15:8] != 0"),
         ("slow_path_rx.sv", "{!head[8], len_queue, 51'd0", "{!head[8], !len_queue, 51'd0"),
+        (
+            "slow_path_rx.sv",
+            "if (!dma_error) begin\n            if (len_queue)",
+            "begin\n            if (len_queue)",
+        ),
     ],
 };
 
@@ -365,7 +370,11 @@ pub const BUS_TARGET: Proof = Proof {
     reach: true,
     mutants: &[
         ("pcix_target.sv", "wr_error <= bad;", "wr_error <= 1'b0;"),
-        ("pcix_target.sv", "if (address && frame_i && !bad && allowed)", "if (address && frame_i && allowed)"),
+        (
+            "pcix_target.sv",
+            "if (address && frame_i && !bad && allowed)",
+            "if (address && frame_i && allowed)",
+        ),
         ("pcix_target.sv", "wire allowed = open || low;", "wire allowed = 1'b1;"),
         ("pcix_target.sv", "wr_addr <= addr_q;", "wr_addr <= addr;"),
     ],
