@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod edges;
 mod proofs;
 
+use edges::*;
 use proofs::*;
 
 /// Copies the design, with a mutation if there is one, and gives all files.
@@ -244,4 +246,19 @@ fn the_bus_target_hands_out_what_is_meant_for_it() {
 #[test]
 fn the_axi_target_hands_out_words_once_and_answers_every_burst() {
     prove(&AXI_TARGET);
+}
+
+#[test]
+fn frames_leave_with_preamble_padding_and_gap() {
+    prove(&MAC_TX);
+}
+
+#[test]
+fn received_frames_are_what_was_on_the_line() {
+    prove(&MAC_RX);
+}
+
+#[test]
+fn received_frames_cross_whole_or_cut_off() {
+    prove(&RX_CROSSING);
 }
