@@ -126,3 +126,15 @@ pub const RX_CROSSING: Proof = Proof {
         ("rx_crossing.sv", "full <= level >= FULL;", "full <= 1'b0;"),
     ],
 };
+
+pub const PULSES: Proof = Proof {
+    name: "fv_toggle_sync",
+    design: &["reset_sync.sv", "toggle_sync.sv"],
+    engine: Engine::Bounded { cycles: 30 },
+    clocks: true,
+    reach: true,
+    mutants: &[
+        ("toggle_sync.sv", "seen[2] ^ seen[1]", "!seen[2] && seen[1]"),
+        ("toggle_sync.sv", "toggle ^ pulse", "toggle | pulse"),
+    ],
+};
