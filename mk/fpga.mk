@@ -21,7 +21,8 @@ fpga-mutants: ## each fault of the list in a copy of the NIC: a test must notice
 	@. mk/rust && fpga/mutants/run
 
 fpga-cocotb: ## the NIC on AXI against the models of cocotbext-eth and cocotbext-axi, from PyPI
-	@fpga/cocotb/make-venv && target/cocotb/venv/bin/python fpga/cocotb/run
+	@fpga/cocotb/make-venv
+	@[ ! -e target/cocotb/venv/done ] || target/cocotb/venv/bin/python fpga/cocotb/run
 
 fpga-experiments: ## run the NIC's experiments into docs/results
 	@. mk/rust && cargo run $(NIC_CARGO) --bin nic-experiments -- docs/results

@@ -28,7 +28,7 @@ module two_ports_lines (
     output wire       mdio_t
 );
   wire [1:0] irq;
-  two_ports #(.UART_CLOCKS(40)) router (
+  cards_on_chip #(.UART_CLOCKS(40)) router (
       .clk(clk), .arst(arst), .rx_clk({rx_clk_1, rx_clk_0}), .tx_clk(tx_clk), .rxd({rxd_1, rxd_0}),
       .rx_dv({rx_dv_1, rx_dv_0}), .rx_er({rx_er_1, rx_er_0}), .txd({txd_1, txd_0}), .tx_en({tx_en_1, tx_en_0}),
       .tx_er({tx_er_1, tx_er_0}), .irq(irq), .uart_rxd(uart_rxd), .uart_txd(uart_txd), .mdc(mdc), .mdio_i(mdio_i),

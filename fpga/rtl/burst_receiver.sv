@@ -47,7 +47,9 @@ module burst_receiver #(
   wire [11:0] left = place[19:8];
   wire [7:0] packet_left = place[7:0];
   wire served = serving && serving_source == wr_source;
-  wire stale = !served || (was_stale && !wr_first);
+  // The rest of a burst of an earlier grant is not of this one.
+  reg begun;
+  wire stale = !served || (!wr_first && (was_stale || !begun));
 
   wire [3:0] kind = wr_data[63:60];
   wire ours = wr_data[55:52] == {{(4 - IW){1'b0}}, wr_source} && wr_data[51:48] == {1'b0, own_id};
@@ -99,8 +101,11 @@ module burst_receiver #(
     broken_source <= wr_source;
     protocol_error <= wr_valid && wrong && !wr_error;
     if (wr_valid) known[wr_source] <= 1'b1;
+    if (!serving) begun <= 1'b0;
+    else if (wr_valid && wr_first && served) begun <= 1'b1;
     if (rst) begin
       known <= 0;
+      begun <= 1'b0;
       out_valid <= 1'b0;
       word <= 1'b0;
       tail_valid <= 1'b0;

@@ -30,6 +30,8 @@ module gmii_mac_rx (
   reg [1:0] state;
   reg [39:0] held;       // the last five bytes: a data byte and what may be the check sequence
   reg [10:0] count;      // bytes since the start-of-frame delimiter, up to 1523
+  // Of the count, a cycle before they are needed: five bytes are here; as many as a frame must have, may have, or more.
+  reg have_byte, long_enough, at_longest, too_long;
   reg [31:0] crc;
   reg error, carrier, tag_begun, vlan;
   reg [6:0] since;       // byte times since the last frame began
@@ -38,16 +40,14 @@ module gmii_mac_rx (
   wire [31:0] crc_next;
   crc32_byte crc_step (.crc(crc), .data(gmii_rxd), .next(crc_next));
 
-  wire have_byte = count >= 11'd5;
   wire [10:0] longest = vlan ? 11'd1522 : 11'd1518;
-  wire too_long = count > longest;
   wire tells = pace == 5'd31;
 
   always_ff @(posedge clk) begin
     m_axis_tvalid <= 1'b0;
     m_axis_tlast <= 1'b0;
     m_axis_tdata <= held[39:32];
-    m_axis_tuser <= (count < 11'd64 || too_long) ? BAD_LENGTH : (error || crc != RESIDUE) ? BAD_FCS : GOOD;
+    m_axis_tuser <= (!long_enough || too_long) ? BAD_LENGTH : (error || crc != RESIDUE) ? BAD_FCS : GOOD;
     if (since != START_TO_START) since <= since + 1'b1;
     pace <= pace + 1'b1;
     no_sfd <= tells && no_sfd_seen;
@@ -59,6 +59,10 @@ module gmii_mac_rx (
     case (state)
       IDLE: begin
         count <= 0;
+        have_byte <= 1'b0;
+        long_enough <= 1'b0;
+        at_longest <= 1'b0;
+        too_long <= 1'b0;
         crc <= 32'hffffffff;
         error <= 1'b0;
         vlan <= 1'b0;
@@ -81,7 +85,11 @@ module gmii_mac_rx (
           if (!too_long) begin
             held <= {held[31:0], gmii_rxd};
             count <= count + 1'b1;
-            m_axis_tvalid <= have_byte && count != longest;
+            if (count == 11'd4) have_byte <= 1'b1;
+            if (count == 11'd63) long_enough <= 1'b1;
+            at_longest <= count == longest - 1'b1;
+            too_long <= at_longest;
+            m_axis_tvalid <= have_byte && !at_longest;
           end
           tag_begun <= count == 11'd12 && (gmii_rxd == 8'h81 || gmii_rxd == 8'h88);
           if (count == 11'd13 && tag_begun && gmii_rxd == (held[3] ? 8'ha8 : 8'h00)) vlan <= 1'b1;

@@ -10,7 +10,7 @@ module gmii_mac_tx (
     input  wire [7:0] s_axis_tdata,
     input  wire       s_axis_tvalid,
     input  wire       s_axis_tlast,
-    output wire       s_axis_tready,
+    output reg        s_axis_tready,
     output reg  [7:0] gmii_txd,
     output reg        gmii_tx_en,
     output reg        gmii_tx_er,
@@ -29,7 +29,6 @@ module gmii_mac_tx (
   wire [31:0] crc_next;
   crc32_byte crc_step (.crc(crc), .data(body), .next(crc_next));
 
-  assign s_axis_tready = state == DATA || rest;
   wire minimum = short_by <= 6'd1;
 
   always_ff @(posedge clk) begin
@@ -38,7 +37,10 @@ module gmii_mac_tx (
     sent <= 1'b0;
     cut <= 1'b0;
     step <= step + 1'b1;
-    if (rest && s_axis_tvalid && s_axis_tlast) rest <= 1'b0;
+    if (rest && s_axis_tvalid && s_axis_tlast) begin
+      rest <= 1'b0;
+      s_axis_tready <= 1'b0;
+    end
     case (state)
       IDLE: begin
         step <= 0;
@@ -50,15 +52,20 @@ module gmii_mac_tx (
         gmii_txd <= (step == 4'd7) ? 8'hd5 : 8'h55;
         crc <= 32'hffffffff;
         short_by <= 6'd60;
-        if (step == 4'd7) state <= DATA;
+        if (step == 4'd7) begin
+          state <= DATA;
+          s_axis_tready <= 1'b1;
+        end
       end
       DATA, PAD: begin
         gmii_txd <= body;
         crc <= crc_next;
         if (!minimum) short_by <= short_by - 1'b1;
         step <= 0;
-        if (state == PAD || (s_axis_tvalid && s_axis_tlast)) state <= minimum ? FCS : PAD;
-        else if (!s_axis_tvalid) begin
+        if (state == PAD || (s_axis_tvalid && s_axis_tlast)) begin
+          state <= minimum ? FCS : PAD;
+          s_axis_tready <= 1'b0;
+        end else if (!s_axis_tvalid) begin
           gmii_tx_er <= 1'b1;
           broken <= 1'b1;
           rest <= 1'b1;
@@ -86,6 +93,7 @@ module gmii_mac_tx (
       state <= GAP;
       step <= 0;
       rest <= 1'b0;
+      s_axis_tready <= 1'b0;
       gmii_tx_en <= 1'b0;
       gmii_txd <= 8'h00;
     end

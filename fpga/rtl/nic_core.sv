@@ -198,25 +198,18 @@ module nic_core #(
       .rd_free_words(fast_free_words)
   );
 
-  // What arrives from the bus. A message counts if its words agree with the place it was written to.
+  // What arrives from the bus.
   wire wr_register = wr_valid && !wr_error && wr_addr[15:12] == 4'd0;
   wire wr_mailbox = wr_valid && !wr_error && wr_addr[15:12] == nic_pkg::AREA_MAILBOX[15:12];
   wire wr_burst = wr_valid && wr_addr[15];
-  wire [EW-1:0] mail_source = wr_addr[6+:EW];
-  wire [EW-1:0] mail_slot = mail_source ^ own;
-  wire [EW-1:0] mail_last = mail_slot - 1'b1;
-  wire [PW-1:0] mail_peer = mail_last[PW-1:0];
-  wire [3:0] mail_kind = wr_data[63:60];
-  wire mail_ours = wr_data[55:52] == {{(4 - EW){1'b0}}, mail_source} && wr_data[51:48] == {1'b0, own_id}
-      && {1'b0, wr_addr[11:6]} < NICS[6:0] && mail_slot != 0;
-  wire mail_ok = wr_mailbox && mail_ours && present[mail_peer];
-  wire mail_req = mail_ok && wr_addr[5:3] == 3'd0 && mail_kind == nic_pkg::MSG_REQ;
-  wire mail_res = mail_ok && wr_addr[5:3] == 3'd1 && mail_kind == nic_pkg::MSG_RES;
-  wire mail_link = mail_ok && wr_addr[5:3] == 3'd2;
-  wire got_sync = mail_link && mail_kind == nic_pkg::MSG_SYNC;
-  wire got_ack = mail_link && mail_kind == nic_pkg::MSG_ACK;
-  wire got_nak = mail_link && mail_kind == nic_pkg::MSG_NAK;
-  wire mail_error = wr_mailbox && !(mail_req || mail_res || got_sync || got_ack || got_nak);
+  wire [EW-1:0] mail_source;
+  wire [PW-1:0] mail_peer;
+  wire mail_req, mail_res, got_sync, got_ack, got_nak, mail_error;
+  message_receiver #(.NICS(NICS)) mail (
+      .wr_valid(wr_mailbox), .wr_addr(wr_addr[11:0]), .wr_data(wr_data), .own_id(own_id), .present(present),
+      .source(mail_source), .peer(mail_peer), .got_req(mail_req), .got_res(mail_res), .got_sync(got_sync),
+      .got_ack(got_ack), .got_nak(got_nak), .error(mail_error)
+  );
 
   // Fast path, output side.
   wire out_wr, out_wr_last, out_word, tail_valid, stale_packet, burst_broken, burst_error, serving, abandoned;
@@ -237,9 +230,10 @@ module nic_core #(
   wire [PEERS-1:0] forget;
   reg [NICS-1:0] cancel;
   integer q;
-  always_comb begin
-    cancel = 0;
-    for (q = 0; q < PEERS; q = q + 1) cancel[(q[EW-1:0]+1'b1)^own] = forget[q];
+  // A cycle later: the next REQ is some cycles away, and a grant that has begun is taken back.
+  always_ff @(posedge clk) begin
+    cancel <= 0;
+    for (q = 0; q < PEERS; q = q + 1) cancel[(q[EW-1:0]+1'b1)^own] <= forget[q];
   end
   response_scheduler #(.NICS(NICS), .CAP_WORDS(OUT_CAP_WORDS)) responses (
       .clk(clk), .rst(rst || !enable), .grant_min_words(grant_min_words), .policy(policy),

@@ -47,7 +47,7 @@ module response_scheduler #(
     output reg             abandoned        // pulse: the grant of res_dest is taken back
 );
   localparam [1:0] HIGH_FIRST = 2'd1, LONGEST_HIGH = 2'd2, SURPLUS = 2'd3;
-  localparam [2:0] IDLE = 3'd0, SCAN = 3'd1, LIMIT = 3'd2, PICKED = 3'd3, SENDING = 3'd4, BURST = 3'd5;
+  localparam [2:0] IDLE = 3'd0, SCAN = 3'd1, LIMIT = 3'd2, PICKED = 3'd3, SENDING = 3'd4, BURST = 3'd5, TURN = 3'd6;
   localparam [11:0] LARGEST = 12'd191;  // words of the longest packet with its header
   localparam [IW-1:0] LAST = IW'(NICS - 1);
   reg [2:0] state;
@@ -122,10 +122,7 @@ module response_scheduler #(
             asked_high <= high[pick];
             asked_low <= low[pick];
             pending <= pending & ~grant;
-            if (policy == SURPLUS)
-              surplus[pick] <= (surplus[pick] >= 0) ? $signed({1'b0, quantum_words})
-                  : surplus[pick] + $signed({1'b0, quantum_words});
-            state <= (policy == SURPLUS) ? LIMIT : PICKED;
+            state <= (policy == SURPLUS) ? TURN : PICKED;
           end
       end
       SCAN: begin
@@ -149,6 +146,10 @@ module response_scheduler #(
             if (cancel[best] || !pending[best]) state <= IDLE;
           end
         end
+      end
+      TURN: begin
+        surplus[res_dest] <= ((left >= 0) ? 13'sd0 : left) + $signed({1'b0, quantum_words});
+        state <= LIMIT;
       end
       LIMIT: begin
         // At least a packet, so that a turn does not end in an empty burst.

@@ -23,27 +23,29 @@ module rx_crossing #(
     output reg  [1:0]  m_axis_tuser
 );
   localparam [1:0] CUT = 2'd3;
-  localparam [AW:0] DEPTH = 1 << AW;
+  localparam [AW:0] FULL = (1 << AW) - 1, NEARLY_FULL = (1 << AW) - 3;
   wire wr_rst, rd_rst, clearing;
   reset_sync wr_reset (.clk(rx_clk), .arst(rx_arst), .rst(wr_rst));
   reset_sync rd_reset (.clk(clk), .arst(rx_arst), .rst(rd_rst));
   reset_sync rd_clear (.clk(clk), .arst(rx_arst), .rst(clearing));
 
-  // Writing. One place stays for the end of the frame in progress.
+  // Writing. One place stays for the end of the frame in progress. How full the FIFO is, is known a cycle late, in which
+  // one word may have come.
   reg in_frame, stored;   // a frame is in progress; all its words so far are in the FIFO
   reg owed;             // an end is to be written for words that were lost
-  wire full;
+  reg full, nearly_full;
   wire [AW:0] level;
-  wire room = !owed && level < DEPTH - 1'b1;
+  wire room = !owed && !nearly_full;
   wire takes = s_axis_tvalid && (in_frame ? stored && (room || (s_axis_tlast && !full)) : room);
   wire ends = owed && !full && !takes;
   wire [2:0] last_byte;
   keep_count count (.tkeep(s_axis_tkeep), .last(last_byte));
   wire [69:0] word = ends ? {CUT, 3'd7, 1'b1, 64'd0} : {s_axis_tuser, last_byte, s_axis_tlast, s_axis_tdata};
   wire [69:0] rd_word;
-  wire rd_valid;
+  wire rd_valid, no_place;
+  wire unused = no_place;
   async_fifo #(.W(70), .AW(AW)) fifo (
-      .wr_clk(rx_clk), .wr_rst(wr_rst), .wr_en(takes || ends), .wr_data(word), .wr_full(full), .wr_level(level),
+      .wr_clk(rx_clk), .wr_rst(wr_rst), .wr_en(takes || ends), .wr_data(word), .wr_full(no_place), .wr_level(level),
       .rd_clk(clk), .rd_rst(rd_rst), .rd_en(rd_valid), .rd_data(rd_word), .rd_valid(rd_valid)
   );
   always_ff @(posedge rx_clk or posedge wr_rst)
@@ -51,7 +53,11 @@ module rx_crossing #(
       in_frame <= 1'b0;
       stored <= 1'b0;
       owed <= 1'b0;
+      full <= 1'b0;
+      nearly_full <= 1'b0;
     end else begin
+      full <= level >= FULL;
+      nearly_full <= level >= NEARLY_FULL;
       if (ends) owed <= 1'b0;
       if (s_axis_tvalid) begin
         in_frame <= !s_axis_tlast;
@@ -83,7 +89,7 @@ module rx_crossing #(
   end
 
 `ifdef ASSERTIONS
-  always @(posedge rx_clk) if (!wr_rst) assert (!((takes || ends) && full));
+  always @(posedge rx_clk) if (!wr_rst) assert (!((takes || ends) && no_place));
   always @(posedge clk) if (!rst) assert (!(cut && rd_valid));
 `endif
 endmodule

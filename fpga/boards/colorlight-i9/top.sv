@@ -47,7 +47,8 @@ module top (
   genvar n;
   generate
     for (n = 0; n < 2; n = n + 1) begin : ports
-      rgmii_ecp5 pads (
+      // The PHYs delay what they receive from here, not what they send.
+      rgmii_ecp5 #(.RX_DELAY(80)) pads (
           .rx_clk(rgmii_rxc[n]), .rgmii_rxd(rgmii_rxd[4*n+:4]), .rgmii_rx_ctl(rgmii_rx_ctl[n]), .rxd(rxd[8*n+:8]),
           .rx_dv(rx_dv[n]), .rx_er(rx_er[n]), .tx_clk(tx_clk), .tx_arst(tx_arst), .txd(txd[8*n+:8]),
           .tx_en(tx_en[n]), .tx_er(tx_er[n]), .rgmii_txc(rgmii_txc[n]), .rgmii_txd(rgmii_txd[4*n+:4]),
@@ -57,7 +58,7 @@ module top (
   endgenerate
   wire mdio_i, mdio_o, mdio_t;
   BB mdio_pad (.I(mdio_o), .T(mdio_t), .O(mdio_i), .B(mdio));
-  two_ports router (
+  cards_on_chip router (
       .clk(clk), .arst(arst), .rx_clk(rgmii_rxc), .tx_clk(tx_clk), .rxd(rxd), .rx_dv(rx_dv), .rx_er(rx_er), .txd(txd),
       .tx_en(tx_en), .tx_er(tx_er), .irq(irq), .uart_rxd(uart_rxd), .uart_txd(uart_txd), .mdc(mdc), .mdio_i(mdio_i),
       .mdio_o(mdio_o), .mdio_t(mdio_t)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // RGMII at 1 Gbit/s on the pads of an ECP5, to GMII: two nibbles a clock. Clock and data are to be 2 ns apart at the
-// receiver: here the received data are delayed, and the transmit clock leaves after its data (DELAYG, 25 ps a step). A PHY
-// that delays by itself must be told not to.
+// receiver, and in each direction one of the two ends has to see to it: the PHY, or the delays here (DELAYG, 25 ps a step),
+// which are the received data's and the transmit clock's.
 `default_nettype none
 
-module rgmii_ecp5 (
+module rgmii_ecp5 #(
+    parameter RX_DELAY = 0,   // steps of 25 ps; 80 if the PHY does not delay
+    parameter TX_DELAY = 0
+) (
     input  wire       rx_clk,
     input  wire [3:0] rgmii_rxd,
     input  wire       rgmii_rx_ctl,
@@ -20,7 +23,6 @@ module rgmii_ecp5 (
     output wire [3:0] rgmii_txd,
     output wire       rgmii_tx_ctl
 );
-  localparam DELAY = 80;   // 2 ns
   wire [4:0] pads = {rgmii_rx_ctl, rgmii_rxd};
   wire [4:0] delayed, rise, fall;
   wire [4:0] tx_rise = {tx_en, txd[3:0]};
@@ -30,13 +32,13 @@ module rgmii_ecp5 (
   genvar g;
   generate
     for (g = 0; g < 5; g = g + 1) begin : lines
-      DELAYG #(.DEL_MODE("USER_DEFINED"), .DEL_VALUE(DELAY)) delay (.A(pads[g]), .Z(delayed[g]));
+      DELAYG #(.DEL_MODE("USER_DEFINED"), .DEL_VALUE(RX_DELAY)) delay (.A(pads[g]), .Z(delayed[g]));
       IDDRX1F in (.D(delayed[g]), .SCLK(rx_clk), .RST(1'b0), .Q0(rise[g]), .Q1(fall[g]));
       ODDRX1F out (.D0(tx_rise[g]), .D1(tx_fall[g]), .SCLK(tx_clk), .RST(tx_arst), .Q(tx_pads[g]));
     end
   endgenerate
   ODDRX1F clock (.D0(1'b1), .D1(1'b0), .SCLK(tx_clk), .RST(tx_arst), .Q(clock_pad));
-  DELAYG #(.DEL_MODE("USER_DEFINED"), .DEL_VALUE(DELAY)) clock_delay (.A(clock_pad), .Z(rgmii_txc));
+  DELAYG #(.DEL_MODE("USER_DEFINED"), .DEL_VALUE(TX_DELAY)) clock_delay (.A(clock_pad), .Z(rgmii_txc));
   assign {rgmii_tx_ctl, rgmii_txd} = tx_pads;
   assign rxd = {fall[3:0], rise[3:0]};
   assign rx_dv = rise[4];

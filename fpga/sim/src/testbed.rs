@@ -214,6 +214,11 @@ impl Testbed {
         self.now_ps / 1_000
     }
 
+    /// Whether a card raises its interrupt.
+    pub fn interrupts(&self, nic: u8) -> bool {
+        self.slots[usize::from(nic)].interrupts()
+    }
+
     /// The number of cards.
     pub fn card_count(&self) -> usize {
         self.slots.len()

@@ -298,6 +298,66 @@ fn a_card_that_is_not_enabled_takes_nothing_and_says_so() {
 }
 
 #[test]
+fn a_card_is_enabled_and_disabled_between_frames() {
+    let mut testbed = quiet();
+    let frame = Stamp { port: 0, dest: 1, high: false, sequence: 1, sent_ns: 0, frame_bytes: 1518 };
+    let frame = frame.frame(causeway_nic_driver::Mac([2, 0, 0, 0, 0, 0]));
+    // In the middle of a frame, which takes 12 us.
+    for (enable, frames, refused) in [(0, 1, 0), (reg::CONTROL_ENABLE, 1, 1)] {
+        testbed.send_raw(0, &frame, check_sequence(&frame));
+        testbed.run_until(testbed.now_ns() + 6_000);
+        testbed.host_mut().write(0, reg::CONTROL, enable);
+        testbed.drain(2_000_000);
+        assert_eq!(count(&mut testbed, "rx_frames"), frames, "{enable}");
+        assert_eq!(count(&mut testbed, "rx_disabled"), refused, "{enable}");
+        assert_eq!(count(&mut testbed, "rx_bad_length"), 0, "{enable}");
+    }
+    testbed.send_raw(0, &frame, check_sequence(&frame));
+    testbed.drain(2_000_000);
+    assert_eq!(count(&mut testbed, "rx_frames"), 2);
+    assert!(testbed.raw.len() <= 2);
+}
+
+#[test]
+fn interrupts_come_when_they_are_enabled_until_they_are_cleared() {
+    let mut testbed = quiet();
+    testbed.host_mut().write(0, reg::IRQ_ENABLE, 0);
+    testbed.host_mut().write(0, reg::IRQ_STATUS, 7);
+    testbed.host_mut().write(0, reg::TX_POST, 0);
+    testbed.drain(1_000_000);
+    assert_eq!(testbed.read_register(0, reg::IRQ_STATUS) & reg::IRQ_ERROR, reg::IRQ_ERROR);
+    assert!(!testbed.interrupts(0));
+    testbed.host_mut().write(0, reg::IRQ_ENABLE, reg::IRQ_ERROR);
+    // The host's driver may clear it at once.
+    let raised = (0..10_000).any(|_| {
+        testbed.step();
+        testbed.interrupts(0)
+    });
+    assert!(raised);
+    testbed.host_mut().write(0, reg::IRQ_STATUS, reg::IRQ_ERROR);
+    testbed.drain(10_000);
+    assert!(!testbed.interrupts(0));
+}
+
+#[test]
+fn words_for_the_host_that_turn_over_cost_their_frames_alone() {
+    // Everything to port 2 takes the slow path.
+    let mut setup = setup(29);
+    setup.table = table(3, false, true).unwrap();
+    let sources = [Source { load: 0.2, ..source(0, &[2]) }, Source { load: 0.1, ..source(1, &[2, 0]) }];
+    let mut router = Router::new(&setup, &sources);
+    for n in 0..200u64 {
+        let fault = Fault::CorruptWords(1, 1 << (n * 13 % 64));
+        router.schedule(&[(50_000 + 9_001 * n, fault)]);
+    }
+    router.run(2_000_000);
+    router.heal();
+    assert!(router.counted("bus_parity") > 20);
+    assert!(router.counted("drop_host") > 5);
+    router.finish().assert_all_counted();
+}
+
+#[test]
 fn messages_that_make_no_sense_are_refused_and_told() {
     let mut testbed = quiet();
     // REQs that lie about their source or destination, of a card that is not there, to a place that is none, a burst

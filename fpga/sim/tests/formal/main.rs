@@ -1,14 +1,17 @@
 //! Formal proofs with Yosys and z3 or ABC (Debian's), each with mutants of the design that must be refuted, so that no
 //! proof holds for want of anything to prove. The properties are in `fpga/formal`.
 //!
-//! The mutants are refuted with `NIC_LONG` in the environment (`make fpga-long`); the proofs alone take a minute.
+//! The mutants are refuted, and what bounded proofs reach is shown, with `NIC_LONG` in the environment (`make fpga-long`);
+//! the proofs alone take a minute.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod edges;
 mod proofs;
 
+use edges::*;
 use proofs::*;
 
 /// Copies the design, with a mutation if there is one, and gives all files.
@@ -37,11 +40,24 @@ fn run(command: &mut Command) -> (bool, String) {
     (output.status.success(), said.into_owned())
 }
 
-/// Whether the properties hold, with the engine's output.
-fn holds(proof: &Proof, folder: &Path, mutant: Option<&Mutant>) -> (bool, String) {
+/// What is asked of the engine.
+#[derive(Clone, Copy)]
+enum Question<'a> {
+    /// Whether the properties hold.
+    Proof,
+    /// The same of a mutant.
+    Mutant(&'a Mutant),
+    /// Whether what the harness says under `REACH` is out of reach.
+    Reach,
+}
+
+/// The answer, with the engine's output.
+fn holds(proof: &Proof, folder: &Path, question: Question<'_>) -> (bool, String) {
+    let mutant = if let Question::Mutant(mutant) = question { Some(mutant) } else { None };
     let files = sources(proof, folder, mutant);
+    let reach = if matches!(question, Question::Reach) { "-DREACH" } else { "" };
     let read = format!(
-        "read_verilog -formal -sv -DASSERTIONS {files}; prep -top {} -flatten; memory_map",
+        "read_verilog -formal -sv -DASSERTIONS {reach} {files}; prep -top {} -flatten; memory_map",
         proof.name
     );
     let yosys = |script: String| {
@@ -84,14 +100,19 @@ fn holds(proof: &Proof, folder: &Path, mutant: Option<&Mutant>) -> (bool, String
 
 fn prove(proof: &Proof) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(proof.name);
-    let (proved, output) = holds(proof, &folder.join("design"), None);
+    let (proved, output) = holds(proof, &folder.join("design"), Question::Proof);
     assert!(proved, "{output}");
     if std::env::var_os("NIC_LONG").is_none() {
         println!("skipped: {} mutants of {}", proof.mutants.len(), proof.name);
         return;
     }
+    if proof.reach {
+        let (unreached, output) = holds(proof, &folder.join("reach"), Question::Reach);
+        assert!(!unreached && output.contains("was asserted in frame"), "{output}");
+    }
     for (number, mutant) in proof.mutants.iter().enumerate() {
-        let (survived, output) = holds(proof, &folder.join(format!("mutant{number}")), Some(mutant));
+        let (survived, output) =
+            holds(proof, &folder.join(format!("mutant{number}")), Question::Mutant(mutant));
         assert!(!survived, "the mutant passes: {mutant:?}\n{output}");
         let refuted = ["Assert failed", "FAILED", "was asserted in frame"].iter().any(|s| output.contains(s));
         assert!(refuted, "{output}");
@@ -196,4 +217,54 @@ fn a_link_is_up_only_after_its_sync_and_ack() {
 #[test]
 fn words_on_axi_have_arrived_when_they_are_said_to() {
     prove(&AXI_WRITES);
+}
+
+#[test]
+fn ticks_are_so_many_idle_cycles_apart() {
+    prove(&TICKS);
+}
+
+#[test]
+fn received_bytes_become_words_in_order() {
+    prove(&GEARBOX_RX);
+}
+
+#[test]
+fn words_become_bytes_in_order_and_without_a_pause() {
+    prove(&GEARBOX_TX);
+}
+
+#[test]
+fn only_whole_granted_packets_pass_the_burst_receiver() {
+    prove(&BURST_RECEIVER);
+}
+
+#[test]
+fn the_bus_target_hands_out_what_is_meant_for_it() {
+    prove(&BUS_TARGET);
+}
+
+#[test]
+fn the_axi_target_hands_out_words_once_and_answers_every_burst() {
+    prove(&AXI_TARGET);
+}
+
+#[test]
+fn frames_leave_with_preamble_padding_and_gap() {
+    prove(&MAC_TX);
+}
+
+#[test]
+fn received_frames_are_what_was_on_the_line() {
+    prove(&MAC_RX);
+}
+
+#[test]
+fn received_frames_cross_whole_or_cut_off() {
+    prove(&RX_CROSSING);
+}
+
+#[test]
+fn pulses_cross_once_each() {
+    prove(&PULSES);
 }

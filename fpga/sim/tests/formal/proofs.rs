@@ -22,6 +22,8 @@ pub struct Proof {
     pub engine: Engine,
     /// More than one clock.
     pub clocks: bool,
+    /// A bounded proof says what lies within its bound: under `REACH` the harness denies it, which must be refuted.
+    pub reach: bool,
     pub mutants: &'static [Mutant],
 }
 
@@ -30,6 +32,7 @@ pub const ROUND_ROBIN: Proof = Proof {
     design: &["rr_arbiter.sv"],
     engine: Engine::Z3 { steps: 12, induction: true },
     clocks: false,
+    reach: false,
     mutants: &[
         ("rr_arbiter.sv", "req & above", "req & 3'b111"),
         ("rr_arbiter.sv", "~(grant | (grant - 1'b1))", "~(grant - 1'b1)"),
@@ -41,6 +44,7 @@ pub const GRANT: Proof = Proof {
     design: &["grant_split.sv"],
     engine: Engine::Z3 { steps: 2, induction: true },
     clocks: false,
+    reach: false,
     mutants: &[("grant_split.sv", "free - grant_high", "free")],
 };
 
@@ -49,6 +53,7 @@ pub const FIFO: Proof = Proof {
     design: &["sync_fifo.sv", "lutram_1r1w.sv"],
     engine: Engine::Z3 { steps: 14, induction: false },
     clocks: false,
+    reach: false,
     mutants: &[
         ("sync_fifo.sv", "if (reads) rd_ptr", "if (reads && !wr_en) rd_ptr"),
         ("lutram_1r1w.sv", "if (wr_en) mem[wr_addr]", "if (wr_en && wr_addr != 3) mem[wr_addr]"),
@@ -60,6 +65,7 @@ pub const CROSSING: Proof = Proof {
     design: &["async_fifo.sv", "lutram_1r1w.sv", "reset_sync.sv"],
     engine: Engine::Bounded { cycles: 26 },
     clocks: true,
+    reach: false,
     mutants: &[
         ("async_fifo.sv", "wr_gray <= wr_next ^ (wr_next >> 1)", "wr_gray <= wr_next"),
         ("async_fifo.sv", "rd_gray <= rd_next ^ (rd_next >> 1)", "rd_gray <= rd_next"),
@@ -75,6 +81,7 @@ pub const CREDIT: Proof = Proof {
     design: &["response_scheduler.sv", "rr_arbiter.sv", "grant_split.sv"],
     engine: Engine::Bounded { cycles: 60 },
     clocks: false,
+    reach: false,
     mutants: &[
         (
             "response_scheduler.sv",
@@ -91,6 +98,7 @@ pub const REQUESTS: Proof = Proof {
     design: &["request_scheduler.sv", "rr_arbiter.sv"],
     engine: Engine::Reachability,
     clocks: false,
+    reach: false,
     mutants: &[
         ("request_scheduler.sv", "token <= token & ~grant;", ""),
         ("request_scheduler.sv", "!take && res_peer == waiting_peer", "!take"),
@@ -106,6 +114,7 @@ pub const QUEUES: Proof = Proof {
     design: &["queue_bank.sv", "keep_count.sv", "formal/ram_one_word.sv"],
     engine: Engine::Bounded { cycles: 16 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("queue_bank.sv", "fill >= CAP_WORDS[11:0]", "fill > CAP_WORDS[11:0]"),
         ("queue_bank.sv", "&& !s1_discard && fits && !rst;", "&& fits && !rst;"),
@@ -119,6 +128,7 @@ pub const SCAN: Proof = Proof {
     design: &["length_scan.sv"],
     engine: Engine::Bounded { cycles: 25 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("length_scan.sv", "total <= {1'b0, grant_words}", "words <= grant_words"),
         ("length_scan.sv", "else stop <= 1'b1;", ""),
@@ -137,6 +147,7 @@ pub const BURSTS: Proof = Proof {
     ],
     engine: Engine::Bounded { cycles: 32 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("burst_scheduler.sv", "scan_grant <= grant_low[burst_peer]", "scan_grant <= grant_high[burst_peer]"),
         ("burst_scheduler.sv", "token_return <= was_null", "token_return <= 1'b1"),
@@ -149,6 +160,7 @@ pub const OUTPUT: Proof = Proof {
     design: &["output_scheduler.sv", "sync_fifo.sv", "lutram_1r1w.sv"],
     engine: Engine::Bounded { cycles: 20 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("output_scheduler.sv", "from_slow <= slow_packet", "from_slow <= slow_packet && !fast_packet"),
         ("output_scheduler.sv", "if (last) state <= DONE", "if (last || slow_packet) state <= DONE"),
@@ -160,6 +172,7 @@ pub const REWRITE: Proof = Proof {
     design: &["nic_pkg.sv", "ip_rewrite.sv", "keep_count.sv"],
     engine: Engine::Reachability,
     clocks: false,
+    reach: false,
     mutants: &[
         ("ip_rewrite.sv", "17'h0feff", "17'h0ff00"),
         ("ip_rewrite.sv", "~(sum[15:0] + {15'd0, sum[16]})", "~sum[15:0]"),
@@ -171,6 +184,7 @@ pub const CHANNELS: Proof = Proof {
     design: &["dma_engine.sv", "rr_arbiter.sv"],
     engine: Engine::Reachability,
     clocks: false,
+    reach: false,
     mutants: &[
         ("dma_engine.sv", ".req(valid), .take(take)", ".req(valid), .take(1'b0)"),
         ("dma_engine.sv", "done <= 4'd1 << channel", "done <= 4'd1 << pick"),
@@ -182,10 +196,16 @@ pub const UPLOADS: Proof = Proof {
     design: &["slow_path_rx.sv", "sync_fifo.sv", "lutram_1r1w.sv"],
     engine: Engine::Bounded { cycles: 36 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("slow_path_rx.sv", "len_queue <= ready_high", "len_queue <= !ready_low"),
         ("slow_path_rx.sv", "packets[15:8] != 0 && head_high != tail[31:16]", "packets[15:8] != 0"),
         ("slow_path_rx.sv", "{!head[8], len_queue, 51'd0", "{!head[8], !len_queue, 51'd0"),
+        (
+            "slow_path_rx.sv",
+            "if (!dma_error) begin\n            if (len_queue)",
+            "begin\n            if (len_queue)",
+        ),
     ],
 };
 
@@ -194,6 +214,7 @@ pub const DOWNLOADS: Proof = Proof {
     design: &["nic_pkg.sv", "slow_path_tx.sv", "sync_fifo.sv", "lutram_1r1w.sv"],
     engine: Engine::Bounded { cycles: 20 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("slow_path_tx.sv", "free_words > {4'd0, data_words}", "free_words >= {4'd0, data_words}"),
         ("slow_path_tx.sv", "rsp_valid && rsp_tag == read_tag", "rsp_valid"),
@@ -206,6 +227,7 @@ pub const INTERRUPTS: Proof = Proof {
     design: &["nic_pkg.sv", "register_file.sv"],
     engine: Engine::Reachability,
     clocks: false,
+    reach: false,
     mutants: &[(
         "register_file.sv",
         "irq_status <= (irq_status & ~wr_data[2:0]) | {errors != 0, irq_tx, irq_rx}",
@@ -218,8 +240,14 @@ pub const COUNTERS: Proof = Proof {
     design: &["counter_bank.sv", "formal/ram_one_word.sv"],
     engine: Engine::Bounded { cycles: 20 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("counter_bank.sv", "add_ready ? add_amount : 8'd1", "add_ready ? add_amount : 8'd2"),
+        (
+            "counter_bank.sv",
+            "rd_data + {56'd0, amount[1]}",
+            "{rd_data[63:32], rd_data[31:0] + {24'd0, amount[1]}}",
+        ),
         (
             "counter_bank.sv",
             "reads ? rd_addr : add_ready ? add_addr",
@@ -233,6 +261,7 @@ pub const OUTPUT_FIFO: Proof = Proof {
     design: &["output_fifo.sv", "formal/ram_one_word.sv"],
     engine: Engine::Bounded { cycles: 13 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("output_fifo.sv", "end else wr_ptr <= begin_ptr;", "end"),
         ("output_fifo.sv", "- {11'd0, writes} + returned", "- {11'd0, writes}"),
@@ -245,6 +274,7 @@ pub const MESSAGES: Proof = Proof {
     design: &["nic_pkg.sv", "message_sender.sv"],
     engine: Engine::Reachability,
     clocks: false,
+    reach: false,
     mutants: &[
         ("message_sender.sv", "!(last_was_res && req_valid)", "1'b1"),
         ("message_sender.sv", "req_valid && !link_valid && !res_ready", "req_valid && !res_ready"),
@@ -257,6 +287,7 @@ pub const LINKS: Proof = Proof {
     design: &["nic_pkg.sv", "peer_links.sv"],
     engine: Engine::Reachability,
     clocks: false,
+    reach: false,
     mutants: &[
         ("peer_links.sv", "if (!busy[k]) begin", "if (1'b1) begin"),
         ("peer_links.sv", "waiting[k] && acked[k]", "waiting[k]"),
@@ -271,6 +302,7 @@ pub const AXI_WRITES: Proof = Proof {
     design: &["axi_master.sv"],
     engine: Engine::Bounded { cycles: 16 },
     clocks: false,
+    reach: false,
     mutants: &[
         ("axi_master.sv", "(to_boundary < longest) ? to_boundary : longest", "longest"),
         ("axi_master.sv", "bvalid && !bresp[1];", "bvalid;"),
