@@ -37,7 +37,7 @@ fn slot(destination: u32) -> usize {
 
 impl HeaderCache {
     pub fn new() -> HeaderCache {
-        HeaderCache(Arc::new([const { Slot::EMPTY }; SLOTS]))
+        HeaderCache(Arc::new(std::array::from_fn(|_| Slot::default())))
     }
 
     /// The first eight bytes and the six behind them of the header for a destination, if it may be used at `now_ns`.
@@ -68,15 +68,6 @@ impl HeaderCache {
     pub fn clear(&self) {
         self.0.iter().for_each(|slot| slot.until_ns.store(0, Relaxed));
     }
-}
-
-impl Slot {
-    const EMPTY: Slot = Slot {
-        until_ns: AtomicU64::new(0),
-        destination: AtomicU64::new(0),
-        front: AtomicU64::new(0),
-        back: AtomicU64::new(0),
-    };
 }
 
 /// A header of the two numbers that are kept of it.
