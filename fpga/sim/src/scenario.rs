@@ -265,6 +265,8 @@ pub fn counted_losses(counters: &[CardCounters], host: &HostCounters) -> u64 {
     let lost = |name: &str| {
         name.starts_with("drop_") || ["rx_cut", "rx_disabled", "tx_failed", "tx_refused"].contains(&name)
     };
-    let by_cards: u64 = counters.iter().flatten().filter(|(name, _)| lost(name)).map(|c| c.1).sum();
+    // What is read of a card that is not there is all ones.
+    let counts = counters.iter().flatten().filter(|(name, count)| lost(name) && *count != u64::MAX);
+    let by_cards: u64 = counts.map(|c| c.1).sum();
     by_cards + host.tx_full + host.not_routed
 }
