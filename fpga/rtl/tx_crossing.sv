@@ -47,13 +47,13 @@ module tx_crossing #(
   wire unused = |level;
 
   always_ff @(posedge clk) begin
+    // Not emptied with the card's reset: the transmit side's may end a cycle after it.
     clear <= {clear[1:0], cleared};
     if (s_axis_tvalid && s_axis_tready) in_frame <= !s_axis_tlast;
     // In progress when the reset is over: its beginning is gone.
     if (clearing) skip <= (s_axis_tvalid && s_axis_tready) ? !s_axis_tlast : in_frame;
     else if (s_axis_tvalid && s_axis_tready && s_axis_tlast) skip <= 1'b0;
     if (rst) begin
-      clear <= 3'd0;
       in_frame <= 1'b0;
       skip <= 1'b0;
     end

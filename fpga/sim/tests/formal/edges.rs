@@ -127,6 +127,20 @@ pub const RX_CROSSING: Proof = Proof {
     ],
 };
 
+pub const TX_CROSSING: Proof = Proof {
+    name: "fv_tx_crossing",
+    design: &["keep_count.sv", "async_fifo.sv", "lutram_1r1w.sv", "reset_sync.sv", "tx_crossing.sv"],
+    engine: Engine::Bounded { cycles: 26 },
+    clocks: true,
+    reach: true,
+    mutants: &[
+        ("tx_crossing.sv", "if (rst) begin\n", "if (rst) begin\n      clear <= 3'd0;\n"),
+        ("tx_crossing.sv", "clear[2] || clear[1]", "clear[2]"),
+        ("tx_crossing.sv", "!s_axis_tlast : in_frame;", "!s_axis_tlast : 1'b0;"),
+        ("tx_crossing.sv", "&& s_axis_tlast) skip", ") skip"),
+    ],
+};
+
 pub const PULSES: Proof = Proof {
     name: "fv_toggle_sync",
     design: &["reset_sync.sv", "toggle_sync.sv"],

@@ -265,6 +265,11 @@ fn received_frames_cross_whole_or_cut_off() {
 }
 
 #[test]
+fn frames_to_send_cross_whole_and_in_turn() {
+    prove(&TX_CROSSING);
+}
+
+#[test]
 fn pulses_cross_once_each() {
     prove(&PULSES);
 }
