@@ -118,6 +118,7 @@ fn sort_out<E: Element + ?Sized>(
         n += 1;
         match verdict {
             Verdict::Pass | Verdict::Out(0) => return Some(packet),
+            Verdict::Divert(0, _) if cx.n_outputs() > 0 => return Some(packet),
             Verdict::Out(port) => cx.emit(port, packet),
             Verdict::Drop(reason) => cx.drop(reason, packet),
             Verdict::Divert(port, reason) => cx.divert(port, reason, packet),

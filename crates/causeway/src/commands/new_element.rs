@@ -14,6 +14,7 @@ const TAKEN: &[&str] = &[
     "Across",
     "Anno",
     "Batch",
+    "Box",
     "Builder",
     "Conf",
     "Configure",
@@ -22,17 +23,35 @@ const TAKEN: &[&str] = &[
     "Cx",
     "DropReason",
     "Element",
+    "Err",
     "Invalid",
     "Lowers",
+    "None",
+    "Ok",
+    "Option",
     "OrDrop",
     "Packet",
     "Program",
     "Reason",
+    "Result",
     "Run",
+    "Self",
     "Settings",
+    "Skeleton",
+    "Some",
     "Spec",
+    "String",
     "Unit",
+    "Vec",
     "Verdict",
+];
+/// Words that no module can have as its name.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
+    "struct", "super", "tests", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
+    "virtual", "where", "while", "yield",
 ];
 /// Widest line of the sources.
 const WIDTH: usize = 110;
@@ -88,6 +107,11 @@ fn check_name(name: &str) -> Result<()> {
         "'{name}' is no class name: it must have small letters, as the names of constants have none"
     );
     ensure!(!TAKEN.contains(&name), "'{name}' cannot be a class name: elements call something else by it");
+    let module = snake_case(name);
+    ensure!(
+        !KEYWORDS.contains(&module.as_str()),
+        "'{name}' cannot be a class name: '{module}' is a word of Rust"
+    );
     let known = causeway_elements::library().get(name).map(|spec| spec.name);
     if let Some(known) = known {
         let also = if known == name { String::new() } else { format!(": it is another name of {known}") };
@@ -122,28 +146,33 @@ fn snake_case(name: &str) -> String {
     text
 }
 
-/// The part of a `mod.rs` with the classes of its subject, and where it is.
-fn list_of(text: &str) -> Option<(usize, &str)> {
-    const HEAD: &str = "SPECS: &[&Spec] = &[";
+/// Where in a `mod.rs` the list of the classes of its subject is, from behind the equals sign to the semicolon, and what
+/// it lists.
+fn list_of(text: &str) -> Option<(std::ops::Range<usize>, &str)> {
+    const HEAD: &str = "SPECS: &[&Spec] =";
     let start = text.find(HEAD)? + HEAD.len();
-    let end = start + text[start..].find("];")?;
-    Some((start, &text[start..end]))
+    let end = start + text[start..].find(';')?;
+    let list = text[start..end].trim().strip_prefix("&[")?.strip_suffix(']')?;
+    Some((start..end, list))
 }
 
 /// The text of a `mod.rs` with `module` among its modules and its classes, in the form that `cargo fmt` gives it.
 fn listed(text: &str, module: &str) -> Option<String> {
-    let (start, list) = list_of(text)?;
+    let (range, list) = list_of(text)?;
     let mut classes: Vec<String> =
         list.split(',').map(|c| c.trim().to_owned()).filter(|c| !c.is_empty()).collect();
     classes.push(format!("&{module}::SPEC"));
     classes.sort();
-    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let one_line = classes.join(", ");
-    let new = match start - line_start + one_line.len() + "];".len() <= WIDTH {
-        true => one_line,
-        false => format!("\n{}", classes.iter().map(|c| format!("    {c},\n")).collect::<String>()),
+    let line_start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+    let one_line = format!("&[{}]", classes.join(", "));
+    let new = if range.start - line_start + 1 + one_line.len() < WIDTH {
+        format!(" {one_line}")
+    } else if 4 + one_line.len() < WIDTH {
+        format!("\n    {one_line}")
+    } else {
+        format!(" &[\n{}]", classes.iter().map(|c| format!("    {c},\n")).collect::<String>())
     };
-    let text = format!("{}{new}{}", &text[..start], &text[start + list.len()..]);
+    let text = format!("{}{new}{}", &text[..range.start], &text[range.end..]);
     let name = |line: &str| Some(line.strip_suffix(';')?.split_once("mod ")?.1.to_owned());
     let line = format!("mod {module};\n");
     let mut at = 0;
@@ -217,6 +246,10 @@ mod tests {
             )
         );
         assert!(listed(text, "c").unwrap().starts_with("mod b;\nmod c;\n\n"));
+        let middle = "a_name_that_is_so_long_that_the_list_begins_a_line_of_its_own_and_fits_it_then";
+        let list = format!("const SPECS: &[&Spec] =\n    &[&{middle}::SPEC, &b::SPEC];\n");
+        assert!(listed(text, middle).unwrap().ends_with(&list));
+        assert!(listed(&format!("mod b;\n{list}"), "c").unwrap().contains("&[\n    &a_name"));
         assert_eq!(listed("mod b;\n", "c"), None);
     }
 
@@ -228,7 +261,10 @@ mod tests {
             assert!(why(name, "ip").contains("it must be ASCII letters and digits"), "{name}");
         }
         assert!(why("CHECK", "ip").contains("must have small letters"));
-        assert!(why("Packet", "ip").contains("something else"));
+        assert!(
+            why("Packet", "ip").contains("something else") && why("Option", "ip").contains("something else")
+        );
+        assert!(why("Match", "ip").ends_with("'match' is a word of Rust"));
         assert_eq!(why("CheckIPHeader", "ip"), "there is a class 'CheckIPHeader' already");
         assert_eq!(
             why("FullNoteQueue", "ip"),

@@ -3,6 +3,9 @@
 use causeway_engine::Plan;
 use std::collections::HashMap;
 
+/// Compounds within compounds, at most; what is deeper is drawn in the last one.
+const DEEPEST: usize = 64;
+
 /// A compound element, or the configuration itself.
 #[derive(Debug, Default)]
 pub struct Group {
@@ -44,7 +47,7 @@ impl Tree {
         let mut homes = Vec::new();
         for (number, element) in plan.elements.iter().enumerate() {
             let mut home = 0;
-            for (end, _) in element.name.match_indices('/') {
+            for (end, _) in element.name.match_indices('/').take(DEEPEST) {
                 let path = &element.name[..end];
                 let next = *known.entry(path).or_insert_with(|| {
                     let name = path.rsplit('/').next().unwrap_or(path).to_owned();

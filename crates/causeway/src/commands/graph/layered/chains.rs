@@ -14,6 +14,8 @@ pub struct Item {
     pub height: f64,
     /// Its layer.
     pub layer: usize,
+    /// Its number in that, from the left.
+    pub number: usize,
     /// Whether it is virtual.
     pub is_virtual: bool,
 }
@@ -60,6 +62,7 @@ impl Chains {
             width: n.width,
             height: n.height,
             layer,
+            number: 0,
             is_virtual: false,
         };
         let items: Vec<Item> = nodes.iter().zip(&ranks.layers).map(item).collect();
@@ -85,7 +88,7 @@ impl Chains {
     }
 
     fn add_virtual(&mut self, layer: usize) -> Hook {
-        self.items.push(Item { width: VIRTUAL_WIDTH, height: 0.0, layer, is_virtual: true });
+        self.items.push(Item { width: VIRTUAL_WIDTH, height: 0.0, layer, number: 0, is_virtual: true });
         (self.items.len() - 1, VIRTUAL_WIDTH / 2.0)
     }
 

@@ -7,8 +7,9 @@ const SWEEPS: usize = 32;
 
 /// Orders the items, and keeps the order in which the fewest edges cross.
 pub fn order(chains: &mut Chains) {
+    (0..chains.layers.len()).for_each(|layer| number(chains, layer));
     let mut best = (crossings(chains), chains.layers.clone());
-    for sweep in 0..SWEEPS {
+    for sweep in 0..rounds(chains, SWEEPS) {
         if best.0 == 0 {
             break;
         }
@@ -24,31 +25,35 @@ pub fn order(chains: &mut Chains) {
         }
     }
     chains.layers = best.1;
+    (0..chains.layers.len()).for_each(|layer| number(chains, layer));
 }
 
-/// For each item its number in its layer.
-fn numbers(chains: &Chains) -> Vec<usize> {
-    let mut numbers = vec![0; chains.items.len()];
-    for layer in &chains.layers {
-        layer.iter().enumerate().for_each(|(i, &item)| numbers[item] = i);
+/// So many rounds, and fewer of what is too large for anybody to look at.
+pub fn rounds(chains: &Chains, most: usize) -> usize {
+    const ITEMS: usize = 1_000_000;
+    (ITEMS / chains.items.len().max(1)).clamp(2, most)
+}
+
+/// Numbers the items of a layer.
+fn number(chains: &mut Chains, layer: usize) {
+    for (i, &item) in chains.layers[layer].iter().enumerate() {
+        chains.items[item].number = i;
     }
-    numbers
 }
 
 /// Where a hook is in its layer, in items.
-fn position(chains: &Chains, numbers: &[usize], (item, offset): Hook) -> f64 {
-    numbers[item] as f64 + offset / chains.items[item].width.max(1.0)
+fn position(chains: &Chains, (item, offset): Hook) -> f64 {
+    chains.items[item].number as f64 + offset / chains.items[item].width.max(1.0)
 }
 
 /// Sorts a layer by where its items' neighbours in another one are. What has none there goes with what it turns to, or
 /// stays.
 fn sort(chains: &mut Chains, layer: usize, other: Option<usize>) {
-    let numbers = numbers(chains);
-    let mut sums = vec![(0.0, 0.0); chains.items.len()];
+    let mut sums = vec![(0.0, 0.0); chains.layers[layer].len()];
     let mut add = |item: usize, hook: Hook, of: usize| {
-        let share = position(chains, &numbers, hook) / chains.layers[of].len() as f64;
-        sums[item].0 += share;
-        sums[item].1 += 1.0;
+        let share = position(chains, hook) / chains.layers[of].len() as f64;
+        let sum = &mut sums[chains.items[item].number];
+        *sum = (sum.0 + share, sum.1 + 1.0);
     };
     if let Some(other) = other {
         for segment in &chains.segments[layer.min(other)] {
@@ -64,19 +69,19 @@ fn sort(chains: &mut Chains, layer: usize, other: Option<usize>) {
         }
     }
     let length = chains.layers[layer].len() as f64;
-    let key = |item: usize| match sums[item] {
-        (_, 0.0) => (numbers[item] as f64 + 0.5) / length,
-        (sum, count) => sum / count,
+    let key = |item: usize| match (chains.items[item].number, sums[chains.items[item].number]) {
+        (number, (_, 0.0)) => (number as f64 + 0.5) / length,
+        (_, (sum, count)) => sum / count,
     };
-    let mut items = std::mem::take(&mut chains.layers[layer]);
+    let mut items = chains.layers[layer].clone();
     items.sort_by(|&a, &b| key(a).total_cmp(&key(b)));
     chains.layers[layer] = items;
+    number(chains, layer);
 }
 
 /// How often edges cross.
 pub fn crossings(chains: &Chains) -> usize {
-    let numbers = numbers(chains);
-    let at = |hook: Hook| position(chains, &numbers, hook);
+    let at = |hook: Hook| position(chains, hook);
     let mut count = 0;
     for (layer, segments) in chains.segments.iter().enumerate() {
         let ends: Vec<(f64, f64)> = segments.iter().map(|s| (at(s.upper), at(s.lower))).collect();

@@ -1,6 +1,7 @@
 //! The places of the items, and the paths of the edges.
 
 use super::chains::{Chains, Hook, Item};
+use super::order::rounds;
 use super::{Path, Point};
 
 /// Between two boxes of a layer.
@@ -28,9 +29,10 @@ pub fn lefts(chains: &Chains) -> Vec<f64> {
         }
     }
     let count = chains.layers.len();
-    for round in 0..ROUNDS {
+    let rounds = rounds(chains, ROUNDS);
+    for round in 0..rounds {
         // At first only one side pulls, so that what is far off comes nearer; then both.
-        let both = round >= ROUNDS / 2;
+        let both = round >= rounds / 2;
         (0..count).for_each(|layer| settle(chains, &mut lefts, layer, true, both));
         (0..count).rev().for_each(|layer| settle(chains, &mut lefts, layer, both, true));
         chains.ways.iter().for_each(|way| slide(chains, &mut lefts, way));
@@ -53,7 +55,7 @@ fn slide(chains: &Chains, lefts: &mut [f64], way: &[Hook]) {
     let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
     for &(item, _) in middle {
         let layer = &chains.layers[chains.items[item].layer];
-        let at = layer.iter().position(|&i| i == item).unwrap_or(0);
+        let at = chains.items[item].number;
         let room = |a: usize, b: usize| lefts[b] - lefts[a] - distance(&chains.items[a], &chains.items[b]);
         if let Some(&left) = at.checked_sub(1).and_then(|at| layer.get(at)) {
             least = least.max(-room(left, item));
@@ -73,10 +75,8 @@ type Wish = (f64, f64);
 /// Moves the items of a layer to where they like it best, given those above or below.
 fn settle(chains: &Chains, lefts: &mut [f64], layer: usize, above: bool, below: bool) {
     let mut wishes: Vec<Vec<Wish>> = vec![Vec::new(); chains.layers[layer].len()];
-    let mut number = vec![usize::MAX; chains.items.len()];
-    chains.layers[layer].iter().enumerate().for_each(|(i, &item)| number[item] = i);
     let mut wish = |own: Hook, far: Hook, weight: f64| {
-        wishes[number[own.0]].push((lefts[far.0] + far.1 - own.1, weight));
+        wishes[chains.items[own.0].number].push((lefts[far.0] + far.1 - own.1, weight));
     };
     if let Some(upper) = layer.checked_sub(1).filter(|_| above) {
         chains.segments[upper].iter().for_each(|s| wish(s.lower, s.upper, chains.weight(s)));
