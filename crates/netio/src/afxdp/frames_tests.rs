@@ -173,7 +173,7 @@ fn halves() -> (AfXdpRx, AfXdpTx, Kernel) {
     let rules = Rules { mac: interface.mac, take: Take::All, partial_checksums: false };
     let claim = testnet::front().claim(interface.index, 1, u32::MAX, rules).expect("claimed");
     let (link, _) = attach(&interface, &claim, None, false).expect("attached");
-    let offloads = OffloadGuard::turn_off("r0", &[]).expect("nothing to do");
+    let offloads = OffloadGuard::turn_off(&interface, &[]).expect("nothing to do");
     let counters = DeviceCounters::new("r0");
     let attachment = Arc::new(Attachment { link, claim, _promiscuous: None, offloads, counters });
     let wanted = socket::Wanted {

@@ -98,7 +98,7 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     }
     let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
     // Before the program is attached: some drivers refuse one while they merge frames.
-    let offloads = OffloadGuard::turn_off(name, &Offload::HARMFUL)?;
+    let offloads = OffloadGuard::turn_off(&interface, &Offload::HARMFUL)?;
     if options.take != Take::All
         && let Some(stuck) = offloads.stuck.first()
     {
