@@ -18,7 +18,7 @@ use std::time::Duration;
 pub struct Held {
     pub link: XdpLink,
     pub claim: Claim,
-    pub promiscuous: Option<PromiscuousGuard>,
+    pub _promiscuous: Option<PromiscuousGuard>,
 }
 
 #[derive(Debug)]
