@@ -29,8 +29,8 @@ pub(crate) static SPEC: Spec = Spec {
           each frame as well, which is the default under the name `click`. With FORCE_IP only IPv4 packets leave by output 0, with \
           their headers marked; the others go to output 1 if that is connected, and are dropped otherwise. In a router that runs a copy of its graph on each of several workers, each copy \
           receives from its share of the interface's queues. An interface that is renamed stays the graph's. One that is \
-          deleted or moved away is left, and packets to it wait; `causeway run` opens it again when there is one of \
-          that name, while the others go on. A configuration that is written meanwhile may name it too.",
+          deleted or moved away is let go, and nothing is sent to it any more; `causeway run` opens it again when \
+          there is one of that name, while the others go on.",
     args: ARGS,
     handlers: HANDLERS,
     drops: Reason::DOCS,
