@@ -23,7 +23,7 @@ enum Input {
     Question(Question, Sender<Result<String, HandlerError>>),
     Watch(Watch, Sender<Result<Watched, HandlerError>>),
     /// The device of the port with this name was gone and is there again.
-    PortBack(String),
+    PortBack(Arc<OpenPorts>, String),
 }
 
 /// Why a session ended.
@@ -130,7 +130,7 @@ impl Session {
                     return Ok(self.end(End::Broken));
                 }
                 Input::Signal => {}
-                Input::PortBack(port) => self.reopen(&port),
+                Input::PortBack(ports, port) => self.reopen(&ports, &port),
                 // As below.
                 Input::Watch(watch, reply) => drop(reply.send(self.watch(watch))),
                 Input::Question(question, reply) => {
@@ -149,13 +149,18 @@ impl Session {
     pub fn follow(&self, ports: &OpenPorts) {
         let sender = self.sender.clone();
         // The session may have ended by then.
-        ports.on_back(move |port| drop(sender.send(Input::PortBack(port.to_owned()))));
+        ports.on_back(move |ports, port| drop(sender.send(Input::PortBack(ports.clone(), port.to_owned()))));
     }
 
     /// Puts the same graph in its own place: its elements open the port anew, and read the interface's addresses.
-    fn reopen(&mut self, port: &str) {
+    fn reopen(&mut self, ports: &OpenPorts, port: &str) {
+        // Much may have been told of it before the first news was heard.
+        if !ports.is_gone(port) {
+            return;
+        }
         let plan = (self.prepare)(self.loaded.plan.clone());
         match self.router.swap(plan) {
+            Ok(()) if ports.is_gone(port) => {}
             Ok(()) => log::info!("{port} was opened again"),
             Err(e) => log::warn!("{port} cannot be opened again yet: {}", self.loaded.explain(&e).trim_end()),
         }

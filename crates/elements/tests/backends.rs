@@ -4,7 +4,7 @@ use causeway_elements::devices::{OpenPorts, PORTS};
 use causeway_engine::{Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use causeway_netio::opener::{Opener, Request, register};
-use causeway_netio::{Event, Events, Port, Result, Rx, Statistics, memory};
+use causeway_netio::{Error, ErrorKind, Event, Events, Port, Queue, Result, Rx, Statistics, memory};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -125,6 +125,8 @@ struct Named(&'static [&'static str], Arc<WithDoors>);
 #[derive(Default)]
 struct WithDoors {
     door: Arc<Mutex<()>>,
+    /// The name of a port that cannot be opened.
+    missing: Mutex<&'static str>,
     events: Mutex<Vec<mpsc::Sender<Event>>>,
 }
 
@@ -138,16 +140,16 @@ impl Opener for Named {
     }
 
     fn open(&self, request: &Request<'_>) -> Result<Port> {
+        let doors = &self.1;
+        if *doors.missing.lock().unwrap() == request.name {
+            return Err(Error::new(ErrorKind::NoInterface, "no such interface"));
+        }
         let (mut mine, other) = memory::pair(request.name, 64)?;
         WIRES.lock().unwrap().push((request.name.to_owned(), other));
-        let doors = &self.1;
         mine.queues = mine
             .queues
             .into_iter()
-            .map(|q| causeway_netio::Queue {
-                rx: Box::new(Doors { rx: q.rx, door: doors.door.clone() }),
-                ..q
-            })
+            .map(|q| Queue { rx: Box::new(Doors { rx: q.rx, door: doors.door.clone() }), ..q })
             .collect();
         request.name.clone_into(&mut mine.name);
         let (sender, events) = mpsc::channel();
@@ -187,7 +189,9 @@ fn what_a_port_knows_is_told_while_its_worker_is_stuck() {
     assert!(read("capabilities").contains("tx_timestamps realtime\nrx_timestamps none\n"));
     let tell = |event| opener.events.lock().unwrap()[0].send(event).unwrap();
     [Event::LinkDown, Event::LinkUp, Event::LinkDown, Event::MtuChanged(9000)].into_iter().for_each(tell);
-    until("they are counted", || read("events") == "link_up 1\nlink_down 2\nmtu_changed 1\ngone 0\nback 0\n");
+    until("they are counted", || {
+        read("events") == "link_up 1\nlink_down 2\nmtu_changed 1\ngone 0\nback 0\nrenamed 0\n"
+    });
     let ports: Vec<u64> = router.port_counters().into_iter().map(|(_, n)| n).collect();
     assert_eq!(ports, [7]);
     drop(door);
@@ -206,7 +210,7 @@ fn a_port_whose_device_is_gone_is_opened_anew_by_the_next_graph() {
     router.resume();
     let ports = persistent.lock().unwrap()[PORTS].clone().downcast::<OpenPorts>().unwrap();
     let (sender, back) = mpsc::channel();
-    ports.on_back(move |name| sender.send(name.to_owned()).unwrap());
+    ports.on_back(move |_, name| sender.send(name.to_owned()).unwrap());
     let echo = |far: &mut Port| {
         let mut got = Batch::new();
         far.queues[0].tx.offer(&mut packets(3..4));
@@ -231,4 +235,76 @@ fn a_port_whose_device_is_gone_is_opened_anew_by_the_next_graph() {
     echo(&mut wire("away"));
     assert_eq!(opener.events.lock().unwrap().len(), 2, "it was opened twice");
     assert_eq!(router.read("in", "count", "").as_deref(), Ok("3"), "the element goes on counting");
+}
+
+#[test]
+fn a_device_that_stays_away_does_not_keep_another_from_being_opened_anew() {
+    let opener = Arc::new(WithDoors::default());
+    register(Named(&["two"], opener.clone())).expect("the name is free");
+    let text = "FromDevice(stays, METHOD two) -> Discard; in :: FromDevice(comes, METHOD two) -> Discard;";
+    let persistent = causeway_engine::Persistent::default();
+    let options = Options { persistent: persistent.clone(), ..Options::default() };
+    let router = Router::start(causeway_elements::library(), plan(text), options);
+    let mut router = router.unwrap_or_else(|e| panic!("{e}"));
+    router.resume();
+    let ports = persistent.lock().unwrap()[PORTS].clone().downcast::<OpenPorts>().unwrap();
+    opener.events.lock().unwrap().iter().for_each(|events| events.send(Event::Gone).unwrap());
+    until("both are gone", || ports.is_gone("stays") && ports.is_gone("comes"));
+    *opener.missing.lock().unwrap() = "stays";
+    drop((wire("stays"), wire("comes")));
+    router.swap(plan(text)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(ports.is_gone("stays") && !ports.is_gone("comes"));
+    wire("comes").queues[0].tx.offer(&mut packets(0..5));
+    until("they came", || router.read("in", "count", "").as_deref() == Ok("5"));
+    // A graph that has no such port yet cannot have it.
+    *opener.missing.lock().unwrap() = "other";
+    assert!(router.swap(plan("FromDevice(other, METHOD two) -> Discard;")).is_err());
+    router.swap(plan(text)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(!ports.is_gone("stays"));
+}
+
+/// Opens ports of two queues.
+struct Double;
+
+impl Opener for Double {
+    fn names(&self) -> &'static [&'static str] {
+        &["double"]
+    }
+
+    fn needs(&self) -> &'static str {
+        "a test"
+    }
+
+    fn queues(&self, _name: &str) -> usize {
+        2
+    }
+
+    fn open(&self, request: &Request<'_>) -> Result<Port> {
+        let (mut mine, mut other) = memory::pair(request.name, 64)?;
+        let (more, others) = memory::pair(request.name, 64)?;
+        mine.queues.extend(more.queues);
+        other.queues.extend(others.queues);
+        WIRES.lock().unwrap().push((request.name.to_owned(), other));
+        Ok(mine)
+    }
+}
+
+#[test]
+fn every_queue_is_served_when_the_copies_of_a_graph_become_fewer_or_more() {
+    register(Double).expect("the name is free");
+    let many = "in :: FromDevice(d, METHOD double) -> Discard;";
+    let one = format!("{many} StaticThreadSched(in 1);");
+    let options = Options { workers: 2, replicate: true, ..Options::default() };
+    let router = Router::start(causeway_elements::library(), plan(many), options);
+    let mut router = router.unwrap_or_else(|e| panic!("{e}"));
+    router.resume();
+    let mut far = wire("d");
+    let mut sent = 0;
+    for text in [many, &one, many, &one] {
+        router.swap(plan(text)).unwrap_or_else(|e| panic!("{e}"));
+        far.queues.iter_mut().for_each(|queue| assert_eq!(queue.tx.offer(&mut packets(0..3)), 3));
+        sent += 6;
+        let came = || router.read("in", "counters", "").unwrap();
+        until(&format!("{sent} came in {text}"), || came() == format!("rx_packets {sent}\n"));
+    }
 }

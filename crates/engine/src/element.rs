@@ -173,6 +173,11 @@ pub trait Element: Any + Send {
         let _ = (old, cx);
     }
 
+    /// The element's graph has been replaced, and those that follow it have taken their states: gives back what
+    /// elements of the new graph may take when it is put in place ([`Element::commit`]), be there as many as before or
+    /// not.
+    fn retire(&mut self) {}
+
     /// Packets that the element holds now.
     fn held(&self) -> usize {
         0

@@ -113,6 +113,15 @@ fn ioctl(fd: &impl AsRawFd, command: libc::c_ulong, ifr: &mut libc::ifreq) -> io
     }
 }
 
+/// What the interface with this index is called now, in the network namespace of the socket `fd`.
+pub(crate) fn name_of(fd: &OwnedFd, index: u32) -> io::Result<String> {
+    // SAFETY: plain data, for which zeros are valid.
+    let mut ifr: libc::ifreq = unsafe { std::mem::zeroed() };
+    ifr.ifr_ifru.ifru_ifindex = index as i32;
+    ioctl(fd, libc::SIOCGIFNAME as _, &mut ifr)?;
+    Ok(until_zero(&ifr.ifr_name.map(|c| c as u8)))
+}
+
 impl Interface {
     /// The interface called `name` in the calling thread's network namespace.
     ///

@@ -14,28 +14,36 @@ const RTM_DELLINK: u16 = 17;
 const RTM_GETLINK: u16 = 18;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_PROP_LIST: u16 = 52;
+const IFLA_ALT_IFNAME: u16 = 53;
 /// Bytes of a `struct ifinfomsg`.
 const INFO: usize = 16;
 /// Bytes of a message with all that the kernel says of a link, at most.
 const BUFFER: usize = 1 << 16;
 
 /// What the last message said of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     ifindex: u32,
     up: bool,
     mtu: u32,
+    /// Its name now, which may be another than that of the port; `None` until the kernel has told.
+    name: Option<String>,
 }
 
-/// One message: the link's index, and the rest unless it is gone.
+/// One message.
 #[derive(Debug, PartialEq, Eq)]
-struct Message<'a> {
-    name: &'a str,
-    state: Option<State>,
-    ifindex: u32,
+enum Message {
+    /// There is such a link; whether the port's name is one of its names.
+    There(State, bool),
+    /// There is no link of this index any more.
+    Deleted(u32),
+    /// There is no such link as was asked for.
+    Unknown,
 }
 
-/// The events of the interface of one name.
+/// The events of an interface, which is known by its index as long as it is there, and then by its name. It may be a
+/// second name of the interface.
 #[derive(Debug)]
 pub struct LinkEvents {
     socket: OwnedFd,
@@ -50,19 +58,24 @@ impl LinkEvents {
     pub fn open(interface: &Interface) -> Option<Box<dyn Events>> {
         let socket = netlink::open(libc::NETLINK_ROUTE).ok()?;
         netlink::subscribe(&socket, RTMGRP_LINK).ok()?;
-        let &Interface { index, up, mtu, .. } = interface;
-        let state = Some(State { ifindex: index, up, mtu });
-        let this = LinkEvents { socket, name: interface.name.clone(), state, events: VecDeque::new() };
+        let &Interface { index, up, mtu, ref name, .. } = interface;
+        let state = Some(State { ifindex: index, up, mtu, name: None });
+        let this = LinkEvents { socket, name: name.clone(), state, events: VecDeque::new() };
         // What changed before the subscription, and whether there is a carrier, which nobody has asked yet.
         this.ask().ok()?;
         Some(Box::new(this))
     }
 
-    /// Asks for the link of the port's name; the answer comes among the events.
+    /// Asks for the port's link; the answer comes among the events.
     fn ask(&self) -> io::Result<()> {
         let mut body = vec![0; INFO];
-        let name: Vec<u8> = self.name.bytes().chain([0]).collect();
-        netlink::put(&mut body, IFLA_IFNAME, &name);
+        match &self.state {
+            Some(state) => body[4..8].copy_from_slice(&state.ifindex.to_ne_bytes()),
+            None => {
+                let name: Vec<u8> = self.name.bytes().chain([0]).collect();
+                netlink::put(&mut body, IFLA_IFNAME, &name);
+            }
+        }
         netlink::send(&self.socket, RTM_GETLINK, 0, &body)
     }
 
@@ -70,17 +83,12 @@ impl LinkEvents {
         let mut rest = bytes;
         while let Some((kind, body, after)) = netlink::message(rest) {
             rest = after;
-            match kind {
-                RTM_NEWLINK | RTM_DELLINK => {
-                    if let Some(message) = parse(kind, body) {
-                        self.events.extend(changes(&mut self.state, &self.name, &message));
-                    }
-                }
-                // There is no such link: the answer to a question.
-                kind if kind == libc::NLMSG_ERROR as u16 && self.state.take().is_some() => {
-                    self.events.push_back(Event::Gone);
-                }
-                _ => {}
+            let Some(message) = parse(kind, body, &self.name) else { continue };
+            let news = changes(&mut self.state, message);
+            self.events.extend(&news);
+            if news.contains(&Event::Gone) {
+                // Another may have had the name already.
+                let _ = self.ask();
             }
         }
     }
@@ -111,46 +119,58 @@ impl Events for LinkEvents {
     }
 }
 
-fn parse(kind: u16, body: &[u8]) -> Option<Message<'_>> {
+/// What a message says to the port called `port`.
+fn parse(kind: u16, body: &[u8], port: &str) -> Option<Message> {
     let word = |at: usize| body.get(at..at + 4)?.first_chunk().map(|w| u32::from_ne_bytes(*w));
+    if kind == libc::NLMSG_ERROR as u16 {
+        // Other errors say nothing of the link.
+        return (word(0)? == -libc::ENODEV as u32).then_some(Message::Unknown);
+    }
+    // A bridge tells by the same kinds, in its own family, which ports it has.
+    if !matches!(kind, RTM_NEWLINK | RTM_DELLINK) || *body.first()? != libc::AF_UNSPEC as u8 {
+        return None;
+    }
     let (ifindex, flags) = (word(4)?, word(8)?);
+    if kind == RTM_DELLINK {
+        return Some(Message::Deleted(ifindex));
+    }
     let attributes = body.get(INFO..)?;
-    let name = netlink::attribute(attributes, IFLA_IFNAME)?;
-    let name = std::str::from_utf8(name).ok()?.trim_end_matches('\0');
+    let text = |value| std::str::from_utf8(value).ok().map(|text: &str| text.trim_end_matches('\0'));
+    let name = text(netlink::attribute(attributes, IFLA_IFNAME)?)?;
+    let others = netlink::attribute(attributes, IFLA_PROP_LIST).unwrap_or_default();
+    let mut others = netlink::attributes(others).filter(|&(kind, _)| kind == IFLA_ALT_IFNAME);
+    let called = name == port || others.any(|(_, value)| text(value) == Some(port));
     let mtu = netlink::attribute(attributes, IFLA_MTU).and_then(|v| v.first_chunk());
     let mtu = mtu.map_or(0, |v| u32::from_ne_bytes(*v));
     let running = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
-    let state = State { ifindex, up: flags & running == running, mtu };
-    Some(Message { name, state: (kind == RTM_NEWLINK).then_some(state), ifindex })
+    let state = State { ifindex, up: flags & running == running, mtu, name: Some(name.to_owned()) };
+    Some(Message::There(state, called))
 }
 
-/// What `message` means for the port called `name`, whose device was in `state`.
-fn changes(state: &mut Option<State>, name: &str, message: &Message<'_>) -> Vec<Event> {
-    let mine = state.is_some_and(|s| s.ifindex == message.ifindex);
-    let before = match (*state, message.state) {
-        // Deleted, moved to another namespace, or called otherwise.
-        (Some(_), None) if mine => {
+/// What `message` means for the port whose device was in `state`.
+fn changes(state: &mut Option<State>, message: Message) -> Vec<Event> {
+    match (&mut *state, message) {
+        // Deleted, or moved to another namespace.
+        (Some(was), Message::Deleted(ifindex)) if was.ifindex == ifindex => {
             *state = None;
-            return vec![Event::Gone];
+            vec![Event::Gone]
         }
-        (Some(_), Some(_)) if mine && message.name != name => {
+        (Some(_), Message::Unknown) => {
             *state = None;
-            return vec![Event::Gone];
+            vec![Event::Gone]
         }
-        (_, None) => return Vec::new(),
-        (_, Some(_)) if message.name != name => return Vec::new(),
-        (before, Some(_)) => before,
-    };
-    *state = message.state;
-    let Some(now) = message.state else { return Vec::new() };
-    match before {
-        Some(was) if was.ifindex != now.ifindex => vec![Event::Gone, Event::Back],
-        None => vec![Event::Back],
-        Some(was) => {
+        (Some(was), Message::There(now, _)) if was.ifindex == now.ifindex => {
+            let was = std::mem::replace(was, now.clone());
+            let name = (was.name.is_some() && was.name != now.name).then_some(Event::Renamed);
             let link = (was.up != now.up).then_some(if now.up { Event::LinkUp } else { Event::LinkDown });
             let mtu = (was.mtu != now.mtu).then_some(Event::MtuChanged(now.mtu));
-            link.into_iter().chain(mtu).collect()
+            name.into_iter().chain(link).chain(mtu).collect()
         }
+        (None, Message::There(now, true)) => {
+            *state = Some(now);
+            vec![Event::Back]
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -194,23 +214,50 @@ mod tests {
             ip("ip link set dev r0 down");
             assert_eq!(events(&mut *link, 1), [Event::LinkDown]);
             ip("ip link set dev r0 name r1");
-            assert_eq!(
-                events(&mut *link, 1),
-                [Event::Gone],
-                "it is not the one that the port was opened for"
-            );
+            assert_eq!(events(&mut *link, 1), [Event::Renamed], "it is the same one");
+            ip("ip link add r0 type veth peer name g1");
+            ip("ip link set dev r1 mtu 1400");
+            assert_eq!(events(&mut *link, 1), [Event::MtuChanged(1400)], "and not the one of its old name");
+            ip("ip link del g0");
+            let gone = std::iter::from_fn(|| Some(events(&mut *link, 1))).find(|e| *e != [Event::LinkDown]);
+            assert_eq!(gone, Some(vec![Event::Gone]));
+            assert_eq!(events(&mut *link, 1), [Event::Back], "the other one has the name already");
         });
     }
 
     #[test]
-    fn another_device_of_the_name_is_another_device() {
-        let of = |ifindex, up| State { ifindex, up, mtu: 1500 };
-        let mut state = Some(of(3, true));
-        let message = |state: State| Message { name: "r0", state: Some(state), ifindex: state.ifindex };
-        let changed = changes(&mut state, "r0", &message(of(4, true)));
-        assert_eq!((changed, state), (vec![Event::Gone, Event::Back], Some(of(4, true))));
-        assert_eq!(changes(&mut state, "r0", &Message { name: "r0", state: None, ifindex: 3 }), []);
-        assert_eq!(changes(&mut state, "r1", &message(of(5, true))), []);
+    fn a_bridge_and_a_second_name_leave_a_port_where_it_is() {
+        testnet::run(&[("g0", "r0")], || {
+            ip("ip link property add dev r0 altname second");
+            let mut link = LinkEvents::open(&Interface::open("second").expect("r0")).expect("events");
+            ip("ip link add b0 type bridge");
+            ip("ip link set dev r0 master b0");
+            ip("ip link set dev r0 nomaster");
+            ip("ip link set dev r0 mtu 1400");
+            assert_eq!(events(&mut *link, 1), [Event::MtuChanged(1400)]);
+            ip("ip link del g0");
+            let gone = std::iter::from_fn(|| Some(events(&mut *link, 1))).find(|e| *e != [Event::LinkDown]);
+            assert_eq!(gone, Some(vec![Event::Gone]));
+            ip("ip link add g0 type veth peer name r0");
+            ip("ip link property add dev r0 altname second");
+            testnet::up("r0");
+            assert_eq!(events(&mut *link, 1), [Event::Back]);
+        });
+    }
+
+    #[test]
+    fn only_the_answer_that_there_is_no_such_device_says_so() {
+        let of = |ifindex| State { ifindex, up: true, mtu: 1500, name: None };
+        let error = |code: i32| parse(libc::NLMSG_ERROR as u16, &code.to_ne_bytes(), "r0");
+        assert_eq!(error(-libc::EBUSY), None);
+        assert_eq!(error(0), None);
+        let mut state = Some(of(3));
+        assert_eq!(changes(&mut state, Message::There(of(4), true)), [], "it has not gone yet");
+        assert_eq!(changes(&mut state, Message::Deleted(4)), []);
+        assert_eq!(changes(&mut state, error(-libc::ENODEV).expect("a message")), [Event::Gone]);
+        assert_eq!(changes(&mut state, Message::Unknown), []);
+        assert_eq!(changes(&mut state, Message::There(of(5), false)), []);
+        assert_eq!(changes(&mut state, Message::There(of(4), true)), [Event::Back]);
     }
 
     proptest! {
@@ -219,11 +266,11 @@ mod tests {
         fn any_message(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut rest = &bytes[..];
             while let Some((kind, body, after)) = netlink::message(rest) {
-                let _ = parse(kind, body);
+                let _ = parse(kind, body, "r0");
                 prop_assert!(after.len() < rest.len());
                 rest = after;
             }
-            let _ = parse(RTM_NEWLINK, &bytes);
+            let _ = parse(RTM_NEWLINK, &bytes, "r0");
         }
     }
 }

@@ -103,6 +103,8 @@ impl Tx for MemoryTx {
         let mut taken = Batch::new();
         let n = taken.append_up_to(batch, self.ring.slots());
         self.completions.sent(taken.iter());
+        // What the sender knows of them does not go over a cable.
+        taken.iter_mut().for_each(Packet::forget);
         if let Ok(slots) = self.ring.write_chunk_uninit(n) {
             slots.fill_from_iter(taken.drain());
         }
@@ -263,6 +265,24 @@ mod tests {
         a.queues[0].tx.completions(&mut |c| told.push(c));
         assert_eq!(told.iter().map(|c| c.tag).collect::<Vec<_>>(), [77], "what is left was not sent");
         assert!(matches!(told[0].sent, Some((ns, Clock::Realtime)) if ns > 0));
+    }
+
+    #[test]
+    fn a_packet_crosses_without_its_history() {
+        let _pool = crate::testnet::pool_lock();
+        let (mut a, mut b) = pair("m", 2).expect("a pair");
+        let mut batch = Batch::new();
+        batch.extend([packet(7)]);
+        batch[0].set_mac_header(0);
+        batch[0].set_transmit_tag(76);
+        batch[0].set_paint(3);
+        batch[0].set_timestamp_ns(9);
+        batch[0].set_trace(1);
+        a.queues[0].tx.offer(&mut batch);
+        b.queues[0].rx.poll(&mut batch, 1);
+        let p = &batch[0];
+        assert_eq!((number(p), p.mac_header(), p.transmit_tag()), (7, None, None));
+        assert_eq!((p.paint(), p.timestamp_ns(), p.trace()), (0, 0, 0));
     }
 
     #[test]

@@ -47,18 +47,21 @@ pub fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     Some((u16::from_ne_bytes([head[4], head[5]]), body, rest))
 }
 
-/// The value of the first attribute `wanted`.
-pub fn attribute(attributes: &[u8], wanted: u16) -> Option<&[u8]> {
-    let mut rest = attributes;
-    loop {
+/// The attributes and their values, as far as lengths stay inside the bytes.
+pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
         let head = rest.first_chunk::<4>()?;
         let len = u16::from_ne_bytes([head[0], head[1]]) as usize;
         let value = rest.get(4..len)?;
-        if u16::from_ne_bytes([head[2], head[3]]) & 0x3fff == wanted {
-            return Some(value);
-        }
-        rest = rest.get(len.next_multiple_of(4)..)?;
-    }
+        rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some((u16::from_ne_bytes([head[2], head[3]]) & 0x3fff, value))
+    })
+}
+
+/// The value of the first attribute `wanted`.
+pub fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    attributes(bytes).find_map(|(kind, value)| (kind == wanted).then_some(value))
 }
 
 /// Sends a message of `kind` with what follows its header.

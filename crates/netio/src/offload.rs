@@ -1,10 +1,11 @@
 //! Offloads: what a device does to packets that the stack would do otherwise, as ethtool's ioctl shows and sets it.
 
 use crate::ethtool::{is_active, set};
-use crate::interface::{control, ethtool};
+use crate::interface::{Interface, control, ethtool, name_of};
 use crate::{ErrorKind, Result};
 use std::os::fd::OwnedFd;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
@@ -122,38 +123,72 @@ fn note(name: &str, offload: Offload, off: bool) {
     }
 }
 
+/// An offload of a device that is off on account of a guard.
+#[derive(Debug)]
+struct Held {
+    ifindex: u32,
+    /// The name that the device had then, which the journal knows it by.
+    name: String,
+    offload: Offload,
+    /// The number of the guard.
+    owner: u64,
+}
+
+/// All of the process. The port that a device gets anew is opened before the old one of that name is dropped, so two
+/// guards may know the same name, or the same device. It is the later one's.
+static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+
+fn held() -> MutexGuard<'static, Vec<Held>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes an entry out of the journal, unless another device of that name has it.
+fn forget(held: &[Held], name: &str, offload: Offload) {
+    if !held.iter().any(|h| h.name == name && h.offload == offload) {
+        note(name, offload, false);
+    }
+}
+
 /// Offloads turned off for as long as this value lives.
 #[derive(Debug)]
 pub struct OffloadGuard {
     fd: OwnedFd,
-    name: String,
-    turned_off: Vec<Offload>,
+    ifindex: u32,
+    /// Its own.
+    number: u64,
     /// Offloads that are on and that the driver does not let go.
     pub stuck: Vec<Offload>,
 }
 
 impl OffloadGuard {
-    /// Turns `offloads` off on the interface `name`; those that the driver lacks or refuses are left.
+    /// Turns `offloads` off on the interface; those that the driver lacks or refuses are left.
     ///
     /// # Errors
     /// [`ErrorKind::Privilege`], or no socket.
-    pub fn turn_off(name: &str, offloads: &[Offload]) -> Result<OffloadGuard> {
-        let mut guard =
-            OffloadGuard { fd: control()?, name: name.to_owned(), turned_off: Vec::new(), stuck: Vec::new() };
+    pub fn turn_off(interface: &Interface, offloads: &[Offload]) -> Result<OffloadGuard> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let (name, ifindex) = (&interface.name[..], interface.index);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut guard = OffloadGuard { fd: control()?, ifindex, number, stuck: Vec::new() };
         for &offload in offloads {
+            let mut held = held();
             if !offload.get(&guard.fd, name).unwrap_or(false) {
+                // An earlier guard may have turned it off; this one lives longer.
+                let same = |h: &&mut Held| (h.ifindex, h.offload) == (ifindex, offload);
+                held.iter_mut().filter(same).for_each(|h| h.owner = number);
                 continue;
             }
             note(name, offload, true);
             match offload.set(&guard.fd, name, false) {
                 Ok(()) if !offload.get(&guard.fd, name).unwrap_or(true) => {
-                    guard.turned_off.push(offload);
+                    held.retain(|h| (h.ifindex, h.offload) != (ifindex, offload));
+                    held.push(Held { ifindex, name: name.to_owned(), offload, owner: number });
                     continue;
                 }
                 Err(e) if e.kind() == ErrorKind::Privilege => return Err(e),
                 _ => guard.stuck.push(offload),
             }
-            note(name, offload, false);
+            forget(&held, name, offload);
         }
         Ok(guard)
     }
@@ -161,10 +196,14 @@ impl OffloadGuard {
 
 impl Drop for OffloadGuard {
     fn drop(&mut self) {
-        for offload in self.turned_off.drain(..).rev() {
-            // The interface may be gone; then there is nothing to restore.
-            let _ = offload.set(&self.fd, &self.name, true);
-            note(&self.name, offload, false);
+        let mut held = held();
+        let mine: Vec<Held> = held.extract_if(.., |h| h.owner == self.number).collect();
+        for Held { name, offload, .. } in mine.into_iter().rev() {
+            // By what it is called now: its old name may be another's. If it is gone, there is nothing to restore.
+            if let Ok(now) = name_of(&self.fd, self.ifindex) {
+                let _ = offload.set(&self.fd, &now, true);
+            }
+            forget(&held, &name, offload);
         }
     }
 }
@@ -181,17 +220,65 @@ pub fn set_offload(name: &str, offload: Offload, on: bool) -> Result<()> {
 mod tests {
     use super::*;
     use crate::testnet;
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    fn turn_off(name: &str) -> OffloadGuard {
+        let interface = Interface::open(name).expect(name);
+        OffloadGuard::turn_off(&interface, &[Offload::Gro, Offload::Lro]).expect("off")
+    }
+
+    fn gro(name: &str) -> bool {
+        is_on(name, Offload::Gro).expect("asked")
+    }
 
     #[test]
     fn offloads_come_back() {
         testnet::run(&[("g0", "r0")], || {
             set_offload("r0", Offload::Gro, true).expect("on");
-            let guard = OffloadGuard::turn_off("r0", &[Offload::Gro, Offload::Lro]).expect("off");
-            assert_eq!((&guard.turned_off[..], &guard.stuck[..]), (&[Offload::Gro][..], &[][..]));
-            let fd = control().expect("a socket");
-            assert!(!Offload::Gro.get(&fd, "r0").expect("asked"));
+            let guard = turn_off("r0");
+            assert_eq!(guard.stuck, []);
+            assert!(!gro("r0"));
             drop(guard);
-            assert!(Offload::Gro.get(&fd, "r0").expect("asked"));
+            assert!(gro("r0"));
+        });
+    }
+
+    #[test]
+    fn another_device_of_the_name_is_left_alone() {
+        testnet::run(&[("g0", "r0")], || {
+            let entries: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+            let journal = entries.clone();
+            keep_journal(Box::new(move |name, _, off| {
+                let mut entries = journal.lock().unwrap();
+                // Other tests of the process have devices of their own.
+                if name == "again" {
+                    if off {
+                        entries.insert(name.to_owned())
+                    } else {
+                        entries.remove(name)
+                    };
+                }
+            }));
+            testnet::ip("ip link set dev r0 down");
+            testnet::ip("ip link set dev r0 name again");
+            set_offload("again", Offload::Gro, true).expect("on");
+            let old = turn_off("again");
+            testnet::ip("ip link set dev again name other");
+            testnet::ip("ip link add again type veth peer name g1");
+            set_offload("again", Offload::Gro, true).expect("on");
+            let new = turn_off("again");
+            drop(old);
+            assert!(gro("other"), "the device gets back what it had, whatever it is called");
+            assert!(!gro("again"), "it is another one");
+            assert_eq!(entries.lock().unwrap().len(), 1, "and has an entry of its own");
+            // The same device: it was away, and its port is opened anew.
+            let newer = turn_off("again");
+            drop(new);
+            assert!(!gro("again"));
+            drop(newer);
+            assert!(gro("again"));
+            assert_eq!(entries.lock().unwrap().len(), 0);
         });
     }
 }

@@ -101,6 +101,8 @@ pub enum Event {
     LinkDown,
     /// Its largest packet has so many bytes now, without the link-layer header.
     MtuChanged(u32),
+    /// It is called otherwise now, and goes on.
+    Renamed,
     /// It was deleted or taken away. The port is of no use any more.
     Gone,
     /// There is a device of that name again, another one or the same: the port can be opened anew.

@@ -86,6 +86,13 @@ impl Packet {
         Some(p)
     }
 
+    /// Forgets all but the data: header offsets, annotations, times, tag and trace, as if it had come over a wire.
+    #[inline]
+    pub fn forget(&mut self) {
+        let m = self.mm();
+        *m = Meta::fresh(m.frame, m.data, m.len);
+    }
+
     #[inline(always)]
     pub(crate) fn m(&self) -> &Meta {
         // SAFETY: the packet is the only owner of its metadata, which was written when it was made.

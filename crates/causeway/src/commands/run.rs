@@ -33,10 +33,14 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
         Ok(loaded) => {
             init_pool(&args.runtime, &interfaces(&loaded.plan))?;
             let place = Place::take(&open_run_dir()?, None, &args.runtime)?;
-            let persistent = Persistent::default();
+            let (persistent, ports) = (Persistent::default(), Arc::new(OpenPorts::default()));
+            // Before the graph: a later one may be the first with a port.
+            let mut values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
+            values.insert(PORTS.to_owned(), ports.clone());
+            drop(values);
             let start = Start { params: args.define, persistent: persistent.clone(), objector: None };
             run_loaded(loaded, &place, args.runtime, start, |session| {
-                follow_ports(session, &persistent);
+                session.follow(&ports);
                 watch_transit(session, &persistent)
             })
         }
@@ -175,15 +179,6 @@ pub fn run_loaded<K>(
     drop(kept);
     let closed = session.close();
     Ok(if end? == End::Broken || closed.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// Ports whose devices were gone are opened again.
-fn follow_ports(session: &Session, persistent: &Persistent) {
-    let values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
-    let ports: Option<Arc<OpenPorts>> = values.get(PORTS).and_then(|value| value.clone().downcast().ok());
-    if let Some(ports) = ports {
-        session.follow(&ports);
-    }
 }
 
 /// Workers vouch for packets in transit, if the graph takes such.

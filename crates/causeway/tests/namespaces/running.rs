@@ -126,3 +126,65 @@ fn an_interface_that_was_deleted_and_made_anew_is_opened_again() {
         let _ = std::fs::remove_file(file);
     }
 }
+
+/// Bridges the two hosts, by these names of the router's ends.
+fn bridge(ra: &str, rb: &str) -> String {
+    format!(
+        "FromDevice({ra}, PROMISC true) -> there :: Counter -> Queue -> out :: ToDevice({rb});
+         FromDevice({rb}, PROMISC true) -> Queue -> back :: ToDevice({ra});"
+    )
+}
+
+#[test]
+fn a_port_comes_back_alone_and_in_a_graph_that_came_later() {
+    let Some(net) = Net::new() else { return };
+    net.ip("b", "addr add 10.77.1.9/24 dev b0");
+    let file = std::env::temp_dir().join(format!("{}.click", net.name("later")));
+    std::fs::write(&file, "Idle -> Discard;").expect("a file");
+    let router = net.start("r", &format!("run {}", file.display()));
+    let _ = std::fs::remove_file(file);
+    router.write("hotconfig", &bridge("ra", "rb")).expect("a good configuration");
+    assert!(net.ping("-c 3 10.77.1.9").0);
+    net.ip("r", "link del ra");
+    net.ip("r", "link del rb");
+    for port in ["back", "out"] {
+        wait_for("the loss to be told", || router.line(&format!("{port}.events"), "gone") == 1);
+    }
+    net.link("a", 1);
+    wait_for("one to be opened while the other is missing", || router.line("back.events", "gone") == 0);
+    assert_eq!(router.line("out.events", "gone"), 1);
+    // Another configuration can be written meanwhile.
+    router.write("hotconfig", &format!("{} Idle -> Discard;", bridge("ra", "rb"))).expect("accepted");
+    net.link("b", 2);
+    net.ip("b", "addr add 10.77.1.9/24 dev b0");
+    wait_for("packets through both", || net.ping("-c 1 10.77.1.9").0);
+    assert_eq!(router.line("out.events", "gone"), 0);
+}
+
+#[test]
+fn a_device_that_is_enslaved_renamed_or_moved_away_and_back_is_the_same_one() {
+    let Some(net) = Net::new() else { return };
+    net.ip("b", "addr add 10.77.1.9/24 dev b0");
+    net.ip("r", "link property add dev ra altname second");
+    let file = std::env::temp_dir().join(format!("{}.click", net.name("same")));
+    std::fs::write(&file, bridge("second", "rb")).expect("a file");
+    let router = net.start("r", &format!("run {}", file.display()));
+    let _ = std::fs::remove_file(file);
+    assert!(net.ping("-c 3 10.77.1.9").0, "by a second name");
+    for args in ["link add br0 type bridge", "link set rb master br0", "link set rb nomaster"] {
+        net.ip("r", args);
+    }
+    net.ip("r", "link set ra name other");
+    wait_for("the name to be told", || router.line("back.events", "renamed") == 1);
+    assert!(net.ping("-c 3 10.77.1.9").0, "by another name");
+    assert_eq!((router.line("back.events", "gone"), router.line("out.events", "gone")), (0, 0));
+    router.write("hotconfig", &bridge("other", "rb")).expect("its new name is its name");
+
+    net.ip("r", &format!("link set rb netns {}", net.name("a")));
+    wait_for("the loss to be told", || router.line("out.events", "gone") == 1);
+    net.ip("a", &format!("link set rb netns {}", net.name("r")));
+    net.ip("r", "link set rb up");
+    wait_for("packets through the device that came back", || net.ping("-c 1 10.77.1.9").0);
+    router.write("hotconfig", &bridge("other", "rb")).expect("a good configuration");
+    assert!(net.ping("-c 3 10.77.1.9").0);
+}

@@ -1,6 +1,7 @@
 //! FromDevice and PollDevice.
 
 use super::open_port::{Direction, OpenPort, PortControl};
+use super::queues::Queues;
 use super::registry::{Method, PortOpener};
 use crate::traces::encap;
 use causeway_engine::measure::{Across, Unit};
@@ -8,10 +9,9 @@ use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
 use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, optional, phase, reads, required};
 use causeway_engine::value::{Nanoseconds, Raw};
 use causeway_engine::{Conf, ControlSide, Counter, Cx, Defaults, Element, Invalid, PortStatistics, Spec};
-use causeway_netio::{Rx, opener};
+use causeway_netio::opener;
 use causeway_packet::wire::ethernet::field::ETHER_TYPE;
 use causeway_packet::{Batch, Packet, PacketType, Receiver};
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -28,8 +28,9 @@ pub(crate) static SPEC: Spec = Spec {
           that are surely in transit, and the kernel keeps the rest; with METHOD PACKET (AF_PACKET) the kernel sees \
           each frame as well, which is the default under the name `click`. With FORCE_IP only IPv4 packets leave by output 0, with \
           their headers marked; the others go to output 1 if that is connected, and are dropped otherwise. In a router that runs a copy of its graph on each of several workers, each copy \
-          receives from its share of the interface's queues. An interface that was deleted and made anew is opened \
-          again by `causeway run`.",
+          receives from its share of the interface's queues. An interface that is renamed stays the graph's. One that is \
+          deleted or moved away is let go, and nothing is sent to it any more; `causeway run` opens it again when \
+          there is one of that name, while the others go on.",
     args: ARGS,
     handlers: HANDLERS,
     drops: Reason::DOCS,
@@ -129,9 +130,7 @@ struct FromDevice {
     protocol: u16,
     timestamp: bool,
     port: Option<Arc<OpenPort>>,
-    queues: Vec<(usize, Box<dyn Rx>)>,
-    /// Queue to look at first, so that none starves.
-    next: usize,
+    queues: Queues,
     count: Counter,
 }
 
@@ -211,8 +210,7 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
         protocol,
         timestamp,
         port: None,
-        queues: Vec::new(),
-        next: 0,
+        queues: Queues::default(),
         count: conf.counter("count"),
     }))
 }
@@ -253,7 +251,7 @@ impl Element for FromDevice {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         let port = self.opener.open(self.method)?;
         port.check_queues(self.replica)?;
-        self.queues = port.take_rx(self.replica);
+        self.queues.take(&port, self.replica);
         if !self.queues.is_empty() {
             port.announce(cx);
         }
@@ -298,16 +296,20 @@ impl Element for FromDevice {
         self.port.as_ref().map(|port| format!("receives from {}", port.name))
     }
 
-    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<FromDevice>()
-            && same(&self.port, &old.port)
-        {
-            self.queues.append(&mut old.queues);
+    fn retire(&mut self) {
+        if let Some(port) = &self.port {
+            self.queues.put_back(port);
+        }
+    }
+
+    fn commit(&mut self, _cx: &mut Cx<'_>) {
+        if let Some(port) = &self.port {
+            self.queues.take(port, self.replica);
         }
     }
 
     fn receiver(&mut self) -> Option<&mut dyn Receiver> {
-        Some(self)
+        Some(&mut self.queues)
     }
 
     fn mechanism(&self) -> Option<Mechanism> {
@@ -315,46 +317,10 @@ impl Element for FromDevice {
     }
 }
 
-/// Whether it is the same port, and not one that was opened anew in its place.
-pub(super) fn same(a: &Option<Arc<OpenPort>>, b: &Option<Arc<OpenPort>>) -> bool {
-    a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
-}
-
-/// All of its queues as one.
-impl Receiver for FromDevice {
-    fn poll(&mut self, batch: &mut Batch, budget: usize) -> bool {
-        let n = self.queues.len();
-        let (end, mut more) = (batch.len() + budget, false);
-        for i in 0..n {
-            // Those that there is nothing left for count as well: what is left there nobody knows.
-            let left = end.saturating_sub(batch.len());
-            more |= left == 0 || self.queues[(self.next + i) % n].1.poll(batch, left);
-        }
-        self.next = (self.next + 1) % n.max(1);
-        more
-    }
-
-    fn arm(&mut self) -> bool {
-        self.queues.iter_mut().fold(false, |waiting, (_, rx)| rx.arm() | waiting)
-    }
-
-    fn disarm(&mut self) {
-        self.queues.iter_mut().for_each(|(_, rx)| rx.disarm());
-    }
-
-    fn waiting(&mut self) -> usize {
-        self.queues.iter_mut().map(|(_, rx)| rx.waiting()).sum()
-    }
-
-    fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        self.queues.iter().flat_map(|(_, rx)| rx.fds()).collect()
-    }
-}
-
 impl Drop for FromDevice {
     fn drop(&mut self) {
         if let Some(port) = &self.port {
-            port.put_rx(self.queues.drain(..));
+            self.queues.put_back(port);
         }
     }
 }

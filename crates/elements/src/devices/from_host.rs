@@ -1,14 +1,14 @@
 //! FromHost.
 
-use super::from_device::same;
 use super::names;
 use super::open_port::{Direction, OpenPort};
+use super::queues::Queues;
 use super::registry::{Method, PortOpener};
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{Copies, keyword, optional, phase, reads, required};
 use causeway_engine::value::Prefix4;
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, PortStatistics, Spec};
-use causeway_netio::{Rx, interface};
+use causeway_netio::interface;
 use causeway_packet::{Batch, Receiver};
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ struct FromHost {
     address: Option<Prefix4>,
     name: String,
     port: Option<Arc<OpenPort>>,
-    rx: Option<(usize, Box<dyn Rx>)>,
+    queues: Queues,
     count: Counter,
 }
 
@@ -82,19 +82,29 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let opener = PortOpener::new(conf, &name, "receives from")?;
     let count = conf.counter("count");
     let replica = conf.replica();
-    Ok(Box::new(FromHost { opener, replica, method, address, name, port: None, rx: None, count }))
+    let queues = Queues::default();
+    Ok(Box::new(FromHost { opener, replica, method, address, name, port: None, queues, count }))
 }
 
 impl Element for FromHost {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
         let port = self.opener.open(self.method)?;
-        self.rx = port.take_rx(self.replica).pop();
+        self.queues.take(&port, self.replica);
         self.port = Some(port);
         // The graph that runs has the other half of an interface that was there before, and keeps its address.
-        if self.rx.is_some() { self.set_address() } else { Ok(()) }
+        if self.queues.is_empty() { Ok(()) } else { self.set_address() }
+    }
+
+    fn retire(&mut self) {
+        if let Some(port) = &self.port {
+            self.queues.put_back(port);
+        }
     }
 
     fn commit(&mut self, cx: &mut Cx<'_>) {
+        if let Some(port) = &self.port {
+            self.queues.take(port, self.replica);
+        }
         if let Err(e) = self.set_address() {
             log::error!("{}: {e}", cx.name());
         }
@@ -118,24 +128,15 @@ impl Element for FromHost {
         Some(format!("receives from {}", self.name))
     }
 
-    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<FromHost>()
-            && same(&self.port, &old.port)
-        {
-            self.rx = old.rx.take().or(self.rx.take());
-        }
-    }
-
     fn receiver(&mut self) -> Option<&mut dyn Receiver> {
-        let (_, rx) = self.rx.as_mut()?;
-        Some(&mut **rx)
+        Some(&mut self.queues)
     }
 }
 
 impl Drop for FromHost {
     fn drop(&mut self) {
         if let Some(port) = &self.port {
-            port.put_rx(self.rx.take().into_iter());
+            self.queues.put_back(port);
         }
     }
 }

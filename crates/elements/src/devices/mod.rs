@@ -6,6 +6,7 @@ mod from_device;
 mod from_host;
 mod names;
 pub(crate) mod open_port;
+mod queues;
 pub(crate) mod registry;
 mod to_device;
 mod to_host;

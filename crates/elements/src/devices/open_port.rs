@@ -12,7 +12,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Events of a port that are counted, in the order of their counts.
-const EVENTS: [&str; 5] = ["link_up", "link_down", "mtu_changed", "gone", "back"];
+const EVENTS: [&str; 6] = ["link_up", "link_down", "mtu_changed", "gone", "back", "renamed"];
 
 /// An open port.
 pub(crate) struct OpenPort {
@@ -157,6 +157,7 @@ impl OpenPort {
             Event::MtuChanged(mtu) => (2, format!("the MTU is {mtu} now")),
             Event::Gone => (3, "the device is gone".to_owned()),
             Event::Back => (4, "there is a device of that name again".to_owned()),
+            Event::Renamed => (5, "the device is called otherwise now, and goes on".to_owned()),
         };
         self.events[which].fetch_add(1, Ordering::Relaxed);
         match event {

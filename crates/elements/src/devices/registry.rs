@@ -2,15 +2,16 @@
 //! swap replaces these.
 //!
 //! A port opens when the first element asks for it and closes when the last one that uses it is gone. Each half of
-//! each queue belongs to one element at a time; an element that goes puts its halves back. A port whose device is gone is
-//! not given out any more: the next graph that asks for it opens it anew, for the device that there is then.
+//! each queue belongs to one element at a time; an element that goes puts its halves back. A port goes by the device that
+//! its name stands for when it is asked for, and a port whose device is gone is opened anew, for the device that there is
+//! then. If there is none, or it cannot be opened, the graph gets the port as it is, so that its other ports go on.
 
 use super::open_port::OpenPort;
 use causeway_engine::{Conf, Invalid, Persistent};
 use causeway_netio::front::{Front, Take};
+use causeway_netio::interface::Interface;
 use causeway_netio::opener::{self, Request};
 use causeway_netio::{Error, ErrorKind, Port};
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Key of the [`Front`] of all AF_XDP ports among the values that outlive a hot swap. Whoever keeps its lease and its
@@ -34,29 +35,37 @@ impl Method {
 }
 
 /// What is done when the device of a port is there again.
-type OnBack = Arc<dyn Fn(&str) + Send + Sync>;
+type OnBack = Arc<dyn Fn(&Arc<OpenPorts>, &str) + Send + Sync>;
 
-/// The ports that are open, by name.
+/// The ports that are open, with the names that they were asked for by.
 #[derive(Default)]
 pub struct OpenPorts {
-    ports: Mutex<HashMap<String, Weak<OpenPort>>>,
+    ports: Mutex<Vec<(String, Weak<OpenPort>)>>,
     on_back: Mutex<Option<OnBack>>,
 }
 
 impl OpenPorts {
     /// From now on `f` is called, on a thread of its own, with the name of a port whose device was gone and is there
     /// again, or has changed since then. A hot swap to the same configuration opens it anew; before that it is of no use.
-    pub fn on_back(&self, f: impl Fn(&str) + Send + Sync + 'static) {
+    pub fn on_back(&self, f: impl Fn(&Arc<OpenPorts>, &str) + Send + Sync + 'static) {
         *self.on_back.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(f));
     }
 
     /// The device of the port `name` is back.
-    pub(super) fn back(&self, name: &str) {
+    pub(super) fn back(self: &Arc<Self>, name: &str) {
         // Not called under the lock: it may take its time.
         let f = self.on_back.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(f) = f {
-            f(name);
+            f(self, name);
         }
+    }
+
+    /// Whether the device of the port `name` is gone, and it has not been opened anew.
+    pub fn is_gone(&self, name: &str) -> bool {
+        let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = ports.iter().filter_map(|(_, port)| port.upgrade());
+        let mut named = open.filter(|port| port.name == name).peekable();
+        named.peek().is_some() && named.all(|port| port.is_gone())
     }
 }
 
@@ -102,21 +111,36 @@ impl PortOpener {
     /// The port, opened now if it is not open.
     pub fn open(&self, method: Method) -> Result<Arc<OpenPort>, String> {
         let mut ports = self.ports.ports.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = ports.get(&self.name).and_then(Weak::upgrade).filter(|port| !port.is_gone());
-        if let Some(port) = open {
-            let compatible = port.method == method || method == Method::USUAL;
-            return match compatible {
-                true => Ok(port),
-                false => Err(format!(
-                    "{} is open in another way already; write the same METHOD everywhere",
-                    self.name
-                )),
-            };
+        ports.retain(|(_, port)| port.strong_count() > 0);
+        let open: Vec<_> = ports.iter().filter_map(|(name, port)| Some((name, port.upgrade()?))).collect();
+        let named = |&&(name, _): &&(&String, Arc<OpenPort>)| *name == self.name;
+        let index = Interface::open(&self.name).map_or(0, |interface| interface.index);
+        let mine = |open: &&(&String, Arc<OpenPort>)| match index == 0 || open.1.ifindex == 0 {
+            true => named(open),
+            false => open.1.ifindex == index,
+        };
+        let fits = |port: Arc<OpenPort>| match port.method == method || method == Method::USUAL {
+            true => Ok(port),
+            false => {
+                Err(format!("{} is open in another way already; write the same METHOD everywhere", self.name))
+            }
+        };
+        if let Some((_, port)) = open.iter().filter(|(_, port)| !port.is_gone()).find(mine) {
+            return fits(port.clone());
         }
-        let port = OpenPort::new(self.open_port(method).map_err(|e| e.to_string())?, method, &self.ports);
-        ports.retain(|_, port| port.strong_count() > 0);
-        ports.insert(self.name.clone(), Arc::downgrade(&port));
-        Ok(port)
+        let gone = open.iter().filter(|(_, port)| port.is_gone()).find(named).map(|(_, port)| port.clone());
+        match (self.open_port(method), gone) {
+            (Ok(port), _) => {
+                let port = OpenPort::new(port, method, &self.ports);
+                ports.push((self.name.clone(), Arc::downgrade(&port)));
+                Ok(port)
+            }
+            (Err(e), Some(gone)) => {
+                log::warn!("{} is gone and cannot be opened again yet: {e}", self.name);
+                fits(gone)
+            }
+            (Err(e), None) => Err(e.to_string()),
+        }
     }
 
     fn open_port(&self, method: Method) -> causeway_netio::Result<Port> {

@@ -211,7 +211,7 @@ impl Element for ToDevice {
 
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<ToDevice>() {
-            if from_device::same(&self.port, &old.port) {
+            if same(&self.port, &old.port) {
                 self.tx = old.tx.take().or(self.tx.take());
             }
             self.waiting = std::mem::take(&mut old.waiting);
@@ -223,6 +223,11 @@ impl Element for ToDevice {
     fn held(&self) -> usize {
         self.waiting.len()
     }
+}
+
+/// Whether it is the same port, and not one that was opened anew in its place.
+fn same(a: &Option<Arc<OpenPort>>, b: &Option<Arc<OpenPort>>) -> bool {
+    a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
 }
 
 impl Drop for ToDevice {

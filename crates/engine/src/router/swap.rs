@@ -54,6 +54,8 @@ impl Router {
         assembly.env.counters.carry(&old_env.counters, stays);
         let mut old: Vec<&mut Worker> = parked.iter_mut().filter_map(|p| p.worker.as_mut()).collect();
         take_state(&mut old, &mut cores);
+        let nodes = old.iter_mut().flat_map(|worker| &mut worker.core.nodes);
+        nodes.filter_map(|node| node.element.as_mut()).for_each(|element| element.retire());
         let mut retired = Vec::new();
         for (mut parked, mut core) in parked.into_iter().zip(cores) {
             let Some(mut old) = parked.worker.take() else { continue };

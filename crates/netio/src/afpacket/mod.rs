@@ -272,7 +272,7 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
     bind(&fd, &interface).map_err(|e| Error::system(format!("{name}: bind a packet socket"), e))?;
     let shared = Arc::new(Shared {
         fd,
-        _offloads: OffloadGuard::turn_off(name, &[Offload::Lro, Offload::Gro])?,
+        _offloads: OffloadGuard::turn_off(&interface, &[Offload::Lro, Offload::Gro])?,
         _promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
         device: DeviceCounters::new(name),
     });

@@ -173,9 +173,9 @@ fn halves() -> (AfXdpRx, AfXdpTx, Kernel) {
     let rules = Rules { mac: interface.mac, take: Take::All, partial_checksums: false };
     let claim = testnet::front().claim(interface.index, 1, u32::MAX, rules).expect("claimed");
     let (link, _) = attach(&interface, &claim, None, false).expect("attached");
-    let offloads = OffloadGuard::turn_off("r0", &[]).expect("nothing to do");
+    let offloads = OffloadGuard::turn_off(&interface, &[]).expect("nothing to do");
     let counters = DeviceCounters::new("r0");
-    let attachment = Arc::new(Attachment { link, claim, _promiscuous: None, offloads, counters });
+    let attachment = Attachment::new(Held { link, claim, _promiscuous: None }, offloads, counters);
     let wanted = socket::Wanted {
         interface: &interface,
         queue: 0,
@@ -200,6 +200,20 @@ fn region_offset(packet: &Packet) -> u64 {
 
 fn frame(packet: &Packet) -> u64 {
     region_offset(packet) / FRAME
+}
+
+#[test]
+fn what_a_closed_half_still_had_is_counted() {
+    testnet::run(&[("g0", "r0")], || {
+        let (_rx, mut tx, mut kernel) = halves();
+        assert_eq!(tx.offer(&mut batch_of(5)), 5);
+        let sent: Vec<u64> = (0..2).map(|_| kernel.to_send.read().addr).collect();
+        kernel.to_send.release();
+        kernel.complete(sent);
+        let statistics = tx.statistics();
+        drop(tx);
+        assert!(statistics.list().contains(&("tx_drop_closed", 3)), "{:?}", statistics.list());
+    });
 }
 
 #[test]

@@ -5,8 +5,10 @@
 //! so a frame received on one port is transmitted on another without a copy of ours. Copy-mode ports send large
 //! batches through [`crate::live`].
 //!
-//! What is held on the interface (program, offloads turned off, promiscuous mode) goes with the last half dropped.
+//! What is held on the interface (program, offloads turned off, promiscuous mode) goes with the last half dropped, and
+//! all but the offloads when the device is gone.
 
+mod attachment;
 mod demand;
 #[cfg(test)]
 mod frames_tests;
@@ -23,14 +25,14 @@ mod tx;
 use crate::completion::Clock;
 use crate::device_counters::DeviceCounters;
 use crate::features::{FeatureQuery, Features};
-use crate::front::{Claim, Front, Reason, Rules, Take};
+use crate::front::{Claim, Front, Rules, Take};
 use crate::interface::{Interface, PromiscuousGuard};
 use crate::link::LinkEvents;
 use crate::live::LiveTx;
 use crate::offload::{Offload, OffloadGuard};
-use crate::port::{Capabilities, Port, Queue};
-use crate::statistics::Statistic;
+use crate::port::{Capabilities, Events, Port, Queue};
 use crate::{Error, ErrorKind, Result};
+use attachment::{Attachment, Followed, Held};
 use causeway_bpf::{XdpLink, XdpMode};
 pub use demand::Demand;
 use rx::AfXdpRx;
@@ -64,27 +66,6 @@ impl Default for Options {
     }
 }
 
-/// What is held on the interface. Fields are dropped in order: first the program goes, then the rest is restored.
-#[derive(Debug)]
-struct Attachment {
-    link: XdpLink,
-    claim: Claim,
-    _promiscuous: Option<PromiscuousGuard>,
-    offloads: OffloadGuard,
-    counters: DeviceCounters,
-}
-
-impl Attachment {
-    fn release_queue(&self, queue: u32) {
-        self.claim.clear_socket(queue);
-    }
-
-    /// What the program decided, by reason.
-    fn verdicts(&self) -> impl Iterator<Item = Statistic> {
-        Reason::ALL.iter().filter_map(|&r| Some((r.name(), self.claim.count(r).ok()?)))
-    }
-}
-
 /// Opens the interface `name` of the calling thread's network namespace behind `front`.
 ///
 /// # Errors
@@ -98,7 +79,7 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     }
     let features = FeatureQuery::new().and_then(|q| q.get(interface.index)).ok();
     // Before the program is attached: some drivers refuse one while they merge frames.
-    let offloads = OffloadGuard::turn_off(name, &Offload::HARMFUL)?;
+    let offloads = OffloadGuard::turn_off(&interface, &Offload::HARMFUL)?;
     if options.take != Take::All
         && let Some(stuck) = offloads.stuck.first()
     {
@@ -113,11 +94,12 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let (link, why) = attach(&interface, &claim, features, options.generic)?;
     let promiscuous = options.promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?;
     let counters = DeviceCounters::new(name);
-    let attachment = Arc::new(Attachment { link, claim, _promiscuous: promiscuous, offloads, counters });
-    let mut mode = format!("AF_XDP, {}{why}", attachment.link.mode().name());
+    let attached = link.mode();
+    let attachment = Attachment::new(Held { link, claim, _promiscuous: promiscuous }, offloads, counters);
+    let mut mode = format!("AF_XDP, {}{why}", attached.name());
     let (mut queues, mut unfed, mut capabilities) = (Vec::new(), Vec::new(), None);
     for queue in 0..interface.queues {
-        let opened = open_queue(&attachment, &interface, queue, features, options)?;
+        let opened = open_queue(&attachment, attached, &interface, queue, features, options)?;
         if queue == 0 {
             mode.push_str(&opened.mode);
             capabilities = Some(opened.capabilities);
@@ -136,9 +118,11 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     }
     mode.push_str(&interface.down_note());
     let capabilities = capabilities.unwrap_or_default();
-    let events = LinkEvents::open(&interface);
+    let weak = Arc::downgrade(&attachment);
+    let followed = |link| -> Box<dyn Events> { Box::new(Followed { link, attachment: weak }) };
+    let events = LinkEvents::open(&interface).map(followed);
     let Interface { name, index, mac, mtu, .. } = interface;
-    let generic = attachment.link.mode() == XdpMode::Generic;
+    let generic = attached == XdpMode::Generic;
     Ok(Port { name, mac, mtu, ifindex: index, mode, generic, capabilities, events, queues })
 }
 
@@ -178,12 +162,13 @@ struct Opened {
 
 fn open_queue(
     attachment: &Arc<Attachment>,
+    attached: XdpMode,
     interface: &Interface,
     queue: u32,
     features: Option<Features>,
     options: &Options,
 ) -> Result<Opened> {
-    let native = attachment.link.mode() == XdpMode::Native;
+    let native = attached == XdpMode::Native;
     let driver_zero_copy = features.is_none_or(Features::zero_copy);
     let bind = |zero_copy| {
         let ring = options.ring;
@@ -232,7 +217,7 @@ fn open_queue(
     let rx = AfXdpRx::new(ends, rx, fill, rx_frames);
     let fed = rx.is_fed();
     if fed {
-        attachment.claim.set_socket(queue, socket.fd.as_fd())?;
+        attachment.set_socket(queue, socket.fd.as_fd())?;
     }
     Ok(Opened { queue: Queue { rx: Box::new(rx), tx: Box::new(tx) }, mode: text, fed, capabilities })
 }

@@ -1,6 +1,7 @@
 //! Tagged packets in a transmit ring: asks the kernel for the time of each, and finds it when the frame comes back.
 //!
-//! The request and its answer stand in the bytes right before the packet, `struct xsk_tx_metadata` (Linux 6.8).
+//! The request and its answer stand in the bytes right before the packet, `struct xsk_tx_metadata`. The kernel looks
+//! there if the memory was registered with XDP_UMEM_TX_METADATA_LEN (Linux 6.11).
 
 use super::socket::TX_METADATA;
 use crate::completion::{Clock, Completion, Completions};

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::front::Take;
-use crate::testnet::{self, Raw, udp_frame};
+use crate::offload::is_on;
+use crate::port::Event;
+use crate::statistics::Statistic;
+use crate::testnet::{self, Raw, ip, udp_frame};
 use causeway_packet::{Batch, Packet, pool};
 use std::net::Ipv4Addr;
 
@@ -63,6 +66,76 @@ fn frames_pass_in_every_mode() {
         forward_one_way(&Options::default());
         forward_one_way(&Options { live: false, ..Options::default() });
         forward_one_way(&Options { generic: true, live: false, ring: 64, ..Options::default() });
+    });
+}
+
+/// Waits until the port is told.
+fn told(events: &mut dyn Events, wanted: Event) {
+    let mut all = std::iter::from_fn(|| Some(events.next(std::time::Duration::from_millis(100))));
+    assert!(all.by_ref().take(100).any(|event| event == Some(wanted)), "waited in vain for {wanted:?}");
+}
+
+/// Another namespace, as long as the process lives that is in it.
+struct Elsewhere(std::process::Child);
+
+impl Elsewhere {
+    fn new() -> Elsewhere {
+        let child = std::process::Command::new("unshare").args(["--net", "sleep", "60"]).spawn();
+        let this = Elsewhere(child.expect("unshare"));
+        let here = std::fs::read_link("/proc/thread-self/ns/net").expect("a namespace");
+        let there = || std::fs::read_link(format!("/proc/{}/ns/net", this.0.id())).expect("a namespace");
+        while there() == here {
+            std::thread::yield_now();
+        }
+        this
+    }
+
+    fn run(&self, line: &str) -> String {
+        ip(&format!("nsenter --net=/proc/{}/ns/net {line}", self.0.id()))
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_device_that_is_gone_is_let_go_and_can_be_opened_again_when_it_is_back() {
+    testnet::run(&[("g0", "r0")], || {
+        let front = testnet::front();
+        let mut old = open("r0", &Options::default(), &front).expect("r0");
+        let mut events = old.events.take().expect("events");
+        let (elsewhere, ifindex) = (Elsewhere::new(), old.ifindex);
+        ip(&format!("ip link set dev r0 netns {}", elsewhere.0.id()));
+        told(&mut *events, Event::Gone);
+        let link = elsewhere.run("ip link show dev r0");
+        assert!(!link.contains("xdp"), "the program went: {link}");
+        let mut batch = Batch::new();
+        batch.extend((0..40).filter_map(|_| Packet::from_bytes(&[0; 60])));
+        let tx = &mut old.queues[0].tx;
+        assert_eq!(tx.offer(&mut batch), 0, "nothing is sent to what may be another's index");
+        tx.flush();
+        assert_eq!((batch.len(), tx.in_flight()), (40, 0));
+        batch.clear();
+        let counted = old.queues[0].rx.statistics().list().iter().any(|(name, _)| *name == "xdp_taken");
+        assert!(counted, "what was counted can be read");
+
+        // SAFETY: asks for a number.
+        let tid = unsafe { libc::gettid() };
+        elsewhere.run(&format!("ip link set dev r0 netns {tid}"));
+        testnet::up("r0");
+        told(&mut *events, Event::Back);
+        let mut new = open("r0", &Options::default(), &front).expect("opened while the old port is there");
+        assert_eq!(new.ifindex, ifindex);
+        drop(old);
+        for offload in Offload::HARMFUL {
+            assert!(!is_on("r0", offload).unwrap_or(false), "{offload:?}");
+        }
+        Raw::open("g0").send(&udp_frame(new.mac, 1, 60));
+        assert_eq!(receive(&mut new, 1).len(), 1);
     });
 }
 

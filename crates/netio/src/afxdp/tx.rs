@@ -36,7 +36,7 @@ pub struct AfXdpTx {
     /// Packets since the last flush, which decides how they go, if there are two ways. None while it does.
     gathered: Option<Box<Batch>>,
     flushes_without_progress: u32,
-    counts: Arc<Tally<8>>,
+    counts: Arc<Tally<9>>,
 }
 
 /// The numbers of a transmitting half.
@@ -51,7 +51,10 @@ const STALLS: usize = 4;
 const BAD: usize = 5;
 const TOO_SHORT: usize = 6;
 const NO_ROOM: usize = 7;
-const NAMES: [&str; 8] = [
+/// Packets that were taken and that the kernel did not take before the half was dropped. Those that were in the ring are
+/// among those that went there too.
+const CLOSED: usize = 8;
+const NAMES: [&str; 9] = [
     "tx_packets",
     "tx_bytes",
     "tx_ring_full",
@@ -60,6 +63,7 @@ const NAMES: [&str; 8] = [
     "tx_bad_completion",
     "tx_drop_too_short",
     "tx_drop_no_headroom",
+    "tx_drop_closed",
 ];
 
 /// Room for what the device is told of the packet and tells of it.
@@ -234,7 +238,9 @@ impl AfXdpTx {
 impl Tx for AfXdpTx {
     fn offer(&mut self, batch: &mut Batch) -> usize {
         let before = batch.len();
-        if self.live.is_some() {
+        if self.ends.attachment.is_gone() {
+            // A run of live frames would go to whoever has the index now.
+        } else if self.live.is_some() {
             while self.gather(batch) > 0 && !batch.is_empty() && self.send_gathered() {}
         } else {
             self.send_by_ring(batch);
@@ -244,6 +250,9 @@ impl Tx for AfXdpTx {
     }
 
     fn flush(&mut self) {
+        if self.ends.attachment.is_gone() {
+            return self.complete();
+        }
         if self.gathered() > 0 {
             self.send_gathered();
         }
@@ -266,7 +275,7 @@ impl Tx for AfXdpTx {
 
 /// All numbers of a transmitting half.
 struct TxStatistics {
-    counts: Arc<Tally<8>>,
+    counts: Arc<Tally<9>>,
     live: Option<Arc<dyn Statistics>>,
     seen: Seen,
 }
@@ -289,5 +298,6 @@ impl Drop for AfXdpTx {
     /// Sends what waits. The frames that the kernel still has then come back when the socket is gone.
     fn drop(&mut self) {
         self.flush();
+        self.counts.add(CLOSED, self.gathered() as u64 + u64::from(self.tx.waiting()));
     }
 }
