@@ -53,15 +53,16 @@ impl Given {
 }
 
 fn number(addresses: &[u8]) -> u32 {
-    addresses.iter().fold(1, |flow: u32, &b| flow.wrapping_mul(251).wrapping_add(b.into()))
+    addresses.iter().fold(NO_FLOW, |flow: u32, &b| flow.wrapping_mul(251).wrapping_add(b.into()))
 }
 
-/// The number of the flow that a packet belongs to, or, being an ICMP error, is about; of an ARP query, of whom it asks for.
+/// What is of no flow has this number; its order does not count.
+pub(super) const NO_FLOW: u32 = 1;
+
+/// The number of the flow that a packet belongs to, or, being an ICMP error, is about. ARP queries and the like
+/// are of no flow: [`NO_FLOW`].
 fn flow(packet: &Packet) -> u32 {
     match packet.flow_hash() {
-        0 if packet.data().get(12..14) == Some(&[8, 6]) => {
-            number(packet.data().get(38..42).unwrap_or_default())
-        }
         0 => number(packet.transport_header().and_then(|icmp| icmp.get(20..28)).unwrap_or_default()),
         flow => flow,
     }

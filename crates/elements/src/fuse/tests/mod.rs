@@ -11,7 +11,7 @@ use causeway_engine::spec::Access;
 use causeway_engine::{Library, Options, Plan, Router, Spec};
 use causeway_lang::NoLibraries;
 use chains::Chain;
-use ends::{Arrivals, CAPTURE, Desk, INJECT};
+use ends::{Arrivals, CAPTURE, Desk, INJECT, NO_FLOW};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,7 +102,12 @@ fn run(chain: &Chain, plan: Plan) -> (Outcome, u64) {
             values.insert(format!("{}.{handler}", element.name), read(&handler));
         }
     }
-    let arrivals = std::mem::take(&mut *desk.arrivals.lock().unwrap());
+    let mut arrivals = std::mem::take(&mut *desk.arrivals.lock().unwrap());
+    for ((_, flow), seen) in &mut arrivals {
+        if *flow == NO_FLOW {
+            seen.sort_by(|a, b| a.bytes.cmp(&b.bytes));
+        }
+    }
     (Outcome { arrivals, writes, values }, taken)
 }
 
