@@ -68,9 +68,8 @@ fn each_copy_of_the_graph_has_a_queue_of_the_interface() {
                 lines.for_each(|(line, n)| counts[line.worker] += n);
                 counts
             };
-            // What has left had come before.
-            let went = of("to");
-            let came = of("c");
+            // In this order: what has left came before.
+            let (went, came) = (of("to"), of("c"));
             if went.iter().sum::<u64>() >= 120 {
                 assert_eq!(came, went, "what comes by a queue of a copy leaves by that copy");
                 break came;

@@ -136,8 +136,9 @@ impl PortOpener {
                 Ok(port)
             }
             (Err(e), Some(gone)) => {
+                let port = fits(gone).map_err(|_| e.to_string())?;
                 log::warn!("{} is gone and cannot be opened again yet: {e}", self.name);
-                fits(gone)
+                Ok(port)
             }
             (Err(e), None) => Err(e.to_string()),
         }

@@ -95,7 +95,8 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let promiscuous = options.promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?;
     let counters = DeviceCounters::new(name);
     let attached = link.mode();
-    let attachment = Attachment::new(Held { link, claim, _promiscuous: promiscuous }, offloads, counters);
+    let attachment =
+        Attachment::new(Held { _link: link, claim, _promiscuous: promiscuous }, offloads, counters);
     let mut mode = format!("AF_XDP, {}{why}", attached.name());
     let (mut queues, mut unfed, mut capabilities) = (Vec::new(), Vec::new(), None);
     for queue in 0..interface.queues {
