@@ -90,7 +90,7 @@ impl Router {
         let mut cards = Vec::new();
         for (nic, interface) in (0..).zip(interfaces) {
             let card = Card::load(table, nic, &ports)?;
-            let offloads = OffloadGuard::turn_off(&interface.name, &[Offload::Lro, Offload::RxVlan])?;
+            let offloads = OffloadGuard::turn_off(&interface, &[Offload::Lro, Offload::RxVlan])?;
             if let Some(stuck) = offloads.stuck.first() {
                 let name = &interface.name;
                 return Err(Error::Interfaces(format!(
