@@ -1,14 +1,15 @@
 //! From a plan to workers: configure the elements, place them, connect them, wire the notifiers, initialise.
 
+mod connect;
+
 use crate::clock::Clock;
 use crate::conf::{Conf, Env};
 use crate::core::Core;
 use crate::counters::Counter;
-use crate::crossing::{self, Doorbell, FanOut, FromWorker, PullToWorker, ToWorker, ToWorkers};
+use crate::crossing::Doorbell;
 use crate::element::{ControlSide, Element, PortStatistics};
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
-use crate::notify;
 use crate::place;
 use crate::plan::Plan;
 use crate::spec::{Library, Spec, phase};
@@ -323,98 +324,6 @@ impl<'a> Builder<'a> {
             fused: Vec::new(),
         });
         Place { worker, node: core.nodes.len() - 1 }
-    }
-
-    fn connect(&mut self) {
-        for &((from, out), (to, input)) in &self.plan.edges {
-            let pulled = self.plan.elements[to].pulled_inputs.get(input) == Some(&true);
-            let (senders, receivers) = (self.places[from].clone(), self.places[to].clone());
-            let to_all = receivers.len() > 1 && self.specs[to].heard_by_all.contains(&input);
-            for (copy, &a) in senders.iter().enumerate() {
-                match receivers.as_slice() {
-                    _ if to_all => self.fan_out((a, out), &receivers, input, FanOut::Copy),
-                    [] => {}
-                    [b] => self.connect_places((a, out), (*b, input), pulled),
-                    all if senders.len() == all.len() => {
-                        self.connect_places((a, out), (all[copy], input), pulled)
-                    }
-                    all => self.fan_out((a, out), all, input, FanOut::Spread),
-                }
-            }
-        }
-        for core in &mut self.cores {
-            notify::wire(core);
-            crate::single::mark(core);
-        }
-    }
-
-    fn connect_places(&mut self, (a, out): (Place, usize), (b, input): (Place, usize), pulled: bool) {
-        if a.worker == b.worker {
-            let nodes = &mut self.cores[a.worker].nodes;
-            let counters = &mut self.env.counters;
-            let mut count = |node: &Node, end: &str, port: usize| {
-                Some(counters.add(a.worker, &node.name, &format!("{end}.{port}"), Unit::Packets))
-            };
-            if pulled {
-                nodes[b.node].ins[input].packets = count(&nodes[b.node], "in", input);
-                nodes[b.node].ins[input].from = Some((a.node, out));
-            } else {
-                nodes[a.node].outs[out].packets = count(&nodes[a.node], "out", out);
-                nodes[a.node].outs[out].to = Some((b.node, input));
-            }
-            return;
-        }
-        // What one worker pushes to an input goes by one ring, from whichever elements: so it stays in order.
-        let key = (a.worker, b, input);
-        if let Some(&s) = self.senders.get(&key).filter(|_| !pulled) {
-            let s = Place { worker: a.worker, node: s };
-            return self.connect_places((a, out), (s, 0), pulled);
-        }
-        let doorbell = |worker: usize| self.layout.doorbells[worker].clone();
-        let (sender, receiver) = crossing::ring(doorbell(a.worker), doorbell(b.worker));
-        let name: Arc<str> = format!("{}[{out}]", self.cores[a.worker].nodes[a.node].name).into();
-        let (spec, sender): (_, Box<dyn Element>) = match pulled {
-            true => (&crossing::PULL_TO_WORKER, Box::new(PullToWorker(sender))),
-            false => (&crossing::TO_WORKER, Box::new(ToWorker(sender))),
-        };
-        let receiver = Box::new(FromWorker { ring: receiver, pulled, early: Default::default() });
-        let s = self.add(a.worker, name.clone(), spec, String::new(), sender, (1, 0));
-        let r = self.add(b.worker, name, &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
-        if !pulled {
-            self.senders.insert(key, s.node);
-        }
-        self.connect_places((a, out), (s, 0), pulled);
-        self.connect_places((r, 0), (b, input), pulled);
-    }
-
-    /// Connects an output with an input of several copies, each on its worker.
-    fn fan_out(&mut self, (a, out): (Place, usize), receivers: &[Place], input: usize, how: FanOut) {
-        let name: Arc<str> = format!("{}[{out}]", self.cores[a.worker].nodes[a.node].name).into();
-        let doorbell = |worker: usize| self.layout.doorbells[worker].clone();
-        let mut ways = Vec::new();
-        let mut ends = Vec::new();
-        for &b in receivers {
-            if b.worker == a.worker {
-                ways.push(None);
-                ends.push((b, None));
-            } else {
-                let (sender, receiver) = crossing::ring(doorbell(a.worker), doorbell(b.worker));
-                ways.push(Some(sender));
-                ends.push((b, Some(receiver)));
-            }
-        }
-        let sender = Box::new(ToWorkers::new(ways, how));
-        let s = self.add(a.worker, name.clone(), &crossing::TO_WORKERS, String::new(), sender, (1, 1));
-        self.connect_places((a, out), (s, 0), false);
-        for (b, receiver) in ends {
-            let Some(ring) = receiver else {
-                self.connect_places((s, 0), (b, input), false);
-                continue;
-            };
-            let receiver = Box::new(FromWorker { ring, pulled: false, early: Default::default() });
-            let r = self.add(b.worker, name.clone(), &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
-            self.connect_places((r, 0), (b, input), false);
-        }
     }
 
     fn control_sides(&mut self) -> ControlSides {
