@@ -20,6 +20,9 @@ pub struct Cx<'a> {
 }
 
 impl Cx<'_> {
+    /// In place of the number of an output: none ([`Cx::emit_each_or_drop`]).
+    pub const NOWHERE: u32 = u32::MAX;
+
     /// The element's name.
     pub fn name(&self) -> &str {
         &self.core.nodes[self.node].name
@@ -116,19 +119,39 @@ impl Cx<'_> {
         }
     }
 
-    /// Emits each packet of `batch` to the output of the same place in `outputs`. Packets that all go one way, the usual
-    /// case, go as they are.
+    /// Emits each packet of `batch` to the output of the same place in `outputs`; those of output 0 may stay in the batch, as
+    /// [`Element::push`](crate::Element::push) leaves them. Packets that all go one way, the usual case, go as they are.
     #[inline]
     pub fn emit_each(&mut self, batch: &mut Batch, outputs: &[u32]) {
         let first = outputs.first().copied().unwrap_or_default();
         if outputs.len() == batch.len() && outputs.iter().all(|&output| output == first) {
-            let mut all = self.lend_batch();
-            all.append(batch);
-            return self.emit_batch(first as usize, all);
+            if first != 0 {
+                let mut all = self.lend_batch();
+                all.append(batch);
+                self.emit_batch(first as usize, all);
+            }
+            return;
         }
         // A packet too many goes nowhere, and is counted there.
         let outputs = outputs.iter().copied().chain(std::iter::repeat(u32::MAX));
         for (packet, output) in batch.drain().zip(outputs) {
+            self.emit(output as usize, packet);
+        }
+    }
+
+    /// As [`Cx::emit_each`], but packets whose output is [`Cx::NOWHERE`] are dropped for `reason`.
+    #[inline]
+    pub fn emit_each_or_drop(&mut self, batch: &mut Batch, outputs: &[u32], reason: impl Into<DropReason>) {
+        debug_assert_eq!(outputs.len(), batch.len());
+        let dropped = outputs.iter().filter(|&&output| output == Cx::NOWHERE).count();
+        if dropped == 0 {
+            return self.emit_each(batch, outputs);
+        }
+        self.count_drops(reason, dropped as u64);
+        if dropped == batch.len() {
+            return batch.clear();
+        }
+        for (packet, &output) in batch.drain().zip(outputs).filter(|(_, output)| **output != Cx::NOWHERE) {
             self.emit(output as usize, packet);
         }
     }

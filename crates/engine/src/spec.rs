@@ -100,7 +100,7 @@ pub enum Lowers {
     /// They may; packets usually go on by output 0.
     Straight,
     /// They may; packets leave by several outputs, as comparisons say.
-    Sort,
+    Classify,
     /// They may; packets leave by several outputs, as a table says.
     Route,
 }

@@ -30,7 +30,7 @@ pub(crate) static SPEC: Spec = Spec {
               c[0] -> Discard; c[1] -> Discard; c[2] -> Discard;",
     see: &["IPClassifier", "IPFilter"],
     build,
-    lowers: Lowers::Sort,
+    lowers: Lowers::Classify,
     ..Spec::DEFAULT
 };
 

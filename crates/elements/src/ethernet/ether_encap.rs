@@ -1,5 +1,6 @@
 //! EtherEncap.
 
+use super::header_cache::words;
 use causeway_engine::ir::{At, Field, Value};
 use causeway_engine::prelude::*;
 use causeway_engine::value::Ether;
@@ -60,9 +61,8 @@ impl Element for EtherEncap {
         let mut header = [0; HEADER_LEN];
         let (dst, src) = (MacAddr(self.dst.0), MacAddr(self.src.0));
         EthernetHeader { dst, src, ether_type: self.ether_type }.emit(&mut header);
-        let (front, back) = header.split_at(8);
-        let number = |bytes: &[u8]| bytes.iter().fold(0u64, |all, &byte| all << 8 | u64::from(byte));
-        lower_encap(&mut b, number(front), number(back));
+        let [front, back] = words(&header);
+        lower_encap(&mut b, front, back);
         b.leave(0);
         b.finish()
     }

@@ -51,12 +51,11 @@ impl HeaderCache {
 
     /// Notes a header, which may be used until `until_ns`.
     pub fn insert(&self, destination: u32, until_ns: u64, header: &Header) {
-        let slot = &self.0[slot(destination)];
-        let number = |bytes: &[u8]| bytes.iter().fold(0u64, |all, &byte| all << 8 | u64::from(byte));
+        let (slot, [front, back]) = (&self.0[slot(destination)], words(header));
         slot.until_ns.store(until_ns, Relaxed);
         slot.destination.store(destination.into(), Relaxed);
-        slot.front.store(number(&header[..8]), Relaxed);
-        slot.back.store(number(&header[8..]), Relaxed);
+        slot.front.store(front, Relaxed);
+        slot.back.store(back, Relaxed);
     }
 
     /// Forgets the header for a destination.
@@ -70,7 +69,13 @@ impl HeaderCache {
     }
 }
 
-/// A header of the two numbers that are kept of it.
+/// A header as two numbers: its first eight bytes, and the six behind them.
+pub(crate) fn words(header: &Header) -> [u64; 2] {
+    let [front, back] = [&header[..8], &header[8..]];
+    [front, back].map(|bytes| bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)))
+}
+
+/// A header of its two numbers.
 #[inline(always)]
 pub(crate) fn header([front, back]: [u64; 2]) -> Header {
     let mut header = [0; HEADER_LEN];

@@ -1,4 +1,4 @@
-//! Finds chains in a plan, and puts a fused element in front of each: an element that sorts packets, those behind one of
+//! Finds chains in a plan, and puts a fused element in front of each: a classifier, the elements behind one of
 //! its outputs up to a routing table, and those behind each output of that.
 //!
 //! What classes say that their elements lower to, and the edges, is all that is looked at here. What the elements are
@@ -12,8 +12,7 @@ const LONGEST: usize = 16;
 
 /// A chain, by element numbers of the plan.
 pub(super) struct Chain {
-    /// The element that sorts.
-    sorter: usize,
+    classifier: usize,
     /// Its output that the chain starts at.
     output: usize,
     /// Between it and the table.
@@ -55,8 +54,8 @@ impl<'p> Classes<'p> {
     }
 
     /// The elements that chains may start at.
-    pub fn sorters(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.lowers.len()).filter(|&i| self.lowers[i] == Lowers::Sort)
+    pub fn classifiers(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.lowers.len()).filter(|&i| self.lowers[i] == Lowers::Classify)
     }
 
     /// What the element at `to` lowers packets to that are pushed to it there.
@@ -70,20 +69,20 @@ impl<'p> Classes<'p> {
         self.plan.next(from.0, from.1).ok_or_else(nowhere)
     }
 
-    /// The chains that start at `sorter`, or why there is none.
-    pub fn chains(&self, sorter: usize) -> Result<Vec<Chain>, String> {
-        let outputs = 0..self.plan.elements[sorter].pulled_outputs.len();
+    /// The chains that start at `classifier`, or why there is none.
+    pub fn chains(&self, classifier: usize) -> Result<Vec<Chain>, String> {
+        let outputs = 0..self.plan.elements[classifier].pulled_outputs.len();
         let (found, why): (Vec<_>, Vec<_>) =
-            outputs.map(|output| self.chain(sorter, output)).partition(Result::is_ok);
+            outputs.map(|output| self.chain(classifier, output)).partition(Result::is_ok);
         match found.is_empty() {
             true => Err(why.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; ")),
             false => Ok(found.into_iter().filter_map(Result::ok).collect()),
         }
     }
 
-    fn chain(&self, sorter: usize, output: usize) -> Result<Chain, String> {
+    fn chain(&self, classifier: usize, output: usize) -> Result<Chain, String> {
         let mut path = Vec::new();
-        let mut from = (sorter, output);
+        let mut from = (classifier, output);
         let table = loop {
             let to = self.next(from)?;
             match self.at(to) {
@@ -98,7 +97,7 @@ impl<'p> Classes<'p> {
         };
         let outputs = 0..self.plan.elements[table].pulled_outputs.len();
         let branches = outputs.map(|port| self.branch((table, port))).collect::<Result<_, _>>()?;
-        Ok(Chain { sorter, output, path, table, branches })
+        Ok(Chain { classifier, output, path, table, branches })
     }
 
     /// From an output of the table to the first element that does not lower.
@@ -121,7 +120,7 @@ impl Chain {
     /// What was found, for people.
     pub fn explain(&self, plan: &Plan) -> String {
         let name = |i: usize| plan.elements[i].name.as_str();
-        let mut text = format!("{}[{}] ->", name(self.sorter), self.output);
+        let mut text = format!("{}[{}] ->", name(self.classifier), self.output);
         for &i in &self.path {
             text += &format!(" {} ->", name(i));
         }
@@ -138,20 +137,20 @@ impl Chain {
     pub fn insert(&self, plan: &Plan, into: &mut Plan) {
         let fused = into.elements.len();
         for edge in &mut into.edges {
-            if edge.1 == (self.sorter, 0) {
+            if edge.1 == (self.classifier, 0) {
                 edge.1 = (fused, 0);
             }
         }
         let stops = self.branches.iter().flat_map(Branch::stops);
-        let ends: Vec<End> = stops.chain([(self.sorter, 0)]).collect();
+        let ends: Vec<End> = stops.chain([(self.classifier, 0)]).collect();
         into.edges.extend(ends.iter().enumerate().map(|(output, &to)| ((fused, output), to)));
-        let sorter = &plan.elements[self.sorter];
+        let classifier = &plan.elements[self.classifier];
         into.elements.push(PlanElement {
             name: self.free_name(into),
             class: "FusedIPForward".to_owned(),
             config: self.config(plan),
-            landmark: sorter.landmark.clone(),
-            span: sorter.span,
+            landmark: classifier.landmark.clone(),
+            span: classifier.span,
             pulled_inputs: vec![false],
             pulled_outputs: vec![false; ends.len()],
         });
@@ -159,7 +158,7 @@ impl Chain {
 
     /// A name that no element of `plan` has.
     fn free_name(&self, plan: &Plan) -> String {
-        let stem = format!("{}@fused", plan.elements[self.sorter].name);
+        let stem = format!("{}@fused", plan.elements[self.classifier].name);
         let numbered = (2..).map(|n| format!("{stem}{n}"));
         let mut names = std::iter::once(stem.clone()).chain(numbered);
         names.find(|name| plan.find(name).is_none()).unwrap_or(stem)
@@ -169,7 +168,7 @@ impl Chain {
         let name = |i: usize| plan.elements[i].name.as_str();
         let names = |path: &[usize]| path.iter().map(|&i| name(i)).collect::<Vec<_>>().join(" ");
         let mut args = vec![
-            format!("START {}", name(self.sorter)),
+            format!("START {}", name(self.classifier)),
             format!("OUTPUT {}", self.output),
             format!("TABLE {}", name(self.table)),
         ];

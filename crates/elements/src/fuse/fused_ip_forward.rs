@@ -28,7 +28,7 @@ pub(crate) static SPEC: Spec = Spec {
           The elements of the chain say what they do, and say it again when a handler has changed them. While that \
           is more than this element can do, all packets go to the chain.",
     args: &[
-        keyword("START", "element", "the chain's first element, which sorts packets"),
+        keyword("START", "element", "the chain's first element, a classifier"),
         keyword("OUTPUT", "number", "its output that the chain starts at"),
         keyword("PATH", "elements", "what is between it and the table"),
         keyword("TABLE", "element", "the routing table"),

@@ -42,19 +42,19 @@ pub fn optimise(plan: &Plan) -> Optimised {
     let mut optimised = plan.clone();
     let mut explanation = String::new();
     let classes = Classes::new(plan, &crate::library());
-    for sorter in classes.sorters() {
-        match classes.chains(sorter) {
+    for classifier in classes.classifiers() {
+        match classes.chains(classifier) {
             Ok(chains) => {
                 for chain in chains {
                     explanation += &chain.explain(plan);
                     chain.insert(plan, &mut optimised);
                 }
             }
-            Err(why) => explanation += &format!("{}: not fused: {why}\n", plan.elements[sorter].name),
+            Err(why) => explanation += &format!("{}: not fused: {why}\n", plan.elements[classifier].name),
         }
     }
     if explanation.is_empty() {
-        explanation = "nothing to fuse: nothing sorts packets in front of a routing table\n".to_owned();
+        explanation = "nothing to fuse: no classifier in front of a routing table\n".to_owned();
     }
     Optimised { plan: optimised, explanation }
 }

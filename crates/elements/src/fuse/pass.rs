@@ -17,7 +17,7 @@ use std::any::Any;
 
 /// The elements of a chain, by name.
 pub(super) struct Names {
-    /// The element that sorts.
+    /// The classifier.
     pub start: String,
     /// Its output that the chain starts at.
     pub output: u16,
@@ -84,8 +84,8 @@ impl Pass {
     /// The pass of a chain, or why there is none.
     pub fn of(names: &Names, ask: Ask<'_>) -> Result<Pass, String> {
         let (start, output) = (&names.start, names.output);
-        let sorted = Walk::of(ordinary::kind()).through(&program(start, ask)?, Some(output));
-        let mut walk = sorted
+        let classified = Walk::of(ordinary::kind()).through(&program(start, ask)?, Some(output));
+        let mut walk = classified
             .filter(|walk| walk.guards.is_empty())
             .ok_or_else(|| format!("IPv4 frames do not all leave {start} by output {output}"))?;
         for name in &names.path {

@@ -167,19 +167,17 @@ impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S
 
 /// Sends each packet to the hop that was found for it; those without one are dropped.
 pub(crate) fn send<A: Family>(hops: &[Hop<A>], batch: &mut Batch, found: &[AdjacencyIndex], cx: &mut Cx<'_>) {
-    let mut found = found.iter();
-    batch.filter_map(|mut packet| {
-        let number = found.next().copied().unwrap_or(MISS);
-        let Some(hop) = hops.get((number as usize).wrapping_sub(1)) else {
-            cx.drop(Reason::NoRoute, packet);
-            return None;
-        };
-        if hop.gateway != A::ZERO {
-            hop.gateway.set_destination(&mut packet);
+    let mut outputs = [Cx::NOWHERE; BATCH];
+    for ((packet, &number), output) in batch.iter_mut().zip(found).zip(&mut outputs) {
+        if let Some(hop) = hops.get((number as usize).wrapping_sub(1)) {
+            if hop.gateway != A::ZERO {
+                hop.gateway.set_destination(packet);
+            }
+            *output = hop.port.into();
         }
-        cx.emit(hop.port as usize, packet);
-        None
-    });
+    }
+    let n = batch.len();
+    cx.emit_each_or_drop(batch, &outputs[..n], Reason::NoRoute);
 }
 
 /// A routing table element.

@@ -36,12 +36,13 @@ mod build;
 mod check;
 pub mod expr;
 mod run;
+mod search;
 #[cfg(test)]
 mod tests;
 pub mod walk;
 
 pub use build::Builder;
-pub use run::Verdict;
+pub use run::Outcome;
 
 use crate::counters::Counter;
 use std::any::Any;

@@ -6,7 +6,7 @@ use causeway_packet::{Anno, Packet};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// It leaves by this output.
     Leave(usize),
     /// It is dropped for this reason of the class.
@@ -24,15 +24,15 @@ struct Machine<'p> {
 
 impl Program {
     /// Does to `packet` what the element would do to it at `now_ns`.
-    pub fn run(&mut self, packet: &mut Packet, now_ns: u64) -> Verdict {
+    pub fn run(&mut self, packet: &mut Packet, now_ns: u64) -> Outcome {
         let mut machine = Machine { registers: [0; REGISTERS], packet, now_ns };
-        machine.run(self).unwrap_or(Verdict::GiveUp)
+        machine.run(self).unwrap_or(Outcome::GiveUp)
     }
 }
 
 impl Machine<'_> {
     /// `None` if something cannot be done, which nothing was changed before.
-    fn run(&mut self, program: &mut Program) -> Option<Verdict> {
+    fn run(&mut self, program: &mut Program) -> Option<Outcome> {
         let mut at = 0;
         loop {
             let code = program.blocks.get(at)?.clone();
@@ -48,11 +48,11 @@ impl Machine<'_> {
                         no
                     }
                 }
-                End::Leave(port) => return Some(Verdict::Leave(port as usize)),
+                End::Leave(port) => return Some(Outcome::Leave(port as usize)),
                 End::LeaveBy(Reg(port)) => {
-                    return Some(Verdict::Leave(self.registers[port as usize] as usize));
+                    return Some(Outcome::Leave(self.registers[port as usize] as usize));
                 }
-                End::Drop(reason) => return Some(Verdict::Drop(reason as usize)),
+                End::Drop(reason) => return Some(Outcome::Drop(reason as usize)),
                 End::GiveUp => return None,
             };
         }

@@ -37,13 +37,13 @@ fn bytes_fields_and_tables_are_read_and_written() {
         b.leave(7);
     };
     let mut p = packet(&[9, 0, 21, 4, 5]);
-    assert_eq!(program(doubles).unwrap().run(&mut p, 0x1234), Verdict::Leave(7));
+    assert_eq!(program(doubles).unwrap().run(&mut p, 0x1234), Outcome::Leave(7));
     assert_eq!((p.data(), p.network_offset()), (&[9, 0, 42][..], Some(1)));
     assert_eq!((p.anno_u8(4), p.anno_u8(5)), (0x12, 0x34));
     let mut p = packet(&[9, 1, 0, 4, 5]);
-    assert_eq!(program(doubles).unwrap().run(&mut p, 0), Verdict::GiveUp, "not in the table");
+    assert_eq!(program(doubles).unwrap().run(&mut p, 0), Outcome::GiveUp, "not in the table");
     assert_eq!(p.data(), [9, 1, 0, 4, 5]);
-    assert_eq!(program(doubles).unwrap().run(&mut packet(&[9, 0]), 0), Verdict::GiveUp, "too short");
+    assert_eq!(program(doubles).unwrap().run(&mut packet(&[9, 0]), 0), Outcome::GiveUp, "too short");
 }
 
 #[test]
@@ -53,11 +53,11 @@ fn headers_that_are_not_marked_give_up() {
         b.leave_by(byte);
     };
     let mut p = packet(&[1, 2, 3]);
-    assert_eq!(program(first).unwrap().run(&mut p, 0), Verdict::GiveUp);
+    assert_eq!(program(first).unwrap().run(&mut p, 0), Outcome::GiveUp);
     p.set_network_header(2);
-    assert_eq!(program(first).unwrap().run(&mut p, 0), Verdict::Leave(3));
+    assert_eq!(program(first).unwrap().run(&mut p, 0), Outcome::Leave(3));
     p.pull(3).unwrap();
-    assert_eq!(program(first).unwrap().run(&mut p, 0), Verdict::GiveUp, "stripped off");
+    assert_eq!(program(first).unwrap().run(&mut p, 0), Outcome::GiveUp, "stripped off");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn sums_are_those_of_the_internet_checksum() {
     };
     let mut p = packet(&[0xff, 0xff, 0x12, 0x34]);
     // 0xffff + 0x1234 + 0xfffe, each carry added again.
-    assert_eq!(program(sum).unwrap().run(&mut p, 0), Verdict::Leave(0x1233));
+    assert_eq!(program(sum).unwrap().run(&mut p, 0), Outcome::Leave(0x1233));
 }
 
 #[test]
@@ -304,14 +304,14 @@ fn compare(walk: &Walk, before: &Packet, after: &Packet) -> Result<(), TestCaseE
 }
 
 /// Runs `programs` one after the other as long as packets leave them by output 0.
-fn run_all(programs: &mut [Program], packet: &mut Packet) -> Result<Verdict, TestCaseError> {
-    let mut verdict = Verdict::Leave(0);
+fn run_all(programs: &mut [Program], packet: &mut Packet) -> Result<Outcome, TestCaseError> {
+    let mut verdict = Outcome::Leave(0);
     for program in programs {
-        if verdict == Verdict::Leave(0) {
+        if verdict == Outcome::Leave(0) {
             let before = (packet.data().to_vec(), packet.anno_bytes::<48>(0), packet.network_offset());
             verdict = program.run(packet, 0);
             let after = (packet.data().to_vec(), packet.anno_bytes::<48>(0), packet.network_offset());
-            prop_assert!(verdict != Verdict::GiveUp || before == after, "given up and changed");
+            prop_assert!(verdict != Outcome::GiveUp || before == after, "given up and changed");
         }
     }
     Ok(verdict)
@@ -345,7 +345,7 @@ fn what_walks_say_is_what_the_interpreter_does() {
         let all = walk.guards.iter().map(|guard| holds(guard, &before)).collect::<Option<Vec<_>>>();
         if all.is_some_and(|all| all.into_iter().all(|holds| holds)) {
             walked.set(walked.get() + 1);
-            prop_assert_eq!(verdict, Verdict::Leave(0), "{:?}", walk);
+            prop_assert_eq!(verdict, Outcome::Leave(0), "{:?}", walk);
             compare(&walk, &before, &after)?;
         }
     });

@@ -1,17 +1,14 @@
 //! What is done to packets of a kind on their way through the programs of a chain.
 //!
-//! A [`Walk`] starts from what is known of the packets ([`Walk::of`]) and follows them from element to element
+//! This is symbolic execution: a [`Guard`] is a part of the path condition. A [`Walk`] starts from what is known of the packets ([`Walk::of`]) and follows them from element to element
 //! ([`Walk::through`]). It decides what is known and notes what is not: under which conditions they get there, and what of
 //! them is different then, in terms of the packet as it came ([`Expr`]). So the order in which elements did it, and where
 //! the data started meanwhile, leave no trace: two chains that do the same give the same walk.
 
 use super::expr::{Condition, Expr, KnownBytes};
-use super::{At, Base, Block, End, Field, Op, Program, REGISTERS, Reg, Test, Value};
+use super::{At, Base, Field, Op, Program, Reg, Test, Value};
 use crate::counters::Counter;
 use std::collections::BTreeMap;
-
-/// Blocks looked at for one element, at most; a program may have very many ways.
-const MOST_BLOCKS: usize = 1 << 10;
 
 /// No length or place is larger.
 const SMALL: u64 = u32::MAX as u64;
@@ -52,7 +49,7 @@ pub struct Kind {
 pub struct Walk {
     kind: Kind,
     /// Elements passed.
-    elements: usize,
+    pub(super) elements: usize,
     /// Where the data starts.
     pub data: i64,
     /// Where the data ends.
@@ -89,25 +86,6 @@ impl Walk {
             counts: Vec::new(),
             left_by: None,
         }
-    }
-
-    /// Those packets that go through an element and leave it by `output`, or by one that it computes. `None` if that
-    /// cannot be told: none does, or they get there on several ways, or by what this cannot follow.
-    pub fn through(&self, program: &Program, output: Option<u16>) -> Option<Walk> {
-        let mut start = self.clone();
-        start.left_by = None;
-        let first = Way { block: 0, walk: start, registers: vec![Expr::Const(0); REGISTERS] };
-        let mut search = Search { program, output, ways: vec![first], found: Vec::new() };
-        for _ in 0..MOST_BLOCKS {
-            let Some(way) = search.ways.pop() else { break };
-            search.follow(way)?;
-        }
-        if !search.ways.is_empty() {
-            return None;
-        }
-        let mut found = search.found.pop().filter(|_| search.found.is_empty())?;
-        found.elements += 1;
-        Some(found)
     }
 
     /// Whether nothing but annotations and counts differ from `other`.
@@ -225,7 +203,7 @@ impl Walk {
     }
 
     /// Goes on only with packets for which it is so; `None` if there are none.
-    fn note(&mut self, condition: Condition, holds: bool) -> Option<()> {
+    pub(super) fn note(&mut self, condition: Condition, holds: bool) -> Option<()> {
         match self.decide(&condition) {
             Some(known) => (known == holds).then_some(()),
             None => {
@@ -288,64 +266,6 @@ impl Walk {
     }
 }
 
-/// The ways through one element.
-struct Search<'p> {
-    program: &'p Program,
-    output: Option<u16>,
-    /// Those that are not followed to their end yet.
-    ways: Vec<Way>,
-    found: Vec<Walk>,
-}
-
-/// Packets in front of a block.
-struct Way {
-    block: Block,
-    walk: Walk,
-    registers: Registers,
-}
-
-type Registers = Vec<Expr>;
-
-impl Search<'_> {
-    /// Follows a way through one block; `None` if it may lead to the output that is looked for, and that cannot be told.
-    /// Ways that end elsewhere are let go.
-    fn follow(&mut self, way: Way) -> Option<()> {
-        let Way { block, mut walk, mut registers } = way;
-        let code = self.program.blocks.get(block)?;
-        if !code.ops.iter().all(|op| walk.step(op, &mut registers, self.program).is_some()) {
-            return Some(());
-        }
-        match code.end {
-            End::Go(block) => self.ways.push(Way { block, walk, registers }),
-            End::If(test, yes, no) => {
-                if let Some(condition) = walk.condition(test, &registers) {
-                    self.branch(condition, [no, yes], walk, registers);
-                }
-            }
-            End::Leave(port) if self.output == Some(port) => self.found.push(walk),
-            End::LeaveBy(Reg(r)) => {
-                let port = registers.swap_remove(r as usize);
-                match self.output {
-                    None => self.found.push(Walk { left_by: Some(port), ..walk }),
-                    Some(wanted) if port.known()? == u64::from(wanted) => self.found.push(walk),
-                    Some(_) => {}
-                }
-            }
-            End::Leave(_) | End::Drop(_) | End::GiveUp => {}
-        }
-        Some(())
-    }
-
-    fn branch(&mut self, condition: Condition, to: [Block; 2], walk: Walk, registers: Registers) {
-        for holds in [false, true] {
-            let (mut walk, block) = (walk.clone(), to[usize::from(holds)]);
-            if walk.note(condition.clone(), holds).is_some() {
-                self.ways.push(Way { block, walk, registers: registers.clone() });
-            }
-        }
-    }
-}
-
 fn value(value: Value, registers: &[Expr]) -> Expr {
     match value {
         Value::Of(Reg(r)) => registers[r as usize].clone(),
@@ -354,7 +274,7 @@ fn value(value: Value, registers: &[Expr]) -> Expr {
 }
 
 impl Walk {
-    fn condition(&self, test: Test, registers: &[Expr]) -> Option<Condition> {
+    pub(super) fn condition(&self, test: Test, registers: &[Expr]) -> Option<Condition> {
         Some(match test {
             Test::Equal(a, b) => match (value(a, registers), value(b, registers)) {
                 (known @ Expr::Const(_), other) => Condition::Equal(other, known),
@@ -367,7 +287,7 @@ impl Walk {
     }
 
     /// One operation; `None` if it gives up, or cannot be followed.
-    fn step(&mut self, op: &Op, registers: &mut [Expr], program: &Program) -> Option<()> {
+    pub(super) fn step(&mut self, op: &Op, registers: &mut [Expr], program: &Program) -> Option<()> {
         let mut set = |Reg(r): Reg, value: Expr| registers[r as usize] = value;
         match *op {
             Op::Load { to, at, bytes } => set(to, self.load(self.place(at)?, bytes)?),

@@ -3,7 +3,7 @@
 use super::ends::{Given, Seen};
 use super::frames;
 use causeway_engine::harness::Harness;
-use causeway_engine::ir::Verdict;
+use causeway_engine::ir::Outcome;
 use causeway_engine::spec::Lowers;
 use causeway_packet::Packet;
 use proptest::prelude::*;
@@ -155,13 +155,13 @@ fn compare(case: &Case, h: &mut Harness, marked: &Marked) -> Result<bool, TestCa
     let verdict = program.run(&mut packet, 1);
     let counted = counts(h).zip(before).map(|(after, before)| after - before);
     let expected = match verdict {
-        Verdict::GiveUp => {
+        Outcome::GiveUp => {
             prop_assert_eq!(Seen::of(&packet), Seen::of(&marked.packet()), "given up and changed");
             prop_assert_eq!(counted.unwrap_or(0), 0);
             return Ok(false);
         }
-        Verdict::Leave(port) => Fate::Left(port, Seen::of(&packet)),
-        Verdict::Drop(reason) => Fate::Dropped(spec.drops[reason].name),
+        Outcome::Leave(port) => Fate::Left(port, Seen::of(&packet)),
+        Outcome::Drop(reason) => Fate::Dropped(spec.drops[reason].name),
     };
     let before = counts(h);
     prop_assert_eq!(fate_at_element(h, marked.packet(), case.ports.1), expected);
