@@ -55,6 +55,13 @@ impl Clock {
         }
     }
 
+    /// The last reading, without another.
+    pub fn reading_ns(&self) -> u64 {
+        match *self {
+            Clock::Live { now_ns, .. } | Clock::Simulated { now_ns } => now_ns,
+        }
+    }
+
     /// The time now on CLOCK_MONOTONIC, which all processes share; simulated time has none.
     #[inline]
     pub fn monotonic_ns(&mut self) -> Option<u64> {
@@ -69,6 +76,13 @@ impl Clock {
     pub fn touch(&mut self) {
         if let Clock::Live { fresh, .. } = self {
             *fresh = false;
+        }
+    }
+
+    /// Lets so many nanoseconds of simulated time pass; a live clock goes by itself.
+    pub fn pass(&mut self, ns: u64) {
+        if let Clock::Simulated { now_ns } = self {
+            *now_ns = now_ns.saturating_add(ns);
         }
     }
 

@@ -17,8 +17,9 @@
 //!   pulling. `task`, `timer` and `signal` schedule; `clock` is live or simulated time.
 //! * `assemble` builds a plan: configure, place on workers, connect, wire notifiers, initialise. Edges that cross
 //!   workers become rings (`crossing`).
-//! * `worker` is the thread, and [`Pulse`] how anybody sees that it is not stuck; `devices` and [`reception`] decide
-//!   when a port's packets are taken.
+//! * `worker` is what one processor does, piece by piece; `driver` is the thread around it, and [`Pulse`] how anybody sees
+//!   that it is not stuck; [`simulation`] runs workers without threads, and work costs what its caller says. `devices` and
+//!   [`reception`] decide when a port's packets are taken.
 //! * [`Router`] is the control side: start, handlers, hot swap, stop. [`measure`] says what the values of handlers are
 //!   and how those of replicas make one. [`harness`] puts one element on the bench.
 //!
@@ -40,6 +41,7 @@
 
 mod affinity;
 mod assemble;
+mod calls;
 pub mod clock;
 mod conf;
 mod core;
@@ -65,6 +67,7 @@ pub mod reception;
 mod router;
 pub mod settings;
 mod signal;
+pub mod simulation;
 mod single;
 pub mod spec;
 mod spin;

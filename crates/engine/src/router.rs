@@ -174,7 +174,7 @@ impl Router {
             let (commands, receiver) = mpsc::channel();
             let pulse = Pulse::default();
             let driver = Driver {
-                worker: Worker { core, devices },
+                worker: Worker::new(core, devices),
                 doorbell: doorbell.clone(),
                 commands: receiver,
                 events: event_sender.clone(),
@@ -433,11 +433,11 @@ fn capacity(plan: &Plan) -> usize {
     COUNTERS.0.max(plan.elements.len() * COUNTERS.1)
 }
 
-fn clock(options: &Options) -> Clock {
+pub(crate) fn clock(options: &Options) -> Clock {
     options.simulated_ns.map_or_else(Clock::live, Clock::simulated)
 }
 
-fn build(
+pub(crate) fn build(
     library: &Library,
     plan: &Plan,
     options: &Options,

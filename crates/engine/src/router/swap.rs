@@ -66,7 +66,7 @@ impl Router {
             devices.take_over(&mut core, &mut old);
             core.swapped.add(old.held() as u64);
             // A worker that has ended since then is told by itself.
-            let _ = parked.unpark.send(Worker { core, devices });
+            let _ = parked.unpark.send(Worker::new(core, devices));
             retired.push(old);
         }
         assembly.env.counters.commit();

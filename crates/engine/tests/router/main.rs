@@ -3,6 +3,7 @@
 mod elements;
 mod graph;
 mod odd;
+mod simulation;
 mod swap;
 mod time;
 mod workers;

@@ -7,22 +7,26 @@ use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::os::fd::BorrowedFd;
 
-/// A device that has PACKETS numbered packets, one interrupt each, if there were any.
+/// A device that has PACKETS numbered packets and gets more by `arrive`; one interrupt each, unless MECHANISM says otherwise.
 pub static DEVICE: Spec = Spec {
     name: "Device",
     ports: "0/1",
     processing: "h/h",
     build: |conf| {
         let left = conf.required("PACKETS");
+        let name: String = conf.keyword("MECHANISM", "interrupt".to_owned());
         conf.finish()?;
-        Ok(Box::new(Device { left, next: 1 }))
+        let mechanism = Mechanism::by_name(&name, 64, 1, 0).ok_or(Invalid)?;
+        Ok(Box::new(Device { left, next: 1, mechanism }))
     },
+    handlers: &[writes("arrive", "so many packets more")],
     ..Spec::DEFAULT
 };
 
 struct Device {
     left: u32,
     next: u32,
+    mechanism: Mechanism,
 }
 
 impl Receiver for Device {
@@ -49,7 +53,12 @@ impl Element for Device {
     }
 
     fn mechanism(&self) -> Option<Mechanism> {
-        Some(Mechanism::Interrupt)
+        Some(self.mechanism)
+    }
+
+    fn write(&mut self, _: &str, value: &str, _: &mut Cx<'_>) -> Result<(), String> {
+        self.left += value.parse::<u32>().map_err(|e| e.to_string())?;
+        Ok(())
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _: &mut Cx<'_>) {
