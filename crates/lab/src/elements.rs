@@ -3,7 +3,7 @@
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
-use causeway_packet::{BATCH, Batch, Packet, PacketType};
+use causeway_packet::{BATCH, Batch, PacketType};
 use std::sync::Arc;
 
 /// Key of the [`Trace`] among the values that elements find.
@@ -62,13 +62,15 @@ impl Element for TraceSource {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
-        for _ in 0..self.burst {
-            let Some(mut packet) = Packet::from_bytes(&frames[self.at]) else { break };
-            self.at = if self.at + 1 == frames.len() { 0 } else { self.at + 1 };
+        let at = &mut self.at;
+        batch.extend_copies((0..self.burst).map(|_| {
+            let frame = &frames[*at];
+            *at = if *at + 1 == frames.len() { 0 } else { *at + 1 };
+            &**frame
+        }));
+        for packet in batch.iter_mut() {
             packet.set_mac_header(0);
             packet.set_packet_type(PacketType::Host);
-            // A batch takes as many as a burst has at most.
-            let _ = batch.push(packet);
         }
         self.count.add(batch.len() as u64);
         cx.emit_batch(0, batch);

@@ -134,8 +134,7 @@ impl Pass {
             packet.set_mac_header(0);
         }
         packet.truncate(ip + total_len as usize);
-        packet.set_network_header(ip);
-        packet.set_transport_header(ip + ipv4::HEADER_LEN);
+        packet.set_network_headers(ip, ipv4::HEADER_LEN);
         if let Some(paint) = self.paint {
             packet.set_paint(paint);
         }
