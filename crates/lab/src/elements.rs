@@ -9,8 +9,33 @@ use std::sync::Arc;
 /// Key of the [`Trace`] among the values that elements find.
 pub const TRACE: &str = "bench trace";
 
-/// The frames that sources copy, over and over.
-pub struct Trace(pub Vec<Vec<u8>>);
+/// The frames that sources copy, over and over: one behind the other, so that reading them costs little.
+#[derive(Default)]
+pub struct Trace {
+    bytes: Vec<u8>,
+    /// Where each frame ends.
+    ends: Vec<usize>,
+}
+
+impl Trace {
+    /// The bytes of frame `i`, which is not beyond the last.
+    #[inline]
+    fn frame(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.bytes[start..self.ends[i]]
+    }
+}
+
+impl FromIterator<Vec<u8>> for Trace {
+    fn from_iter<T: IntoIterator<Item = Vec<u8>>>(frames: T) -> Trace {
+        let mut trace = Trace::default();
+        for frame in frames {
+            trace.bytes.extend(frame);
+            trace.ends.push(trace.bytes.len());
+        }
+        trace
+    }
+}
 
 /// Pushes copies of the trace's frames in fresh packets, as fast as there is room downstream.
 pub static SOURCE: Spec = Spec {
@@ -45,7 +70,7 @@ struct TraceSource {
 fn source(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let burst = conf.keyword("BURST", 128u32);
     conf.finish()?;
-    let trace = conf.env.persistent(TRACE, || Trace(Vec::new())).ok_or(Invalid)?;
+    let trace = conf.env.persistent(TRACE, Trace::default).ok_or(Invalid)?;
     let count = conf.counter("count");
     Ok(Box::new(TraceSource { trace, at: 0, burst: (burst as usize).min(BATCH), count }))
 }
@@ -57,16 +82,16 @@ impl Element for TraceSource {
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
-        let frames = &self.trace.0;
-        if frames.is_empty() {
+        let (trace, frames) = (&*self.trace, self.trace.ends.len());
+        if frames == 0 {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
         let at = &mut self.at;
         batch.extend_copies((0..self.burst).map(|_| {
-            let frame = &frames[*at];
-            *at = if *at + 1 == frames.len() { 0 } else { *at + 1 };
-            &**frame
+            let frame = trace.frame(*at);
+            *at = if *at + 1 == frames { 0 } else { *at + 1 };
+            frame
         }));
         for packet in batch.iter_mut() {
             packet.set_mac_header(0);
