@@ -235,3 +235,31 @@ macro_rules! multiversioned {
     };
 }
 pub(crate) use multiversioned;
+
+/// Implements `Lookup` by a method for one address, one for a batch and the bytes that the structure takes, the lookups
+/// [`multiversioned!`].
+macro_rules! lookup_by {
+    ($owner:ty, $address:ty: $one:ident, $batch:ident, $bytes:expr) => {
+        impl $crate::table::Lookup<$address> for $owner {
+            #[inline]
+            fn lookup(&self, address: $address) -> u32 {
+                $crate::memory::mapping::multiversioned!(fn one(owner: &$owner, address: $address) -> u32 = $one);
+                one(self, address)
+            }
+
+            #[inline]
+            fn lookup_batch(&self, addresses: &[$address], results: &mut [u32]) {
+                $crate::memory::mapping::multiversioned!(
+                    fn batch(owner: &$owner, addresses: &[$address], results: &mut [u32]) = $batch
+                );
+                batch(self, addresses, results);
+            }
+
+            fn bytes(&self) -> usize {
+                let bytes: fn(&Self) -> usize = $bytes;
+                bytes(self)
+            }
+        }
+    };
+}
+pub(crate) use lookup_by;

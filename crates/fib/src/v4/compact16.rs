@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::memory::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
+use crate::memory::mapping::{Isa, Mapped, Written, lookup_by, prefetch};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
 use crate::rib::Rib;
@@ -83,24 +83,7 @@ impl Compact16Core {
     }
 }
 
-multiversioned!(fn lookup_one(core: &Compact16Core, address: u32) -> u32 = one);
-multiversioned!(fn lookup_many(core: &Compact16Core, addresses: &[u32], results: &mut [u32]) = batch);
-
-impl Lookup<u32> for Compact16Core {
-    #[inline]
-    fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one(self, address)
-    }
-
-    #[inline]
-    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-}
+lookup_by!(Compact16Core, u32: one, batch, |core| core.bytes.load(Ordering::Relaxed));
 
 /// The compact IPv4 table's structure; see the module.
 pub struct Compact16 {
@@ -216,12 +199,12 @@ impl Compact16 {
 impl Lookup<u32> for Compact16 {
     #[inline]
     fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one(&self.core, address)
+        self.core.lookup(address)
     }
 
     #[inline]
     fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many(&self.core, addresses, results);
+        self.core.lookup_batch(addresses, results);
     }
 
     fn bytes(&self) -> usize {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use crate::error::FibError;
 use crate::fib::Shared;
 use crate::memory::blocks::Blocks;
-use crate::memory::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
+use crate::memory::mapping::{Isa, Mapped, Written, lookup_by, prefetch};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
 use crate::rib::Rib;
@@ -121,24 +121,7 @@ impl Rank24Core {
     }
 }
 
-multiversioned!(fn lookup_one(core: &Rank24Core, address: u32) -> u32 = one);
-multiversioned!(fn lookup_many(core: &Rank24Core, addresses: &[u32], results: &mut [u32]) = batch);
-
-impl Lookup<u32> for Rank24Core {
-    #[inline]
-    fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one(self, address)
-    }
-
-    #[inline]
-    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-}
+lookup_by!(Rank24Core, u32: one, batch, |core| core.bytes.load(Ordering::Relaxed));
 
 /// Something taken out of readers' sight.
 #[derive(Debug)]
@@ -283,12 +266,12 @@ impl Rank24 {
 impl Lookup<u32> for Rank24 {
     #[inline]
     fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one(&self.core, address)
+        self.core.lookup(address)
     }
 
     #[inline]
     fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many(&self.core, addresses, results);
+        self.core.lookup_batch(addresses, results);
     }
 
     fn bytes(&self) -> usize {

@@ -9,8 +9,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::memory::mapping::{Isa, Mapped, multiversioned, prefetch};
-use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup};
+use crate::memory::mapping::{Isa, Mapped, lookup_by, prefetch};
+use crate::table::{AdjacencyIndex, BATCH_MIN};
 use crate::v6::branch::Branch;
 use crate::v6::leaf::Leaf;
 
@@ -301,24 +301,7 @@ impl Lines6Core {
     }
 }
 
-multiversioned!(fn lookup_one(core: &Lines6Core, address: u128) -> u32 = one);
-multiversioned!(fn lookup_many(core: &Lines6Core, addresses: &[u128], results: &mut [u32]) = batch);
-
-impl Lookup<u128> for Lines6Core {
-    #[inline]
-    fn lookup(&self, address: u128) -> AdjacencyIndex {
-        lookup_one(self, address)
-    }
-
-    #[inline]
-    fn lookup_batch(&self, addresses: &[u128], results: &mut [AdjacencyIndex]) {
-        lookup_many(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-}
+lookup_by!(Lines6Core, u128: one, batch, |core| core.bytes.load(Ordering::Relaxed));
 
 #[cfg(test)]
 mod tests;
