@@ -35,8 +35,9 @@
 //! # Limits
 //!
 //! 32 767 adjacency indices: what finds none is refused ([`FibError::Full`]), and the caller decides what its routes lead
-//! to instead. A change that finds no room is refused, a withdrawal too, since most structures are changed by making a new
-//! part beside the old one. A router then does best to load the table anew, first with nothing.
+//! to instead. A change that finds no room is refused. A withdrawal is not, though most structures are changed by making a
+//! new part beside the old one: where there is no room for that, lookups miss until there is ([`Table::settle`]), so that no
+//! route is followed that is gone. A router then does best to load the table anew, first with nothing.
 //!
 //! # Unsafe code
 //!

@@ -15,7 +15,7 @@ use crate::prefix::Prefix;
 use crate::reader::Handle;
 use crate::rib::Rib;
 use crate::sync::cells::{Cells, Retired};
-use crate::sync::epoch::{Domain, Participant, Pinned};
+use crate::sync::epoch::{Domain, Limbo, Participant, Pinned};
 use crate::table::{AdjacencyIndex, Lookup, Structure, in_batches};
 
 /// Two copies of `S`; see the module.
@@ -26,6 +26,8 @@ pub struct LeftRight<A: Address, S> {
     participant: Participant,
     /// None after a load and after a refused change: the next change starts from a clone of the visible copy.
     hidden: Option<Hidden<A, S>>,
+    /// Copies that were given up while readers held them.
+    limbo: Limbo<Retired<S>>,
 }
 
 /// The copy out of sight, with readers until its stamp has passed.
@@ -80,7 +82,12 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
     fn with(structure: S, domain: &Domain) -> Self {
         let visible = Cells::empty(1, domain);
         visible.swap(0, Some(Box::new(structure)));
-        LeftRight { visible: Arc::new(visible), participant: domain.participant(), hidden: None }
+        LeftRight {
+            visible: Arc::new(visible),
+            participant: domain.participant(),
+            hidden: None,
+            limbo: Limbo::new(),
+        }
     }
 
     fn look<R>(&self, at: impl FnOnce(&S) -> R) -> R {
@@ -124,7 +131,8 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
 
 impl<A: Address, S> Drop for LeftRight<A, S> {
     fn drop(&mut self) {
-        self.visible.leave(self.hidden.take().map(|hidden| hidden.copy));
+        let hidden = self.hidden.take().map(|hidden| hidden.copy);
+        self.visible.leave(self.limbo.drain().chain(hidden));
     }
 }
 
@@ -149,6 +157,17 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRig
         self.publish(copy, None);
         self.free_hidden();
         Ok(())
+    }
+
+    fn forget(&mut self, changed: &[Prefix<A>]) -> Vec<Prefix<A>> {
+        let mut copy = Box::new(self.look(S::clone));
+        let ranges = copy.forget(changed);
+        let domain = self.visible.domain();
+        self.limbo.retire(domain, self.hidden.take().map(|hidden| hidden.copy));
+        // SAFETY: `reclaim` hands out only what no reader of this domain can see.
+        self.limbo.reclaim(domain, true, |copy| unsafe { copy.free() });
+        self.publish(copy, None);
+        ranges
     }
 }
 

@@ -194,6 +194,19 @@ impl Compact16 {
         }
         Some(changes)
     }
+
+    /// Makes entries visible, and what they replace wait for the readers.
+    fn publish(&mut self, changes: Vec<(u32, u32)>) {
+        let mut retired = Vec::new();
+        for (chunk, line) in changes {
+            self.written.set(chunk as usize);
+            // Release: whoever reads the entry reads the line written before.
+            let old = self.core.root[chunk as usize].swap(line, Ordering::AcqRel);
+            retired.extend(self.parts(old));
+        }
+        self.limbo.retire(&self.domain, retired);
+        self.reclaim(false);
+    }
 }
 
 impl Lookup<u32> for Compact16 {
@@ -236,15 +249,7 @@ impl Structure<u32> for Compact16 {
                 self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
             }
         };
-        let mut retired = Vec::new();
-        for (chunk, line) in changes {
-            self.written.set(chunk as usize);
-            // Release: whoever reads the entry reads the line written before.
-            let old = self.core.root[chunk as usize].swap(line, Ordering::AcqRel);
-            retired.extend(self.parts(old));
-        }
-        self.limbo.retire(&self.domain, retired);
-        self.reclaim(false);
+        self.publish(changes);
         self.pool.grow();
         self.core.bytes.store(ROOT * 4 + self.pool.bytes(), Ordering::Relaxed);
         Ok(())
@@ -252,6 +257,14 @@ impl Structure<u32> for Compact16 {
 
     fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
         self.update(rib, &[Prefix::DEFAULT])
+    }
+
+    fn forget(&mut self, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
+        let ranges: Vec<_> = outermost(changed, 16).collect();
+        let chunks = ranges.iter().flat_map(|range| range.first() >> 16..=range.last() >> 16);
+        let changes = chunks.filter(|&chunk| self.entry(chunk) != 0).map(|chunk| (chunk, 0)).collect();
+        self.publish(changes);
+        ranges
     }
 }
 

@@ -261,6 +261,21 @@ impl Rank24 {
         }
         Some(changes)
     }
+
+    /// Makes words visible, and what they replace wait for the readers.
+    fn publish(&mut self, changes: Vec<(u32, u64)>) {
+        let (core, written) = (&self.core, &mut self.written);
+        let retired: Vec<_> = changes
+            .into_iter()
+            .flat_map(|(chunk, word)| {
+                written.set(chunk as usize);
+                // Release: whoever reads the word reads the leaves written before.
+                Self::parts(core, core.words[chunk as usize].swap(word, Ordering::AcqRel))
+            })
+            .collect();
+        self.limbo.retire(&self.domain, retired);
+        self.reclaim(false);
+    }
 }
 
 impl Lookup<u32> for Rank24 {
@@ -304,17 +319,7 @@ impl Structure<u32> for Rank24 {
                 self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
             }
         };
-        let (core, written) = (&self.core, &mut self.written);
-        let retired: Vec<_> = changes
-            .iter()
-            .flat_map(|&(chunk, word)| {
-                written.set(chunk as usize);
-                // Release: whoever reads the word reads the leaves written before.
-                Self::parts(core, core.words[chunk as usize].swap(word, Ordering::AcqRel))
-            })
-            .collect();
-        self.limbo.retire(&self.domain, retired);
-        self.reclaim(false);
+        self.publish(changes);
         if rib.len() > ROUTES_EVERYWHERE {
             self.core.words.grow(0, CHUNKS);
             self.written.set_all();
@@ -328,6 +333,14 @@ impl Structure<u32> for Rank24 {
 
     fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
         self.update(rib, &[Prefix::DEFAULT])
+    }
+
+    fn forget(&mut self, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
+        let ranges: Vec<_> = outermost(changed, 32 - CHUNK_BITS as u8).collect();
+        let chunks = ranges.iter().flat_map(|range| range.first() >> CHUNK_BITS..=range.last() >> CHUNK_BITS);
+        let changes = chunks.filter(|&chunk| self.word(chunk) != 0).map(|chunk| (chunk, 0)).collect();
+        self.publish(changes);
+        ranges
     }
 }
 

@@ -23,7 +23,7 @@ use crate::table::{AdjacencyIndex, Lookup, Memory, Structure};
 use crate::v6::compile::{Compiler, Range, Units, around};
 use crate::v6::memory::{ADJACENCIES, Level, Memory6, Part, is_shared_root, patience};
 use crate::v6::touched::{stretch, touched};
-use crate::v6::walk::{Lines6Core, ROOT, ROOT_BITS, Run};
+use crate::v6::walk::{EMPTY, Lines6Core, ROOT, ROOT_BITS, Run};
 
 /// A store that makes a change visible.
 #[derive(Clone, Copy)]
@@ -290,6 +290,18 @@ impl Structure<u128> for Lines6 {
 
     fn rebuild(&mut self, rib: &Rib<u128>) -> Result<(), FibError> {
         self.update(rib, &[Prefix::DEFAULT])
+    }
+
+    fn forget(&mut self, changed: &[Prefix<u128>]) -> Vec<Prefix<u128>> {
+        let ranges: Vec<_> = outermost(changed, ROOT_BITS).collect();
+        let chunks = ranges
+            .iter()
+            .flat_map(|range| (range.first() >> 112) as u32..=(range.last() >> 112) as u32)
+            .filter(|&chunk| self.memory.root(chunk) != EMPTY);
+        self.changes = chunks.map(|chunk| Publish::Root(chunk, EMPTY, 0)).collect();
+        self.publish();
+        self.reclaim(false);
+        ranges
     }
 }
 
