@@ -118,7 +118,7 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
         if withdrawn.iter().all(misses) {
             return;
         }
-        self.unsettled.extend(self.structure.forget(withdrawn));
+        self.unsettled.extend(self.structure.forget(&self.rib, withdrawn));
         self.unsettled.sort_unstable();
         self.unsettled.dedup_by(|next, range| range.covers(*next));
     }
@@ -136,7 +136,7 @@ impl<A: Address, S: Structure<A>> Table<A> for Fib<A, S> {
         routes.iter().try_for_each(|&(_, adjacency)| Self::check(adjacency))?;
         let rib = routes.iter().copied().collect();
         match self.structure.rebuild(&rib) {
-            Err(_) if routes.is_empty() => drop(self.structure.forget(&[Prefix::DEFAULT])),
+            Err(_) if routes.is_empty() => drop(self.structure.forget(&rib, &[Prefix::DEFAULT])),
             done => done?,
         }
         self.rib = rib;

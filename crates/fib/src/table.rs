@@ -103,10 +103,11 @@ pub trait Structure<A: Address>: Lookup<A> {
     /// As [`update`](Self::update).
     fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError>;
 
-    /// Makes lookups miss wherever the routes of `changed`, which is in order, were, and around them if need be. Wants no
-    /// room in the structure, so it can always be done. Returns where lookups miss now, in order: `rebuild` or, unless
-    /// that is everywhere, `update` with it among what changed makes it good.
-    fn forget(&mut self, _changed: &[Prefix<A>]) -> Vec<Prefix<A>> {
+    /// Lets go of the routes of `changed`, which is in order and which `rib` has no more, after an update was refused: as the
+    /// routes that are left say, if that can be done after all, and else so that lookups miss where they were, and around
+    /// it. Wants no room in the structure, so it can always be done. Returns where lookups miss now, in order: `rebuild`
+    /// or, unless that is everywhere, `update` with it among what changed makes it good.
+    fn forget(&mut self, _rib: &Rib<A>, _changed: &[Prefix<A>]) -> Vec<Prefix<A>> {
         let done = self.rebuild(&Rib::default());
         debug_assert!(done.is_ok(), "nothing always fits");
         vec![Prefix::DEFAULT]

@@ -55,6 +55,12 @@ fn pause() {
     std::thread::sleep(std::time::Duration::from_micros(100));
 }
 
+/// Copies that wait for a reader before a withdrawal makes do without a further one.
+#[cfg(not(loom))]
+const COPIES_MAX: usize = 4;
+#[cfg(loom)]
+const COPIES_MAX: usize = 1;
+
 /// Waits until no reader sees what was taken out of sight before `stamp`: a reader is pinned for a batch at most, unless
 /// it does not run at all. Says whether it was worth while.
 fn wait(domain: &Domain, stamp: u64) -> bool {
@@ -119,6 +125,12 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
         self.hidden = old.map(|copy| Hidden { copy, stamp, behind });
     }
 
+    /// Frees the copies given up that nobody sees any more.
+    fn reclaim(&mut self) {
+        // SAFETY: `reclaim` hands out only what no reader of this domain can see.
+        self.limbo.reclaim(self.visible.domain(), true, |copy| unsafe { copy.free() });
+    }
+
     /// Frees the hidden copy if nobody sees it any more.
     fn free_hidden(&mut self) {
         let gone = self.hidden.take_if(|hidden| wait(self.visible.domain(), hidden.stamp));
@@ -145,6 +157,7 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRig
     }
 
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
+        self.reclaim();
         let mut copy = self.take_hidden(rib)?;
         copy.update(rib, changed)?;
         self.publish(copy, Some(changed.to_vec()));
@@ -159,13 +172,18 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRig
         Ok(())
     }
 
-    fn forget(&mut self, changed: &[Prefix<A>]) -> Vec<Prefix<A>> {
+    fn forget(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Vec<Prefix<A>> {
+        self.limbo.retire(self.visible.domain(), self.hidden.take().map(|hidden| hidden.copy));
+        self.reclaim();
         let mut copy = Box::new(self.look(S::clone));
-        let ranges = copy.forget(changed);
-        let domain = self.visible.domain();
-        self.limbo.retire(domain, self.hidden.take().map(|hidden| hidden.copy));
-        // SAFETY: `reclaim` hands out only what no reader of this domain can see.
-        self.limbo.reclaim(domain, true, |copy| unsafe { copy.free() });
+        let everywhere = changed == [Prefix::DEFAULT];
+        let done = match self.limbo.len() {
+            // The copy that is published takes another out of sight.
+            COPIES_MAX.. => Err(FibError::Busy),
+            _ if everywhere => copy.rebuild(rib),
+            _ => copy.update(rib, changed),
+        };
+        let ranges = if done.is_ok() { Vec::new() } else { copy.forget(rib, changed) };
         self.publish(copy, None);
         ranges
     }
@@ -295,7 +313,7 @@ mod tests {
     use super::*;
     use crate::baseline::linear::Linear;
     use crate::fib::Fib;
-    use crate::table::{BATCH_MAX, Table};
+    use crate::table::{BATCH_MAX, MISS, Table};
     use proptest::prelude::*;
 
     /// A list with room for few routes.
@@ -362,6 +380,32 @@ mod tests {
         drop(fib);
         assert_eq!(reader.lookup(0), 4, "what readers see stays with them");
         drop(pinned);
+    }
+
+    #[test]
+    fn a_reader_that_is_kept_from_running_hides_no_routes() {
+        let prefix = |top: u32| Prefix::truncated(top << 24, 8);
+        let routes: Vec<_> = (1..9).map(|top| (prefix(top), top)).collect();
+        let mut fib = Fib::<u32, LeftRight<u32, Linear<u32>>>::build(&routes).unwrap();
+        let reader = fib.reader();
+        let stopped = fib.structure().visible.domain().participant();
+        let pinned = stopped.pin();
+        fib.replace(prefix(1), 9).unwrap();
+        assert_eq!(fib.replace(prefix(1), 1), Err(FibError::Busy));
+        assert_eq!(fib.withdraw(prefix(2)), Ok(2));
+        assert_eq!((1..5).map(|top| reader.lookup(top << 24)).collect::<Vec<_>>(), [9, MISS, 3, 4]);
+        assert_eq!(fib.unsettled(), 0);
+        // It never runs again: there is an end to the copies, and what is gone is not followed even so.
+        for top in 3..8 {
+            assert_eq!(fib.withdraw(prefix(top)), Ok(top));
+            assert_eq!(reader.lookup(top << 24), MISS);
+        }
+        assert!(fib.structure().limbo.len() <= COPIES_MAX);
+        drop(pinned);
+        fib.settle().unwrap();
+        assert_eq!((1..9).map(|top| reader.lookup(top << 24)).collect::<Vec<_>>(), [9, 0, 0, 0, 0, 0, 0, 8]);
+        fib.withdraw(prefix(8)).unwrap();
+        assert_eq!(fib.structure().limbo.len(), 0, "copies are freed when the reader has moved on");
     }
 
     proptest! {

@@ -259,7 +259,7 @@ impl Structure<u32> for Compact16 {
         self.update(rib, &[Prefix::DEFAULT])
     }
 
-    fn forget(&mut self, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
+    fn forget(&mut self, _rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
         let ranges: Vec<_> = outermost(changed, 16).collect();
         let chunks = ranges.iter().flat_map(|range| range.first() >> 16..=range.last() >> 16);
         let changes = chunks.filter(|&chunk| self.entry(chunk) != 0).map(|chunk| (chunk, 0)).collect();

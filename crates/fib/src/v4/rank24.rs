@@ -335,7 +335,7 @@ impl Structure<u32> for Rank24 {
         self.update(rib, &[Prefix::DEFAULT])
     }
 
-    fn forget(&mut self, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
+    fn forget(&mut self, _rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
         let ranges: Vec<_> = outermost(changed, 32 - CHUNK_BITS as u8).collect();
         let chunks = ranges.iter().flat_map(|range| range.first() >> CHUNK_BITS..=range.last() >> CHUNK_BITS);
         let changes = chunks.filter(|&chunk| self.word(chunk) != 0).map(|chunk| (chunk, 0)).collect();

@@ -292,7 +292,7 @@ impl Structure<u128> for Lines6 {
         self.update(rib, &[Prefix::DEFAULT])
     }
 
-    fn forget(&mut self, changed: &[Prefix<u128>]) -> Vec<Prefix<u128>> {
+    fn forget(&mut self, _rib: &Rib<u128>, changed: &[Prefix<u128>]) -> Vec<Prefix<u128>> {
         let ranges: Vec<_> = outermost(changed, ROOT_BITS).collect();
         let chunks = ranges
             .iter()
