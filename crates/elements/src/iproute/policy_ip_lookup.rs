@@ -1,7 +1,7 @@
 //! PolicyIPLookup and PolicyIP6Lookup.
 
 use super::family::Family;
-use super::hops::{Hops, View};
+use super::hops::{self, Hop, Hops};
 use super::lookup::{ADD, CTRL, Reason, SET, send};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use super::rules::{self, MAIN};
@@ -9,7 +9,7 @@ use causeway_engine::ControlSide;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use causeway_fib::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
-use causeway_fib::{Compact16, FibError, Lines6, MISS, Shared};
+use causeway_fib::{AdjacencyReader, Compact16, Domain, FibError, Lines6, MISS, Participant, Shared};
 use causeway_packet::BATCH;
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
@@ -92,12 +92,16 @@ const HANDLERS: &[HandlerDoc] = &[
 struct Control<A: Family, S: Shared<A>> {
     policy: SharedPolicy<A, S>,
     hops: Hops<A>,
+    /// Of all tables and the hops.
+    domain: Domain,
 }
 
 struct PolicyLookup<A: Family, S: Shared<A>> {
     control: Arc<Mutex<Control<A, S>>>,
     reader: PolicyReader<A, S>,
-    hops: View<A>,
+    hops: AdjacencyReader<Hop<A>>,
+    /// Announces a reader of both.
+    participant: Participant,
     mark: Anno,
     interface: Anno,
 }
@@ -139,11 +143,11 @@ fn build<A: Family, S: Shared<A> + Send + Sync + 'static>(
     })?;
     let key = format!("routes of {}", conf.name());
     let control = conf.env.shared(&key, || Mutex::new(control)).ok_or(Invalid)?;
-    let (reader, hops) = {
+    let (reader, hops, participant) = {
         let control = lock(&control);
-        (control.policy.reader(), View::new(control.hops.published()))
+        (control.policy.reader(), control.hops.reader(), control.domain.participant())
     };
-    Ok(Box::new(PolicyLookup { control, reader, hops, mark, interface }))
+    Ok(Box::new(PolicyLookup { control, reader, hops, participant, mark, interface }))
 }
 
 fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
@@ -207,8 +211,9 @@ impl<A: Family, S: Shared<A>> Tables<A, S> for Control<A, S> {
 
 impl<A: Family, S: Shared<A>> Control<A, S> {
     fn load(configured: &Configured<A>) -> Result<Self, String> {
-        let policy = SharedPolicy::new().map_err(|e| e.to_string())?;
-        let mut control = Control { policy, hops: Hops::new(S::ADJACENCY_MAX) };
+        let domain = Domain::new();
+        let policy = SharedPolicy::in_domain(&domain).map_err(|e| e.to_string())?;
+        let mut control = Control { policy, hops: Hops::in_domain(&domain), domain };
         control.set_rules(&configured.rules)?;
         for (&number, routes) in &configured.routes {
             control.routes(number)?.load(routes)?;
@@ -221,7 +226,7 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
             "rules" => Ok(self.policy.rules().iter().map(|rule| rules::text(rule) + "\n").collect()),
             "table" => Ok(self.routes(named(argument)?)?.table()),
             "tables" => Ok(self.policy.tables().map(|number| format!("{number}\n")).collect()),
-            _ => Ok(self.hops.text(self.policy.lookup(&rules::key(argument, address)?))),
+            _ => Ok(hops::text(&self.hops, self.policy.lookup(&rules::key(argument, address)?))),
         }
     }
 
@@ -293,8 +298,9 @@ impl<A: Family, S: Shared<A> + Send + Sync + 'static> Element for PolicyLookup<A
                 interface: value(packet, self.interface),
             };
         }
-        self.reader.lookup_batch(&keys[..n], &mut found[..n]);
-        send(self.hops.current(), batch, &found[..n], cx);
+        let round = self.participant.pin();
+        self.reader.lookup_batch_under(&round, &keys[..n], &mut found[..n]);
+        send(&self.hops.under(&round), batch, &found[..n], cx);
     }
 
     fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {

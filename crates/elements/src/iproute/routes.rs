@@ -1,7 +1,7 @@
 //! The control side of a routing table: Click's route syntax, and changes that happen whole or not at all.
 
 use super::family::Family;
-use super::hops::{Hop, Hops};
+use super::hops::{self, Hop, Hops};
 use causeway_engine::Conf;
 use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, Prefix, Structure, Table};
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,9 @@ struct Done<A: Family> {
     new: Option<AdjacencyIndex>,
 }
 
-const TOO_MANY_HOPS: &str = "too many different next hops";
+fn too_many_hops(_: FibError) -> String {
+    "too many different next hops".to_owned()
+}
 
 /// Reads a route of the configuration; an error is recorded there.
 pub(crate) fn configured<A: Family>(conf: &mut Conf<'_>, text: &str) -> Option<Route<A>> {
@@ -154,12 +156,11 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         let mut duplicates = Vec::new();
         for route in routes {
             if seen.insert(route.prefix) {
-                entries.push((route.prefix, self.hops.acquire(route.hop).ok_or(TOO_MANY_HOPS)?));
+                entries.push((route.prefix, self.hops.acquire(route.hop).map_err(too_many_hops)?));
             } else {
                 duplicates.push(route.prefix);
             }
         }
-        self.hops.publish();
         self.fib.load(&entries).map_err(|e| e.to_string())?;
         if let Some(order) = &mut self.order {
             **order = Order::default();
@@ -175,7 +176,7 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         if let Some(order) = &mut self.order {
             **order = Order::default();
         }
-        all.into_iter().for_each(|hop| self.hops.release(hop));
+        all.into_iter().for_each(|hop| self.release(hop));
         Ok(())
     }
 
@@ -194,12 +195,11 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
     }
 
     fn put(&mut self, route: Route<A>) -> Result<Done<A>, String> {
-        let number = self.hops.acquire(route.hop).ok_or(TOO_MANY_HOPS)?;
-        self.hops.publish();
+        let number = self.hops.acquire(route.hop).map_err(too_many_hops)?;
         match self.fib.replace(route.prefix, number) {
             Ok(old) => Ok(Done { prefix: route.prefix, old, new: Some(number) }),
             Err(e) => {
-                self.hops.release(number);
+                self.release(number);
                 Err(e.to_string())
             }
         }
@@ -222,7 +222,12 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
             (Some(order), None) => drop(order.places.remove(&done.prefix)),
             (None, _) => {}
         }
-        done.old.into_iter().for_each(|hop| self.hops.release(hop));
+        done.old.into_iter().for_each(|hop| self.release(hop));
+    }
+
+    fn release(&mut self, hop: AdjacencyIndex) {
+        // Each route holds its hop once.
+        let _ = self.hops.release(hop);
     }
 
     fn undo(&mut self, done: Done<A>) -> Result<(), String> {
@@ -231,13 +236,13 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
             None => self.fib.withdraw(done.prefix).map(drop),
         }
         .map_err(|e| e.to_string())?;
-        done.new.into_iter().for_each(|hop| self.hops.release(hop));
+        done.new.into_iter().for_each(|hop| self.release(hop));
         Ok(())
     }
 
     /// `OUTPUT [GATEWAY]` for an address, or -1.
     pub fn find(&self, address: A) -> String {
-        self.hops.text(self.fib.lookup(address))
+        hops::text(self.hops, self.fib.lookup(address))
     }
 
     /// All routes, one a line, in columns.
@@ -251,7 +256,7 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
 
     /// A route, with `tab` behind its prefix and its gateway. Of tabs there are two behind what is short.
     fn line(&self, prefix: Prefix<A>, tab: &str) -> String {
-        let hop = self.fib.rib().exact(prefix).and_then(|n| self.hops.get(n));
+        let hop = self.fib.rib().exact(prefix).and_then(|n| self.hops.next_hop(n));
         let gateway = hop.map(|h| h.gateway).filter(|&g| g != A::ZERO);
         let gateway = gateway.map_or("-".to_owned(), |g| g.to_text().to_string());
         let port = hop.map_or("-".to_owned(), |h| h.port.to_string());
