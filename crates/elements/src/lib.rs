@@ -16,7 +16,7 @@
 //! * No element panics on any packet or configuration, allocates per packet, or reads a clock by itself.
 //! * A packet that an element takes is emitted, left in the batch, dropped with a reason, or held and reported.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 use causeway_engine::Library;
 

@@ -37,7 +37,7 @@
 //!   panics.
 //! * Nothing is printed: what there is to say is logged.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod affinity;
 mod assemble;

@@ -275,6 +275,7 @@ impl Router {
         handler::find(self.library.get(&element.class)?, name, element.pulled_outputs.len())
     }
 
+    #[allow(clippy::disallowed_methods, reason = "the control side")]
     fn control_side(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn ControlSide>>> {
         self.control_sides.get(element).map(|side| side.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -319,6 +320,7 @@ impl Router {
         self.end()
     }
 
+    #[allow(clippy::disallowed_methods, reason = "the control side")]
     fn end(&mut self) -> Result<(), NoAnswer> {
         self.tell(|| Command::Exit);
         let limit = Instant::now() + END;

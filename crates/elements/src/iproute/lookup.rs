@@ -89,6 +89,7 @@ pub(crate) struct Table<A: Family, S: Shared<A>> {
 
 impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     /// Reads the rest of the configuration as routes, into a table over what `structure` makes.
+    #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
     pub fn configured(
         conf: &mut Conf<'_>,
         structure: impl FnOnce() -> Result<S, FibError>,
@@ -147,6 +148,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
 fn write<A: Family, S: Shared<A>>(
     control: &Mutex<Control<A, S>>,
     handler: &str,
@@ -172,6 +174,7 @@ struct TableControl<A: Family, S: Shared<A>> {
 }
 
 impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S> {
+    #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |control: &mut Control<A, S>| Ok(control.routes(())?.find(address(arg.trim())?));

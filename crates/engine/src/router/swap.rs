@@ -29,6 +29,7 @@ struct Parked {
 }
 
 impl Drop for Parked {
+    #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
     fn drop(&mut self) {
         // The worker looks here when it sees that no other graph will come: after this, when the sender is dropped.
         *self.loan.lock().unwrap_or_else(PoisonError::into_inner) = self.worker.take();
@@ -83,6 +84,7 @@ impl Router {
         (0..self.handles.len()).map(|worker| self.park(worker)).collect()
     }
 
+    #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
     fn park(&self, worker: usize) -> Result<Parked, NoAnswer> {
         let (lent, taken) = mpsc::channel();
         let (unpark, another) = mpsc::channel::<Worker>();
