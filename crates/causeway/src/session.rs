@@ -11,7 +11,7 @@ use causeway_elements::packet_filter;
 use causeway_engine::handler::{self, HandlerError};
 use causeway_engine::spec::Access;
 use causeway_engine::watch::trace::Filter;
-use causeway_engine::{Event, Library, NoAnswer, Options, Router};
+use causeway_engine::{Edge, Event, Library, NoAnswer, Options, Router};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
@@ -305,13 +305,7 @@ impl Session {
                         .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
                 )
             }
-            "edges" => lines(
-                &mut self
-                    .router
-                    .edges()?
-                    .iter()
-                    .map(|e| format!("{e}\t{}\t{}", if e.pulled { "pull" } else { "push" }, e.packets)),
-            ),
+            "edges" => lines(&mut self.router.edges()?.iter().map(edge_line)),
             "held" => self.router.held()?.to_string(),
             "metrics" => match metrics::Format::by_name(argument) {
                 Some(format) => metrics::text(&self.router, format)?,
@@ -321,7 +315,7 @@ impl Session {
                     )));
                 }
             },
-            "stop" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
+            "stop" | "meter" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
             _ => return Err(HandlerError::NoHandler(handler.to_owned())),
         })
     }
@@ -334,6 +328,11 @@ impl Session {
     fn write_global(&mut self, handler: &str, value: &str) -> Result<(), HandlerError> {
         match handler {
             "stop" => Ok(()),
+            "meter" => match value.trim() {
+                "true" => Ok(self.router.meter(true)?),
+                "false" => Ok(self.router.meter(false)?),
+                other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
+            },
             "hotconfig" if self.reconfigurable => self.swap(value).map_err(HandlerError::Failed),
             "hotconfig" => Err(HandlerError::NoHandler(handler.to_owned())),
             _ if GLOBALS.iter().any(|(n, _)| *n == handler) => {
@@ -358,6 +357,12 @@ impl Session {
     }
 }
 
+/// An edge with what passed it: packets, and bytes while they are counted.
+fn edge_line(edge: &Edge) -> String {
+    let bytes = edge.bytes.map_or(String::new(), |bytes| format!("\t{bytes}"));
+    format!("{edge}\t{}\t{}{bytes}", if edge.pulled { "pull" } else { "push" }, edge.packets)
+}
+
 /// The name of a handler of the router itself, which may have a dot in front.
 fn global_name(handler: &str) -> &str {
     handler.strip_prefix('.').filter(|name| !name.is_empty()).unwrap_or(handler)
@@ -377,6 +382,7 @@ const GLOBALS: &[(&str, Access)] = &[
     ("packages", Access::Read),
     ("counters", Access::Read),
     ("edges", Access::Read),
+    ("meter", Access::Write),
     ("held", Access::Read),
     ("metrics", Access::ReadParam),
     ("hotconfig", Access::Write),

@@ -6,7 +6,7 @@ use crate::counters::Counter;
 use crate::element::Element;
 use crate::signal::SignalId;
 use crate::spec::Spec;
-use crate::watch::capture::Tap;
+use crate::watch::Tap;
 use causeway_packet::{Batch, Packet};
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(crate) struct OutPort {
     pub emitted: Vec<Box<Batch>>,
     /// Packets that were pushed along the edge, if it is there.
     pub packets: Option<Counter>,
-    /// Who captures them.
+    /// Who looks at them.
     pub taps: Vec<Tap>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct InPort {
     pub signals: Option<Vec<SignalId>>,
     /// Packets that were pulled along the edge, if it is there.
     pub packets: Option<Counter>,
-    /// Who captures them.
+    /// Who looks at them.
     pub taps: Vec<Tap>,
 }
 

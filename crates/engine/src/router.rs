@@ -26,6 +26,7 @@ use crate::pulse::Pulse;
 use crate::spec::{Access, HandlerDoc, Library};
 use crate::spin::Spin;
 use crate::waiter::Waiter;
+use crate::watch::meter::Meter;
 use crate::worker::Worker;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -65,6 +66,8 @@ pub struct Router {
     env: Env,
     /// The last number that a trace gave.
     traced: u16,
+    /// What counts the bytes on edges, while somebody wants that.
+    meter: Option<Meter>,
 }
 
 impl Router {
@@ -115,6 +118,7 @@ impl Router {
             ports,
             env,
             traced: 0,
+            meter: None,
         })
     }
 

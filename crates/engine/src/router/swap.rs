@@ -73,6 +73,7 @@ impl Router {
         assembly.env.counters.commit();
         let Assembly { index, names, control_sides, ports, env, .. } = assembly;
         (self.plan, self.index, self.names) = (plan, index, names);
+        self.meter = None;
         (self.control_sides, self.ports, self.env) = (control_sides, ports, env);
         Ok(())
     }
