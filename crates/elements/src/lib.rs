@@ -28,6 +28,7 @@ mod classify;
 mod counters;
 pub mod devices;
 mod ethernet;
+mod flow_table;
 mod fuse;
 mod handlers;
 mod icmp;
@@ -36,6 +37,7 @@ mod ip;
 mod ip6;
 mod iproute;
 pub mod kernel;
+mod nat;
 mod out_file;
 mod printing;
 mod queues;
@@ -73,6 +75,7 @@ pub fn library() -> Library {
         ip6::SPECS,
         iproute::SPECS,
         kernel::SPECS,
+        nat::SPECS,
         printing::SPECS,
         queues::SPECS,
         scheduling::SPECS,
