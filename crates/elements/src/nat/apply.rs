@@ -21,21 +21,21 @@ pub(super) struct Headers {
     pub destination: u32,
 }
 
-pub(super) fn get_u16(bytes: &[u8], at: usize) -> u16 {
+pub(crate) fn get_u16(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u16::from_be_bytes(*b))
 }
 
-pub(super) fn get_u32(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn get_u32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u32::from_be_bytes(*b))
 }
 
-pub(super) fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
+pub(crate) fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
     if let Some(b) = bytes.get_mut(at..at + 2) {
         b.copy_from_slice(&value.to_be_bytes());
     }
 }
 
-pub(super) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+pub(crate) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
     if let Some(b) = bytes.get_mut(at..at + 4) {
         b.copy_from_slice(&value.to_be_bytes());
     }

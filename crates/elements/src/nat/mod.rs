@@ -8,6 +8,8 @@
 
 use causeway_engine::Spec;
 
+pub(crate) use apply::{get_u16, put_u16, put_u32};
+
 mod apply;
 pub(crate) mod flow_id;
 mod flows;
