@@ -20,6 +20,7 @@
 
 use causeway_engine::Library;
 
+mod analysis;
 mod annotations;
 #[cfg(test)]
 mod any_bytes;
@@ -47,6 +48,7 @@ mod skeleton;
 mod sources;
 pub mod standard_router;
 mod switching;
+mod tcp;
 mod token_bucket;
 mod traces;
 mod udp;
@@ -62,6 +64,7 @@ pub const SKELETON: &str = include_str!("skeleton.rs");
 /// All element classes.
 pub fn library() -> Library {
     let subjects = [
+        analysis::SPECS,
         annotations::SPECS,
         basic::SPECS,
         classify::SPECS,
@@ -81,6 +84,7 @@ pub fn library() -> Library {
         scheduling::SPECS,
         sources::SPECS,
         switching::SPECS,
+        tcp::SPECS,
         traces::SPECS,
         udp::SPECS,
     ];

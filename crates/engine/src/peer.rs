@@ -30,6 +30,18 @@ impl Cx<'_> {
         self.core.nodes.get_mut(peer.0)?.element.as_mut()?.downcast_mut()
     }
 
+    /// Lets the task of the element at `peer` run.
+    pub fn wake_peer(&mut self, peer: Peer) {
+        if self.core.nodes.get(peer.0).is_some_and(|n| !n.quiescent) {
+            self.core.tasks.wake(peer.0);
+        }
+    }
+
+    /// What a read handler of the element at `peer` answers.
+    pub fn read_peer(&mut self, peer: Peer, handler: &str) -> Option<String> {
+        crate::handler::read(self.core, peer.0, handler, "").ok()
+    }
+
     /// The name of the element at `peer`.
     pub fn peer_name(&self, peer: Peer) -> &str {
         self.core.nodes.get(peer.0).map_or("", |n| &n.name)

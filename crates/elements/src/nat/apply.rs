@@ -9,7 +9,7 @@ use causeway_packet::wire::protocol;
 
 /// Where the headers of an IPv4 packet are, both known to be inside it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Headers {
+pub(crate) struct Headers {
     network: usize,
     transport: usize,
     /// Bytes from the transport header on.
@@ -57,6 +57,12 @@ impl Headers {
             source: get_u32(ip, 12),
             destination: get_u32(ip, 16),
         })
+    }
+
+    /// Source and destination of a packet whose IP header is marked.
+    pub fn addresses(packet: &Packet) -> Option<(u32, u32)> {
+        let ip = packet.network_header()?.first_chunk::<20>()?;
+        Some((get_u32(ip, 12), get_u32(ip, 16)))
     }
 
     pub fn transport<'p>(&self, packet: &'p Packet) -> &'p [u8] {
@@ -115,7 +121,7 @@ impl Headers {
     }
 
     /// Takes note of a TCP segment in its flow, and shifts its sequence numbers.
-    pub fn track_tcp(&self, packet: &mut Packet, flows: &mut Flows, id: Id, direction: usize) {
+    pub(super) fn track_tcp(&self, packet: &mut Packet, flows: &mut Flows, id: Id, direction: usize) {
         let data = packet.data_mut();
         let total_len = usize::from(get_u16(data, self.network + 2));
         let ip_header_len = self.transport - self.network;

@@ -8,7 +8,7 @@
 
 use causeway_engine::Spec;
 
-pub(crate) use apply::{get_u16, put_u16, put_u32};
+pub(crate) use apply::{Headers, get_u16, get_u32, put_u16, put_u32};
 
 mod apply;
 pub(crate) mod flow_id;

@@ -277,6 +277,13 @@ impl Element for ToIPSummaryDump {
             }
             written += u64::from(matches!(self.state, State::Writing(_)));
         }
+        // What others print comes behind it.
+        if let State::Writing(out) = &mut self.state
+            && self.filename == "-"
+            && let Err(e) = out.flush()
+        {
+            self.fail(&e, cx);
+        }
         if cx.n_outputs() == 0 {
             cx.count_drops(Reason::WriteError, batch.len() as u64 - written);
             batch.clear();

@@ -115,7 +115,7 @@ pub(crate) fn binary<'v>(what: What, value: Value<'v>, scratch: &'v mut Vec<u8>)
     Value::Bytes(scratch)
 }
 
-/// Appends bytes between quotes; what is no plain letter as `\` and a letter, or as a hexadecimal piece.
+/// Appends bytes between quotes; what is no plain letter as `\` and a letter or three octal digits.
 fn quote(bytes: &[u8], text: &mut String) {
     text.push('"');
     let mut at = 0;
@@ -130,7 +130,7 @@ fn quote(bytes: &[u8], text: &mut String) {
             b'\r' => text.push_str("\\r"),
             32..=126 => text.push(char::from(byte)),
             _ => {
-                let _ = write!(text, "\\<{byte:02X}>");
+                let _ = write!(text, "\\{byte:03o}");
             }
         }
         at += 1;
