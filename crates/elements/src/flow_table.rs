@@ -169,8 +169,7 @@ impl<V, const N: usize> FlowTable<V, N> {
         if self.len >= self.limit {
             return Err(NoPlace::Full);
         }
-        let slot =
-            Slot { keys, value: Some(value), expires, queue: queue as u32, before: NIL, behind: NIL };
+        let slot = Slot { keys, value: Some(value), expires, queue: queue as u32, before: NIL, behind: NIL };
         let place = match self.free {
             NIL => {
                 self.slots.push(slot);

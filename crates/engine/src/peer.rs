@@ -19,9 +19,9 @@ impl Cx<'_> {
     pub fn find_peer(&self, name: &str) -> Result<Peer, String> {
         let handler = format!("{name}.");
         let found = self.core.find_from(self.name(), &handler);
-        found.map(|(node, _)| Peer(node)).map_err(|_| {
-            format!("no element '{name}' on worker {}, where this one lives", self.core.worker)
-        })
+        found
+            .map(|(node, _)| Peer(node))
+            .map_err(|_| format!("no element '{name}' on worker {}, where this one lives", self.core.worker))
     }
 
     /// The element at `peer`, if it is a `T` and not the one that asks.

@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn times_move() {
         let mut h = Harness::new(&SPEC, "-1ms", 1, 1).unwrap();
-        let mut moved = |ns: u64, h: &mut Harness| {
+        let moved = |ns: u64, h: &mut Harness| {
             let mut p = packet(b"x");
             p.set_timestamp_ns(ns);
             h.push(0, p);

@@ -17,17 +17,32 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("BYTES", "boolean", "whether to count bytes, not packets; default false"),
         keyword("IP_BYTES", "boolean", "whether bytes count from the IP header on; default false"),
         keyword("MULTIPACKET", "boolean", "whether a packet counts for all that it stands for; default true"),
-        keyword("EXTRA_LENGTH", "boolean", "whether the EXTRA_LENGTH annotation counts in bytes; default true"),
+        keyword(
+            "EXTRA_LENGTH",
+            "boolean",
+            "whether the EXTRA_LENGTH annotation counts in bytes; default true",
+        ),
         keyword("AGGREGATE_STOP", "number", "stop the router when there would be more aggregates"),
         keyword("AGGREGATE_FREEZE", "number", "freeze when there would be more aggregates"),
-        keyword("AGGREGATE_CALL", "number, handler and value", "call a write handler when there would be more aggregates"),
+        keyword(
+            "AGGREGATE_CALL",
+            "number, handler and value",
+            "call a write handler when there would be more aggregates",
+        ),
         keyword("COUNT_STOP", "number", "stop the router when the sum of the counts reaches this"),
         keyword("COUNT_FREEZE", "number", "freeze when the sum of the counts reaches this"),
-        keyword("COUNT_CALL", "number, handler and value", "call a write handler when the sum of the counts reaches this"),
+        keyword(
+            "COUNT_CALL",
+            "number, handler and value",
+            "call a write handler when the sum of the counts reaches this",
+        ),
         keyword("BANNER", "string", "a line at the head of files"),
     ],
     handlers: &[
-        writes("write_text_file", "writes aggregates and counts to a file, a line each; `-` is standard output"),
+        writes(
+            "write_text_file",
+            "writes aggregates and counts to a file, a line each; `-` is standard output",
+        ),
         writes("write_ascii_file", "`write_text_file`"),
         writes("write_file", "the same, as pairs of words of four bytes"),
         writes("write_ip_file", "the same as text, with aggregates as IP addresses"),
@@ -47,7 +62,14 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> AggregateLength -> AggregateCounter -> Discard;",
     see: &["AggregateIP", "AggregateIPFlows", "AggregatePacketCounter"],
     copies: Copies::One,
-    acts_with: &["AGGREGATE_STOP", "AGGREGATE_FREEZE", "AGGREGATE_CALL", "COUNT_STOP", "COUNT_FREEZE", "COUNT_CALL"],
+    acts_with: &[
+        "AGGREGATE_STOP",
+        "AGGREGATE_FREEZE",
+        "AGGREGATE_CALL",
+        "COUNT_STOP",
+        "COUNT_FREEZE",
+        "COUNT_CALL",
+    ],
     build,
     ..Spec::DEFAULT
 };
@@ -95,7 +117,11 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         multipacket: conf.keyword("MULTIPACKET", true),
         extra_length: conf.keyword("EXTRA_LENGTH", true),
         banner: conf.keyword("BANNER", String::new()),
-        aggregates: limit(conf, "AGGREGATE", "AGGREGATE_CALL first word should be unsigned (number of aggregates)"),
+        aggregates: limit(
+            conf,
+            "AGGREGATE",
+            "AGGREGATE_CALL first word should be unsigned (number of aggregates)",
+        ),
         counts: limit(conf, "COUNT", "COUNT_CALL first word should be unsigned (count)"),
         frozen: false,
         active: true,
@@ -387,7 +413,7 @@ mod tests {
     #[test]
     fn counts_are_kept_and_written() {
         let mut h = Harness::new(&SPEC, "BANNER !hello", 2, 2).unwrap();
-        [(0, 7), (0, 9), (1, 7), (1, 8), (0, 7)].map(|(port, a)| push(&mut h, port, a));
+        [(0, 7), (0, 9), (1, 7), (1, 8), (0, 7)].iter().for_each(|(port, a)| push(&mut h, *port, *a));
         assert_eq!((h.take(0).len(), h.take(1).len()), (4, 1), "the second input adds none");
         assert_eq!((h.read("count").unwrap(), h.read("nagg").unwrap()), ("5".into(), "2".into()));
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -406,7 +432,7 @@ mod tests {
     fn limits_freeze_and_stop() {
         let mut h = Harness::new(&SPEC, "AGGREGATE_FREEZE 2, BYTES true, COUNT_STOP 40", 1, 2).unwrap();
         assert_eq!(h.read("aggregate_call").unwrap(), "2 freeze true");
-        [1, 2, 3, 1].map(|a| push(&mut h, 0, a));
+        [1, 2, 3, 1].iter().for_each(|a| push(&mut h, 0, *a));
         assert_eq!((h.take(0).len(), h.take(1).len(), h.read("freeze").unwrap()), (3, 1, "true".into()));
         assert!(!h.stopped());
         push(&mut h, 0, 2);

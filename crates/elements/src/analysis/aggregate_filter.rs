@@ -136,7 +136,8 @@ mod tests {
             p.set_anno_u32(Anno::AGGREGATE.offset, aggregate);
             h.push(0, p);
         }
-        let mut of = |port| h.take(port).iter().map(|p| p.anno_u32(Anno::AGGREGATE.offset)).collect::<Vec<_>>();
+        let mut of =
+            |port| h.take(port).iter().map(|p| p.anno_u32(Anno::AGGREGATE.offset)).collect::<Vec<_>>();
         assert_eq!((of(0), of(1)), (vec![10, 20, u32::MAX], vec![5, 7, 9]));
         h.assert_balanced();
         let error = |config: &str| Harness::new(&SPEC, config, 1, 1).err().unwrap().concat();

@@ -12,7 +12,11 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "The others go to output 1, or are dropped. With NOTIFIER it forgets aggregates that have ended. It remembers a million; of more none is \
           the first.",
-    args: &[keyword("NOTIFIER", "element", "the AggregateIPFlows or AggregateIPAddrPair that numbers the aggregates")],
+    args: &[keyword(
+        "NOTIFIER",
+        "element",
+        "the AggregateIPFlows or AggregateIPAddrPair that numbers the aggregates",
+    )],
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> AggregateLength -> AggregateFirst -> Discard;",
     see: &["AggregateLast", "AggregateIPFlows", "AggregateCounter"],

@@ -16,8 +16,16 @@ pub(crate) static SPEC: Spec = Spec {
           output 1, or are dropped.",
     args: &[
         required("FIELD", "field", "which field"),
-        keyword("INCREMENTAL", "boolean", "whether the field is appended to the annotation's bits; default false"),
-        keyword("UNSHIFT_IP_ADDR", "boolean", "whether a part of an IP address stays where it is in it; default false"),
+        keyword(
+            "INCREMENTAL",
+            "boolean",
+            "whether the field is appended to the annotation's bits; default false",
+        ),
+        keyword(
+            "UNSHIFT_IP_ADDR",
+            "boolean",
+            "whether a part of an IP address stays where it is in it; default false",
+        ),
     ],
     handlers: &[
         reads("header", "the header: `ip`, `tcp`, …"),
@@ -123,6 +131,9 @@ mod tests {
         h = Harness::new(&SPEC, "tcp flags & 0x18", 1, 1);
         let mut h = h.unwrap();
         let mut read = |handler| h.read(handler).unwrap();
-        assert_eq!([read("header"), read("bit_offset"), read("bit_length"), read("field")], ["tcp", "107", "2", "tcp flags{3:2}"]);
+        assert_eq!(
+            [read("header"), read("bit_offset"), read("bit_length"), read("field")],
+            ["tcp", "107", "2", "tcp flags{3:2}"]
+        );
     }
 }

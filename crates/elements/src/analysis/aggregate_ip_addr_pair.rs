@@ -161,7 +161,10 @@ mod tests {
             let out = h.take(0);
             (out[0].anno_u32(Anno::AGGREGATE.offset), out[0].paint())
         };
-        assert_eq!([number(2, 1, 1), number(1, 2, 1), number(1, 3, 2), number(2, 1, 11)], [(1, 0), (1, 1), (2, 0), (1, 0)]);
+        assert_eq!(
+            [number(2, 1, 1), number(1, 2, 1), number(1, 3, 2), number(2, 1, 11)],
+            [(1, 0), (1, 1), (2, 0), (1, 0)]
+        );
         assert_eq!([number(1, 2, 30), number(1, 3, 30)], [(3, 0), (4, 0)]);
         h.push(0, packet(b"no ip"));
         assert_eq!(h.take(1).len(), 1);

@@ -107,9 +107,8 @@ pub(super) struct AggregateIPFlows {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let mut seconds = |name: &str, default: u64| {
-        conf.keyword(name, Nanoseconds(default * 1_000_000_000)).0 / 1_000_000_000
-    };
+    let mut seconds =
+        |name: &str, default: u64| conf.keyword(name, Nanoseconds(default * 1_000_000_000)).0 / 1_000_000_000;
     let timeouts = Timeouts {
         tcp_s: seconds("TCP_TIMEOUT", 86_400),
         tcp_done_s: seconds("TCP_DONE_TIMEOUT", 30),
@@ -192,7 +191,14 @@ impl AggregateIPFlows {
     }
 
     /// The flow with this key, a new one if it has ended or there is none.
-    fn find(&mut self, key: u128, flipped: bool, is_tcp: bool, packet: &Packet, cx: &mut Cx<'_>) -> Option<Id> {
+    fn find(
+        &mut self,
+        key: u128,
+        flipped: bool,
+        is_tcp: bool,
+        packet: &Packet,
+        cx: &mut Cx<'_>,
+    ) -> Option<Id> {
         let now_ns = packet.timestamp_ns();
         if let Some((id, _)) = self.flows.find(key) {
             let flow = self.flows.get(id)?;
@@ -320,8 +326,11 @@ impl AggregateIPFlows {
         let ports = ip.get(header_len..header_len + 4).filter(|_| get_u16(ip, 6) & 0x1fff == 0)?;
         let (source, destination) = (get_u32(ip, 12), get_u32(ip, 16));
         let (from, to) = (get_u16(ports, 0), get_u16(ports, 2));
-        let hosts =
-            Hosts { is_tcp: ip[9] == protocol::TCP, low: source.min(destination), high: source.max(destination) };
+        let hosts = Hosts {
+            is_tcp: ip[9] == protocol::TCP,
+            low: source.min(destination),
+            high: source.max(destination),
+        };
         let swap = source > destination || source == destination && from > to;
         let (low_port, high_port) = if swap { (to, from) } else { (from, to) };
         self.flows.find(hosts.key(low_port, high_port)).map(|(id, _)| id)
@@ -379,7 +388,9 @@ impl Element for AggregateIPFlows {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         let pulls = cx.pulls_from(0);
         if self.fragments == Some(true) && pulls {
-            return Err("'FRAGMENTS true' is incompatible with pull; run this element in a push context".to_owned());
+            return Err(
+                "'FRAGMENTS true' is incompatible with pull; run this element in a push context".to_owned()
+            );
         }
         self.fragments.get_or_insert(!pulls);
         if !self.source_name.is_empty() {
@@ -417,7 +428,9 @@ impl Element for AggregateIPFlows {
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<AggregateIPFlows>().filter(|o| o.flows.limit() == self.flows.limit()) {
+        if let Some(old) =
+            old.downcast_mut::<AggregateIPFlows>().filter(|o| o.flows.limit() == self.flows.limit())
+        {
             std::mem::swap(&mut self.flows, &mut old.flows);
             std::mem::swap(&mut self.held, &mut old.held);
             (self.next, self.now_s, self.reap_at_s) = (old.next, old.now_s, old.reap_at_s);

@@ -15,8 +15,16 @@ pub(crate) static SPEC: Spec = Spec {
           its EXTRA_PACKETS, EXTRA_LENGTH and FIRST_TIMESTAMP annotations say how many packets and bytes there were, and when the first was. The \
           packets before it go to output 1, or are dropped. At most CAPACITY packets are held; for another the one that has been there longest leaves.",
     args: &[
-        keyword("NOTIFIER", "element", "the AggregateIPFlows or AggregateIPAddrPair that numbers the aggregates"),
-        keyword("STOP_AFTER_CLEAR", "boolean", "whether to stop the router when `clear` has been written; default false"),
+        keyword(
+            "NOTIFIER",
+            "element",
+            "the AggregateIPFlows or AggregateIPAddrPair that numbers the aggregates",
+        ),
+        keyword(
+            "STOP_AFTER_CLEAR",
+            "boolean",
+            "whether to stop the router when `clear` has been written; default false",
+        ),
         keyword("CAPACITY", "packets", "most packets held; default 4096"),
     ],
     handlers: &[writes("clear", "lets all packets out that are held")],
@@ -129,7 +137,8 @@ impl Element for AggregateLast {
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<AggregateLast>().filter(|o| o.held.limit() == self.held.limit()) {
+        if let Some(old) = old.downcast_mut::<AggregateLast>().filter(|o| o.held.limit() == self.held.limit())
+        {
             std::mem::swap(&mut self.held, &mut old.held);
         }
     }
@@ -158,7 +167,13 @@ mod tests {
         let out = h.take(0);
         let told = |p: &Packet| {
             let anno = |anno: Anno| p.anno_u32(anno.offset);
-            (anno(Anno::AGGREGATE), p.len(), anno(Anno::EXTRA_PACKETS), anno(Anno::EXTRA_LENGTH), first_timestamp_ns(p))
+            (
+                anno(Anno::AGGREGATE),
+                p.len(),
+                anno(Anno::EXTRA_PACKETS),
+                anno(Anno::EXTRA_LENGTH),
+                first_timestamp_ns(p),
+            )
         };
         assert_eq!(out.iter().map(told).collect::<Vec<_>>(), [(5, 20, 0, 0, 200), (9, 40, 2, 40, 100)]);
         assert!(h.stopped());

@@ -52,6 +52,9 @@ mod tests {
             mark.into_iter().for_each(|at| p.set_network_header(at));
             verdict(&SPEC, config, p).map(|p| p.anno_u32(Anno::AGGREGATE.offset))
         };
-        assert_eq!((of("", None), of("IP true", Some(14)), of("IP true", None)), (Ok(1_050), Ok(1_036), Err("no-header")));
+        assert_eq!(
+            (of("", None), of("IP true", Some(14)), of("IP true", None)),
+            (Ok(1_050), Ok(1_036), Err("no-header"))
+        );
     }
 }

@@ -12,7 +12,11 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Packets leave by the output of their input's number. Which numbers of an aggregate came by which input is remembered, so that one can ask what was sent \
           (input 0) and not received (input 1). Packets of aggregate 0 are not counted. There is room for a million pairs of aggregate and number.",
     args: &[
-        keyword("ANNO", "annotation", "four bytes where a packet's number is, or NONE; default PACKET_NUMBER"),
+        keyword(
+            "ANNO",
+            "annotation",
+            "four bytes where a packet's number is, or NONE; default PACKET_NUMBER",
+        ),
         keyword("NOTIFIER", "element", "without effect; older configurations have it"),
     ],
     handlers: &[
@@ -129,7 +133,9 @@ mod tests {
     #[test]
     fn what_was_sent_and_not_received_is_told() {
         let mut h = Harness::new(&SPEC, "", 2, 2).unwrap();
-        for (port, aggregate, number) in [(0, 1, 5), (0, 1, 6), (0, 1, 6), (1, 1, 6), (1, 1, 9), (0, 2, 5), (0, 0, 1)] {
+        for (port, aggregate, number) in
+            [(0, 1, 5), (0, 1, 6), (0, 1, 6), (1, 1, 6), (1, 1, 9), (0, 2, 5), (0, 0, 1)]
+        {
             let mut p = packet(b"x");
             p.set_anno_u32(Anno::AGGREGATE.offset, aggregate);
             p.set_anno_u32(32, number);

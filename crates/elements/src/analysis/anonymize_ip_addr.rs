@@ -17,7 +17,11 @@ pub(crate) static SPEC: Spec = Spec {
           header's checksum follows, and addresses that ICMP errors quote are replaced too. Packets without IPv4 header go to output 1, or are dropped. Whoever knows some of the addresses \
           may find others: do not publish traces of a network that is a secret. A million addresses are known; packets with more are dropped.",
     args: &[
-        keyword("CLASS", "0 to 32", "how many leading one bits stay, so that classes A to D do with 1 to 4; default 0"),
+        keyword(
+            "CLASS",
+            "0 to 32",
+            "how many leading one bits stay, so that classes A to D do with 1 to 4; default 0",
+        ),
         keyword("PRESERVE_8", "numbers", "networks of prefix length 8 that stay"),
         keyword("SEED", "boolean", "without effect; older configurations have it"),
     ],
@@ -215,7 +219,8 @@ mod tests {
 
     #[test]
     fn prefixes_are_kept() {
-        let addresses: Vec<u32> = (0..200u32).map(|i| i.wrapping_mul(0x9e37_79b1) | 1).chain([0, u32::MAX]).collect();
+        let addresses: Vec<u32> =
+            (0..200u32).map(|i| i.wrapping_mul(0x9e37_79b1) | 1).chain([0, u32::MAX]).collect();
         let new = mapped("", &addresses);
         for (i, a) in addresses.iter().enumerate().take(200) {
             for (j, b) in addresses.iter().enumerate().take(i) {

@@ -29,7 +29,9 @@ struct EraseIPPayload;
 impl Element for EraseIPPayload {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         let number = packet.network_header().and_then(|ip| ip.get(9)).copied();
-        let Some(transport) = packet.transport_header_mut() else { return Verdict::drop(Reason::OtherProtocol) };
+        let Some(transport) = packet.transport_header_mut() else {
+            return Verdict::drop(Reason::OtherProtocol);
+        };
         let (payload, sum) = match number {
             Some(protocol::TCP) => (transport.get(12).map_or(20, |offset| usize::from(offset >> 4) * 4), 16),
             Some(protocol::UDP) => (8, 6),

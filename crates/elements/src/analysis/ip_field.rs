@@ -241,7 +241,9 @@ fn place<'w, 't>(
     let bad = || "bad field specification".to_owned();
     let (first, length, rest) = match rest {
         [_, first, end, rest @ ..] if *end == close => (number(first), Some(1), rest),
-        [_, first, ":" | ",", length, end, rest @ ..] if *end == close => (number(first), number(length), rest),
+        [_, first, ":" | ",", length, end, rest @ ..] if *end == close => {
+            (number(first), number(length), rest)
+        }
         [_, first, "-", last, end, rest @ ..] if *end == close => {
             let length = number(first).zip(number(last)).and_then(|(f, l)| l.checked_sub(f)?.checked_add(1));
             (number(first), length, rest)
@@ -249,7 +251,8 @@ fn place<'w, 't>(
         _ => return Err(bad()),
     };
     let first = first.and_then(|n| n.checked_mul(unit)).filter(|n| *n < 1 << 19).ok_or_else(bad)?;
-    let length = length.and_then(|n| n.checked_mul(unit)).filter(|n| (1..1 << 19).contains(n)).ok_or_else(bad)?;
+    let length =
+        length.and_then(|n| n.checked_mul(unit)).filter(|n| (1..1 << 19).contains(n)).ok_or_else(bad)?;
     Ok((Some((first, length)), rest))
 }
 
@@ -291,15 +294,21 @@ mod tests {
     #[test]
     fn one_field_has_many_names() {
         let top = IpField { base: Base::Ip, offset: 96, length: 8 };
-        for text in ["ip src/8", "ip src & 0xFF000000", "ip[12]", "ip[12, 1]", "ip{96, 8}", "ip{96-103}", "ip src[0]"] {
+        for text in
+            ["ip src/8", "ip src & 0xFF000000", "ip[12]", "ip[12, 1]", "ip{96, 8}", "ip{96-103}", "ip src[0]"]
+        {
             assert_eq!(IpField::parse(text), Ok(top), "{text}");
         }
         assert_eq!(top.to_string(), "ip src/8");
-        for text in ["tcp flags", "ip dst", "udp len", "ip[8:2]", "ip{5}", "tcpudp sport", "data[0:4]", "icmp type"] {
+        for text in
+            ["tcp flags", "ip dst", "udp len", "ip[8:2]", "ip{5}", "tcpudp sport", "data[0:4]", "icmp type"]
+        {
             assert_eq!(IpField::parse(text).map(|f| f.to_string()), Ok(text.to_owned()));
         }
         assert_eq!(IpField::parse("sport").map(|f| f.base), Ok(Base::Ports));
-        for text in ["", "ip", "ip x", "ip src/33", "ip[8:2] & 5", "ip[2-1]", "ip src garbage", "tcp[", "ip src[3:2]"] {
+        for text in
+            ["", "ip", "ip x", "ip src/33", "ip[8:2] & 5", "ip[2-1]", "ip src garbage", "tcp[", "ip src[3:2]"]
+        {
             assert!(IpField::parse(text).is_err(), "{text}");
         }
     }

@@ -25,7 +25,10 @@ impl Ended {
 
     /// Wakes those who have not been told something.
     pub fn wake(&self, cx: &mut Cx<'_>) {
-        self.listeners.iter().filter(|(_, ended)| !ended.is_empty()).for_each(|(peer, _)| cx.wake_peer(*peer));
+        self.listeners
+            .iter()
+            .filter(|(_, ended)| !ended.is_empty())
+            .for_each(|(peer, _)| cx.wake_peer(*peer));
     }
 }
 

@@ -21,7 +21,11 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("END_AFTER", "seconds", "the end, after the first packet"),
         keyword("INTERVAL", "seconds", "the end, after the start"),
         keyword("STOP", "boolean", "whether to stop the router when the end is over; default false"),
-        keyword("END_CALL", "handler and value", "write handler to call then; `$t` is the packet's timestamp"),
+        keyword(
+            "END_CALL",
+            "handler and value",
+            "write handler to call then; `$t` is the packet's timestamp",
+        ),
     ],
     handlers: &[
         reads_writes("start", "the start, once a packet has come"),

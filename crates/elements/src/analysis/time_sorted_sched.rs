@@ -55,16 +55,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 impl TimeSortedSched {
-    /// Takes what the inputs have and there is room for; says whether any may have more.
-    fn fill(&mut self, cx: &mut Cx<'_>) -> bool {
-        let mut more = false;
+    /// Takes what the inputs have and there is room for.
+    fn fill(&mut self, cx: &mut Cx<'_>) {
         let mut batch = cx.lend_batch();
         for at in (0..self.ready.len()).rev() {
             let input = self.ready[at];
             if !cx.packets_upstream(input) {
                 continue;
             }
-            more = true;
             while self.room[input] > 0 {
                 cx.pull(input, 1, &mut batch);
                 let Some(packet) = batch.drain().next() else { break };
@@ -76,7 +74,6 @@ impl TimeSortedSched {
             }
         }
         cx.return_batch(batch);
-        more
     }
 
     /// The earliest packet; of several the first that came.
@@ -99,13 +96,14 @@ impl TimeSortedSched {
 impl Element for TimeSortedSched {
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         while batch.len() < max {
-            let more = self.fill(cx);
+            self.fill(cx);
             match self.earliest() {
                 Some(packet) => {
                     // There is room for `max`.
                     let _ = batch.push(packet);
                 }
                 None => {
+                    let more = (0..self.room.len()).any(|input| cx.packets_upstream(input));
                     if self.stop && !more && !std::mem::replace(&mut self.stopped, true) {
                         cx.stop_driver();
                     }

@@ -160,12 +160,8 @@ impl FTPPortMapper {
         let server_port = control_flow.destination_port.wrapping_sub(1);
         let data_flow = FlowId::new(command.address, command.port, headers.destination, server_port);
         let to = with_peer(cx, self.data?, |rewriter, flows| {
-            let (id, direction) = rewriter.entry_or_new(
-                flows,
-                (protocol::TCP, data_flow),
-                self.input,
-                (now_ms, random),
-            )?;
+            let (id, direction) =
+                rewriter.entry_or_new(flows, (protocol::TCP, data_flow), self.input, (now_ms, random))?;
             let flow = flows.get_mut(id)?;
             flow.reply_anno = reply_anno;
             Some(flow.leaves(direction))
@@ -186,7 +182,9 @@ impl FTPPortMapper {
 }
 
 fn set_length_and_checksums(packet: &mut Packet) {
-    let (Some(network), Some(transport)) = (packet.network_offset(), packet.transport_offset()) else { return };
+    let (Some(network), Some(transport)) = (packet.network_offset(), packet.transport_offset()) else {
+        return;
+    };
     let total_len = (packet.len() - network) as u16;
     let tcp_len = (packet.len() - transport) as u16;
     let ip = &mut packet.data_mut()[network..];

@@ -1,8 +1,9 @@
 //! IPAddrPairRewriter.
 
+use super::configure::{build, companions};
 use super::kind::Kind;
 use super::options::*;
-use super::rewriter::{Reason, build, companions};
+use super::rewriter::Reason;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {

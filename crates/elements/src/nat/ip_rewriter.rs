@@ -1,8 +1,9 @@
 //! IPRewriter.
 
+use super::configure::{build, companions};
 use super::kind::Kind;
 use super::options::*;
-use super::rewriter::{Reason, build, companions};
+use super::rewriter::Reason;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -26,12 +27,35 @@ pub(crate) static SPEC: Spec = Spec {
           finding and removing flows takes constant time, and there is room for a million of them where MAPPING_CAPACITY says \
           nothing. A hot swap keeps the flows of inputs whose specifications stay, if the timeouts do. \
           The element lives on one worker, together with those that it shares its table with.",
-    args: &[INPUTS, TCP_TIMEOUT, TCP_DONE_TIMEOUT, TCP_NODATA_TIMEOUT, TCP_GUARANTEE, UDP_TIMEOUT, UDP_STREAMING_TIMEOUT, UDP_GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, DST_ANNO, REPLY_ANNO],
+    args: &[
+        INPUTS,
+        TCP_TIMEOUT,
+        TCP_DONE_TIMEOUT,
+        TCP_NODATA_TIMEOUT,
+        TCP_GUARANTEE,
+        UDP_TIMEOUT,
+        UDP_STREAMING_TIMEOUT,
+        UDP_GUARANTEE,
+        REAP_INTERVAL,
+        MAPPING_CAPACITY,
+        DST_ANNO,
+        REPLY_ANNO,
+    ],
     handlers: handlers!(TCP_UDP_TABLES, COMMON),
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(10.0.0.2, 7, 1.0.0.2, 53) -> MarkIPHeader \
               -> rw :: IPRewriter(pattern 1.0.0.1 1024-65535 - - 0 1, drop); Idle -> [1]rw; rw[0] -> Discard; rw[1] -> Discard;",
-    see: &["TCPRewriter", "UDPRewriter", "IPAddrRewriter", "IPAddrPairRewriter", "ICMPPingRewriter", "ICMPRewriter", "IPRewriterPatterns", "RoundRobinIPMapper", "FTPPortMapper"],
+    see: &[
+        "TCPRewriter",
+        "UDPRewriter",
+        "IPAddrRewriter",
+        "IPAddrPairRewriter",
+        "ICMPPingRewriter",
+        "ICMPRewriter",
+        "IPRewriterPatterns",
+        "RoundRobinIPMapper",
+        "FTPPortMapper",
+    ],
     copies: Copies::One,
     lives_with: companions,
     build: |conf| build(Kind::Ip, conf),

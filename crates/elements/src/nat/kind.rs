@@ -65,9 +65,7 @@ impl Kind {
         Some(match self {
             Kind::Ip | Kind::Ping if !self.knows(number) => return None,
             Kind::Ip | Kind::Tcp | Kind::Udp => [Some(flow), None],
-            Kind::Addr => {
-                [Some(FlowId::new(source, 0, 0, 0)), Some(FlowId::new(0, 0, destination, 0))]
-            }
+            Kind::Addr => [Some(FlowId::new(source, 0, 0, 0)), Some(FlowId::new(0, 0, destination, 0))],
             Kind::AddrPair => [Some(FlowId::new(source, 0, destination, 0)), None],
             Kind::Ping if is_reply => {
                 [Some(FlowId::new(source, answered(identifier), destination, identifier)), None]

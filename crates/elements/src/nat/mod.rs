@@ -1,6 +1,6 @@
 //! Translation of network addresses and ports.
 //!
-//! [`rewriter`] is the one element behind the six classes of rewriters; [`kind`] is what they have of their own. The flows
+//! [`rewriter`] is the one element behind the six classes of rewriters; [`kind`] is what they have of their own; [`configure`] and [`handlers`] are its arguments and handlers. The flows
 //! of one, or of several that share a capacity, are in a table of [`flows`]; [`input`] reads what becomes of new ones, and
 //! [`pattern`] chooses their addresses and ports. [`apply`] writes into packets, [`sequence`] knows what lengths have changed.
 //! Mappers are shared and have no lock; elements that work on others' tables ask the run-time for them
@@ -11,9 +11,12 @@ use causeway_engine::Spec;
 pub(crate) use apply::{Headers, get_u16, get_u32, put_u16, put_u32};
 
 mod apply;
+mod configure;
+mod flow;
 pub(crate) mod flow_id;
 mod flows;
 mod ftp_port_mapper;
+mod handlers;
 mod icmp_ping_rewriter;
 mod icmp_rewriter;
 mod input;
@@ -23,6 +26,7 @@ mod ip_rewriter;
 mod ip_rewriter_patterns;
 mod kind;
 mod options;
+mod order;
 mod pattern;
 mod rewriter;
 mod round_robin_ip_mapper;

@@ -83,8 +83,10 @@ pub(super) const TABLE: &[HandlerDoc] = &[
     ),
     reads("mappings", "`table`"),
 ];
-pub(super) const LOOKUP: &[HandlerDoc] =
-    &[reads_with("lookup", "of `SADDR SPORT DADDR DPORT`, what a TCP packet with these becomes; empty if unknown")];
+pub(super) const LOOKUP: &[HandlerDoc] = &[reads_with(
+    "lookup",
+    "of `SADDR SPORT DADDR DPORT`, what a TCP packet with these becomes; empty if unknown",
+)];
 pub(super) const TCP_UDP_TABLES: &[HandlerDoc] = &[
     reads(
         "tcp_table",

@@ -239,7 +239,8 @@ mod tests {
     fn addresses_of_a_range_are_all_used() {
         let p = pattern("10.0.0.0/29# 9.9.9.9").unwrap();
         let flow = FlowId::new(1, 0, 2, 0);
-        let used: HashSet<u32> = (0..12).filter_map(|_| p.rewrite(flow, 0, |_| true)).map(|to| to.source).collect();
+        let used: HashSet<u32> =
+            (0..12).filter_map(|_| p.rewrite(flow, 0, |_| true)).map(|to| to.source).collect();
         assert_eq!(used.len(), 6);
         assert!(used.iter().all(|a| a >> 3 == 0x0a00_0000 >> 3));
     }

@@ -2,14 +2,12 @@
 
 use super::apply::Headers;
 use super::flow_id::FlowId;
-use super::flows::{Flow, Flows, Member, Tally, Timeouts, UNLIMITED, space};
-use super::input::{Action, Reader, Registry};
+use super::flows::{Flow, Flows, Member, Tally, Timeouts, space};
+use super::input::{Action, Registry};
 use super::kind::Kind;
 use crate::flow_table::Id;
+use causeway_engine::Peer;
 use causeway_engine::prelude::*;
-use causeway_engine::value::{Nanoseconds, Raw, Value};
-use causeway_engine::{Peer, Scope};
-use causeway_lang::args::{split_args, split_words};
 use causeway_packet::wire::icmpv4::kind as icmp;
 use causeway_packet::wire::protocol;
 use std::sync::Arc;
@@ -35,151 +33,26 @@ const SWEEP: u32 = 1;
 const SWEPT: usize = 256;
 const SWEEP_INTERVAL_NS: u64 = 1_000_000;
 
-/// Whole seconds.
-#[derive(Clone, Copy)]
-struct Seconds(u64);
-
-impl Value for Seconds {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        Nanoseconds::parse(text, scope).map(|t| Seconds((t.0 + 500_000_000) / 1_000_000_000))
-    }
-
-    fn placeholder() -> Self {
-        Seconds(0)
-    }
-}
-
 /// A rewriter of any class.
 pub(crate) struct Rewriter {
-    kind: Kind,
-    inputs: Vec<Action>,
-    registry: Arc<Registry>,
-    dst_anno: bool,
+    pub(super) kind: Kind,
+    pub(super) inputs: Vec<Action>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) dst_anno: bool,
     /// The annotation byte that replies get from the packet that began their flow.
-    reply_anno: Option<u8>,
-    reap_interval_s: u64,
-    timeouts: Timeouts,
+    pub(super) reply_anno: Option<u8>,
+    pub(super) reap_interval_s: u64,
+    pub(super) timeouts: Timeouts,
     /// Its flows, unless another rewriter has them.
-    flows: Option<Box<Flows>>,
+    pub(super) flows: Option<Box<Flows>>,
     /// The rewriter whose capacity it shares, and so its table.
-    shares: Option<String>,
-    home: Option<Peer>,
-    member: u32,
+    pub(super) shares: Option<String>,
+    pub(super) home: Option<Peer>,
+    pub(super) member: u32,
 }
 
-/// The elements that the configuration of a rewriter names.
-pub(super) fn companions(config: &str) -> Vec<String> {
-    let args = split_args(config);
-    let shared = args.iter().filter_map(|a| {
-        let word = a.strip_prefix("MAPPING_CAPACITY ").or_else(|| a.strip_prefix("CAPACITY "))?.trim();
-        (!word.starts_with(|c: char| c.is_ascii_digit())).then(|| word.to_owned())
-    });
-    shared.collect()
-}
-
-/// The `build` function of the rewriters of one kind.
-pub(super) fn build(kind: Kind, conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let timeouts = timeouts(kind, conf);
-    let dst_anno = kind.has_dst_anno_option().then(|| conf.keyword("DST_ANNO", true)).unwrap_or(true);
-    let reply_anno = conf.keyword_given::<Anno>("REPLY_ANNO").map(|a| a.offset);
-    let reap_time = conf.keyword("REAP_TIME", Seconds(15 * 60));
-    let reap_interval_s = conf.keyword("REAP_INTERVAL", reap_time).0;
-    let capacity = conf.keyword("CAPACITY", Raw::default());
-    let capacity = conf.keyword("MAPPING_CAPACITY", capacity).0;
-    let (flows, shares) = table(conf, &capacity);
-    let registry = Registry::of(conf);
-    let mut rewriter = Rewriter {
-        kind,
-        inputs: Vec::new(),
-        registry,
-        dst_anno,
-        reply_anno,
-        reap_interval_s,
-        timeouts,
-        flows,
-        shares,
-        home: None,
-        member: 0,
-    };
-    let specifications = conf.rest();
-    if specifications.len() != conf.n_inputs() {
-        conf.error(format!("need {} arguments, one per input port", conf.n_inputs()));
-        return Err(Invalid);
-    }
-    for (i, text) in specifications.iter().enumerate() {
-        let reader = Reader {
-            registry: &rewriter.registry,
-            element: conf.name(),
-            scope: conf.scope(),
-            outputs: conf.n_outputs(),
-        };
-        match reader.action(text, |name| conf.element(name).is_some()) {
-            Ok(action) => rewriter.inputs.push(action),
-            Err(why) => conf.error(format!("input spec {i}: {why}")),
-        }
-    }
-    conf.finish()?;
-    Ok(Box::new(rewriter))
-}
-
-/// The table of that capacity, or the name of the rewriter that has it.
-fn table(conf: &mut Conf<'_>, capacity: &str) -> (Option<Box<Flows>>, Option<String>) {
-    if capacity.is_empty() {
-        return (Some(Box::new(Flows::new(UNLIMITED))), None);
-    }
-    if let Ok(n) = i32::parse(capacity, &conf.scope()) {
-        return (Some(Box::new(Flows::new(n))), None);
-    }
-    match conf.element(capacity) {
-        Some((_, class)) if Kind::of_class(class).is_some() => {}
-        _ => conf.error("bad MAPPING_CAPACITY"),
-    }
-    (None, Some(capacity.to_owned()))
-}
-
-/// The timeouts that the class's keywords say.
-fn timeouts(kind: Kind, conf: &mut Conf<'_>) -> Timeouts {
-    let mut of = |names: &[&str], default_s: u64| {
-        names.iter().fold(Seconds(default_s), |default, name| conf.keyword(name, default)).0 * 1_000
-    };
-    let follows_tcp = matches!(kind, Kind::Ip | Kind::Tcp);
-    let mut t = Timeouts {
-        tcp_guarantee: 0,
-        tcp_no_data: 0,
-        tcp_data: 0,
-        tcp_done: 0,
-        guarantee: 0,
-        idle: 0,
-        streaming: 0,
-    };
-    if follows_tcp {
-        t.tcp_guarantee = of(&["TCP_GUARANTEE", "GUARANTEE"], 5);
-        t.tcp_no_data = of(&["TCP_NODATA_TIMEOUT"], 300);
-        t.tcp_data = of(&["TIMEOUT", "TCP_TIMEOUT"], 86_400);
-        t.tcp_done = of(&["TCP_DONE_TIMEOUT"], 240);
-    }
-    match kind {
-        Kind::Tcp => {}
-        Kind::Ip => {
-            t.guarantee = of(&["UDP_GUARANTEE"], 5);
-            t.idle = of(&["UDP_TIMEOUT"], 300);
-            t.streaming = of(&["UDP_STREAMING_TIMEOUT"], t.idle / 1_000);
-        }
-        Kind::Udp => {
-            t.guarantee = of(&["UDP_GUARANTEE", "GUARANTEE"], 5);
-            t.idle = of(&["UDP_TIMEOUT", "TIMEOUT"], 300);
-            t.streaming = of(&["UDP_STREAMING_TIMEOUT", "STREAMING_TIMEOUT"], t.idle / 1_000);
-        }
-        Kind::Addr | Kind::AddrPair | Kind::Ping => {
-            t.guarantee = of(&["GUARANTEE"], 5);
-            t.idle = of(&["TIMEOUT"], if kind == Kind::Ping { 300 } else { 7_200 });
-            t.streaming = t.idle;
-        }
-    }
-    t
-}
-
-fn now_ms(cx: &mut Cx<'_>) -> u64 {
+/// Milliseconds, as flows count them.
+pub(super) fn now_ms(cx: &mut Cx<'_>) -> u64 {
     cx.now_ns() / 1_000_000
 }
 
@@ -292,8 +165,9 @@ impl Rewriter {
             Some(Action::Pass(output)) => return Err(Verdict::Out(usize::from(*output))),
             Some(Action::Keep(outputs)) => Some((from, *outputs)),
             Some(Action::Pattern(rewrite)) => try_one(flows, rewrite),
-            Some(Action::Mapper(mapper)) => (0..mapper.tries())
-                .find_map(|_| try_one(flows, mapper.rewrites().get(mapper.choose(from))?)),
+            Some(Action::Mapper(mapper)) => {
+                (0..mapper.tries()).find_map(|_| try_one(flows, mapper.rewrites().get(mapper.choose(from))?))
+            }
         };
         let Some((to, outputs)) = chosen else {
             flows.failed(self.member, input);
@@ -386,13 +260,7 @@ impl Rewriter {
         Verdict::Out(usize::from(output))
     }
 
-    fn apply(
-        &self,
-        flows: &mut Flows,
-        (id, direction): (Id, usize),
-        headers: &Headers,
-        packet: &mut Packet,
-    ) {
+    fn apply(&self, flows: &mut Flows, (id, direction): (Id, usize), headers: &Headers, packet: &mut Packet) {
         let Some(flow) = flows.get_mut(id) else { return };
         let (new, reply_anno) = (flow.leaves(direction), flow.reply_anno);
         let (source, destination) = match (self.kind, direction) {
@@ -439,52 +307,6 @@ impl Rewriter {
         }
     }
 
-    /// The lines of the table's flows, each in both directions.
-    fn list(&self, flows: &mut Flows, is_tcp: Option<bool>, now_ms: u64) -> String {
-        let mut text = String::new();
-        for (id, direction) in flows.in_order(self.member, is_tcp) {
-            let shifted = flows.shifts(id).map_or(0, |s| s[direction].latest());
-            let Some(flow) = flows.get(id) else { continue };
-            text += &self.kind.line(flow, direction);
-            if shifted != 0 {
-                text += &format!(" seq {shifted:+}");
-            }
-            let [forward, reply] = flow.outputs;
-            let stars = if direction == 0 { ("*", "") } else { ("", "*") };
-            let expires_s = flows.expires_in_s(id, flow, now_ms);
-            let input = flow.input;
-            text += &format!(" [{}{forward} {}{reply}] i{input} exp{expires_s}\n", stars.0, stars.1);
-        }
-        text
-    }
-
-    fn pattern_line(&self, flows: &mut Flows, input: usize) -> String {
-        let live = flows.member(self.member).and_then(|m| m.inputs.get(input)).map_or(0, |t| t.flows);
-        let Some(action) = self.inputs.get(input) else { return String::new() };
-        if live > 0 { format!("{action} [{live}]\n") } else { format!("{action}\n") }
-    }
-
-    fn lookup(&self, flows: &mut Flows, arg: &str, cx: &Cx<'_>) -> Result<String, String> {
-        let words = split_words(arg);
-        let [saddr, sport, daddr, dport] = &words[..] else {
-            return Err(match words.len() {
-                n if n > 4 => "too many arguments".to_owned(),
-                n => format!("{}: required argument missing", ["SADDR", "SPORT", "DADDR", "DPORT"][n]),
-            });
-        };
-        let flow = FlowId::new(
-            cx.value::<Ipv4Addr>("SADDR", saddr)?.into(),
-            cx.value("SPORT", sport)?,
-            cx.value::<Ipv4Addr>("DADDR", daddr)?.into(),
-            cx.value("DPORT", dport)?,
-        );
-        let found = flows.find(space(self.member, false), flow);
-        let Some((id, direction)) = found else { return Ok(String::new()) };
-        let to = flows.get(id).map(|f| f.leaves(direction)).unwrap_or_default();
-        let (saddr, daddr) = (to.source_ip(), to.destination_ip());
-        Ok(format!("{saddr} {} {daddr} {}", to.source_port, to.destination_port))
-    }
-
     fn sweep(&mut self, cx: &mut Cx<'_>, now_ms: Option<u64>) {
         let Some(mut flows) = borrow(self, cx) else { return };
         if let Some(now_ms) = now_ms {
@@ -496,60 +318,6 @@ impl Rewriter {
             let next = cx.now_ns() + SWEEP_INTERVAL_NS;
             cx.set_timer(SWEEP, next);
         }
-    }
-
-    fn read_from(&self, flows: &mut Flows, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        let now_ms = now_ms(cx);
-        let tally = |flows: &mut Flows, of: fn(&Tally) -> u32| {
-            flows.len();
-            flows.member(self.member).map_or(0, |m| m.inputs.iter().map(of).sum::<u32>()).to_string()
-        };
-        Ok(match handler {
-            "table" | "mappings" => self.list(flows, None, now_ms),
-            "tcp_table" | "tcp_mappings" => self.list(flows, Some(true), now_ms),
-            "udp_table" | "udp_mappings" => self.list(flows, Some(false), now_ms),
-            "tcp_lookup" | "lookup" => self.lookup(flows, arg, cx)?,
-            "table_size" | "nmappings" => tally(flows, |t| t.flows),
-            "mapping_failures" => tally(flows, |t| t.failures),
-            "size" => flows.len().to_string(),
-            "capacity" => flows.capacity().to_string(),
-            "patterns" => {
-                flows.len();
-                (0..self.inputs.len()).map(|i| self.pattern_line(flows, i)).collect()
-            }
-            _ => {
-                flows.len();
-                let input = handler.strip_prefix("pattern").and_then(|n| n.parse().ok());
-                self.pattern_line(flows, input.unwrap_or(usize::MAX))
-            }
-        })
-    }
-
-    fn write_to(&mut self, flows: &mut Flows, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let now_ms = now_ms(cx);
-        match handler {
-            "capacity" => {
-                let capacity = i32::parse(value.trim(), &cx.scope()).map_err(|e| format!("CAPACITY: {e}"))?;
-                flows.set_capacity(capacity, now_ms);
-            }
-            "clear" => flows.remove_all(|_| true),
-            _ => {
-                let input: usize = handler.trim_start_matches("pattern").parse().map_err(|_| "no such input")?;
-                let reader = Reader {
-                    registry: &self.registry,
-                    element: cx.name(),
-                    scope: cx.scope(),
-                    outputs: cx.n_outputs(),
-                };
-                let action = reader.action(value.trim(), |name| cx.find_peer(name).is_ok());
-                let action = action.map_err(|why| format!("input spec {input}: {why}"))?;
-                let slot = self.inputs.get_mut(input).ok_or("no such input")?;
-                *slot = action;
-                let member = self.member;
-                flows.remove_all(|f| f.member == member && usize::from(f.input) == input);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -644,4 +412,3 @@ impl Element for Rewriter {
         flows.take(old_flows, keep, now_ms);
     }
 }
-

@@ -15,7 +15,11 @@ pub(crate) static SPEC: Spec = Spec {
     phase: phase::DEFAULT - 1,
     doc: "Named as an input's specification of a rewriter, it gives each new flow the next of its patterns, or if that has \
           nothing free the first after it that has: a load balancer, for example.",
-    args: &[rest("PATTERN", "pattern and outputs", "a pattern or its name, FOUTPUT and ROUTPUT, as in IPRewriter")],
+    args: &[rest(
+        "PATTERN",
+        "pattern and outputs",
+        "a pattern or its name, FOUTPUT and ROUTPUT, as in IPRewriter",
+    )],
     example: "m :: RoundRobinIPMapper(- - 10.0.0.2 - 0 1, - - 10.0.0.3 - 0 1); \
               Idle -> rw :: IPRewriter(m, pass 1); Idle -> [1]rw; rw[0] -> Discard; rw[1] -> Discard;",
     see: &["IPRewriter", "SourceIPHashMapper", "IPRewriterPatterns"],
@@ -63,7 +67,8 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }
     let mut rewrites = Vec::new();
     for text in texts {
-        let reader = Reader { registry: &registry, element: &element, scope: conf.scope(), outputs: usize::MAX };
+        let reader =
+            Reader { registry: &registry, element: &element, scope: conf.scope(), outputs: usize::MAX };
         match reader.rewrite(&split_words(&text), false) {
             Ok(rewrite) => rewrites.push(rewrite),
             Err(why) => conf.error(why),

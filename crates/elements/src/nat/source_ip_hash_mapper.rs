@@ -175,7 +175,8 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     };
     let (mut rewrites, mut servers) = (Vec::new(), Vec::new());
     for text in texts {
-        let reader = Reader { registry: &registry, element: &element, scope: conf.scope(), outputs: usize::MAX };
+        let reader =
+            Reader { registry: &registry, element: &element, scope: conf.scope(), outputs: usize::MAX };
         match server(&reader, text) {
             Ok((rewrite, number)) => {
                 rewrites.push(rewrite);

@@ -1,8 +1,9 @@
 //! TCPRewriter.
 
+use super::configure::{build, companions};
 use super::kind::Kind;
 use super::options::*;
-use super::rewriter::{Reason, build, companions};
+use super::rewriter::Reason;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -25,7 +26,17 @@ pub(crate) static SPEC: Spec = Spec {
           finding and removing flows takes constant time, and there is room for a million of them where MAPPING_CAPACITY says \
           nothing. A hot swap keeps the flows of inputs whose specifications stay, if the timeouts do. \
           The element lives on one worker, together with those that it shares its table with.",
-    args: &[INPUTS, TCP_TIMEOUT, TCP_DONE_TIMEOUT, TCP_NODATA_TIMEOUT, TCP_GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, DST_ANNO, REPLY_ANNO],
+    args: &[
+        INPUTS,
+        TCP_TIMEOUT,
+        TCP_DONE_TIMEOUT,
+        TCP_NODATA_TIMEOUT,
+        TCP_GUARANTEE,
+        REAP_INTERVAL,
+        MAPPING_CAPACITY,
+        DST_ANNO,
+        REPLY_ANNO,
+    ],
     handlers: handlers!(TABLE, LOOKUP, COMMON),
     drops: Reason::DOCS,
     example: "Idle -> rw :: TCPRewriter(pattern 1.0.0.1 1024-65535 - - 0 1, drop); Idle -> [1]rw; rw[0] -> Discard; rw[1] -> Discard;",

@@ -11,7 +11,10 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "0/1",
     processing: "h/h",
     doc: "Each time the handler `send` is written it makes TCP packets without payload, with TTL 255, window 32120 and right checksums, that may not be fragmented.",
-    handlers: &[writes("send", "`SRC SPORT DST DPORT SEQNO ACKNO FLAGS [COUNT [STOP]]`: packets to make, and whether to stop the router then")],
+    handlers: &[writes(
+        "send",
+        "`SRC SPORT DST DPORT SEQNO ACKNO FLAGS [COUNT [STOP]]`: packets to make, and whether to stop the router then",
+    )],
     drops: Reason::DOCS,
     example: "TCPIPSend -> Discard;",
     see: &["FastUDPSource"],
@@ -36,7 +39,8 @@ struct TCPIPSend;
 
 /// The packet: 20 bytes of IP header and 20 of TCP header.
 fn headers(words: &[String], cx: &Cx<'_>) -> Result<[u8; 40], String> {
-    let (source, destination): (Ipv4Addr, Ipv4Addr) = (cx.value("SRC", &words[0])?, cx.value("DST", &words[2])?);
+    let (source, destination): (Ipv4Addr, Ipv4Addr) =
+        (cx.value("SRC", &words[0])?, cx.value("DST", &words[2])?);
     let ports: [u16; 2] = [cx.value("SPORT", &words[1])?, cx.value("DPORT", &words[3])?];
     let numbers: [u32; 2] = [cx.value("SEQNO", &words[4])?, cx.value("ACKNO", &words[5])?];
     let flags: u8 = cx.value("FLAGS", &words[6])?;
@@ -102,7 +106,10 @@ mod tests {
         let ip = Ipv4::new_checked(out[2].data()).unwrap();
         let tcp = Tcp::new_checked(&out[2].data()[20..]).unwrap();
         assert!(ip.checksum_ok() && tcp.checksum_ok(ip.pseudo_header(20)));
-        assert_eq!((tcp.src_port(), tcp.dst_port(), tcp.sequence(), tcp.acknowledgement(), tcp.flags()), (7, 80, 5, 6, 18));
+        assert_eq!(
+            (tcp.src_port(), tcp.dst_port(), tcp.sequence(), tcp.acknowledgement(), tcp.flags()),
+            (7, 80, 5, 6, 18)
+        );
         assert_eq!(h.write("send", "1.0.0.1 7 2.0.0.2"), Err("DPORT: required argument missing".to_owned()));
         assert!(h.write("send", "1.0.0.1 7 2.0.0.2 80 5 6 256").is_err());
     }

@@ -2,13 +2,13 @@
 
 use super::fields::make::Maker;
 use super::fields::text::{Context, Parsed, parse};
-use super::fields::view::{Value as FieldValue, first_timestamp_ns};
+use super::fields::view::Value as FieldValue;
 use super::fields::{self, Field, Width};
 use super::lines::{Lines, Record};
+use super::several::Several;
 use super::to_ip_summary_dump::VERSION;
 use crate::handlers::{Call, task};
 use crate::nat::flow_id::FlowId;
-use crate::nat::{get_u16, put_u16};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::Notifies;
 use causeway_engine::value::{Bytes, Filename, Raw, Value};
@@ -31,13 +31,25 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("STOP", "boolean", "whether to stop the router at the end; default false"),
         keyword("TIMING", "boolean", "whether to keep the times between packets; default false"),
         keyword("ACTIVE", "boolean", "whether to emit packets; default true"),
-        keyword("ZERO", "boolean", "without effect: what no field says is zero; older configurations have it"),
+        keyword(
+            "ZERO",
+            "boolean",
+            "without effect: what no field says is zero; older configurations have it",
+        ),
         keyword("CHECKSUM", "boolean", "whether packets are whole and checksums right; default false"),
         keyword("PROTO", "byte", "the protocol of packets that have none; default 6"),
-        keyword("MULTIPACKET", "boolean", "whether as many packets are made of a line as its count says; default false"),
+        keyword(
+            "MULTIPACKET",
+            "boolean",
+            "whether as many packets are made of a line as its count says; default false",
+        ),
         keyword("SAMPLE", "probability", "with which a packet is emitted; default 1"),
         keyword("FIELDS", "words", "the fields where the file does not say them; also CONTENTS"),
-        keyword("FLOWID", "words", "source, source port, destination, destination port and protocol where the file does not say them"),
+        keyword(
+            "FLOWID",
+            "words",
+            "source, source port, destination, destination port and protocol where the file does not say them",
+        ),
         keyword("ALLOW_NONEXISTENT", "boolean", "whether the file may be missing; default false"),
         keyword("DATA", "string", "what is read in the place of a file"),
     ],
@@ -71,17 +83,6 @@ drop_reasons! {
 
 /// The only timer: the next packet with TIMING.
 const DUE: u32 = 0;
-
-/// Of a line that stands for several packets, what is still to be emitted.
-struct Several {
-    packet: Packet,
-    left: u32,
-    len: usize,
-    /// Bytes of the others, beyond this packet's.
-    extra: usize,
-    step_ns: u64,
-    end_ns: u64,
-}
 
 struct FromIPSummaryDump {
     lines: Lines,
@@ -255,7 +256,10 @@ impl FromIPSummaryDump {
                 match version {
                     Some((major, minor)) if major == VERSION.0 && minor <= VERSION.1 => self.version = minor,
                     Some((major, minor)) => {
-                        self.complain(cx.name(), &format!("unexpected IPSummaryDump version {major}.{minor}"));
+                        self.complain(
+                            cx.name(),
+                            &format!("unexpected IPSummaryDump version {major}.{minor}"),
+                        );
                     }
                     None => {}
                 }
@@ -390,38 +394,16 @@ impl FromIPSummaryDump {
         if let Some(several) = self.several.take() {
             return Ok(self.one_of(several));
         }
-        let Some(mut packet) = self.read(cx)? else { return Ok(None) };
-        let more = packet.anno_u32(Anno::EXTRA_PACKETS.offset);
-        if !self.multipacket || more == 0 {
+        let Some(packet) = self.read(cx)? else { return Ok(None) };
+        if !self.multipacket || packet.anno_u32(Anno::EXTRA_PACKETS.offset) == 0 {
             return Ok(Some(packet));
         }
-        let count = more as usize + 1;
-        let extra = packet.anno_u32(Anno::EXTRA_LENGTH.offset) as usize;
-        let (own, mut len) = (packet.len(), (packet.len() + extra) / count);
-        let mut extra = extra;
-        if len < own {
-            (len, extra) = (own, own * (count - 1));
-        }
-        let (first_ns, end_ns) = (first_timestamp_ns(&packet), packet.timestamp_ns());
-        let step_ns = if first_ns > 0 { end_ns.saturating_sub(first_ns) / (count as u64 - 1) } else { 0 };
-        if first_ns > 0 {
-            packet.set_timestamp_ns(first_ns);
-        }
-        Ok(self.one_of(Several { packet, left: count as u32, len, extra, step_ns, end_ns }))
+        Ok(self.one_of(Several::new(packet)))
     }
 
-    fn one_of(&mut self, mut several: Several) -> Option<Packet> {
-        let own = several.packet.len();
-        if several.left == 1 {
-            several.packet.set_timestamp_ns(several.end_ns);
-            return Some(single(several.packet, several.extra));
-        }
-        let packet = several.packet.copy().map(|p| single(p, several.len - own));
-        several.left -= 1;
-        several.extra = several.extra.saturating_sub(several.len);
-        let ns = several.packet.timestamp_ns() + several.step_ns;
-        several.packet.set_timestamp_ns(ns);
-        self.several = Some(several);
+    fn one_of(&mut self, several: Several) -> Option<Packet> {
+        let (packet, rest) = several.split();
+        self.several = rest;
         packet
     }
 
@@ -465,24 +447,6 @@ impl FromIPSummaryDump {
             call.make(cx);
         }
     }
-}
-
-/// A packet that stands for itself alone, `extra` bytes longer than it is.
-fn single(mut packet: Packet, extra: usize) -> Packet {
-    packet.set_anno_u32(Anno::EXTRA_PACKETS.offset, 0);
-    packet.set_anno_u32(Anno::EXTRA_LENGTH.offset, extra as u32);
-    let (Some(network), Some(transport)) = (packet.network_offset(), packet.transport_offset()) else {
-        return packet;
-    };
-    let total_len = (packet.len() - network + extra) as u16;
-    let data = packet.data_mut();
-    if get_u16(data, network + 2) != total_len {
-        put_u16(data, network + 2, total_len);
-        if data.get(network + 9) == Some(&protocol::UDP) {
-            put_u16(data, transport + 4, total_len.wrapping_sub((transport - network) as u16));
-        }
-    }
-    packet
 }
 
 /// Where the first word ends: at a blank outside of quotes.
@@ -561,6 +525,6 @@ impl Element for FromIPSummaryDump {
     }
 
     fn held(&self) -> usize {
-        usize::from(self.held.is_some()) + self.several.as_ref().map_or(0, |s| s.left as usize)
+        usize::from(self.held.is_some()) + self.several.as_ref().map_or(0, Several::left)
     }
 }

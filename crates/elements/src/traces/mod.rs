@@ -9,9 +9,10 @@ mod from_dump;
 mod from_ip_summary_dump;
 mod lines;
 mod range;
+mod several;
 mod to_dump;
 mod to_ip_summary_dump;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = 
+pub(crate) const SPECS: &[&Spec] =
     &[&from_dump::SPEC, &from_ip_summary_dump::SPEC, &to_dump::SPEC, &to_ip_summary_dump::SPEC];

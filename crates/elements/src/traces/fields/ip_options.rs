@@ -278,7 +278,9 @@ mod tests {
             print(&options, &mut printed);
             assert_eq!(printed, text);
         }
-        for bad in ["rr{1.0.0.1", "rr{1.0.0}", "ts.16{}", "ts{1.0.0.1}", "x", "rr{1.0.0.1}+64", "ssrr{256.0.0.1}"] {
+        for bad in
+            ["rr{1.0.0.1", "rr{1.0.0}", "ts.16{}", "ts{1.0.0.1}", "x", "rr{1.0.0.1}+64", "ssrr{256.0.0.1}"]
+        {
             assert_eq!(parse(bad, &mut Vec::new()), None, "{bad}");
         }
     }

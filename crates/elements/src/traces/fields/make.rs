@@ -167,7 +167,9 @@ impl Maker {
         match what {
             What::Timestamp => self.packet.set_timestamp_ns(n),
             What::TimestampSec => self.packet.set_timestamp_ns(n * 1_000_000_000 + ns % 1_000_000_000),
-            What::TimestampUsec => self.packet.set_timestamp_ns(ns / 1_000_000_000 * 1_000_000_000 + n * 1_000),
+            What::TimestampUsec => {
+                self.packet.set_timestamp_ns(ns / 1_000_000_000 * 1_000_000_000 + n * 1_000)
+            }
             What::TimestampUsec1 => self.packet.set_timestamp_ns(n.saturating_mul(1_000)),
             What::FirstTimestamp => set_first_timestamp_ns(&mut self.packet, n),
             What::Count => self.packet.set_anno_u32(Anno::EXTRA_PACKETS.offset, n.saturating_sub(1) as u32),
@@ -191,12 +193,9 @@ impl Maker {
             | What::IcmpFlowid
             | What::IcmpSeq
             | What::IcmpNextmtu => self.set_icmp(what, n as u16)?,
-            What::TcpSeq
-            | What::TcpAck
-            | What::TcpOff
-            | What::TcpFlags
-            | What::TcpWindow
-            | What::TcpUrp => self.set_tcp(what, n as u32)?,
+            What::TcpSeq | What::TcpAck | What::TcpOff | What::TcpFlags | What::TcpWindow | What::TcpUrp => {
+                self.set_tcp(what, n as u32)?
+            }
             _ => self.set_ip(what, n as u32)?,
         }
         Ok(())
@@ -429,7 +428,8 @@ impl Maker {
         let mut missing = said.saturating_sub(at + len);
         let (number, first) = (self.ip()[9], is_first(self.ip()));
         let tcp_header_len = self.segment().get(12).map_or(0, |offset| usize::from(offset >> 4) * 4);
-        if missing > 3 && first && number == protocol::TCP && !self.has_tcp_header_len && tcp_header_len == 20 {
+        if missing > 3 && first && number == protocol::TCP && !self.has_tcp_header_len && tcp_header_len == 20
+        {
             let more = (missing & !3).min(40);
             self.insert(self.transport() + 20, more)?;
             self.segment()[12] = ((20 + more) / 4 * 16) as u8;
@@ -505,7 +505,8 @@ impl Maker {
             return;
         }
         let number = ip[9];
-        let address = |at: usize| super::text::number(&self.packet.data()[network + at..network + at + 4]) as u32;
+        let address =
+            |at: usize| super::text::number(&self.packet.data()[network + at..network + at + 4]) as u32;
         let len = (self.packet.len() - transport) as u16;
         let pseudo = pseudo_header_v4(address(12).into(), address(16).into(), number, len);
         let (at, start) = match number {

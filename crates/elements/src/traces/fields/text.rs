@@ -332,7 +332,18 @@ mod tests {
         assert_eq!(parse_fragment("8", 0), Some(8));
         assert_eq!(
             [".", "SA", "AS", "16", "0x12", "FSRPAUECN", "XY", "W", "Q", ""].map(parse_flags),
-            [Some(0), Some(18), Some(18), Some(16), Some(18), Some(0x1ff), Some(0xc0), Some(0x80), None, None]
+            [
+                Some(0),
+                Some(18),
+                Some(18),
+                Some(16),
+                Some(18),
+                Some(0x1ff),
+                Some(0xc0),
+                Some(0x80),
+                None,
+                None
+            ]
         );
     }
 

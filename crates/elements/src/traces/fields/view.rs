@@ -381,7 +381,8 @@ pub(super) fn payload_place(data: &[u8], network: usize, transport: usize, end: 
     let ip = data.get(network..).unwrap_or_default();
     let mut at = transport;
     if is_first(ip) {
-        let offset = data.get(..end).and_then(|d| d.get(transport + 12)).map_or(0, |o| usize::from(o >> 4) * 4);
+        let offset =
+            data.get(..end).and_then(|d| d.get(transport + 12)).map_or(0, |o| usize::from(o >> 4) * 4);
         at += match ip.get(9) {
             Some(&protocol::TCP) => offset.max(20),
             Some(&protocol::UDP | &UDP_LITE) => 8,
