@@ -33,7 +33,7 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
         let trace = Arc::new(Trace((0..flows as u32).map(frame).collect()));
         let row = measure(settings, options, &trace, &format!("nat/{case}"))?;
         report.add(match &few {
-            Some(few) => row.against(few),
+            Some(few) => row.clone().against(few),
             None => row.clone(),
         });
         few.get_or_insert(row);

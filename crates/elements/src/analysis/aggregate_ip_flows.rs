@@ -20,7 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "Packets of a flow, by protocol, addresses and ports, get its number, in both directions; numbers begin with 1. The paint annotation is 0 in the direction of \
           the flow's first packet, else 1. A flow that was silent for its timeout, by timestamps, has ended, and so has a closed TCP connection when a SYN comes; then there is a new number. \
-          With ICMP errors get the number of the flow that they are about, and a paint that is 2 more. Other packets go to output 1, or are dropped.\n\n\
+          With ICMP, errors get the number of the flow that they are about, and the paint of the packet that they quote plus 2. Other packets go to output 1, or are dropped.\n\n\
           With FRAGMENTS packets between two addresses are held while it is not known to which flow a fragment among them belongs, so that their order stays: until its first fragment came, or for \
           FRAGMENT_TIMEOUT; then they are dropped. `clear` lets what is held out. At most 4096 packets are held. CAPACITY flows are known at a time; for another one the flow that would end next ends.",
     args: &[
@@ -248,7 +248,7 @@ impl AggregateIPFlows {
             return Fate::Refuse;
         }
         let is_tcp = number == protocol::TCP;
-        let mut flipped = (source > destination) != is_quoted;
+        let mut flipped = source > destination;
         let hosts = Hosts { is_tcp, low: source.min(destination), high: source.max(destination) };
         let base_paint = if is_quoted { 2 } else { 0 };
         let (is_first, is_fragment) = (word & 0x1fff == 0, word & 0x3fff != 0);
@@ -258,17 +258,14 @@ impl AggregateIPFlows {
             let Some(ports) = ip.get(header_len..header_len + 4) else { return Fate::Refuse };
             let (from, to) = (get_u16(ports, 0), get_u16(ports, 2));
             if source == destination {
-                flipped = (from > to) != is_quoted;
+                flipped = from > to;
             }
-            // What is quoted went the other way.
-            let swap = flipped != is_quoted;
-            let (low_port, high_port) = if swap { (to, from) } else { (from, to) };
+            let (low_port, high_port) = if flipped { (to, from) } else { (from, to) };
             let key = hosts.key(low_port, high_port);
             id = self.find(key, flipped, is_tcp, packet, cx);
             let Some(flow) = id.and_then(|id| self.flows.get(id)) else { return Fate::Refuse };
             packet.set_anno_u32(Anno::AGGREGATE.offset, flow.aggregate);
-            let back = flipped != flow.reverse;
-            packet.set_paint(base_paint | u8::from(back != is_quoted));
+            packet.set_paint(base_paint | u8::from(flipped != flow.reverse));
         } else {
             packet.set_anno_u32(Anno::AGGREGATE.offset, 0);
             packet.set_paint(base_paint | u8::from(flipped));

@@ -228,11 +228,14 @@ impl IpField {
     }
 }
 
+/// Offset and length in bits, if they are given, and the words behind.
+type Placed<'w, 't> = (Option<(u32, u32)>, &'w [&'t str]);
+
 /// `[OFFSET]`, `[OFFSET:LENGTH]`, `[FIRST-LAST]` in bytes, or between `{}` in bits: offset and length in bits.
 fn place<'w, 't>(
     rest: &'w [&'t str],
     number: &dyn Fn(&str) -> Option<u32>,
-) -> Result<(Option<(u32, u32)>, &'w [&'t str]), String> {
+) -> Result<Placed<'w, 't>, String> {
     let (unit, close) = match rest.first() {
         Some(&"[") => (8, "]"),
         Some(&"{") => (1, "}"),

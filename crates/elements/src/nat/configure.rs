@@ -36,7 +36,7 @@ pub(super) fn companions(config: &str) -> Vec<String> {
 /// The `build` function of the rewriters of one kind.
 pub(super) fn build(kind: Kind, conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let timeouts = timeouts(kind, conf);
-    let dst_anno = kind.has_dst_anno_option().then(|| conf.keyword("DST_ANNO", true)).unwrap_or(true);
+    let dst_anno = !kind.has_dst_anno_option() || conf.keyword("DST_ANNO", true);
     let reply_anno = conf.keyword_given::<Anno>("REPLY_ANNO").map(|a| a.offset);
     let reap_time = conf.keyword("REAP_TIME", Seconds(15 * 60));
     let reap_interval_s = conf.keyword("REAP_INTERVAL", reap_time).0;

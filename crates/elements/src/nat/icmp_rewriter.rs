@@ -124,11 +124,11 @@ impl Quoted {
                 quoted.answer.destination_port = get_u16(message, transport);
                 quoted.has_transport = true;
             }
-            protocol::ICMP if is_first && message.len() >= transport + 6 => {
-                if message[transport] == icmp::ECHO_REQUEST {
-                    quoted.answer.source_port = get_u16(message, transport + 4);
-                    quoted.has_transport = true;
-                }
+            protocol::ICMP
+                if is_first && message.len() >= transport + 6 && message[transport] == icmp::ECHO_REQUEST =>
+            {
+                quoted.answer.source_port = get_u16(message, transport + 4);
+                quoted.has_transport = true;
             }
             _ => {}
         }

@@ -1,9 +1,7 @@
 //! FromIPSummaryDump.
 
 use super::fields::make::Maker;
-use super::fields::text::{Context, Parsed, parse};
-use super::fields::view::Value as FieldValue;
-use super::fields::{self, Field, Width};
+use super::fields::{self, Field};
 use super::lines::{Lines, Record};
 use super::several::Several;
 use super::to_ip_summary_dump::VERSION;
@@ -84,15 +82,15 @@ drop_reasons! {
 /// The only timer: the next packet with TIMING.
 const DUE: u32 = 0;
 
-struct FromIPSummaryDump {
+pub(super) struct FromIPSummaryDump {
     lines: Lines,
-    fields: Vec<&'static Field>,
+    pub(super) fields: Vec<&'static Field>,
     /// Their numbers in the order in which packets get them.
-    order: Vec<usize>,
+    pub(super) order: Vec<usize>,
     protocol: u8,
     flow: Option<FlowId>,
     aggregate: Option<u32>,
-    version: u32,
+    pub(super) version: u32,
     stop: Option<Call>,
     timing: bool,
     /// What is added to timestamps to tell when they are due.
@@ -332,60 +330,6 @@ impl FromIPSummaryDump {
         Ok(Some(packet))
     }
 
-    /// Sets the fields that `line` has; says how many.
-    fn fill(
-        &self,
-        maker: &mut Maker,
-        line: &str,
-        scratch: &mut Vec<u8>,
-        cx: &Cx<'_>,
-    ) -> Result<usize, fields::make::TooLong> {
-        let mut words: [&str; 64] = [""; 64];
-        let mut rest = line;
-        for word in words.iter_mut().take(self.fields.len()) {
-            let end = word_end(rest);
-            (*word, rest) = (&rest[..end], rest[end..].trim_start());
-        }
-        let scope = cx.scope();
-        let mut known = 0;
-        for &i in &self.order {
-            let (field, word) = (self.fields[i], words.get(i).copied().unwrap_or(""));
-            if word.is_empty() || word == "-" || field.order.is_none() {
-                continue;
-            }
-            let width = if let Width::Bytes(n) = field.width { n } else { 4 };
-            let context = Context { scope: &scope, version: self.version, icmp_type: maker.icmp_type() };
-            let value = match parse(field.what, word, width, context, scratch) {
-                None => continue,
-                Some(Parsed::Number(n)) => FieldValue::Number(n),
-                Some(Parsed::Scratch) => FieldValue::Bytes(scratch),
-            };
-            maker.set(field.what, value)?;
-            known += 1;
-        }
-        Ok(known)
-    }
-
-    fn fill_binary(&self, maker: &mut Maker, record: &[u8]) -> Result<usize, fields::make::TooLong> {
-        let mut values: [Option<FieldValue<'_>>; 64] = [None; 64];
-        let mut rest = record;
-        for (field, value) in self.fields.iter().zip(&mut values) {
-            *value = field.width.read(&mut rest);
-            if value.is_none() {
-                break;
-            }
-        }
-        let mut known = 0;
-        for &i in &self.order {
-            let Some(value) = values.get(i).copied().flatten() else { continue };
-            if self.fields[i].order.is_some() {
-                maker.set(self.fields[i].what, value)?;
-                known += 1;
-            }
-        }
-        Ok(known)
-    }
-
     /// The next packet, also of those that stand for several.
     fn next(&mut self, cx: &mut Cx<'_>) -> Result<Option<Packet>, ()> {
         if let Some(packet) = self.held.take() {
@@ -447,21 +391,6 @@ impl FromIPSummaryDump {
             call.make(cx);
         }
     }
-}
-
-/// Where the first word ends: at a blank outside of quotes.
-fn word_end(text: &str) -> usize {
-    let (mut quoted, mut escaped) = (false, false);
-    for (i, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            c if c.is_whitespace() && !quoted => return i,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 impl Element for FromIPSummaryDump {

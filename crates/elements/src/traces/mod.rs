@@ -9,6 +9,7 @@ mod from_dump;
 mod from_ip_summary_dump;
 mod lines;
 mod range;
+mod records;
 mod several;
 mod to_dump;
 mod to_ip_summary_dump;

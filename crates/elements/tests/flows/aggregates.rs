@@ -143,5 +143,5 @@ fn streams_are_merged_and_filtered_by_time() {
         [read(&router, "tr", "range"), read(&router, "s", "well_ordered")],
         ["2.000000 5.000000", "true"]
     );
-    assert_eq!(out.lines(router), ["5.000000 2", "6.000000 1", "6.000000 2", "7.000000 2", "8.000000 1"]);
+    assert_eq!(out.lines(router), ["0.000000 2", "6.000000 1", "6.000000 2", "7.000000 2", "8.000000 1"]);
 }

@@ -4,7 +4,6 @@ use super::What;
 use super::view::{Value, has_identifier, has_ports, is_first, payload_place, set_first_timestamp_ns};
 use crate::nat::flow_id::FlowId;
 use crate::nat::{get_u16, put_u16, put_u32};
-use causeway_packet::checksum::{Sum, pseudo_header_v4};
 use causeway_packet::wire::protocol;
 use causeway_packet::{Anno, Packet, wire};
 
@@ -17,16 +16,16 @@ const ETHER_IP6: u16 = 0x86dd;
 
 /// A packet that is being made. Whatever its fields do not set is zero.
 pub(crate) struct Maker {
-    packet: Packet,
-    is_ip: bool,
+    pub(super) packet: Packet,
+    pub(super) is_ip: bool,
     icmp_type: Option<u8>,
     has_icmp_code: bool,
     has_ip_header_len: bool,
     has_tcp_header_len: bool,
     protocol: u8,
-    flow: Option<FlowId>,
+    pub(super) flow: Option<FlowId>,
     /// Bytes that the packet has on the wire, if the fields say so.
-    wanted: usize,
+    pub(super) wanted: usize,
 }
 
 /// The packet cannot be made: it does not fit a frame.
@@ -56,31 +55,31 @@ impl Maker {
         self.icmp_type
     }
 
-    fn put(&mut self, n: usize) -> Done {
+    pub(super) fn put(&mut self, n: usize) -> Done {
         self.packet.put(n).map_err(|_| TooLong)?.fill(0);
         Ok(())
     }
 
-    fn network(&self) -> usize {
+    pub(super) fn network(&self) -> usize {
         self.packet.network_offset().unwrap_or(0)
     }
 
-    fn transport(&self) -> usize {
+    pub(super) fn transport(&self) -> usize {
         self.packet.transport_offset().unwrap_or(0)
     }
 
-    fn ip(&mut self) -> &mut [u8] {
+    pub(super) fn ip(&mut self) -> &mut [u8] {
         let at = self.network();
         self.packet.data_mut().get_mut(at..).unwrap_or_default()
     }
 
     /// What follows the IP header.
-    fn segment(&mut self) -> &mut [u8] {
+    pub(super) fn segment(&mut self) -> &mut [u8] {
         let at = self.transport();
         self.packet.data_mut().get_mut(at..).unwrap_or_default()
     }
 
-    fn segment_len(&self) -> usize {
+    pub(super) fn segment_len(&self) -> usize {
         self.packet.len().saturating_sub(self.transport())
     }
 
@@ -89,12 +88,12 @@ impl Maker {
         self.put(n.saturating_sub(self.segment_len()))
     }
 
-    fn has_ip(&self) -> bool {
+    pub(super) fn has_ip(&self) -> bool {
         self.packet.network_offset().is_some_and(|at| self.packet.len() >= at + 20)
     }
 
     /// Makes an IP header, if there is none. False if the packet is none of IP, or not of protocol `number`.
-    fn make_ip(&mut self, number: Option<u8>) -> Result<bool, TooLong> {
+    pub(super) fn make_ip(&mut self, number: Option<u8>) -> Result<bool, TooLong> {
         if !self.is_ip {
             return Ok(false);
         }
@@ -118,7 +117,7 @@ impl Maker {
     }
 
     /// Makes a transport header, if there is none. False if the packet is a fragment that has none.
-    fn make_transport(&mut self) -> Result<bool, TooLong> {
+    pub(super) fn make_transport(&mut self) -> Result<bool, TooLong> {
         if !is_first(self.ip()) {
             return Ok(false);
         }
@@ -210,17 +209,15 @@ impl Maker {
                     to.copy_from_slice(from);
                 }
             }
-            What::IpOpt => {
-                if self.make_ip(None)? {
-                    self.has_ip_header_len = true;
-                    self.set_ip_options(bytes)?;
-                }
+            What::IpOpt if self.make_ip(None)? => {
+                self.has_ip_header_len = true;
+                self.set_ip_options(bytes)?;
             }
-            What::TcpOpt | What::TcpNtopt | What::TcpSack => {
-                if self.make_ip(Some(protocol::TCP))? && self.make_transport()? {
-                    self.has_tcp_header_len = true;
-                    self.set_tcp_options(bytes)?;
-                }
+            What::TcpOpt | What::TcpNtopt | What::TcpSack
+                if self.make_ip(Some(protocol::TCP))? && self.make_transport()? =>
+            {
+                self.has_tcp_header_len = true;
+                self.set_tcp_options(bytes)?;
             }
             What::Payload if !bytes.is_empty() => {
                 let (at, _) = self.payload()?;
@@ -358,7 +355,7 @@ impl Maker {
             }
             What::TcpOff => {
                 if let Some(offset) = segment.get_mut(12) {
-                    *offset = *offset & 15 | (n.next_multiple_of(4).min(60) / 4) as u8 * 16;
+                    *offset = *offset & 15 | ((n.next_multiple_of(4).min(60) / 4) << 4) as u8;
                 }
             }
             What::TcpWindow => put_u16(segment, 14, n as u16),
@@ -454,70 +451,5 @@ impl Maker {
             data[at..at + n].fill(0);
         }
         Ok(())
-    }
-
-    /// The packet, with lengths, and with checksums and all its bytes if `whole`.
-    pub fn finish(mut self, whole: bool) -> Result<Packet, TooLong> {
-        if self.flow.is_some() {
-            self.make_ip(None)?;
-        }
-        if self.is_ip && self.has_ip() {
-            self.make_transport()?;
-            self.set_lengths();
-            let network = self.network();
-            let destination = self.packet.data()[network + 16..network + 20].first_chunk().copied();
-            self.packet.set_dst_ip(destination.unwrap_or_default());
-            if whole {
-                let total_len = usize::from(get_u16(self.ip(), 2));
-                self.put((network + total_len).saturating_sub(self.packet.len()))?;
-                self.set_checksums();
-            }
-        }
-        if self.wanted > self.packet.len() {
-            let extra = self.wanted - self.packet.len();
-            self.packet.set_anno_u32(Anno::EXTRA_LENGTH.offset, extra as u32);
-        }
-        Ok(self.packet)
-    }
-
-    fn set_lengths(&mut self) {
-        let network = self.network();
-        if get_u16(self.ip(), 2) == 0 {
-            let wanted = if self.wanted >= network { self.wanted - network } else { self.wanted };
-            let len = if wanted == 0 { self.packet.len() - network } else { wanted.min(0xffff) };
-            put_u16(self.ip(), 2, len as u16);
-        }
-        let (total_len, header_len) = (get_u16(self.ip(), 2), self.transport() - network);
-        let is_udp = self.ip()[9] == protocol::UDP && is_first(self.ip());
-        if is_udp && self.segment_len() >= 6 && get_u16(self.segment(), 4) == 0 {
-            put_u16(self.segment(), 4, total_len.wrapping_sub(header_len as u16));
-        }
-    }
-
-    fn set_checksums(&mut self) {
-        let (network, transport) = (self.network(), self.transport());
-        let header_len = usize::from(self.ip()[0] & 15) * 4;
-        let ip = self.ip();
-        put_u16(ip, 10, 0);
-        let sum = Sum::new().bytes(ip.get(..header_len).unwrap_or(ip)).finish();
-        put_u16(ip, 10, sum);
-        if get_u16(ip, 6) & 0x3fff != 0 {
-            return;
-        }
-        let number = ip[9];
-        let address =
-            |at: usize| super::text::number(&self.packet.data()[network + at..network + at + 4]) as u32;
-        let len = (self.packet.len() - transport) as u16;
-        let pseudo = pseudo_header_v4(address(12).into(), address(16).into(), number, len);
-        let (at, start) = match number {
-            protocol::TCP => (16, pseudo),
-            protocol::UDP => (6, pseudo),
-            protocol::ICMP => (2, Sum::new()),
-            _ => return,
-        };
-        let segment = self.segment();
-        put_u16(segment, at, 0);
-        let sum = start.bytes(segment).finish();
-        put_u16(segment, at, sum);
     }
 }

@@ -4,6 +4,7 @@
 //! [`view`] takes values out of packets, [`text`] prints and reads them, and [`make`] builds packets of them. Values of
 //! options are in [`ip_options`] and [`tcp_options`].
 
+mod finish;
 mod ip_options;
 pub(crate) mod make;
 mod md5;

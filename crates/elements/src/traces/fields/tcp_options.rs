@@ -51,9 +51,9 @@ fn is_well_formed(option: &[u8]) -> bool {
 pub(super) fn each(mut rest: &[u8]) -> impl Iterator<Item = Result<&[u8], ()>> {
     std::iter::from_fn(move || {
         loop {
-            match rest.first()? {
-                &kind::END => return None,
-                &kind::NO_OPERATION => rest = &rest[1..],
+            match *rest.first()? {
+                kind::END => return None,
+                kind::NO_OPERATION => rest = &rest[1..],
                 _ => break,
             }
         }
