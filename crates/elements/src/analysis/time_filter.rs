@@ -122,10 +122,12 @@ impl TimeFilter {
 
     /// The range as far as it is known.
     fn shown(&self) -> (u64, u64) {
-        let plain = |point: Point| match point {
-            Point::At(ns) | Point::Delay(ns) | Point::After(ns) | Point::Interval(ns) => ns,
+        let plain = |point: Point, start_ns: u64| match point {
+            Point::At(ns) | Point::Delay(ns) | Point::After(ns) => ns,
+            Point::Interval(ns) => start_ns.saturating_add(ns),
         };
-        self.range_ns.unwrap_or((plain(self.start), plain(self.end)))
+        let start_ns = plain(self.start, 0);
+        self.range_ns.unwrap_or((start_ns, plain(self.end, start_ns)))
     }
 }
 

@@ -75,7 +75,7 @@ fn without_fragments_nothing_is_held() {
 fn errors_belong_to_the_flow_that_they_are_about() {
     let out = Target::new("icmp-flows");
     let router = run(&format!(
-        "{} -> t :: Tee; af :: AggregateIPFlows(ICMP true) -> {}; t[0] -> af; \
+        "{} -> t :: Tee; af :: AggregateIPFlows(ICMP true, UDP_TIMEOUT 2000000000) -> {}; t[0] -> af; \
          t[1] -> ICMPError(3.3.3.3, unreachable, port) -> af;",
         source("timestamp src sport dst dport proto payload", &[r#"1 1.0.0.1 9 2.0.0.2 53 U "12345678""#]),
         out.sink("ip_proto aggregate link"),

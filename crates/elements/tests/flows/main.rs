@@ -4,6 +4,7 @@
 
 mod aggregates;
 mod dumps;
+mod options;
 mod rewriters;
 
 use causeway_engine::clock::SIMULATED_START_NS;
