@@ -260,8 +260,8 @@ impl Session {
     fn access(&self, element: &str, name: &str) -> Result<Option<Access>, HandlerError> {
         let class = self.router.read(element, "class", "")?;
         let plan = self.router.plan();
-        let outputs = plan.find(element).map_or(0, |i| plan.elements[i].pulled_outputs.len());
-        match self.library.get(&class).and_then(|spec| handler::find(spec, name, outputs)) {
+        let ports = plan.find(element).map_or(0, |i| plan.elements[i].ports());
+        match self.library.get(&class).and_then(|spec| handler::find(spec, name, ports)) {
             Some(handler) => Ok(Some(handler.access)),
             None => Err(HandlerError::NoHandler(format!("{element}.{name}"))),
         }

@@ -20,6 +20,7 @@
 
 use causeway_engine::Library;
 
+mod analysis;
 mod annotations;
 #[cfg(test)]
 mod any_bytes;
@@ -28,6 +29,7 @@ mod classify;
 mod counters;
 pub mod devices;
 mod ethernet;
+mod flow_table;
 mod fuse;
 mod handlers;
 mod icmp;
@@ -36,6 +38,7 @@ mod ip;
 mod ip6;
 mod iproute;
 pub mod kernel;
+mod nat;
 mod out_file;
 mod printing;
 mod queues;
@@ -45,6 +48,7 @@ mod skeleton;
 mod sources;
 pub mod standard_router;
 mod switching;
+mod tcp;
 mod token_bucket;
 mod traces;
 mod udp;
@@ -60,6 +64,7 @@ pub const SKELETON: &str = include_str!("skeleton.rs");
 /// All element classes.
 pub fn library() -> Library {
     let subjects = [
+        analysis::SPECS,
         annotations::SPECS,
         basic::SPECS,
         classify::SPECS,
@@ -73,11 +78,13 @@ pub fn library() -> Library {
         ip6::SPECS,
         iproute::SPECS,
         kernel::SPECS,
+        nat::SPECS,
         printing::SPECS,
         queues::SPECS,
         scheduling::SPECS,
         sources::SPECS,
         switching::SPECS,
+        tcp::SPECS,
         traces::SPECS,
         udp::SPECS,
     ];

@@ -6,6 +6,13 @@ use std::collections::BTreeSet;
 
 /// Class, configuration, and a handler with a value; the configuration after it was written.
 const WRITES: &[(&str, &str, &str, &str, &str)] = &[
+    ("AdjustTimestamp", "5", "time", "2", "2"),
+    ("AggregateCounter", "BYTES true", "banner", "a b", "BYTES true, BANNER \"a b\""),
+    ("AggregateCounter", "", "aggregate_call", "5 element.clear", "AGGREGATE_CALL 5 element.clear"),
+    ("AggregateCounter", "", "count_call", "5 stop", "COUNT_CALL 5 stop"),
+    ("TimeFilter", "1, 2", "start", "3", "3, 2"),
+    ("TimeFilter", "1, 2", "end", "3", "1, 3"),
+    ("TimeFilter", "START 1", "interval", "3", "START 1, INTERVAL 3"),
     (
         "ARPQuerier",
         "1.0.0.1/24, 2:0:0:0:0:1",

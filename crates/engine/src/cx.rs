@@ -281,7 +281,7 @@ impl Cx<'_> {
         }
         let (node, name) = self.core.find_from(self.name(), handler)?;
         let node = &self.core.nodes[node];
-        let own = node.spec.handlers.iter().find(|h| h.is(name, node.outs.len()));
+        let own = node.spec.handlers.iter().find(|h| h.is(name, node.ports()));
         match own.is_some_and(|h| h.access.writes()) {
             true => Ok(()),
             false => Err(format!("no '{handler}' write handler")),

@@ -81,6 +81,13 @@ pub(crate) struct Delivery {
     pub batch: Box<Batch>,
 }
 
+impl Node {
+    /// Number of inputs or of outputs, of which there are more.
+    pub fn ports(&self) -> usize {
+        self.ins.len().max(self.outs.len())
+    }
+}
+
 impl OutPort {
     /// Adds a packet to what the running activation emitted.
     #[inline]

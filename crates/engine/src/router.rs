@@ -276,7 +276,7 @@ impl Router {
     /// The declaration of a handler.
     fn handler(&self, element: &str, name: &str) -> Option<&'static HandlerDoc> {
         let element = &self.plan.elements[self.plan.find(element)?];
-        handler::find(self.library.get(&element.class)?, name, element.pulled_outputs.len())
+        handler::find(self.library.get(&element.class)?, name, element.ports())
     }
 
     #[allow(clippy::disallowed_methods, reason = "the control side")]

@@ -52,6 +52,9 @@ pub struct Spec {
     pub see: &'static [&'static str],
     /// What a router of several workers does with the class when it runs a copy of the graph on each.
     pub copies: Copies,
+    /// The elements that the configuration names which must live on the same worker, because this one works on them
+    /// ([`crate::Cx::peer`]).
+    pub lives_with: fn(&str) -> Vec<String>,
     /// Inputs whose packets all copies get, each one of its own: what they learn from, such as answers to queries.
     pub heard_by_all: &'static [usize],
     /// Whether the element holds back its puller or pusher by notifiers.
@@ -143,7 +146,8 @@ pub enum ArgForm {
 /// One handler.
 #[derive(Clone, Copy, Debug)]
 pub struct HandlerDoc {
-    /// Name. One that ends in `#` stands for a handler for each output: `pattern#` for `pattern0`, `pattern1` ….
+    /// Name. One that ends in `#` stands for a handler for each output, or each input if there are more of those:
+    /// `pattern#` for `pattern0`, `pattern1` ….
     pub name: &'static str,
     /// Read, write or both.
     pub access: Access,
@@ -208,11 +212,11 @@ impl HandlerDoc {
         HandlerDoc { by_run_time: true, ..self }
     }
 
-    /// Whether this is the handler called `name` of an element with that many outputs.
-    pub fn is(&self, name: &str, outputs: usize) -> bool {
+    /// Whether this is the handler called `name` of an element with that many ports.
+    pub fn is(&self, name: &str, ports: usize) -> bool {
         match self.name.strip_suffix('#') {
             None => self.name == name,
-            Some(_) => self.names(outputs).any(|own| own == name),
+            Some(_) => self.names(ports).any(|own| own == name),
         }
     }
 
@@ -224,11 +228,11 @@ impl HandlerDoc {
         spec.args.iter().find(same)
     }
 
-    /// The names of this handler of an element with that many outputs.
-    pub fn names(&self, outputs: usize) -> impl Iterator<Item = String> {
+    /// The names of this handler of an element with that many ports.
+    pub fn names(&self, ports: usize) -> impl Iterator<Item = String> {
         let (stem, count) = match self.name.strip_suffix('#') {
             None => (self.name, None),
-            Some(stem) => (stem, Some(outputs)),
+            Some(stem) => (stem, Some(ports)),
         };
         (0..count.unwrap_or(1)).map(move |i| match count {
             None => stem.to_owned(),
@@ -288,6 +292,7 @@ impl Spec {
         example: "",
         see: &[],
         copies: Copies::Each,
+        lives_with: |_| Vec::new(),
         heard_by_all: &[],
         notifies: Notifies { packets: false, room: false },
         acts_with: &[],
