@@ -1,48 +1,80 @@
-//! A rate that follows the recent past.
+//! A rate that follows the recent past, in whole numbers, as Click's `rate` handlers show it.
 
-/// How long counts are gathered before they move the average: a division for each millisecond, not for each
-/// packet.
+/// Nanoseconds of an epoch: what came in one moves the average once.
 const EPOCH_NS: u64 = 1_000_000;
-/// How long ago what the average remembers was: after this time the weight of a count has fallen to 1/e.
-const MEMORY_NS: f64 = 1e9;
+/// Epochs a second.
+const EPOCHS_PER_S: u64 = 1_000_000_000 / EPOCH_NS;
+/// Each epoch weighs 1/2^STABILITY, so that the average remembers sixteen epochs.
+const STABILITY: u32 = 4;
+/// So many epochs without events, and the average is zero.
+const FORGOTTEN: u64 = 100;
 
-/// Exponentially weighted moving average of events a second.
+/// Exponentially weighted moving average of events an epoch, with `BITS` bits behind the point.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rate {
-    per_s: f64,
-    gathered: u64,
-    /// Start of the epoch; 0 = nothing was counted yet.
-    since_ns: u64,
+pub(super) struct Rate<const BITS: u32> {
+    /// Events an epoch, times 2^BITS.
+    average: i64,
+    /// Events of this epoch.
+    gathered: i64,
+    /// Number of this epoch; 0 = nothing was counted yet.
+    epoch: u64,
 }
 
-impl Rate {
+impl<const BITS: u32> Rate<BITS> {
     /// Counts `n` events at `now_ns`.
     #[inline]
     pub(super) fn add(&mut self, n: u64, now_ns: u64) {
-        if self.since_ns == 0 {
-            self.since_ns = now_ns;
-        }
-        if now_ns.saturating_sub(self.since_ns) >= EPOCH_NS {
-            self.close(now_ns);
-        }
-        self.gathered += n;
+        self.pass(now_ns);
+        self.gathered = self.gathered.saturating_add(n as i64);
     }
 
-    /// The average at `now_ns`.
-    pub(super) fn per_s(&mut self, now_ns: u64) -> f64 {
-        if now_ns.saturating_sub(self.since_ns) >= EPOCH_NS {
-            self.close(now_ns);
-        }
-        self.per_s
+    /// Events a second as of `now_ns`, each counted `times`: a decimal number.
+    pub(super) fn per_s(&mut self, times: u64, now_ns: u64) -> String {
+        self.pass(now_ns);
+        decimal(self.average.max(0) as u64 * EPOCHS_PER_S * times, BITS)
     }
 
+    #[inline]
+    fn pass(&mut self, now_ns: u64) {
+        let epoch = now_ns / EPOCH_NS;
+        if epoch != self.epoch {
+            self.close(epoch);
+        }
+    }
+
+    /// Ends the epochs before `epoch`, of which the first has the events and the others have none.
     #[cold]
-    fn close(&mut self, now_ns: u64) {
-        let epoch_ns = (now_ns - self.since_ns) as f64;
-        let recent_per_s = self.gathered as f64 * 1e9 / epoch_ns;
-        self.per_s = recent_per_s + (self.per_s - recent_per_s) * (-epoch_ns / MEMORY_NS).exp();
-        self.gathered = 0;
-        self.since_ns = now_ns;
+    fn close(&mut self, epoch: u64) {
+        let empty = epoch.saturating_sub(self.epoch + 1);
+        let gathered = std::mem::take(&mut self.gathered);
+        self.average = if empty >= FORGOTTEN {
+            0
+        } else {
+            (0..empty).fold(moved(self.average, gathered << BITS), |average, _| moved(average, 0))
+        };
+        self.epoch = epoch;
+    }
+}
+
+/// The average when it has been moved towards `to`, rounded to the nearest.
+fn moved(average: i64, to: i64) -> i64 {
+    average + ((to + (1 << (STABILITY - 1)) - average) >> STABILITY)
+}
+
+/// The number `value` / 2^`bits` in as few digits as tell it from its neighbours.
+fn decimal(value: u64, bits: u32) -> String {
+    let one = 1u64 << bits;
+    let (whole, part) = (value >> bits, value & (one - 1));
+    if part == 0 {
+        return whole.to_string();
+    }
+    let (mut digits, mut power) = (1, 10);
+    loop {
+        let rounded = (2 * part * power + one) / (2 * one);
+        if 2 * (rounded * one).abs_diff(part * power) < power {
+            return format!("{whole}.{rounded:0digits$}");
+        }
+        (digits, power) = (digits + 1, power * 10);
     }
 }
 
@@ -50,32 +82,46 @@ impl Rate {
 mod tests {
     use super::*;
 
+    const START_NS: u64 = 7_000_000_000;
+
     #[test]
     fn approaches_a_steady_rate_and_forgets_it() {
-        let mut rate = Rate::default();
-        let mut now_ns = 1;
-        for _ in 0..10_000 {
-            rate.add(5, now_ns);
-            now_ns += 1_000_000;
+        let mut rate = Rate::<10>::default();
+        for ms in 0..400 {
+            rate.add(5, START_NS + ms * EPOCH_NS);
         }
-        assert!((rate.per_s(now_ns) - 5_000.0).abs() < 5.0, "{rate:?}");
-        now_ns += 1_000_000_000;
-        let later = rate.per_s(now_ns);
-        assert!((later - 5_000.0 / std::f64::consts::E).abs() < 20.0, "{later}");
-        assert!(rate.per_s(now_ns + 60_000_000_000) < 1e-6);
+        let at = |rate: &mut Rate<10>, ms: u64| -> f64 {
+            rate.per_s(1, START_NS + ms * EPOCH_NS).parse().unwrap()
+        };
+        assert!((at(&mut rate, 400) - 5_000.0).abs() < 10.0, "{rate:?}");
+        // Fifteen sixteenths are left each millisecond.
+        let later = at(&mut rate, 416);
+        assert!((later - 5_000.0 * 0.9375f64.powi(16)).abs() < 20.0, "{later}");
+        assert_eq!(at(&mut rate, 600), 0.0);
     }
 
     #[test]
-    fn the_size_of_epochs_does_not_matter() {
-        let mut fine = Rate::default();
-        let mut coarse = Rate::default();
-        for ms in 0..2_000u64 {
-            fine.add(3, 1 + ms * 1_000_000);
-            if ms % 500 == 0 {
-                coarse.add(1_500, 1 + ms * 1_000_000);
+    fn what_comes_in_one_epoch_counts_for_that_epoch_alone() {
+        let mut rate = Rate::<10>::default();
+        rate.add(16, START_NS);
+        assert_eq!(rate.per_s(1, START_NS), "0", "the epoch is not over");
+        assert_eq!(rate.per_s(1, START_NS + EPOCH_NS), "1000");
+        assert_eq!(rate.per_s(8, START_NS + EPOCH_NS), "8000");
+        assert_eq!(rate.per_s(1, START_NS + 2 * EPOCH_NS), "937.5");
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_tell_them_apart() {
+        assert_eq!(["0", "0.5", "3"].map(|t| t.to_owned()), [0, 1, 6].map(|v| decimal(v, 1)));
+        assert_eq!(
+            ["0.001", "0.002", "976.5625"].map(|t| t.to_owned()),
+            [1, 2, 1_000_000].map(|v| decimal(v, 10))
+        );
+        for bits in [1, 4, 10, 16] {
+            for value in 0..1u64 << bits {
+                let back = decimal(value, bits).parse::<f64>().unwrap() * (1u64 << bits) as f64;
+                assert_eq!(back.round(), value as f64, "{value} of {bits} bits");
             }
         }
-        let (fine, coarse) = (fine.per_s(2_000_000_001), coarse.per_s(2_000_000_001));
-        assert!((fine - coarse).abs() < 1e-6 * fine, "{fine} {coarse}");
     }
 }
