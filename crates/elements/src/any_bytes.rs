@@ -34,7 +34,8 @@ const CONFIGS: &[(&str, &str)] = &[
     ("Unstrip", "14"),
 ];
 /// Subjects whose elements need more than a harness, or take no packets by being pushed them.
-const OTHERS: &[&str] = &["devices", "fuse", "information", "kernel", "scheduling", "sources", "traces"];
+const OTHERS: &[&str] =
+    &["control", "devices", "fuse", "information", "kernel", "scheduling", "sources", "traces"];
 /// Classes that make packets.
 const MAKERS: &[&str] = &["ARPQuerier", "IPFragmenter", "IPOutputCombo", "PaintTee", "Tee"];
 

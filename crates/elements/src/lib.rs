@@ -25,6 +25,7 @@ mod annotations;
 mod any_bytes;
 mod basic;
 mod classify;
+pub mod control;
 mod counters;
 pub mod devices;
 mod ethernet;
@@ -39,7 +40,9 @@ pub mod kernel;
 mod out_file;
 mod printing;
 mod queues;
+mod rate;
 mod scheduling;
+mod shaping;
 #[cfg(test)]
 mod skeleton;
 mod sources;
@@ -63,6 +66,7 @@ pub fn library() -> Library {
         annotations::SPECS,
         basic::SPECS,
         classify::SPECS,
+        control::SPECS,
         counters::SPECS,
         devices::SPECS,
         ethernet::SPECS,
@@ -76,6 +80,7 @@ pub fn library() -> Library {
         printing::SPECS,
         queues::SPECS,
         scheduling::SPECS,
+        shaping::SPECS,
         sources::SPECS,
         switching::SPECS,
         traces::SPECS,

@@ -23,6 +23,8 @@ pub enum HandlerError {
     WriteOnly(String),
     /// The handler takes no parameters.
     NoParameters(String),
+    /// Whoever asks may not write handlers.
+    Denied(String),
     /// The element says why not.
     Failed(String),
     /// A worker does not answer.
@@ -57,6 +59,7 @@ impl fmt::Display for HandlerError {
             HandlerError::ReadOnly(n) => write!(f, "Handler '{n}' read-only"),
             HandlerError::WriteOnly(n) => write!(f, "Handler '{n}' write-only"),
             HandlerError::NoParameters(n) => write!(f, "read handler '{n}' does not take parameters"),
+            HandlerError::Denied(n) => write!(f, "Permission denied for '{n}'"),
             HandlerError::Failed(why) => f.write_str(why),
             HandlerError::NoAnswer(e) => e.fmt(f),
             HandlerError::Gone => f.write_str("the router has ended"),
