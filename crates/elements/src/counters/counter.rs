@@ -1,7 +1,7 @@
 //! Counter.
 
-use super::rate::Rate;
 use crate::handlers::Call;
+use crate::rate::Rate;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
 use causeway_engine::{Counter as Count, Scope};

@@ -301,7 +301,7 @@ mod tests {
     fn reading_goes_on_where_it_is_told_to() {
         let trace = Trace::new("seek", &[b"a", b"bc", b"d"]);
         let mut h = Harness::new(&SPEC, &trace.config(", FILEPOS 41"), 0, 1).unwrap();
-        let mut run = |h: &mut Harness| -> Vec<u8> {
+        let run = |h: &mut Harness| -> Vec<u8> {
             while h.run_task().is_some() {}
             h.take(0).iter().flat_map(|p| p.data().to_vec()).collect()
         };
@@ -320,7 +320,7 @@ mod tests {
     fn the_part_that_is_read_can_be_made_longer() {
         let trace = Trace::new("longer", &[b"0", b"1", b"2", b"3", b"4"]);
         let mut h = Harness::new(&SPEC, &trace.config(", END_AFTER 2"), 0, 1).unwrap();
-        let mut run = |h: &mut Harness| -> Vec<u8> {
+        let run = |h: &mut Harness| -> Vec<u8> {
             while h.run_task().is_some() {}
             h.take(0).iter().map(|p| p.data()[0]).collect()
         };

@@ -11,7 +11,7 @@ const FORGOTTEN: u64 = 100;
 
 /// Exponentially weighted moving average of events an epoch, with `BITS` bits behind the point.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rate<const BITS: u32> {
+pub(crate) struct Rate<const BITS: u32> {
     /// Events an epoch, times 2^BITS.
     average: i64,
     /// Events of this epoch.
@@ -23,15 +23,31 @@ pub(super) struct Rate<const BITS: u32> {
 impl<const BITS: u32> Rate<BITS> {
     /// Counts `n` events at `now_ns`.
     #[inline]
-    pub(super) fn add(&mut self, n: u64, now_ns: u64) {
+    pub(crate) fn add(&mut self, n: u64, now_ns: u64) {
         self.pass(now_ns);
         self.gathered = self.gathered.saturating_add(n as i64);
     }
 
     /// Events a second as of `now_ns`, each counted `times`: a decimal number.
-    pub(super) fn per_s(&mut self, times: u64, now_ns: u64) -> String {
+    pub(crate) fn per_s(&mut self, times: u64, now_ns: u64) -> String {
+        Self::text(self.scaled(now_ns) * times)
+    }
+
+    /// Events an epoch, times 2^BITS, up to the epoch before that of `now_ns`.
+    #[inline]
+    pub(crate) fn scaled(&mut self, now_ns: u64) -> u64 {
         self.pass(now_ns);
-        decimal(self.average.max(0) as u64 * EPOCHS_PER_S * times, BITS)
+        self.average.max(0) as u64
+    }
+
+    /// What [`Rate::scaled`] is at so many events a second.
+    pub(crate) fn scale(per_s: u64) -> u64 {
+        (per_s << BITS) / EPOCHS_PER_S
+    }
+
+    /// The text of what [`Rate::scaled`] said, as events a second.
+    pub(crate) fn text(scaled: u64) -> String {
+        decimal(scaled * EPOCHS_PER_S, BITS)
     }
 
     #[inline]
@@ -62,7 +78,7 @@ fn moved(average: i64, to: i64) -> i64 {
 }
 
 /// The number `value` / 2^`bits` in as few digits as tell it from its neighbours.
-fn decimal(value: u64, bits: u32) -> String {
+pub(crate) fn decimal(value: u64, bits: u32) -> String {
     let one = 1u64 << bits;
     let (whole, part) = (value >> bits, value & (one - 1));
     if part == 0 {
