@@ -282,8 +282,13 @@ impl Session {
     fn access(&self, element: &str, name: &str) -> Result<Option<Access>, HandlerError> {
         let class = self.router.read(element, "class", "")?;
         let plan = self.router.plan();
-        let outputs = plan.find(element).map_or(0, |i| plan.elements[i].pulled_outputs.len());
-        match self.library.get(&class).and_then(|spec| handler::find(spec, name, outputs)) {
+        let ports = plan.find(element).map(|i| &plan.elements[i]);
+        let ports = ports.map_or((0, 0), |e| (e.pulled_inputs.len(), e.pulled_outputs.len()));
+        let found = self
+            .library
+            .get(&class)
+            .and_then(|spec| handler::find(spec, name, spec.numbered(ports.0, ports.1)));
+        match found {
             Some(handler) => Ok(Some(handler.access)),
             None => Err(HandlerError::NoHandler(format!("{element}.{name}"))),
         }

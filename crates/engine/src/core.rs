@@ -28,6 +28,8 @@ use std::time::Instant;
 const MAX_DELIVERIES: usize = 1 << 16;
 /// Handlers that elements may call after one delivery before they are taken to call each other without end.
 const MAX_CALLS: usize = 1 << 10;
+/// Key of an element's timer that the run-time sets by itself ([`Cx::notify_packets_at`]).
+pub(crate) const NOT_BEFORE: u32 = u32::MAX;
 /// Empty batches kept for reuse.
 const SPARE_BATCHES: usize = 64;
 
@@ -335,8 +337,13 @@ impl Core {
         let mut ran = 0;
         while ran < max {
             let Some((node, key)) = self.timers.pop_due(now_ns) else { break };
-            self.activate(node, |element, cx| element.timer(key, cx));
-            self.deliver();
+            match key {
+                NOT_BEFORE => self.let_go(node),
+                _ => {
+                    self.activate(node, |element, cx| element.timer(key, cx));
+                    self.deliver();
+                }
+            }
             ran += 1;
         }
         ran
@@ -391,6 +398,20 @@ impl Core {
                     self.tasks.wake(node);
                 }
             }
+            for i in 0..self.signals.relays(id).len() {
+                let to = self.signals.relays(id)[i];
+                if !self.signals.is_held(to) {
+                    self.signal(to, true);
+                }
+            }
+        }
+    }
+
+    /// The element of `node` said that it has no packets before now.
+    fn let_go(&mut self, node: usize) {
+        if let Some(id) = self.nodes.get(node).and_then(|n| n.packets_signal) {
+            self.signals.hold(id, false);
+            self.signal(id, true);
         }
     }
 }

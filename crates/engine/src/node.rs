@@ -37,6 +37,13 @@ pub(crate) struct Node {
     pub fused: Vec<usize>,
 }
 
+impl Node {
+    /// For how many handlers a name that ends in `#` stands.
+    pub fn numbered(&self) -> usize {
+        self.spec.numbered(self.ins.len(), self.outs.len())
+    }
+}
+
 /// An output.
 #[derive(Default)]
 pub(crate) struct OutPort {

@@ -359,7 +359,8 @@ impl Router {
     /// The declaration of a handler.
     fn handler(&self, element: &str, name: &str) -> Option<&'static HandlerDoc> {
         let element = &self.plan.elements[self.plan.find(element)?];
-        handler::find(self.library.get(&element.class)?, name, element.pulled_outputs.len())
+        let spec = self.library.get(&element.class)?;
+        handler::find(spec, name, spec.numbered(element.pulled_inputs.len(), element.pulled_outputs.len()))
     }
 
     fn control_side(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn ControlSide>>> {
