@@ -70,7 +70,7 @@ impl Fifo {
 }
 
 #[cold]
-fn tell_overflow(cx: &Cx<'_>) {
+pub(super) fn tell_overflow(cx: &Cx<'_>) {
     to_stderr(&format!("{} :: {}: overflow\n", cx.name(), cx.class()));
 }
 
