@@ -8,6 +8,17 @@ use proptest::prelude::*;
 /// Configurations of classes that need one, or that do more with it.
 const CONFIGS: &[(&str, &str)] = &[
     ("ARPQuerier", "10.9.0.1/24, 2:0:0:0:0:1"),
+    ("BandwidthMeter", "8kbps"),
+    ("BandwidthRatedSplitter", "80kbps"),
+    ("HashSwitch", "4, 4"),
+    ("Meter", "50"),
+    ("PaintSwitch", "20"),
+    ("RandomSample", "0.5"),
+    ("RatedSplitter", "5"),
+    ("Resize", "-14, 4"),
+    ("StaticSwitch", "0"),
+    ("StrideSwitch", "1"),
+    ("Truncate", "30"),
     ("ARPResponder", "10.9.0.0/16 2:0:0:0:0:1"),
     ("CheckIPHeader", "INTERFACES 10.9.0.1/8"),
     ("CheckLength", "30"),
@@ -35,9 +46,10 @@ const CONFIGS: &[(&str, &str)] = &[
 ];
 /// Subjects whose elements need more than a harness, or take no packets by being pushed them.
 const OTHERS: &[&str] =
-    &["control", "devices", "fuse", "information", "kernel", "scheduling", "sources", "traces"];
+    &["aqm", "control", "devices", "fuse", "information", "kernel", "scheduling", "sources", "traces"];
 /// Classes that make packets.
-const MAKERS: &[&str] = &["ARPQuerier", "IPFragmenter", "IPOutputCombo", "PaintTee", "Tee"];
+const MAKERS: &[&str] =
+    &["ARPQuerier", "Hub", "IPFragmenter", "IPOutputCombo", "PaintSwitch", "PaintTee", "Tee"];
 
 /// A class on the bench with as many outputs as it must have, or one.
 fn harness(spec: &'static Spec) -> Harness {

@@ -23,12 +23,14 @@ use causeway_engine::Library;
 mod annotations;
 #[cfg(test)]
 mod any_bytes;
+mod aqm;
 mod basic;
 mod classify;
 pub mod control;
 mod counters;
 pub mod devices;
 mod ethernet;
+mod fixed;
 mod fuse;
 mod handlers;
 mod icmp;
@@ -64,6 +66,7 @@ pub const SKELETON: &str = include_str!("skeleton.rs");
 pub fn library() -> Library {
     let subjects = [
         annotations::SPECS,
+        aqm::SPECS,
         basic::SPECS,
         classify::SPECS,
         control::SPECS,
