@@ -8,7 +8,9 @@ mod arp_table;
 pub(crate) mod drop_broadcasts;
 mod ether_encap;
 pub(crate) mod header_cache;
+mod neighbour_table;
+mod neighbours;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] =
-    &[&arp_querier::SPEC, &arp_responder::SPEC, &drop_broadcasts::SPEC, &ether_encap::SPEC];
+    &[&arp_querier::SPEC, &arp_responder::SPEC, &arp_table::SPEC, &drop_broadcasts::SPEC, &ether_encap::SPEC];
