@@ -50,6 +50,7 @@ mod skeleton;
 mod sources;
 pub mod standard_router;
 mod switching;
+mod tcp;
 mod token_bucket;
 mod traces;
 mod udp;
@@ -86,6 +87,7 @@ pub fn library() -> Library {
         shaping::SPECS,
         sources::SPECS,
         switching::SPECS,
+        tcp::SPECS,
         traces::SPECS,
         udp::SPECS,
     ];

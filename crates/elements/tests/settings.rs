@@ -57,6 +57,15 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
         "3:3:3:3:3:3",
         "0x0800, SRC 1:1:1:1:1:1, 3:3:3:3:3:3",
     ),
+    ("EtherRewrite", "1:1:1:1:1:1, 2:2:2:2:2:2", "src", "3:3:3:3:3:3", "3:3:3:3:3:3, 2:2:2:2:2:2"),
+    ("EtherRewrite", "1:1:1:1:1:1, 2:2:2:2:2:2", "dst", "3:3:3:3:3:3", "1:1:1:1:1:1, 3:3:3:3:3:3"),
+    ("EtherVLANEncap", VLAN, "ethertype", "5", "5, 1:1:1:1:1:1, 2:2:2:2:2:2, 7"),
+    ("EtherVLANEncap", VLAN, "src", "3:3:3:3:3:3", "2048, 3:3:3:3:3:3, 2:2:2:2:2:2, 7"),
+    ("EtherVLANEncap", VLAN, "dst", "3:3:3:3:3:3", "2048, 1:1:1:1:1:1, 3:3:3:3:3:3, 7"),
+    ("EtherVLANEncap", VLAN, "vlan_tci", "9", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 9"),
+    ("EtherVLANEncap", VLAN, "vlan_pcp", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, VLAN_PCP 3"),
+    ("EtherVLANEncap", VLAN, "vlan_id", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, VLAN_ID 3"),
+    ("EtherVLANEncap", VLAN, "native_vlan", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, NATIVE_VLAN 3"),
     ("FastUDPSource", UDP_SOURCE, "rate", "7", "7, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9"),
     (
         "FastUDPSource",
@@ -73,6 +82,7 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
         "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9, ACTIVE false",
     ),
     ("FrontDropQueue", "20", "capacity", "30", "30"),
+    ("HostEtherFilter", "1:1:1:1:1:1", "ether", "3:3:3:3:3:3", "3:3:3:3:3:3"),
     ("InputSwitch", "0", "switch", "-1", "-1"),
     ("IPEncap", "4, 1.0.0.1, 1.0.0.2, TTL 9", "src", "3.3.3.3", "4, 3.3.3.3, 1.0.0.2, TTL 9"),
     ("IPEncap", "4, 1.0.0.1, 1.0.0.2, TTL 9", "dst", "DST_ANNO", "4, 1.0.0.1, DST_ANNO, TTL 9"),
@@ -109,9 +119,15 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("RatedSource", "", "active", "false", "ACTIVE false"),
     ("RatedSource", "abc", "data", "$x", "\"\\$x\""),
     ("RatedSource", "abc", "length", "7", "abc, LENGTH 7"),
+    ("SetIPDSCP", "5", "dscp", "7", "7"),
+    ("SetIPECN", "1", "ecn", "2", "2"),
+    ("SetVLANAnno", "7", "vlan_tci", "9", "9"),
+    ("SetVLANAnno", "7", "vlan_pcp", "3", "7, VLAN_PCP 3"),
+    ("SetVLANAnno", "7", "vlan_id", "3", "7, VLAN_ID 3"),
     ("Shaper", "5", "rate", "7", "7"),
     ("SimplePullSwitch", "0", "switch", "-1", "-1"),
     ("SimpleQueue", "", "capacity", "30", "CAPACITY 30"),
+    ("StoreEtherAddress", "1:1:1:1:1:1, 8", "addr", "3:3:3:3:3:3", "3:3:3:3:3:3, 8"),
     ("Strip", "14", "length", "16", "16"),
     ("SetIPAddress", "1.0.0.1, 4", "addr", "1.0.0.2", "1.0.0.2, 4"),
     ("Switch", "1", "switch", "0", "0"),
@@ -132,7 +148,14 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("Unqueue", "3", "limit", "9", "3, LIMIT 9"),
     ("Unqueue", "3", "active", "false", "3, ACTIVE false"),
     ("Unstrip", "14", "length", "4", "4"),
+    ("VLANEncap", "7", "vlan_tci", "ANNO", "ANNO"),
+    ("VLANEncap", "7", "vlan_pcp", "3", "7, VLAN_PCP 3"),
+    ("VLANEncap", "7", "vlan_id", "3", "7, VLAN_ID 3"),
+    ("VLANEncap", "7", "native_vlan", "3", "7, NATIVE_VLAN 3"),
+    ("VLANEncap", "7", "ethertype", "5", "7, ETHERTYPE 5"),
 ];
+
+const VLAN: &str = "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7";
 
 const UDP_SOURCE: &str = "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9";
 

@@ -2,6 +2,7 @@
 
 use causeway_engine::Spec;
 
+mod align;
 mod check_length;
 mod discard;
 mod hub;
@@ -20,6 +21,7 @@ mod unstrip;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
+    &align::SPEC,
     &check_length::SPEC,
     &discard::SPEC,
     &hub::SPEC,
