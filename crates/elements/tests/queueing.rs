@@ -1,16 +1,22 @@
 //! Shapers, queues and schedulers together, under simulated time.
 
 use causeway_engine::clock::SIMULATED_START_NS;
-use causeway_engine::{Event, Options, Plan, Router};
+use causeway_engine::{Defaults, Event, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use std::time::Duration;
 
 /// Runs `text` until it stops.
 fn run(text: &str) -> Router {
+    run_with(text, Defaults::Causeway)
+}
+
+/// As [`run`], with those defaults.
+fn run_with(text: &str, defaults: Defaults) -> Router {
     let library = causeway_elements::library();
     let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]);
     let plan = Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())));
-    let options = Options { simulated_ns: Some(SIMULATED_START_NS), seed: Some(7), ..Options::default() };
+    let options =
+        Options { simulated_ns: Some(SIMULATED_START_NS), seed: Some(7), defaults, ..Options::default() };
     let router = Router::start(library, plan, options).unwrap_or_else(|e| panic!("{text}: {e}"));
     router.resume();
     // Who does not sleep when there is nothing to do advances simulated time by nanoseconds, and never gets there.
@@ -57,6 +63,16 @@ fn an_empty_queue_above_a_shaper_lets_its_puller_sleep() {
          TimedSource(INTERVAL 3.5, LIMIT 1, STOP true) -> Discard;",
     );
     assert_eq!(number(&router, "c", "count"), 5.0);
+}
+
+#[test]
+fn sources_of_clicks_configurations_count_as_there() {
+    for (rate, packets) in [(1_000, 4_009), (10, 41), (200, 801)] {
+        let text = format!(
+            "RatedSource(RATE {rate}) -> c :: Counter -> Discard; TimedSource(INTERVAL 2, LIMIT 1, STOP true) -> Discard;"
+        );
+        assert_eq!(number(&run_with(&text, Defaults::Click), "c", "count"), f64::from(packets), "{rate}");
+    }
 }
 
 #[test]

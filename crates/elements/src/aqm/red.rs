@@ -110,7 +110,7 @@ impl Own {
             true => (p / (max - min), p * min / (max - min)),
             false => ((ONE - p) / max.max(1), ONE - 2 * p),
         };
-        (slope * scaled >> BITS) - offset
+        ((slope * scaled) >> BITS) - offset
     }
 
     /// The average length above which all is dropped.

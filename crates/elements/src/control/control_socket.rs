@@ -256,7 +256,10 @@ mod tests {
         }
     }
 
-    fn start(config: &str, refusals: u32) -> (Result<Harness, Vec<String>>, Arc<Mutex<Vec<String>>>) {
+    /// What was asked, a line each.
+    type Log = Arc<Mutex<Vec<String>>>;
+
+    fn start(config: &str, refusals: u32) -> (Result<Harness, Vec<String>>, Log) {
         let fake = Fake { refusals: Mutex::new(refusals), ..Fake::default() };
         let (log, values) = (fake.log.clone(), Persistent::default());
         let opener: Arc<dyn OpenControl> = Arc::new(fake);

@@ -150,7 +150,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
             conf.error(why);
             Invalid
         })?,
-        None => Neighbours::new(limits, cache.clone()),
+        None => Neighbours::own(limits, cache.clone()),
     };
     let prefix = prefix.ok_or(Invalid)?;
     let network = (prefix.len < 31).then(|| Ipv4Addr::from(u32::from(prefix.address) | !prefix.mask()));

@@ -33,7 +33,7 @@ fn key(name: &str, worker: usize) -> String {
 
 impl Neighbours {
     /// A table whose user has `cache`.
-    pub fn new(limits: Limits, cache: HeaderCache) -> Shared {
+    pub fn own(limits: Limits, cache: HeaderCache) -> Shared {
         Shared(Arc::new(Mutex::new(Neighbours { table: ArpTable::new(limits), caches: vec![cache] })))
     }
 

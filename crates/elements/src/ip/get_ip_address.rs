@@ -73,7 +73,7 @@ impl Element for GetIPAddress {
 
     fn lower(&self) -> Option<Program> {
         let (base, offset) = self.place();
-        let at = At { base, offset: offset.try_into().ok()? };
+        let at = At { base, offset };
         let mut b = Builder::new();
         let (there, next) = (b.block(), b.block());
         b.branch(Test::Has(at, 4), there, next);

@@ -4,7 +4,6 @@ use super::tally::Tally;
 use crate::printing::contents::to_stderr;
 use causeway_engine::prelude::*;
 use causeway_packet::wire::Ipv4;
-use std::sync::Arc;
 
 drop_reasons! {
     /// What is wrong with a packet.
@@ -28,7 +27,8 @@ pub(crate) struct TransportCheck {
     protocol: &'static str,
     judge: fn(&Packet) -> Result<(), Fault>,
     tally: Tally<Fault>,
-    element: Arc<str>,
+    /// What stands in front of what it tells.
+    prefix: String,
     verbose: bool,
     said: bool,
 }
@@ -41,8 +41,11 @@ pub(crate) fn build(
 ) -> Result<Box<dyn Element>, Invalid> {
     let verbose = Verbosity::configure(conf).verbose;
     conf.finish()?;
-    let (tally, element) = (Tally::new(conf), conf.name().clone());
-    Ok(Box::new(TransportCheck { protocol, judge, tally, element, verbose, said: false }))
+    // Click does not say which element it is of those that check UDP.
+    let prefix =
+        if protocol == "UDP" { String::new() } else { format!("{} :: {}: ", conf.name(), conf.spec().name) };
+    let tally = Tally::new(conf);
+    Ok(Box::new(TransportCheck { protocol, judge, tally, prefix, verbose, said: false }))
 }
 
 /// The marked IPv4 header, if it is whole and of `protocol`.
@@ -58,22 +61,22 @@ pub(crate) fn segment<'a>(packet: &'a Packet, ip: &Ipv4<&[u8]>, len: usize) -> R
 }
 
 /// The line for a packet of `protocol` with that fault.
-fn line(element: &str, protocol: &str, fault: Fault) -> String {
+fn line(prefix: &str, protocol: &str, fault: Fault) -> String {
     let text = match fault {
         Fault::Protocol => format!("not {protocol}"),
         Fault::Length => "bad packet length".to_owned(),
         Fault::Checksum => format!("bad {protocol} checksum"),
     };
-    format!("{element}: {protocol} header check failed: {text}\n")
+    format!("{prefix}{protocol} header check failed: {text}\n")
 }
 
 impl Element for TransportCheck {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let TransportCheck { protocol, judge, tally, element, verbose, said } = self;
+        let TransportCheck { protocol, judge, tally, prefix, verbose, said } = self;
         tally.sift(batch, cx, |packet| {
             judge(packet).inspect_err(|&fault| {
                 if !std::mem::replace(said, true) || *verbose {
-                    to_stderr(&line(element, protocol, fault));
+                    to_stderr(&line(prefix, protocol, fault));
                 }
             })
         });
@@ -90,7 +93,7 @@ mod tests {
 
     #[test]
     fn lines_say_what_is_wrong() {
-        let of = |fault| line("c", "TCP", fault);
+        let of = |fault| line("c: ", "TCP", fault);
         assert_eq!(of(Fault::Protocol), "c: TCP header check failed: not TCP\n");
         assert_eq!(of(Fault::Length), "c: TCP header check failed: bad packet length\n");
         assert_eq!(of(Fault::Checksum), "c: TCP header check failed: bad TCP checksum\n");

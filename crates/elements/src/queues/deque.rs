@@ -1,6 +1,6 @@
 //! The queues that do not drop what comes when they are full, but a packet that they hold: FrontDropQueue and MixedQueue.
 
-use super::fifo::{Reason, tell_overflow};
+use super::fifo::{READY, Reason, tell_overflow};
 use causeway_engine::Defaults;
 use causeway_engine::prelude::*;
 use std::collections::VecDeque;
@@ -29,7 +29,14 @@ pub(super) fn build(conf: &mut Conf<'_>, loser: Loser) -> Result<Box<dyn Element
     let capacity = conf.optional("CAPACITY", 1_000u32) as usize;
     conf.finish()?;
     let tells = conf.env.defaults == Defaults::Click;
-    Ok(Box::new(Deque { packets: VecDeque::new(), capacity, loser, highwater: 0, overflows: 0, tells }))
+    Ok(Box::new(Deque {
+        packets: VecDeque::with_capacity(capacity.min(READY)),
+        capacity,
+        loser,
+        highwater: 0,
+        overflows: 0,
+        tells,
+    }))
 }
 
 impl Deque {

@@ -29,7 +29,7 @@ drop_reasons! {
 }
 
 /// Places that are allocated before there are packets for them; a longer queue grows when it must.
-const READY: usize = 1 << 16;
+pub(super) const READY: usize = 1 << 16;
 
 /// A queue of at most `capacity` packets.
 pub(super) struct Fifo {

@@ -69,6 +69,8 @@ impl std::fmt::Display for Bandwidth {
     }
 }
 
+/// Packets for which there is room from the start; a link with more grows when it must.
+const READY: usize = 1 << 12;
 /// The only timer: a packet arrives, or the link is free.
 const DUE: u32 = 0;
 
@@ -83,7 +85,8 @@ struct LinkUnqueue {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let link = Link::configure(conf);
     conf.finish()?;
-    Ok(Box::new(LinkUnqueue { link, packets: VecDeque::new(), busy: false }))
+    let packets = VecDeque::with_capacity(READY);
+    Ok(Box::new(LinkUnqueue { link, packets, busy: false }))
 }
 
 impl LinkUnqueue {
@@ -127,7 +130,9 @@ impl Element for LinkUnqueue {
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
         let now_ns = cx.now_ns();
         let mut worked = self.send(now_ns, cx) > 0;
-        while let Some(packet) = self.packets.pop_front_if(|packet| packet.timestamp_ns() <= now_ns) {
+        while self.packets.front().is_some_and(|packet| packet.timestamp_ns() <= now_ns)
+            && let Some(packet) = self.packets.pop_front()
+        {
             cx.emit(0, packet);
             worked = true;
         }

@@ -67,11 +67,11 @@ impl Range {
     }
 }
 
+/// A keyword, the time that was given for it, and the point that this means.
+pub(super) type Choice<'a> = (&'a str, Option<Nanoseconds>, fn(u64) -> Point);
+
 /// The point that one of some keywords gives; an error if several do.
-pub(super) fn one_of<const N: usize>(
-    conf: &mut Conf<'_>,
-    keywords: [(&str, Option<Nanoseconds>, fn(u64) -> Point); N],
-) -> Option<Point> {
+pub(super) fn one_of<const N: usize>(conf: &mut Conf<'_>, keywords: [Choice<'_>; N]) -> Option<Point> {
     let mut points = keywords.iter().filter_map(|(_, given, point)| Some(point(given.as_ref()?.0)));
     let first = points.next();
     if points.next().is_some() {
