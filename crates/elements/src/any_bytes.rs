@@ -8,6 +8,25 @@ use proptest::prelude::*;
 /// Configurations of classes that need one, or that do more with it.
 const CONFIGS: &[(&str, &str)] = &[
     ("ARPQuerier", "10.9.0.1/24, 2:0:0:0:0:1"),
+    ("BandwidthMeter", "8kbps"),
+    ("BandwidthRatedSplitter", "80kbps"),
+    ("HashSwitch", "4, 4"),
+    ("Meter", "50"),
+    ("PaintSwitch", "20"),
+    ("RandomSample", "0.5"),
+    ("RatedSplitter", "5"),
+    ("Resize", "-14, 4"),
+    ("StaticSwitch", "0"),
+    ("StrideSwitch", "1"),
+    ("Truncate", "30"),
+    ("Align", "4, 0"),
+    ("EtherRewrite", "1:1:1:1:1:1, 2:2:2:2:2:2"),
+    ("EtherVLANEncap", "0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2, ANNO"),
+    ("HostEtherFilter", "2:0:0:0:0:1"),
+    ("SetIPDSCP", "46"),
+    ("SetIPECN", "ect1"),
+    ("StoreEtherAddress", "1:1:1:1:1:1, 8"),
+    ("VLANEncap", "5"),
     ("ARPResponder", "10.9.0.0/16 2:0:0:0:0:1"),
     ("AggregateFilter", "allow all"),
     ("AggregateIP", "ip src"),
@@ -44,7 +63,8 @@ const CONFIGS: &[(&str, &str)] = &[
     ("Unstrip", "14"),
 ];
 /// Subjects whose elements need more than a harness, or take no packets by being pushed them.
-const OTHERS: &[&str] = &["devices", "fuse", "information", "kernel", "scheduling", "sources", "traces"];
+const OTHERS: &[&str] =
+    &["aqm", "control", "devices", "fuse", "information", "kernel", "scheduling", "sources", "traces"];
 /// Classes that work on other elements, or have no inputs.
 const NOT_ALONE: &[&str] = &[
     "FTPPortMapper",
@@ -55,7 +75,8 @@ const NOT_ALONE: &[&str] = &[
     "TCPIPSend",
 ];
 /// Classes that make packets.
-const MAKERS: &[&str] = &["ARPQuerier", "IPFragmenter", "IPOutputCombo", "PaintTee", "Tee"];
+const MAKERS: &[&str] =
+    &["ARPQuerier", "Hub", "IPFragmenter", "IPOutputCombo", "PaintSwitch", "PaintTee", "Tee"];
 
 /// A class on the bench with as many outputs as it must have, or one.
 fn harness(spec: &'static Spec) -> Harness {

@@ -24,11 +24,14 @@ mod analysis;
 mod annotations;
 #[cfg(test)]
 mod any_bytes;
+mod aqm;
 mod basic;
 mod classify;
+pub mod control;
 mod counters;
 pub mod devices;
 mod ethernet;
+mod fixed;
 mod flow_table;
 mod fuse;
 mod handlers;
@@ -42,7 +45,9 @@ mod nat;
 mod out_file;
 mod printing;
 mod queues;
+mod rate;
 mod scheduling;
+mod shaping;
 #[cfg(test)]
 mod skeleton;
 mod sources;
@@ -66,8 +71,10 @@ pub fn library() -> Library {
     let subjects = [
         analysis::SPECS,
         annotations::SPECS,
+        aqm::SPECS,
         basic::SPECS,
         classify::SPECS,
+        control::SPECS,
         counters::SPECS,
         devices::SPECS,
         ethernet::SPECS,
@@ -82,6 +89,7 @@ pub fn library() -> Library {
         printing::SPECS,
         queues::SPECS,
         scheduling::SPECS,
+        shaping::SPECS,
         sources::SPECS,
         switching::SPECS,
         tcp::SPECS,

@@ -27,6 +27,8 @@ use std::time::Instant;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.
 const MAX_DELIVERIES: usize = 1 << 16;
+/// Key of an element's timer that the run-time sets by itself ([`Cx::notify_packets_at`]).
+pub(crate) const NOT_BEFORE: u32 = u32::MAX;
 /// Empty batches kept for reuse.
 const SPARE_BATCHES: usize = 64;
 
@@ -326,9 +328,14 @@ impl Core {
     /// Runs the first timer that is due at `now_ns`; says whether there was one.
     pub fn run_timer(&mut self, now_ns: u64) -> bool {
         let Some((node, key)) = self.timers.pop_due(now_ns) else { return false };
-        self.activate(node, |element, cx| element.timer(key, cx));
-        self.charge(node, Work::Timer, 0);
-        self.go_on();
+        match key {
+            NOT_BEFORE => self.let_go(node),
+            _ => {
+                self.activate(node, |element, cx| element.timer(key, cx));
+                self.charge(node, Work::Timer, 0);
+                self.go_on();
+            }
+        }
         true
     }
 
@@ -384,6 +391,20 @@ impl Core {
                     self.tasks.wake(node);
                 }
             }
+            for i in 0..self.signals.relays(id).len() {
+                let to = self.signals.relays(id)[i];
+                if !self.signals.is_held(to) {
+                    self.signal(to, true);
+                }
+            }
+        }
+    }
+
+    /// The element of `node` said that it has no packets before now.
+    fn let_go(&mut self, node: usize) {
+        if let Some(id) = self.nodes.get(node).and_then(|n| n.packets_signal) {
+            self.signals.hold(id, false);
+            self.signal(id, true);
         }
     }
 }

@@ -37,6 +37,13 @@ pub(crate) struct Node {
     pub fused: Vec<usize>,
 }
 
+impl Node {
+    /// For how many handlers a name that ends in `#` stands.
+    pub fn numbered(&self) -> usize {
+        self.spec.numbered(self.ins.len(), self.outs.len())
+    }
+}
+
 /// An output.
 #[derive(Default)]
 pub(crate) struct OutPort {
@@ -79,13 +86,6 @@ pub(crate) struct Delivery {
     pub node: usize,
     pub port: usize,
     pub batch: Box<Batch>,
-}
-
-impl Node {
-    /// Number of inputs or of outputs, of which there are more.
-    pub fn ports(&self) -> usize {
-        self.ins.len().max(self.outs.len())
-    }
 }
 
 impl OutPort {

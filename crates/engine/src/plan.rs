@@ -22,13 +22,6 @@ pub struct PlanElement {
     pub pulled_outputs: Vec<bool>,
 }
 
-impl PlanElement {
-    /// Number of its inputs or of its outputs, of which there are more.
-    pub fn ports(&self) -> usize {
-        self.pulled_inputs.len().max(self.pulled_outputs.len())
-    }
-}
-
 /// One end of an edge: element number and port.
 pub type End = (usize, usize);
 

@@ -276,7 +276,8 @@ impl Router {
     /// The declaration of a handler.
     fn handler(&self, element: &str, name: &str) -> Option<&'static HandlerDoc> {
         let element = &self.plan.elements[self.plan.find(element)?];
-        handler::find(self.library.get(&element.class)?, name, element.ports())
+        let spec = self.library.get(&element.class)?;
+        handler::find(spec, name, spec.numbered(element.pulled_inputs.len(), element.pulled_outputs.len()))
     }
 
     #[allow(clippy::disallowed_methods, reason = "the control side")]

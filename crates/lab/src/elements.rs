@@ -18,6 +18,11 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// How many frames there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// The bytes of frame `i`, which is not beyond the last.
     #[inline]
     fn frame(&self, i: usize) -> &[u8] {
@@ -82,7 +87,7 @@ impl Element for TraceSource {
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
-        let (trace, frames) = (&*self.trace, self.trace.ends.len());
+        let (trace, frames) = (&*self.trace, self.trace.len());
         if frames == 0 {
             return Run::Sleep;
         }

@@ -30,7 +30,7 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     report.heading("In memory: NAT of UDP flows on one core, 64-byte frames, source to sink");
     let mut few = None;
     for &(case, flows, options) in CASES {
-        let trace = Arc::new(Trace((0..flows as u32).map(frame).collect()));
+        let trace = Arc::new((0..flows as u32).map(frame).collect());
         let row = measure(settings, options, &trace, &format!("nat/{case}"))?;
         report.add(match &few {
             Some(few) => row.clone().against(few),
@@ -76,7 +76,7 @@ fn measure(settings: &Settings, options: &str, trace: &Arc<Trace>, name: &str) -
     };
     router.resume();
     let limit = Instant::now() + Duration::from_secs(60);
-    while number("source", "count")? < 2 * trace.0.len() as u64 {
+    while number("source", "count")? < 2 * trace.len() as u64 {
         if Instant::now() > limit {
             bail!("{name}: the flows are not set up after a minute");
         }

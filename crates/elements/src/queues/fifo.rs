@@ -28,7 +28,7 @@ drop_reasons! {
 }
 
 /// Places that are allocated before there are packets for them; a longer queue grows when it must.
-const READY: usize = 1 << 16;
+pub(super) const READY: usize = 1 << 16;
 
 /// A queue of at most `capacity` packets.
 pub(super) struct Fifo {
@@ -69,7 +69,7 @@ impl Fifo {
 }
 
 #[cold]
-fn tell_overflow(cx: &Cx<'_>) {
+pub(super) fn tell_overflow(cx: &Cx<'_>) {
     to_stderr(&format!("{} :: {}: overflow\n", cx.name(), cx.class()));
 }
 
