@@ -3,7 +3,7 @@
 pub(super) use super::flow::{Flow, Timeouts};
 use super::flow::{NONE, queue};
 use super::flow_id::FlowId;
-use super::order::Order;
+use super::order::{Growth, Order};
 use super::sequence::Shifts;
 use crate::flow_table::{FlowTable, Id, NoPlace, ROOM};
 
@@ -31,6 +31,8 @@ pub(super) struct Member {
 pub(super) struct Flows {
     table: FlowTable<Flow, 2>,
     members: Vec<Member>,
+    /// Of each part of the table.
+    growths: Vec<Growth>,
     capacity: i32,
     /// Flows that expired at or before this are gone, though some may still have their places.
     horizon_ms: u64,
@@ -45,12 +47,18 @@ pub(super) fn space(member: u32, second: bool) -> u32 {
     member << 1 | u32::from(second)
 }
 
+/// How many entries a flow has: one key may serve both directions.
+fn entries(keys: [u128; 2]) -> usize {
+    if keys[0] == keys[1] { 1 } else { 2 }
+}
+
 impl Flows {
     /// An empty table for `capacity` flows.
     pub fn new(capacity: i32) -> Flows {
         Flows {
             table: FlowTable::new(Self::places(capacity), 0),
             members: Vec::new(),
+            growths: Vec::new(),
             capacity,
             horizon_ms: 0,
             number: 0,
@@ -66,6 +74,7 @@ impl Flows {
     /// Adds a rewriter; answers its number.
     pub fn join(&mut self, member: Member) -> u32 {
         self.members.push(member);
+        self.growths.extend([Growth::new(), Growth::new()]);
         self.table.add_queues(self.members.len() * queue::COUNT);
         (self.members.len() - 1) as u32
     }
@@ -166,6 +175,7 @@ impl Flows {
             Err(NoPlace::Full | NoPlace::Taken(_)) => return None,
         };
         self.members[member as usize].inputs[input].flows += 1;
+        self.growths[space as usize].came(self.number - 1, entries(keys));
         Some(id)
     }
 
@@ -181,7 +191,9 @@ impl Flows {
     }
 
     fn remove(&mut self, id: Id) {
+        let keys = self.table.keys(id);
         let Some(flow) = self.table.remove(id) else { return };
+        self.growths[(keys[0] >> 96) as usize].went(entries(keys));
         let inputs = self.members.get_mut(flow.member as usize).map(|m| &mut m.inputs);
         if let Some(tally) = inputs.and_then(|i| i.get_mut(flow.input as usize)) {
             tally.flows = tally.flows.saturating_sub(1);
@@ -289,24 +301,26 @@ impl Flows {
         (expires as u32).wrapping_add(500).wrapping_sub(now_ms as u32) / 1_000
     }
 
-    /// Both directions of all flows of `member` in one part of the table (the TCP or the other one), in Click's order.
-    pub fn in_order(&mut self, member: u32, is_tcp: Option<bool>) -> Vec<(Id, usize)> {
+    /// Both directions of all flows in one part of the table, in Click's order.
+    pub fn in_order(&mut self, space: u32) -> Vec<(Id, usize)> {
         self.sweep(usize::MAX);
-        let all = self.table.iter();
-        let mut flows: Vec<(u64, Id, [u32; 2])> = all
-            .filter(|(_, f)| f.member == member && is_tcp.is_none_or(|tcp| tcp == f.is_tcp))
-            .map(|(id, f)| (f.number, id, [f.comes(0).order(), f.comes(1).order()]))
-            .collect();
+        let own = self.table.iter().filter(|(id, _)| (self.table.keys(*id)[0] >> 96) as u32 == space);
+        let mut flows: Vec<(u64, Id)> = own.map(|(id, f)| (f.number, id)).collect();
         flows.sort_unstable_by_key(|f| f.0);
-        let mut order = Order::new();
-        for (_, id, [forward, reply]) in flows {
-            let same = self.table.get(id).is_some_and(|f| f.comes(0) == f.comes(1));
-            if !same {
-                order.add(forward, (id, 0));
+        let (mut order, mut grown) = (Order::new(), 0);
+        let at = &self.growths[space as usize].at;
+        for (number, id) in flows {
+            while at.get(grown).is_some_and(|n| *n < number) {
+                order.grow();
+                grown += 1;
             }
-            order.add(reply, (id, 1));
-            order.balance();
+            let Some(flow) = self.table.get(id) else { continue };
+            if flow.comes(0) != flow.comes(1) {
+                order.add(flow.comes(0).order(), (id, 0));
+            }
+            order.add(flow.comes(1).order(), (id, 1));
         }
+        (grown..at.len()).for_each(|_| order.grow());
         order.entries()
     }
 

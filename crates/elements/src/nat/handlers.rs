@@ -9,10 +9,10 @@ use causeway_engine::value::Value;
 use causeway_lang::args::split_words;
 
 impl Rewriter {
-    /// The lines of the table's flows, each in both directions.
-    fn list(&self, flows: &mut Flows, is_tcp: Option<bool>, now_ms: u64) -> String {
+    /// The lines of the table's flows, each in both directions; of a rewriter with two tables those of the `second`.
+    fn list(&self, flows: &mut Flows, second: bool, now_ms: u64) -> String {
         let mut text = String::new();
-        for (id, direction) in flows.in_order(self.member, is_tcp) {
+        for (id, direction) in flows.in_order(space(self.member, second)) {
             let shifted = flows.shifts(id).map_or(0, |s| s[direction].latest());
             let Some(flow) = flows.get(id) else { continue };
             text += &self.kind.line(flow, direction);
@@ -69,9 +69,8 @@ impl Rewriter {
             flows.member(self.member).map_or(0, |m| m.inputs.iter().map(of).sum::<u32>()).to_string()
         };
         Ok(match handler {
-            "table" | "mappings" => self.list(flows, None, now_ms),
-            "tcp_table" | "tcp_mappings" => self.list(flows, Some(true), now_ms),
-            "udp_table" | "udp_mappings" => self.list(flows, Some(false), now_ms),
+            "table" | "mappings" | "tcp_table" | "tcp_mappings" => self.list(flows, false, now_ms),
+            "udp_table" | "udp_mappings" => self.list(flows, true, now_ms),
             "tcp_lookup" | "lookup" => self.lookup(flows, arg, cx)?,
             "table_size" | "nmappings" => tally(flows, |t| t.flows),
             "mapping_failures" => tally(flows, |t| t.failures),
