@@ -7,11 +7,9 @@ mod check_paint;
 mod paint;
 mod paint_switch;
 pub(crate) mod paint_tee;
-mod set_timestamp;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] =
-    &[&check_paint::SPEC, &paint::SPEC, &paint_switch::SPEC, &paint_tee::SPEC, &set_timestamp::SPEC];
 
 /// Place of the first-timestamp annotation, eight bytes: nanoseconds since the epoch, 0 = none.
 pub(crate) const FIRST_TIMESTAMP: u8 = 32;

@@ -9,6 +9,9 @@ pub(super) trait Measure: Send + 'static {
     /// The rate as an argument.
     type Rate: Value + Display + Copy + Send;
 
+    /// Whether rates are written with units.
+    const HAS_UNITS: bool;
+
     /// The rate as a number a second.
     fn per_s(rate: Self::Rate) -> u64;
 
@@ -21,6 +24,7 @@ pub(super) struct Packets;
 
 impl Measure for Packets {
     type Rate = u32;
+    const HAS_UNITS: bool = false;
 
     fn per_s(rate: u32) -> u64 {
         rate.into()
@@ -36,6 +40,7 @@ pub(super) struct Bytes;
 
 impl Measure for Bytes {
     type Rate = BytesPerSecond;
+    const HAS_UNITS: bool = true;
 
     fn per_s(rate: BytesPerSecond) -> u64 {
         rate.0

@@ -2,6 +2,7 @@
 
 use super::measure::{Measure, Packets};
 use crate::rate::Rate;
+use causeway_engine::Defaults;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::HandlerDoc;
 use causeway_engine::value::BytesPerSecond;
@@ -44,7 +45,12 @@ pub(super) fn build<M: Measure>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>,
     if texts.is_empty() {
         conf.error(format!("too few arguments to {}(bandwidth, ...)", conf.spec().name));
     }
+    // Click says it of packets, too.
+    let warns = M::HAS_UNITS || conf.env.defaults == Defaults::Click;
     for (i, text) in texts.iter().enumerate() {
+        if warns && text.bytes().all(|b| b.is_ascii_digit()) {
+            conf.warn(&format!("no units for bandwidth argument {}, assuming Bps", i + 1));
+        }
         match conf.parse::<BytesPerSecond>("", text).map(|rate| rate.0) {
             Some(rate) if rates.last().is_some_and(|&before| rate <= before) => {
                 conf.error(format!("rate {} must be > rate {i}", i + 1));
@@ -125,5 +131,8 @@ mod tests {
         assert_eq!(errors("5, 5", 3), "rate 2 must be > rate 1");
         assert_eq!(errors("5", 3), "need 2 arguments, one less than the number of output ports");
         assert_eq!(errors("5Gbps, 60Gbps", 3), "rate 2 too large");
+        let warnings = |spec, config| Harness::new(spec, config, 1, 2).unwrap().warnings().len();
+        assert_eq!(warnings(&SPEC, "5") + warnings(&bandwidth_meter::SPEC, "5kbps"), 0);
+        assert_eq!(warnings(&bandwidth_meter::SPEC, "5"), 1);
     }
 }
