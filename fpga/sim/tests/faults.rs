@@ -9,7 +9,7 @@ use causeway_nic_driver::registers as reg;
 use causeway_nic_sim::card::Edges;
 use causeway_nic_sim::faults::{Fault, Scheduled};
 use causeway_nic_sim::gmii::check_sequence;
-use causeway_nic_sim::scenario::{read_counters, source, table};
+use causeway_nic_sim::scenario::{counted_losses, read_counters, source, table};
 use causeway_nic_sim::testbed::{Setup, Testbed};
 use causeway_nic_sim::traffic::{Source, Stamp};
 use common::{CORE, Router, mesh, setup};
@@ -49,6 +49,36 @@ fn a_peer_that_vanishes_and_comes_back_takes_nobody_with_it() {
 }
 
 #[test]
+fn whenever_a_peer_vanishes_its_frame_has_left_or_is_counted() {
+    let mut testbed = quiet();
+    testbed.host_mut().write(0, reg::PATIENCE, 32);
+    let frame = Stamp { port: 0, dest: 1, high: false, sequence: 1, sent_ns: 0, frame_bytes: 64 };
+    let frame = frame.frame(causeway_nic_driver::Mac([2, 0, 0, 0, 0, 0]));
+    let lost = |testbed: &mut Testbed| counted_losses(&[read_counters(testbed, 0)], &testbed.host().counters);
+    let [mut left, mut counted] = [0, 0];
+    for n in 0..100 {
+        testbed.run_until(testbed.now_ns() + 100_000);
+        assert!(testbed.is_linked(0), "{n}");
+        let before = (testbed.raw.len(), lost(&mut testbed));
+        testbed.send_raw(0, &frame, check_sequence(&frame));
+        // From the frame's end on to where it has arrived, every other cycle of the bus.
+        let at_ps = testbed.now_ps() + 1_000_000 + 30_000 * n;
+        testbed.schedule([
+            Scheduled { at_ps, fault: Fault::Unplug(1) },
+            Scheduled { at_ps: at_ps + 20_000_000, fault: Fault::Plug(1) },
+        ]);
+        testbed.run_until(testbed.now_ns() + 30_000);
+        let [leaves, counts] = [testbed.raw.len() - before.0, (lost(&mut testbed) - before.1) as usize];
+        // Both, if it vanishes in the very cycle in which it has taken the last word: then it cannot say so.
+        assert!(leaves <= 1 && counts <= 1 && leaves + counts >= 1, "{n}: {leaves} {counts}");
+        left += leaves;
+        counted += counts;
+    }
+    println!("{left} {counted}");
+    assert!(left > 10 && counted > 10 && left + counted <= 103, "{left} {counted}");
+}
+
+#[test]
 fn a_peer_that_is_reset_takes_nobody_with_it() {
     for (seed, at_ns) in [(5, 100_000), (6, 103_417), (7, 107_001), (8, 109_123)] {
         let mut router = Router::new(&setup(seed), &mesh(0.3));
@@ -75,6 +105,8 @@ fn a_peer_that_gets_no_bus_loses_its_grant_and_the_others_go_on() {
     router.heal();
     let done = router.finish();
     assert_eq!(done.lost_between(0, 2), 0);
+    // What it is sent arrives, but it cannot answer.
+    assert!([0, 2].into_iter().all(|nic| done.counted(nic, "slow_no_port") > 50), "{:?}", done.counters);
     done.assert_all_counted();
 }
 
