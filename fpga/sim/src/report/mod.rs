@@ -36,7 +36,10 @@ pub fn of_scenario(command: &[&str], outcomes: &[Outcome]) -> Document {
 /// # Errors
 /// A file that cannot be written, or a run in which the scoreboard found a violation.
 pub fn write_all(directory: &Path) -> Result<(), Box<dyn Error>> {
-    fs::create_dir_all(directory)?;
+    write(directory, &run()?)
+}
+
+fn run() -> Result<Vec<Results>, Box<dyn Error>> {
     let experiments = experiments::all();
     let scenarios: Vec<Scenario> =
         experiments.iter().flat_map(|e| &e.runs).map(|run| run.scenario.clone()).collect();
@@ -46,13 +49,15 @@ pub fn write_all(directory: &Path) -> Result<(), Box<dyn Error>> {
         return Err(format!("{}: {error}", outcome.scenario.name).into());
     }
     let mut outcomes = outcomes.into_iter();
-    let all: Vec<Results> = experiments
-        .into_iter()
-        .map(|experiment| {
-            let outcomes = outcomes.by_ref().take(experiment.runs.len()).collect();
-            Results { experiment, outcomes }
-        })
-        .collect();
+    let with_outcomes = experiments.into_iter().map(|experiment| {
+        let outcomes = outcomes.by_ref().take(experiment.runs.len()).collect();
+        Results { experiment, outcomes }
+    });
+    Ok(with_outcomes.collect())
+}
+
+fn write(directory: &Path, all: &[Results]) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(directory)?;
     let curves: Vec<Curve<'_>> =
         all.iter().flat_map(|results| results.experiment.curves(&results.outcomes)).collect();
     let document = document(&["make", "fpga-experiments"], &curves);
@@ -62,6 +67,6 @@ pub fn write_all(directory: &Path) -> Result<(), Box<dyn Error>> {
         let path = directory.join(format!("fpga-nic-{}.svg", results.experiment.name));
         fs::write(path, plot::svg(&results.experiment, &document)?)?;
     }
-    fs::write(directory.join("fpga-nic.md"), page::markdown(&all))?;
+    fs::write(directory.join("fpga-nic.md"), page::markdown(all))?;
     Ok(())
 }
