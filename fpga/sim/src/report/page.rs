@@ -165,13 +165,12 @@ fn classes(s: &mut String, results: &Results) {
     }
 }
 
-/// A median, and where it lies if there are several values and they differ.
+/// A median, and where it lies if that is more than one number.
 fn spread(digits: usize, values: &[f64]) -> String {
     let Some(Value { value, interval }) = Value::of(values) else { return "none".into() };
-    match interval.filter(|interval| interval.low != interval.high) {
-        Some(at) => format!("{value:.digits$} ({:.digits$} to {:.digits$})", at.low, at.high),
-        None => format!("{value:.digits$}"),
-    }
+    let [low, high] =
+        interval.map_or([value; 2], |at| [at.low, at.high]).map(|end| format!("{end:.digits$}"));
+    if low == high { format!("{value:.digits$}") } else { format!("{value:.digits$} ({low} to {high})") }
 }
 
 /// Runs of the same rule and x value together.
@@ -191,12 +190,13 @@ fn by_rule(s: &mut String, results: &Results, x: &str) {
     };
     for group in &groups {
         let over = |digits: usize, value: &dyn Fn(&Outcome) -> f64| spread(digits, &values(group, value));
-        let baseline = groups.iter().find(|other| {
-            results.experiment.baseline == Some(&other[0].0.series) && other[0].0.x == group[0].0.x
-        });
+        let baseline = results.experiment.baseline.filter(|name| *name != group[0].0.series);
+        let baseline = groups
+            .iter()
+            .find(|other| baseline == Some(other[0].0.series.as_str()) && other[0].0.x == group[0].0.x);
         let ratio = baseline.and_then(|other| compare(&values(group, &high), &values(other, &high), SEED));
         let ratio = ratio.map_or(String::new(), |found| {
-            let mark = if found.differs() { "" } else { ", no difference" };
+            let mark = if found.differs() { "" } else { " (no difference)" };
             format!("{:.4}{mark}", found.ratio)
         });
         let lost = |port: u8| over(0, &|o| o.lost_of(|key| key.0 == port && key.2) as f64);
