@@ -101,6 +101,8 @@ module slow_path_tx (
     refused <= overrun || ignored;
     failed <= 1'b0;
     timed_out <= 1'b0;
+    // Before a tag that begins to rest now.
+    if (tick && rest == 8'd255) resting <= 0;
     if (word) begin
       out_valid <= !rsp_error && !spoilt;
       out_last <= left == 8'd1;
@@ -145,10 +147,7 @@ module slow_path_tx (
           state <= IDLE;
         end
     endcase
-    if (tick) begin
-      rest <= rest + 1'b1;
-      if (rest == 8'd255) resting <= 0;
-    end
+    if (tick) rest <= rest + 1'b1;
     if (timed_out) rest <= 0;
     if (finish) last_tag <= tag;
     done <= done + {15'd0, finish} + {15'd0, overrun};
@@ -169,6 +168,10 @@ module slow_path_tx (
       failed <= 1'b0;
     end
   end
+
+`ifdef ASSERTIONS
+  always @(posedge clk) if (!rst) assert (!(state == ASK && resting[read_tag]));
+`endif
 endmodule
 
 `default_nettype wire

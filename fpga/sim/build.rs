@@ -24,13 +24,16 @@ impl Model {
     }
 }
 
-const MODELS: [Model; 7] = [
+const MODELS: [Model; 9] = [
     Model::new("Nic4", "nic_pcix", &["-GNICS=4"]),
     Model::new("Nic8", "nic_pcix", &["-GNICS=8"]),
     Model::new("Chipset", "chipset", &[]),
     Model::new("InputProcessing", "input_processing", &[]),
     Model::new("AsyncFifo", "async_fifo", &["-GW=32"]),
     Model::new("GearboxTx", "mac_gearbox_tx", &[]),
+    // The two boards' delays.
+    Model::new("DelayedRx", "rgmii_line", &["-GRX_DELAY=80"]),
+    Model::new("DelayedTx", "rgmii_line", &["-GTX_DELAY=80"]),
     // Does not wait for the MAC.
     Model {
         fault: Some(("else if (m_axis_tready) begin", "else begin")),
@@ -52,6 +55,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=VERILATOR");
     println!("cargo::rerun-if-changed=../rtl");
     println!("cargo::rerun-if-changed=../tb");
+    println!("cargo::rerun-if-changed=../boards/common");
     println!("cargo::rerun-if-changed=build.rs");
     let waves = env::var("CARGO_FEATURE_WAVES").is_ok();
 
@@ -115,8 +119,11 @@ fn translate(verilator: &str, model: &Model, dir: &Path, waves: bool) {
     // What an earlier build of other parameters left would be compiled in.
     let _ = fs::remove_dir_all(dir);
     fs::create_dir_all(dir).expect("OUT_DIR is writable");
-    let folder = if top == "chipset" { "../tb" } else { "../rtl" };
-    let mut source = Path::new(folder).join(format!("{top}.sv"));
+    let in_folder = |folder| Path::new(folder).join(format!("{top}.sv"));
+    let mut source = in_folder("../rtl");
+    if !source.exists() {
+        source = in_folder("../tb");
+    }
     if let Some((from, to)) = fault {
         let text = fs::read_to_string(&source).expect("the module has a file");
         assert!(text.contains(from), "{top} no longer has what the fault changes");
@@ -132,7 +139,8 @@ fn translate(verilator: &str, model: &Model, dir: &Path, waves: bool) {
     if waves {
         command.arg("--trace");
     }
-    command.args(["../rtl/nic_pkg.sv", "../rtl/pcix_pkg.sv", "-y", "../rtl", "-y", "../tb", "+libext+.sv"]);
+    command.args(["../rtl/nic_pkg.sv", "../rtl/pcix_pkg.sv", "-y", "../rtl", "-y", "../tb"]);
+    command.args(["-y", "../boards/common", "+libext+.sv"]);
     let status = command.arg("../tb/axis_bind.sv").arg(source).status().expect("Verilator was found above");
     assert!(status.success(), "Verilator refused {top}");
 }

@@ -47,7 +47,7 @@ module top (
   genvar n;
   generate
     for (n = 0; n < 2; n = n + 1) begin : ports
-      // The PHYs delay what they receive from here, not what they send.
+      // The PHYs delay the clock that they receive from here. Theirs is to come to the registers 3 to 5 ns late.
       rgmii_ecp5 #(.RX_DELAY(80)) pads (
           .rx_clk(rgmii_rxc[n]), .rgmii_rxd(rgmii_rxd[4*n+:4]), .rgmii_rx_ctl(rgmii_rx_ctl[n]), .rxd(rxd[8*n+:8]),
           .rx_dv(rx_dv[n]), .rx_er(rx_er[n]), .tx_clk(tx_clk), .tx_arst(tx_arst), .txd(txd[8*n+:8]),

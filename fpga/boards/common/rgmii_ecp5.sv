@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// RGMII at 1 Gbit/s on the pads of an ECP5, to GMII: two nibbles a clock. Clock and data are to be 2 ns apart at the
-// receiver, and in each direction one of the two ends has to see to it: the PHY, or the delays here (DELAYG, 25 ps a step),
-// which are the received data's and the transmit clock's.
+// RGMII at 1 Gbit/s on the pads of an ECP5, to GMII: two nibbles a clock, the lower one at the rising edge. The receiver
+// takes data 1 to 3 ns after they have changed, 2 ns at best. The transmit clock is delayed for that by the PHY or here
+// (DELAYG, 25 ps a step). The received one is late by what the PHY adds and by its way to the registers; the data are
+// delayed here by what that is more than 2 ns.
 `default_nettype none
 
 module rgmii_ecp5 #(
-    parameter RX_DELAY = 0,   // steps of 25 ps; 80 if the PHY does not delay
-    parameter TX_DELAY = 0
+    parameter RX_DELAY = 0,   // of the data, steps of 25 ps
+    parameter TX_DELAY = 0    // of the clock; 80 if the PHY does not delay
 ) (
     input  wire       rx_clk,
     input  wire [3:0] rgmii_rxd,

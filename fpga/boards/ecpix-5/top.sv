@@ -45,7 +45,7 @@ module top (
 
   wire [7:0] rxd, txd;
   wire rx_dv, rx_er, tx_en, tx_er, irq;
-  // The PHY delays what it sends, and takes what it gets as it comes.
+  // The PHY takes what it gets as it comes. Its own clock is to come to the registers 1 to 3 ns late.
   rgmii_ecp5 #(.TX_DELAY(80)) pads (
       .rx_clk(rgmii_rxc), .rgmii_rxd(rgmii_rxd), .rgmii_rx_ctl(rgmii_rx_ctl), .rxd(rxd), .rx_dv(rx_dv), .rx_er(rx_er),
       .tx_clk(tx_clk), .tx_arst(tx_arst), .txd(txd), .tx_en(tx_en), .tx_er(tx_er), .rgmii_txc(rgmii_txc),

@@ -30,8 +30,8 @@ const QUOTA: u32 = 64;
 const GIVE_BACK: u16 = 16;
 /// How long the driver leaves a card alone that did not take a write.
 const RETRY_PS: u64 = 2_000_000;
-/// Later than any card waits for an answer.
-const LATE_PS: u64 = 2_000_000_000;
+/// Later than the cards of the tests wait for an answer, and sooner than they use its tag again.
+const LATE_PS: u64 = 60_000_000;
 
 /// How fast the host is.
 #[derive(Clone, Copy, Debug, PartialEq)]

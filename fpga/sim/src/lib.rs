@@ -17,7 +17,7 @@
 //! * [`scoreboard`]: every delivered frame against the golden model, order, loss, latency;
 //! * [`protocol_model`]: what the fast path should do, computed without the hardware;
 //! * [`live`]: the same with TAPs for ports, for people to touch;
-//! * [`scenario`]: the experiments as data; [`report`]: their results as JSON, SVG and Markdown.
+//! * [`scenario`]: the experiments as data; [`report`]: their results as a document, charts and a page.
 //!
 //! Invariants:
 //!
@@ -32,7 +32,6 @@ pub mod card;
 pub mod faults;
 pub mod gmii;
 pub mod host;
-pub mod json;
 pub mod live;
 pub mod models;
 pub mod protocol_model;

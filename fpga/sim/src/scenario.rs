@@ -7,15 +7,14 @@ use causeway_nic_driver::{RuleError, RuleTable};
 
 use crate::gmii::{BYTE_PS, OVERHEAD_BYTES};
 use crate::host::{HostCounters, HostParameters};
-use crate::json::Json;
 use crate::testbed::{BusUse, PCI_66_PS, Setup, Testbed};
 use crate::traffic::{Source, Spacing};
 
 pub use outcome::{CardCounters, FlowResult, Outcome};
 
 pub mod file;
+pub mod many;
 mod outcome;
-pub mod summary;
 
 /// Which pending request the response scheduler answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,35 +126,6 @@ impl Scenario {
         }
         self.seed = seed;
         self
-    }
-
-    fn parameters(&self) -> Json {
-        let sources = self.sources.iter().map(|s| {
-            Json::object([
-                ("port", s.port.into()),
-                ("load", s.load.into()),
-                ("frame_bytes", s.frame_bytes.into()),
-                ("dests", s.dests.clone().into()),
-                ("high_share", s.high_share.into()),
-                ("spacing", if s.spacing == Spacing::Exact { "exact" } else { "poisson" }.into()),
-                ("start_ns", s.start_ns.into()),
-            ])
-        });
-        Json::object([
-            ("cards", self.cards.into()),
-            ("fast_path", self.fast_path.into()),
-            ("classify", self.classify.into()),
-            ("bus_overhead_cycles", self.bus_overhead_cycles.into()),
-            ("grant_min_words", self.grant_min_words.into()),
-            ("response_policy", self.policy.name().into()),
-            ("bus_period_ps", self.bus_period_ps.into()),
-            ("host_packet_cost_ns", self.host.packet_cost_ns.into()),
-            ("host_memory_latency_ns", self.host.memory_latency_ns.into()),
-            ("warm_up_ns", self.warm_up_ns.into()),
-            ("measure_ns", self.measure_ns.into()),
-            ("seed", self.seed.into()),
-            ("sources", Json::List(sources.collect())),
-        ])
     }
 }
 

@@ -1,4 +1,4 @@
-//! Random faults, several at a time, from a seed each: the rules of `faults.rs` hold whatever happens, and the router is
+//! Random faults, several at a time, from a seed each: the rules of `faults` hold whatever happens, and the router is
 //! whole again afterwards.
 //!
 //! `NIC_SOAK_CASES=3000 cargo test --release -p causeway-nic-sim --test soak -- --nocapture` runs more of them, and

@@ -1,9 +1,9 @@
 //! Runs the NIC's experiments and writes their results.
 //!
-//! `nic-experiments DIRECTORY` runs all and writes `fpga-nic.json`, plots and `fpga-nic.md` there.
-//! `nic-experiments --scenario FILE` runs the file's scenario once for each of its seeds and prints means with their 95 %
-//! intervals, by class, and the runs; the module `scenario::file` says what can be written there.
-//! `nic-experiments --one NAME [WAVES]` runs one and prints its result; with the directory WAVES, 100 microseconds of it
+//! `nic-experiments DIRECTORY` runs all and writes `fpga-nic.json`, the same as CSV, charts and `fpga-nic.md` there.
+//! `nic-experiments --scenario FILE` runs the file's scenario once for each of its seeds and prints a table (CSV): each
+//! quantity's median over the seeds with its 95 % interval; the module `scenario::file` says what can be written there.
+//! `nic-experiments --one NAME [WAVES]` runs one and prints the same of it; with the directory WAVES, 100 microseconds of it
 //! and the draining after, with waves of every card in `WAVES/cardN.vcd` (build with `--features waves`).
 
 use std::path::Path;
@@ -11,7 +11,8 @@ use std::process::ExitCode;
 
 use causeway_nic_sim::report::{self, experiments};
 use causeway_nic_sim::scenario::file::ScenarioFile;
-use causeway_nic_sim::scenario::{self, Scenario, summary};
+use causeway_nic_sim::scenario::{self, Outcome, Scenario, many};
+use causeway_results::csv;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,8 +37,14 @@ fn from_file(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(path).map_err(|e| said(&e))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let ScenarioFile { scenario, seeds } = ScenarioFile::parse(&name, &text).map_err(|e| said(&e))?;
-    let (summary, outcomes) = summary::run_seeds(&scenario, &seeds)?;
-    println!("{summary}");
+    let scenarios: Vec<Scenario> = seeds.iter().map(|&seed| scenario.clone().with_seed(seed)).collect();
+    let outcomes = many::run_all(&scenarios, |_| {})?;
+    tell(&["nic-experiments", "--scenario", &path.to_string_lossy()], &outcomes)
+}
+
+/// Prints the table of some runs; an error if one of them was wrong.
+fn tell(command: &[&str], outcomes: &[Outcome]) -> Result<(), Box<dyn std::error::Error>> {
+    print!("{}", csv::table(&report::of_scenario(command, outcomes)));
     match outcomes.iter().find_map(|outcome| outcome.errors.first()) {
         Some(error) => Err(error.as_str().into()),
         None => Ok(()),
@@ -58,6 +65,5 @@ fn one(name: &str, waves: Option<&Path>) -> Result<(), Box<dyn std::error::Error
             testbed.open_waves(folder);
         }
     })?;
-    println!("{}", outcome.to_json());
-    Ok(())
+    tell(&["nic-experiments", "--one", name], &[outcome])
 }

@@ -1,6 +1,9 @@
 //! The experiments: the paper's, and what it could not run.
 
-use crate::scenario::{ResponsePolicy, Scenario, source};
+use causeway_results::Axis;
+
+use super::document::Curve;
+use crate::scenario::{Outcome, ResponsePolicy, Scenario, source};
 use crate::testbed::PCI_133_PS;
 use crate::traffic::{Source, Spacing};
 
@@ -8,9 +11,9 @@ use crate::traffic::{Source, Spacing};
 pub struct Run {
     /// What is simulated.
     pub scenario: Scenario,
-    /// The series it belongs to.
+    /// The series it belongs to, if the experiment has an x.
     pub series: String,
-    /// The x value.
+    /// The x value; runs of the same series and x differ by their seeds alone.
     pub x: f64,
 }
 
@@ -20,10 +23,53 @@ pub struct Experiment {
     pub name: &'static str,
     /// What it is.
     pub title: &'static str,
-    /// The name of the x axis; empty if there is no plot.
-    pub x_axis: &'static str,
+    /// What varies along a series, and its unit; nothing if every run stands alone.
+    pub x: Option<(&'static str, &'static str)>,
+    /// The quantities that its chart shows.
+    pub plotted: &'static [&'static str],
+    /// The series that the others are compared with, seed by seed.
+    pub baseline: Option<&'static str>,
     /// The runs.
     pub runs: Vec<Run>,
+}
+
+impl Experiment {
+    /// What varies along a series.
+    pub fn axis(&self) -> Option<Axis> {
+        self.x.map(|(quantity, unit)| Axis { quantity: quantity.into(), unit: unit.into() })
+    }
+
+    /// The names of the series, in order.
+    pub fn series_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for run in &self.runs {
+            if !names.contains(&run.series.as_str()) {
+                names.push(&run.series);
+            }
+        }
+        names
+    }
+
+    /// The outcomes of the runs, which are in the same order, by series and x.
+    pub fn curves<'a>(&self, outcomes: &'a [Outcome]) -> Vec<Curve<'a>> {
+        let runs: Vec<(&Run, &Outcome)> = self.runs.iter().zip(outcomes).collect();
+        let curve = |name: &str, runs: Vec<(&Run, &'a Outcome)>| {
+            let same = runs.chunk_by(|a, b| a.0.x == b.0.x);
+            let points = same.map(|group| (group[0].0.x, group.iter().map(|run| run.1).collect())).collect();
+            let baseline = self.baseline.filter(|baseline| *baseline != name);
+            Curve {
+                name: format!("{}/{name}", self.name),
+                x: self.axis(),
+                points,
+                baseline: baseline.map(|name| format!("{}/{name}", self.name)),
+            }
+        };
+        if self.x.is_none() {
+            return runs.iter().map(|run| curve(&run.0.scenario.name, vec![*run])).collect();
+        }
+        let of_series = |name: &str| runs.iter().filter(|run| run.0.series == name).copied().collect();
+        self.series_names().into_iter().map(|name| curve(name, of_series(name))).collect()
+    }
 }
 
 fn run(scenario: Scenario, series: impl Into<String>, x: f64) -> Run {
@@ -91,68 +137,90 @@ pub fn all() -> Vec<Experiment> {
         Experiment {
             name: "routing",
             title: "Routing, scenarios A to F (paper section IV-B), 64-byte frames at line rate",
-            x_axis: "",
+            x: None,
+            plotted: &[],
+            baseline: None,
             runs: routing().into_iter().map(|s| run(s, "", 0.0)).collect(),
         },
         Experiment {
             name: "sources",
             title: "C and E with phases and random spacing: no lock-in behind the zero loss",
-            x_axis: "",
+            x: None,
+            plotted: &[],
+            baseline: None,
             runs: other_sources(),
         },
         Experiment {
             name: "frame-size",
             title: "Slow path against frame size (paper figure 4): one flow, and three bidirectional ports",
-            x_axis: "frame size (bytes)",
+            x: Some(("frame size", "bytes")),
+            plotted: &["delivered"],
+            baseline: None,
             runs: frame_sizes(),
         },
         Experiment {
             name: "qos-slow",
             title: "Two classes on the slow path (paper figure 5), half of the packets high, classification off and on",
-            x_axis: "offered load (Gbit/s)",
+            x: Some(("offered load", "Gbit/s")),
+            plotted: &["delivered high", "delivered low"],
+            baseline: None,
             runs: qos_slow(),
         },
         Experiment {
             name: "qos-fast",
             title: "Two classes on the fast path, scenario D (paper figure 6), shares of the high class",
-            x_axis: "load of each input (Gbit/s)",
+            x: Some(("load of each input", "Gbit/s")),
+            plotted: &["delivered high", "delivered low"],
+            baseline: None,
             runs: qos_fast(),
         },
         Experiment {
             name: "saturation",
             title: "Beyond the paper: scenario D at line rate, the high class near what one output takes, by rule of the \
                     response scheduler",
-            x_axis: "",
+            x: Some(("share of the high class", "")),
+            plotted: &["lost high"],
+            baseline: Some("round-robin"),
             runs: saturation(),
         },
         Experiment {
             name: "uneven",
             title: "Beyond the paper: the same with 0.96 of the line high class in all, one input more of it than the other",
-            x_axis: "",
+            x: Some(("share above and below 0.48", "")),
+            plotted: &["lost high"],
+            baseline: Some("round-robin"),
             runs: uneven(),
         },
         Experiment {
             name: "cards",
             title: "Beyond the paper: 2 to 8 ports at line rate, all to all, up to the bus limit",
-            x_axis: "ports",
+            x: Some(("ports", "")),
+            plotted: &["delivered"],
+            baseline: None,
             runs: cards(),
         },
         Experiment {
             name: "bus-133",
             title: "The paper's 8 Gbit/s bus: A to F, the mesh and the slow path by frame size at 133 MHz",
-            x_axis: "",
+            x: None,
+            plotted: &[],
+            baseline: None,
             runs: faster_bus(),
         },
         Experiment {
             name: "grant-minimum",
             title: "Beyond the paper: D with the minimum-grant register, 64 and 1518 bytes",
-            x_axis: "",
+            x: None,
+            plotted: &[],
+            baseline: None,
             runs: grant_minimum(),
         },
         Experiment {
             name: "unequal",
             title: "Beyond the paper: one input all high class (0.8 Gbit/s), the other all low (1 Gbit/s), one output",
-            x_axis: "",
+            x: None,
+            plotted: &[],
+            baseline: None,
             runs: ResponsePolicy::ALL
                 .map(|policy| run(unequal(&format!("unequal-{}", policy.name()), policy), "", 0.0))
                 .into(),

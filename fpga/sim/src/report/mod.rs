@@ -1,5 +1,6 @@
-//! Results of the experiments as one versioned JSON file, plots, and a page against the paper.
+//! Results of the experiments as one document (`causeway-results`), charts, and a page against the paper.
 
+mod document;
 pub mod experiments;
 mod page;
 mod plot;
@@ -8,27 +9,37 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use crate::json::Json;
-use crate::scenario::summary::run_all;
-use crate::scenario::{Outcome, Scenario};
+use causeway_results::{Document, csv};
 
-/// Version of the result format.
-pub const FORMAT_VERSION: u32 = 1;
+use crate::scenario::many::run_all;
+use crate::scenario::{Outcome, Scenario};
+use document::{Curve, document};
+use experiments::Experiment;
 
 /// One experiment's outcomes, run by run.
 pub struct Results {
     /// What was run.
-    pub experiment: experiments::Experiment,
+    pub experiment: Experiment,
     /// What came out, in the same order.
     pub outcomes: Vec<Outcome>,
 }
 
-/// Runs everything and writes `fpga-nic.json`, `fpga-nic-*.svg` and `fpga-nic.md` into a directory.
+/// The document of a scenario's runs, which differ by their seeds alone.
+pub fn of_scenario(command: &[&str], outcomes: &[Outcome]) -> Document {
+    let name = outcomes.first().map_or(String::new(), |outcome| outcome.scenario.name.clone());
+    let points = vec![(0.0, outcomes.iter().collect())];
+    document(command, &[Curve { name, x: None, points, baseline: None }])
+}
+
+/// Runs everything and writes `fpga-nic.json`, `fpga-nic.csv`, `fpga-nic-*.svg` and `fpga-nic.md` into a directory.
 ///
 /// # Errors
 /// A file that cannot be written, or a run in which the scoreboard found a violation.
 pub fn write_all(directory: &Path) -> Result<(), Box<dyn Error>> {
-    fs::create_dir_all(directory)?;
+    write(directory, &run()?)
+}
+
+fn run() -> Result<Vec<Results>, Box<dyn Error>> {
     let experiments = experiments::all();
     let scenarios: Vec<Scenario> =
         experiments.iter().flat_map(|e| &e.runs).map(|run| run.scenario.clone()).collect();
@@ -38,35 +49,24 @@ pub fn write_all(directory: &Path) -> Result<(), Box<dyn Error>> {
         return Err(format!("{}: {error}", outcome.scenario.name).into());
     }
     let mut outcomes = outcomes.into_iter();
-    let all: Vec<Results> = experiments
-        .into_iter()
-        .map(|experiment| {
-            let outcomes = outcomes.by_ref().take(experiment.runs.len()).collect();
-            Results { experiment, outcomes }
-        })
-        .collect();
-    fs::write(directory.join("fpga-nic.json"), format!("{}\n", to_json(&all)))?;
-    for results in all.iter().filter(|r| !r.experiment.x_axis.is_empty()) {
-        let path = directory.join(format!("fpga-nic-{}.svg", results.experiment.name));
-        fs::write(path, plot::svg(results))?;
-    }
-    fs::write(directory.join("fpga-nic.md"), page::markdown(&all))?;
-    Ok(())
+    let with_outcomes = experiments.into_iter().map(|experiment| {
+        let outcomes = outcomes.by_ref().take(experiment.runs.len()).collect();
+        Results { experiment, outcomes }
+    });
+    Ok(with_outcomes.collect())
 }
 
-fn to_json(all: &[Results]) -> Json {
-    let experiments = all.iter().map(|results| {
-        let runs: Vec<Json> = results.outcomes.iter().map(Outcome::to_json).collect();
-        Json::object([
-            ("name", results.experiment.name.into()),
-            ("title", results.experiment.title.into()),
-            ("runs", Json::List(runs)),
-        ])
-    });
-    Json::object([
-        ("format", "causeway-nic-results".into()),
-        ("version", FORMAT_VERSION.into()),
-        ("tag", "modelled".into()),
-        ("experiments", Json::List(experiments.collect())),
-    ])
+fn write(directory: &Path, all: &[Results]) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(directory)?;
+    let curves: Vec<Curve<'_>> =
+        all.iter().flat_map(|results| results.experiment.curves(&results.outcomes)).collect();
+    let document = document(&["make", "fpga-experiments"], &curves);
+    fs::write(directory.join("fpga-nic.json"), document.to_json()?)?;
+    fs::write(directory.join("fpga-nic.csv"), csv::table(&document))?;
+    for results in all.iter().filter(|r| !r.experiment.plotted.is_empty()) {
+        let path = directory.join(format!("fpga-nic-{}.svg", results.experiment.name));
+        fs::write(path, plot::svg(&results.experiment, &document)?)?;
+    }
+    fs::write(directory.join("fpga-nic.md"), page::markdown(all))?;
+    Ok(())
 }

@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
+use causeway_results::chart::Value;
+use causeway_results::stats::{SEED, compare};
+
 use super::Results;
+use super::experiments::Run;
 use crate::protocol_model::predict;
 use crate::scenario::Outcome;
-use crate::scenario::summary::Interval;
 
 /// What the paper reports for A to F, in Gbit/s and in words.
 const PAPER: [(&str, f64, &str); 6] = [
@@ -41,7 +44,8 @@ const NOTES: [(&str, &str); 8] = [
     ),
     (
         "saturation",
-        "Means of three seeds with their 95 % intervals; the seeds differ in the phases of the inputs, and losses \
+        "Medians of three seeds, and where the median lies with a confidence of 95 %, by the bootstrap; the ratio to round \
+         robin is that of the same seeds. The seeds differ in the phases of the inputs, and losses \
          are frames of the whole run of 11 ms and its draining. With the same mix at both inputs, equal turns are \
          what they need: every rule keeps the paper's promise, that the low class alone loses, up to a share of \
          .49. At .5 the high class fills the line by itself: the rules that look at classes lose a few dozen of its 16 000 frames. The runs of figure 6 above are at one phase only.",
@@ -72,8 +76,9 @@ const NOTES: [(&str, &str); 8] = [
 pub fn markdown(all: &[Results]) -> String {
     let mut s = String::from(
         "# The FPGA-enhanced NIC: results\n\nEvery number on this page is **modelled**: the Verilog of `fpga/rtl` run \
-         clock by clock, on a modelled bus and host. `make fpga-experiments` writes this page, the plots and \
-         [`fpga-nic.json`](fpga-nic.json), which holds all parameters, losses and counters. Rates are at the line: \
+         clock by clock, on a modelled bus and host. `make fpga-experiments` writes this page, the charts and \
+         [`fpga-nic.json`](fpga-nic.json), in the format of all results here ([schema](results.schema.json)), which \
+         holds all settings, losses and counters; `fpga-nic.csv` beside it is the same as a table. Rates are at the line: \
          preamble and gap count, 64-byte frames are 1 488 095 a second at 1 Gbit/s. The host spends 1 667 ns a packet \
          (600 kpkt/s, the paper's figure); bus overhead is ten cycles a sequence unless said otherwise; 1 ms is left \
          to fill the queues and 10 ms are measured (4 ms with more than one card count).\n\n",
@@ -90,7 +95,7 @@ pub fn markdown(all: &[Results]) -> String {
         if let Some((_, note)) = NOTES.iter().find(|(name, _)| *name == results.experiment.name) {
             let _ = writeln!(s, "\n{note}");
         }
-        if !results.experiment.x_axis.is_empty() {
+        if !results.experiment.plotted.is_empty() {
             let name = results.experiment.name;
             let _ = writeln!(s, "\n![{name}](fpga-nic-{name}.svg)");
         }
@@ -160,21 +165,40 @@ fn classes(s: &mut String, results: &Results) {
     }
 }
 
+/// A median, and where it lies if that is more than one number.
+fn spread(digits: usize, values: &[f64]) -> String {
+    let Some(Value { value, interval }) = Value::of(values) else { return "none".into() };
+    let [low, high] =
+        interval.map_or([value; 2], |at| [at.low, at.high]).map(|end| format!("{end:.digits$}"));
+    if low == high { format!("{value:.digits$}") } else { format!("{value:.digits$} ({low} to {high})") }
+}
+
 /// Runs of the same rule and x value together.
 fn by_rule(s: &mut String, results: &Results, x: &str) {
     let _ = writeln!(
         s,
-        "| rule | {x} | high offered (kpkt/s) | high lost of input 0 | of input 1 | low delivered | high median (µs) \
-         | high p99 (µs) | low p99 (µs) |",
+        "| rule | {x} | high offered (kpkt/s) | high delivered, times round robin's | high lost of input 0 | of input 1 \
+         | low delivered (%) | high median (µs) | high p99 (µs) | low p99 (µs) |",
     );
-    *s += "|---|---|---|---|---|---|---|---|---|\n";
+    *s += "|---|---|---|---|---|---|---|---|---|---|\n";
     let runs: Vec<_> = results.experiment.runs.iter().zip(&results.outcomes).collect();
-    for group in runs.chunk_by(|a, b| (&a.0.series, a.0.x) == (&b.0.series, b.0.x)) {
-        let over = |digits: usize, value: &dyn Fn(&Outcome) -> f64| {
-            let interval =
-                Interval::new(&group.iter().map(|(_, outcome)| value(outcome)).collect::<Vec<_>>());
-            format!("{:.digits$} ± {:.digits$}", interval.mean, interval.half_width.unwrap_or(0.0))
-        };
+    let groups: Vec<&[(&Run, &Outcome)]> =
+        runs.chunk_by(|a, b| (&a.0.series, a.0.x) == (&b.0.series, b.0.x)).collect();
+    let high = |o: &Outcome| o.delivered_pps(|key| key.2);
+    let values = |group: &[(&Run, &Outcome)], value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> {
+        group.iter().map(|(_, outcome)| value(outcome)).collect()
+    };
+    for group in &groups {
+        let over = |digits: usize, value: &dyn Fn(&Outcome) -> f64| spread(digits, &values(group, value));
+        let baseline = results.experiment.baseline.filter(|name| *name != group[0].0.series);
+        let baseline = groups
+            .iter()
+            .find(|other| baseline == Some(other[0].0.series.as_str()) && other[0].0.x == group[0].0.x);
+        let ratio = baseline.and_then(|other| compare(&values(group, &high), &values(other, &high), SEED));
+        let ratio = ratio.map_or(String::new(), |found| {
+            let mark = if found.differs() { "" } else { " (no difference)" };
+            format!("{:.4}{mark}", found.ratio)
+        });
         let lost = |port: u8| over(0, &|o| o.lost_of(|key| key.0 == port && key.2) as f64);
         let low = |o: &Outcome| 100.0 * o.delivered_pps(|key| !key.2) / o.offered_pps(|key| !key.2);
         let latency_us = |high: bool, which: usize| {
@@ -182,7 +206,7 @@ fn by_rule(s: &mut String, results: &Results, x: &str) {
         };
         let _ = writeln!(
             s,
-            "| {} | {} | {} | {} | {} | {} % | {} | {} | {} |",
+            "| {} | {} | {} | {ratio} | {} | {} | {} | {} | {} | {} |",
             group[0].0.series,
             group[0].0.x,
             over(0, &|o| o.offered_pps(|key| key.2) / 1e3),
@@ -209,7 +233,7 @@ fn table(s: &mut String, results: &Results) {
             outcome.delivered_bps() / 1e9,
             outcome.lost(),
             100.0 * outcome.bus_busy(),
-            100.0 * outcome.bus.data as f64 / outcome.bus.cycles as f64,
+            100.0 * outcome.bus_data(),
             outcome.counted("bursts_empty"),
             outcome.packets_a_burst(),
         );

@@ -121,6 +121,34 @@ impl ScenarioFile {
     }
 }
 
+/// The settings as a file has them, on one line.
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = if self.fast_path { "fast" } else { "slow" };
+        let mhz = if self.bus_period_ps == PCI_133_PS { 133 } else { 66 };
+        write!(f, "cards {}; path {path}; ", self.cards)?;
+        if self.classify {
+            write!(f, "classify; ")?;
+        }
+        write!(f, "scheduler {}", self.policy.name())?;
+        if let ResponsePolicy::Surplus { quantum_words } = self.policy {
+            write!(f, " {quantum_words}")?;
+        }
+        write!(f, "; grant-min {}; bus {mhz}; ", self.grant_min_words)?;
+        write!(f, "overhead {}; host {}; ", self.bus_overhead_cycles, self.host.packet_cost_ns)?;
+        write!(f, "warm-up {}; measure {}", self.warm_up_ns / 1_000, self.measure_ns / 1_000)?;
+        for source in &self.sources {
+            let dests: Vec<String> = source.dests.iter().map(u8::to_string).collect();
+            write!(f, "; source {} to {} load {} ", source.port, dests.join(","), source.load)?;
+            write!(f, "bytes {} high {}", source.frame_bytes, source.high_share)?;
+            if source.spacing == Spacing::Poisson {
+                write!(f, " poisson")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 fn parse_source(port: &str, dests: &str, more: &[&str]) -> Result<Source, String> {
     let dests = dests.split(',').map(|n| number(n, 0, 7)).collect::<Result<Vec<u8>, _>>()?;
     let mut source = source(number(port, 0, 7)?, &dests);
@@ -177,6 +205,15 @@ mod tests {
         };
         assert_eq!(scenario.sources, [mixed, source(2, &[1])]);
         assert_eq!(seeds, [4, 5]);
+    }
+
+    #[test]
+    fn settings_are_written_as_they_are_read() {
+        let text = "cards 3; path slow; classify; scheduler surplus 300; grant-min 191; bus 133; overhead 16; host 500; \
+                    warm-up 20; measure 30; source 0 to 1,2 load 0.5 bytes 512 high 0.25 poisson; source 2 to 1 load 1 \
+                    bytes 64 high 0";
+        let file = ScenarioFile::parse("all", &text.replace("; ", "\n")).unwrap();
+        assert_eq!(file.scenario.to_string(), text);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::{Scenario, counted_losses};
 use crate::gmii::OVERHEAD_BYTES;
 use crate::host::HostCounters;
-use crate::json::Json;
 use crate::protocol_model::Statistics;
 use crate::scoreboard::FlowKey;
 use crate::testbed::{BusUse, Testbed};
@@ -50,10 +49,6 @@ fn quantiles(mut values: Vec<u32>) -> [u32; 4] {
     values.sort_unstable();
     let at = |part: f64| (part * (values.len().max(1) - 1) as f64) as usize;
     [0.0, 0.5, 0.99, 1.0].map(|part| values.get(at(part)).copied().unwrap_or(0))
-}
-
-fn latency_json([min, median, p99, max]: [u32; 4]) -> Json {
-    Json::object([("min", min.into()), ("median", median.into()), ("p99", p99.into()), ("max", max.into())])
 }
 
 impl Outcome {
@@ -141,6 +136,11 @@ impl Outcome {
         self.bus.busy as f64 / self.bus.cycles as f64
     }
 
+    /// Share of bus cycles in which data were carried.
+    pub fn bus_data(&self) -> f64 {
+        self.bus.data as f64 / self.bus.cycles as f64
+    }
+
     /// Packets of the fast path by burst, over the whole run; 0 without bursts.
     pub fn packets_a_burst(&self) -> f64 {
         self.counted("tx_fast") as f64 / self.counted("bursts_sent").max(1) as f64
@@ -154,51 +154,7 @@ impl Outcome {
             high_pps: self.delivered_pps(|key| key.2),
             bursts_pps: delivered_pps / self.packets_a_burst(),
             bus_busy: self.bus_busy(),
-            bus_data: self.bus.data as f64 / self.bus.cycles as f64,
+            bus_data: self.bus_data(),
         }
-    }
-
-    /// The result in the versioned form.
-    pub fn to_json(&self) -> Json {
-        let flows = self.flows.iter().map(|flow| {
-            Json::object([
-                ("port", flow.key.0.into()),
-                ("dest", flow.key.1.into()),
-                ("class", if flow.key.2 { "high" } else { "low" }.into()),
-                ("offered_pps", flow.offered_pps.into()),
-                ("delivered_pps", flow.delivered_pps.into()),
-                ("lost_frames", flow.lost.into()),
-                ("latency_ns", latency_json(flow.latency_ns)),
-            ])
-        });
-        let cards = self.counters.iter().map(|card| {
-            Json::Object(
-                card.iter().filter(|c| c.1 != 0).map(|(name, n)| (name.clone(), (*n).into())).collect(),
-            )
-        });
-        Json::object([
-            ("scenario", self.scenario.name.as_str().into()),
-            ("tag", "modelled".into()),
-            ("parameters", self.scenario.parameters()),
-            ("delivered_bps", self.delivered_bps().into()),
-            ("lost_frames", self.lost().into()),
-            ("bus_busy", self.bus_busy().into()),
-            ("bus_data", (self.bus.data as f64 / self.bus.cycles as f64).into()),
-            ("flows", Json::List(flows.collect())),
-            ("latency_ns_high", latency_json(self.latency_by_class_ns[1])),
-            ("latency_ns_low", latency_json(self.latency_by_class_ns[0])),
-            ("cards", Json::List(cards.collect())),
-            (
-                "host",
-                Json::object([
-                    ("received", self.host.received.into()),
-                    ("forwarded", self.host.forwarded.into()),
-                    ("not_routed", self.host.not_routed.into()),
-                    ("tx_full", self.host.tx_full.into()),
-                    ("interrupts", self.host.interrupts.into()),
-                ]),
-            ),
-            ("violations", self.errors.iter().map(String::as_str).collect::<Vec<_>>().into()),
-        ])
     }
 }

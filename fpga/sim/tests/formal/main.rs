@@ -183,6 +183,16 @@ fn the_slow_path_leaves_first_between_packets() {
 }
 
 #[test]
+fn the_header_is_what_the_bytes_say() {
+    prove(&PARSER);
+}
+
+#[test]
+fn the_lowest_route_that_matches_decides() {
+    prove(&RULES);
+}
+
+#[test]
 fn the_rewritten_checksum_is_the_recomputed_one() {
     prove(&REWRITE);
 }

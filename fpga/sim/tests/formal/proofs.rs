@@ -167,6 +167,42 @@ pub const OUTPUT: Proof = Proof {
     ],
 };
 
+pub const PARSER: Proof = Proof {
+    name: "fv_input_parser",
+    design: &["input_parser.sv"],
+    // A header, and what comes at once after it.
+    engine: Engine::Bounded { cycles: 13 },
+    clocks: false,
+    reach: true,
+    mutants: &[
+        ("input_parser.sv", "!s_axis_tkeep[1]", "!s_axis_tkeep[0]"),
+        ("input_parser.sv", "total_length >= 16'd20", "total_length >= 16'd19"),
+        ("input_parser.sv", "high_half[15:13] == 3'b111", "high_half[15:12] == 4'b1110"),
+        ("input_parser.sv", "version_ihl[7:4] == 4'd4", "version_ihl[6:4] == 3'd4"),
+        ("input_parser.sv", "if (hdr_valid_q) checksum_ok", "if (hdr_valid) checksum_ok"),
+        ("input_parser.sv", "          part <= {2'b0, h0};\n", "          part <= 0;\n"),
+    ],
+};
+
+pub const RULES: Proof = Proof {
+    name: "fv_rule_table",
+    design: &["rule_table.sv", "formal/lutram_one_word.sv", "formal/ram_one_word.sv"],
+    // A commit and a frame after it.
+    engine: Engine::Bounded { cycles: 20 },
+    clocks: false,
+    reach: true,
+    mutants: &[
+        ("rule_table.sv", "hits != 0 && !found", "hits != 0"),
+        ("rule_table.sv", "wire odd = !hits[0];", "wire odd = hits[1];"),
+        ("rule_table.sv", "(dst & ~match_r[i][63:32]) == 0)", "1'b0)"),
+        ("rule_table.sv", "if (change && !start) begin", "if (change) begin"),
+        ("rule_table.sv", "pair == 3'd2", "pair == 3'd1"),
+        ("rule_table.sv", "class_enable && is_ipv4 && valid", "class_enable && valid"),
+        ("rule_table.sv", "(rd_mac && !mac_busy) ?", "rd_mac ?"),
+        ("rule_table.sv", ".wr_en(wr_route && wr_word[1])", ".wr_en(wr_route && wr_word[1] && !wr_word[5])"),
+    ],
+};
+
 pub const REWRITE: Proof = Proof {
     name: "fv_ip_rewrite",
     design: &["nic_pkg.sv", "ip_rewrite.sv", "keep_count.sv"],
