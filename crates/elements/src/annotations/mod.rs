@@ -9,10 +9,7 @@ mod paint_switch;
 pub(crate) mod paint_tee;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] =
-
-/// Place of the first-timestamp annotation, eight bytes: nanoseconds since the epoch, 0 = none.
-pub(crate) const FIRST_TIMESTAMP: u8 = 32;
+pub(crate) const SPECS: &[&Spec] = &[&check_paint::SPEC, &paint::SPEC, &paint_switch::SPEC, &paint_tee::SPEC];
 
 /// Where a packet's paint is looked for.
 const ANNO: ArgDoc = optional("ANNO", "annotation", "where the paint is, one byte; default PAINT");

@@ -1,6 +1,7 @@
 //! CoDel.
 
 use super::{lines, queues};
+use crate::traces::fields::view::first_timestamp_ns;
 use causeway_engine::Stored;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{List, Nanoseconds};
@@ -160,11 +161,6 @@ impl CoDel {
         self.drop_next_ns = self.after(now_ns);
         next.map(|pulled| pulled.packet)
     }
-}
-
-/// The first-timestamp annotation, nanoseconds since the epoch; 0 = none.
-fn first_timestamp_ns(packet: &Packet) -> u64 {
-    u64::from_ne_bytes(packet.anno_bytes(crate::annotations::FIRST_TIMESTAMP))
 }
 
 impl Element for CoDel {
