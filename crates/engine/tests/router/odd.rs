@@ -68,6 +68,36 @@ impl Element for Device {
     }
 }
 
+/// Makes a packet with the number NUMBER when it is AT, and stops the driver.
+pub static ALARM: Spec = Spec {
+    name: "Alarm",
+    ports: "0/1",
+    processing: "h/h",
+    build: |conf| {
+        let (at_ns, number) = (conf.required("AT"), conf.required("NUMBER"));
+        conf.finish()?;
+        Ok(Box::new(Alarm { at_ns, number }))
+    },
+    ..Spec::DEFAULT
+};
+
+struct Alarm {
+    at_ns: u64,
+    number: u32,
+}
+
+impl Element for Alarm {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        cx.set_timer(0, self.at_ns);
+        Ok(())
+    }
+
+    fn timer(&mut self, _: u32, cx: &mut Cx<'_>) {
+        cx.emit(0, Packet::from_bytes(&self.number.to_ne_bytes()).unwrap());
+        cx.stop_driver();
+    }
+}
+
 /// Pulls nothing.
 pub static WAIT: Spec = Spec {
     name: "Wait",

@@ -1,7 +1,7 @@
 //! Simulated time.
 
 use super::{library, plan};
-use causeway_engine::{Options, Router};
+use causeway_engine::{Event, Options, Router};
 use std::time::Duration;
 
 #[test]
@@ -21,4 +21,17 @@ fn time_goes_on_when_the_graph_is_replaced() {
     assert!(before >= 1_100);
     router.swap(plan("s :: Source(0) -> Log;")).unwrap();
     assert!(now(&router) > before);
+}
+
+#[test]
+fn a_timer_that_stops_the_router_is_the_last_to_run_until_it_goes_on() {
+    let options = Options { simulated_ns: Some(0), ..Options::default() };
+    let text = "a :: Alarm(500, 1) -> l :: Log; b :: Alarm(500, 2) -> l;";
+    let router = Router::start(library(), plan(text), options).unwrap();
+    for seen in ["l:1", "l:1 l:2"] {
+        router.resume();
+        let stopped = router.wait(Some(Duration::from_secs(20)));
+        assert_eq!(stopped, Some(Event::StopRequested { worker: 0 }));
+        assert_eq!(router.read("l", "log", "").unwrap(), seen);
+    }
 }
