@@ -249,4 +249,8 @@ fn a_batch_is_filled_with_copies() {
     assert!(batch.iter().all(|p| p.data().iter().all(|&b| usize::from(b) * 10 == p.len())));
     let long = batch.iter().find(|p| p.len() == 2_000).unwrap();
     assert_eq!((long.headroom(), batch[1].headroom()), (48, Packet::HEADROOM));
+    assert_eq!(
+        (batch.extend_copies(all().take(100)), batch.extend_copies(all()), batch.len()),
+        (48, 0, BATCH)
+    );
 }
