@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use causeway_packet::ledger::{Claim, Direction, RingFrames, RingName, census};
-use causeway_packet::{Batch, Packet, pool};
+use causeway_packet::{BATCH, Batch, Fifo, Packet, pool};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -396,4 +396,21 @@ fn frames_that_become_no_packets_are_free_again() {
     let others = all();
     let frames: HashSet<u64> = others.iter().map(frame).collect();
     assert_eq!((others.len(), frames.len()), (FRAMES as usize, FRAMES as usize));
+}
+
+#[test]
+fn a_queue_gives_back_what_it_drops() {
+    let _pool = small_pool();
+    let (mut fifo, mut batch) = (Fifo::with_capacity(256), Batch::new());
+    for (push, pop) in [(256, 200), (190, 0)] {
+        batch.extend_copies(vec![&[7][..]; push].into_iter());
+        assert_eq!((fifo.push_batch(&mut batch, BATCH), batch.len()), (push, 0));
+        fifo.pop_batch(&mut batch, pop);
+        batch.clear();
+    }
+    // From behind the end of its places and from before it, then from one piece.
+    assert_eq!((fifo.truncate(40), fifo.len(), census().packets), (206, 40, 40));
+    assert_eq!((fifo.truncate(40), fifo.truncate(usize::MAX)), (0, 0));
+    drop(fifo);
+    assert_eq!(std::iter::from_fn(Packet::new).collect::<Vec<_>>().len(), FRAMES as usize);
 }
