@@ -376,6 +376,24 @@ fn an_open_ring_cannot_be_collected() {
     assert_eq!(unsafe { claim.collect() }.expect("closed"), 2);
 }
 
+/// Frames of which there are fewer than it says.
+struct Promised(usize);
+
+impl Iterator for Promised {
+    type Item = &'static [u8];
+
+    fn next(&mut self) -> Option<&'static [u8]> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(&[7; 60])
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (150, Some(150))
+    }
+}
+
+impl ExactSizeIterator for Promised {}
+
 #[test]
 fn frames_that_become_no_packets_are_free_again() {
     let _pool = small_pool();
@@ -393,6 +411,7 @@ fn frames_that_become_no_packets_are_free_again() {
     assert_eq!(batch.extend_copies(more.into_iter()), 100, "all that the pool had");
     assert_eq!(census().free, 0);
     drop((batch, others));
+    assert_eq!((Batch::new().extend_copies(Promised(20)), Batch::new().extend_copies(Promised(0))), (20, 0));
     let others = all();
     let frames: HashSet<u64> = others.iter().map(frame).collect();
     assert_eq!((others.len(), frames.len()), (FRAMES as usize, FRAMES as usize));

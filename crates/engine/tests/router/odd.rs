@@ -117,10 +117,11 @@ fn build_failing(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 pub static FAILING: Spec = Spec { name: "Failing", ports: "0/0", build: build_failing, ..Spec::DEFAULT };
 
-/// Calls its own handler whenever that is called.
+/// Calls its own handler whenever a packet passes, and the one that is written to it.
 pub static BOUNCE: Spec = Spec {
     name: "Bounce",
-    ports: "0/0",
+    ports: "0-1/0-1",
+    processing: "h/h",
     handlers: &[reads("bounces", "calls so far"), writes("bounce", "calls itself")],
     build: |conf| {
         conf.finish()?;
@@ -140,7 +141,13 @@ impl Element for Bounce {
 
     fn write(&mut self, _: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         self.bounces += 1;
-        cx.call_later(value, value);
+        if !value.is_empty() {
+            cx.call_later(value, value);
+        }
         Ok(())
+    }
+
+    fn push(&mut self, _: usize, _: &mut Batch, cx: &mut Cx<'_>) {
+        cx.call_later(&format!("{}.bounce", cx.name()), "");
     }
 }

@@ -1,6 +1,6 @@
 //! Simulated time.
 
-use super::{library, plan};
+use super::{library, log_of, plan};
 use causeway_engine::{Event, Options, Router};
 use std::time::Duration;
 
@@ -34,4 +34,12 @@ fn a_timer_that_stops_the_router_is_the_last_to_run_until_it_goes_on() {
         assert_eq!(stopped, Some(Event::StopRequested { worker: 0 }));
         assert_eq!(router.read("l", "log", "").unwrap(), seen);
     }
+}
+
+#[test]
+fn busy_tasks_let_timers_and_devices_have_their_turn() {
+    let at = |log: &str, what: &str| log.split(' ').position(|seen| seen == what);
+    let text = "Source(300, STOP true) -> l :: Log; Device(1, MECHANISM polling) -> d :: Log;";
+    assert_eq!(at(&log_of(text), "d:1"), Some(128), "behind as many tasks as run in a step");
+    assert_eq!(at(&log_of("Source(300) -> l :: Log; Alarm(0, 7) -> a :: Log;"), "a:7"), Some(128));
 }
