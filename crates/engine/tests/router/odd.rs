@@ -68,15 +68,16 @@ impl Element for Device {
     }
 }
 
-/// Makes a packet with the number NUMBER when it is AT, and stops the driver.
+/// Makes a packet with the number NUMBER when it is AT, TIMES times, and stops the driver.
 pub static ALARM: Spec = Spec {
     name: "Alarm",
     ports: "0/1",
     processing: "h/h",
     build: |conf| {
         let (at_ns, number) = (conf.required("AT"), conf.required("NUMBER"));
+        let left = conf.keyword("TIMES", 1);
         conf.finish()?;
-        Ok(Box::new(Alarm { at_ns, number }))
+        Ok(Box::new(Alarm { at_ns, number, left }))
     },
     ..Spec::DEFAULT
 };
@@ -84,6 +85,7 @@ pub static ALARM: Spec = Spec {
 struct Alarm {
     at_ns: u64,
     number: u32,
+    left: u32,
 }
 
 impl Element for Alarm {
@@ -94,7 +96,11 @@ impl Element for Alarm {
 
     fn timer(&mut self, _: u32, cx: &mut Cx<'_>) {
         cx.emit(0, Packet::from_bytes(&self.number.to_ne_bytes()).unwrap());
-        cx.stop_driver();
+        self.left -= 1;
+        match self.left {
+            0 => cx.stop_driver(),
+            _ => cx.set_timer(0, self.at_ns),
+        }
     }
 }
 

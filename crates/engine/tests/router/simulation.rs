@@ -156,7 +156,11 @@ fn tasks_run_between_two_turns_of_reception_and_not_within_one() {
 #[test]
 fn what_came_is_forwarded_held_or_dropped_whenever_somebody_looks() {
     for mechanism in ["interrupt", "napi", "disable-enable", "polling"] {
-        let mut sim = simulation(&format!("d :: Device(400, MECHANISM {mechanism}) -> l :: Log;"), 1);
+        let text = format!("d :: Device(400, MECHANISM {mechanism}) -> l :: Log;");
+        let mut sim = simulation(&text, 1);
+        sim.run(0, 400 * (TAKE_NS + PUSH_NS) + 10_000);
+        assert_eq!((seen(&mut sim) as u64, sim.held()), (400 - counter(&sim, "rx.backlog-drops"), 0));
+        let mut sim = simulation(&text, 1);
         for _ in 0..3_000 {
             sim.step(0);
             let (came, dropped) = (counter(&sim, "rx.packets"), counter(&sim, "rx.backlog-drops"));
