@@ -89,9 +89,8 @@ struct Alarm {
 }
 
 impl Element for Alarm {
-    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+    fn commit(&mut self, cx: &mut Cx<'_>) {
         cx.set_timer(0, self.at_ns);
-        Ok(())
     }
 
     fn timer(&mut self, _: u32, cx: &mut Cx<'_>) {

@@ -206,3 +206,27 @@ fn handlers_are_served_apart_from_what_is_under_way() {
     assert_eq!((sim.step(0), sim.read("s", "held", "").unwrap().as_str()), (None, "1"));
     assert_eq!(sim.step(0), Some(Step::Stopped));
 }
+
+#[test]
+fn time_stands_where_it_was_led() {
+    let mut sim = simulation("Alarm(5000, 1) -> l :: Log;", 1);
+    sim.run(0, 1_000);
+    sim.idle(0, 500);
+    assert_eq!((sim.now_ns(0), seen(&mut sim)), (1_000, 0));
+    sim.run(0, 10_000);
+    assert_eq!(seen(&mut sim), 1);
+    assert!((5_000..5_100).contains(&sim.now_ns(0)), "where the router was asked to stop");
+}
+
+#[test]
+fn what_is_written_is_written_to_all_copies() {
+    let options = Options { workers: 2, replicate: true, ..Options::default() };
+    let text = "d :: Device(0, MECHANISM napi) -> Log;";
+    let mut sim = Simulation::new(&library(), &plan(text), &options, |_| costs).unwrap();
+    let start_ns = causeway_engine::clock::SIMULATED_START_NS;
+    assert!([0, 1].iter().all(|&worker| (start_ns..start_ns + 1_000).contains(&sim.now_ns(worker))));
+    sim.write("d", "arrive", "3").unwrap();
+    [0, 1].iter().for_each(|&worker| sim.run(worker, start_ns + 100_000));
+    let received = sim.counters().filter(|(line, _)| line.name == "rx.packets").map(|(_, value)| value);
+    assert_eq!(received.collect::<Vec<_>>(), [3, 3]);
+}
