@@ -17,6 +17,9 @@ fn a_loop_in_the_graph_ends_and_is_counted() {
         let router = start(text, 1);
         let loops = || router.counters().find(|(line, _)| line.name == "drop.loop").map_or(0, |(_, n)| n);
         until("the loop is cut", || loops() == 1);
+        if let Ok(bounces) = router.read("b", "bounces", "") {
+            assert_eq!(bounces, "65536", "each is called before the packet goes on");
+        }
     }
 }
 
