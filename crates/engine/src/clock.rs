@@ -50,7 +50,7 @@ impl Clock {
                 *now_ns
             }
             Clock::Simulated { now_ns } => {
-                *now_ns += 1;
+                *now_ns = now_ns.saturating_add(1);
                 *now_ns
             }
         }

@@ -119,7 +119,13 @@ impl Devices {
         forwarded > 0 || more
     }
 
-    fn publish(&self) {
+    /// Whether the last turn stopped at its limit, so that the next one is the rest of it.
+    pub fn under_way(&self) -> bool {
+        self.reception.under_way()
+    }
+
+    /// Shows what the devices have counted. An idle turn, which only looked for packets, leaves that to the next one.
+    pub fn publish(&self) {
         for (port, device) in self.devices.iter().enumerate() {
             if let Some(c) = self.reception.counters(port) {
                 device.published.iter().zip(values(c)).for_each(|(word, value)| word.set(value));

@@ -99,13 +99,18 @@ impl Simulation {
 
     /// Lets a worker do the next piece of work, with at most one packet. `None`: it did, or looked for some; the last
     /// piece of a scheduling round says what the round found. A worker that is blocked may have work again when another
-    /// has run, or when packets came.
+    /// has run, or when packets came; one that stopped goes on when it is asked again.
     ///
     /// # Panics
     ///
     /// If there is no such worker, here and below.
     pub fn step(&mut self, worker: usize) -> Option<Step> {
-        self.workers[worker].piece(1)
+        let worker = &mut self.workers[worker];
+        let found = worker.piece(1);
+        if found == Some(Step::Stopped) {
+            worker.core.stops = 0;
+        }
+        found
     }
 
     /// Lets a worker go on until its clock reaches `until_ns`, which its last piece of work may pass, or until it has
@@ -154,6 +159,7 @@ impl Simulation {
 
     /// All counters with their values.
     pub fn counters(&self) -> impl Iterator<Item = (&Line, u64)> {
+        self.workers.iter().for_each(|worker| worker.devices.publish());
         self.counters.read()
     }
 

@@ -130,6 +130,9 @@ impl Worker {
             }
             Phase::Devices => {
                 round.worked |= devices.run(core, limit);
+                if devices.under_way() {
+                    return None;
+                }
                 let worked = std::mem::take(round).worked;
                 return (core.stops == 0).then(|| self.found(worked));
             }

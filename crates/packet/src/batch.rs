@@ -80,9 +80,11 @@ impl Batch {
     #[inline]
     pub(crate) fn move_front(&mut self, n: usize, take: impl FnOnce(*const MaybeUninit<Packet>)) {
         assert!(n <= self.len, "a batch has no more packets than it has");
-        take(self.slots.as_ptr());
-        // SAFETY: the slots from `n` to `len` are initialised, and `take` has moved those before.
-        unsafe { std::ptr::copy(self.slots.as_ptr().add(n), self.slots.as_mut_ptr(), self.len - n) };
+        let slots = self.slots.as_mut_ptr();
+        take(slots);
+        // SAFETY: the slots from `n` to `len` are initialised, and `take` has moved those before. One pointer serves for
+        // both ends, because a second mutable borrow would end what the first may do.
+        unsafe { std::ptr::copy(slots.add(n), slots, self.len - n) };
         self.len -= n;
     }
 

@@ -1,6 +1,6 @@
 //! Packets, batches and the pool against simple models.
 
-use causeway_packet::{Anno, BATCH, Batch, NoRoom, Packet};
+use causeway_packet::{Anno, BATCH, Batch, NoRoom, Packet, PacketType};
 use proptest::prelude::*;
 use std::sync::mpsc;
 
@@ -193,6 +193,52 @@ proptest! {
 }
 
 #[test]
+fn a_derived_packet_keeps_what_describes_it_and_no_more() {
+    let (mut from, mut to) = (Packet::from_bytes(b"from").unwrap(), Packet::from_bytes(b"to").unwrap());
+    from.set_packet_type(PacketType::Multicast);
+    from.set_rx_port(3);
+    from.set_flow_hash(4);
+    from.set_timestamp_ns(5);
+    from.set_wire_len(60);
+    from.set_transmit_tag(7);
+    to.copy_annos(&from);
+    assert_eq!((to.packet_type(), to.rx_port(), to.flow_hash()), (PacketType::Multicast, 3, 4));
+    assert_eq!((to.timestamp_ns(), to.wire_len(), to.transmit_tag()), (5, 2, None));
+    assert_eq!((to.copy().unwrap().timestamp_ns(), from.copy().unwrap().wire_len()), (5, 60));
+    // Nor does it lose what is its own, whether the other has any of it or not.
+    to.set_wire_len(80);
+    to.set_transmit_tag(8);
+    for other in [from, Packet::from_bytes(b"other").unwrap()] {
+        to.copy_annos(&other);
+        to.clear_annos();
+        assert_eq!((to.timestamp_ns(), to.wire_len()), (other.timestamp_ns(), 80));
+        assert_eq!(to.transmit_tag(), Some(8));
+    }
+    to.put(100).unwrap();
+    assert_eq!(to.wire_len(), 102, "it grew beyond");
+}
+
+#[test]
+fn two_headers_are_marked_as_each_by_itself() {
+    let marked = |pull: usize, mark: &dyn Fn(&mut Packet)| {
+        let mut p = Packet::from_bytes(&[0; 1_000]).unwrap();
+        p.pull(pull).unwrap();
+        mark(&mut p);
+        (p.network_offset(), p.transport_offset())
+    };
+    for (pull, len) in [(0, 0), (0, 20), (40, 0), (40, 20)] {
+        for network in 0..2_100 {
+            let both = marked(pull, &|p| p.set_network_headers(network, len));
+            let each = marked(pull, &|p| {
+                p.set_network_header(network);
+                p.set_transport_header(network + len);
+            });
+            assert_eq!(both, each, "{network} and {len} behind {pull}");
+        }
+    }
+}
+
+#[test]
 fn a_batch_is_filled_with_copies() {
     let frames: Vec<Vec<u8>> = (0..300).map(|n| vec![n as u8; n * 10]).collect();
     let mut batch = Batch::new();
@@ -206,4 +252,8 @@ fn a_batch_is_filled_with_copies() {
     assert!(batch.iter().all(|p| p.data().iter().all(|&b| usize::from(b) * 10 == p.len())));
     let long = batch.iter().find(|p| p.len() == 2_000).unwrap();
     assert_eq!((long.headroom(), batch[1].headroom()), (48, Packet::HEADROOM));
+    assert_eq!(
+        (batch.extend_copies(all().take(100)), batch.extend_copies(all()), batch.len()),
+        (48, 0, BATCH)
+    );
 }
