@@ -1,5 +1,6 @@
 //! The lookup element that all routing table classes share.
 
+use super::error::RouteError;
 use super::family::Family;
 use super::hops::{Hop, Hops, hop};
 use super::lower::RouteLookup;
@@ -68,11 +69,11 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
 impl<A: Family, S: Structure<A>> Tables<A, S> for Control<A, S> {
     type Number = ();
 
-    fn pick<'t>(&self, text: &'t str) -> Result<((), &'t str), String> {
+    fn pick<'t>(&self, text: &'t str) -> Result<((), &'t str), RouteError> {
         Ok(((), text))
     }
 
-    fn routes(&mut self, _only: ()) -> Result<Routes<'_, A, S>, String> {
+    fn routes(&mut self, _only: ()) -> Result<Routes<'_, A, S>, RouteError> {
         Ok(Routes { fib: &mut self.fib, hops: &mut self.hops, order: Some(&mut self.order) })
     }
 }
@@ -103,7 +104,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         })?;
         let mut control = Control::new(structure);
         let duplicates = control.routes(()).and_then(|mut all| all.load(&routes)).map_err(|e| {
-            conf.error(e);
+            conf.error(e.to_string());
             Invalid
         })?;
         for prefix in duplicates {
@@ -154,7 +155,7 @@ fn write<A: Family, S: Shared<A>>(
     handler: &str,
     value: &str,
     outputs: usize,
-) -> Result<(), String> {
+) -> Result<(), RouteError> {
     let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
     // Before the change, too: an index that it gives back may be that of another hop before it is done.
     control.changes.fetch_add(1, Ordering::Release);
@@ -178,16 +179,17 @@ impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |control: &mut Control<A, S>| Ok(control.routes(())?.find(address(arg.trim())?));
-        match handler {
-            "table" => Some(control.routes(()).map(|all| all.table())),
-            "lookup" => Some(find(&mut control)),
-            _ => None,
-        }
+        let text = match handler {
+            "table" => control.routes(()).map(|all| all.table()),
+            "lookup" => find(&mut control),
+            _ => return None,
+        };
+        Some(text.map_err(|e: RouteError| e.to_string()))
     }
 
     fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
         let known = HANDLERS.iter().any(|h| h.name == handler && h.access.writes());
-        known.then(|| write(&self.control, handler, value, self.outputs))
+        known.then(|| write(&self.control, handler, value, self.outputs).map_err(|e| e.to_string()))
     }
 }
 
@@ -276,12 +278,16 @@ mod tests {
         let refused = routes::change(&mut control, "add", another, 1);
         let seen = hop(&hops.under(&round), found).copied();
         assert!(seen.is_none_or(|hop| hop.gateway == 7), "{seen:?} for what led to 0.0.0.7");
-        assert!(refused.is_err(), "there is no other index");
+        assert_eq!(refused, Err(RouteError::Table(FibError::Busy)), "there is no other index");
         drop(round);
         routes::change(&mut control, "add", another, 1).unwrap();
         let round = worker.pin();
         let found = table.under(&round).unwrap().lookup(0x0102_0300);
         assert_eq!(hop(&hops.under(&round), found).map(|hop| hop.gateway), Some(0x0102_0304));
+        assert_eq!(
+            routes::change(&mut control, "add", "2.0.0.0/8 2.2.2.2 0", 1),
+            Err(RouteError::TooManyHops)
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! PolicyIPLookup and PolicyIP6Lookup.
 
+use super::error::RouteError;
 use super::family::Family;
 use super::hops::{self, Hop, Hops};
 use super::lookup::{ADD, CTRL, Reason, SET, send};
@@ -115,12 +116,14 @@ struct PolicyControl<A: Family, S: Shared<A>> {
 impl<A: Family, S: Shared<A> + Send + Sync + 'static> ControlSide for PolicyControl<A, S> {
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
         let known = HANDLERS.iter().any(|h| h.name == handler);
-        known.then(|| lock(&self.control).read(handler, arg.trim()))
+        known.then(|| lock(&self.control).read(handler, arg.trim()).map_err(|e| e.to_string()))
     }
 
     fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
         let known = HANDLERS.iter().any(|h| h.name == handler);
-        known.then(|| lock(&self.control).write(handler, value.trim(), self.outputs))
+        known.then(|| {
+            lock(&self.control).write(handler, value.trim(), self.outputs).map_err(|e| e.to_string())
+        })
     }
 }
 
@@ -138,7 +141,7 @@ fn build<A: Family, S: Shared<A> + Send + Sync + 'static>(
     let configured = read::<A>(conf);
     conf.finish()?;
     let control = Control::<A, S>::load(&configured).map_err(|e| {
-        conf.error(e);
+        conf.error(e.to_string());
         Invalid
     })?;
     let key = format!("routes of {}", conf.name());
@@ -155,7 +158,8 @@ fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
     for text in conf.rest() {
         if let Some(text) = after("rule", &text) {
             let rule = rules::rule(text, |prefix| {
-                let (prefix, host_bits) = A::prefix(conf, prefix).ok_or("not a prefix")?;
+                let (prefix, host_bits) =
+                    A::prefix(conf, prefix).ok_or_else(|| RouteError::Value("not a prefix".to_owned()))?;
                 if host_bits {
                     conf.warn(&format!("rule '{text}': bits beyond the prefix length are ignored"));
                 }
@@ -163,13 +167,13 @@ fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
             });
             match rule {
                 Ok(rule) => all.rules.push(rule),
-                Err(why) => conf.error(why),
+                Err(why) => conf.error(why.to_string()),
             }
             continue;
         }
         match pick(&text) {
             Ok((number, text)) => all.routes.entry(number).or_default().extend(configured(conf, text)),
-            Err(why) => conf.error(why),
+            Err(why) => conf.error(why.to_string()),
         }
     }
     all
@@ -182,7 +186,7 @@ fn after<'t>(word: &str, text: &'t str) -> Option<&'t str> {
 }
 
 /// The number behind `table` at the beginning of a text, or [`MAIN`], and the rest.
-fn pick(text: &str) -> Result<(NonZeroU8, &str), String> {
+fn pick(text: &str) -> Result<(NonZeroU8, &str), RouteError> {
     match after("table", text) {
         Some(rest) => {
             let (number, rest) = rest.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((rest, ""));
@@ -200,20 +204,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<A: Family, S: Shared<A>> Tables<A, S> for Control<A, S> {
     type Number = NonZeroU8;
 
-    fn pick<'t>(&self, text: &'t str) -> Result<(NonZeroU8, &'t str), String> {
+    fn pick<'t>(&self, text: &'t str) -> Result<(NonZeroU8, &'t str), RouteError> {
         pick(text)
     }
 
-    fn routes(&mut self, number: NonZeroU8) -> Result<Routes<'_, A, S>, String> {
-        let fib = self.policy.table(number).map_err(|e| e.to_string())?;
+    fn routes(&mut self, number: NonZeroU8) -> Result<Routes<'_, A, S>, RouteError> {
+        let fib = self.policy.table(number)?;
         Ok(Routes { fib, hops: &mut self.hops, order: None })
     }
 }
 
 impl<A: Family, S: Shared<A>> Control<A, S> {
-    fn load(configured: &Configured<A>) -> Result<Self, String> {
+    fn load(configured: &Configured<A>) -> Result<Self, RouteError> {
         let domain = Domain::new();
-        let policy = SharedPolicy::in_domain(&domain).map_err(|e| e.to_string())?;
+        let policy = SharedPolicy::in_domain(&domain)?;
         let mut control = Control { policy, hops: Hops::in_domain(&domain), domain };
         control.set_rules(&configured.rules)?;
         for (&number, routes) in &configured.routes {
@@ -222,7 +226,7 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
         Ok(control)
     }
 
-    fn read(&mut self, handler: &str, argument: &str) -> Result<String, String> {
+    fn read(&mut self, handler: &str, argument: &str) -> Result<String, RouteError> {
         match handler {
             "rules" => Ok(self.policy.rules().iter().map(|rule| rules::text(rule) + "\n").collect()),
             "table" => Ok(self.routes(named(argument)?)?.table()),
@@ -231,7 +235,7 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
         }
     }
 
-    fn write(&mut self, handler: &str, value: &str, outputs: usize) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, outputs: usize) -> Result<(), RouteError> {
         match handler {
             "add_rule" => self.add_rule(value),
             "remove_rule" => self.remove_rule(value),
@@ -242,35 +246,36 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
         }
     }
 
-    fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), String> {
+    fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), RouteError> {
         self.policy.set_rules(rules).map_err(|e| match e {
-            FibError::Full => "the rules name too many different masks; they are as before".to_owned(),
-            _ => "the rules name too many different sources; they are as before".to_owned(),
+            FibError::Full => RouteError::TooManyMasks,
+            FibError::AdjacencyRange { .. } => RouteError::TooManySources,
+            other => RouteError::Table(other),
         })
     }
 
-    fn add_rule(&mut self, text: &str) -> Result<(), String> {
+    fn add_rule(&mut self, text: &str) -> Result<(), RouteError> {
         let mut rules = self.policy.rules().to_vec();
         rules.push(rules::rule(text, A::prefix_of)?);
         self.set_rules(&rules)
     }
 
-    fn remove_rule(&mut self, text: &str) -> Result<(), String> {
+    fn remove_rule(&mut self, text: &str) -> Result<(), RouteError> {
         let mut rules = self.policy.rules().to_vec();
         let at = rules.iter().position(|rule| rule.priority.to_string() == text);
-        rules.remove(at.ok_or(format!("there is no rule of priority '{text}'"))?);
+        rules.remove(at.ok_or(RouteError::NoRule { priority: text.to_owned() })?);
         self.set_rules(&rules)
     }
 
-    fn replace_rules(&mut self, text: &str) -> Result<(), String> {
+    fn replace_rules(&mut self, text: &str) -> Result<(), RouteError> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let rules: Result<Vec<_>, String> = lines.map(|line| rules::rule(line, A::prefix_of)).collect();
+        let rules: Result<Vec<_>, RouteError> = lines.map(|line| rules::rule(line, A::prefix_of)).collect();
         self.set_rules(&rules?)
     }
 }
 
 /// The table that a handler's argument names.
-fn named(argument: &str) -> Result<NonZeroU8, String> {
+fn named(argument: &str) -> Result<NonZeroU8, RouteError> {
     if argument.is_empty() { Ok(MAIN) } else { rules::number(argument) }
 }
 
