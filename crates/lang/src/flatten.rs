@@ -280,19 +280,19 @@ mod tests {
         (0..1000).find(|&limit| errors(text, limits(limit)).is_empty()).expect("a small configuration")
     }
 
-    /// Three elements and two connections, and in the compound one of two, with its two ports; likewise.
-    const TEXT: &str = "elementclass C { input -> Null -> output } Idle -> c :: C -> Discard";
+    /// Four elements and three connections; in the compound one element, its two ports and two connections.
+    const TEXT: &str = "elementclass C { input -> Null -> output } Idle -> c :: C -> Null -> Discard";
 
     #[test]
     fn elements_and_connections_may_be_as_many_as_their_limits() {
         assert_eq!(errors(TEXT, NONE), Vec::<String>::new());
-        assert_eq!(least(TEXT, |elements| Limits { elements, ..NONE }), 3 + 3);
-        assert_eq!(least(TEXT, |connections| Limits { connections, ..NONE }), 2 + 2);
-        let (elements, connections) = (6, 4);
+        assert_eq!(least(TEXT, |elements| Limits { elements, ..NONE }), 4 + 3);
+        assert_eq!(least(TEXT, |connections| Limits { connections, ..NONE }), 3 + 2);
+        let (elements, connections) = (7, 5);
         assert!(errors(TEXT, Limits { elements, connections, ..NONE }).is_empty());
-        let refused = errors(TEXT, Limits { elements: 5, connections, ..NONE });
+        let refused = errors(TEXT, Limits { elements: 6, connections, ..NONE });
         assert!(refused[0].contains("too many elements"), "{refused:?}");
-        assert_eq!(errors(TEXT, Limits { elements, connections: 3, ..NONE }), refused);
+        assert_eq!(errors(TEXT, Limits { elements, connections: 4, ..NONE }), refused);
     }
 
     #[test]
