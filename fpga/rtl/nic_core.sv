@@ -126,20 +126,10 @@ module nic_core #(
       .s_axis_tlast(tx_last), .no_sfd(rx_no_sfd), .crowded(rx_crowded), .sent(tx_sent), .cut(tx_cut)
   );
 
-  // A card that is not enabled takes nothing, and begins and stops at a frame's boundary.
-  reg rx_inside, rx_open;
-  wire rx_pass = rx_inside ? rx_open : enable;
-  wire rx_refused = rx_valid && rx_last && !rx_pass;
-  always_ff @(posedge clk) begin
-    if (rx_valid) begin
-      rx_inside <= !rx_last;
-      if (!rx_inside) rx_open <= enable;
-    end
-    if (rst) begin
-      rx_inside <= 1'b0;
-      rx_open <= 1'b0;
-    end
-  end
+  wire rx_pass, rx_refused;
+  frame_gate gate (
+      .clk(clk), .rst(rst), .enable(enable), .tvalid(rx_valid), .tlast(rx_last), .pass(rx_pass), .refused(rx_refused)
+  );
 
   // Input processing.
   wire [63:0] in_data, rule_data;
@@ -157,45 +147,29 @@ module nic_core #(
       .m_axis_tlast(in_last), .m_axis_tuser(in_user), .m_axis_tdest(in_dest), .m_axis_thigh(in_high),
       .events(in_events), .overflow(in_overflow)
   );
-  wire [EW-1:0] in_slot = in_dest[EW-1:0] ^ own;
-  wire [EW-1:0] in_peer = in_slot - 1'b1;
-  wire in_slow = in_slot == 0;
 
-  // Input FIFOs: the slow path's pair, and the peers'.
-  wire slow_dropped, slow_dropped_high, slow_len_queue, slow_load, slow_queue, slow_rd, slow_free, slow_flushed;
-  wire [23:0] slow_used;
+  // Input FIFOs.
+  wire slow_len_queue, slow_load, slow_queue, slow_rd, slow_free, fast_load, fast_rd, fast_free, fast_flushed, flush_room;
   wire [15:0] slow_packets;
-  wire [10:0] slow_len;
-  wire [63:0] slow_word;
-  wire [11:0] slow_free_words;
-  wire [7:0] slow_flushed_packets;
-  queue_bank #(.PAIRS(1), .CAP_WORDS(CAP_WORDS)) slow_bank (
-      .clk(clk), .rst(rst), .s_axis_tdata(in_data), .s_axis_tkeep(in_keep), .s_axis_tvalid(in_valid && in_slow),
-      .s_axis_tlast(in_last), .s_axis_tuser(in_user), .s_axis_tqueue(in_high), .dropped(slow_dropped),
-      .dropped_queue(slow_dropped_high), .flush(1'b0), .flushed(slow_flushed),
-      .flushed_packets(slow_flushed_packets), .used_words(slow_used), .packets(slow_packets),
-      .len_queue(slow_len_queue), .len_offset(8'd0), .len_bytes(slow_len), .rd_load(slow_load),
-      .rd_queue(slow_queue), .rd_en(slow_rd), .rd_data(slow_word), .rd_free(slow_free),
-      .rd_free_words(slow_free_words)
-  );
-  wire fast_dropped, fast_load, fast_rd, fast_free, fast_flushed;
-  wire [QW-1:0] fast_dropped_queue, fast_len_queue, fast_queue;
+  wire [10:0] slow_len, fast_len;
+  wire [63:0] slow_word, fast_word;
+  wire [11:0] slow_free_words, fast_free_words;
+  wire [QW-1:0] fast_len_queue, fast_queue;
   wire [24*PEERS-1:0] fast_used;
   wire [16*PEERS-1:0] fast_packets;
   wire [7:0] fast_len_offset, fast_flushed_packets;
-  wire [10:0] fast_len;
-  wire [63:0] fast_word;
-  wire [11:0] fast_free_words;
   wire [PEERS-1:0] flush;
-  wire flush_room;
-  queue_bank #(.PAIRS(PEERS), .CAP_WORDS(CAP_WORDS)) fast_bank (
-      .clk(clk), .rst(rst), .s_axis_tdata(in_data), .s_axis_tkeep(in_keep), .s_axis_tvalid(in_valid && !in_slow),
-      .s_axis_tlast(in_last), .s_axis_tuser(in_user), .s_axis_tqueue({in_peer[PW-1:0], in_high}),
-      .dropped(fast_dropped), .dropped_queue(fast_dropped_queue), .flush(flush & {PEERS{flush_room}}),
-      .flushed(fast_flushed), .flushed_packets(fast_flushed_packets), .used_words(fast_used),
-      .packets(fast_packets), .len_queue(fast_len_queue), .len_offset(fast_len_offset), .len_bytes(fast_len),
-      .rd_load(fast_load), .rd_queue(fast_queue), .rd_en(fast_rd), .rd_data(fast_word), .rd_free(fast_free),
-      .rd_free_words(fast_free_words)
+  wire [2*NICS-1:0] drops;
+  input_fifos #(.NICS(NICS), .CAP_WORDS(CAP_WORDS)) fifos (
+      .clk(clk), .rst(rst), .own(own), .s_axis_tdata(in_data), .s_axis_tkeep(in_keep), .s_axis_tvalid(in_valid),
+      .s_axis_tlast(in_last), .s_axis_tuser(in_user), .s_axis_tdest(in_dest), .s_axis_thigh(in_high), .drops(drops),
+      .flush(flush & {PEERS{flush_room}}), .flushed(fast_flushed), .flushed_packets(fast_flushed_packets),
+      .slow_packets(slow_packets), .slow_len_queue(slow_len_queue), .slow_len_bytes(slow_len), .slow_load(slow_load),
+      .slow_queue(slow_queue), .slow_rd_en(slow_rd), .slow_rd_data(slow_word), .slow_free(slow_free),
+      .slow_free_words(slow_free_words), .fast_used_words(fast_used), .fast_packets(fast_packets),
+      .fast_len_queue(fast_len_queue), .fast_len_offset(fast_len_offset), .fast_len_bytes(fast_len),
+      .fast_load(fast_load), .fast_queue(fast_queue), .fast_rd_en(fast_rd), .fast_rd_data(fast_word),
+      .fast_free(fast_free), .fast_free_words(fast_free_words)
   );
 
   // What arrives from the bus.
@@ -355,15 +329,7 @@ module nic_core #(
       .m_axis_tvalid(tx_valid), .m_axis_tready(tx_ready), .m_axis_tlast(tx_last)
   );
 
-  // Counters. The input FIFOs' drops are counted by destination number and class; what is lost many at a time is added.
-  wire [EW-1:0] dropped_slot = {{(EW - PW){1'b0}}, fast_dropped_queue[QW-1:1]} + 1'b1;
-  wire [EW-1:0] dropped_dest = dropped_slot ^ own;
-  reg [2*NICS-1:0] drops;
-  always_comb begin
-    drops = 0;
-    if (fast_dropped) drops[{dropped_dest, fast_dropped_queue[0]}] = 1'b1;
-    if (slow_dropped) drops[{own, slow_dropped_high}] = 1'b1;
-  end
+  // Counters; what is lost many at a time is added.
   reg [EVENTS-1:0] events;
   wire aborted = m_done && m_aborted;
   always_ff @(posedge clk) begin
@@ -399,7 +365,7 @@ module nic_core #(
       .flush_room(flush_room), .burst_failed(burst_failed), .failed_packets(failed_packets), .parity(parity),
       .rd_valid(rd_counter), .rd_index(rd_index), .rd_done(counter_done), .rd_data(counter_data)
   );
-  wire unused = slow_flushed || |slow_flushed_packets || |slow_used || |dma_pop || |dma_accept || |in_dest;
+  wire unused = |dma_pop || |dma_accept;
 
   register_file #(.NICS(NICS), .CAP_WORDS(CAP_WORDS), .OUT_CAP_WORDS(OUT_CAP_WORDS)) registers (
       .clk(clk), .rst(rst), .wr_valid(wr_register), .wr_addr(wr_addr[11:0]), .wr_data(wr_data), .rd_valid(rd_valid),

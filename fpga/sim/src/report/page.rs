@@ -78,7 +78,7 @@ pub fn markdown(all: &[Results]) -> String {
         "# The FPGA-enhanced NIC: results\n\nEvery number on this page is **modelled**: the Verilog of `fpga/rtl` run \
          clock by clock, on a modelled bus and host. `make fpga-experiments` writes this page, the charts and \
          [`fpga-nic.json`](fpga-nic.json), in the format of all results here ([schema](results.schema.json)), which \
-         holds all settings, losses and counters; `fpga-nic.csv` beside it is the same as a table. Rates are at the line: \
+         holds all settings, losses and counters; the same is written as a table, `fpga-nic.csv`, which is not kept. Rates are at the line: \
          preamble and gap count, 64-byte frames are 1 488 095 a second at 1 Gbit/s. The host spends 1 667 ns a packet \
          (600 kpkt/s, the paper's figure); bus overhead is ten cycles a sequence unless said otherwise; 1 ms is left \
          to fill the queues and 10 ms are measured (4 ms with more than one card count).\n\n",

@@ -1,5 +1,6 @@
 //! One frame or none at a time: what a fault does at each moment, and what a driver can do wrong.
 
+use super::common::CORE;
 use causeway_nic_driver::Mac;
 use causeway_nic_driver::registers as reg;
 use causeway_nic_sim::faults::{Fault, Scheduled};
@@ -251,4 +252,69 @@ fn a_burst_that_nobody_has_granted_goes_nowhere_and_is_counted() {
     testbed.send_raw(1, &frame, check_sequence(&frame));
     testbed.drain(1_000_000);
     assert_eq!(testbed.raw.len(), 2);
+}
+
+#[test]
+fn a_reset_of_the_card_leaves_nothing_of_earlier_frames() {
+    let mut testbed = quiet(2);
+    let frame = frame_between(0, 1);
+    for n in 0..5 {
+        testbed.send_raw(0, &frame, check_sequence(&frame));
+        testbed.drain(1_000_000);
+        let at_ps = testbed.now_ps();
+        testbed.schedule([
+            Scheduled { at_ps, fault: Fault::Reset(0, CORE) },
+            Scheduled { at_ps: at_ps + 1_000_000, fault: Fault::Release(0) },
+        ]);
+        testbed.run_until(testbed.now_ns() + 20_000);
+        // Not enabled: what came out of the crossing would have been refused.
+        assert_eq!(count(&mut testbed, "rx_disabled"), 0, "{n}");
+        testbed.schedule([Scheduled { at_ps: testbed.now_ps(), fault: Fault::SetUp(0) }]);
+        testbed.run_until(testbed.now_ns() + 300_000);
+    }
+    assert_eq!(testbed.raw.len(), 5);
+}
+
+#[test]
+fn words_that_follow_each_other_count_each() {
+    let mut testbed = quiet(2);
+    let frame = frame_between(0, 1);
+    // At the receiver: the sender stops after the first, when others are on their way.
+    let wrong = |testbed: &mut Testbed| {
+        let counters = read_counters(testbed, 1);
+        counters.into_iter().find(|c| c.0 == "bus_parity").unwrap().1
+    };
+    let mut most = 0;
+    for n in 0..100 {
+        let before = wrong(&mut testbed);
+        testbed.send_raw(0, &frame, check_sequence(&frame));
+        let at_ps = while_it_crosses(&testbed, n);
+        testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWords(4, 1) }]);
+        testbed.run_until(testbed.now_ns() + 130_000);
+        most = most.max(wrong(&mut testbed) - before);
+    }
+    assert!(most >= 3, "{most}");
+}
+
+#[test]
+fn whenever_a_word_turns_over_on_the_way_to_the_host_its_frame_is_right_or_counted() {
+    // No routes on the cards: everything goes through the host.
+    let mut setup = Setup::new(&table(2, false, false).unwrap());
+    setup.host_table = table(2, true, false).unwrap();
+    let mut testbed = Testbed::new(&setup);
+    let frame = frame_between(0, 1);
+    for n in 0..130 {
+        let before = (testbed.raw.len(), count(&mut testbed, "drop_host"));
+        testbed.send_raw(0, &frame, check_sequence(&frame));
+        let at_ps = testbed.now_ps() + 1_000_000 + 15_000 * n;
+        testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWords(1, 1 << (n * 11 % 64)) }]);
+        testbed.drain(200_000);
+        let left = testbed.raw.len() - before.0;
+        let counted = count(&mut testbed, "drop_host") - before.1;
+        if let Some((_, sent)) = testbed.raw.get(before.0) {
+            assert_eq!(sent[34..], frame[34..], "{n}");
+        }
+        assert_eq!(left as u64 + counted, 1, "{n}");
+    }
+    assert!(count(&mut testbed, "drop_host") > 5);
 }
