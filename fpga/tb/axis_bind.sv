@@ -51,6 +51,10 @@ bind ip_rewrite axis_checker #(.GAP_CYCLES(4), .SIDE(4)) m_axis_checker (
     .clk(clk), .rst(rst), .tvalid(m_axis_tvalid), .tready(1'b1), .tdata(m_axis_tdata), .tkeep(m_axis_tkeep),
     .tlast(m_axis_tlast), .tuser({1'b0, m_axis_tuser}), .side({m_axis_tdest, m_axis_thigh})
 );
+bind input_fifos axis_checker #(.GAP_CYCLES(4), .SIDE(4)) s_axis_checker (
+    .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tkeep(s_axis_tkeep),
+    .tlast(s_axis_tlast), .tuser({1'b0, s_axis_tuser}), .side({s_axis_tdest, s_axis_thigh})
+);
 bind queue_bank axis_checker #(.GAP_CYCLES(2), .SIDE(QW)) s_axis_checker (
     .clk(clk), .rst(rst), .tvalid(s_axis_tvalid), .tready(1'b1), .tdata(s_axis_tdata), .tkeep(s_axis_tkeep),
     .tlast(s_axis_tlast), .tuser({1'b0, s_axis_tuser}), .side(s_axis_tqueue)
