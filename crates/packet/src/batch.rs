@@ -100,17 +100,16 @@ impl Batch {
         self.len += slots.len();
     }
 
-    /// Appends packets that hold copies of `frames`, as [`Packet::from_bytes`] makes them; returns how many. There are
-    /// fewer when the batch is full or the pool exhausted, and none for a frame that no packet can hold.
+    /// Appends packets that hold copies of `frames`, with at least the headroom of [`Packet::from_bytes`]; returns how many.
+    /// There are fewer when the batch is full or the pool exhausted, and none for a frame that no packet can hold.
     pub fn extend_copies<'a>(&mut self, frames: impl ExactSizeIterator<Item = &'a [u8]>) -> usize {
         let (before, n) = (self.len, frames.len().min(self.room()));
-        let mut empty = pool::take_packets(n);
-        for frame in frames.take(n) {
-            let Some(mut packet) = empty.next() else { break };
-            if packet.fill(frame).is_ok() {
-                self.slots[self.len].write(packet);
-                self.len += 1;
-            }
+        let mut free = pool::take_frames(n);
+        let most = pool::frame_size();
+        for frame in frames.take(n).filter(|frame| frame.len() <= most) {
+            let Some(packet) = free.copy_of(frame) else { break };
+            self.slots[self.len].write(packet);
+            self.len += 1;
         }
         self.len - before
     }

@@ -349,7 +349,10 @@ impl Packet {
     #[inline]
     pub fn set_mac_header(&mut self, offset: usize) {
         let m = self.mm();
-        m.mac = clamp_header(m.data as usize + offset);
+        m.mac = match offset {
+            0 => m.data,
+            _ => clamp_header(m.data as usize + offset),
+        };
     }
 
     /// Marks the network header at `offset` bytes into the data.
@@ -372,10 +375,29 @@ impl Packet {
         let m = self.mm();
         let network = m.data as usize + offset;
         let transport = network + header_len;
-        (m.network, m.transport) = match transport <= pool::frame_size() {
-            true => (network as u16, transport as u16),
-            false => (clamp_header(network), NO_HEADER),
-        };
+        // Within the data is within the frame, and nobody need ask how large that is.
+        (m.network, m.transport) =
+            match offset + header_len <= m.len as usize || transport <= pool::frame_size() {
+                true => (network as u16, transport as u16),
+                false => (clamp_header(network), NO_HEADER),
+            };
+    }
+
+    /// Cuts the packet to a link-layer header of `link_len` bytes and `network_len` bytes behind it, and marks the headers
+    /// there: link-layer, network, and transport `header_len` bytes behind that. All at once, for who has checked the
+    /// lengths; what is not there is cut and marked as [`truncate`](Self::truncate) and the others do it.
+    #[inline(always)]
+    pub fn frame_as(&mut self, link_len: usize, header_len: usize, network_len: usize) {
+        let m = self.mm();
+        let (data, network) = (m.data, m.data as usize + link_len);
+        if header_len <= network_len && link_len + network_len <= m.len as usize {
+            m.len = (link_len + network_len) as u16;
+            (m.mac, m.network, m.transport) = (data, network as u16, (network + header_len) as u16);
+        } else {
+            self.truncate(link_len + network_len);
+            self.set_mac_header(0);
+            self.set_network_headers(link_len, header_len);
+        }
     }
 
     /// Forgets where the headers are.

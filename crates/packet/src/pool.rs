@@ -268,44 +268,87 @@ pub(crate) fn take() -> Option<(NonNull<Meta>, *mut u8)> {
     Some((NonNull::new(pool.memory.meta(id))?, pool.memory.frame(id)))
 }
 
-/// At most `n` empty packets, as [`Packet::new`] makes them, with one look for the thread's magazine; `n` is at most
-/// [`BATCH`]. Frames of which no packet was made go back.
+/// Frames for at most `n` packets, with one look for the thread's magazine; `n` is at most [`BATCH`]. Those of which no
+/// packet was made go back.
 #[inline]
-pub(crate) fn take_packets(n: usize) -> impl Iterator<Item = Packet> {
-    let mut fresh = Fresh { ids: [0; BATCH], at: 0, end: 0 };
-    let heap = pool().config.mode == Mode::Allocator;
-    if !heap {
-        fresh.end = take_free(&mut fresh.ids[..n]);
+pub(crate) fn take_frames(n: usize) -> Frames {
+    let pool = pool();
+    let mut frames = Frames { pool, ids: [0; BATCH], at: 0, end: 0, heap: 0 };
+    match pool.config.mode {
+        Mode::Recycle => frames.end = take_free(&mut frames.ids[..n]),
+        Mode::Allocator => frames.heap = n,
     }
-    fresh.chain((0..if heap { n } else { 0 }).map_while(|_| Packet::new()))
+    frames
 }
 
 /// Free frames on their way to be packets.
-struct Fresh {
+pub(crate) struct Frames {
+    pool: &'static Pool,
     ids: [u32; BATCH],
     at: usize,
     end: usize,
+    /// Packets that the general allocator may still be asked for.
+    heap: usize,
 }
 
-impl Iterator for Fresh {
-    type Item = Packet;
-
+impl Frames {
+    /// A frame's number, for a packet that is made of it now.
     #[inline]
-    fn next(&mut self) -> Option<Packet> {
+    fn next_id(&mut self) -> Option<u32> {
         let id = *self.ids[..self.end].get(self.at)?;
         self.at += 1;
-        let pool = pool();
-        pool.memory.owner(id).store(PACKET, Ordering::Relaxed);
-        let meta = NonNull::new(pool.memory.meta(id))?;
-        let headroom = Packet::HEADROOM as u16;
-        // SAFETY: the frame was free and is nobody else's.
-        Some(unsafe { Packet::at(meta, pool.memory.frame(id), headroom, 0) })
+        self.pool.memory.owner(id).store(PACKET, Ordering::Relaxed);
+        Some(id)
+    }
+
+    /// A packet that holds a copy of `bytes`, which a frame can hold; `None` when there are no frames left.
+    #[inline]
+    pub(crate) fn copy_of(&mut self, bytes: &[u8]) -> Option<Packet> {
+        let Some(id) = self.next_id() else {
+            self.heap = self.heap.checked_sub(1)?;
+            return Packet::from_bytes(bytes);
+        };
+        let most = (self.pool.config.frame_size as usize).checked_sub(bytes.len())?;
+        let headroom = (Packet::HEADROOM + colour(id)).min(most);
+        let meta = NonNull::new(self.pool.memory.meta(id))?;
+        // SAFETY: the frame was free and is nobody else's; headroom and bytes fit it.
+        let mut packet =
+            unsafe { Packet::at(meta, self.pool.memory.frame(id), headroom as u16, bytes.len() as u16) };
+        copy(packet.data_mut(), bytes);
+        Some(packet)
     }
 }
 
-impl Drop for Fresh {
+impl Drop for Frames {
     fn drop(&mut self) {
         put_free(&self.ids[self.at..self.end]);
+    }
+}
+
+/// Bytes by which the data of short packets in neighbouring frames are set off from each other: frames lie at multiples of
+/// their size, so without it the first bytes of all packets would share two sets of a first-level cache.
+#[inline]
+fn colour(id: u32) -> usize {
+    (id as usize & 15) * 64
+}
+
+/// Copies `from` to `to`, which are of one length; short ones without a call.
+#[inline(always)]
+fn copy(to: &mut [u8], from: &[u8]) {
+    /// The first and the last `N` bytes, which may overlap.
+    fn ends<const N: usize>(to: &mut [u8], from: &[u8]) -> Option<()> {
+        let (first, last) = (*from.first_chunk::<N>()?, *from.last_chunk::<N>()?);
+        *to.first_chunk_mut()? = first;
+        *to.last_chunk_mut()? = last;
+        Some(())
+    }
+    let done = match from.len() {
+        32..=64 => ends::<32>(to, from),
+        65..=128 => ends::<64>(to, from),
+        _ => None,
+    };
+    if done.is_none() {
+        to.copy_from_slice(from);
     }
 }
 

@@ -122,21 +122,18 @@ impl Pass {
         if effect.ttl && !dec_ip_ttl::decrement(h) {
             return false;
         }
-        let ip = match header {
+        match header {
             Some(header) => {
                 *link = header;
-                HEADER_LEN
+                packet.frame_as(HEADER_LEN, ipv4::HEADER_LEN, total_len.into());
             }
-            None => 0,
-        };
-        if ip == 0 {
-            // The header was found behind these bytes.
-            let _ = packet.pull(HEADER_LEN);
-        } else {
-            packet.set_mac_header(0);
+            None => {
+                // The header was found behind these bytes.
+                let _ = packet.pull(HEADER_LEN);
+                packet.truncate(total_len.into());
+                packet.set_network_headers(0, ipv4::HEADER_LEN);
+            }
         }
-        packet.truncate(ip + total_len as usize);
-        packet.set_network_headers(ip, ipv4::HEADER_LEN);
         if let Some(paint) = self.paint {
             packet.set_paint(paint);
         }

@@ -27,7 +27,7 @@ pub(crate) struct Header {
 }
 
 /// Checks the header at the start of `data`.
-#[inline]
+#[inline(always)]
 pub(crate) fn check(data: &[u8], with_checksum: bool) -> Result<Header, Fault> {
     let Some(h) = data.first_chunk::<20>() else { return Err(Fault::Short) };
     if h[0] >> 4 != 4 {
