@@ -7,7 +7,7 @@ use super::{FRAME_LENS, Forwarder, WARM_UP, Way, measure, possible};
 use crate::Settings;
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -77,9 +77,12 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// What it takes to wake a thread that sleeps on `processor`, the median in microseconds. A worker that sleeps pays it in
-/// each direction of a round trip.
+/// What it takes to wake a thread that sleeps on `processor`, the median in microseconds, by one that runs elsewhere if
+/// there is more than one processor. A worker that sleeps pays it in each direction of a round trip, and ping too for
+/// the answer, unless the kernel forwards, which does all within the call that sends. After a pause as long as that between
+/// pings: how deep a processor sleeps depends on how long it had nothing to do.
 fn wake_up_us(processor: usize) -> Result<f64> {
+    let elsewhere = sched_getaffinity(None)?;
     let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
     let (awake, woken) = channel();
     std::thread::scope(|scope| {
@@ -94,14 +97,23 @@ fn wake_up_us(processor: usize) -> Result<f64> {
             }
             Ok(())
         });
-        let mut took = Vec::new();
-        for _ in 0..PINGS {
-            std::thread::sleep(PAUSE);
-            let rung = Instant::now();
-            rustix::io::write(bell, &1u64.to_ne_bytes())?;
-            took.push((woken.recv()? - rung).as_secs_f64() * 1e6);
-        }
+        let ringer = scope.spawn(move || -> Result<Vec<f64>> {
+            let mut set = elsewhere;
+            set.unset(processor);
+            if set.count() > 0 {
+                sched_setaffinity(None, &set)?;
+            }
+            let mut took = Vec::new();
+            for _ in 0..PINGS {
+                std::thread::sleep(PAUSE);
+                let rung = Instant::now();
+                rustix::io::write(bell, &1u64.to_ne_bytes())?;
+                took.push((woken.recv()? - rung).as_secs_f64() * 1e6);
+            }
+            Ok(took)
+        });
         sleeper.join().map_err(|_| anyhow!("a thread failed"))??;
+        let mut took = ringer.join().map_err(|_| anyhow!("a thread failed"))??;
         took.sort_by(f64::total_cmp);
         Ok(RoundTrips(took).percentile(0.5))
     })
