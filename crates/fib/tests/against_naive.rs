@@ -5,7 +5,8 @@ use causeway_fib::baseline::{
 };
 use causeway_fib::rivals::{btree6::BTree6, poptrie::Poptrie};
 use causeway_fib::{
-    Address, CompactFib4, Fib, Fib4, Fib6, FibError, LeftRight, Lookup, MISS, Prefix, Structure, Table,
+    Address, Compact16, CompactFib4, Fib, Fib4, Fib6, FibError, LeftRight, Lines6, Lookup, MISS, Prefix,
+    Rank24, Structure, Table,
 };
 use proptest::prelude::*;
 
@@ -316,6 +317,30 @@ fn refused_changes_leave_the_table_as_it_was() {
     assert!(matches!(table.replace(prefix, 0), Err(FibError::AdjacencyRange { .. })));
     assert!(matches!(table.replace(prefix, 1 << 15), Err(FibError::AdjacencyRange { .. })));
     assert_eq!((table.lookup(0x0a00_0001), table.rib().len()), (1, 1));
+}
+
+#[test]
+fn the_largest_adjacency_is_found_and_the_next_is_refused() {
+    fn largest<A: Address, S: Structure<A>>() {
+        let mut fib = Fib::<A, S>::new().unwrap();
+        let host = Prefix::host(A::from_u32(0x0a01_0203) << (u32::from(A::BITS) - 32));
+        // At each level of the structure, the last in the place of all others.
+        for len in [0, 8, 16, 20, 24, 28, 32, A::BITS] {
+            let prefix = Prefix::truncated(host.first(), len);
+            fib.replace(prefix, S::ADJACENCY_MAX).unwrap();
+            assert_eq!(fib.lookup(host.first()), S::ADJACENCY_MAX, "{}: {prefix}", S::NAME);
+            if let Some(more) = S::ADJACENCY_MAX.checked_add(1) {
+                let refused = fib.replace(prefix, more);
+                assert!(matches!(refused, Err(FibError::AdjacencyRange { .. })), "{}: {refused:?}", S::NAME);
+            }
+            fib.withdraw(prefix).unwrap();
+        }
+    }
+    largest::<u32, Rank24>();
+    largest::<u32, Compact16>();
+    largest::<u128, Lines6>();
+    // As many as their elements can tell apart.
+    assert_eq!((Rank24::ADJACENCY_MAX, Compact16::ADJACENCY_MAX), ((1 << 15) - 1, (1 << 15) - 1));
 }
 
 /// More /24s with host routes inside than a leaf of 15 bits could name.

@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use causeway_fib::{CompactFib4, Fib, Fib4, Fib6, FibError, Memory, Prefix, Shared, Structure, Table};
+use causeway_fib::{
+    CompactFib4, Fib, Fib4, Fib6, FibError, Lookup, Memory, Prefix, Shared, Structure, Table,
+};
 
 /// Routes of a customer, here and there.
 fn small<A: causeway_fib::Address>(number: u32) -> Vec<(Prefix<A>, u32)> {
@@ -94,4 +96,39 @@ fn memory_is_told_apart() {
     let empty = fib.memory();
     assert!(empty.index_bytes < full.index_bytes, "{empty:?} after {full:?}");
     assert!(empty.writer_bytes < full.writer_bytes / 10, "{empty:?} after {full:?}");
+}
+
+/// What lookups walk is as large as what one knows to be in it: the first level, always there, and at least a leaf for each
+/// stretch of addresses that leads somewhere else than the one before.
+#[test]
+fn what_lookups_walk_is_counted() {
+    fn grown<S: Structure<u32>>(first_level: usize, leaf_bytes: usize) {
+        // Neighbours differ, so no stretch is longer than a /24; each with a host route inside has a node as well.
+        let routes = |hosts: bool| {
+            let nets = (0..40_000u32).map(|n| (Prefix::truncated(n << 8, 24), 1 + n % 2));
+            let inside = (0..40_000u32).filter(move |_| hosts).map(|n| (Prefix::host(n << 8 | 9), 3));
+            nets.chain(inside).collect::<Vec<_>>()
+        };
+        let memories = [Vec::new(), routes(false), routes(true)].map(|routes| {
+            let fib = Fib::<u32, S>::build(&routes).unwrap();
+            assert!(fib.bytes() >= fib.memory().index_bytes, "{}: what is free is not used", S::NAME);
+            assert!(fib.bytes() < 4 * fib.memory().index_bytes, "{}: {} bytes", S::NAME, fib.bytes());
+            fib.memory()
+        });
+        let [empty, nets, hosts] = memories;
+        let within = |bytes: usize, least: usize, most: usize| {
+            assert!((least..most).contains(&bytes), "{}: {bytes} of {memories:?}", S::NAME);
+        };
+        within(empty.index_bytes, first_level, first_level + 4096);
+        within(nets.index_bytes, first_level + 40_000 * leaf_bytes, first_level + 40_000 * 12);
+        within(hosts.index_bytes, nets.index_bytes + 40_000 * 8, nets.index_bytes + 40_000 * 80);
+        // The first level's pages are there as far as they are written; a page holds more than one value.
+        within(empty.resident_bytes, 0, 96 << 10);
+        within(nets.resident_bytes, 40_000 * leaf_bytes, first_level + 40_000 * 40);
+        within(hosts.resident_bytes, nets.resident_bytes + 40_000 * 8, nets.resident_bytes + 40_000 * 120);
+        // A prefix and where it leads for each route.
+        within(nets.writer_bytes, 40_000 * 9, 40_000 * 120 + (1 << 20));
+    }
+    grown::<causeway_fib::Rank24>((1 << 24) / 32 * 8, 2);
+    grown::<causeway_fib::Compact16>((1 << 16) * 4, 2);
 }

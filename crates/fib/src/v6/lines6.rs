@@ -341,3 +341,16 @@ impl Shared<u128> for Lines6 {
         InPlace::new(&self.memory.core, &self.domain)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_outgrown;
+
+    #[test]
+    fn a_directory_stays_while_its_runs_are_within_a_quarter_of_what_it_was_made_for() {
+        let outgrown = [(100, 126), (100, 79), (0, 1), (1, 0), (u32::MAX, 1)];
+        let fits = [(100, 125), (100, 80), (100, 100), (0, 0), (4, 5), (5, 4)];
+        assert_eq!(outgrown.map(|(planned, now)| is_outgrown(planned, now)), [true; 5]);
+        assert_eq!(fits.map(|(planned, now)| is_outgrown(planned, now)), [false; 6]);
+    }
+}
