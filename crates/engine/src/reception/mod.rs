@@ -91,10 +91,9 @@ impl Reception {
         Reception { budget: budget.max(1), ..Reception::default() }
     }
 
-    /// Adds a port; returns its number.
-    pub fn add(&mut self, mechanism: Mechanism) -> usize {
+    /// Adds a port. Ports have numbers in the order in which they were added, from 0.
+    pub fn add(&mut self, mechanism: Mechanism) {
         self.ports.push(State::new(mechanism));
-        self.ports.len() - 1
     }
 
     /// Sets all ports going: interrupt-driven ones are armed and looked at once, because packets may have come

@@ -210,9 +210,44 @@ fn a_port_whose_interrupt_is_not_heard_is_seen_by_its_ring() {
 }
 
 #[test]
+fn an_interrupt_without_packets_is_served() {
+    for mechanism in [NAPI_4, Mechanism::DisableEnable, Mechanism::Interrupt] {
+        let (mut r, mut rings) = with(&[mechanism], 300);
+        assert!(r.any_armed() && !r.polls_for_ever(), "{mechanism}");
+        r.run(&mut rings, 0, usize::MAX);
+        assert_eq!(r.counters(0).unwrap().interrupts, 0, "{mechanism}");
+        r.interrupt(0);
+        let (forwarded, more) = r.run(&mut rings, 0, usize::MAX);
+        assert_eq!((forwarded, more), (0, false), "{mechanism}");
+        assert!(r.any_armed(), "{mechanism} may interrupt again");
+        assert_eq!(r.counters(0).unwrap().interrupts, 1, "{mechanism}");
+    }
+}
+
+#[test]
+fn a_listed_port_cannot_interrupt() {
+    let (mut r, mut rings) = with(&[NAPI_4], 300);
+    rings.arrive(&mut r, 0, 5);
+    // A quota's worth is taken, and the port is polled again.
+    r.run(&mut rings, 0, 4);
+    assert!(!r.any_armed());
+    r.run(&mut rings, 0, usize::MAX);
+    assert!(r.any_armed() && rings.forwarded[0] == 5);
+}
+
+#[test]
+fn a_backlog_that_was_there_before_is_forwarded() {
+    let (mut r, mut rings) = with(&[Mechanism::Interrupt], 300);
+    rings.backlog.extend([0; 7]);
+    r.set_backlog(7);
+    assert_eq!(r.run(&mut rings, 0, usize::MAX), (7, false));
+    assert_eq!(rings.forwarded[0], 7);
+}
+
+#[test]
 fn polling_needs_no_interrupt_and_counts_empty_polls() {
     let (mut r, mut rings) = with(&[Mechanism::Polling], 300);
-    assert!(!rings.rings[0].armed && r.polls_for_ever());
+    assert!(!rings.rings[0].armed && r.polls_for_ever() && !r.any_armed());
     r.run(&mut rings, 0, usize::MAX);
     rings.rings[0].waiting = 5;
     r.run(&mut rings, 0, usize::MAX);
