@@ -170,10 +170,13 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 /// Puts `header` in front of `packet`.
-#[inline]
-fn encapsulate(mut packet: Packet, header: &Header, cx: &mut Cx<'_>) -> Option<Packet> {
+///
+/// Inlined, a header from the cache stays in registers. In memory it would be written as two words and read again as two
+/// others, which the processor cannot forward before the first are in the cache: a tenth of what the plain graph costs.
+#[inline(always)]
+fn encapsulate(mut packet: Packet, header: Header, cx: &mut Cx<'_>) -> Option<Packet> {
     match packet.push(ethernet::HEADER_LEN).map(|data| data.first_chunk_mut()) {
-        Ok(Some(start)) => *start = *header,
+        Ok(Some(start)) => *start = header,
         _ => {
             cx.drop(Reason::NoHeadroom, packet);
             return None;
@@ -235,7 +238,7 @@ impl ArpQuerier {
         };
         let header = self.header_to(mac);
         self.cache.insert(dst, until_ns, &header);
-        encapsulate(packet, &header, cx)
+        encapsulate(packet, header, cx)
     }
 
     /// Asks `to` who has `target`, for a packet of time `stamp_ns`, which goes on after the query. When there is no frame
@@ -282,7 +285,7 @@ impl ArpQuerier {
         let Some((packets, dropped)) = self.table.lock().learn(ip, mac, wanted, now_ns) else { return false };
         cx.count_drops(Reason::Full, dropped as u64);
         for packet in packets {
-            if let Some(packet) = encapsulate(packet, &header, cx) {
+            if let Some(packet) = encapsulate(packet, header, cx) {
                 cx.emit(0, packet);
             }
         }
@@ -345,7 +348,7 @@ impl Element for ArpQuerier {
         batch.filter_map(|packet| {
             let dst = u32::from_be_bytes(packet.dst_ip());
             match self.cache.find(dst, now_ns) {
-                Some(found) => encapsulate(packet, &header(found), cx),
+                Some(found) => encapsulate(packet, header(found), cx),
                 None => self.resolve(packet, dst, now_ns, cx),
             }
         });
