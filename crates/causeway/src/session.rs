@@ -15,6 +15,13 @@ use causeway_engine::{Edge, Event, Library, NoAnswer, Options, PlanElement, Rout
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
+mod texts;
+
+use texts::Texts;
+
+/// How often a signal asks the router to stop: more often than any script of it asks for it to run on.
+const FOR_GOOD: i32 = i32::MAX / 2;
+
 /// What the loop waits for.
 enum Input {
     Router(Event),
@@ -22,6 +29,10 @@ enum Input {
     Signal,
     Question(Question, Sender<Result<String, HandlerError>>),
     Watch(Watch, Sender<Result<Watched, HandlerError>>),
+    /// An element wrote the handler `hotconfig`.
+    Swap(String),
+    /// A signal came that the script with this name asked for.
+    Script(String),
     /// The device of the port with this name was gone and is there again.
     PortBack(Arc<OpenPorts>, String),
 }
@@ -47,8 +58,8 @@ pub struct Session {
     reconfigurable: bool,
     prepare: fn(causeway_engine::Plan) -> causeway_engine::Plan,
     extra: Vec<PlanElement>,
-    /// Whether time is simulated.
-    simulated: bool,
+    /// What elements read of the router.
+    texts: Arc<Texts>,
     signals: Signals,
     inputs: Receiver<Input>,
     sender: Sender<Input>,
@@ -93,7 +104,7 @@ impl Session {
     /// Starts the router of `loaded`, paused. From here on signals end the session. The error is the complete text for
     /// the user.
     pub fn start(mut loaded: Loaded, setup: Setup) -> Result<Session, String> {
-        let Setup { library, params, options, reconfigurable, prepare, extra } = setup;
+        let Setup { library, params, mut options, reconfigurable, prepare, extra } = setup;
         let simulated = options.simulated_ns.is_some();
         loaded.plan.elements.extend_from_slice(&extra);
         let opener = Opener::new(&options.persistent);
@@ -102,6 +113,13 @@ impl Session {
         // The session may have ended by itself when the signal comes.
         let wake = move || drop(woken.send(Input::Signal));
         let signals = Signals::watch(wake).map_err(|e| format!("cannot watch for signals: {e}\n"))?;
+        let told = sender.clone();
+        signals
+            .tell_scripts(&options.persistent, move |name| drop(told.send(Input::Script(name.to_owned()))));
+        let asked = sender.clone();
+        let texts = Texts::new(reconfigurable, simulated, move |text| drop(asked.send(Input::Swap(text))));
+        texts.set(&loaded, &library);
+        options.globals = Some(texts.clone());
         let plan = prepare(loaded.plan.clone());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
         logger::answer_warnings(&loaded.explain_warnings(router.warnings()));
@@ -117,7 +135,7 @@ impl Session {
             reconfigurable,
             prepare,
             extra,
-            simulated,
+            texts,
             signals,
             inputs,
             sender,
@@ -139,27 +157,52 @@ impl Session {
     /// Runs until the router stops, a signal comes or a worker fails.
     pub fn run(&mut self) -> Result<End> {
         self.router.resume();
+        // Whether the router was told of a signal.
+        let mut told = false;
         loop {
             let input = self.inputs.recv().context("all senders are gone")?;
             // Not only when its turn comes: each question before it may wait for a worker that is stuck.
-            if let Some(signal) = self.signals.latest() {
+            if let Some(signal) = self.signals.latest()
+                && !std::mem::replace(&mut told, true)
+                && (!self.router.is_managed() || self.router.ask_to_stop(FOR_GOOD).is_err())
+            {
                 return Ok(self.end(End::Signal(signal)));
             }
             match input {
-                Input::Router(Event::StopRequested { .. }) => return Ok(self.end(End::Stopped)),
+                Input::Router(Event::StopRequested { worker }) => {
+                    // A worker that is stuck does not run on.
+                    if !self.router.runs_on(worker).unwrap_or(false) {
+                        return Ok(self.end(self.signals.latest().map_or(End::Stopped, End::Signal)));
+                    }
+                }
                 Input::Router(Event::Ended { worker }) => {
                     log::error!(code = "worker-ended"; "worker {worker} ended by itself; stopping");
                     return Ok(self.end(End::Broken));
                 }
                 Input::Signal => {}
+                Input::Swap(text) => {
+                    if let Err(why) = self.swap(&text) {
+                        log::error!("hotconfig: {}", why.trim_end());
+                    }
+                }
+                Input::Script(name) => {
+                    if let Err(why) = self.router.write(&name, "run", "") {
+                        log::error!("{why}");
+                    }
+                }
                 Input::PortBack(ports, port) => self.reopen(&ports, &port),
                 // As below.
                 Input::Watch(watch, reply) => drop(reply.send(self.watch(watch))),
                 Input::Question(question, reply) => {
-                    let stop = matches!(&question, Question::Write(h, _) if h == "stop");
+                    let times = match &question {
+                        Question::Write(handler, times) if global_name(handler) == "stop" => {
+                            Some(times.trim().parse().unwrap_or(1))
+                        }
+                        _ => None,
+                    };
                     // A client that has gone misses nothing.
                     let _ = reply.send(self.answer(question));
-                    if stop {
+                    if times.is_some_and(|times| self.router.ask_to_stop(times).is_err()) {
                         return Ok(self.end(End::Stopped));
                     }
                 }
@@ -211,7 +254,7 @@ impl Session {
                     let name = global_name(&handler);
                     let value = self.global(name, &argument)?;
                     let takes_some =
-                        GLOBALS.iter().any(|&(n, access)| n == name && access == Access::ReadParam);
+                        GLOBALS.iter().any(|&(n, access)| n == name && access.takes_parameters());
                     match argument.is_empty() || takes_some {
                         true => Ok(value),
                         false => Err(HandlerError::NoParameters(name.to_owned())),
@@ -296,28 +339,17 @@ impl Session {
 
     fn global(&self, handler: &str, argument: &str) -> Result<String, HandlerError> {
         let lines = |names: &mut dyn Iterator<Item = String>| names.map(|n| n + "\n").collect::<String>();
-        let plan = &self.loaded.plan;
+        if let Some(text) = self.texts.get(handler) {
+            return Ok(text);
+        }
         Ok(match handler {
-            "version" => env!("CARGO_PKG_VERSION").to_owned(),
-            "driver" => "userlevel".to_owned(),
-            "config" => self.loaded.text.clone(),
-            "flatconfig" => self.loaded.flat(),
-            "list" => format!(
-                "{}\n{}",
-                plan.elements.len(),
-                lines(&mut plan.elements.iter().map(|e| e.name.clone()))
-            ),
-            "classes" => lines(&mut self.library.iter().map(|s| s.name.to_owned())),
-            "packages" | "requirements" => {
-                lines(&mut self.loaded.compiled.graph.requirements.iter().map(|r| r.name.clone()))
-            }
             "handlers" => {
                 lines(&mut GLOBALS.iter().filter(|(n, _)| self.has_global(n)).map(|(name, access)| {
                     format!(
                         "{name}\t{}{}{}",
                         if access.reads() { "r" } else { "" },
                         if access.writes() { "w" } else { "" },
-                        if *access == Access::ReadParam { "+" } else { "" }
+                        if access.takes_parameters() { "+" } else { "" }
                     )
                 }))
             }
@@ -334,7 +366,6 @@ impl Session {
             }
             "edges" => lines(&mut self.router.edges()?.iter().map(edge_line)),
             "held" => self.router.held()?.to_string(),
-            "timewarp" => if self.simulated { "simulation" } else { "1" }.to_owned(),
             "metrics" => match metrics::Format::by_name(argument) {
                 Some(format) => metrics::text(&self.router, format)?,
                 None => {
@@ -377,6 +408,7 @@ impl Session {
         loaded.plan.elements.extend_from_slice(&self.extra);
         let plan = (self.prepare)(loaded.plan.clone());
         self.router.swap(plan).map_err(|e| loaded.explain(&e))?;
+        self.texts.set(&loaded, &self.library);
         self.loaded = loaded;
         let of_elements: Vec<String> = self.router.warnings().iter().map(ToString::to_string).collect();
         for warning in warnings.lines().chain(of_elements.iter().map(String::as_str)) {

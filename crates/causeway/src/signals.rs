@@ -4,11 +4,13 @@
 //! The first asks for an orderly end. Whoever sends another means it: the process ends at once, and the kernel takes
 //! back what it held. So it does when the orderly end takes too long.
 
+use causeway_elements::control::{SIGNALS, WatchSignals};
+use causeway_engine::Persistent;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, iterator, low_level};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 const ALL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -19,8 +21,52 @@ const TOGETHER: Duration = Duration::from_millis(100);
 const ORDERLY: Duration = Duration::from_secs(10);
 
 /// Which signal came.
-#[derive(Clone, Debug)]
-pub struct Signals(Arc<AtomicUsize>);
+#[derive(Clone)]
+pub struct Signals {
+    latest: Arc<AtomicUsize>,
+    scripts: Arc<Scripts>,
+}
+
+/// Scripts that wait for signals, which then do not end the router.
+struct Scripts {
+    handle: iterator::Handle,
+    /// Signals with the names of scripts.
+    waiting: Mutex<Vec<(i32, String)>>,
+    /// Called with the name of a script whose signal came.
+    tell: OnceLock<Box<dyn Fn(&str) + Send + Sync>>,
+}
+
+impl Scripts {
+    fn waiting(&self) -> MutexGuard<'_, Vec<(i32, String)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The signal came: tells the scripts that waited for it, if there are any. They wait again when they say so.
+    fn take(&self, signal: i32) -> bool {
+        let taken: Vec<String> = {
+            let mut waiting = self.waiting();
+            let taken =
+                waiting.iter().filter(|(own, _)| *own == signal).map(|(_, name)| name.clone()).collect();
+            waiting.retain(|(own, _)| *own != signal);
+            taken
+        };
+        if let Some(tell) = self.tell.get() {
+            taken.iter().for_each(|name| tell(name));
+        }
+        !taken.is_empty()
+    }
+}
+
+/// What scripts find among the values that outlive a hot swap.
+struct Watcher(Arc<Scripts>);
+
+impl WatchSignals for Watcher {
+    fn watch(&self, signal: i32, name: &str) -> Result<(), String> {
+        self.0.handle.add_signal(signal).map_err(|e| e.to_string())?;
+        self.0.waiting().push((signal, name.to_owned()));
+        Ok(())
+    }
+}
 
 impl Signals {
     /// Watches for signals from here on; `wake` is called when the first comes.
@@ -31,13 +77,17 @@ impl Signals {
         for &signal in &heeded {
             // The exit status that a shell gives to a command which a signal ended.
             flag::register_conditional_shutdown(signal, 128 + signal, insisted.clone())?;
-            flag::register_usize(signal, latest.clone(), signal.unsigned_abs() as usize)?;
         }
-        let mut signals = iterator::Signals::new(heeded)?;
+        let mut signals = iterator::Signals::new(&heeded)?;
+        let scripts = Scripts { handle: signals.handle(), waiting: Mutex::default(), tell: OnceLock::new() };
+        let scripts = Arc::new(scripts);
+        let (seen, own) = (latest.clone(), scripts.clone());
         let watch = move || {
-            if signals.forever().next().is_none() {
+            let Some(signal) = signals.forever().find(|signal| !own.take(*signal) && heeded.contains(signal))
+            else {
                 return;
-            }
+            };
+            seen.store(signal.unsigned_abs() as usize, Ordering::Relaxed);
             wake();
             std::thread::sleep(TOGETHER);
             insisted.store(true, Ordering::Relaxed);
@@ -47,12 +97,20 @@ impl Signals {
             low_level::exit(1);
         };
         std::thread::Builder::new().name("signals".to_owned()).spawn(watch)?;
-        Ok(Signals(latest))
+        Ok(Signals { latest, scripts })
+    }
+
+    /// Lets scripts wait for signals, which find `values`; `tell` is called with the name of one whose signal came.
+    pub fn tell_scripts(&self, values: &Persistent, tell: impl Fn(&str) + Send + Sync + 'static) {
+        // Called once.
+        let _ = self.scripts.tell.set(Box::new(tell));
+        let watcher: Arc<dyn WatchSignals> = Arc::new(Watcher(self.scripts.clone()));
+        values.lock().unwrap_or_else(PoisonError::into_inner).insert(SIGNALS.to_owned(), Arc::new(watcher));
     }
 
     /// The latest signal, if one came.
     pub fn latest(&self) -> Option<i32> {
-        i32::try_from(self.0.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
+        i32::try_from(self.latest.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
     }
 }
 

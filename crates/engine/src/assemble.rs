@@ -8,6 +8,7 @@ use crate::core::Core;
 use crate::counters::Counter;
 use crate::crossing::Doorbell;
 use crate::element::{ControlSide, Element, PortStatistics};
+use crate::globals::Globals;
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::place;
@@ -31,6 +32,8 @@ pub struct ElementError {
     pub configuring: bool,
     /// One line an error.
     pub messages: Vec<String>,
+    /// How bad it is: together with errors stands what else was said of the configuration.
+    pub severity: Severity,
 }
 
 impl ElementError {
@@ -39,15 +42,16 @@ impl ElementError {
         let doing = if self.configuring { "configuring" } else { "initializing" };
         let context = format!("While {doing} '{} :: {}':", self.name, self.class);
         let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
-        let one = |message: &String| match span {
-            Some(span) => Diagnostic::error(span, message).context(&context),
-            None => Diagnostic::general(message).context(&context),
+        let one = |message: &String| Diagnostic {
+            span,
+            severity: self.severity,
+            ..Diagnostic::general(message).context(&context)
         };
         self.messages.iter().map(one).collect()
     }
 }
 
-/// What is odd about the configuration of one element.
+/// What is odd about the configuration of one element, or what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElementWarning {
     /// Its name.
@@ -56,6 +60,8 @@ pub struct ElementWarning {
     pub class: &'static str,
     /// The text.
     pub message: String,
+    /// How bad it is.
+    pub severity: Severity,
 }
 
 impl ElementWarning {
@@ -64,13 +70,14 @@ impl ElementWarning {
         let context = format!("While configuring '{} :: {}':", self.name, self.class);
         let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
         let error = Diagnostic::general(&self.message).context(context);
-        Diagnostic { span, severity: Severity::Warning, ..error }
+        Diagnostic { span, severity: self.severity, ..error }
     }
 }
 
 impl fmt::Display for ElementWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "warning: {} :: {}: {}", self.name, self.class, self.message)
+        let warning = if self.severity == Severity::Warning { "warning: " } else { "" };
+        write!(f, "{warning}{} :: {}: {}", self.name, self.class, self.message)
     }
 }
 
@@ -119,6 +126,8 @@ pub(crate) struct Layout<'a> {
     /// Whether each worker gets a copy of the whole graph.
     pub replicate: bool,
     pub clock: Clock,
+    /// Who answers the router's own handlers.
+    pub globals: Option<Arc<dyn Globals>>,
 }
 
 /// Builds `plan` for as many workers as there are doorbells.
@@ -232,7 +241,19 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        if errors.is_empty() { Ok(built) } else { Err(errors) }
+        if errors.is_empty() { Ok(built) } else { Err(self.with_warnings(errors)) }
+    }
+
+    /// The errors and what else elements said, in the order in which they were configured.
+    fn with_warnings(&self, errors: Vec<ElementError>) -> Vec<ElementError> {
+        let order = self.in_phase_order(i32::MIN..i32::MAX);
+        let said = self.env.warnings.iter().filter_map(|w| {
+            let i = self.plan.find(&w.name)?;
+            Some(ElementError { severity: w.severity, ..error(self.plan, i, true, vec![w.message.clone()]) })
+        });
+        let mut all: Vec<ElementError> = said.chain(errors).collect();
+        all.sort_by_key(|e| order.iter().position(|&i| self.plan.elements[i].name == e.name));
+        all
     }
 
     fn configure(&mut self) -> Result<(), Vec<ElementError>> {
@@ -272,6 +293,7 @@ impl<'a> Builder<'a> {
             let seed = self.env.seed.wrapping_add(worker as u64);
             let mut core = Core::new(worker, self.layout.clock.clone(), &mut self.env.counters, seed);
             core.context = context.clone();
+            core.globals = self.layout.globals.clone();
             self.cores.push(core);
         }
     }
@@ -381,5 +403,6 @@ fn error(plan: &Plan, i: usize, configuring: bool, messages: Vec<String>) -> Ele
         class: e.class.clone(),
         configuring,
         messages,
+        severity: Severity::Error,
     }
 }

@@ -56,6 +56,11 @@ impl Clock {
         }
     }
 
+    /// Whether time is simulated.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Clock::Simulated { .. })
+    }
+
     /// The last reading, without another.
     pub fn reading_ns(&self) -> u64 {
         match *self {

@@ -23,6 +23,7 @@ use crate::measure::Unit;
 use crate::names::Names;
 use crate::spec::{ArgDoc, ArgForm, Spec};
 use crate::value::Value;
+use causeway_lang::Severity;
 use causeway_lang::args::{join_args, quote, split_args};
 use std::any::Any;
 use std::collections::HashMap;
@@ -297,8 +298,17 @@ impl<'a> Conf<'a> {
 
     /// Says something that does not make the configuration fail.
     pub fn warn(&mut self, text: &str) {
+        self.say(Severity::Warning, text);
+    }
+
+    /// Says something that is nothing odd.
+    pub fn note(&mut self, text: &str) {
+        self.say(Severity::Note, text);
+    }
+
+    fn say(&mut self, severity: Severity, text: &str) {
         let (name, class, message) = (self.name.clone(), self.spec.name, text.to_owned());
-        self.env.warnings.push(ElementWarning { name, class, message });
+        self.env.warnings.push(ElementWarning { name, class, message, severity });
     }
 
     /// Complains of arguments that nobody read, and fails if there was any error.

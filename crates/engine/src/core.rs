@@ -12,8 +12,10 @@ use crate::conf::Context;
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
 use crate::element::{Element, Run};
+use crate::globals::Globals;
 use crate::measure::Unit;
 use crate::node::{Call, Delivery, Node};
+use crate::outside::Outcome;
 use crate::reception::Received;
 use crate::signal::{SignalId, Signals};
 use crate::simulation::{Costs, Visit, Work};
@@ -42,8 +44,14 @@ pub(crate) struct Core {
     pub timers: Timers,
     pub signals: Signals,
     pub clock: crate::clock::Clock,
-    /// Stop requests not yet looked at.
-    pub stops: u32,
+    /// Reasons to run on, less requests to stop; the worker stops when none is left.
+    pub run_count: i32,
+    /// The element that decides whether the router stops when it is asked to.
+    pub manager: Option<usize>,
+    /// The router's own handlers.
+    pub globals: Option<Arc<dyn Globals>>,
+    /// What a write handler that has just been called says of itself, and the errors that it mentions though it succeeded.
+    pub outcome: Outcome,
     /// Packets dropped because the graph sent them round and round.
     pub looped: Counter,
     /// Packets that elements of the graph before held, for which nothing came in their place.
@@ -96,7 +104,10 @@ impl Core {
             timers: Timers::default(),
             signals: Signals::default(),
             clock,
-            stops: 0,
+            run_count: 1,
+            manager: None,
+            globals: None,
+            outcome: Outcome::default(),
             looped,
             swapped,
             rng,

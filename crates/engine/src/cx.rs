@@ -304,7 +304,24 @@ impl Cx<'_> {
 
     /// Asks the driver to stop the router.
     pub fn stop_driver(&mut self) {
-        self.core.stops += 1;
+        self.adjust_run_count(-1);
+    }
+
+    /// Asks so many times for the router to run on, or to stop if the number is negative. The router begins with one reason
+    /// to run on; with none left it asks its manager ([`Cx::manage`]) whether to stop.
+    pub fn adjust_run_count(&mut self, by: i32) {
+        self.core.adjust_run_count(by);
+    }
+
+    /// From now on the handler `step` of this element is written with `router` when the router is asked to stop. It may
+    /// find reasons to run on; if it fails, or says so by [`Cx::set_status`], the router stops.
+    pub fn manage(&mut self) {
+        self.core.manager = Some(self.node);
+    }
+
+    /// Whether the element's task and timers run.
+    pub fn is_quiescent(&self) -> bool {
+        self.core.nodes[self.node].quiescent
     }
 
     /// The worker's random numbers; `RandomSeed` and the command line fix their seed.

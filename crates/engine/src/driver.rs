@@ -145,7 +145,6 @@ impl Driver {
             match command {
                 Command::Call(f) => f(self),
                 Command::Resume => {
-                    self.worker.core.stops = 0;
                     self.running = true;
                 }
                 Command::Pause => self.running = false,
@@ -162,6 +161,7 @@ impl Driver {
         }
         if step == Step::Stopped {
             self.running = false;
+            self.worker.core.run_count = 1;
             // The control side may be gone already; then the exit command or a closed channel follows.
             let _ = self.events.send(Event::StopRequested { worker: self.worker.core.worker });
         }

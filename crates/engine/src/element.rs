@@ -4,6 +4,7 @@ use crate::cx::Cx;
 use crate::ir::Program;
 use crate::reception::Mechanism;
 use crate::settings::Settings;
+use crate::spec::Access;
 use crate::verdict::{self, Verdict};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::any::Any;
@@ -123,6 +124,17 @@ pub trait Element: Any + Send {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         let _ = (value, cx);
         Err(format!("handler '{handler}' is not implemented"))
+    }
+
+    /// Handlers that the element has besides those of its class.
+    fn own_handlers(&self) -> Vec<(String, Access)> {
+        Vec::new()
+    }
+
+    /// What can be done with the handler called `name`, which is none of its class; by default whether it is among
+    /// [`Element::own_handlers`].
+    fn own_handler(&self, name: &str) -> Option<Access> {
+        self.own_handlers().into_iter().find(|(own, _)| own == name).map(|(_, access)| access)
     }
 
     /// The part of the element that answers handlers without its worker, if it has one: of copies the first is asked for

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
 use crate::measure::Unit;
-use crate::spec::{HandlerDoc, Spec, reads};
+use crate::spec::{Access, HandlerDoc, Spec, reads};
 use std::fmt;
 
 /// Why a handler could not be read or written. The texts follow Click's.
@@ -85,18 +85,28 @@ pub fn find(spec: &Spec, name: &str, numbered: usize) -> Option<&'static Handler
     spec.handlers.iter().find(|h| h.is(name, numbered)).or_else(|| COMMON.iter().find(|h| h.name == name))
 }
 
+/// What can be done with `handler` of the element at `node`, if it has it: by its class, by itself, or as all elements.
+pub(crate) fn access(core: &Core, node: usize, handler: &str) -> Option<Access> {
+    let n = core.nodes.get(node)?;
+    let declared = find(n.spec, handler, n.numbered()).map(|h| h.access);
+    declared.or_else(|| n.element.as_ref()?.own_handler(handler))
+}
+
 /// Reads `handler` of the element at `node`.
 pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<String, HandlerError> {
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
-    if let Some(h) = n.spec.handlers.iter().find(|h| h.is(handler, n.numbered())) {
-        if !h.access.reads() {
+    let declared = n.spec.handlers.iter().find(|h| h.is(handler, n.numbered()));
+    let common = COMMON.iter().any(|h| h.name == handler);
+    let own = || n.element.as_ref().filter(|_| !common).and_then(|e| e.own_handler(handler));
+    if let Some(access) = declared.map(|h| h.access).or_else(own) {
+        if !access.reads() {
             return Err(HandlerError::WriteOnly(full()));
         }
-        if !arg.is_empty() && h.access != crate::spec::Access::ReadParam {
+        if !arg.is_empty() && !access.takes_parameters() {
             return Err(HandlerError::NoParameters(full()));
         }
-        if h.by_run_time {
+        if declared.is_some_and(|h| h.by_run_time) {
             return Ok(own::read(core, node, handler));
         }
         let value = core.activate(node, |e, cx| read_element(e, handler, arg, cx));
@@ -104,13 +114,13 @@ pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Re
         core.deliver();
         return value.map_err(HandlerError::Failed);
     }
-    if !COMMON.iter().any(|h| h.name == handler) {
+    if !common {
         return Err(HandlerError::NoHandler(full()));
     }
     if !arg.is_empty() {
         return Err(HandlerError::NoParameters(full()));
     }
-    Ok(common(core, node, handler))
+    Ok(read_common(core, node, handler))
 }
 
 fn read_element(e: &mut dyn Element, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
@@ -120,7 +130,7 @@ fn read_element(e: &mut dyn Element, handler: &str, arg: &str, cx: &mut Cx<'_>) 
     e.settings().and_then(|s| s.read(handler)).map_or_else(|| e.read(handler, arg, cx), Ok)
 }
 
-fn common(core: &Core, node: usize, handler: &str) -> String {
+fn read_common(core: &Core, node: usize, handler: &str) -> String {
     let n = &core.nodes[node];
     match handler {
         "name" => n.name.to_string(),
@@ -128,14 +138,16 @@ fn common(core: &Core, node: usize, handler: &str) -> String {
         "config" => n.config.clone(),
         "ports" => ports(core, node),
         "handlers" => {
-            let own =
-                n.spec.handlers.iter().rev().flat_map(|h| h.names(n.numbered()).map(move |name| (h, name)));
-            let own = own.map(|(h, name)| {
-                let r = if h.access.reads() { "r" } else { "" };
-                let w = if h.access.writes() { "w" } else { "" };
-                let param = if h.access == crate::spec::Access::ReadParam { "+" } else { "" };
+            let line = |(name, access): (String, Access)| {
+                let r = if access.reads() { "r" } else { "" };
+                let w = if access.writes() { "w" } else { "" };
+                let param = if access.takes_parameters() { "+" } else { "" };
                 format!("{name}\t{r}{w}{param}\n")
-            });
+            };
+            let class = n.spec.handlers.iter().rev().filter(|h| !h.private);
+            let class = class.flat_map(|h| h.names(n.numbered()).map(move |name| (name, h.access)));
+            let own = n.element.iter().flat_map(|e| e.own_handlers().into_iter().rev());
+            let own = own.chain(class).map(line);
             let common = COMMON.iter().rev().filter(|c| !n.spec.handlers.iter().any(|h| h.name == c.name));
             own.chain(common.map(|c| format!("{}\tr\n", c.name))).collect()
         }
@@ -190,13 +202,13 @@ fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
 pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
-    let h = match n.spec.handlers.iter().find(|h| h.is(handler, n.numbered())) {
-        Some(h) if h.access.writes() => h,
+    let declared = n.spec.handlers.iter().find(|h| h.is(handler, n.numbered()));
+    match declared.map(|h| h.access).or_else(|| access(core, node, handler)) {
+        Some(access) if access.writes() => {}
         Some(_) => return Err(HandlerError::ReadOnly(full())),
-        None if COMMON.iter().any(|h| h.name == handler) => return Err(HandlerError::ReadOnly(full())),
         None => return Err(HandlerError::NoHandler(full())),
-    };
-    let done = match h.by_run_time {
+    }
+    let done = match declared.is_some_and(|h| h.by_run_time) {
         true => own::write(core, node, handler, value),
         false => core.activate(node, |e, cx| write_element(e, handler, value, cx)),
     };
@@ -204,7 +216,7 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
     core.deliver();
     done.map_err(HandlerError::Failed)?;
     let n = &mut core.nodes[node];
-    if let Some(argument) = h.argument(n.spec) {
+    if let Some(argument) = declared.and_then(|h| h.argument(n.spec)) {
         n.config = with_argument(n.spec, &n.config, argument, value);
         crate::single::mark(core);
     }

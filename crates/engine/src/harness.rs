@@ -273,7 +273,7 @@ impl Harness {
 
     /// Whether the run-time was asked to stop.
     pub fn stopped(&self) -> bool {
-        self.core.stops > 0
+        self.core.run_count <= 0
     }
 
     /// Lines that the element's configuration warned with.

@@ -14,6 +14,7 @@ pub use options::{Options, StartError};
 use crate::assemble::{Assembly, ControlSides, ElementWarning, Index, Layout, Place, PortOf, assemble};
 use crate::clock::Clock;
 use crate::conf::Env;
+use crate::core::Core;
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
@@ -23,7 +24,7 @@ use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::{Across, Unit};
 use crate::plan::Plan;
 use crate::pulse::Pulse;
-use crate::spec::{Access, HandlerDoc, Library};
+use crate::spec::{HandlerDoc, Library};
 use crate::spin::Spin;
 use crate::waiter::Waiter;
 use crate::watch::meter::Meter;
@@ -64,6 +65,8 @@ pub struct Router {
     control_sides: ControlSides,
     ports: Vec<PortOf>,
     env: Env,
+    /// The worker of the element that decides whether the router stops ([`crate::Cx::manage`]).
+    manager: Option<usize>,
     /// The last number that a trace gave.
     traced: u16,
     /// What counts the bytes on edges, while somebody wants that.
@@ -82,6 +85,7 @@ impl Router {
         let (event_sender, events) = mpsc::channel();
         let mut assembly = build(&library, &plan, &options, &doorbells, clock(&options))?;
         let mut handles = Vec::new();
+        let manager = manager(&assembly.cores);
         let cores = std::mem::take(&mut assembly.cores).into_iter();
         for ((mut core, waiter), doorbell) in cores.zip(waiters).zip(doorbells) {
             let devices =
@@ -117,6 +121,7 @@ impl Router {
             control_sides,
             ports,
             env,
+            manager,
             traced: 0,
             meter: None,
         })
@@ -127,7 +132,8 @@ impl Router {
     pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<Vec<String>, StartError> {
         let counters = Counters::new(1, capacity(plan), None)
             .map_err(|e| StartError::Io("no memory for counters", e))?;
-        let layout = Layout { library, doorbells: &[], replicate: false, clock: clock(options) };
+        let layout =
+            Layout { library, doorbells: &[], replicate: false, clock: clock(options), globals: None };
         let mut env = Env::new(counters);
         env.defaults = options.defaults;
         crate::assemble::check(plan, &layout, env).map_err(StartError::Elements)
@@ -141,6 +147,31 @@ impl Router {
     /// Stops the flow of packets; handlers still work.
     pub fn pause(&self) {
         self.tell(|| Command::Pause);
+    }
+
+    /// Whether an element decides if the router stops when it is asked to.
+    pub fn is_managed(&self) -> bool {
+        self.manager.is_some()
+    }
+
+    /// Asks the router to stop, as `times` elements would. [`Event::StopRequested`] follows, unless it has reasons to run on.
+    pub fn ask_to_stop(&self, times: i32) -> Result<(), NoAnswer> {
+        let worker = self.manager.unwrap_or(0);
+        self.call(worker, move |w| w.core.adjust_run_count(times.saturating_neg()))
+    }
+
+    /// An element on `worker` asked for the router to stop: lets it run on if the element that decides lives on another
+    /// worker and says so.
+    pub fn runs_on(&self, worker: usize) -> Result<bool, NoAnswer> {
+        let Some(manager) = self.manager.filter(|&manager| manager != worker) else { return Ok(false) };
+        let runs_on = self.call(manager, |w| {
+            w.core.adjust_run_count(-1);
+            w.core.run_count > 0 || w.core.runs_on()
+        })?;
+        if runs_on {
+            self.send(worker, Command::Resume)?;
+        }
+        Ok(runs_on)
     }
 
     /// Waits for an event, at most `timeout`; `None` = nothing happened, or somebody took the events.
@@ -240,9 +271,12 @@ impl Router {
     /// that the handler's declaration says.
     pub fn read(&self, element: &str, name: &str, arg: &str) -> Result<String, HandlerError> {
         let declared = self.handler(element, name);
+        if declared.is_some_and(|handler| handler.private) {
+            return Err(HandlerError::NoHandler(format!("{element}.{name}")));
+        }
         if let (Some(mut side), Some(handler)) = (self.control_side(element), declared)
             && handler.access.reads()
-            && (arg.is_empty() || handler.access == Access::ReadParam)
+            && (arg.is_empty() || handler.access.takes_parameters())
             && let Some(value) = side.read(name, arg)
         {
             return value.map_err(HandlerError::Failed);
@@ -349,6 +383,11 @@ impl Drop for Router {
     }
 }
 
+/// The worker of the element that manages the router.
+fn manager(cores: &[Core]) -> Option<usize> {
+    cores.iter().position(|core| core.manager.is_some())
+}
+
 fn capacity(plan: &Plan) -> usize {
     COUNTERS.0.max(plan.elements.len() * COUNTERS.1)
 }
@@ -373,7 +412,8 @@ pub(crate) fn build(
     if let Some(seed) = options.seed {
         env.seed = seed;
     }
-    let layout = Layout { library, doorbells, replicate: options.replicate, clock };
+    let globals = options.globals.clone();
+    let layout = Layout { library, doorbells, replicate: options.replicate, clock, globals };
     assemble(plan, &layout, env).map_err(StartError::Elements)
 }
 

@@ -108,7 +108,7 @@ impl Simulation {
         let worker = &mut self.workers[worker];
         let found = worker.piece(1);
         if found == Some(Step::Stopped) {
-            worker.core.stops = 0;
+            worker.core.run_count = 1;
         }
         found
     }

@@ -18,7 +18,10 @@ pub(crate) fn mark(core: &mut Core) {
             above[to].push(i);
         }
     }
-    let acts = |i: &usize| has_keyword(&core.nodes[*i].config, core.nodes[*i].spec.acts_with);
+    let acts = |i: &usize| {
+        let node = &core.nodes[*i];
+        node.spec.acts || has_keyword(&node.config, node.spec.acts_with)
+    };
     let acting: Vec<usize> = (0..core.nodes.len()).filter(acts).collect();
     let mut marked = vec![false; core.nodes.len()];
     let mut seen = marked.clone();

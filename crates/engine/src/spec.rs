@@ -64,6 +64,8 @@ pub struct Spec {
     /// Arguments that make the element act on others when a packet passes: by calling handlers. Around such an element
     /// batches are of one, so that the others see each packet before the next one, as in Click.
     pub acts_with: &'static [&'static str],
+    /// Whether the element acts on others whenever a packet passes, whatever its arguments.
+    pub acts: bool,
     /// Whether elements of the class may say what they do to packets, and what becomes of most of them.
     pub lowers: Lowers,
     /// Makes an element from its configuration.
@@ -167,6 +169,8 @@ pub struct HandlerDoc {
     pub sets: Option<&'static str>,
     /// Whether the run-time answers it and the element is not asked ([`crate::handler::own`]).
     pub by_run_time: bool,
+    /// Whether only elements may call it, not programs on a control socket.
+    pub private: bool,
 }
 
 impl HandlerDoc {
@@ -181,6 +185,7 @@ impl HandlerDoc {
             by: None,
             sets: None,
             by_run_time: false,
+            private: false,
         }
     }
 
@@ -207,6 +212,11 @@ impl HandlerDoc {
     /// The same, which shows and changes this argument.
     pub const fn sets(self, argument: &'static str) -> HandlerDoc {
         HandlerDoc { sets: Some(argument), ..self }
+    }
+
+    /// The same, which only elements may call.
+    pub const fn private(self) -> HandlerDoc {
+        HandlerDoc { private: true, ..self }
     }
 
     /// The same, which the run-time answers.
@@ -254,6 +264,8 @@ pub enum Access {
     Write,
     /// Read and write.
     ReadWrite,
+    /// Read, with parameters, and write.
+    ReadParamWrite,
 }
 
 impl Access {
@@ -264,7 +276,12 @@ impl Access {
 
     /// Whether the handler can be written.
     pub fn writes(self) -> bool {
-        matches!(self, Access::Write | Access::ReadWrite)
+        matches!(self, Access::Write | Access::ReadWrite | Access::ReadParamWrite)
+    }
+
+    /// Whether reading may have parameters.
+    pub fn takes_parameters(self) -> bool {
+        matches!(self, Access::ReadParam | Access::ReadParamWrite)
     }
 }
 
@@ -305,6 +322,7 @@ impl Spec {
         notifies: Notifies { packets: false, room: false },
         stores: false,
         acts_with: &[],
+        acts: false,
         lowers: Lowers::No,
         build: |_| Err(Invalid),
     };
@@ -343,6 +361,11 @@ pub const fn reads_with(name: &'static str, doc: &'static str) -> HandlerDoc {
 /// A handler that is written.
 pub const fn writes(name: &'static str, doc: &'static str) -> HandlerDoc {
     HandlerDoc::new(name, Access::Write, Kind::Action, doc)
+}
+
+/// A handler that is read with parameters, and written.
+pub const fn calls(name: &'static str, doc: &'static str) -> HandlerDoc {
+    HandlerDoc::new(name, Access::ReadParamWrite, Kind::Text, doc)
 }
 
 /// A setting, which is read and written.

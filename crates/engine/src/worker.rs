@@ -4,6 +4,7 @@
 //! but its devices and for the time but its clock, so that whoever calls it decides what both are: a thread that sleeps in
 //! the kernel ([`crate::driver`]), or a simulation.
 
+use crate::conf::Defaults;
 use crate::core::Core;
 use crate::devices::Devices;
 use crate::element::Run;
@@ -11,7 +12,7 @@ use crate::waiter::Waiter;
 use std::io;
 
 /// Tasks run in one step.
-const TASKS_A_STEP: usize = 128;
+const TASKS_A_STEP: usize = 129;
 /// Timers run in one step.
 const TIMERS_A_STEP: usize = 64;
 
@@ -33,6 +34,49 @@ pub(crate) struct Worker {
     pub core: Core,
     pub devices: Devices,
     round: Round,
+    pace: Option<Pace>,
+}
+
+/// How often a worker that has tasks looks after its timers, where it does so as Click does: every 32 rounds at first, and
+/// the more often the later timers run. What a configuration shows of the order of tasks and timers comes from this.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// Rounds since the worker started or was without tasks.
+    rounds: u32,
+    /// Rounds between two looks.
+    stride: u32,
+    /// Looks in a row at which timers were in time.
+    in_time: u32,
+}
+
+impl Pace {
+    /// Most rounds between two looks.
+    const MOST: u32 = 32;
+    /// Looks in time after which they become rarer.
+    const PATIENCE: u32 = 12;
+    /// How late a timer may be, in live time.
+    const LATE_NS: u64 = 500_000;
+
+    const NEW: Pace = Pace { rounds: 0, stride: Pace::MOST, in_time: 0 };
+
+    /// Whether it is the timers' turn in a round whose tasks did something, or did not.
+    fn turn(&mut self, worked: bool) -> bool {
+        self.rounds = if worked { self.rounds + 1 } else { 0 };
+        self.rounds.is_multiple_of(self.stride)
+    }
+
+    /// A timer is due that should have run so long ago.
+    fn due(&mut self, late_ns: u64, simulated: bool) {
+        if simulated || late_ns >= Pace::LATE_NS {
+            self.in_time = 0;
+            self.stride = (self.stride * 4 / 5).max(1);
+        } else {
+            self.in_time += 1;
+            if self.in_time >= Pace::PATIENCE {
+                (self.in_time, self.stride) = (0, (self.stride + 1).min(Pace::MOST));
+            }
+        }
+    }
 }
 
 /// How far a round is: tasks, then timers, then reception.
@@ -77,7 +121,8 @@ enum Phase {
 
 impl Worker {
     pub fn new(core: Core, devices: Devices) -> Worker {
-        Worker { core, devices, round: Round::default() }
+        let pace = (core.context.defaults == Defaults::Click && core.costs.is_none()).then_some(Pace::NEW);
+        Worker { core, devices, round: Round::default(), pace }
     }
 
     /// Does some of what there is to do: tasks, then timers, then reception.
@@ -94,14 +139,14 @@ impl Worker {
     /// the step found.
     #[inline]
     pub fn piece(&mut self, limit: usize) -> Option<Step> {
-        let Worker { core, devices, round } = self;
+        let Worker { core, devices, round, pace } = self;
         if core.deliver_one() {
             round.worked = true;
             return None;
         }
-        if core.stops > 0 {
+        if core.run_count <= 0 {
             *round = Round::default();
-            return Some(Step::Stopped);
+            return (!core.runs_on()).then_some(Step::Stopped);
         }
         match round.phase {
             Phase::Start => {
@@ -114,8 +159,15 @@ impl Worker {
             Phase::Tasks => {
                 if round.ran == TASKS_A_STEP || round.run_task(core).is_none() {
                     core.clock.touch();
-                    round.phase = match core.timers.next_ns() {
-                        Some(_) => Phase::Timers(core.clock.now_ns()),
+                    let turn = pace.as_mut().is_none_or(|pace| pace.turn(round.worked));
+                    round.phase = match core.timers.next_ns().filter(|_| turn) {
+                        Some(due_ns) => {
+                            let now_ns = core.clock.now_ns();
+                            if let Some(pace) = pace.as_mut().filter(|_| due_ns <= now_ns) {
+                                pace.due(now_ns - due_ns, core.clock.is_simulated());
+                            }
+                            Phase::Timers(now_ns)
+                        }
                         None => Phase::Devices,
                     };
                     round.ran = 0;
@@ -134,7 +186,7 @@ impl Worker {
                     return None;
                 }
                 let worked = std::mem::take(round).worked;
-                return (core.stops == 0).then(|| self.found(worked));
+                return (core.run_count > 0).then(|| self.found(worked));
             }
         }
         None

@@ -11,6 +11,8 @@ pub enum Severity {
     Error,
     /// The configuration runs, but probably not as meant.
     Warning,
+    /// What the configuration says of itself.
+    Note,
 }
 
 /// A further line of a diagnostic, possibly about another place.

@@ -97,6 +97,7 @@ fn one(out: &mut String, d: &Diagnostic, sources: &Sources, quotes: Quotes) {
     let kind = match d.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
+        Severity::Note => "note",
     };
     let place = d.span.map_or(String::new(), |s| format!("{}: ", place(s, sources)));
     let message = quotes.apply(&d.message);

@@ -28,6 +28,8 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
     for handler in wanted {
         match session.answer(Question::Read(handler.clone(), String::new())) {
             Ok(value) => values.push((handler, value)),
+            // What Click's handlers say of their errors nobody hears there.
+            Err(HandlerError::Failed(_)) => values.push((handler, String::new())),
             Err(e) => {
                 answer(&why_not(&handler, &e));
                 code = ExitCode::FAILURE;
@@ -35,7 +37,7 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
         }
     }
     for (handler, value) in values {
-        let newline = if value.ends_with('\n') { "" } else { "\n" };
+        let newline = if value.is_empty() || value.ends_with('\n') { "" } else { "\n" };
         let printed = match headers {
             true => output::print(format_args!("{handler}:\n{value}{newline}\n")),
             false => output::print(format_args!("{value}{newline}")),
@@ -63,7 +65,8 @@ fn is_exact(session: &Session, handler: &str) -> bool {
 fn why_not(handler: &str, error: &HandlerError) -> String {
     match error {
         HandlerError::NoElement(element) => format!("no element '{element}'\n"),
-        HandlerError::NoHandler(_) | HandlerError::WriteOnly(_) => format!("no '{handler}' read handler\n"),
+        HandlerError::NoHandler(_) => format!("no '{handler}' handler\n"),
+        HandlerError::WriteOnly(_) => format!("'{handler}' is a write handler\n"),
         other => format!("{other}\n"),
     }
 }
@@ -159,6 +162,9 @@ fn exit_status(session: &mut Session, handler: &str) -> ExitCode {
             (_, Ok(n)) => ExitCode::from(n as u8),
             _ => failed("exit handler value should be integer\n"),
         },
+        Err(HandlerError::NoHandler(_) | HandlerError::WriteOnly(_)) => {
+            failed(&format!("no '{handler}' read handler\n"))
+        }
         Err(e) => failed(&why_not(handler, &e)),
     }
 }

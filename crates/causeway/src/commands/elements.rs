@@ -84,6 +84,7 @@ fn page(spec: &Spec) -> String {
             Access::ReadParam => "read with parameters",
             Access::Write => "write",
             Access::ReadWrite => "read and write",
+            Access::ReadParamWrite => "read with parameters and write",
         };
         match h.kind {
             Kind::Counter | Kind::Gauge => format!("{how}, {}", h.kind.name()),

@@ -3,8 +3,7 @@
 use causeway_engine::Scope;
 use causeway_engine::value::Value;
 use std::fmt::Write as _;
-#[cfg(not(test))]
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 /// How the bytes of a packet are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,4 +60,11 @@ pub(crate) fn to_stderr(lines: &str) {
     eprint!("{lines}");
     #[cfg(not(test))]
     let _ = std::io::stderr().write_all(lines.as_bytes());
+}
+
+/// Writes to standard output what is to be there at once.
+pub(crate) fn to_stdout(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
 }

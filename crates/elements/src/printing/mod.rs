@@ -7,7 +7,7 @@ mod ip_print;
 mod ip_text;
 mod print;
 
-pub(crate) use contents::to_stderr;
+pub(crate) use contents::{to_stderr, to_stdout};
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&ip_print::SPEC, &print::SPEC];

@@ -3,15 +3,17 @@
 use crate::assemble::ElementError;
 use crate::conf::{Defaults, Persistent};
 use crate::driver::OnFailure;
+use crate::globals::Globals;
 use crate::handler::NoAnswer;
 use crate::reception::{DEFAULT_BUDGET, Mechanism};
 use crate::spin::SpinTime;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How to run a router.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Workers.
     pub workers: usize,
@@ -38,6 +40,8 @@ pub struct Options {
     pub on_failure: Option<OnFailure>,
     /// Whose defaults the elements' arguments have.
     pub defaults: Defaults,
+    /// Who answers elements that call the router's own handlers.
+    pub globals: Option<Arc<dyn Globals>>,
 }
 
 impl Default for Options {
@@ -55,6 +59,7 @@ impl Default for Options {
             persistent: Persistent::default(),
             on_failure: None,
             defaults: Defaults::default(),
+            globals: None,
         }
     }
 }

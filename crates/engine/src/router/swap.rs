@@ -47,6 +47,7 @@ impl Router {
         let clock = self.call(0, |w| w.core.clock.clone())?;
         let mut assembly = build(&self.library, &plan, &self.options, &doorbells, clock)?;
         let mut cores = std::mem::take(&mut assembly.cores);
+        let manager = super::manager(&cores);
         let Router { plan: old_plan, env: old_env, options, .. } = &*self;
         let class =
             |plan: &Plan, name: &str| plan.elements.iter().find(|e| e.name == name).map(|e| e.class.clone());
@@ -73,7 +74,7 @@ impl Router {
         assembly.env.counters.commit();
         let Assembly { index, names, control_sides, ports, env, .. } = assembly;
         (self.plan, self.index, self.names) = (plan, index, names);
-        self.meter = None;
+        (self.meter, self.manager) = (None, manager);
         (self.control_sides, self.ports, self.env) = (control_sides, ports, env);
         Ok(())
     }

@@ -41,8 +41,8 @@ fn busy_tasks_let_timers_and_devices_have_their_turn() {
     let at = |log: &str, what: &str| log.split(' ').position(|seen| seen == what);
     let device = "Device(1, MECHANISM polling) -> d :: Log;";
     let busy = format!("Source(300, STOP true) -> l :: Log; {device}");
-    assert_eq!(at(&log_of(&busy), "d:1"), Some(128), "behind as many tasks as run in a step");
-    assert_eq!(at(&log_of("Source(300) -> l :: Log; Alarm(0, 7) -> a :: Log;"), "a:7"), Some(128));
+    assert_eq!(at(&log_of(&busy), "d:1"), Some(129), "behind as many tasks as run in a step");
+    assert_eq!(at(&log_of("Source(300) -> l :: Log; Alarm(0, 7) -> a :: Log;"), "a:7"), Some(129));
     let late = format!("Alarm(0, 7, TIMES 100) -> l :: Log; {device}");
     assert_eq!(at(&log_of(&late), "d:1"), Some(64), "behind as many timers as run in a step");
 
@@ -51,13 +51,13 @@ fn busy_tasks_let_timers_and_devices_have_their_turn() {
         format!("Source(300, STOP true) -> l :: Log; x :: Source(0) -> y :: Log; Pin(x 1, y 0); {device}");
     let router = start(&half, 2);
     assert_eq!(router.wait(Some(Duration::from_secs(20))), Some(Event::StopRequested { worker: 0 }));
-    assert_eq!(at(&router.read("l", "log", "").unwrap(), "d:1"), Some(64));
+    assert_eq!(at(&router.read("l", "log", "").unwrap(), "d:1"), Some(65));
 
     // Where the router stopped, a step begins anew.
     let router = start(&format!("Source(50, STOP true) -> l :: Log; Source(1000) -> l; {device}"), 1);
     assert_eq!(router.wait(Some(Duration::from_secs(20))), Some(Event::StopRequested { worker: 0 }));
     router.resume();
     until("the device has its turn", || {
-        at(&router.read("l", "log", "").unwrap(), "d:1") == Some(50 + 50 + 128)
+        at(&router.read("l", "log", "").unwrap(), "d:1") == Some(50 + 50 + 129)
     });
 }

@@ -1,0 +1,526 @@
+//! Script and DriverManager.
+
+mod compile;
+mod expand;
+mod format;
+mod functions;
+mod number;
+mod report;
+mod step;
+mod text;
+
+use self::compile::{Op, Program};
+use self::report::Report;
+use self::step::{By, Status};
+use self::text::{shift, uncomment, words};
+use causeway_engine::Scope;
+use causeway_engine::prelude::*;
+use causeway_engine::spec::{Access, HandlerDoc, calls};
+use causeway_engine::value::Value;
+use causeway_lang::args::unquote;
+use causeway_lang::values::integer;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "Script",
+    category: "control",
+    summary: "runs a script that calls handlers, waits and stops the router",
+    ports: "-/-",
+    processing: "ah/ah",
+    doc: include_str!("script.md"),
+    args: ARGS,
+    handlers: HANDLERS,
+    drops: Reason::DOCS,
+    example: "c :: Counter; InfiniteSource(LIMIT 5) -> c -> Discard; \
+              s :: Script(set x 0, label again, set x $(add $x 1), goto again $(lt $x 3), wait 1ms, stop);",
+    see: &["DriverManager", "ControlSocket", "Message"],
+    copies: Copies::One,
+    acts: true,
+    build: |conf| build(conf, None),
+    ..Spec::DEFAULT
+};
+
+pub(crate) static DRIVER_MANAGER: Spec = Spec {
+    name: "DriverManager",
+    category: "control",
+    summary: "decides by a script whether the router stops when it is asked to",
+    ports: "0/0",
+    doc: "A Script of TYPE DRIVER, with all its instructions: it runs when the router has been asked to stop: by an \
+          element at the end of its packets, by the handler `stop`, or by a signal. The requests are counted: `pause` \
+          (or `wait_stop`, `wait_step`) waits for one, `pause 3` for three. Where it waits the router runs on; where it \
+          ends, or at `stop`, the router stops. Before its first `pause` or `wait` it runs at the start. Without \
+          instructions it stops at the first request, as a router without DriverManager does. There is one in a router.",
+    args: ARGS,
+    handlers: HANDLERS,
+    drops: Reason::DOCS,
+    example: "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard; DriverManager(wait_stop, wait 1ms, stop);",
+    see: &["Script"],
+    copies: Copies::One,
+    acts: false,
+    build: |conf| build(conf, Some(Kind::Driver)),
+    ..Spec::DEFAULT
+};
+
+const ARGS: &[causeway_engine::spec::ArgDoc] = &[
+    keyword(
+        "TYPE",
+        "`ACTIVE`, `PASSIVE`, `PACKET`, `PROXY`, `DRIVER` or `SIGNAL` with numbers or names",
+        "when it runs; default PACKET with ports, else ACTIVE",
+    ),
+    rest("INSTRUCTION", "an instruction with its text", "what it does"),
+];
+
+const HANDLERS: &[HandlerDoc] = &[
+    writes("step", "lets it go on past what it waits for, or past so many of those"),
+    writes("goto", "moves it to a label"),
+    calls("run", "runs it from its begin with the parameters as `$args`; what it returns is the value"),
+    reads_with("add", "the sum of numbers"),
+    reads_with("sub", "the first number less the others"),
+    reads_with("min", "the least of numbers"),
+    reads_with("max", "the greatest of numbers"),
+    reads_with("mul", "the product of numbers"),
+    reads_with("div", "the first number divided by the others"),
+    reads_with("idiv", "as `div`, cut to an integer"),
+    reads_with("mod", "what the division of two integers leaves"),
+    reads_with("rem", "what the division of two numbers leaves"),
+    reads_with("neg", "the number with the other sign"),
+    reads_with("abs", "the number without its sign"),
+    reads_with("eq", "whether two numbers, or else texts, are equal"),
+    reads_with("ne", "whether they are not"),
+    reads_with("gt", "whether the first is greater"),
+    reads_with("ge", "whether it is greater or equal"),
+    reads_with("lt", "whether the first is less"),
+    reads_with("le", "whether it is less or equal"),
+    reads_with("not", "the opposite of a truth value"),
+    reads_with(
+        "sprintf",
+        "the first word with the others in place of its conversions, as printf(3) knows them",
+    ),
+    reads_with("first", "the first word"),
+    reads_with("random", "a random number: below N1 if one is given, from N1 to N2 if two are"),
+    reads_with("and", "whether all truth values are true"),
+    reads_with("or", "whether one truth value is true"),
+    reads_with("nand", "whether not all truth values are true"),
+    reads_with("nor", "whether none of the truth values is true"),
+    reads_with("if", "the second word if the first is true, else the third"),
+    reads_with("in", "whether the first word is among the others"),
+    reads("now", "the time, seconds since the epoch"),
+    reads_with("readable", "whether all these handlers can be read"),
+    reads_with("writable", "whether all these handlers can be written"),
+    reads_with("length", "how many bytes the text has"),
+    reads_with("unquote", "the text without a layer of quotes"),
+    reads_with("htons", "the number's 16 bits in network order"),
+    reads_with("htonl", "the number's 32 bits in network order"),
+    reads_with("ntohs", "as `htons`"),
+    reads_with("ntohl", "as `htonl`"),
+    reads_with("cat", "the contents of a file").private(),
+    reads_with("catq", "the contents of a file, in quotes").private(),
+    reads_with("kill", "sends a signal, by number or name, to processes").private(),
+    reads_with("get", "the value of a variable"),
+    writes("set", "sets a variable to the text behind its name"),
+    reads_with("shift", "takes the first word off a variable, by default `args`"),
+];
+
+drop_reasons! {
+    enum Reason for SPEC {
+        NoOutput = "no-output", "the script ended without an output for the packet, or named one that is not there";
+    }
+}
+
+/// The only timer.
+const TIMER: u32 = 0;
+/// Key of the driver script's name among what the elements of a router share.
+const DRIVER: &str = "driver script";
+/// Key of a [`WatchSignals`] among the values that outlive a hot swap: an `Arc<dyn WatchSignals>` in an `Arc`.
+pub const SIGNALS: &str = "signals";
+/// Signals have numbers below.
+const MOST_SIGNALS: i128 = 32;
+
+/// Who learns of signals that come to the process: the program that owns the router.
+pub trait WatchSignals: Send + Sync {
+    /// From now on writes the handler `run` of the element called `name` when this signal comes, which then does nothing
+    /// else.
+    ///
+    /// # Errors
+    /// What keeps it from that.
+    fn watch(&self, signal: i32, name: &str) -> Result<(), String>;
+}
+
+/// When a script runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Active,
+    Passive,
+    Packet,
+    Proxy,
+    Driver,
+    Signal,
+}
+
+/// A script. By default it is none: what stands in for one that is busy.
+#[derive(Default)]
+struct Script {
+    kind: Kind,
+    program: Program,
+    /// The next instruction, or the one it waits at.
+    at: usize,
+    /// Steps so far.
+    steps: i64,
+    /// Whether it has yet to begin.
+    begins: bool,
+    /// Status of the last handler that it wrote.
+    write_status: i32,
+    /// The handler that runs it: its name, its parameters, whether it is being written.
+    handler: String,
+    args: String,
+    written: bool,
+    /// While a handler lets it go on: steps that were asked for meanwhile.
+    asked: Option<i64>,
+    signals: Vec<i32>,
+    watcher: Option<std::sync::Arc<std::sync::Arc<dyn WatchSignals>>>,
+}
+
+/// The raw text of an argument.
+struct Raw(String);
+
+impl Value for Raw {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+        Ok(Raw(text.to_owned()))
+    }
+
+    fn placeholder() -> Self {
+        Raw(String::new())
+    }
+}
+
+fn build(conf: &mut Conf<'_>, kind: Option<Kind>) -> Result<Box<dyn Element>, Invalid> {
+    let given = conf.keyword_given::<Raw>("TYPE").map(|raw| raw.0);
+    let mut script = Script::default();
+    script.kind = match (kind_of(given.as_deref().unwrap_or_default(), &mut script.signals), kind) {
+        (Ok(Some(kind)), _) | (Ok(None), Some(kind)) => kind,
+        (Ok(None), None) if conf.n_inputs() + conf.n_outputs() > 0 => Kind::Packet,
+        (Ok(None), None) => Kind::Active,
+        (Err(why), _) => return fail(conf, why),
+    };
+    if script.kind == Kind::Driver {
+        let name = conf.name().clone();
+        if conf.env.shared(DRIVER, || name.clone()).is_none_or(|first| *first != name) {
+            return fail(conf, "router has more than one driver script");
+        }
+    }
+    if script.kind == Kind::Packet && conf.n_inputs() == 0 {
+        return fail(conf, "PACKET script must have inputs");
+    } else if script.kind != Kind::Packet && conf.n_inputs() + conf.n_outputs() > 0 {
+        return fail(conf, "ports allowed only on PACKET scripts");
+    }
+    let instructions = conf.rest();
+    script.program = Program::new(instructions, script.kind == Kind::Driver, &mut |why| conf.error(why));
+    if script.kind == Kind::Signal {
+        script.watcher = watcher(conf);
+    }
+    conf.finish()?;
+    Ok(Box::new(script))
+}
+
+fn fail(conf: &mut Conf<'_>, why: &str) -> Result<Box<dyn Element>, Invalid> {
+    conf.error(why);
+    Err(Invalid)
+}
+
+#[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
+fn watcher(conf: &Conf<'_>) -> Option<std::sync::Arc<std::sync::Arc<dyn WatchSignals>>> {
+    let values = conf.env.persistent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    values.get(SIGNALS).and_then(|value| value.clone().downcast().ok())
+}
+
+/// The kind that TYPE says, if it says one; with the numbers of signals.
+fn kind_of(text: &str, signals: &mut Vec<i32>) -> Result<Option<Kind>, &'static str> {
+    let words = words(text);
+    let Some((word, rest)) = words.split_first() else { return Ok(None) };
+    let kind = match word.as_str() {
+        "ACTIVE" => Kind::Active,
+        "PASSIVE" => Kind::Passive,
+        "PACKET" | "PUSH" => Kind::Packet,
+        "PROXY" => Kind::Proxy,
+        "DRIVER" => Kind::Driver,
+        "SIGNAL" => {
+            let numbers: Option<Vec<i32>> = rest.iter().map(|word| signal_number(word)).collect();
+            *signals = numbers.filter(|numbers| !numbers.is_empty()).ok_or("bad signal number")?;
+            return Ok(Some(Kind::Signal));
+        }
+        _ => return Err("bad TYPE"),
+    };
+    if rest.is_empty() { Ok(Some(kind)) } else { Err("bad TYPE") }
+}
+
+/// The number of a signal (signal(7)).
+fn signal_number(word: &str) -> Option<i32> {
+    const NAMES: &[(&str, i32)] = &[
+        ("HUP", 1),
+        ("INT", 2),
+        ("QUIT", 3),
+        ("ABRT", 6),
+        ("USR1", 10),
+        ("USR2", 12),
+        ("PIPE", 13),
+        ("ALRM", 14),
+        ("TERM", 15),
+        ("TSTP", 20),
+        ("IO", 29),
+    ];
+    let named = NAMES.iter().find(|(name, _)| *name == word).map(|(_, number)| *number);
+    named.or_else(|| integer(word, 0, MOST_SIGNALS - 1).ok().and_then(|number| number.try_into().ok()))
+}
+
+impl Script {
+    /// Runs it for a packet that came in by `input`; says by which output that leaves.
+    fn run_packet(&mut self, input: usize, cx: &mut Cx<'_>) -> Option<usize> {
+        let variable = self.program.add_variable("input");
+        self.program.variables[variable].1 = input.to_string();
+        self.at = 0;
+        let mut report = Report::below(executing(cx));
+        self.step(0, By::Jump, 0, cx, &mut report);
+        let (_, output) = self.complete();
+        integer(&output, 0, i32::MAX.into()).ok().and_then(|output| output.try_into().ok())
+    }
+
+    /// Carries out `step`, `goto` or `run`, called as `handler`; the value is what the script returns.
+    fn run(&mut self, handler: &str, text: &str, write: bool, cx: &mut Cx<'_>) -> Result<String, String> {
+        (self.handler, self.written) = (handler.to_owned(), write);
+        let data = uncomment(text);
+        let (mut steps, mut by) = (0, By::Jump);
+        let mut report = Report::kept();
+        let mut done = Ok(());
+        match handler {
+            "goto" if !self.go_to(&data) => return Err("jump to nonexistent label".to_owned()),
+            "goto" => {}
+            "step" => match data.as_str() {
+                "router" => (steps, by, report) = (1, By::Router, Report::plain()),
+                "" => (steps, by) = (1, By::Step),
+                number => match integer(number, i32::MIN.into(), i32::MAX.into()) {
+                    Ok(number) => (steps, by) = (number as i64, By::Step),
+                    Err(_) => done = Err("syntax error".to_owned()),
+                },
+            },
+            _ => (self.at, self.args) = (0, text.to_owned()),
+        }
+        let done = done.and_then(|()| {
+            self.go_on(handler == "step", steps, by, cx, &mut report);
+            let (status, value) = self.complete();
+            if self.ends() {
+                self.await_signals(cx);
+            }
+            cx.set_status(status.number());
+            if status != Status::Fine {
+                self.args.clear();
+            }
+            let errors = report.into_kept();
+            if status == Status::Failed {
+                return Err(errors);
+            }
+            cx.mention(&errors);
+            Ok(value)
+        });
+        (self.handler, self.written) = (String::new(), false);
+        done
+    }
+
+    /// Goes on by `steps`, and by those that are asked for meanwhile.
+    fn go_on(&mut self, stepped: bool, steps: i64, by: By, cx: &mut Cx<'_>, report: &mut Report) {
+        if let Some(asked) = &mut self.asked {
+            *asked += if stepped { steps } else { 0 };
+            return;
+        }
+        let (mut steps, mut by, mut jumps) = (steps, by, 0);
+        while steps >= 0 {
+            self.asked = Some(-1);
+            jumps = self.step(steps, by, jumps, cx, report);
+            (steps, by) = (self.asked.take().unwrap_or(-1), By::Step);
+        }
+        self.asked = None;
+    }
+
+    /// `get`, `set` and `shift`.
+    fn of_variable(&mut self, handler: &str, text: &str) -> Result<String, String> {
+        let mut rest = text.to_owned();
+        let mut name = shift(&mut rest);
+        if name.is_empty() && handler == "shift" {
+            name = "args".to_owned();
+        }
+        if name.is_empty() {
+            return Err("no variable".to_owned());
+        }
+        if !rest.is_empty() && handler != "set" {
+            return Err("too many arguments".to_owned());
+        }
+        let number = match handler {
+            _ if name == "args" => None,
+            "set" => Some(self.program.add_variable(&name)),
+            _ => Some(self.program.variable(&name).ok_or(format!("undefined variable '{name}'"))?),
+        };
+        let value = match number {
+            Some(number) => &mut self.program.variables[number].1,
+            None => &mut self.args,
+        };
+        Ok(match handler {
+            "get" => value.clone(),
+            "shift" => shift(value),
+            _ => {
+                *value = rest;
+                String::new()
+            }
+        })
+    }
+
+    /// Whether all handlers of a list can be read, or written.
+    fn all_can(&mut self, handler: &str, text: &str, cx: &mut Cx<'_>) -> bool {
+        words(text).iter().all(|name| {
+            let found = cx.find_handler(self, &unquote(name));
+            let access = found.ok().and_then(|(_, access)| access);
+            access.is_some_and(|access| if handler == "readable" { access.reads() } else { access.writes() })
+        })
+    }
+
+    /// The variables that it shows as handlers.
+    fn exported(&self) -> impl Iterator<Item = (&str, &str)> {
+        let exports =
+            self.program.instructions.iter().filter(|i| matches!(i.op, Op::Init { export: true, .. }));
+        exports
+            .map(|i| &self.program.variables[i.number])
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Asks for its signals.
+    fn await_signals(&self, cx: &Cx<'_>) {
+        for &signal in &self.signals {
+            let done = match &self.watcher {
+                Some(watcher) => watcher.watch(signal, cx.name()),
+                None => Err("nobody watches for signals here".to_owned()),
+            };
+            if let Err(why) = done {
+                log::error!("{}: signal {signal}: {why}", cx.name());
+            }
+        }
+    }
+}
+
+/// Below which line the errors of a script stand.
+fn executing(cx: &Cx<'_>) -> String {
+    format!("While executing '{} :: {}':", cx.name(), cx.class())
+}
+
+/// Sends a signal to processes.
+fn kill(text: &str) -> Result<String, String> {
+    let words = words(text);
+    let number = words.first().and_then(|word| signal_number(word)).ok_or("bad SIGNO")?;
+    let signal = rustix::process::Signal::from_named_raw(number);
+    if number != 0 && signal.is_none() {
+        return Err("bad SIGNO".to_owned());
+    }
+    for word in &words[1..] {
+        let process =
+            integer(word, 1, i32::MAX.into()).ok().and_then(|n| rustix::process::Pid::from_raw(n as i32));
+        let process = process.ok_or("bad PID")?;
+        let done = match signal {
+            Some(signal) => rustix::process::kill_process(process, signal),
+            // Asks only whether it is there.
+            None => rustix::process::test_kill_process(process),
+        };
+        done.map_err(|e| format!("kill({word}, {number}): {}", functions::without_number(&e.into())))?;
+    }
+    Ok(String::new())
+}
+
+impl Element for Script {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        let mut report = Report::below(format!("While initializing '{} :: {}':", cx.name(), cx.class()));
+        for i in 0..self.program.instructions.len() {
+            let Op::Init { unquote: unquoted, .. } = self.program.instructions[i].op else { continue };
+            let text = self.program.instructions[i].text.clone();
+            let value = self.expanded(&text, false, cx, &mut report);
+            let number = self.program.instructions[i].number;
+            self.program.variables[number].1 = if unquoted { unquote(&value) } else { value };
+        }
+        if self.kind == Kind::Driver {
+            cx.manage();
+        }
+        if !matches!(self.kind, Kind::Active | Kind::Driver) {
+            return Ok(());
+        }
+        match self.program.instructions[0].op {
+            Op::WaitTime => {
+                self.at = 1;
+                let text = self.program.instructions[0].text.clone();
+                self.wait_for_time(&text, cx, &mut report);
+                self.at = 0;
+            }
+            Op::Initial => {
+                self.begins = true;
+                if self.kind == Kind::Driver {
+                    cx.adjust_run_count(-1);
+                } else {
+                    let now_ns = cx.now_ns();
+                    cx.set_timer(TIMER, now_ns);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, cx: &mut Cx<'_>) {
+        self.await_signals(cx);
+    }
+
+    fn packet(&mut self, port: usize, _packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
+        match self.run_packet(port, cx).filter(|output| *output < cx.n_outputs()) {
+            Some(output) => Verdict::Out(output),
+            None => Verdict::drop(Reason::NoOutput),
+        }
+    }
+
+    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
+        let mut report = Report::below(executing(cx));
+        self.step(1, By::Timer, 0, cx, &mut report);
+    }
+
+    fn own_handlers(&self) -> Vec<(String, Access)> {
+        self.exported().map(|(name, _)| (name.to_owned(), Access::Read)).collect()
+    }
+
+    fn own_handler(&self, name: &str) -> Option<Access> {
+        let exported = self.exported().any(|(own, _)| own == name).then_some(Access::Read);
+        exported.or((self.kind == Kind::Proxy).then_some(Access::ReadParamWrite))
+    }
+
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        match handler {
+            "run" => self.run(handler, arg, false, cx),
+            "get" | "shift" => self.of_variable(handler, arg),
+            "readable" | "writable" => Ok(self.all_can(handler, arg, cx).to_string()),
+            "kill" => kill(arg),
+            "now" => {
+                let mut text = String::new();
+                crate::printing::contents::timestamp(&mut text, cx.now_ns());
+                Ok(text)
+            }
+            _ => match functions::call(handler, arg, &mut |range| cx.rng().u32(range)) {
+                Some(value) => value,
+                None => {
+                    let exported = self.exported().find(|(name, _)| *name == handler);
+                    match exported.map(|(_, value)| value.to_owned()) {
+                        Some(value) => Ok(value),
+                        None => self.run(handler, arg, false, cx),
+                    }
+                }
+            },
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        match handler {
+            "set" => self.of_variable(handler, value).map(drop),
+            _ => self.run(handler, value, true, cx).map(drop),
+        }
+    }
+}

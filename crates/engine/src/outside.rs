@@ -1,0 +1,191 @@
+//! Handlers that an element calls while it runs: those of others on its worker, the router's own, and its own.
+//!
+//! The element that calls waits for the answer, and in between it may be called itself. So it puts itself back into its
+//! place for as long as the call lasts ([`Cx::read_outside`]), and goes on with the state that it finds there afterwards.
+
+use crate::core::Core;
+use crate::cx::Cx;
+use crate::element::Element;
+use crate::handler::{self, HandlerError};
+use crate::spec::Access;
+
+/// Status of a write handler that failed: EINVAL, as Click's have it.
+const FAILED: i32 = -22;
+/// How often a manager is asked in a row before it is taken to go round and round.
+const MAX_STEPS: usize = 1_000;
+
+/// What a write handler left besides its result.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Its status; 0 unless it says otherwise.
+    pub status: i32,
+    /// Errors that it mentioned although it succeeded, a line each.
+    pub mentioned: String,
+}
+
+/// A handler that was found by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The element's node; `None` for the router itself.
+    node: Option<usize>,
+    handler: String,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What a read handler said; empty if it failed.
+    pub value: String,
+    /// The status of a write handler: 0, or what it says by [`Cx::set_status`].
+    pub status: i32,
+    /// Errors, a line each; a call may succeed in spite of some.
+    pub errors: String,
+}
+
+impl Cx<'_> {
+    /// The handler that `name` stands for: `element.handler`, with the element looked up from this one's compound outwards, a
+    /// handler of this element, which is `me`, or one of the router's own; and what can be done with it, if there is one of
+    /// that name. The error is Click's.
+    ///
+    /// # Errors
+    /// If there is no such element.
+    pub fn find_handler<E: Element + Default>(
+        &mut self,
+        me: &mut E,
+        name: &str,
+    ) -> Result<(Named, Option<Access>), String> {
+        let node = self.node;
+        self.outside(me, |core| {
+            let named = core.named(node, name)?;
+            let access = match named.node {
+                Some(node) => handler::access(core, node, &named.handler),
+                None => core.global_access(&named.handler),
+            };
+            Ok((named, access))
+        })
+    }
+
+    /// The handler's name in messages.
+    pub fn full_name(&self, named: &Named) -> String {
+        match named.node {
+            Some(node) => format!("{}.{}", self.core.nodes[node].name, named.handler),
+            None => named.handler.clone(),
+        }
+    }
+
+    /// Reads a handler. `me` is the element that asks.
+    pub fn read_outside<E: Element + Default>(&mut self, me: &mut E, named: &Named, arg: &str) -> Answer {
+        let mut answer = Answer::default();
+        let Named { node, handler } = named;
+        let done = match *node {
+            Some(node) => self.outside(me, |core| handler::read(core, node, handler, arg)),
+            None => match &self.core.globals {
+                Some(globals) => globals.read(handler, arg).map_err(HandlerError::Failed),
+                None => Err(HandlerError::NoHandler(handler.clone())),
+            },
+        };
+        answer.errors = std::mem::take(&mut self.core.outcome.mentioned);
+        match done {
+            Ok(value) => answer.value = value,
+            Err(e) => answer.errors += &e.to_string(),
+        }
+        answer
+    }
+
+    /// Writes a handler. `me` is the element that asks.
+    pub fn write_outside<E: Element + Default>(&mut self, me: &mut E, named: &Named, value: &str) -> Answer {
+        let Named { node, handler } = named;
+        self.core.outcome = Outcome::default();
+        let done = match (*node, handler.as_str()) {
+            (Some(node), handler) => self.outside(me, |core| handler::write(core, node, handler, value)),
+            (None, "stop") => {
+                self.adjust_run_count(value.trim().parse().map_or(-1, |n: i32| n.saturating_neg()));
+                Ok(())
+            }
+            (None, handler) => match &self.core.globals {
+                Some(globals) => globals.write(handler, value).map_err(HandlerError::Failed),
+                None => Err(HandlerError::NoHandler(handler.to_owned())),
+            },
+        };
+        let Outcome { status, mentioned: errors } = std::mem::take(&mut self.core.outcome);
+        match done {
+            Ok(()) => Answer { status, errors, ..Answer::default() },
+            Err(e) => {
+                let status = if status == 0 { FAILED } else { status };
+                Answer { status, errors: errors + &e.to_string(), ..Answer::default() }
+            }
+        }
+    }
+
+    /// What the write handler that runs answers besides success or an error.
+    pub fn set_status(&mut self, status: i32) {
+        self.core.outcome.status = status;
+    }
+
+    /// Mentions errors, a line each, although the handler that runs succeeds.
+    pub fn mention(&mut self, errors: &str) {
+        self.core.outcome.mentioned += errors;
+    }
+
+    /// Does something with the element in its place.
+    fn outside<E: Element + Default, R>(&mut self, me: &mut E, f: impl FnOnce(&mut Core) -> R) -> R {
+        self.core.nodes[self.node].element = Some(Box::new(std::mem::take(me)));
+        let result = self.core.aside(f);
+        if let Some(mut element) = self.core.nodes[self.node].element.take()
+            && let Some(own) = element.downcast_mut()
+        {
+            *me = std::mem::take(own);
+        }
+        result
+    }
+}
+
+impl Core {
+    /// The handler that the element at `asker` calls `name`.
+    fn named(&self, asker: usize, name: &str) -> Result<Named, String> {
+        let at = |node, handler: &str| Ok(Named { node, handler: handler.to_owned() });
+        let (element, handler) = match name.split_once('.') {
+            Some(("", handler)) => return at(None, handler),
+            Some((_, "")) => return Err("syntax error".to_owned()),
+            Some((element, handler)) => (Some(element), handler),
+            None => (None, name),
+        };
+        if let Some(element) = element
+            && let Ok((node, _)) = self.find_from(&self.nodes[asker].name, &format!("{element}."))
+        {
+            return at(Some(node), handler);
+        }
+        match element {
+            _ if handler::access(self, asker, name).is_some() => at(Some(asker), name),
+            None => at(None, name),
+            Some(_) if self.global_access(name).is_some() => at(None, name),
+            Some(element) => Err(format!("no element named '{element}'")),
+        }
+    }
+
+    fn global_access(&self, name: &str) -> Option<Access> {
+        match name {
+            "stop" => Some(Access::Write),
+            _ => self.globals.as_ref()?.access(name),
+        }
+    }
+
+    /// Changes the number of reasons to run on; it does not run over.
+    pub fn adjust_run_count(&mut self, by: i32) {
+        self.run_count = self.run_count.saturating_add(by);
+    }
+
+    /// The router was asked to stop: whether its manager lets it run on.
+    #[cold]
+    pub fn runs_on(&mut self) -> bool {
+        let Some(node) = self.manager else { return false };
+        for _ in 0..MAX_STEPS {
+            self.outcome = Outcome::default();
+            let done = handler::write(self, node, "step", "router");
+            if done.is_err() || self.outcome.status != 0 || self.run_count > 0 {
+                break;
+            }
+        }
+        self.run_count > 0
+    }
+}
