@@ -220,7 +220,10 @@ impl<'a> Elaborator<'a> {
             return None;
         }
         let scoped = self.visible.iter().flat_map(HashMap::keys).cloned();
-        did_you_mean(name, self.classes.names().into_iter().chain(scoped))
+        let near = did_you_mean(name, self.classes.names().into_iter().chain(scoped));
+        let told = self.classes.missing(name);
+        let hints: Vec<String> = told.into_iter().chain(near).collect();
+        (!hints.is_empty()).then(|| hints.join("; "))
     }
 
     /// The class of a reference and the name that anonymous elements of it get.
