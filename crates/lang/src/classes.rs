@@ -45,6 +45,11 @@ pub trait Classes {
         None
     }
 
+    /// Whether a name that nothing else has is taken for a class, as by tools for routers that they do not know.
+    fn takes_any(&self) -> bool {
+        false
+    }
+
     /// Whether `require(package name)` is satisfied.
     fn has_package(&self, _name: &str) -> bool {
         false

@@ -210,6 +210,14 @@ impl Classes for WithBorder<'_> {
         self.0.names()
     }
 
+    fn takes_any(&self) -> bool {
+        self.0.takes_any()
+    }
+
+    fn missing(&self, name: &str) -> Option<String> {
+        self.0.missing(name)
+    }
+
     fn has_package(&self, name: &str) -> bool {
         self.0.has_package(name)
     }
