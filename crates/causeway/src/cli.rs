@@ -1,8 +1,10 @@
 //! The command line.
 
 mod clients;
+mod tools;
 
 pub use clients::*;
+pub use tools::*;
 
 use crate::logger::{self, Style};
 use crate::{commands, output};
@@ -33,8 +35,28 @@ enum Command {
     Check(CheckArgs),
     /// Draw a configuration's graph as SVG or DOT
     Graph(GraphArgs),
+    /// Replace compound elements by their members (click-flatten)
+    Flatten(FlattenArgs),
+    /// Show a configuration as a page of HTML (click-pretty)
+    Pretty(PrettyArgs),
+    /// Remove elements that no packet passes (click-undead)
+    Undead(UndeadArgs),
+    /// Replace patterns of elements by others (click-xform)
+    Xform(XformArgs),
+    /// Join routers at their devices (click-combine)
+    Combine(CombineArgs),
+    /// Take a router out of joined ones (click-uncombine)
+    Uncombine(UncombineArgs),
+    /// Write the configuration as it is, because nothing needs alignment (click-align)
+    Align(AlignArgs),
     /// Show the element reference
     Elements(ElementsArgs),
+    /// Write a configuration to begin with
+    New {
+        /// What it is to do
+        #[command(subcommand)]
+        what: NewCommand,
+    },
     /// Begin a new element class in a checkout of the sources
     NewElement(NewElementArgs),
     /// List the handlers of a running router
@@ -82,6 +104,9 @@ pub struct RunArgs {
     /// Define $NAME for the configuration
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
     pub define: Vec<(String, String)>,
+    /// Replace the patterns of FILE by their replacements, as xform does; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub patterns: Vec<PathBuf>,
     /// How it runs
     #[command(flatten)]
     pub runtime: RuntimeArgs,
@@ -184,6 +209,9 @@ pub struct CheckArgs {
     /// Define $NAME for the configuration
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
     pub define: Vec<(String, String)>,
+    /// Replace the patterns of FILE by their replacements, as xform does; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub patterns: Vec<PathBuf>,
     /// Print the graph after expansion of compounds
     #[arg(long)]
     pub flat: bool,
@@ -227,8 +255,13 @@ pub enum GraphFormat {
 /// `elements`.
 #[derive(Args)]
 pub struct ElementsArgs {
-    /// Class to describe; all are listed without it
+    /// Class to describe; all are listed without it, with what each is beside Click's of the same name: same, more, differs,
+    /// or own where Click has none
+    #[arg(conflicts_with = "search")]
     pub name: Option<String>,
+    /// List the classes that have WORD in their names, summaries, arguments or documentation
+    #[arg(long, value_name = "WORD")]
+    pub search: Option<String>,
     /// Write the whole reference as Markdown into this folder
     #[arg(long, value_name = "DIR")]
     pub markdown: Option<PathBuf>,
@@ -314,7 +347,15 @@ pub fn main() -> Result<ExitCode> {
         Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Graph(args) => commands::graph::graph(&args),
+        Command::Flatten(args) => commands::tools::flatten(&args),
+        Command::Pretty(args) => commands::tools::pretty(&args),
+        Command::Undead(args) => commands::tools::undead(&args),
+        Command::Xform(args) => commands::tools::xform(&args),
+        Command::Combine(args) => commands::tools::combine(&args),
+        Command::Uncombine(args) => commands::tools::uncombine(&args),
+        Command::Align(args) => commands::tools::align(&args),
         Command::Elements(args) => commands::elements::elements(&args),
+        Command::New { what: NewCommand::Router(args) } => commands::new_router::new_router(&args),
         Command::NewElement(args) => commands::new_element::new_element(&args),
         Command::Handlers(args) => commands::handlers::list(&args),
         Command::Read(args) => commands::handlers::read(&args),

@@ -3,6 +3,7 @@
 use crate::logger;
 use causeway_engine::{ElementWarning, Library, Plan, StartError};
 use causeway_lang::render::{self, Quotes};
+use causeway_lang::transform::Patterns;
 use causeway_lang::{Compiled, Diagnostics, LoadedFile, Sources, print};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,23 @@ static LIBRARY_PATH: OnceLock<String> = OnceLock::new();
 pub fn set_library_path(path: String) {
     // Given twice, the first counts.
     let _ = LIBRARY_PATH.set(path);
+}
+
+/// What is replaced in every configuration by what.
+static PATTERNS: OnceLock<Patterns> = OnceLock::new();
+
+/// Replaces the patterns of these files in every configuration that is loaded from now on. The error is the complete text
+/// for the user.
+pub fn set_patterns(files: &[PathBuf], library: &Library) -> Result<(), String> {
+    let mut patterns = Patterns::default();
+    for file in files {
+        let source = Source::File(file.clone());
+        let read = patterns.read(&source.name(), &read(&source)?, &find_library, library);
+        read.map_err(|failed| show(&failed.diagnostics, &failed.sources, Style::Human))?;
+    }
+    // Given twice, the first counts.
+    let _ = PATTERNS.set(patterns);
+    Ok(())
 }
 
 /// How errors are shown.
@@ -79,7 +97,20 @@ pub fn compile(
     style: Style,
 ) -> Result<(Loaded, String), String> {
     let (name, bytes) = (source.name(), read(source)?);
-    match causeway_lang::compile(&name, &bytes, &find_library, library, params) {
+    let mut endless = false;
+    let rewrite = |graph| match PATTERNS.get() {
+        None => graph,
+        Some(patterns) => {
+            let rewritten = patterns.apply(&graph);
+            endless = rewritten.endless;
+            rewritten.graph
+        }
+    };
+    let compiled = causeway_lang::compile_with(&name, &bytes, &find_library, library, params, rewrite);
+    if endless {
+        return Err(format!("{name}: the patterns come to no end\n"));
+    }
+    match compiled {
         Ok(compiled) => {
             let warnings = show(&compiled.warnings, &compiled.sources, style);
             let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -95,7 +126,8 @@ pub fn compile(
     }
 }
 
-fn read(source: &Source) -> Result<Vec<u8>, String> {
+/// The bytes of a configuration; the error is the complete text for the user.
+pub fn read(source: &Source) -> Result<Vec<u8>, String> {
     let explain = |e: std::io::Error| format!("{}: {e}\n", source.name());
     match source {
         Source::Text(_, text) => Ok(text.clone().into_bytes()),
@@ -109,7 +141,7 @@ fn read(source: &Source) -> Result<Vec<u8>, String> {
 }
 
 /// Looks for a required library beside the file that requires it, then along `CLICKPATH`.
-fn find_library(name: &str, from: &str) -> Option<LoadedFile> {
+pub fn find_library(name: &str, from: &str) -> Option<LoadedFile> {
     let beside = Path::new(from).parent().map(Path::to_path_buf).unwrap_or_default();
     let path = LIBRARY_PATH.get().cloned().or_else(|| std::env::var("CLICKPATH").ok()).unwrap_or_default();
     let along = path.split(':').filter(|p| !p.is_empty()).flat_map(|p| [Path::new(p).join("conf"), p.into()]);

@@ -2,7 +2,8 @@
 //!
 //! The binary is thin: [`cli`] says what can be asked for, a module of [`commands`] does each of it, [`session`]
 //! runs a router with its control socket and signals, and [`control`] is the protocol of that socket. What is said
-//! goes through [`output`] and [`logger`]; what is counted through [`metrics`]. Called by the name `click` it takes Click's options ([`click`]).
+//! goes through [`output`] and [`logger`]; what is counted through [`metrics`]. Called by the name `click` it takes Click's
+//! options ([`click`]), by the names of Click's tools theirs ([`commands::tools`]).
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
@@ -30,6 +31,10 @@ fn main() -> ExitCode {
         args.first().and_then(|a| Path::new(a).file_name()).map(|n| n.to_string_lossy().into_owned());
     let outcome = match called.as_deref() {
         Some("click") => click::main(&args[1..]),
+        Some(name) if name.starts_with("click-") => match commands::tools::main(name, &args) {
+            Some(code) => Ok(code),
+            None => cli::main(),
+        },
         _ => cli::main(),
     };
     match outcome {

@@ -37,7 +37,16 @@ const CONFIGS: &[(&str, &str)] = &[
     ("Classifier", "12/0800"),
     ("EtherEncap", "0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2"),
     ("FixIPSrc", "1.2.3.4"),
+    ("AddressTranslator", "0, 1, 0, 0, 2001:db8::9"),
     ("GetIP6Address", "24"),
+    ("ICMP6Error", "2001:db8::9, 3, 0"),
+    ("IP6Encap", "ipip, 2001:db8::1, DST_ANNO"),
+    ("IP6Fragmenter", "60"),
+    ("IP6NDAdvertiser", "::/0 2:0:0:0:0:1"),
+    ("IP6NDSolicitor", "2001:db8::1, 2:0:0:0:0:1"),
+    ("SetIP6Address", "2001:db8::1"),
+    ("SetIP6DSCP", "46"),
+    ("UDPIP6Encap", "2001:db8::1, 1, DST_ANNO, 2"),
     ("GetIPAddress", "16"),
     ("ICMPError", "1.2.3.4, unreachable"),
     ("ICMPPingRewriter", "pattern 1.0.0.1 1024-65535 - - 0 0"),
@@ -75,8 +84,16 @@ const NOT_ALONE: &[&str] = &[
     "TCPIPSend",
 ];
 /// Classes that make packets.
-const MAKERS: &[&str] =
-    &["ARPQuerier", "Hub", "IPFragmenter", "IPOutputCombo", "PaintSwitch", "PaintTee", "Tee"];
+const MAKERS: &[&str] = &[
+    "ARPQuerier",
+    "IP6NDSolicitor",
+    "Hub",
+    "IPFragmenter",
+    "IPOutputCombo",
+    "PaintSwitch",
+    "PaintTee",
+    "Tee",
+];
 
 /// A class on the bench with as many outputs as it must have, or one.
 fn harness(spec: &'static Spec) -> Harness {

@@ -27,6 +27,7 @@ mod any_bytes;
 mod aqm;
 mod basic;
 mod classify;
+pub mod click;
 pub mod control;
 mod counters;
 pub mod devices;
@@ -96,7 +97,9 @@ pub fn library() -> Library {
         traces::SPECS,
         udp::SPECS,
     ];
-    Library::new(subjects.into_iter().flatten().copied()).with_interfaces(information::interface)
+    Library::new(subjects.into_iter().flatten().copied())
+        .with_interfaces(information::interface)
+        .with_missing(click::missing)
 }
 
 #[cfg(test)]

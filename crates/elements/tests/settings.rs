@@ -73,6 +73,18 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("EtherVLANEncap", VLAN, "vlan_pcp", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, VLAN_PCP 3"),
     ("EtherVLANEncap", VLAN, "vlan_id", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, VLAN_ID 3"),
     ("EtherVLANEncap", VLAN, "native_vlan", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, NATIVE_VLAN 3"),
+    ("FastUDPSourceIP6", UDP6_SOURCE, "active", "false", UDP6_PASSIVE),
+    ("FastUDPSourceIP6", UDP6_SOURCE, "limit", "9", UDP6_NINE),
+    ("FastUDPSourceIP6", UDP6_SOURCE, "rate", "7", UDP6_SEVEN),
+    ("ICMP6Error", "::1, 2, 0", "mtu", "1400", "::1, 2, 0, MTU 1400"),
+    ("ICMP6Error", "::1, 2, 0", "src", "::9", "::9, 2, 0"),
+    ("IP6Encap", "4, ::1, ::2, HLIM 9", "dst", "DST_ANNO", "4, ::1, DST_ANNO, HLIM 9"),
+    ("IP6Encap", "4, ::1, ::2, HLIM 9", "src", "::3", "4, ::3, ::2, HLIM 9"),
+    ("SetIP6DSCP", "5", "dscp", "7", "7"),
+    ("UDPIP6Encap", "::1, 5, ::2, 7", "dport", "9", "::1, 5, ::2, 9"),
+    ("UDPIP6Encap", "::1, 5, ::2, 7", "dst", "::3", "::1, 5, ::3, 7"),
+    ("UDPIP6Encap", "::1, 5, ::2, 7", "sport", "9", "::1, 9, ::2, 7"),
+    ("UDPIP6Encap", "::1, 5, ::2, 7", "src", "::3", "::3, 5, ::2, 7"),
     ("FastUDPSource", UDP_SOURCE, "rate", "7", "7, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9"),
     (
         "FastUDPSource",
@@ -164,6 +176,10 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
 
 const VLAN: &str = "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7";
 
+const UDP6_SOURCE: &str = "1000, 50, 62, 2:0:0:0:0:1, ::1, 7, 2:0:0:0:0:2, ::2, 9";
+const UDP6_PASSIVE: &str = "1000, 50, 62, 2:0:0:0:0:1, ::1, 7, 2:0:0:0:0:2, ::2, 9, ACTIVE false";
+const UDP6_NINE: &str = "1000, 9, 62, 2:0:0:0:0:1, ::1, 7, 2:0:0:0:0:2, ::2, 9";
+const UDP6_SEVEN: &str = "7, 50, 62, 2:0:0:0:0:1, ::1, 7, 2:0:0:0:0:2, ::2, 9";
 const UDP_SOURCE: &str = "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9";
 
 fn element(spec: &'static Spec, config: &str) -> Harness {

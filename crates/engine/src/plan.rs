@@ -77,6 +77,10 @@ impl Classes for Library {
             .collect()
     }
 
+    fn missing(&self, name: &str) -> Option<String> {
+        Library::missing(self, name)
+    }
+
     fn has_package(&self, name: &str) -> bool {
         // Specialising compilers of configurations ask for themselves; the optimiser does their work.
         matches!(name, "fastclassifier" | "fastclick" | "click")

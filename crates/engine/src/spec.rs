@@ -378,6 +378,7 @@ pub const fn reads_writes(name: &'static str, doc: &'static str) -> HandlerDoc {
 pub struct Library {
     specs: Vec<&'static Spec>,
     interfaces: Option<Interfaces>,
+    missing: Option<fn(&str) -> Option<String>>,
 }
 
 impl Library {
@@ -385,12 +386,22 @@ impl Library {
     pub fn new(specs: impl IntoIterator<Item = &'static Spec>) -> Self {
         let mut specs: Vec<_> = specs.into_iter().collect();
         specs.sort_by_key(|s| s.name);
-        Library { specs, interfaces: None }
+        Library { specs, interfaces: None, missing: None }
     }
 
     /// The same library, which knows the addresses of the machine's interfaces.
     pub fn with_interfaces(self, interfaces: Interfaces) -> Self {
         Library { interfaces: Some(interfaces), ..self }
+    }
+
+    /// The same library, which knows what to tell of classes that it lacks.
+    pub fn with_missing(self, missing: fn(&str) -> Option<String>) -> Self {
+        Library { missing: Some(missing), ..self }
+    }
+
+    /// What to tell who uses the class `name`, which the library lacks.
+    pub fn missing(&self, name: &str) -> Option<String> {
+        self.missing.and_then(|missing| missing(name))
     }
 
     /// What the machine says of its interfaces, if anybody can tell.

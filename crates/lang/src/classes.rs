@@ -40,6 +40,16 @@ pub trait Classes {
     /// All names that [`Classes::get`] knows, for proposals to people who mistyped one.
     fn names(&self) -> Vec<String>;
 
+    /// What to tell who uses a class that [`Classes::get`] does not know, if there is something to tell.
+    fn missing(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// Whether a name that nothing else has is taken for a class, as by tools for routers that they do not know.
+    fn takes_any(&self) -> bool {
+        false
+    }
+
     /// Whether `require(package name)` is satisfied.
     fn has_package(&self, _name: &str) -> bool {
         false

@@ -177,6 +177,10 @@ impl Elaborator<'_> {
             }
             return node;
         }
+        if self.classes.takes_any() {
+            let class = self.any_class(&name.text);
+            return self.anonymous(&name.text, class, config, name.span);
+        }
         let mut error = Diagnostic::error(name.span, format!("undeclared element '{}'", name.text));
         error = match self.later_declaration(&name.text) {
             Some(span) => error

@@ -186,6 +186,9 @@ impl<'a> Elaborator<'a> {
         if let Some(class) = self.find_class(&name.text) {
             return class;
         }
+        if self.classes.takes_any() && !name.text.is_empty() {
+            return self.any_class(&name.text);
+        }
         // The parser puts an empty name where it has complained already.
         if !name.text.is_empty() {
             let hint = self.class_hint(&name.text);
@@ -193,6 +196,13 @@ impl<'a> Elaborator<'a> {
             self.diags.push(Diagnostic::error(name.span, message).hint_opt(hint));
         }
         self.unknown_class(&name.text)
+    }
+
+    /// A class of which nothing is known but its name.
+    pub(crate) fn any_class(&mut self, name: &str) -> ClassId {
+        let class = self.add_def(ClassDef::Primitive(name.to_string()));
+        self.make_visible(name, class);
+        class
     }
 
     /// A stand-in for a class that does not exist, so that elaboration can go on.
@@ -220,7 +230,10 @@ impl<'a> Elaborator<'a> {
             return None;
         }
         let scoped = self.visible.iter().flat_map(HashMap::keys).cloned();
-        did_you_mean(name, self.classes.names().into_iter().chain(scoped))
+        let near = did_you_mean(name, self.classes.names().into_iter().chain(scoped));
+        let told = self.classes.missing(name);
+        let hints: Vec<String> = told.into_iter().chain(near).collect();
+        (!hints.is_empty()).then(|| hints.join("; "))
     }
 
     /// The class of a reference and the name that anonymous elements of it get.

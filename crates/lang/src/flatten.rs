@@ -47,16 +47,24 @@ pub(crate) fn flatten_statements(
     classes: &dyn Classes,
     params: &[(String, String)],
 ) -> Flattened {
-    flatten_within(LIMITS, statements, classes, params)
+    flatten_within(LIMITS, 0, statements, classes, params)
+}
+
+/// As [`flatten_statements`], of a scope whose first `hidden` elements stand for its ends and are not counted where
+/// elements without names are numbered.
+pub(crate) fn flatten_body(statements: &[Stmt], classes: &dyn Classes, hidden: usize) -> Flattened {
+    flatten_within(LIMITS, hidden, statements, classes, &[])
 }
 
 fn flatten_within(
     limits: Limits,
+    hidden: usize,
     statements: &[Stmt],
     classes: &dyn Classes,
     params: &[(String, String)],
 ) -> Flattened {
     let mut elaborator = Elaborator::new(classes);
+    elaborator.body.hidden = hidden;
     elaborator.file(statements);
     let Elaborator { defs, diags, requirements, body, .. } = elaborator;
     let mut flattener = Flattener {
@@ -271,7 +279,7 @@ mod tests {
         let classes =
             ClassList(["Idle", "Null", "Discard"].map(|name| ClassInfo::new(name, "-/-", "a/a")).into());
         let program = crate::parse("config", text, &NoLibraries);
-        let flat = flatten_within(limits, &program.statements, &classes, &[]);
+        let flat = flatten_within(limits, 0, &program.statements, &classes, &[]);
         flat.diagnostics.messages().iter().map(ToString::to_string).collect()
     }
 

@@ -10,7 +10,7 @@
 //! 3. [`check()`] settles how many ports every element has and whether each pushes or pulls, and finds ports that are
 //!    unused, used twice or joined the wrong way round.
 //!
-//! [`compile`] does all three. [`print`](mod@print) turns graphs and trees back into text, [`render`] turns diagnostics into
+//! [`compile`] does all three. [`transform`] makes other graphs of flat ones, for optimisers and tools. [`print`](mod@print) turns graphs and trees back into text, [`render`] turns diagnostics into
 //! text for people or for scripts, and [`args`], [`values`] and [`addresses`] read the configuration strings of elements.
 //!
 //! ```
@@ -36,7 +36,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
 pub mod addresses;
-mod archive;
+pub mod archive;
 pub mod args;
 pub mod ast;
 mod chain;
@@ -58,6 +58,7 @@ pub mod print;
 pub mod render;
 mod source;
 mod suggest;
+pub mod transform;
 mod tunnel;
 pub mod values;
 mod variables;
@@ -147,6 +148,18 @@ pub fn compile(
     classes: &dyn Classes,
     params: &[(String, String)],
 ) -> Result<Compiled, Box<Failed>> {
+    compile_with(name, bytes, loader, classes, params, |graph| graph)
+}
+
+/// As [`compile`]; the flat graph becomes what `rewrite` makes of it before it is checked.
+pub fn compile_with(
+    name: &str,
+    bytes: &[u8],
+    loader: &dyn Loader,
+    classes: &dyn Classes,
+    params: &[(String, String)],
+    rewrite: impl FnOnce(Graph) -> Graph,
+) -> Result<Compiled, Box<Failed>> {
     let program = parse_bytes(name, bytes, loader);
     let Flattened { graph, diagnostics } = flatten(&program, classes, params);
     let Program { sources, diagnostics: mut all, .. } = program;
@@ -154,6 +167,7 @@ pub fn compile(
     if all.has_errors() {
         return Err(Box::new(Failed { sources, diagnostics: all, has_graph: false }));
     }
+    let graph = rewrite(graph);
     let mut checked = check(&graph, classes);
     all.append(std::mem::take(&mut checked.diagnostics));
     if all.has_errors() {

@@ -1,36 +1,66 @@
 //! Graphs and trees as Click text. What is printed parses to an equal graph or tree.
 
 use crate::ast::*;
-use crate::graph::{Graph, PortRef};
+use crate::graph::{ElementDecl, Graph, PortRef};
+use crate::source::Sources;
 use std::collections::HashMap;
 
 /// A graph as Click's `flatconfig` handler shows it: requirements, declarations, an empty line, and chains.
 ///
 /// Names are printed as they are, so that `Class@N` and `compound/inner` come back unchanged.
 pub fn graph(graph: &Graph) -> String {
-    let mut out = String::new();
-    if !graph.requirements.is_empty() {
-        let all: Vec<String> = graph.requirements.iter().map(required).collect();
-        out.push_str(&format!("require({});\n\n", all.join(", ")));
-    }
+    let mut out = requirements(graph);
     for e in &graph.elements {
-        out.push_str(&format!("{} :: {}", e.name, e.class));
-        if !e.config.is_empty() {
-            out.push_str(&format!("({})", e.config));
-        }
-        out.push_str(";\n");
+        out.push_str(&declaration(e));
     }
     if !graph.connections.is_empty() {
         out.push('\n');
-        chains(graph, &mut out);
+        chains(graph, true, &mut out);
     }
     out
 }
 
-/// Every connection once, in chains that go on through input 0 and output 0; in the order of the inputs they lead to.
-fn chains(graph: &Graph, out: &mut String) {
+/// A graph as Click's tools write it: `defines`, requirements, and declarations each with a line directive that says
+/// where it stood in `sources`; then chains, in the order of the text.
+pub fn graph_with_lines(graph: &Graph, sources: &Sources, defines: &[(String, String)]) -> String {
+    let mut out = requirements(graph);
+    if !defines.is_empty() {
+        let all: Vec<String> = defines.iter().map(|(name, value)| format!("${name} {value}")).collect();
+        out.push_str(&format!("define({});\n\n", all.join(", ")));
+    }
+    for e in &graph.elements {
+        let place = sources.landmark(e.span);
+        out.push_str(&format!("# {} \"{}\"\n", place.line, place.file));
+        out.push_str(&declaration(e));
+    }
+    if !graph.connections.is_empty() {
+        // The line after the directive.
+        out.push_str(&format!("# {} \"\"\n", out.matches('\n').count() + 2));
+        chains(graph, false, &mut out);
+    }
+    out
+}
+
+fn requirements(graph: &Graph) -> String {
+    if graph.requirements.is_empty() {
+        return String::new();
+    }
+    let all: Vec<String> = graph.requirements.iter().map(required).collect();
+    format!("require({});\n\n", all.join(", "))
+}
+
+fn declaration(e: &ElementDecl) -> String {
+    let config = if e.config.is_empty() { String::new() } else { format!("({})", e.config) };
+    format!("{} :: {}{config};\n", e.name, e.class)
+}
+
+/// Every connection once, in chains that go on through input 0 and output 0; in the order of the inputs they lead to, if
+/// that is asked for.
+fn chains(graph: &Graph, by_input: bool, out: &mut String) {
     let mut connections = graph.connections.clone();
-    connections.sort_by_key(|c| (c.to, c.from));
+    if by_input {
+        connections.sort_by_key(|c| (c.to, c.from));
+    }
     let mut from: HashMap<PortRef, Vec<usize>> = HashMap::new();
     for (i, c) in connections.iter().enumerate() {
         from.entry(c.from).or_default().push(i);

@@ -87,6 +87,11 @@ impl Sources {
         id
     }
 
+    /// All texts, the first the configuration itself.
+    pub fn files(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.iter()
+    }
+
     /// The text `id` stands for; `None` for an id from another [`Sources`].
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)

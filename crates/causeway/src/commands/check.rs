@@ -11,6 +11,9 @@ use std::process::ExitCode;
 /// Checks a configuration: its text, its graph, and the arguments of every element. Devices are not opened.
 pub fn check(args: &CheckArgs) -> Result<ExitCode> {
     let library = causeway_elements::library();
+    if let Err(text) = load::set_patterns(&args.patterns, &library) {
+        return Ok(fail(&text));
+    }
     let loaded = match load::load(&source(&args.source), &library, &args.define, Style::Human) {
         Ok(loaded) => loaded,
         Err(text) => return Ok(fail(&text)),

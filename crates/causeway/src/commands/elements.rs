@@ -3,6 +3,7 @@
 use crate::cli::ElementsArgs;
 use crate::output;
 use anyhow::{Context, Result, bail};
+use causeway_elements::click;
 use causeway_engine::measure::Kind;
 use causeway_engine::spec::{Access, ArgForm, Copies, HandlerDoc};
 use causeway_engine::{Library, Spec};
@@ -16,15 +17,24 @@ pub fn elements(args: &ElementsArgs) -> Result<ExitCode> {
     let library = causeway_elements::library();
     match (&args.markdown, &args.name) {
         (Some(dir), _) => write_all(&library, dir)?,
+        (None, None) if args.search.is_some() => {
+            let wanted = args.search.as_deref().unwrap_or_default();
+            let found = list(&library, |spec| mentions(spec, wanted));
+            if found.is_empty() {
+                bail!("no element class says anything of '{wanted}'");
+            }
+            output::print(found)?;
+        }
         (None, Some(name)) => match library.get(name) {
-            Some(spec) => output::print(page(spec))?,
+            Some(spec) => output::print(text(spec))?,
             None => {
                 let near = did_you_mean(name, library.iter().map(|s| s.name));
-                let hint = near.unwrap_or("`causeway elements` lists them".to_owned());
+                let hints: Vec<String> = click::missing(name).into_iter().chain(near).collect();
+                let hint = if hints.is_empty() { LISTS.to_owned() } else { hints.join("; ") };
                 bail!("there is no element class '{name}'; {hint}");
             }
         },
-        (None, None) => output::print(list(&library))?,
+        (None, None) => output::print(list(&library, |_| true))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -37,15 +47,33 @@ fn by_subject(library: &Library) -> BTreeMap<&'static str, Vec<&'static Spec>> {
     subjects
 }
 
-fn list(library: &Library) -> String {
+/// Where classes are found.
+const LISTS: &str = "`causeway elements` lists them, `causeway elements --search WORD` searches";
+
+/// The classes that `wanted` picks, by subject, with what each is beside Click's of the same name.
+fn list(library: &Library, wanted: impl Fn(&Spec) -> bool) -> String {
     let mut text = String::new();
-    for (subject, specs) in by_subject(library) {
+    for (subject, mut specs) in by_subject(library) {
+        specs.retain(|spec| wanted(spec));
+        if specs.is_empty() {
+            continue;
+        }
         text += &format!("{subject}\n");
         for spec in specs {
-            text += &format!("  {:<22} {}\n", spec.name, spec.summary);
+            text +=
+                &format!("  {:<22} {:<8} {}\n", spec.name, click::relation(spec.name).word(), spec.summary);
         }
     }
     text
+}
+
+/// Whether a class has `word`, in any case, in its name, summary or documentation.
+fn mentions(spec: &Spec, word: &str) -> bool {
+    let word = word.to_lowercase();
+    let texts =
+        [spec.name, spec.category, spec.summary, spec.doc].into_iter().chain(spec.aliases.iter().copied());
+    let args = spec.args.iter().flat_map(|a| [a.name, a.doc]);
+    texts.chain(args).any(|text| text.to_lowercase().contains(&word))
 }
 
 fn write_all(library: &Library, dir: &Path) -> Result<()> {
@@ -56,7 +84,7 @@ fn write_all(library: &Library, dir: &Path) -> Result<()> {
         index += &format!("\n## {subject}\n\n| class | ports | |\n| --- | --- | --- |\n");
         for spec in specs {
             let file = dir.join(format!("{}.md", spec.name));
-            std::fs::write(&file, page(spec)).with_context(|| format!("cannot write {}", file.display()))?;
+            std::fs::write(&file, text(spec)).with_context(|| format!("cannot write {}", file.display()))?;
             index += &format!(
                 "| [{0}]({0}.md) | {1} {2} | {3} |\n",
                 spec.name, spec.ports, spec.processing, spec.summary
@@ -68,7 +96,7 @@ fn write_all(library: &Library, dir: &Path) -> Result<()> {
 }
 
 /// The page of one class, in Markdown.
-fn page(spec: &Spec) -> String {
+pub fn text(spec: &Spec) -> String {
     let mut text = format!("# {}\n\n{}.\n\n", spec.name, output::capital(spec.summary));
     text += &format!("```click\n{}\n```\n\n", synopsis(spec));
     text += &format!("Ports {} ({}), flow {}.", spec.ports, processing(spec.processing), spec.flow);
@@ -76,7 +104,7 @@ fn page(spec: &Spec) -> String {
         text += &format!(" Also called {}.", spec.aliases.join(", "));
     }
     text += &copies(spec);
-    text += &format!("\n\n{}\n", spec.doc);
+    text += &format!("\n\n{}\n\nBeside Click: {}.\n", spec.doc, click::relation(spec.name));
     section(&mut text, "Arguments", spec.args.iter().map(|a| (a.name, format!("{}; {}", a.kind, a.doc))));
     let access = |h: &HandlerDoc| {
         let how = match h.access {

@@ -25,6 +25,9 @@ pub fn man(command: &Command, exit_status: &[(&str, &str)]) -> Result<ExitCode> 
     let mut page = String::from_utf8(page)?;
     for each in command.get_subcommands().filter(|c| c.get_name() != "help") {
         page += &section(each)?;
+        for inner in each.get_subcommands().filter(|c| c.get_name() != "help") {
+            page += &section(inner)?;
+        }
     }
     page += ".SH EXIT STATUS\n";
     for (status, meaning) in exit_status {

@@ -10,10 +10,12 @@ pub mod handlers;
 pub mod man;
 pub mod metrics;
 pub mod new_element;
+pub mod new_router;
 mod ports;
 mod probe;
 pub mod run;
 pub mod stats;
+pub mod tools;
 pub mod trace;
 pub mod up;
 

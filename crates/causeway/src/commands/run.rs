@@ -25,6 +25,9 @@ use std::sync::{Arc, PoisonError};
 pub fn run(args: RunArgs) -> Result<ExitCode> {
     let library = causeway_elements::library();
     let source = source(&args.source);
+    if let Err(text) = load::set_patterns(&args.patterns, &library) {
+        return Ok(fail(&text));
+    }
     match load::load(&source, &library, &args.define, Style::Human) {
         Ok(loaded) if loaded.is_empty() => {
             load::warn_empty(&source);

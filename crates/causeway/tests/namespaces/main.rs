@@ -13,6 +13,7 @@ mod hold;
 mod left_behind;
 mod log;
 mod net;
+mod new_router;
 mod offloads;
 mod page;
 mod ports;

@@ -12,7 +12,10 @@ mod ether_rewrite;
 mod ether_vlan_encap;
 pub(crate) mod header_cache;
 mod host_ether_filter;
+mod ip6_nd_advertiser;
+mod ip6_nd_solicitor;
 mod mark_mac_header;
+mod nd_message;
 mod neighbour_table;
 mod neighbours;
 mod set_vlan_anno;
@@ -33,6 +36,8 @@ pub(crate) const SPECS: &[&Spec] = &[
     &ether_rewrite::SPEC,
     &ether_vlan_encap::SPEC,
     &host_ether_filter::SPEC,
+    &ip6_nd_advertiser::SPEC,
+    &ip6_nd_solicitor::SPEC,
     &mark_mac_header::SPEC,
     &set_vlan_anno::SPEC,
     &store_ether_address::SPEC,

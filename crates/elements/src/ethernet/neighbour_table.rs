@@ -11,7 +11,9 @@ use causeway_engine::value::{Ether, Nanoseconds};
 use causeway_packet::Packet;
 use causeway_packet::wire::MacAddr;
 use std::collections::{HashMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::fmt::{Debug, Display};
+use std::hash::Hash;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Time that must pass between two queries for one address.
 pub(super) const QUERY_INTERVAL_NS: u64 = 100_000_000;
@@ -103,25 +105,36 @@ pub(super) enum Found {
     Unknown,
 }
 
+/// What neighbours are known by.
+pub(super) trait Address: Copy + Ord + Hash + Display + Debug {}
+
+impl Address for Ipv4Addr {}
+impl Address for Ipv6Addr {}
+
+/// Neighbours of ARP.
+pub(super) type ArpTable = Table<Ipv4Addr>;
+/// Neighbours of neighbour discovery.
+pub(super) type NdTable = Table<Ipv6Addr>;
+
 /// Neighbours by address.
 #[derive(Debug)]
-pub(super) struct ArpTable {
+pub(super) struct Table<A> {
     pub(super) limits: Limits,
-    entries: HashMap<Ipv4Addr, Neighbour>,
+    entries: HashMap<A, Neighbour>,
     /// Entries by worth, oldest first, with their stamps.
-    ages: [VecDeque<(u64, Ipv4Addr)>; WORTHS],
+    ages: [VecDeque<(u64, A)>; WORTHS],
     /// Packets in the order in which they came, by serial number; those that left are skipped.
-    order: VecDeque<(u64, Ipv4Addr)>,
+    order: VecDeque<(u64, A)>,
     serial: u64,
     held: usize,
     /// Entries that made room for others, ever.
     evicted: u64,
 }
 
-impl ArpTable {
+impl<A: Address> Table<A> {
     pub(super) fn new(limits: Limits) -> Self {
         let (entries, order) = (HashMap::new(), VecDeque::new());
-        ArpTable { limits, entries, ages: Default::default(), order, serial: 0, held: 0, evicted: 0 }
+        Table { limits, entries, ages: Default::default(), order, serial: 0, held: 0, evicted: 0 }
     }
 
     /// Packets held.
@@ -151,14 +164,19 @@ impl ArpTable {
     }
 
     /// Neighbours, by address.
-    pub(super) fn list(&self) -> Vec<(Ipv4Addr, &Neighbour)> {
+    pub(super) fn list(&self) -> Vec<(A, &Neighbour)> {
         let mut list: Vec<_> = self.entries.iter().map(|(ip, n)| (*ip, n)).collect();
         list.sort_by_key(|(ip, _)| *ip);
         list
     }
 
+    /// The Ethernet address of `ip`, if there is an entry, and if it has answered.
+    pub(super) fn get(&self, ip: A) -> Option<Option<MacAddr>> {
+        self.entries.get(&ip).map(|n| n.mac)
+    }
+
     /// What is known of `ip`, for a packet.
-    pub(super) fn find(&mut self, ip: Ipv4Addr, now_ns: u64) -> Found {
+    pub(super) fn find(&mut self, ip: A, now_ns: u64) -> Found {
         let Some(neighbour) = self.entries.get_mut(&ip) else { return Found::Unknown };
         let expiry_ns = after(neighbour.since_ns, self.limits.timeout_ns);
         let poll_ns = after(neighbour.since_ns, self.limits.poll_timeout_ns);
@@ -174,7 +192,7 @@ impl ArpTable {
     }
 
     /// Whether `ip` may be asked for now; if so, it is taken to be.
-    fn may_ask(&mut self, ip: Ipv4Addr, now_ns: u64) -> bool {
+    fn may_ask(&mut self, ip: A, now_ns: u64) -> bool {
         let Some(n) = self.entries.get_mut(&ip) else { return false };
         let (many, long_ns) = BACK_OFF;
         let interval_ns = if n.unanswered >= many { long_ns } else { QUERY_INTERVAL_NS };
@@ -188,7 +206,7 @@ impl ArpTable {
 
     /// Keeps `packet` until `ip` is known. Returns whether to ask for it now, and how many packets were dropped
     /// to make room.
-    pub(super) fn wait(&mut self, ip: Ipv4Addr, packet: Packet, now_ns: u64) -> (bool, usize) {
+    pub(super) fn wait(&mut self, ip: A, packet: Packet, now_ns: u64) -> (bool, usize) {
         let mut dropped = self.make_room_for(ip, Worth::Known).unwrap_or(0);
         let neighbour = self.entry(ip, now_ns);
         let expired = neighbour.mac.take().is_some();
@@ -218,11 +236,11 @@ impl ArpTable {
     /// room. `None` if it is not `wanted`, and there is no room but that of neighbours that are.
     pub(super) fn learn(
         &mut self,
-        ip: Ipv4Addr,
+        ip: A,
         mac: MacAddr,
         wanted: bool,
         now_ns: u64,
-    ) -> Option<(impl Iterator<Item = Packet> + use<>, usize)> {
+    ) -> Option<(impl Iterator<Item = Packet> + use<A>, usize)> {
         let pushes_out = if wanted { Worth::Known } else { Worth::Unwanted };
         let dropped = self.make_room_for(ip, pushes_out)?;
         let neighbour = self.entry(ip, now_ns);
@@ -236,7 +254,7 @@ impl ArpTable {
     }
 
     /// The entry of `ip`, new if there is none.
-    fn entry(&mut self, ip: Ipv4Addr, now_ns: u64) -> &mut Neighbour {
+    fn entry(&mut self, ip: A, now_ns: u64) -> &mut Neighbour {
         self.entries.entry(ip).or_insert_with(|| Neighbour {
             mac: None,
             since_ns: now_ns,
@@ -249,7 +267,7 @@ impl ArpTable {
     }
 
     /// Makes the entry of `ip` the youngest of those of its worth.
-    fn put_last(&mut self, ip: Ipv4Addr) {
+    fn put_last(&mut self, ip: A) {
         let Some(neighbour) = self.entries.get_mut(&ip) else { return };
         self.serial += 1;
         neighbour.stamp = self.serial;
@@ -263,7 +281,7 @@ impl ArpTable {
     }
 
     /// Forgets `ip`; returns whether it was there and how many packets waited for it.
-    pub(super) fn forget(&mut self, ip: Ipv4Addr) -> (bool, usize) {
+    pub(super) fn forget(&mut self, ip: A) -> (bool, usize) {
         let Some(old) = self.entries.remove(&ip) else { return (false, 0) };
         self.held -= old.packets.len();
         (true, old.packets.len())
@@ -297,7 +315,7 @@ impl ArpTable {
 
     /// Gives up neighbours that packets wait for and that were first asked for at `first_ns` or before. Returns these
     /// packets, and the others of such neighbours that may be asked again now, and then are taken to be.
-    pub(super) fn unanswered(&mut self, first_ns: u64, now_ns: u64) -> (Vec<Packet>, Vec<Ipv4Addr>) {
+    pub(super) fn unanswered(&mut self, first_ns: u64, now_ns: u64) -> (Vec<Packet>, Vec<A>) {
         let waiting = self.entries.iter().filter(|(_, n)| !n.packets.is_empty());
         let (gone, mut asked): (Vec<_>, Vec<_>) =
             waiting.map(|(ip, n)| (*ip, n.since_ns)).partition(|(_, since_ns)| *since_ns <= first_ns);
@@ -309,9 +327,9 @@ impl ArpTable {
     }
 
     /// Takes over the content of `old`, down to the own limits; returns how many packets were dropped.
-    pub(super) fn take_over(&mut self, old: &mut ArpTable) -> usize {
+    pub(super) fn take_over(&mut self, old: &mut Table<A>) -> usize {
         let limits = self.limits;
-        *self = ArpTable { limits, ..std::mem::replace(old, ArpTable::new(old.limits)) };
+        *self = Table { limits, ..std::mem::replace(old, Table::new(old.limits)) };
         let most_packets = if limits.packets > 0 { limits.packets } else { usize::MAX };
         let mut dropped = self.drop_oldest(self.held.saturating_sub(most_packets));
         while limits.entries > 0
@@ -325,7 +343,7 @@ impl ArpTable {
 
     /// Forgets an entry worth at most `most` if `ip` would be one too many; returns how many packets waited for it.
     /// `None` if there is no such entry.
-    fn make_room_for(&mut self, ip: Ipv4Addr, most: Worth) -> Option<usize> {
+    fn make_room_for(&mut self, ip: A, most: Worth) -> Option<usize> {
         let limit = self.limits.entries;
         if limit == 0 || self.entries.len() < limit || self.entries.contains_key(&ip) {
             return Some(0);

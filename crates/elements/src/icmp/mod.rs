@@ -8,5 +8,7 @@ mod icmp_ping_responder;
 pub(crate) mod names;
 mod report;
 
+pub(crate) use report::source_route;
+
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&check_icmp_header::SPEC, &icmp_error::SPEC, &icmp_ping_responder::SPEC];

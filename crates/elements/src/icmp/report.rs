@@ -39,7 +39,7 @@ pub(super) fn headers_len(route: Option<&Route>) -> usize {
 
 /// The first source route among a header's options, loose or strict (RFC 791 §3.1), and how far into them it is. Its
 /// length may be any.
-pub(super) fn source_route(options: &[u8]) -> Option<(usize, &[u8])> {
+pub(crate) fn source_route(options: &[u8]) -> Option<(usize, &[u8])> {
     let mut at = 0;
     loop {
         let rest = options.get(at..)?;

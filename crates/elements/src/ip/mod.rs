@@ -21,7 +21,7 @@ mod mark_ip_ce;
 mod mark_ip_header;
 mod set_ip_address;
 mod set_ip_checksum;
-mod set_ip_dscp;
+pub(crate) mod set_ip_dscp;
 mod set_ip_ecn;
 mod strip_ip_header;
 pub(crate) mod tally;

@@ -33,7 +33,7 @@ drop_reasons! {
 }
 
 /// A code point.
-struct Dscp(u8);
+pub(crate) struct Dscp(pub(crate) u8);
 
 impl Value for Dscp {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {

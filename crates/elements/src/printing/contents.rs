@@ -34,7 +34,7 @@ impl Value for Contents {
 }
 
 /// Appends a byte in hexadecimal digits.
-pub(super) fn hex(text: &mut String, byte: u8) {
+pub(crate) fn hex(text: &mut String, byte: u8) {
     // Writing to a string cannot fail.
     let _ = write!(text, "{byte:02x}");
 }

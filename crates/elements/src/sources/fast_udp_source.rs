@@ -3,10 +3,12 @@
 use super::generator::{self, Generator};
 use crate::token_bucket::TokenBucket;
 use causeway_engine::prelude::*;
-use causeway_engine::spec::Notifies;
-use causeway_engine::value::Ether;
+use causeway_engine::spec::{HandlerDoc, Notifies};
+use causeway_engine::value::{Ether, Value};
 use causeway_packet::pool;
-use causeway_packet::wire::{EthernetHeader, Ipv4Header, MacAddr, Udp, UdpHeader, ethernet, ipv4, udp};
+use causeway_packet::wire::{
+    EthernetHeader, Ipv4Header, Ipv6Header, MacAddr, Udp, UdpHeader, ethernet, ipv4, ipv6, udp,
+};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "FastUDPSource",
@@ -32,24 +34,61 @@ pub(crate) static SPEC: Spec = Spec {
         optional("INTERVAL", "packets", "packets of a flow; 0 means that there is one flow; default 0"),
         generator::ACTIVE_ARG,
     ],
-    handlers: &[
-        generator::COUNT,
-        generator::RESET,
-        reads_writes("rate", "packets a second; 0 means as many as are pulled"),
-        generator::LIMIT,
-        generator::ACTIVE,
-    ],
+    handlers: HANDLERS,
     example: "FastUDPSource(0, 1000, 60, 2:0:0:0:0:1, 10.0.0.1, 1234, 2:0:0:0:0:2, 10.0.0.2, 1234) \
               -> Discard(BURST 32);",
-    see: &["RatedSource"],
+    see: &["FastUDPSourceIP6", "RatedSource"],
     notifies: Notifies { packets: true, room: false },
     copies: Copies::One,
-    build,
+    build: |conf| build(conf, v4),
     ..Spec::DEFAULT
 };
 
+pub(crate) static SPEC_IP6: Spec = Spec {
+    name: "FastUDPSourceIP6",
+    category: "sources",
+    summary: "makes UDP packets over IPv6 with fixed headers at a rate",
+    ports: "0/1",
+    processing: "l/l",
+    doc: "As FastUDPSource, over IPv6: gives Ethernet frames of LENGTH bytes that hold a UDP packet, RATE a second, LIMIT in \
+          all. With INTERVAL, both ports are raised by one after every INTERVAL packets. Without CHECKSUM the packets \
+          have none, which receivers need not accept (RFC 8200 §8.1).",
+    args: &[
+        required("RATE", "packets a second", "how many; 0 means as many as are pulled"),
+        required("LIMIT", "packets", "most packets made; negative means no limit"),
+        required("LENGTH", "bytes", "length of the frame without its checksum; at least 62"),
+        required("SRCETH", "Ethernet address", "source address"),
+        required("SRCIP6", "IPv6 address", "source address"),
+        required("SPORT", "port", "source port"),
+        required("DSTETH", "Ethernet address", "destination address"),
+        required("DSTIP6", "IPv6 address", "destination address"),
+        required("DPORT", "port", "destination port"),
+        optional("CHECKSUM", "boolean", "whether packets have a UDP checksum; default true"),
+        optional("INTERVAL", "packets", "packets of a flow; 0 means that there is one flow; default 0"),
+        generator::ACTIVE_ARG,
+    ],
+    handlers: HANDLERS,
+    example: "FastUDPSourceIP6(0, 1000, 62, 2:0:0:0:0:1, 2001:db8::1, 1234, 2:0:0:0:0:2, 2001:db8::2, 1234) \
+              -> Discard(BURST 32);",
+    see: &["FastUDPSource", "UDPIP6Encap"],
+    notifies: Notifies { packets: true, room: false },
+    copies: Copies::One,
+    build: |conf| build(conf, v6),
+    ..Spec::DEFAULT
+};
+
+const HANDLERS: &[HandlerDoc] = &[
+    generator::COUNT,
+    generator::RESET,
+    reads_writes("rate", "packets a second; 0 means as many as are pulled"),
+    generator::LIMIT,
+    generator::ACTIVE,
+];
+
 /// Shortest Ethernet frame, without its checksum.
 const MIN_LENGTH: usize = 60;
+/// The headers of the longer version.
+const MIN_LENGTH_V6: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + udp::HEADER_LEN;
 /// The only timer: the next token.
 const TOKEN: u32 = 0;
 
@@ -67,10 +106,76 @@ struct FastUdpSource {
 struct Flow {
     length: usize,
     ethernet: EthernetHeader,
-    ip: Ipv4Header,
+    ip: Ip,
     src_port: u16,
     dst_port: u16,
     checksum: bool,
+}
+
+/// The IP header; lengths and protocol are filled in.
+#[derive(Clone, Copy)]
+enum Ip {
+    V4(Ipv4Header),
+    V6(Ipv6Header),
+}
+
+impl Ip {
+    fn ether_type(self) -> u16 {
+        match self {
+            Ip::V4(_) => ethernet::ether_type::IPV4,
+            Ip::V6(_) => ethernet::ether_type::IPV6,
+        }
+    }
+
+    fn least_frame(self) -> usize {
+        if matches!(self, Ip::V4(_)) { MIN_LENGTH } else { MIN_LENGTH_V6 }
+    }
+}
+
+fn v4(conf: &mut Conf<'_>) -> Ends {
+    let ends = ends::<Ipv4Addr>(conf, "SRCIP", "DSTIP");
+    let (src, dst) = ends.ip;
+    let ip = Ip::V4(Ipv4Header {
+        tos: 0,
+        total_len: 0,
+        identification: 0,
+        flags_fragment: 0,
+        ttl: 250,
+        protocol: 0,
+        src,
+        dst,
+    });
+    Ends { ip, ether: ends.ether, ports: ends.ports }
+}
+
+fn v6(conf: &mut Conf<'_>) -> Ends {
+    let ends = ends::<Ipv6Addr>(conf, "SRCIP6", "DSTIP6");
+    let (src, dst) = ends.ip;
+    let (traffic_class, flow_label) = (0, 0);
+    let ip = Ip::V6(Ipv6Header {
+        traffic_class,
+        flow_label,
+        payload_len: 0,
+        next_header: 0,
+        hop_limit: 250,
+        src,
+        dst,
+    });
+    Ends { ip, ether: ends.ether, ports: ends.ports }
+}
+
+/// Where packets come from and go to.
+struct Ends<I = Ip> {
+    ip: I,
+    ether: (Ether, Ether),
+    ports: (u16, u16),
+}
+
+/// Reads the arguments from SRCETH to DPORT.
+fn ends<A: Value>(conf: &mut Conf<'_>, src: &'static str, dst: &'static str) -> Ends<(A, A)> {
+    let (src_ether, src_ip, src_port) = (conf.required("SRCETH"), conf.required(src), conf.required("SPORT"));
+    let (dst_ether, dst_ip, dst_port) = (conf.required("DSTETH"), conf.required(dst), conf.required("DPORT"));
+    Ends { ip: (src_ip, dst_ip), ether: (src_ether, dst_ether), ports: (src_port, dst_port) }
 }
 
 fn bucket(rate_pps: u32) -> Option<TokenBucket> {
@@ -78,10 +183,10 @@ fn bucket(rate_pps: u32) -> Option<TokenBucket> {
     (rate_pps > 0).then(|| TokenBucket::new(rate_pps, (rate_pps / 100).max(2), 1))
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+fn build(conf: &mut Conf<'_>, ends: fn(&mut Conf<'_>) -> Ends) -> Result<Box<dyn Element>, Invalid> {
     let rate_pps = conf.required("RATE");
     let limit = conf.required("LIMIT");
-    let mut flow = flow(conf);
+    let mut flow = flow(conf, ends);
     flow.checksum = conf.optional("CHECKSUM", true);
     let interval = conf.optional("INTERVAL", 0u32).into();
     let active = conf.optional("ACTIVE", true);
@@ -91,44 +196,20 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 /// Reads the arguments from LENGTH to DPORT.
-fn flow(conf: &mut Conf<'_>) -> Flow {
+fn flow(conf: &mut Conf<'_>, ends: fn(&mut Conf<'_>) -> Ends) -> Flow {
     let mut length = conf.required::<u32>("LENGTH") as usize;
+    let Ends { ip, ether: (Ether(src), Ether(dst)), ports: (src_port, dst_port) } = ends(conf);
     let room = pool::config().frame_size as usize - Packet::HEADROOM;
+    let least = ip.least_frame();
     if length > room {
         conf.error(format!("LENGTH: {length} bytes, but a frame has room for {room}"));
     }
-    if length < MIN_LENGTH {
-        conf.warn(&format!("LENGTH {length} is below {MIN_LENGTH}, which it is taken for"));
-        length = MIN_LENGTH;
+    if length < least {
+        conf.warn(&format!("LENGTH {length} is below {least}, which it is taken for"));
+        length = least;
     }
-    let Ether(src_ether) = conf.required("SRCETH");
-    let src: Ipv4Addr = conf.required("SRCIP");
-    let src_port = conf.required("SPORT");
-    let Ether(dst_ether) = conf.required("DSTETH");
-    let dst: Ipv4Addr = conf.required("DSTIP");
-    let dst_port = conf.required("DPORT");
-    Flow {
-        length,
-        ethernet: EthernetHeader {
-            dst: MacAddr(dst_ether),
-            src: MacAddr(src_ether),
-            ether_type: ethernet::ether_type::IPV4,
-        },
-        // Total length and protocol are filled in.
-        ip: Ipv4Header {
-            tos: 0,
-            total_len: 0,
-            identification: 0,
-            flags_fragment: 0,
-            ttl: 250,
-            protocol: 0,
-            src,
-            dst,
-        },
-        src_port,
-        dst_port,
-        checksum: true,
-    }
+    let ethernet = EthernetHeader { dst: MacAddr(dst), src: MacAddr(src), ether_type: ip.ether_type() };
+    Flow { length, ethernet, ip, src_port, dst_port, checksum: true }
 }
 
 impl Flow {
@@ -139,9 +220,12 @@ impl Flow {
             self.ethernet.emit(head);
             let header = UdpHeader { src_port: self.src_port, dst_port: self.dst_port, length: 0 };
             // A packet that fits a frame is neither too short nor too long for the headers.
-            let _ = udp::encapsulate_v4(self.ip, header, packet);
+            let (_, behind) = match self.ip {
+                Ip::V4(ip) => (udp::encapsulate_v4(ip, header, packet), ipv4::HEADER_LEN),
+                Ip::V6(ip) => (udp::encapsulate_v6(ip, header, packet), ipv6::HEADER_LEN),
+            };
             if !self.checksum
-                && let Ok(mut datagram) = Udp::new_checked(&mut packet[ipv4::HEADER_LEN..])
+                && let Ok(mut datagram) = Udp::new_checked(&mut packet[behind..])
             {
                 datagram.set_checksum(0);
             }
@@ -230,7 +314,7 @@ impl Element for FastUdpSource {
 mod tests {
     use super::*;
     use causeway_engine::harness::{Harness, Output, Ports};
-    use causeway_packet::wire::Ipv4;
+    use causeway_packet::wire::{Ipv4, Ipv6};
 
     const HEADERS: &str = "60, 2:0:0:0:0:1, 10.0.0.1, 1000, 2:0:0:0:0:2, 10.0.0.2, 2000";
 
@@ -277,6 +361,27 @@ mod tests {
         h.write("reset", "").unwrap();
         h.write("rate", "0").unwrap();
         assert_eq!((h.pull(0, 100).len(), h.read("rate").unwrap()), (8, "0".to_owned()));
+    }
+
+    #[test]
+    fn frames_over_ipv6_are_whole_udp_packets() {
+        let ports = Ports { pulled_inputs: vec![], outputs: vec![Output::Pulled] };
+        let headers = "2:0:0:0:0:1, 2001:db8::1, 1000, 2:0:0:0:0:2, 2001:db8::2, 2000";
+        for (length, sum, checked) in [("62", "true", true), ("90", "true", true), ("20", "false", false)] {
+            let config = format!("0, 5, {length}, {headers}, {sum}, 1");
+            let mut h = Harness::with_ports(&SPEC_IP6, &config, &ports).unwrap();
+            let out = h.pull(0, 2);
+            assert_eq!((out.len(), out[1].len()), (2, length.parse::<usize>().unwrap().max(62)));
+            let ip = Ipv6::new_checked(&out[1].data()[14..]).unwrap();
+            let udp = Udp::new_checked(ip.payload()).unwrap();
+            assert_eq!(
+                (ip.src().to_string(), udp.src_port(), udp.dst_port()),
+                ("2001:db8::1".into(), 1001, 2001)
+            );
+            let good = udp.checksum_ok(ip.pseudo_header(17, udp.length().into()));
+            assert_eq!(udp.checksum() != 0 && good, checked);
+            assert_eq!(&out[0].data()[12..14], [0x86, 0xdd]);
+        }
     }
 
     #[test]

@@ -9,5 +9,10 @@ mod rated_source;
 mod timed_source;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] =
-    &[&fast_udp_source::SPEC, &infinite_source::SPEC, &rated_source::SPEC, &timed_source::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[
+    &fast_udp_source::SPEC,
+    &fast_udp_source::SPEC_IP6,
+    &infinite_source::SPEC,
+    &rated_source::SPEC,
+    &timed_source::SPEC,
+];

@@ -61,7 +61,7 @@ impl std::fmt::Display for Destination {
 
 /// A UDP port, by number or by service.
 #[derive(Clone, Copy)]
-struct Port(u16);
+pub(super) struct Port(pub(super) u16);
 
 impl Value for Port {
     fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {

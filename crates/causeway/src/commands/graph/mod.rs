@@ -1,10 +1,10 @@
 //! `causeway graph`: the graph as a picture, of a configuration or of a running router with what passes its edges.
 
-mod dot;
+pub(super) mod dot;
 mod layered;
-mod picture;
+pub(super) mod picture;
 mod rates;
-mod svg;
+pub(super) mod svg;
 mod tree;
 
 use super::{fail, source};

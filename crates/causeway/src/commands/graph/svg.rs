@@ -45,6 +45,15 @@ const DARK: &str = "
 
 /// Draws the picture, with what passes its lines if that is known.
 pub fn svg(picture: &Picture, rates: Option<&Rates>) -> String {
+    draw(picture, rates, None)
+}
+
+/// Draws the picture with a link from each element.
+pub fn linked(picture: &Picture, href: &dyn Fn(usize) -> String) -> String {
+    draw(picture, None, Some(href))
+}
+
+fn draw(picture: &Picture, rates: Option<&Rates>, href: Option<&dyn Fn(usize) -> String>) -> String {
     let (width, height) = (picture.size.0.ceil(), picture.size.1.ceil());
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
@@ -55,7 +64,16 @@ pub fn svg(picture: &Picture, rates: Option<&Rates>) -> String {
     );
     picture.frames.iter().for_each(|f| frame(&mut text, f));
     picture.lines.iter().for_each(|l| line(&mut text, l, rates));
-    picture.shapes.iter().for_each(|s| element(&mut text, s));
+    for (i, shape) in picture.shapes.iter().enumerate() {
+        match href {
+            Some(href) => {
+                let _ = write!(text, "<a href=\"{}\">", escape(&href(i)));
+                element(&mut text, shape);
+                text += "</a>";
+            }
+            None => element(&mut text, shape),
+        }
+    }
     if let Some(rates) = rates {
         picture.lines.iter().for_each(|l| rate(&mut text, l, rates));
     }
@@ -130,6 +148,7 @@ fn element(text: &mut String, shape: &Shape) {
     *text += "</g>\n";
 }
 
-fn escape(text: &str) -> String {
+/// Text as it may stand in XML and HTML, in attributes too.
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

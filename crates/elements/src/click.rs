@@ -1,0 +1,135 @@
+//! How the classes relate to Click's, for those who bring configurations of Click.
+
+mod names;
+
+use names::{KERNEL, USER_LEVEL};
+
+/// What a class is beside Click's of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// It does what Click's does, with the same arguments and handlers.
+    Same,
+    /// As Click's, and this besides.
+    More(&'static str),
+    /// Not as Click's in this.
+    Differs(&'static str),
+    /// Click has no such class.
+    Own,
+}
+
+impl Relation {
+    /// One word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Relation::Same => "same",
+            Relation::More(_) => "more",
+            Relation::Differs(_) => "differs",
+            Relation::Own => "own",
+        }
+    }
+}
+
+impl std::fmt::Display for Relation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Relation::Same => f.write_str("as Click's class of this name"),
+            Relation::More(what) => write!(f, "as Click's class of this name, and more: {what}"),
+            Relation::Differs(where_) => write!(f, "differs from Click's class of this name: {where_}"),
+            Relation::Own => f.write_str("Click has no class of this name"),
+        }
+    }
+}
+
+use Relation::{Differs, More};
+
+/// The classes that are more than Click's, or different; the others of Click's names are the same.
+const KNOWN: &[(&str, Relation)] = &[
+    ("ARPQuerier", More("the table is bounded, and answers that nobody asked for push nobody out of it")),
+    ("AggregateIPFlows", More("CAPACITY flows at most, and 4096 packets held; Click's grow without bound")),
+    (
+        "CheckIP6Header",
+        More("sources that are multicast addresses are bad, and each fault has a named reason"),
+    ),
+    ("Classifier", More("patterns of any number become one program in which nothing is tested twice")),
+    ("ControlSocket", More("numbers of elements and long answers are checked; the protocol is Click's")),
+    (
+        "Counter",
+        More("the counts are also in the shared counters' file, which can be read without the router"),
+    ),
+    ("DirectIPLookup", More("the table grows as it must, and changes while packets are forwarded")),
+    ("Discard", More("counts what it drops for `causeway stats`")),
+    (
+        "FromDevice",
+        Differs(
+            "the kernel sees the packets only with SNIFFER true (under the name click that is the \
+        default, as in Click), and METHOD is AFXDP where nothing is said",
+        ),
+    ),
+    ("FromDump", More("reads pcapng, and nanosecond timestamps")),
+    ("ICMPError", More("RATE limits the errors a second (RFC 1812 §4.3.2.8)")),
+    (
+        "IPRewriter",
+        More("a million flows in constant time; flows come to an end by a wheel of timers, not by a walk"),
+    ),
+    ("LookupIP6Route", More("a table of any size with the handlers of IPv4's; Click's is a list")),
+    ("PollDevice", Differs("Click's is for its kernel driver; this is FromDevice with its arguments")),
+    ("QuickNoteQueue", Differs("all queues here tell their pullers at once, so it is Queue")),
+    ("RadixIPLookup", More("changes while packets are forwarded")),
+    ("RatedSource", More("under any name but click it makes up for at most 10 ms that it came late")),
+    ("SourceIPHashMapper", More("up to a million points")),
+    ("StaticThreadSched", More("a packet that goes to another worker crosses by a ring; nothing is locked")),
+    ("ThreadSafeQueue", Differs("all queues here may be used from several workers, so it is Queue")),
+    ("ToDevice", Differs("METHOD is AFXDP where nothing is said, and PACKET under the name click")),
+    ("ToDump", More("a hot swap goes on in the same file")),
+    ("ToHost", More("without DEVNAME, as for Click's kernel driver, the interface is called causeway")),
+];
+
+/// What the class called `name` is beside Click's.
+pub fn relation(name: &str) -> Relation {
+    let known = KNOWN.iter().find(|(class, _)| *class == name).map(|(_, relation)| *relation);
+    known.unwrap_or(if is_clicks(name) { Relation::Same } else { Relation::Own })
+}
+
+fn is_clicks(name: &str) -> bool {
+    KERNEL.iter().any(|(class, _)| *class == name) || USER_LEVEL.split(' ').any(|class| class == name)
+}
+
+/// What to tell who uses the class `name` that there is not.
+pub fn missing(name: &str) -> Option<String> {
+    if let Some((_, instead)) = KERNEL.iter().find(|(class, _)| *class == name) {
+        return Some(format!("Click has {name} in its kernel driver or simulator alone; here {instead}"));
+    }
+    is_clicks(name).then(|| format!("Click has {name}, Causeway does not yet"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_has_a_relation_and_every_entry_a_class() {
+        let library = crate::library();
+        for (name, relation) in KNOWN {
+            assert!(library.get(name).is_some(), "{name} is no class");
+            assert!(is_clicks(name), "{name} is not Click's");
+            let (More(text) | Differs(text)) = relation else { panic!("{name}: says nothing") };
+            assert!(!text.ends_with('.') && !text.contains("  "), "{name}: {text}");
+        }
+        for spec in library.iter() {
+            let own = relation(spec.name) == Relation::Own;
+            assert_eq!(own, !is_clicks(spec.name), "{}", spec.name);
+        }
+        assert_eq!(relation("Queue"), Relation::Same);
+        assert_eq!(relation("KernelForward"), Relation::Own);
+    }
+
+    #[test]
+    fn a_class_that_is_not_here_is_told_about() {
+        let told = |name: &str| missing(name).unwrap_or_default();
+        assert_eq!(told("AiroInfo"), "Click has AiroInfo, Causeway does not yet");
+        assert!(told("ToHostSniffers").contains("SNIFFER"));
+        assert!(told("ScheduleLinux").contains("kernel driver"));
+        assert_eq!(missing("Nonsense"), None);
+        assert!(KERNEL.iter().all(|(name, _)| !USER_LEVEL.split(' ').any(|n| n == *name)));
+    }
+}

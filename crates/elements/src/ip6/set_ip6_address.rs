@@ -1,0 +1,44 @@
+//! SetIP6Address.
+
+use causeway_engine::prelude::*;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "SetIP6Address",
+    category: "ip6",
+    summary: "sets packets' IPv6 destination annotation",
+    doc: "Sets the IPv6 destination annotation of each packet to IPADDR, whatever its header says: a route without a \
+          lookup, to one gateway.",
+    args: SetIP6Address::ARGS,
+    example: "InfiniteSource(LIMIT 5) -> SetIP6Address(2001:db8::9) -> Discard;",
+    see: &["GetIP6Address", "LookupIP6Route", "SetIPAddress"],
+    build: configured::<SetIP6Address>,
+    ..Spec::DEFAULT
+};
+
+settings! {
+    struct SetIP6Address {
+        address: Ipv6Addr = required("IPADDR", "IPv6 address", "the address");
+    }
+}
+
+impl Element for SetIP6Address {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        packet.set_dst_ip6(self.address.octets());
+        Verdict::Pass
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::{Harness, packet, verdict};
+
+    #[test]
+    fn the_annotation_is_set() {
+        let out = verdict(&SPEC, "2001:db8::9", packet(b"x")).unwrap();
+        assert_eq!(Ipv6Addr::from(out.dst_ip6()), "2001:db8::9".parse::<Ipv6Addr>().unwrap());
+        let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
+        assert_eq!(errors(""), ["IPADDR: required argument missing"]);
+        assert_eq!(errors("1.2.3"), ["IPADDR: invalid IPv6 address"]);
+    }
+}
