@@ -23,7 +23,10 @@ const CONFIGS: &[(&str, &str)] = &[
     ("EtherRewrite", "1:1:1:1:1:1, 2:2:2:2:2:2"),
     ("EtherVLANEncap", "0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2, ANNO"),
     ("HostEtherFilter", "2:0:0:0:0:1"),
+    ("ICMPIPEncap", "1.2.3.4, 1.2.3.5, echo"),
+    ("ICMPPingEncap", "1.2.3.4, 1.2.3.5"),
     ("SetIPDSCP", "46"),
+    ("StoreIPAddress", "1.2.3.4, src"),
     ("SetIPECN", "ect1"),
     ("StoreEtherAddress", "1:1:1:1:1:1, 8"),
     ("VLANEncap", "5"),
@@ -59,6 +62,7 @@ const CONFIGS: &[(&str, &str)] = &[
     ("IPGWOptions", "1.2.3.4"),
     ("IPInputCombo", "1, INTERFACES 10.9.0.1/8"),
     ("IPOutputCombo", "0, 1.2.3.4, 40"),
+    ("IPRateMonitor", "PACKETS, 1, 1"),
     ("IPRewriter", "pattern 1.0.0.1 1024-65535 - - 0 0"),
     ("Paint", "1"),
     ("PaintTee", "0"),
@@ -72,11 +76,23 @@ const CONFIGS: &[(&str, &str)] = &[
     ("Unstrip", "14"),
 ];
 /// Subjects whose elements need more than a harness, or take no packets by being pushed them.
-const OTHERS: &[&str] =
-    &["aqm", "control", "devices", "fuse", "information", "kernel", "scheduling", "sources", "traces"];
+const OTHERS: &[&str] = &[
+    "aqm",
+    "control",
+    "devices",
+    "fuse",
+    "information",
+    "kernel",
+    "scheduling",
+    "sockets",
+    "sources",
+    "traces",
+];
 /// Classes that work on other elements, or have no inputs.
 const NOT_ALONE: &[&str] = &[
+    "ARPFaker",
     "FTPPortMapper",
+    "ICMPPingSource",
     "ICMPRewriter",
     "IPRewriterPatterns",
     "RoundRobinIPMapper",
@@ -87,6 +103,7 @@ const NOT_ALONE: &[&str] = &[
 const MAKERS: &[&str] = &[
     "ARPQuerier",
     "IP6NDSolicitor",
+    "EtherSwitch",
     "Hub",
     "IPFragmenter",
     "IPOutputCombo",

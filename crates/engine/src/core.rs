@@ -11,7 +11,7 @@
 use crate::conf::Context;
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
-use crate::element::{Element, Run};
+use crate::element::{Element, RECEIVED, Run};
 use crate::globals::Globals;
 use crate::measure::Unit;
 use crate::node::{Call, Delivery, Node};
@@ -423,7 +423,7 @@ impl Core {
 /// Lets a device element treat received packets as pushed to it. What it leaves goes out by output 0.
 #[inline]
 fn pass(element: &mut dyn Element, batch: &mut Box<Batch>, cx: &mut Cx<'_>) {
-    element.push(0, batch, cx);
+    element.push(RECEIVED, batch, cx);
     if !batch.is_empty() {
         let empty = cx.core.take_batch();
         cx.emit_batch(0, std::mem::replace(batch, empty));

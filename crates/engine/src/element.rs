@@ -23,6 +23,9 @@ pub enum Run {
 /// Answers with what an interface and its sockets counted, by name. May make system calls, but never waits for a worker.
 pub type PortStatistics = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
 
+/// In place of the number of an input: the packets are those of the element's [`Element::receiver`].
+pub const RECEIVED: usize = usize::MAX;
+
 /// One step of the router.
 ///
 /// An element never holds a reference to another. It leaves packets in its batch or gives them to [`Cx::emit`],
@@ -195,8 +198,8 @@ pub trait Element: Any + Send {
         0
     }
 
-    /// Where the element's packets come from, if they come from outside. They are pushed to the element, whose class has
-    /// no input for them, before they leave by its outputs.
+    /// Where the element's packets come from, if they come from outside. They are pushed to the element as to an input called
+    /// [`RECEIVED`], before they leave by its outputs.
     fn receiver(&mut self) -> Option<&mut dyn Receiver> {
         None
     }

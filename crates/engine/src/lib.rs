@@ -89,7 +89,7 @@ pub use counters::{Counter, Counters, Line};
 pub use cx::Cx;
 pub use driver::{Event, OnFailure};
 pub use drops::{DropReason, DropReasons};
-pub use element::{ControlSide, Element, PortStatistics, Run};
+pub use element::{ControlSide, Element, PortStatistics, RECEIVED, Run};
 pub use globals::Globals;
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};

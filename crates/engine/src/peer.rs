@@ -42,6 +42,11 @@ impl Cx<'_> {
         crate::handler::read(self.core, peer.0, handler, "").ok()
     }
 
+    /// What a read handler of the element at `peer` answers to this parameter.
+    pub fn ask_peer(&mut self, peer: Peer, handler: &str, arg: &str) -> Option<String> {
+        crate::handler::read(self.core, peer.0, handler, arg).ok()
+    }
+
     /// The name of the element at `peer`.
     pub fn peer_name(&self, peer: Peer) -> &str {
         self.core.nodes.get(peer.0).map_or("", |n| &n.name)

@@ -169,14 +169,14 @@ simple!(
     Filename::default()
 );
 
-/// An Ethernet address.
+/// An Ethernet address; written as Click writes it, in capitals with hyphens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ether(pub [u8; 6]);
 
 impl std::fmt::Display for Ether {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}-{b:02x}-{c:02x}-{d:02x}-{e:02x}-{g:02x}")
+        write!(f, "{a:02X}-{b:02X}-{c:02X}-{d:02X}-{e:02X}-{g:02X}")
     }
 }
 

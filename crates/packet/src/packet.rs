@@ -330,6 +330,13 @@ impl Packet {
         self.data_offset(self.m().transport)
     }
 
+    /// Whether a network header was marked, and how many bytes before (negative) or after the start of the data it
+    /// lies.
+    pub fn network_distance(&self) -> Option<i32> {
+        let m = self.m();
+        (m.network != NO_HEADER).then(|| m.network as i32 - m.data as i32)
+    }
+
     /// Whether a link-layer header was marked, and how many bytes before (negative) or after the start of the
     /// data it lies.
     pub fn mac_distance(&self) -> Option<i32> {

@@ -14,6 +14,7 @@ mod pull_tee;
 mod push_null;
 mod resize;
 mod strip;
+mod strip_to_network_header;
 mod tee;
 mod timed_sink;
 mod truncate;
@@ -33,6 +34,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &push_null::SPEC,
     &resize::SPEC,
     &strip::SPEC,
+    &strip_to_network_header::SPEC,
     &tee::SPEC,
     &timed_sink::SPEC,
     &truncate::SPEC,

@@ -2,6 +2,7 @@
 
 use causeway_engine::Spec;
 
+mod arp_faker;
 mod arp_querier;
 mod arp_responder;
 mod arp_table;
@@ -9,6 +10,7 @@ pub(crate) mod drop_broadcasts;
 mod ether_encap;
 mod ether_mirror;
 mod ether_rewrite;
+mod ether_switch;
 mod ether_vlan_encap;
 pub(crate) mod header_cache;
 mod host_ether_filter;
@@ -27,6 +29,7 @@ mod vlan_tag;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
+    &arp_faker::SPEC,
     &arp_querier::SPEC,
     &arp_responder::SPEC,
     &arp_table::SPEC,
@@ -34,6 +37,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &ether_encap::SPEC,
     &ether_mirror::SPEC,
     &ether_rewrite::SPEC,
+    &ether_switch::SPEC,
     &ether_vlan_encap::SPEC,
     &host_ether_filter::SPEC,
     &ip6_nd_advertiser::SPEC,

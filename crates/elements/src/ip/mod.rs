@@ -17,16 +17,22 @@ mod ip_gw_options;
 mod ip_input_combo;
 mod ip_mirror;
 mod ip_output_combo;
+mod ip_rate_monitor;
+mod ip_reassembler;
 mod mark_ip_ce;
 mod mark_ip_header;
+mod rate_tree;
+mod reassembly;
 mod set_ip_address;
 mod set_ip_checksum;
 pub(crate) mod set_ip_dscp;
 mod set_ip_ecn;
+mod store_ip_address;
 mod strip_ip_header;
 pub(crate) mod tally;
 pub(crate) mod template;
 pub(crate) mod transport_check;
+mod unstrip_ip_header;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
@@ -40,11 +46,15 @@ pub(crate) const SPECS: &[&Spec] = &[
     &ip_input_combo::SPEC,
     &ip_mirror::SPEC,
     &ip_output_combo::SPEC,
+    &ip_rate_monitor::SPEC,
+    &ip_reassembler::SPEC,
     &mark_ip_ce::SPEC,
     &mark_ip_header::SPEC,
     &set_ip_address::SPEC,
     &set_ip_checksum::SPEC,
     &set_ip_dscp::SPEC,
     &set_ip_ecn::SPEC,
+    &store_ip_address::SPEC,
     &strip_ip_header::SPEC,
+    &unstrip_ip_header::SPEC,
 ];

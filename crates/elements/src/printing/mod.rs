@@ -2,6 +2,7 @@
 
 use causeway_engine::Spec;
 
+mod arp_print;
 pub(crate) mod contents;
 mod ip_print;
 mod ip_text;
@@ -10,4 +11,4 @@ mod print;
 pub(crate) use contents::{to_stderr, to_stdout};
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&ip_print::SPEC, &print::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[&arp_print::SPEC, &ip_print::SPEC, &print::SPEC];

@@ -56,7 +56,7 @@ fn packets_wait_for_the_answer() {
     assert_eq!((h.read("queries").unwrap(), h.read("responses").unwrap()), ("2".into(), "1".into()));
     assert_eq!((h.read("count").unwrap(), h.read("length").unwrap()), ("2".into(), "1".into()));
     assert!(h.read("table").unwrap().starts_with("10.0.0.1 1 02-00-00-00-00-01 0.0"));
-    assert!(h.read("table").unwrap().contains("\n10.0.0.2 0 ff-ff-ff-ff-ff-ff 0.0"));
+    assert!(h.read("table").unwrap().contains("\n10.0.0.2 0 FF-FF-FF-FF-FF-FF 0.0"));
     assert_eq!(h.read("stats").unwrap(), "0 packets killed\n2 ARP queries sent\n");
 }
 

@@ -1,0 +1,347 @@
+//! Rates by address, in as much detail as they deserve: a tree with a level for each byte of the address.
+
+use crate::rate::decimal;
+use std::net::Ipv4Addr;
+
+/// Nanoseconds of an epoch: what came in one moves the averages once.
+const EPOCH_NS: u64 = 8_000_000;
+/// Epochs a second.
+pub(super) const EPOCHS_PER_S: u64 = 1_000_000_000 / EPOCH_NS;
+/// Each epoch weighs 1/2^STABILITY.
+const STABILITY: u32 = 5;
+/// Bits behind the point of averages.
+const SCALE: u32 = 10;
+/// So many epochs without events, and an average is zero.
+const FORGOTTEN: u32 = 100;
+/// Bytes that a counter and a level count for, as Click counts them.
+const COUNTER_LEN: usize = 40;
+const LEVEL_LEN: usize = 2_080;
+/// Most bytes where nobody says how many.
+pub(super) const MOST: usize = 64 << 20;
+
+const NIL: u32 = u32::MAX;
+const ROOT: u32 = 0;
+
+/// The number of the epoch of a time.
+pub(super) fn epoch(now_ns: u64) -> u32 {
+    (now_ns / EPOCH_NS) as u32
+}
+
+/// Packets or bytes from an address, and to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Forward,
+    Reverse,
+}
+
+/// Both rates of an address or a network.
+#[derive(Clone, Copy)]
+struct Counter {
+    epoch: u32,
+    gathered: [i32; 2],
+    average: [i32; 2],
+    /// The level of the next byte, or `NIL`.
+    next_level: u32,
+    /// Until this epoch there is to be none.
+    closed_until: u32,
+}
+
+impl Counter {
+    fn new(epoch: u32) -> Counter {
+        Counter { epoch, gathered: [0; 2], average: [0; 2], next_level: NIL, closed_until: 0 }
+    }
+
+    /// Ends the epochs before `now`, of which the first has the events and the others have none.
+    fn pass(&mut self, now: u32) {
+        let epochs = now.wrapping_sub(self.epoch);
+        if epochs == 0 {
+            return;
+        }
+        for (average, gathered) in self.average.iter_mut().zip(&mut self.gathered) {
+            *average = moved(*average, std::mem::take(gathered).wrapping_shl(SCALE));
+            match epochs - 1 {
+                FORGOTTEN.. => *average = 0,
+                empty => (0..empty).for_each(|_| *average = moved(*average, 0)),
+            }
+        }
+        self.epoch = now;
+    }
+
+    fn add(&mut self, n: u32, way: Way, now: u32) {
+        self.pass(now);
+        let gathered = &mut self.gathered[way as usize];
+        *gathered = gathered.saturating_add_unsigned(n);
+    }
+
+    /// Both rates a second, in whole numbers.
+    fn per_s(&self) -> [i32; 2] {
+        self.average.map(|average| ((i64::from(average) * EPOCHS_PER_S as i64) >> SCALE) as i32)
+    }
+}
+
+/// The average when it has been moved towards `to`, rounded to the nearest.
+fn moved(average: i32, to: i32) -> i32 {
+    average.wrapping_add(to.wrapping_add(1 << (STABILITY - 1)).wrapping_sub(average) >> STABILITY)
+}
+
+/// The counters of one byte of addresses that have the bytes before in common.
+struct Level {
+    /// Whose level it is; `NIL` for the first.
+    parent: u32,
+    /// The levels that were opened before and after it.
+    before: u32,
+    behind: u32,
+    counters: [u32; 256],
+}
+
+/// Places that are used again.
+struct Slab<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    fn new(room: usize) -> Slab<T> {
+        Slab { items: Vec::with_capacity(room), free: Vec::with_capacity(room) }
+    }
+
+    fn add(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.items[place as usize] = item;
+                place
+            }
+            None => {
+                self.items.push(item);
+                self.items.len() as u32 - 1
+            }
+        }
+    }
+
+    fn at(&mut self, place: u32) -> &mut T {
+        &mut self.items[place as usize]
+    }
+}
+
+/// The tree.
+pub(super) struct RateTree {
+    levels: Slab<Level>,
+    counters: Slab<Counter>,
+    /// The level opened last.
+    last: u32,
+    used: usize,
+    /// Most bytes, and most that there is room for.
+    limit: usize,
+    room: usize,
+    /// Counters and levels that there was no room for.
+    pub refused: u64,
+}
+
+impl RateTree {
+    /// An empty tree of at most `limit` bytes. Room for them is reserved, and taken from the system as it is first used.
+    pub fn new(limit: usize) -> RateTree {
+        let mut tree = RateTree {
+            levels: Slab::new(limit / LEVEL_LEN + 1),
+            counters: Slab::new(limit / COUNTER_LEN + 1),
+            last: ROOT,
+            used: 0,
+            limit,
+            room: limit,
+            refused: 0,
+        };
+        tree.open(NIL);
+        tree
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    fn open(&mut self, parent: u32) -> u32 {
+        self.used += LEVEL_LEN;
+        let before = if parent == NIL { NIL } else { self.last };
+        let level = self.levels.add(Level { parent, before, behind: NIL, counters: [NIL; 256] });
+        if before != NIL {
+            self.levels.at(before).behind = level;
+        }
+        self.last = level;
+        level
+    }
+
+    fn fits(&mut self, more: usize) -> bool {
+        let fits = self.used + more <= self.limit;
+        self.refused += u64::from(!fits);
+        fits
+    }
+
+    /// Counts `n` for `address` and the networks that it is of; `None` counts nothing. Says both rates a second of the last of
+    /// them, and opens the next level if one is `threshold` or more.
+    pub fn update(
+        &mut self,
+        address: Ipv4Addr,
+        n: Option<u32>,
+        way: Way,
+        threshold: i32,
+        now: u32,
+    ) -> Option<[i32; 2]> {
+        let bytes = address.octets();
+        let (mut level, mut depth) = (ROOT, 0);
+        let counter = loop {
+            let byte = usize::from(bytes[depth]);
+            let mut counter = self.levels.at(level).counters[byte];
+            if counter == NIL {
+                if !self.fits(COUNTER_LEN) {
+                    return None;
+                }
+                counter = self.count_anew(level, byte, Counter::new(now));
+            }
+            if let Some(n) = n {
+                self.counters.at(counter).add(n, way, now);
+            }
+            level = self.counters.at(counter).next_level;
+            if level == NIL || depth == 3 {
+                break counter;
+            }
+            depth += 1;
+        };
+        let state = *self.counters.at(counter);
+        let rates = state.per_s();
+        if depth < 3
+            && state.closed_until < now
+            && rates.iter().any(|&rate| rate >= threshold)
+            && self.fits(COUNTER_LEN + LEVEL_LEN)
+        {
+            let opened = self.open(counter);
+            self.counters.at(counter).next_level = opened;
+            // The first below begins with the rates of all.
+            let first = Counter { next_level: NIL, closed_until: 0, ..state };
+            self.count_anew(opened, usize::from(bytes[depth + 1]), first);
+        }
+        Some(rates)
+    }
+
+    fn count_anew(&mut self, level: u32, byte: usize, counter: Counter) -> u32 {
+        self.used += COUNTER_LEN;
+        let place = self.counters.add(counter);
+        self.levels.at(level).counters[byte] = place;
+        place
+    }
+
+    /// Closes a level and all below.
+    fn close(&mut self, level: u32) {
+        self.empty(level);
+        let Level { parent, before, behind, .. } = *self.levels.at(level);
+        match before {
+            NIL => {}
+            before => self.levels.at(before).behind = behind,
+        }
+        match behind {
+            NIL => self.last = before,
+            behind => self.levels.at(behind).before = before,
+        }
+        if parent != NIL {
+            self.counters.at(parent).next_level = NIL;
+        }
+        self.levels.free.push(level);
+        self.used -= LEVEL_LEN;
+    }
+
+    fn empty(&mut self, level: u32) {
+        for byte in 0..256 {
+            let counter = std::mem::replace(&mut self.levels.at(level).counters[byte], NIL);
+            if counter != NIL {
+                let below = self.counters.at(counter).next_level;
+                if below != NIL {
+                    self.close(below);
+                }
+                self.counters.free.push(counter);
+                self.used -= COUNTER_LEN;
+            }
+        }
+    }
+
+    /// Forgets all rates.
+    pub fn reset(&mut self) {
+        self.empty(ROOT);
+    }
+
+    /// Closes levels whose network has both rates (events an epoch) below `threshold`, until less than the limit is in use: from
+    /// the oldest on, or from the newest.
+    pub fn fold(&mut self, threshold: i64, from_oldest: bool, enough: usize, now: u32) {
+        let mut level = if from_oldest { self.levels.at(ROOT).behind } else { self.last };
+        while level != NIL && level != ROOT {
+            let parent = self.levels.at(level).parent;
+            let counter = self.counters.at(parent);
+            counter.pass(now);
+            let idle = counter.average.iter().all(|&average| i64::from(average) < threshold);
+            if idle {
+                // What is below it goes as well, and so may its neighbours in the list: begin anew.
+                self.close(level);
+                if self.used < enough {
+                    return;
+                }
+                level = if from_oldest { self.levels.at(ROOT).behind } else { self.last };
+            } else {
+                let Level { before, behind, .. } = *self.levels.at(level);
+                level = if from_oldest { behind } else { before };
+            }
+        }
+    }
+
+    /// At most `limit` bytes from now on, or what there is room for.
+    pub fn set_limit(&mut self, limit: usize, threshold: i64, now: u32) {
+        self.limit = limit.min(self.room);
+        let (step, mut threshold) = ((threshold / 5).max(1), threshold);
+        while self.used > self.limit && self.levels.at(ROOT).behind != NIL {
+            self.fold(threshold, true, self.limit, now);
+            threshold = threshold.saturating_mul(2).max(threshold + step);
+        }
+    }
+
+    /// Keeps the network of `depth` + 1 bytes that `address` is of from being looked at closer until an epoch.
+    pub fn keep_closed(&mut self, address: Ipv4Addr, depth: usize, until: u32) {
+        let mut level = ROOT;
+        for (i, byte) in address.octets().into_iter().enumerate() {
+            let counter = self.levels.at(level).counters[usize::from(byte)];
+            if counter == NIL {
+                return;
+            }
+            let below = self.counters.at(counter).next_level;
+            if i == depth {
+                self.counters.at(counter).closed_until = until;
+                if below != NIL {
+                    self.close(below);
+                }
+                return;
+            }
+            if below == NIL {
+                return;
+            }
+            level = below;
+        }
+    }
+
+    /// Appends a line for each network with a rate: its bytes, and the rates a second from it and to it.
+    pub fn show(&mut self, now: u32, text: &mut String) {
+        self.show_level(ROOT, "", now, text);
+    }
+
+    fn show_level(&mut self, level: u32, prefix: &str, now: u32, text: &mut String) {
+        for byte in 0..256 {
+            let counter = self.levels.at(level).counters[byte];
+            if counter == NIL || self.counters.at(counter).average.iter().all(|&average| average <= 0) {
+                continue;
+            }
+            let name = if prefix.is_empty() { byte.to_string() } else { format!("{prefix}.{byte}") };
+            let counter = self.counters.at(counter);
+            counter.pass(now);
+            let [from, to] = counter.average.map(|a| decimal(a.max(0) as u64 * EPOCHS_PER_S, SCALE));
+            *text += &format!("{name}\t{from}\t{to}\n");
+            if counter.next_level != NIL {
+                let below = counter.next_level;
+                self.show_level(below, &format!("\t{name}"), now, text);
+            }
+        }
+    }
+}
