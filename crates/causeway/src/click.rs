@@ -3,16 +3,15 @@
 mod asked;
 mod options;
 
-use crate::control::{Listener, serve};
 use crate::load::{self, Source, Style};
 use crate::logger::{self, answer};
 use crate::output;
 use crate::session::{End, Session, Setup};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use asked::finish;
-use causeway_engine::{Defaults, Options};
+use causeway_engine::{Defaults, Options, PlanElement};
+use causeway_lang::args::quote;
 use options::{Invocation, Parsed, parse};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 /// Runs as `click` with these arguments.
@@ -56,6 +55,7 @@ fn run(i: Invocation) -> ExitCode {
         options,
         reconfigurable: i.reconfigurable,
         prepare: |plan| plan,
+        extra: control_sockets(&i),
     };
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,
@@ -67,10 +67,6 @@ fn run(i: Invocation) -> ExitCode {
             return fail(&format!("{output}: {e}\n"));
         }
     }
-    let listeners = match listen(&i, &session) {
-        Ok(listeners) => listeners,
-        Err(e) => return fail(&format!("click: {e}\n")),
-    };
     let (start, before) = (std::time::Instant::now(), processor_time_s());
     let mut code = ExitCode::SUCCESS;
     if !i.quit && !empty {
@@ -83,7 +79,6 @@ fn run(i: Invocation) -> ExitCode {
     if i.time {
         answer(&times(before, start.elapsed()));
     }
-    drop(listeners);
     let code = finish(&i, &mut session, code);
     if session.close().is_ok() { code } else { ExitCode::FAILURE }
 }
@@ -111,59 +106,22 @@ fn fail(text: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn listen(i: &Invocation, session: &Session) -> Result<Vec<Listener>> {
-    let mut listeners = Vec::new();
-    for port in &i.ports {
-        let (address, or_next) = address(port)?;
-        let listener = Listener::tcp(address, or_next).map_err(|e| anyhow::anyhow!("port {port}: {e}"))?;
-        if let Listener::Tcp(socket) = &listener {
-            say_who_may_connect(socket.local_addr()?);
-        }
-        listeners.push(listener);
-    }
-    for path in &i.unix_sockets {
-        let listener = Listener::unix(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
-        listeners.push(listener);
-    }
-    for listener in &listeners {
-        serve(listener, session.desk())?;
-    }
-    Ok(listeners)
-}
-
-/// The address that `-p` names, which is on loopback unless it is given in full, and whether the next free port will
-/// do.
-fn address(text: &str) -> Result<(SocketAddr, bool)> {
-    let (place, or_next) = text.strip_suffix('+').map_or((text, false), |t| (t, true));
-    let loopback = place.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    match loopback.or_else(|_| place.parse()) {
-        Ok(address) => Ok((address, or_next)),
-        Err(_) => bail!("'{text}' is not a port number or ADDRESS:PORT"),
-    }
-}
-
-/// The protocol knows no passwords, so it matters whom it is open to.
-fn say_who_may_connect(address: SocketAddr) {
-    if address.ip().is_loopback() {
-        log::info!("control port {address}, for this machine only");
-    } else {
-        log::warn!("control port {address}, for every machine that reaches it");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_ports_are_on_loopback_unless_an_address_is_given() {
-        let of = |text: &str| address(text).map(|(a, next)| (a.to_string(), next)).map_err(|e| e.to_string());
-        assert_eq!(of("7000"), Ok(("127.0.0.1:7000".to_owned(), false)));
-        assert_eq!(of("7000+"), Ok(("127.0.0.1:7000".to_owned(), true)));
-        assert_eq!(of("192.0.2.1:7000+"), Ok(("192.0.2.1:7000".to_owned(), true)));
-        assert_eq!(of("[::]:7000"), Ok(("[::]:7000".to_owned(), false)));
-        for wrong in ["", "x", "70000", "192.0.2.1", "7000++"] {
-            assert!(of(wrong).is_err(), "{wrong}");
-        }
-    }
+/// What -p and -u ask for, as the elements that Click makes of them.
+fn control_sockets(i: &Invocation) -> Vec<PlanElement> {
+    let ports = i.ports.iter().map(|port| {
+        // On loopback, unless an address is given.
+        let local = if port.contains(':') { "" } else { ", LOCALHOST true" };
+        format!("TCP, {port}{local}")
+    });
+    let files = i.unix_sockets.iter().map(|path| format!("UNIX, {}", quote(&path.display().to_string())));
+    let named = |(n, config): (usize, String)| PlanElement {
+        name: "click_driver@@ControlSocket".to_owned() + &if n > 0 { format!("@{n}") } else { String::new() },
+        class: "ControlSocket".to_owned(),
+        config,
+        landmark: "click".to_owned(),
+        span: None,
+        pulled_inputs: Vec::new(),
+        pulled_outputs: Vec::new(),
+    };
+    ports.chain(files).enumerate().map(named).collect()
 }

@@ -1,6 +1,6 @@
 //! A running router with its control socket and signals: one loop that owns the router and answers everybody.
 
-use crate::control::{Ask, Question, Watch, Watched};
+use crate::control::{Ask, Opener, Question, Watch, Watched};
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
 use crate::metrics;
@@ -11,7 +11,7 @@ use causeway_elements::packet_filter;
 use causeway_engine::handler::{self, HandlerError};
 use causeway_engine::spec::Access;
 use causeway_engine::watch::trace::Filter;
-use causeway_engine::{Event, Library, NoAnswer, Options, Router};
+use causeway_engine::{Edge, Event, Library, NoAnswer, Options, PlanElement, Router};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
@@ -46,6 +46,9 @@ pub struct Session {
     /// Whether the global handler `hotconfig` may replace the graph.
     reconfigurable: bool,
     prepare: fn(causeway_engine::Plan) -> causeway_engine::Plan,
+    extra: Vec<PlanElement>,
+    /// Whether time is simulated.
+    simulated: bool,
     signals: Signals,
     inputs: Receiver<Input>,
     sender: Sender<Input>,
@@ -82,13 +85,18 @@ pub struct Setup {
     pub reconfigurable: bool,
     /// What is done to a plan before it runs: the optimiser, or nothing.
     pub prepare: fn(causeway_engine::Plan) -> causeway_engine::Plan,
+    /// Elements without ports that every graph has besides its own.
+    pub extra: Vec<PlanElement>,
 }
 
 impl Session {
     /// Starts the router of `loaded`, paused. From here on signals end the session. The error is the complete text for
     /// the user.
-    pub fn start(loaded: Loaded, setup: Setup) -> Result<Session, String> {
-        let Setup { library, params, options, reconfigurable, prepare } = setup;
+    pub fn start(mut loaded: Loaded, setup: Setup) -> Result<Session, String> {
+        let Setup { library, params, options, reconfigurable, prepare, extra } = setup;
+        let simulated = options.simulated_ns.is_some();
+        loaded.plan.elements.extend_from_slice(&extra);
+        let opener = Opener::new(&options.persistent);
         let (sender, inputs) = mpsc::channel();
         let woken = sender.clone();
         // The session may have ended by itself when the signal comes.
@@ -101,7 +109,21 @@ impl Session {
             let sender = sender.clone();
             std::thread::spawn(move || events.iter().all(|e| sender.send(Input::Router(e)).is_ok()));
         }
-        Ok(Session { router, loaded, library, params, reconfigurable, prepare, signals, inputs, sender })
+        let session = Session {
+            router,
+            loaded,
+            library,
+            params,
+            reconfigurable,
+            prepare,
+            extra,
+            simulated,
+            signals,
+            inputs,
+            sender,
+        };
+        opener.answer_by(session.desk());
+        Ok(session)
     }
 
     /// What answers the clients of a control socket.
@@ -260,8 +282,13 @@ impl Session {
     fn access(&self, element: &str, name: &str) -> Result<Option<Access>, HandlerError> {
         let class = self.router.read(element, "class", "")?;
         let plan = self.router.plan();
-        let outputs = plan.find(element).map_or(0, |i| plan.elements[i].pulled_outputs.len());
-        match self.library.get(&class).and_then(|spec| handler::find(spec, name, outputs)) {
+        let ports = plan.find(element).map(|i| &plan.elements[i]);
+        let ports = ports.map_or((0, 0), |e| (e.pulled_inputs.len(), e.pulled_outputs.len()));
+        let found = self
+            .library
+            .get(&class)
+            .and_then(|spec| handler::find(spec, name, spec.numbered(ports.0, ports.1)));
+        match found {
             Some(handler) => Ok(Some(handler.access)),
             None => Err(HandlerError::NoHandler(format!("{element}.{name}"))),
         }
@@ -305,14 +332,9 @@ impl Session {
                         .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
                 )
             }
-            "edges" => lines(
-                &mut self
-                    .router
-                    .edges()?
-                    .iter()
-                    .map(|e| format!("{e}\t{}\t{}", if e.pulled { "pull" } else { "push" }, e.packets)),
-            ),
+            "edges" => lines(&mut self.router.edges()?.iter().map(edge_line)),
             "held" => self.router.held()?.to_string(),
+            "timewarp" => if self.simulated { "simulation" } else { "1" }.to_owned(),
             "metrics" => match metrics::Format::by_name(argument) {
                 Some(format) => metrics::text(&self.router, format)?,
                 None => {
@@ -321,7 +343,7 @@ impl Session {
                     )));
                 }
             },
-            "stop" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
+            "stop" | "meter" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
             _ => return Err(HandlerError::NoHandler(handler.to_owned())),
         })
     }
@@ -334,6 +356,11 @@ impl Session {
     fn write_global(&mut self, handler: &str, value: &str) -> Result<(), HandlerError> {
         match handler {
             "stop" => Ok(()),
+            "meter" => match value.trim() {
+                "true" => Ok(self.router.meter(true)?),
+                "false" => Ok(self.router.meter(false)?),
+                other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
+            },
             "hotconfig" if self.reconfigurable => self.swap(value).map_err(HandlerError::Failed),
             "hotconfig" => Err(HandlerError::NoHandler(handler.to_owned())),
             _ if GLOBALS.iter().any(|(n, _)| *n == handler) => {
@@ -346,7 +373,8 @@ impl Session {
     /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.
     pub fn swap(&mut self, text: &str) -> Result<(), String> {
         let source = Source::Text("hotconfig", text.to_owned());
-        let (loaded, warnings) = load::compile(&source, &self.library, &self.params, Style::Click)?;
+        let (mut loaded, warnings) = load::compile(&source, &self.library, &self.params, Style::Click)?;
+        loaded.plan.elements.extend_from_slice(&self.extra);
         let plan = (self.prepare)(loaded.plan.clone());
         self.router.swap(plan).map_err(|e| loaded.explain(&e))?;
         self.loaded = loaded;
@@ -356,6 +384,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// An edge with what passed it: packets, and bytes while they are counted.
+fn edge_line(edge: &Edge) -> String {
+    let bytes = edge.bytes.map_or(String::new(), |bytes| format!("\t{bytes}"));
+    format!("{edge}\t{}\t{}{bytes}", if edge.pulled { "pull" } else { "push" }, edge.packets)
 }
 
 /// The name of a handler of the router itself, which may have a dot in front.
@@ -377,7 +411,9 @@ const GLOBALS: &[(&str, Access)] = &[
     ("packages", Access::Read),
     ("counters", Access::Read),
     ("edges", Access::Read),
+    ("meter", Access::Write),
     ("held", Access::Read),
+    ("timewarp", Access::Read),
     ("metrics", Access::ReadParam),
     ("hotconfig", Access::Write),
 ];
@@ -411,7 +447,7 @@ mod tests {
         let loaded = load::load(&source, &library, &[], Style::Click).unwrap_or_else(|e| panic!("{e}"));
         let options = Options { workers: 2, ..Options::default() };
         let setup =
-            Setup { library, params: Vec::new(), options, reconfigurable: true, prepare: |plan| plan };
+            Setup { library, params: vec![], options, reconfigurable: true, prepare: |p| p, extra: vec![] };
         let mut session = Session::start(loaded, setup).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(session.run().unwrap(), End::Broken);
         let gone = session.answer(Question::Read("p.class".to_owned(), String::new())).unwrap_err();

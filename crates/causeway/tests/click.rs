@@ -92,3 +92,79 @@ fn the_time_is_told_as_csh_tells_it() {
     let [user, system, elapsed] = fields[..] else { panic!("{errors}") };
     assert!(user.ends_with('u') && system.ends_with('s') && elapsed.contains(':'), "{errors}");
 }
+
+#[test]
+fn options_for_control_are_elements() {
+    let path = std::env::temp_dir().join(format!("causeway-click-{}.sock", std::process::id()));
+    let place = path.display().to_string();
+    let (out, errors, status) = run(&[
+        "-qe",
+        "i :: Idle",
+        "-p",
+        "41930+",
+        "-u",
+        &place,
+        "-h",
+        "list",
+        "-h",
+        "click_driver@@ControlSocket.config",
+        "-h",
+        "click_driver@@ControlSocket@1.filename",
+        "-h",
+        "ControlSocket.class",
+    ]);
+    assert_eq!(status, Some(0), "{errors}");
+    let expected = format!(
+        "list:\n3\ni\nclick_driver@@ControlSocket\nclick_driver@@ControlSocket@1\n\n\
+         click_driver@@ControlSocket.config:\nTCP, 41930+, LOCALHOST true\n\n\
+         click_driver@@ControlSocket@1.filename:\n{place}\n\n\
+         click_driver@@ControlSocket.class:\nControlSocket\n\n\
+         click_driver@@ControlSocket@1.class:\nControlSocket\n\n"
+    );
+    assert_eq!(out, expected);
+    assert!(!path.exists());
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (_, errors, status) = run(&["-qe", "i :: Idle", "-p", &port]);
+    assert!(
+        errors.contains("click_driver@@ControlSocket") && errors.contains("Address already in use"),
+        "{errors}"
+    );
+    assert_eq!(status, Some(1));
+}
+
+#[test]
+fn clients_of_a_control_socket_element_have_its_rights() {
+    use std::io::{Read, Write};
+    let place = std::env::temp_dir().join(format!("causeway-rights-{}.sock", std::process::id()));
+    let config =
+        format!("ControlSocket(unix, {}, READONLY true); q :: Queue; Idle -> q -> Discard", place.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    let mut child = command.arg0("click").args(["-e", &config]).spawn().unwrap();
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let mut socket = loop {
+        match std::os::unix::net::UnixStream::connect(&place) {
+            Ok(socket) => break socket,
+            Err(e) => assert!(std::time::Instant::now() < patience, "{e}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let asked = b"READ q.capacity\nWRITE q.capacity 5\nCHECKWRITE q.length\nREAD timewarp\nQUIT\n";
+    socket.write_all(asked).unwrap();
+    let mut replies = String::new();
+    socket.read_to_string(&mut replies).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let _ = std::fs::remove_file(&place);
+    assert_eq!(
+        replies,
+        "Click::ControlSocket/1.3\r\n200 Read handler 'q.capacity' OK\r\nDATA 4\r\n1000\
+         530 Permission denied for 'q.capacity'\r\n511 Handler 'q.length' not writable\r\n\
+         200 Read handler 'timewarp' OK\r\nDATA 1\r\n1200 Goodbye!\r\n"
+    );
+}
+
+#[test]
+fn simulated_time_says_so() {
+    assert_eq!(run(&["--simtime", "-qe", "Idle", "-h", "timewarp"]).0, "simulation\n");
+}

@@ -351,6 +351,14 @@ fn packets_are_captured_and_followed() {
     let edges = text(&run(&["read", "edges"]).stdout);
     assert!(edges.starts_with("s [0] -> [0] m\tpush\t"), "{edges}");
 
+    let columns = || text(&run(&["read", "edges"]).stdout).lines().map(|l| l.split('\t').count()).max();
+    assert_eq!(columns(), Some(3));
+    assert!(run(&["write", "meter", "true"]).status.success());
+    assert_eq!(columns(), Some(4), "with bytes");
+    assert!(run(&["write", "meter", "false"]).status.success());
+    let wrong = run(&["write", "meter", "on"]);
+    assert!(text(&wrong.stderr).contains("'on': write true or false"), "{}", text(&wrong.stderr));
+
     let file = std::env::temp_dir().join(format!("control-{}.pcapng", std::process::id()));
     let done = run(&["capture", "m -> c", "-w", &file.display().to_string(), "-c", "5", "-l", "20"]);
     assert!(done.status.success(), "{}", text(&done.stderr));

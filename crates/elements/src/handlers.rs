@@ -16,6 +16,11 @@ impl Call {
         Call { handler: "stop".to_owned(), value: String::new() }
     }
 
+    /// The same with `value` where the call's own says `name`.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Call {
+        Call { handler: self.handler.clone(), value: self.value.replace(name, value) }
+    }
+
     /// An error if there is no such handler.
     pub(crate) fn check(&self, cx: &Cx<'_>) -> Result<(), String> {
         cx.check_call(&self.handler)

@@ -16,18 +16,23 @@
 //! * No element panics on any packet or configuration, allocates per packet, or reads a clock by itself.
 //! * A packet that an element takes is emitted, left in the batch, dropped with a reason, or held and reported.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 use causeway_engine::Library;
 
+mod analysis;
 mod annotations;
 #[cfg(test)]
 mod any_bytes;
+mod aqm;
 mod basic;
 mod classify;
+pub mod control;
 mod counters;
 pub mod devices;
 mod ethernet;
+mod fixed;
+mod flow_table;
 mod fuse;
 mod handlers;
 mod icmp;
@@ -36,15 +41,19 @@ mod ip;
 mod ip6;
 mod iproute;
 pub mod kernel;
+mod nat;
 mod out_file;
 mod printing;
 mod queues;
+mod rate;
 mod scheduling;
+mod shaping;
 #[cfg(test)]
 mod skeleton;
 mod sources;
 pub mod standard_router;
 mod switching;
+mod tcp;
 mod token_bucket;
 mod traces;
 mod udp;
@@ -60,9 +69,12 @@ pub const SKELETON: &str = include_str!("skeleton.rs");
 /// All element classes.
 pub fn library() -> Library {
     let subjects = [
+        analysis::SPECS,
         annotations::SPECS,
+        aqm::SPECS,
         basic::SPECS,
         classify::SPECS,
+        control::SPECS,
         counters::SPECS,
         devices::SPECS,
         ethernet::SPECS,
@@ -73,11 +85,14 @@ pub fn library() -> Library {
         ip6::SPECS,
         iproute::SPECS,
         kernel::SPECS,
+        nat::SPECS,
         printing::SPECS,
         queues::SPECS,
         scheduling::SPECS,
+        shaping::SPECS,
         sources::SPECS,
         switching::SPECS,
+        tcp::SPECS,
         traces::SPECS,
         udp::SPECS,
     ];

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// What forwards, with queues, copies, classifiers of all kinds, tables, and packets that are dropped and answered.
+/// What forwards, with queues, copies, classifiers of all kinds, tables, flows, and packets that are dropped and answered.
 const GRAPH: &str = r"
     good :: InfiniteSource(DATA \<4500 001c 0000 0000 4011 65cf 0a00 0001 0a00 0102 0009 0035 0008 0000>, BURST 32);
     last :: InfiniteSource(DATA \<4500 001c 0000 0000 0111 a4cf 0a00 0001 0a00 0102 0009 0035 0008 0000>, BURST 1);
@@ -16,7 +16,8 @@ const GRAPH: &str = r"
     in[0] -> Discard; in[2] -> Discard;
     in[1] -> Paint(1) -> Strip(14) -> check :: CheckIPHeader;
     last -> check;
-    check -> filter :: IPFilter(deny tcp dst port 23, allow all) -> GetIPAddress(16) -> rt :: IPLookup(10.0.1.0/24 0, 0/0 1);
+    check -> rw :: IPRewriter(pattern 1.0.0.1 1024-65535 - - 0 0, MAPPING_CAPACITY 1000)
+        -> AggregateIPFlows -> AggregateCounter -> filter :: IPFilter(deny tcp dst port 23, allow all) -> GetIPAddress(16) -> rt :: IPLookup(10.0.1.0/24 0, 0/0 1);
     rt[1] -> Discard;
     rt[0] -> DropBroadcasts -> ttl :: DecIPTTL -> IPFragmenter(1500) -> arp :: ARPQuerier(10.0.0.1, 0:0:0:0:0:1);
     ttl[1] -> ICMPError(10.0.0.9, timeexceeded, transit) -> errors :: Counter -> Discard;

@@ -75,7 +75,7 @@ fn a_queue_without_notifiers_overflows() {
 #[test]
 fn time_jumps_from_packet_to_packet() {
     let text = "s :: RatedSource(RATE 2) -> c :: AverageCounter -> Discard;
-                t :: TimedSource(10, LIMIT 1, STOP true) -> Discard;";
+                t :: TimedSource(5, LIMIT 1, STOP true) -> Discard;";
     let router = run(text);
     let count: u32 = read(&router, "c.count").parse().unwrap();
     // One at the start, then two a second; whether the last one or the stop comes first is a matter of nanoseconds.

@@ -6,6 +6,13 @@ use std::collections::BTreeSet;
 
 /// Class, configuration, and a handler with a value; the configuration after it was written.
 const WRITES: &[(&str, &str, &str, &str, &str)] = &[
+    ("AdjustTimestamp", "5", "time", "2", "2"),
+    ("AggregateCounter", "BYTES true", "banner", "a b", "BYTES true, BANNER \"a b\""),
+    ("AggregateCounter", "", "aggregate_call", "5 element.clear", "AGGREGATE_CALL 5 element.clear"),
+    ("AggregateCounter", "", "count_call", "5 stop", "COUNT_CALL 5 stop"),
+    ("TimeFilter", "1, 2", "start", "3", "3, 2"),
+    ("TimeFilter", "1, 2", "end", "3", "1, 3"),
+    ("TimeFilter", "START 1", "interval", "3", "START 1, INTERVAL 3"),
     (
         "ARPQuerier",
         "1.0.0.1/24, 2:0:0:0:0:1",
@@ -22,12 +29,18 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
         "1.0.0.1/32 02-00-00-00-00-01, 1.0.1.0/24 02-00-00-00-00-02",
     ),
     ("ARPResponder", "1.0.0.1 1.0.0.2 2:0:0:0:0:1", "remove", "1.0.0.1", "1.0.0.2/32 02-00-00-00-00-01"),
+    ("BandwidthRatedSplitter", "8kbps, BURST_BYTES 9", "rate", "1Mbps", "1Mbps, BURST_BYTES 9"),
+    ("BandwidthRatedUnqueue", "8kbps", "rate", "1Mbps", "1Mbps"),
+    ("BandwidthShaper", "8kbps", "rate", "1Mbps", "1Mbps"),
+    ("Bypass", "false", "active", "true", "true"),
     ("CheckLength", "60", "length", "90", "90"),
     ("CheckPaint", "COLOR 1, ANNO 20", "color", "7", "COLOR 7, ANNO 20"),
     ("Classifier", "12/0800, -", "pattern0", "12/0806", "12/0806, -"),
     ("Counter", "", "count_call", "5 element.reset c", "COUNT_CALL 5 element.reset c"),
     ("Counter", "BYTE_COUNT_CALL 9 element.reset", "byte_count_call", "5 stop", "BYTE_COUNT_CALL 5 stop"),
     ("DecIPTTL", "MULTICAST false", "active", "false", "MULTICAST false, ACTIVE false"),
+    ("DelayShaper", "5", "delay", "10ms", "10ms"),
+    ("DelayUnqueue", "5", "delay", "10ms", "10ms"),
     ("Discard", "BURST 3, ACTIVE true", "active", "false", "BURST 3, ACTIVE false"),
     (
         "EtherEncap",
@@ -51,6 +64,15 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
         "3:3:3:3:3:3",
         "0x0800, SRC 1:1:1:1:1:1, 3:3:3:3:3:3",
     ),
+    ("EtherRewrite", "1:1:1:1:1:1, 2:2:2:2:2:2", "src", "3:3:3:3:3:3", "3:3:3:3:3:3, 2:2:2:2:2:2"),
+    ("EtherRewrite", "1:1:1:1:1:1, 2:2:2:2:2:2", "dst", "3:3:3:3:3:3", "1:1:1:1:1:1, 3:3:3:3:3:3"),
+    ("EtherVLANEncap", VLAN, "ethertype", "5", "5, 1:1:1:1:1:1, 2:2:2:2:2:2, 7"),
+    ("EtherVLANEncap", VLAN, "src", "3:3:3:3:3:3", "2048, 3:3:3:3:3:3, 2:2:2:2:2:2, 7"),
+    ("EtherVLANEncap", VLAN, "dst", "3:3:3:3:3:3", "2048, 1:1:1:1:1:1, 3:3:3:3:3:3, 7"),
+    ("EtherVLANEncap", VLAN, "vlan_tci", "9", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 9"),
+    ("EtherVLANEncap", VLAN, "vlan_pcp", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, VLAN_PCP 3"),
+    ("EtherVLANEncap", VLAN, "vlan_id", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, VLAN_ID 3"),
+    ("EtherVLANEncap", VLAN, "native_vlan", "3", "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7, NATIVE_VLAN 3"),
     ("FastUDPSource", UDP_SOURCE, "rate", "7", "7, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9"),
     (
         "FastUDPSource",
@@ -66,6 +88,9 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
         "false",
         "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9, ACTIVE false",
     ),
+    ("FrontDropQueue", "20", "capacity", "30", "30"),
+    ("HostEtherFilter", "1:1:1:1:1:1", "ether", "3:3:3:3:3:3", "3:3:3:3:3:3"),
+    ("InputSwitch", "0", "switch", "-1", "-1"),
     ("IPEncap", "4, 1.0.0.1, 1.0.0.2, TTL 9", "src", "3.3.3.3", "4, 3.3.3.3, 1.0.0.2, TTL 9"),
     ("IPEncap", "4, 1.0.0.1, 1.0.0.2, TTL 9", "dst", "DST_ANNO", "4, 1.0.0.1, DST_ANNO, TTL 9"),
     ("IPFilter", "allow all", "config", "drop all", "drop all"),
@@ -81,19 +106,41 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("InfiniteSource", "abc, 5", "burstsize", "7", "abc, 5, BURST 7"),
     ("InfiniteSource", "abc, 5, 1, true", "active", "false", "abc, 5, 1, false"),
     ("InfiniteSource", "abc", "length", "9", "abc, LENGTH 9"),
+    ("LinkUnqueue", "1s, 1Mbps", "latency", "2s", "2s, 1Mbps"),
+    ("LinkUnqueue", "1s, 1Mbps", "bandwidth", "2Mbps", "1s, 2Mbps"),
+    ("MixedQueue", "", "capacity", "30", "CAPACITY 30"),
+    ("NotifierQueue", "20", "capacity", "30", "CAPACITY 30"),
     ("Paint", "3, 20", "color", "7", "7, 20"),
     ("PaintTee", "3", "color", " 7\n", "7"),
     ("Print", "in, 5", "active", "false", "in, 5, ACTIVE false"),
+    ("PullSwitch", "0", "switch", "-1", "-1"),
     ("Queue", "20", "capacity", "30", "CAPACITY 30"),
+    ("QuickNoteQueue", "20", "capacity", "30", "CAPACITY 30"),
+    ("RandomSample", "0.5", "active", "false", "SAMPLE 0.5, ACTIVE false"),
+    ("RatedSplitter", "5, BURST_SIZE 9", "rate", "7", "7, BURST_SIZE 9"),
+    ("RatedUnqueue", "5", "rate", "7", "7"),
+    ("Resize", "-14, 4", "head", "2", "2, 4"),
+    ("Resize", "-14, 4", "tail", "2", "-14, 2"),
     ("RatedSource", "abc, 5", "rate", "7", "abc, 7"),
     ("RatedSource", "abc", "limit", "7", "abc, LIMIT 7"),
     ("RatedSource", "", "active", "false", "ACTIVE false"),
     ("RatedSource", "abc", "data", "$x", "\"\\$x\""),
     ("RatedSource", "abc", "length", "7", "abc, LENGTH 7"),
+    ("SetIPDSCP", "5", "dscp", "7", "7"),
+    ("SetIPECN", "1", "ecn", "2", "2"),
+    ("SetVLANAnno", "7", "vlan_tci", "9", "9"),
+    ("SetVLANAnno", "7", "vlan_pcp", "3", "7, VLAN_PCP 3"),
+    ("SetVLANAnno", "7", "vlan_id", "3", "7, VLAN_ID 3"),
+    ("Shaper", "5", "rate", "7", "7"),
+    ("SimplePullSwitch", "0", "switch", "-1", "-1"),
     ("SimpleQueue", "", "capacity", "30", "CAPACITY 30"),
+    ("StoreEtherAddress", "1:1:1:1:1:1, 8", "addr", "3:3:3:3:3:3", "3:3:3:3:3:3, 8"),
     ("Strip", "14", "length", "16", "16"),
     ("SetIPAddress", "1.0.0.1, 4", "addr", "1.0.0.2", "1.0.0.2, 4"),
     ("Switch", "1", "switch", "0", "0"),
+    ("ThreadSafeQueue", "20", "capacity", "30", "CAPACITY 30"),
+    ("TimedSink", "2", "interval", "1.5", "1.5"),
+    ("Truncate", "20", "nbytes", "30", "30"),
     ("TimedSource", "2", "interval", "1.5", "1.5"),
     ("TimedSource", "2", "data", "x", "2, DATA x"),
     ("TimedSource", "2, x", "data", "", "2, \"\""),
@@ -108,7 +155,14 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("Unqueue", "3", "limit", "9", "3, LIMIT 9"),
     ("Unqueue", "3", "active", "false", "3, ACTIVE false"),
     ("Unstrip", "14", "length", "4", "4"),
+    ("VLANEncap", "7", "vlan_tci", "ANNO", "ANNO"),
+    ("VLANEncap", "7", "vlan_pcp", "3", "7, VLAN_PCP 3"),
+    ("VLANEncap", "7", "vlan_id", "3", "7, VLAN_ID 3"),
+    ("VLANEncap", "7", "native_vlan", "3", "7, NATIVE_VLAN 3"),
+    ("VLANEncap", "7", "ethertype", "5", "7, ETHERTYPE 5"),
 ];
+
+const VLAN: &str = "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7";
 
 const UDP_SOURCE: &str = "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9";
 
@@ -143,8 +197,8 @@ fn what_is_written_is_in_the_configuration_and_comes_of_it() {
     }
 }
 
-/// Elements that open devices and files.
-const EXTERNAL: &[&str] = &["devices", "traces"];
+/// Elements that open devices and files, or need others beside them.
+const EXTERNAL: &[&str] = &["aqm", "devices", "traces"];
 
 #[test]
 fn every_setting_is_tried() {

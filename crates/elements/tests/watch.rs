@@ -216,3 +216,20 @@ fn all_copies_of_a_packet_are_followed_over_workers() {
     let again = router.trace(None, Arc::new(|_| true), 1).unwrap();
     assert!(again.steps.recv_timeout(Duration::from_millis(50)).is_err());
 }
+
+#[test]
+fn bytes_are_counted_on_each_edge_while_somebody_wants_them() {
+    let text = format!(
+        "s :: InfiniteSource(DATA {}, LIMIT 7, BURST 3, STOP false) -> Strip(2) -> q :: Queue -> u :: Unqueue -> Discard;",
+        packet(9)
+    );
+    let mut router = start(&text, Options { workers: 2, ..Options::default() });
+    let bytes = |router: &Router| router.edges().unwrap().iter().map(|e| e.bytes).collect::<Vec<_>>();
+    assert_eq!(bytes(&router), [None; 4]);
+    router.meter(true).unwrap();
+    router.resume();
+    until("all have passed", || router.edges().unwrap().iter().all(|e| e.packets == 7));
+    assert_eq!(bytes(&router), [196, 182, 182, 182].map(Some));
+    router.meter(false).unwrap();
+    assert_eq!(bytes(&router), [None; 4]);
+}

@@ -179,6 +179,7 @@ impl<'a> Builder<'a> {
         }
         let names: Vec<Arc<str>> = plan.elements.iter().map(|e| e.name.as_str().into()).collect();
         env.elements = names.clone();
+        env.classes = specs.iter().map(|s| s.name).collect();
         env.names.set_interfaces(layout.library.interfaces());
         Ok(Builder {
             plan,
@@ -214,6 +215,7 @@ impl<'a> Builder<'a> {
                     alone = place::alone(self.plan, &self.specs, &self.env.threads, workers);
                     place::settle(self.plan, &self.specs, &alone, &mut self.env.threads, workers);
                 }
+                place::keep_together(self.plan, &self.specs, &mut self.env.threads, workers);
                 worker_of = place::place(self.plan, &self.env.threads, workers);
             }
             for i in self.in_phase_order(phases) {

@@ -64,6 +64,8 @@ pub struct Env {
     pub seed: u64,
     /// Names of all elements.
     pub elements: Vec<Arc<str>>,
+    /// Their classes.
+    pub classes: Vec<&'static str>,
     /// What is odd about configurations and does not make them fail.
     pub warnings: Vec<ElementWarning>,
     /// The router's counters.
@@ -86,6 +88,7 @@ impl Env {
             threads: Vec::new(),
             seed: fastrand::u64(..),
             elements: Vec::new(),
+            classes: Vec::new(),
             warnings: Vec::new(),
             counters,
             persistent: Persistent::default(),
@@ -113,6 +116,7 @@ impl Env {
     }
 
     /// As [`Env::shared`], with the elements of the graphs before and after a hot swap as well.
+    #[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
     pub fn persistent<T: Any + Send + Sync>(
         &mut self,
         key: &str,
@@ -269,6 +273,21 @@ impl<'a> Conf<'a> {
     /// The names of addresses as the element sees them.
     pub fn scope(&self) -> crate::names::Scope<'_> {
         self.env.names.scope(&self.name)
+    }
+
+    /// The element that this one calls `name`, looked up from its compound outwards: its full name and class.
+    pub fn element(&self, name: &str) -> Option<(Arc<str>, &'static str)> {
+        let mut scope: &str = &self.name;
+        loop {
+            scope = scope.rfind('/').map_or("", |i| &scope[..i]);
+            let full = if scope.is_empty() { name.to_owned() } else { format!("{scope}/{name}") };
+            if let Some(i) = self.env.elements.iter().position(|e| **e == *full) {
+                return Some((self.env.elements[i].clone(), self.env.classes.get(i)?));
+            }
+            if scope.is_empty() {
+                return None;
+            }
+        }
     }
 
     /// Records an error in the configuration.

@@ -16,6 +16,7 @@ use crate::measure::Unit;
 use crate::node::{Call, Delivery, Node};
 use crate::reception::Received;
 use crate::signal::{SignalId, Signals};
+use crate::simulation::{Costs, Visit, Work};
 use crate::task::Tasks;
 use crate::timer::Timers;
 use crate::watch::trace::Tracer;
@@ -26,8 +27,8 @@ use std::time::Instant;
 
 /// Deliveries that one push may cause before the graph is taken to be a loop without end.
 const MAX_DELIVERIES: usize = 1 << 16;
-/// Handlers that elements may call after one delivery before they are taken to call each other without end.
-const MAX_CALLS: usize = 1 << 10;
+/// Key of an element's timer that the run-time sets by itself ([`Cx::notify_packets_at`]).
+pub(crate) const NOT_BEFORE: u32 = u32::MAX;
 /// Empty batches kept for reuse.
 const SPARE_BATCHES: usize = 64;
 
@@ -54,13 +55,17 @@ pub(crate) struct Core {
     nested_ns: u64,
     /// Handlers to be called when the present delivery is over.
     pub calls: VecDeque<Call>,
-    calling: bool,
+    pub calling: bool,
     /// Whether somebody captures or traces packets.
     pub watched: bool,
     /// Follows some packets.
     pub tracer: Option<Box<Tracer>>,
     pub stack: Vec<Delivery>,
+    /// Deliveries since nothing was under way.
+    deliveries: usize,
     pub spare: Vec<Box<Batch>>,
+    /// What work costs, where time is simulated. Then packets go one by one, and one delivery at a time.
+    pub costs: Option<Costs>,
 }
 
 impl Core {
@@ -102,7 +107,9 @@ impl Core {
             watched: false,
             tracer: None,
             stack: Vec::new(),
+            deliveries: 0,
             spare: Vec::new(),
+            costs: None,
         }
     }
 
@@ -127,6 +134,7 @@ impl Core {
 
     /// Runs `f` on the element of `node`, then puts what it emitted on the delivery stack. `None` if the element
     /// is running already, which only a pull loop in the graph can cause.
+    #[allow(clippy::disallowed_methods, reason = "only while somebody measures, a batch at a time")]
     pub fn activate<R>(
         &mut self,
         node: usize,
@@ -214,32 +222,67 @@ impl Core {
 
     /// Delivers what is on the stack. Handlers that elements ask for are called before what they emitted goes on.
     pub fn deliver(&mut self) {
-        let mut deliveries = 0;
+        while self.deliver_one() {}
+    }
+
+    /// Delivers the batch on top of the stack to its element. False: nothing is under way.
+    #[inline]
+    pub fn deliver_one(&mut self) -> bool {
         self.run_calls();
-        while let Some(Delivery { node, port, mut batch }) = self.stack.pop() {
-            deliveries += 1;
-            if self.watched {
-                self.split_for_trace(node, port, &mut batch);
-            }
-            if deliveries > MAX_DELIVERIES {
-                self.looped.add(batch.len() as u64);
-                self.keep_batch(batch);
-                continue;
-            }
-            if self.nodes[node].one_by_one && batch.len() > 1 {
-                batch = self.first_of(node, port, batch);
-            }
-            let ran = self.activate(node, |element, cx| {
-                element.push(port, &mut batch, cx);
-                if !batch.is_empty() {
-                    let empty = cx.core.take_batch();
-                    cx.emit_batch(0, std::mem::replace(&mut batch, empty));
-                }
-            });
-            debug_assert!(ran.is_some(), "a pushed element never runs already");
-            self.keep_batch(batch);
-            self.run_calls();
+        let Some(Delivery { node, port, mut batch }) = self.stack.pop() else {
+            self.deliveries = 0;
+            return false;
+        };
+        self.deliveries += 1;
+        if self.watched {
+            self.split_for_trace(node, port, &mut batch);
         }
+        if self.deliveries > MAX_DELIVERIES {
+            self.looped.add(batch.len() as u64);
+            self.keep_batch(batch);
+            return true;
+        }
+        if self.nodes[node].one_by_one && batch.len() > 1 {
+            batch = self.first_of(node, port, batch);
+        }
+        let packets = batch.len();
+        let ran = self.activate(node, |element, cx| {
+            element.push(port, &mut batch, cx);
+            if !batch.is_empty() {
+                let empty = cx.core.take_batch();
+                cx.emit_batch(0, std::mem::replace(&mut batch, empty));
+            }
+        });
+        debug_assert!(ran.is_some(), "a pushed element never runs already");
+        self.keep_batch(batch);
+        self.charge(node, Work::Push, packets);
+        true
+    }
+
+    /// Lets go on what an element has just emitted: all the way, unless work costs time.
+    #[inline]
+    fn go_on(&mut self) {
+        if self.costs.is_none() {
+            self.deliver();
+        }
+    }
+
+    /// Lets simulated time pass for work.
+    #[inline]
+    pub fn charge(&mut self, node: usize, work: Work, packets: usize) {
+        if let Some(costs) = &mut self.costs {
+            let n = &self.nodes[node];
+            let cost_ns = costs(&Visit { element: &n.name, class: n.spec.name, work, packets });
+            self.clock.pass(cost_ns);
+        }
+    }
+
+    /// Does something apart from what is under way, which goes on afterwards.
+    pub fn aside<R>(&mut self, f: impl FnOnce(&mut Core) -> R) -> R {
+        let (stack, deliveries) = (std::mem::take(&mut self.stack), std::mem::take(&mut self.deliveries));
+        let result = f(self);
+        (self.stack, self.deliveries) = (stack, deliveries);
+        result
     }
 
     /// The first packet of `batch`; the others are delivered when all is done that follows from it.
@@ -249,56 +292,6 @@ impl Core {
         first.append_up_to(&mut batch, 1);
         self.stack.push(Delivery { node, port, batch });
         first
-    }
-
-    #[inline]
-    fn run_calls(&mut self) {
-        if !self.calls.is_empty() && !std::mem::replace(&mut self.calling, true) {
-            // What the handlers emit is delivered at once, what is under way afterwards.
-            let under_way = std::mem::take(&mut self.stack);
-            self.make_calls();
-            self.stack = under_way;
-            self.calling = false;
-        }
-    }
-
-    /// Calls the handlers that elements asked for; those that they cause in turn come after them.
-    #[cold]
-    fn make_calls(&mut self) {
-        let mut left = MAX_CALLS;
-        while let Some(Call { node, handler, value }) = self.calls.pop_front() {
-            let caller = self.nodes[node].name.clone();
-            let done = match left.checked_sub(1) {
-                Some(fewer) => {
-                    left = fewer;
-                    self.write_from(&caller, &handler, &value)
-                }
-                None => Err("handlers call each other without end".to_owned()),
-            };
-            if let Err(why) = done {
-                log::error!("{caller}: calling '{handler}': {why}");
-            }
-        }
-    }
-
-    /// Writes `value` to `handler` of an element whose name is looked up from `caller`'s compound outwards.
-    fn write_from(&mut self, caller: &str, handler: &str, value: &str) -> Result<(), String> {
-        let (node, name) = self.find_from(caller, handler)?;
-        crate::handler::write(self, node, name, value).map_err(|e| e.to_string())
-    }
-
-    /// The element of `element.handler`, looked up from `caller`'s compound outwards, and the handler's name.
-    pub(crate) fn find_from<'h>(&self, caller: &str, handler: &'h str) -> Result<(usize, &'h str), String> {
-        let (element, name) = handler.rsplit_once('.').ok_or("it names no element")?;
-        let mut scope = caller;
-        loop {
-            scope = scope.rfind('/').map_or("", |i| &scope[..i]);
-            let full = if scope.is_empty() { element.to_owned() } else { format!("{scope}/{element}") };
-            let found = self.nodes.iter().position(|n| *n.name == *full);
-            if found.is_some() || scope.is_empty() {
-                return found.map(|node| (node, name)).ok_or(format!("no element named '{element}'"));
-            }
-        }
     }
 
     /// Fills the empty `batch` with at most `max` packets from output `port` of `node`.
@@ -319,6 +312,7 @@ impl Core {
                 cx.core.trace_given(batch);
             }
         });
+        self.charge(node, Work::Pull, batch.len());
     }
 
     /// Runs one task; returns what it says, or `None` if none is scheduled.
@@ -326,20 +320,23 @@ impl Core {
         let node = self.tasks.next()?;
         let run = self.activate(node, |element, cx| element.task(cx)).unwrap_or(Run::Sleep);
         self.tasks.done(node, run);
-        self.deliver();
+        self.charge(node, Work::Task, 0);
+        self.go_on();
         Some(run)
     }
 
-    /// Runs the timers that are due at `now_ns`, at most `max`; returns how many ran.
-    pub fn run_timers(&mut self, now_ns: u64, max: usize) -> usize {
-        let mut ran = 0;
-        while ran < max {
-            let Some((node, key)) = self.timers.pop_due(now_ns) else { break };
-            self.activate(node, |element, cx| element.timer(key, cx));
-            self.deliver();
-            ran += 1;
+    /// Runs the first timer that is due at `now_ns`; says whether there was one.
+    pub fn run_timer(&mut self, now_ns: u64) -> bool {
+        let Some((node, key)) = self.timers.pop_due(now_ns) else { return false };
+        match key {
+            NOT_BEFORE => self.let_go(node),
+            _ => {
+                self.activate(node, |element, cx| element.timer(key, cx));
+                self.charge(node, Work::Timer, 0);
+                self.go_on();
+            }
         }
-        ran
+        true
     }
 
     /// Receives at most `budget` packets from the device of `node` and forwards them. A batch visits the element once: it
@@ -359,7 +356,8 @@ impl Core {
                 more
             });
             self.keep_batch(batch);
-            self.deliver();
+            self.charge(node, Work::Receive, got);
+            self.go_on();
             received.packets += got;
             received.more = got > 0 && more == Some(true);
         }
@@ -369,8 +367,10 @@ impl Core {
     /// Lets the device element of `node` treat received packets as pushed to it, and forwards what it emits.
     pub fn inject(&mut self, node: usize, mut batch: Box<Batch>) {
         if !batch.is_empty() {
+            let packets = batch.len();
             self.activate(node, |element, cx| pass(element, &mut batch, cx));
-            self.deliver();
+            self.charge(node, Work::Forward, packets);
+            self.go_on();
         }
         self.keep_batch(batch);
     }
@@ -391,6 +391,20 @@ impl Core {
                     self.tasks.wake(node);
                 }
             }
+            for i in 0..self.signals.relays(id).len() {
+                let to = self.signals.relays(id)[i];
+                if !self.signals.is_held(to) {
+                    self.signal(to, true);
+                }
+            }
+        }
+    }
+
+    /// The element of `node` said that it has no packets before now.
+    fn let_go(&mut self, node: usize) {
+        if let Some(id) = self.nodes.get(node).and_then(|n| n.packets_signal) {
+            self.signals.hold(id, false);
+            self.signal(id, true);
         }
     }
 }

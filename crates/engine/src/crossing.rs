@@ -11,7 +11,7 @@ use crate::waiter::Waker;
 use causeway_packet::{BATCH, Batch, Packet, flow};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 /// Packets that a crossing edge holds.
 const RING: usize = 4_096;
@@ -93,6 +93,9 @@ crate::shares_drop_reasons!(TO_WORKERS, Lost);
 struct Link {
     /// The sender found the ring full, and wants to be woken when it is not.
     wants_room: AtomicBool,
+    /// Packets that the receiver has from before a hot swap. They take the room of as many, or else each swap would let
+    /// the sender go on by another ring.
+    early: AtomicUsize,
     sender: Arc<Doorbell>,
     receiver: Arc<Doorbell>,
 }
@@ -106,25 +109,33 @@ pub(crate) struct Sender {
 /// The receiving end of a ring.
 pub(crate) struct Receiver {
     ring: rtrb::Consumer<Packet>,
+    /// Packets of the ring before a hot swap, which come first.
+    early: VecDeque<Packet>,
     link: Arc<Link>,
 }
 
 /// Both ends of a ring between the workers behind these doorbells.
 pub(crate) fn ring(sender: Arc<Doorbell>, receiver: Arc<Doorbell>) -> (Sender, Receiver) {
     let (producer, consumer) = rtrb::RingBuffer::new(RING);
-    let link = Arc::new(Link { wants_room: AtomicBool::new(false), sender, receiver });
-    (Sender { ring: producer, link: link.clone() }, Receiver { ring: consumer, link })
+    let (wants_room, early) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let link = Arc::new(Link { wants_room, early, sender, receiver });
+    (Sender { ring: producer, link: link.clone() }, Receiver { ring: consumer, early: VecDeque::new(), link })
 }
 
 impl Sender {
-    /// Packets that the ring has room for. If that is none, the sender's worker is woken when it has.
+    /// Packets that the ring has room for now.
+    fn slots(&self) -> usize {
+        self.ring.slots().saturating_sub(self.link.early.load(Ordering::Relaxed))
+    }
+
+    /// As [`Sender::slots`]. If that is none, the sender's worker is woken when it has.
     fn room(&self) -> usize {
-        match self.ring.slots() {
+        match self.slots() {
             0 => {
                 self.link.wants_room.store(true, Ordering::Relaxed);
                 // Either the receiver sees the wish, or the next look sees the room that it has made.
                 fence(Ordering::SeqCst);
-                self.ring.slots()
+                self.slots()
             }
             slots => slots,
         }
@@ -150,11 +161,14 @@ impl Sender {
 impl Receiver {
     /// Moves at most `max` packets from the ring to `batch`.
     fn receive(&mut self, max: usize, batch: &mut Batch) {
-        let before = batch.len();
+        let (before, early) = (batch.len(), self.early.len());
         while batch.len() < max.min(BATCH) {
-            let Ok(packet) = self.ring.pop() else { break };
+            let Some(packet) = self.early.pop_front().or_else(|| self.ring.pop().ok()) else { break };
             // The loop's condition says that there is room.
             let _ = batch.push(packet);
+        }
+        if early > 0 {
+            self.link.early.store(self.early.len(), Ordering::Relaxed);
         }
         if batch.len() > before {
             fence(Ordering::SeqCst);
@@ -166,6 +180,15 @@ impl Receiver {
     }
 }
 
+impl Receiver {
+    /// Takes what is on the way in another ring, whose sender has stopped.
+    fn take_over(&mut self, old: &mut Receiver) {
+        self.early.append(&mut old.early);
+        self.early.extend(std::iter::from_fn(|| old.ring.pop().ok()));
+        self.link.early.store(self.early.len(), Ordering::Relaxed);
+    }
+}
+
 /// Sends what is pushed to it. Sources that ask hear when the ring is full, and when it is not any more.
 pub(crate) struct ToWorker(pub Sender);
 
@@ -174,7 +197,7 @@ impl Element for ToWorker {
         self.0.send(batch);
         cx.count_drops(Lost::RingFull, batch.len() as u64);
         batch.clear();
-        if self.0.ring.slots() < BATCH {
+        if self.0.slots() < BATCH {
             cx.notify_room(false);
             cx.wake();
         }
@@ -248,7 +271,7 @@ impl Element for ToWorkers {
                 cx.count_drops(Lost::RingFull, packets.len() as u64);
                 packets.clear();
             }
-            crowded |= sender.ring.slots() < BATCH;
+            crowded |= sender.slots() < BATCH;
         }
         if crowded {
             cx.notify_room(false);
@@ -297,20 +320,6 @@ pub(crate) struct FromWorker {
     pub ring: Receiver,
     /// Whether the output is pulled, so that there is no task.
     pub pulled: bool,
-    /// Packets of the ring before a hot swap.
-    pub early: VecDeque<Packet>,
-}
-
-impl FromWorker {
-    fn receive(&mut self, max: usize, batch: &mut Batch) {
-        while batch.len() < max.min(BATCH)
-            && let Some(packet) = self.early.pop_front()
-        {
-            // The loop's condition says that there is room.
-            let _ = batch.push(packet);
-        }
-        self.ring.receive(max, batch);
-    }
 }
 
 impl Element for FromWorker {
@@ -326,25 +335,23 @@ impl Element for FromWorker {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
-        self.receive(BATCH, &mut batch);
+        self.ring.receive(BATCH, &mut batch);
         let run = if batch.is_empty() { Run::Idle } else { Run::Worked };
         cx.emit_batch(0, batch);
         run
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        self.receive(max, batch);
+        self.ring.receive(max, batch);
     }
 
     fn held(&self) -> usize {
-        self.ring.ring.slots() + self.early.len()
+        self.ring.ring.slots() + self.ring.early.len()
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<FromWorker>() {
-            // Its sender has stopped.
-            self.early.append(&mut old.early);
-            self.early.extend(std::iter::from_fn(|| old.ring.ring.pop().ok()));
+            self.ring.take_over(&mut old.ring);
         }
     }
 }
@@ -374,5 +381,30 @@ mod tests {
         doorbells[1].going_to_sleep();
         sender.send(&mut batch);
         assert!(wakers[1].was_woken());
+    }
+
+    #[test]
+    fn what_is_left_of_the_ring_before_a_swap_takes_room_in_the_next() {
+        let bell = Arc::new(Doorbell::new(Waiter::new().unwrap().waker()));
+        let fresh = || ring(bell.clone(), bell.clone());
+        let (mut sender, mut receiver) = fresh();
+        let mut sent = 0u32;
+        for _ in 0..4 {
+            while sender.room() > 0 {
+                let mut batch = Batch::new();
+                let n = sender.room().min(BATCH) as u32;
+                batch.extend((sent..sent + n).map(|n| Packet::from_bytes(&n.to_ne_bytes()).unwrap()));
+                sent += sender.send(&mut batch) as u32;
+            }
+            let (next_sender, mut next_receiver) = fresh();
+            next_receiver.take_over(&mut receiver);
+            (sender, receiver) = (next_sender, next_receiver);
+        }
+        assert_eq!((sent as usize, sender.room()), (RING, 0), "swaps make no room");
+        let mut batch = Batch::new();
+        receiver.receive(10, &mut batch);
+        let numbers: Vec<u32> =
+            batch.iter().map(|p| u32::from_ne_bytes(p.data().try_into().unwrap())).collect();
+        assert_eq!((numbers, sender.room()), ((0..10).collect(), 10));
     }
 }

@@ -1,7 +1,7 @@
 //! What an element may do while it runs.
 
 use crate::conf::with_argument;
-use crate::core::Core;
+use crate::core::{Core, NOT_BEFORE};
 use crate::drops::DropReason;
 use crate::names::Scope;
 use crate::node::{Call, OutPort};
@@ -247,10 +247,24 @@ impl Cx<'_> {
         out.room.is_empty() || out.room.iter().any(|&s| self.core.signals.is_active(s))
     }
 
-    /// Tells pullers whether this element has packets; waking those that sleep.
+    /// Tells pullers whether this element has packets; waking those that sleep. Of an element that pulls, the notifiers
+    /// upstream turn its own on as well.
     pub fn notify_packets(&mut self, available: bool) {
         if let Some(id) = self.core.nodes[self.node].packets_signal {
+            if self.core.signals.hold(id, false) {
+                self.clear_timer(NOT_BEFORE);
+            }
             self.core.signal(id, available);
+        }
+    }
+
+    /// Tells pullers that this element has no packets before `when_ns`, on the clock of [`Cx::now_ns`], whatever comes to
+    /// it meanwhile. Those that sleep are woken then.
+    pub fn notify_packets_at(&mut self, when_ns: u64) {
+        if let Some(id) = self.core.nodes[self.node].packets_signal {
+            self.core.signals.hold(id, true);
+            self.core.signal(id, false);
+            self.set_timer(NOT_BEFORE, when_ns);
         }
     }
 
@@ -281,7 +295,7 @@ impl Cx<'_> {
         }
         let (node, name) = self.core.find_from(self.name(), handler)?;
         let node = &self.core.nodes[node];
-        let own = node.spec.handlers.iter().find(|h| h.is(name, node.outs.len()));
+        let own = node.spec.handlers.iter().find(|h| h.is(name, node.numbered()));
         match own.is_some_and(|h| h.access.writes()) {
             true => Ok(()),
             false => Err(format!("no '{handler}' write handler")),

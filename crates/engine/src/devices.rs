@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::counters::{Counter, Counters};
 use crate::measure::Unit;
 use crate::reception::{Mechanism, PortCounters, Ports, Received, Reception};
+use crate::simulation::Work;
 use crate::waiter::Waiter;
 use crate::worker::Worker;
 use causeway_packet::{BATCH, Packet, Receiver};
@@ -51,6 +52,12 @@ impl Devices {
         Devices { reception, devices, backlog: VecDeque::new() }
     }
 
+    /// Sets reception going.
+    pub fn start(&mut self, core: &mut Core) {
+        let mut io = Elements { core, devices: &self.devices, backlog: &mut self.backlog };
+        self.reception.start(&mut io);
+    }
+
     /// Lets `waiter` wait for the devices' descriptors, and sets reception going.
     pub fn register(&mut self, core: &mut Core, waiter: &Waiter) -> io::Result<()> {
         let mut io = Elements { core, devices: &self.devices, backlog: &mut self.backlog };
@@ -58,7 +65,7 @@ impl Devices {
             let fds = io.receiver(port).map_or(Vec::new(), |r| r.fds());
             fds.into_iter().try_for_each(|fd| waiter.add(fd, port))?;
         }
-        self.reception.start(&mut io);
+        self.start(core);
         Ok(())
     }
 
@@ -98,21 +105,27 @@ impl Devices {
         self.reception.interrupt(port);
     }
 
-    /// One turn of reception; says whether it found work.
-    pub fn run(&mut self, core: &mut Core) -> bool {
+    /// One turn of reception, which takes at most `limit` packets; says whether it found work.
+    pub fn run(&mut self, core: &mut Core, limit: usize) -> bool {
         if self.devices.is_empty() {
             return false;
         }
         let now_ns = core.clock.now_ns();
         let mut io = Elements { core, devices: &self.devices, backlog: &mut self.backlog };
-        let (forwarded, more) = self.reception.run(&mut io, now_ns, usize::MAX);
+        let (forwarded, more) = self.reception.run(&mut io, now_ns, limit);
         if forwarded > 0 {
             self.publish();
         }
         forwarded > 0 || more
     }
 
-    fn publish(&self) {
+    /// Whether the last turn stopped at its limit, so that the next one is the rest of it.
+    pub fn under_way(&self) -> bool {
+        self.reception.under_way()
+    }
+
+    /// Shows what the devices have counted. An idle turn, which only looked for packets, leaves that to the next one.
+    pub fn publish(&self) {
         for (port, device) in self.devices.iter().enumerate() {
             if let Some(c) = self.reception.counters(port) {
                 device.published.iter().zip(values(c)).for_each(|(word, value)| word.set(value));
@@ -123,6 +136,11 @@ impl Devices {
     /// When reception wants to run again although no device says so.
     pub fn deadline_ns(&self) -> Option<u64> {
         self.reception.deadline_ns()
+    }
+
+    /// The nodes of the devices, by port.
+    pub fn nodes(&self) -> impl Iterator<Item = usize> {
+        self.devices.iter().map(|device| device.node)
     }
 
     /// Whether some device is polled, so that the worker must not sleep.
@@ -167,6 +185,9 @@ impl Ports for Elements<'_> {
             let free = room.saturating_sub(received.packets);
             received.packets += batch.len();
             received.more &= !batch.is_empty();
+            if let Some(device) = self.devices.get(port) {
+                self.core.charge(device.node, Work::Enqueue, batch.len());
+            }
             self.backlog.extend(batch.drain().take(free).map(|packet| (port, packet)));
         }
         self.core.keep_batch(batch);

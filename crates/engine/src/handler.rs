@@ -23,6 +23,8 @@ pub enum HandlerError {
     WriteOnly(String),
     /// The handler takes no parameters.
     NoParameters(String),
+    /// Whoever asks may not write handlers.
+    Denied(String),
     /// The element says why not.
     Failed(String),
     /// A worker does not answer.
@@ -57,6 +59,7 @@ impl fmt::Display for HandlerError {
             HandlerError::ReadOnly(n) => write!(f, "Handler '{n}' read-only"),
             HandlerError::WriteOnly(n) => write!(f, "Handler '{n}' write-only"),
             HandlerError::NoParameters(n) => write!(f, "read handler '{n}' does not take parameters"),
+            HandlerError::Denied(n) => write!(f, "Permission denied for '{n}'"),
             HandlerError::Failed(why) => f.write_str(why),
             HandlerError::NoAnswer(e) => e.fmt(f),
             HandlerError::Gone => f.write_str("the router has ended"),
@@ -77,16 +80,16 @@ pub const COMMON: &[HandlerDoc] = &[
     reads("held", "packets that the element holds").measures(Unit::Packets),
 ];
 
-/// The handler called `name` of an element of class `spec` with that many outputs.
-pub fn find(spec: &Spec, name: &str, outputs: usize) -> Option<&'static HandlerDoc> {
-    spec.handlers.iter().find(|h| h.is(name, outputs)).or_else(|| COMMON.iter().find(|h| h.name == name))
+/// The handler called `name` of an element of class `spec` that has so many of those with a number.
+pub fn find(spec: &Spec, name: &str, numbered: usize) -> Option<&'static HandlerDoc> {
+    spec.handlers.iter().find(|h| h.is(name, numbered)).or_else(|| COMMON.iter().find(|h| h.name == name))
 }
 
 /// Reads `handler` of the element at `node`.
 pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<String, HandlerError> {
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
-    if let Some(h) = n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
+    if let Some(h) = n.spec.handlers.iter().find(|h| h.is(handler, n.numbered())) {
         if !h.access.reads() {
             return Err(HandlerError::WriteOnly(full()));
         }
@@ -125,8 +128,8 @@ fn common(core: &Core, node: usize, handler: &str) -> String {
         "config" => n.config.clone(),
         "ports" => ports(core, node),
         "handlers" => {
-            let outs = n.outs.len();
-            let own = n.spec.handlers.iter().rev().flat_map(|h| h.names(outs).map(move |name| (h, name)));
+            let own =
+                n.spec.handlers.iter().rev().flat_map(|h| h.names(n.numbered()).map(move |name| (h, name)));
             let own = own.map(|(h, name)| {
                 let r = if h.access.reads() { "r" } else { "" };
                 let w = if h.access.writes() { "w" } else { "" };
@@ -187,7 +190,7 @@ fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
 pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
-    let h = match n.spec.handlers.iter().find(|h| h.is(handler, n.outs.len())) {
+    let h = match n.spec.handlers.iter().find(|h| h.is(handler, n.numbered())) {
         Some(h) if h.access.writes() => h,
         Some(_) => return Err(HandlerError::ReadOnly(full())),
         None if COMMON.iter().any(|h| h.name == handler) => return Err(HandlerError::ReadOnly(full())),

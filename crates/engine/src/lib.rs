@@ -17,8 +17,9 @@
 //!   pulling. `task`, `timer` and `signal` schedule; `clock` is live or simulated time.
 //! * `assemble` builds a plan: configure, place on workers, connect, wire notifiers, initialise. Edges that cross
 //!   workers become rings (`crossing`).
-//! * `worker` is the thread, and [`Pulse`] how anybody sees that it is not stuck; `devices` and [`reception`] decide
-//!   when a port's packets are taken.
+//! * `worker` is what one processor does, piece by piece; `driver` is the thread around it, and [`Pulse`] how anybody sees
+//!   that it is not stuck; [`simulation`] runs workers without threads, and work costs what its caller says. `devices` and
+//!   [`reception`] decide when a port's packets are taken.
 //! * [`Router`] is the control side: start, handlers, hot swap, stop. [`measure`] says what the values of handlers are
 //!   and how those of replicas make one. [`harness`] puts one element on the bench.
 //!
@@ -36,10 +37,11 @@
 //!   panics.
 //! * Nothing is printed: what there is to say is logged.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod affinity;
 mod assemble;
+mod calls;
 pub mod clock;
 mod conf;
 mod core;
@@ -57,6 +59,7 @@ pub mod measure;
 mod names;
 mod node;
 mod notify;
+mod peer;
 mod place;
 mod plan;
 pub mod prelude;
@@ -65,9 +68,11 @@ pub mod reception;
 mod router;
 pub mod settings;
 mod signal;
+pub mod simulation;
 mod single;
 pub mod spec;
 mod spin;
+mod storage;
 mod task;
 mod timer;
 pub mod value;
@@ -85,11 +90,13 @@ pub use drops::{DropReason, DropReasons};
 pub use element::{ControlSide, Element, PortStatistics, Run};
 pub use handler::NoAnswer;
 pub use names::{Addresses, Interfaces, Names, Scope};
+pub use peer::Peer;
 pub use plan::{End, Plan, PlanElement};
 pub use pulse::Pulse;
 pub use router::{Edge, MOST_TRACED, Measure, Options, Router, StartError};
 pub use settings::{Configure, Settings, configured};
 pub use spec::{Library, Spec};
 pub use spin::SpinTime;
+pub use storage::Stored;
 pub use task::{DEFAULT_TICKETS, MAX_TICKETS};
 pub use verdict::{OrDrop, Verdict};

@@ -6,7 +6,7 @@ use crate::counters::Counter;
 use crate::element::Element;
 use crate::signal::SignalId;
 use crate::spec::Spec;
-use crate::watch::capture::Tap;
+use crate::watch::Tap;
 use causeway_packet::{Batch, Packet};
 use std::sync::Arc;
 
@@ -37,6 +37,13 @@ pub(crate) struct Node {
     pub fused: Vec<usize>,
 }
 
+impl Node {
+    /// For how many handlers a name that ends in `#` stands.
+    pub fn numbered(&self) -> usize {
+        self.spec.numbered(self.ins.len(), self.outs.len())
+    }
+}
+
 /// An output.
 #[derive(Default)]
 pub(crate) struct OutPort {
@@ -48,7 +55,7 @@ pub(crate) struct OutPort {
     pub emitted: Vec<Box<Batch>>,
     /// Packets that were pushed along the edge, if it is there.
     pub packets: Option<Counter>,
-    /// Who captures them.
+    /// Who looks at them.
     pub taps: Vec<Tap>,
 }
 
@@ -61,7 +68,7 @@ pub(crate) struct InPort {
     pub signals: Option<Vec<SignalId>>,
     /// Packets that were pulled along the edge, if it is there.
     pub packets: Option<Counter>,
-    /// Who captures them.
+    /// Who looks at them.
     pub taps: Vec<Tap>,
 }
 

@@ -23,6 +23,11 @@ pub(crate) fn wire(core: &mut Core) {
                     core.signals.listen(id, node);
                 }
             }
+            if let Some(own) = core.nodes[node].packets_signal {
+                // Until it has pulled it cannot know that there is nothing.
+                core.signals.set(own, true);
+                found.iter().flatten().for_each(|&id| core.signals.relay(id, own));
+            }
             core.nodes[node].ins[port].signals = found;
         }
         for port in 0..core.nodes[node].outs.len() {

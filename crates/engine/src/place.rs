@@ -55,6 +55,56 @@ pub(crate) fn settle(
     }
 }
 
+/// Puts elements on one worker that must live together: where one of them has been placed, else on worker 0.
+pub(crate) fn keep_together(
+    plan: &Plan,
+    specs: &[&'static Spec],
+    threads: &mut Vec<(String, Option<usize>)>,
+    workers: usize,
+) {
+    if workers == 1 {
+        return;
+    }
+    let all = plan.elements.iter().zip(specs);
+    let pairs: Vec<(String, String)> = all
+        .flat_map(|(e, spec)| {
+            let named = (spec.lives_with)(&e.config);
+            named.into_iter().filter_map(|name| Some((e.name.clone(), seen_from(plan, &e.name, &name)?)))
+        })
+        .collect();
+    for or_first in [false, true] {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (a, b) in &pairs {
+                let place = said(threads, a).or(said(threads, b));
+                let Some(place) = place.or(or_first.then_some(Some(0))) else { continue };
+                for name in [a, b] {
+                    if said(threads, name).is_none() {
+                        threads.push((name.clone(), place));
+                        changed = true;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The full name of the element that `caller` calls `name`, looked up from its compound outwards.
+fn seen_from(plan: &Plan, caller: &str, name: &str) -> Option<String> {
+    let mut scope = caller;
+    loop {
+        scope = scope.rfind('/').map_or("", |i| &scope[..i]);
+        let full = if scope.is_empty() { name.to_owned() } else { format!("{scope}/{name}") };
+        if plan.find(&full).is_some() {
+            return Some(full);
+        }
+        if scope.is_empty() {
+            return None;
+        }
+    }
+}
+
 /// Pairs of elements of which the second pulls from the first.
 fn pulled(plan: &Plan) -> impl Iterator<Item = (usize, usize)> + '_ {
     let is_pulled = |to: usize, input: usize| plan.elements[to].pulled_inputs.get(input) == Some(&true);

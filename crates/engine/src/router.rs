@@ -4,35 +4,32 @@
 
 mod edges;
 mod measure;
+mod options;
 mod swap;
 
 pub use edges::{Edge, MOST_TRACED};
 pub use measure::Measure;
+pub use options::{Options, StartError};
 
-use crate::assemble::{
-    Assembly, ControlSides, ElementError, ElementWarning, Index, Layout, Place, PortOf, assemble,
-};
+use crate::assemble::{Assembly, ControlSides, ElementWarning, Index, Layout, Place, PortOf, assemble};
 use crate::clock::Clock;
-use crate::conf::{Defaults, Env, Persistent};
+use crate::conf::Env;
 use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
-use crate::driver::{Command, Driver, Event, OnFailure};
+use crate::driver::{Command, Driver, Event};
 use crate::element::ControlSide;
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::measure::{Across, Unit};
 use crate::plan::Plan;
 use crate::pulse::Pulse;
-use crate::reception::{DEFAULT_BUDGET, Mechanism};
 use crate::spec::{Access, HandlerDoc, Library};
-use crate::spin::{Spin, SpinTime};
+use crate::spin::Spin;
 use crate::waiter::Waiter;
+use crate::watch::meter::Meter;
 use crate::worker::Worker;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::fmt;
-use std::io;
-use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -45,89 +42,6 @@ const COUNTERS: (usize, usize) = (4_096, 64);
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long the workers may take to end.
 const END: Duration = Duration::from_secs(2);
-
-/// How to run a router.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Workers.
-    pub workers: usize,
-    /// Whether each worker gets a copy of the whole graph and its own queue of every port.
-    pub replicate: bool,
-    /// Processors to pin the workers to, in turn; empty = let the kernel choose.
-    pub processors: Vec<usize>,
-    /// Seed of the random numbers; `None` = a fresh one.
-    pub seed: Option<u64>,
-    /// Where simulated time starts; `None` = live.
-    pub simulated_ns: Option<u64>,
-    /// Shared-memory file of the counters, which only one router may use; it goes with the router. `None` = private
-    /// memory.
-    pub counters: Option<PathBuf>,
-    /// Reception mechanism of ports that do not name one.
-    pub mechanism: Mechanism,
-    /// Packets in one NAPI run over all ports of a worker.
-    pub budget: usize,
-    /// How long workers without work look for some before they sleep.
-    pub spin: SpinTime,
-    /// Values that the elements find and that outlive hot swaps.
-    pub persistent: Persistent,
-    /// What is to be done at once when a worker fails.
-    pub on_failure: Option<OnFailure>,
-    /// Whose defaults the elements' arguments have.
-    pub defaults: Defaults,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            workers: 1,
-            replicate: false,
-            processors: Vec::new(),
-            seed: None,
-            simulated_ns: None,
-            counters: None,
-            mechanism: Mechanism::default(),
-            budget: DEFAULT_BUDGET,
-            spin: SpinTime::default(),
-            persistent: Persistent::default(),
-            on_failure: None,
-            defaults: Defaults::default(),
-        }
-    }
-}
-
-/// Why a router could not be started or changed.
-#[derive(Debug)]
-pub enum StartError {
-    /// Elements that could not be configured or initialised.
-    Elements(Vec<ElementError>),
-    /// The operating system refused something.
-    Io(&'static str, io::Error),
-    /// A worker does not answer.
-    NoAnswer(NoAnswer),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StartError::Elements(errors) => {
-                for (i, e) in errors.iter().enumerate() {
-                    write!(f, "{}{e}", if i > 0 { "\n" } else { "" })?;
-                }
-                Ok(())
-            }
-            StartError::Io(what, e) => write!(f, "{what}: {e}"),
-            StartError::NoAnswer(e) => e.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
-
-impl From<NoAnswer> for StartError {
-    fn from(error: NoAnswer) -> Self {
-        StartError::NoAnswer(error)
-    }
-}
 
 struct Handle {
     commands: Sender<Command>,
@@ -152,6 +66,8 @@ pub struct Router {
     env: Env,
     /// The last number that a trace gave.
     traced: u16,
+    /// What counts the bytes on edges, while somebody wants that.
+    meter: Option<Meter>,
 }
 
 impl Router {
@@ -174,7 +90,7 @@ impl Router {
             let (commands, receiver) = mpsc::channel();
             let pulse = Pulse::default();
             let driver = Driver {
-                worker: Worker { core, devices },
+                worker: Worker::new(core, devices),
                 doorbell: doorbell.clone(),
                 commands: receiver,
                 events: event_sender.clone(),
@@ -202,6 +118,7 @@ impl Router {
             ports,
             env,
             traced: 0,
+            meter: None,
         })
     }
 
@@ -359,9 +276,11 @@ impl Router {
     /// The declaration of a handler.
     fn handler(&self, element: &str, name: &str) -> Option<&'static HandlerDoc> {
         let element = &self.plan.elements[self.plan.find(element)?];
-        handler::find(self.library.get(&element.class)?, name, element.pulled_outputs.len())
+        let spec = self.library.get(&element.class)?;
+        handler::find(spec, name, spec.numbered(element.pulled_inputs.len(), element.pulled_outputs.len()))
     }
 
+    #[allow(clippy::disallowed_methods, reason = "the control side")]
     fn control_side(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn ControlSide>>> {
         self.control_sides.get(element).map(|side| side.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -406,6 +325,7 @@ impl Router {
         self.end()
     }
 
+    #[allow(clippy::disallowed_methods, reason = "the control side")]
     fn end(&mut self) -> Result<(), NoAnswer> {
         self.tell(|| Command::Exit);
         let limit = Instant::now() + END;
@@ -433,11 +353,11 @@ fn capacity(plan: &Plan) -> usize {
     COUNTERS.0.max(plan.elements.len() * COUNTERS.1)
 }
 
-fn clock(options: &Options) -> Clock {
+pub(crate) fn clock(options: &Options) -> Clock {
     options.simulated_ns.map_or_else(Clock::live, Clock::simulated)
 }
 
-fn build(
+pub(crate) fn build(
     library: &Library,
     plan: &Plan,
     options: &Options,

@@ -4,6 +4,8 @@
 //! its way when the next one comes; in a batch those behind the packet would be past the others already. So the
 //! element gets its packets one by one, and so do the elements above it at which ways part: what happens on one way
 //! happens before the next packet is on the other.
+//!
+//! Where time is simulated all elements get packets one by one, because each packet takes its time.
 
 use crate::conf::has_keyword;
 use crate::core::Core;
@@ -29,6 +31,6 @@ pub(crate) fn mark(core: &mut Core) {
     }
     acting.into_iter().for_each(|i| marked[i] = true);
     for (node, marked) in core.nodes.iter_mut().zip(marked) {
-        node.one_by_one = marked;
+        node.one_by_one = marked || core.costs.is_some();
     }
 }

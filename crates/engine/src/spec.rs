@@ -52,10 +52,15 @@ pub struct Spec {
     pub see: &'static [&'static str],
     /// What a router of several workers does with the class when it runs a copy of the graph on each.
     pub copies: Copies,
+    /// The elements that the configuration names which must live on the same worker, because this one works on them
+    /// ([`crate::Cx::peer`]).
+    pub lives_with: fn(&str) -> Vec<String>,
     /// Inputs whose packets all copies get, each one of its own: what they learn from, such as answers to queries.
     pub heard_by_all: &'static [usize],
     /// Whether the element holds back its puller or pusher by notifiers.
     pub notifies: Notifies,
+    /// Whether elements of the class store packets, which others may ask for by [`crate::Cx::stored`].
+    pub stores: bool,
     /// Arguments that make the element act on others when a packet passes: by calling handlers. Around such an element
     /// batches are of one, so that the others see each packet before the next one, as in Click.
     pub acts_with: &'static [&'static str],
@@ -143,7 +148,8 @@ pub enum ArgForm {
 /// One handler.
 #[derive(Clone, Copy, Debug)]
 pub struct HandlerDoc {
-    /// Name. One that ends in `#` stands for a handler for each output: `pattern#` for `pattern0`, `pattern1` ….
+    /// Name. One that ends in `#` stands for a handler for each port ([`Spec::numbered`]): `pattern#` for `pattern0`,
+    /// `pattern1` ….
     pub name: &'static str,
     /// Read, write or both.
     pub access: Access,
@@ -208,11 +214,11 @@ impl HandlerDoc {
         HandlerDoc { by_run_time: true, ..self }
     }
 
-    /// Whether this is the handler called `name` of an element with that many outputs.
-    pub fn is(&self, name: &str, outputs: usize) -> bool {
+    /// Whether this is the handler called `name` of an element that has so many of those with a number.
+    pub fn is(&self, name: &str, numbered: usize) -> bool {
         match self.name.strip_suffix('#') {
             None => self.name == name,
-            Some(_) => self.names(outputs).any(|own| own == name),
+            Some(_) => self.names(numbered).any(|own| own == name),
         }
     }
 
@@ -224,11 +230,11 @@ impl HandlerDoc {
         spec.args.iter().find(same)
     }
 
-    /// The names of this handler of an element with that many outputs.
-    pub fn names(&self, outputs: usize) -> impl Iterator<Item = String> {
+    /// The names of this handler of an element that has so many of those with a number.
+    pub fn names(&self, numbered: usize) -> impl Iterator<Item = String> {
         let (stem, count) = match self.name.strip_suffix('#') {
             None => (self.name, None),
-            Some(stem) => (stem, Some(outputs)),
+            Some(stem) => (stem, Some(numbered)),
         };
         (0..count.unwrap_or(1)).map(move |i| match count {
             None => stem.to_owned(),
@@ -271,6 +277,12 @@ pub struct DropDoc {
 }
 
 impl Spec {
+    /// For how many handlers a name that ends in `#` stands, of an element with so many ports in use: one for each output,
+    /// or for each input if there are more of those.
+    pub fn numbered(&self, inputs: usize, outputs: usize) -> usize {
+        inputs.max(outputs)
+    }
+
     /// A class without documentation, to be completed by struct update: one push or pull input, one output.
     pub const DEFAULT: Spec = Spec {
         name: "",
@@ -288,8 +300,10 @@ impl Spec {
         example: "",
         see: &[],
         copies: Copies::Each,
+        lives_with: |_| Vec::new(),
         heard_by_all: &[],
         notifies: Notifies { packets: false, room: false },
+        stores: false,
         acts_with: &[],
         lowers: Lowers::No,
         build: |_| Err(Invalid),

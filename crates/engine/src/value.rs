@@ -121,6 +121,20 @@ simple!(
     Nanoseconds(0)
 );
 
+/// In the largest unit of which it is a whole number, if it is less than a second; else in seconds with six or nine
+/// digits.
+impl std::fmt::Display for Nanoseconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.0 / values::SECOND_NS, self.0 % values::SECOND_NS) {
+            (0, ns) if ns % 1_000_000 == 0 => write!(f, "{}ms", ns / 1_000_000),
+            (0, ns) if ns % 1_000 == 0 => write!(f, "{}us", ns / 1_000),
+            (0, ns) => write!(f, "{ns}ns"),
+            (s, ns) if ns % 1_000 == 0 => write!(f, "{s}.{:06}s", ns / 1_000),
+            (s, ns) => write!(f, "{s}.{ns:09}s"),
+        }
+    }
+}
+
 /// A rate in bytes a second; a number without a unit is that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BytesPerSecond(pub u64);
@@ -129,6 +143,22 @@ simple!(
     |t| values::bandwidth_bytes_per_s(t).map(BytesPerSecond).map_err(message),
     BytesPerSecond(0)
 );
+
+/// In bits a second, in the largest of Gbps, Mbps and kbps in which it is not less than one, or in kbps.
+impl std::fmt::Display for BytesPerSecond {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (unit, name, digits) = match self.0 {
+            125_000_000.. => (1_000_000_000, "Gbps", 9),
+            125_000.. => (1_000_000, "Mbps", 6),
+            _ => (1_000, "kbps", 3),
+        };
+        let bits = u128::from(self.0) * 8;
+        let part = format!("{:0digits$}", bits % unit);
+        let part = part.trim_end_matches('0');
+        let point = if part.is_empty() { "" } else { "." };
+        write!(f, "{}{point}{part}{name}", bits / unit)
+    }
+}
 
 /// A file's name; `-` means standard input or output to some elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

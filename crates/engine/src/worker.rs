@@ -15,9 +15,9 @@ const TASKS_A_STEP: usize = 128;
 /// Timers run in one step.
 const TIMERS_A_STEP: usize = 64;
 
-/// What a step found.
+/// What a step of a worker found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// There was work, and there may be more.
     Worked,
     /// Nothing to do before that time on the worker's clock, nanoseconds, unless a device or another worker calls.
@@ -32,43 +32,116 @@ pub(crate) enum Step {
 pub(crate) struct Worker {
     pub core: Core,
     pub devices: Devices,
+    round: Round,
+}
+
+/// How far a round is: tasks, then timers, then reception.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    phase: Phase,
+    /// Tasks or timers that ran in this phase.
+    ran: usize,
+    /// Tasks in a row that had nothing to do.
+    idle: usize,
+    worked: bool,
+}
+
+impl Round {
+    /// Runs the next task; `None`: none is scheduled, or none of them had anything to do.
+    #[inline]
+    fn run_task(&mut self, core: &mut Core) -> Option<()> {
+        match core.run_task()? {
+            Run::Idle => {
+                self.idle += 1;
+                if self.idle >= core.tasks.scheduled() {
+                    return None;
+                }
+            }
+            Run::Worked => (self.worked, self.idle) = (true, 0),
+            Run::Sleep => {}
+        }
+        self.ran += 1;
+        Some(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Phase {
+    #[default]
+    Start,
+    Tasks,
+    /// With the time at which they are due.
+    Timers(u64),
+    Devices,
 }
 
 impl Worker {
+    pub fn new(core: Core, devices: Devices) -> Worker {
+        Worker { core, devices, round: Round::default() }
+    }
+
     /// Does some of what there is to do: tasks, then timers, then reception.
     pub fn step(&mut self) -> Step {
-        let core = &mut self.core;
-        core.clock.touch();
-        if core.watched {
-            core.forget_watchers();
-        }
-        let (mut worked, mut idle) = (false, 0);
-        for _ in 0..TASKS_A_STEP {
-            match core.run_task() {
-                None => break,
-                Some(Run::Idle) => {
-                    idle += 1;
-                    if idle >= core.tasks.scheduled() {
-                        break;
-                    }
-                }
-                Some(Run::Worked) => (worked, idle) = (true, 0),
-                Some(Run::Sleep) => {}
-            }
-            if core.stops > 0 {
-                return Step::Stopped;
+        loop {
+            if let Some(found) = self.piece(usize::MAX) {
+                return found;
             }
         }
-        core.clock.touch();
-        if core.timers.next_ns().is_some() {
-            let now = core.clock.now_ns();
-            worked |= core.run_timers(now, TIMERS_A_STEP) > 0;
+    }
+
+    /// One piece of a step: the next task, timer or run of reception, which takes at most `limit` packets. Where work
+    /// costs time, what it emitted is under way then, and each delivery of that is a piece too. The last piece says what
+    /// the step found.
+    #[inline]
+    pub fn piece(&mut self, limit: usize) -> Option<Step> {
+        let Worker { core, devices, round } = self;
+        if core.deliver_one() {
+            round.worked = true;
+            return None;
         }
-        worked |= self.devices.run(core);
         if core.stops > 0 {
-            return Step::Stopped;
+            *round = Round::default();
+            return Some(Step::Stopped);
         }
-        let next = [core.timers.next_ns(), self.devices.deadline_ns()].into_iter().flatten().min();
+        match round.phase {
+            Phase::Start => {
+                core.clock.touch();
+                if core.watched {
+                    core.forget_watchers();
+                }
+                round.phase = Phase::Tasks;
+            }
+            Phase::Tasks => {
+                if round.ran == TASKS_A_STEP || round.run_task(core).is_none() {
+                    core.clock.touch();
+                    round.phase = match core.timers.next_ns() {
+                        Some(_) => Phase::Timers(core.clock.now_ns()),
+                        None => Phase::Devices,
+                    };
+                    round.ran = 0;
+                }
+            }
+            Phase::Timers(now_ns) => {
+                if round.ran < TIMERS_A_STEP && core.run_timer(now_ns) {
+                    (round.ran, round.worked) = (round.ran + 1, true);
+                } else {
+                    round.phase = Phase::Devices;
+                }
+            }
+            Phase::Devices => {
+                round.worked |= devices.run(core, limit);
+                if devices.under_way() {
+                    return None;
+                }
+                let worked = std::mem::take(round).worked;
+                return (core.stops == 0).then(|| self.found(worked));
+            }
+        }
+        None
+    }
+
+    fn found(&mut self, worked: bool) -> Step {
+        let next = [self.core.timers.next_ns(), self.devices.deadline_ns()].into_iter().flatten().min();
         match (worked, next) {
             (true, _) => Step::Worked,
             (false, Some(when_ns)) => Step::Until(when_ns),
@@ -76,15 +149,16 @@ impl Worker {
         }
     }
 
-    /// Packets that its elements and its backlog hold.
+    /// Packets that its elements and its backlog hold, and those under way.
     pub fn held(&self) -> usize {
         let elements = self.core.nodes.iter().filter_map(|n| n.element.as_ref());
-        elements.map(|e| e.held()).sum::<usize>() + self.devices.held()
+        let under_way: usize = self.core.stack.iter().map(|delivery| delivery.batch.len()).sum();
+        elements.map(|e| e.held()).sum::<usize>() + self.devices.held() + under_way
     }
 
     /// A worker with the same number, clock and counters, and no elements.
     pub fn without_graph(&self) -> Worker {
-        Worker { core: self.core.without_graph(), devices: Devices::default() }
+        Worker::new(self.core.without_graph(), Devices::default())
     }
 
     /// Lets `waiter` wait for the devices, and sets reception going.

@@ -13,6 +13,8 @@ use crate::table::{AdjacencyIndex, Change, Lookup, MISS, Memory, Structure, Tabl
 pub struct Fib<A: Address, S> {
     rib: Rib<A>,
     structure: S,
+    /// Where lookups miss, for want of room, in order.
+    unsettled: Vec<Prefix<A>>,
 }
 
 /// A structure whose lookups may run on other threads while its owner changes it.
@@ -44,7 +46,7 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
     /// An empty table over an empty structure made with parameters of its own.
     #[must_use]
     pub fn with_structure(structure: S) -> Self {
-        Fib { rib: Rib::default(), structure }
+        Fib { rib: Rib::default(), structure, unsettled: Vec::new() }
     }
 
     /// A table of `routes`; of duplicate prefixes the last counts.
@@ -90,6 +92,37 @@ impl<A: Address, S: Structure<A>> Fib<A, S> {
         S::in_domain(domain).map(Self::with_structure)
     }
 
+    /// Brings the structure in step with the routes after a change of these, and with what it forgot.
+    fn refresh(&mut self, changed: &[Prefix<A>]) -> Result<(), FibError> {
+        if self.unsettled.is_empty() {
+            return self.structure.update(&self.rib, changed);
+        }
+        if self.unsettled == [Prefix::DEFAULT] {
+            self.structure.rebuild(&self.rib)?;
+        } else {
+            let mut changed = [&self.unsettled, changed].concat();
+            changed.sort_unstable();
+            changed.dedup();
+            self.structure.update(&self.rib, &changed)?;
+        }
+        self.unsettled.clear();
+        Ok(())
+    }
+
+    /// The same after withdrawals.
+    fn refresh_or_forget(&mut self, withdrawn: &[Prefix<A>]) {
+        if self.refresh(withdrawn).is_ok() {
+            return;
+        }
+        let misses = |prefix: &Prefix<A>| self.unsettled.iter().any(|range| range.covers(*prefix));
+        if withdrawn.iter().all(misses) {
+            return;
+        }
+        self.unsettled.extend(self.structure.forget(&self.rib, withdrawn));
+        self.unsettled.sort_unstable();
+        self.unsettled.dedup_by(|next, range| range.covers(*next));
+    }
+
     fn check(adjacency: AdjacencyIndex) -> Result<(), FibError> {
         if adjacency == MISS || adjacency > S::ADJACENCY_MAX {
             return Err(FibError::AdjacencyRange { adjacency, largest: S::ADJACENCY_MAX });
@@ -102,8 +135,12 @@ impl<A: Address, S: Structure<A>> Table<A> for Fib<A, S> {
     fn load(&mut self, routes: &[(Prefix<A>, AdjacencyIndex)]) -> Result<(), FibError> {
         routes.iter().try_for_each(|&(_, adjacency)| Self::check(adjacency))?;
         let rib = routes.iter().copied().collect();
-        self.structure.rebuild(&rib)?;
+        match self.structure.rebuild(&rib) {
+            Err(_) if routes.is_empty() => drop(self.structure.forget(&rib, &[Prefix::DEFAULT])),
+            done => done?,
+        }
         self.rib = rib;
+        self.unsettled.clear();
         Ok(())
     }
 
@@ -124,7 +161,7 @@ impl<A: Address, S: Structure<A>> Table<A> for Fib<A, S> {
         if before == Some(adjacency) {
             return Ok(before);
         }
-        if let Err(error) = self.structure.update(&self.rib, &[prefix]) {
+        if let Err(error) = self.refresh(&[prefix]) {
             self.rib.change((prefix, before));
             return Err(error);
         }
@@ -146,7 +183,9 @@ impl<A: Address, S: Structure<A>> Table<A> for Fib<A, S> {
         if changed.is_empty() {
             return Ok(());
         }
-        if let Err(error) = self.structure.update(&self.rib, &changed) {
+        if changes.iter().all(|change| change.1.is_none()) {
+            self.refresh_or_forget(&changed);
+        } else if let Err(error) = self.refresh(&changed) {
             for change in before.into_iter().rev() {
                 self.rib.change(change);
             }
@@ -157,11 +196,16 @@ impl<A: Address, S: Structure<A>> Table<A> for Fib<A, S> {
 
     fn withdraw(&mut self, prefix: Prefix<A>) -> Result<AdjacencyIndex, FibError> {
         let before = self.rib.remove(prefix).ok_or(FibError::NotFound)?;
-        if let Err(error) = self.structure.update(&self.rib, &[prefix]) {
-            self.rib.set(prefix, before);
-            return Err(error);
-        }
+        self.refresh_or_forget(&[prefix]);
         Ok(before)
+    }
+
+    fn settle(&mut self) -> Result<(), FibError> {
+        if self.unsettled.is_empty() { Ok(()) } else { self.refresh(&[]) }
+    }
+
+    fn unsettled(&self) -> usize {
+        self.unsettled.iter().map(|&range| self.rib.covered(range).count()).sum()
     }
 
     fn rib(&self) -> &Rib<A> {

@@ -12,7 +12,7 @@
 //! | [`Rib`], [`Fib`] | the routes, and routes with a structure compiled from them: [`Fib4`], [`CompactFib4`], [`Fib6`] |
 //! | `v4`, `v6` | the structures of these, with pictures of their words and an update step by step |
 //! | `sync` | [`Domain`], epochs and announcements; [`LeftRight`], which makes any structure readable while it changes |
-//! | `memory` | arrays in address space of their own, and which parts of them are in use |
+//! | [`Region`] and `memory` | where lookups find what they walk, by default address space of the table's own; which parts of it are in use |
 //! | [`Adjacencies`] | what routes lead to: next hops and groups of them |
 //! | [`policy`], [`route_cache`] | rules that choose among tables; the cache that Linux once had in front of them |
 //! | [`baseline`] | trees, ranges and a list to compare with; `rivals`, with the feature of that name, for the bench |
@@ -32,11 +32,20 @@
 //!   beyond it.
 //! - Adjacency indices are dense (the adjacency table hands out the lowest free one), so structures store 15 bits.
 //!
+//! # Memory of others
+//!
+//! [`Rank24::in_region`] and [`Lines6::in_region`] put a table where the caller says, for example into the value of an array
+//! map, and [`Rank24Layout`] and [`Lines6Layout`] say where its parts are. A reader that knows these and the base
+//! finds the same answers with shifts, masks and popcounts, and needs no pointers (`tests/regions.rs` has one of each).
+//! When such a reader is done with what was replaced is for the caller to say: a [`Participant`] of the domain that is
+//! pinned holds it back.
+//!
 //! # Limits
 //!
 //! 32 767 adjacency indices: what finds none is refused ([`FibError::Full`]), and the caller decides what its routes lead
-//! to instead. A change that finds no room is refused, a withdrawal too, since most structures are changed by making a new
-//! part beside the old one. A router then does best to load the table anew, first with nothing.
+//! to instead. A change that finds no room is refused. A withdrawal is not, though most structures are changed by making a
+//! new part beside the old one: where there is no room for that, lookups miss until there is ([`Table::settle`]), so that no
+//! route is followed that is gone. A router then does best to load the table anew, first with nothing.
 //!
 //! # Unsafe code
 //!
@@ -47,8 +56,9 @@
 //!   a look at the processor gives.
 //! - The four bytes of an address that a leaf of `v6` compares, read where they lie: shifting the address instead costs
 //!   a twentieth to a tenth.
-//! - Arrays of reserved address space (`memory::mapping`): they grow without moving, so readers need no lock and no second
-//!   look; an empty table takes a few pages. Not for their huge pages, which gain nothing that can be measured.
+//! - Parts of a region (`memory::region`), by default of reserved address space (`memory::mapping`): they grow without
+//!   moving, so readers need no lock and no second look; an empty table takes a few pages; a program in the driver can
+//!   read the same bytes. Not for their huge pages, which gain nothing that can be measured.
 //! - References to what the writer replaces (`sync::cells`, `sync::left_right`): epochs decide when it is freed, and
 //!   model checking stands for what the compiler cannot see. A reference count instead, one cache line that all
 //!   workers write, was not measured.
@@ -92,6 +102,7 @@ pub use address::Address;
 pub use adjacency::{ADJACENCIES_MAX, Adjacencies, AdjacencyReader, AdjacencyView, Target};
 pub use error::{FibError, PrefixError};
 pub use fib::{Fib, Shared};
+pub use memory::region::{Place, Region};
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
 pub use reader::{Handle, InPlace, Reader};
 pub use rib::Rib;
@@ -99,9 +110,9 @@ pub use sync::epoch::{Domain, Participant, Pinned};
 pub use sync::left_right::{InTwo, LeftRight};
 pub use table::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS, Memory, Structure, Table};
 pub use v4::compact16::{Compact16, Compact16Core};
-pub use v4::rank24::{Rank24, Rank24Core};
+pub use v4::rank24::{Rank24, Rank24Core, Rank24Layout};
 pub use v6::lines6::Lines6;
-pub use v6::walk::Lines6Core;
+pub use v6::walk::{Lines6Core, Lines6Layout};
 
 /// The default IPv4 table: for one big table.
 pub type Fib4 = Fib<u32, Rank24>;

@@ -71,6 +71,15 @@ impl<H> Reader<H> {
         Reader { handle, participant }
     }
 
+    /// The domain that announcements have to be made in.
+    #[must_use]
+    pub fn domain<A: Address>(&self) -> &Domain
+    where
+        H: Handle<A>,
+    {
+        self.handle.domain()
+    }
+
     /// The table, for as long as an announcement stands that is made already; no other is made. None if that is in
     /// another domain than the table.
     #[inline]

@@ -102,6 +102,16 @@ pub trait Structure<A: Address>: Lookup<A> {
     /// # Errors
     /// As [`update`](Self::update).
     fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError>;
+
+    /// Lets go of the routes of `changed`, which is in order and which `rib` has no more, after an update was refused: as the
+    /// routes that are left say, if that can be done after all, and else so that lookups miss where they were, and around
+    /// it. Wants no room in the structure, so it can always be done. Returns where lookups miss now, in order: `rebuild`
+    /// or, unless that is everywhere, `update` with it among what changed makes it good.
+    fn forget(&mut self, _rib: &Rib<A>, _changed: &[Prefix<A>]) -> Vec<Prefix<A>> {
+        let done = self.rebuild(&Rib::default());
+        debug_assert!(done.is_ok(), "nothing always fits");
+        vec![Prefix::DEFAULT]
+    }
 }
 
 /// A table that can be changed. One owner (the control thread) holds it; every refused change leaves it as it was.
@@ -135,7 +145,8 @@ pub trait Table<A: Address>: Lookup<A> {
         adjacency: AdjacencyIndex,
     ) -> Result<Option<AdjacencyIndex>, FibError>;
 
-    /// Makes many changes, all or none, of those of one prefix the last. To withdraw what is not there is no change.
+    /// Makes many changes, all or none, of those of one prefix the last. To withdraw what is not there is no change, and
+    /// withdrawals alone are never refused, as [`withdraw`](Self::withdraw) is not.
     /// Costs much less than one change after the other where they lie close together. Lookups meanwhile see some of
     /// them made and some not, each as a whole, and all when the call returns.
     ///
@@ -143,12 +154,21 @@ pub trait Table<A: Address>: Lookup<A> {
     /// As [`replace`](Self::replace).
     fn apply(&mut self, changes: &[Change<A>]) -> Result<(), FibError>;
 
-    /// Removes a route; returns the adjacency it had.
+    /// Removes a route; returns the adjacency it had. That is never refused: where a structure needs room to shrink and
+    /// has none, lookups miss there and around it from now on ([`unsettled`](Self::unsettled)).
     ///
     /// # Errors
-    /// [`FibError::NotFound`]; [`FibError::Busy`] or [`FibError::Full`] if a structure needs room to shrink and has
-    /// none, until readers move on or at all.
+    /// [`FibError::NotFound`].
     fn withdraw(&mut self, prefix: Prefix<A>) -> Result<AdjacencyIndex, FibError>;
+
+    /// Brings back what lookups miss for want of room, as each change does that finds room for it and for itself.
+    ///
+    /// # Errors
+    /// [`FibError::Busy`] if what would make room waits for readers, [`FibError::Full`] if nothing does.
+    fn settle(&mut self) -> Result<(), FibError>;
+
+    /// How many routes lookups miss for want of room, since a withdrawal found none.
+    fn unsettled(&self) -> usize;
 
     /// The routes themselves, for iteration, exact and longest match and covered prefixes.
     fn rib(&self) -> &Rib<A>;

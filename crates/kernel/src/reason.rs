@@ -58,6 +58,8 @@ pub enum PuntReason {
     Lifetime,
     /// The kernel has learned something of this one destination (a path MTU, a better way) that its routes do not say.
     Exception,
+    /// The tables have no room for the next hop.
+    TableFull,
     /// The kernel's messages do not tell which route it has now; the next dump does.
     Unclear,
 }
@@ -91,6 +93,7 @@ impl PuntReason {
         "policy-rules",
         "lifetime",
         "exception",
+        "table-full",
         "unclear",
     ];
 

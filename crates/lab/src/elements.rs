@@ -3,14 +3,44 @@
 use causeway_engine::measure::Unit;
 use causeway_engine::spec::{keyword, reads};
 use causeway_engine::{Conf, Counter, Cx, Element, Invalid, Run, Spec};
-use causeway_packet::{BATCH, Batch, Packet, PacketType};
+use causeway_packet::{BATCH, Batch, PacketType};
 use std::sync::Arc;
 
 /// Key of the [`Trace`] among the values that elements find.
 pub const TRACE: &str = "bench trace";
 
-/// The frames that sources copy, over and over.
-pub struct Trace(pub Vec<Vec<u8>>);
+/// The frames that sources copy, over and over: one behind the other, so that reading them costs little.
+#[derive(Default)]
+pub struct Trace {
+    bytes: Vec<u8>,
+    /// Where each frame ends.
+    ends: Vec<usize>,
+}
+
+impl Trace {
+    /// How many frames there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The bytes of frame `i`, which is not beyond the last.
+    #[inline]
+    fn frame(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.bytes[start..self.ends[i]]
+    }
+}
+
+impl FromIterator<Vec<u8>> for Trace {
+    fn from_iter<T: IntoIterator<Item = Vec<u8>>>(frames: T) -> Trace {
+        let mut trace = Trace::default();
+        for frame in frames {
+            trace.bytes.extend(frame);
+            trace.ends.push(trace.bytes.len());
+        }
+        trace
+    }
+}
 
 /// Pushes copies of the trace's frames in fresh packets, as fast as there is room downstream.
 pub static SOURCE: Spec = Spec {
@@ -45,7 +75,7 @@ struct TraceSource {
 fn source(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let burst = conf.keyword("BURST", 128u32);
     conf.finish()?;
-    let trace = conf.env.persistent(TRACE, || Trace(Vec::new())).ok_or(Invalid)?;
+    let trace = conf.env.persistent(TRACE, Trace::default).ok_or(Invalid)?;
     let count = conf.counter("count");
     Ok(Box::new(TraceSource { trace, at: 0, burst: (burst as usize).min(BATCH), count }))
 }
@@ -57,18 +87,20 @@ impl Element for TraceSource {
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
-        let frames = &self.trace.0;
-        if frames.is_empty() {
+        let (trace, frames) = (&*self.trace, self.trace.len());
+        if frames == 0 {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
-        for _ in 0..self.burst {
-            let Some(mut packet) = Packet::from_bytes(&frames[self.at]) else { break };
-            self.at = if self.at + 1 == frames.len() { 0 } else { self.at + 1 };
+        let at = &mut self.at;
+        batch.extend_copies((0..self.burst).map(|_| {
+            let frame = trace.frame(*at);
+            *at = if *at + 1 == frames { 0 } else { *at + 1 };
+            frame
+        }));
+        for packet in batch.iter_mut() {
             packet.set_mac_header(0);
             packet.set_packet_type(PacketType::Host);
-            // A batch takes as many as a burst has at most.
-            let _ = batch.push(packet);
         }
         self.count.add(batch.len() as u64);
         cx.emit_batch(0, batch);

@@ -11,7 +11,7 @@
 //! * [`Settings`] is what is asked for, and [`bench`](bench()) does it: one part after another, each measured in rounds.
 //! * `report` has the lines for people and the document of `causeway-results`.
 //! * `graph` and `elements` are the standard router in memory: a source that plays a trace as fast as the graph takes it, and
-//!   a sink. `memory` is the part that measures it.
+//!   a sink. `memory` is the part that measures it; `nat` measures translation of addresses with few and many flows.
 //! * `veth` measures between network namespaces: `testbed` makes and removes them, `traffic` loads them, and the router, the
 //!   kernel and a bare redirect forward in turn. `latency` is of packets at half of that load.
 //! * `lut` is the lookup paper's experiments, on the structures alone and inside the router.
@@ -30,6 +30,7 @@ mod elements;
 mod graph;
 mod lut;
 mod memory;
+mod nat;
 mod report;
 mod veth;
 
@@ -41,7 +42,7 @@ use std::time::Duration;
 /// What is measured, and how.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Names of benchmarks: memory, veth, latency, lut. All but lut without any.
+    /// Names of benchmarks: memory, nat, veth, latency, lut. All but lut without any.
     pub parts: Vec<String>,
     /// Length of a round.
     pub round: Duration,
@@ -59,6 +60,7 @@ type Part = fn(&Settings, &mut Report) -> Result<()>;
 /// The benchmarks, by name, and whether they run unasked.
 const PARTS: &[(&str, Part, bool)] = &[
     ("memory", memory::run, true),
+    ("nat", nat::run, true),
     ("veth", veth::rates, true),
     ("latency", veth::latency, true),
     ("lut", lut::run, false),

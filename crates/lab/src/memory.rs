@@ -22,7 +22,7 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
         let routes = routes_to(routes);
         let mut random = Random(11);
         let trace = (0..frames).map(|_| frame(SENDER, address_in(&routes, &mut random)));
-        let trace = Arc::new(Trace(trace.collect()));
+        let trace = Arc::new(trace.collect::<Trace>());
         let plain = plan("IPLookup", &routes)?;
         let fused = optimise(&plain).plan;
         let name = |kind: &str| format!("memory/{} routes/{kind}", routes.len());

@@ -13,12 +13,17 @@ use crate::variables::{Fuel, Scope, Value, expand};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Limit on elements after flattening. Compounds of compounds make them cheap to write.
-const MAX_ELEMENTS: usize = 1 << 18;
-/// Limit on connections after flattening.
-const MAX_CONNECTIONS: usize = 1 << 20;
-/// Limit on bytes of names and configurations written and text searched for variables.
-const MAX_TEXT: usize = 1 << 28;
+/// How large a configuration may become: compounds of compounds make it cheap to write.
+struct Limits {
+    /// Elements after flattening.
+    elements: usize,
+    /// Connections after flattening.
+    connections: usize,
+    /// Bytes of names and configurations written and text searched for variables.
+    text: usize,
+}
+
+const LIMITS: Limits = Limits { elements: 1 << 18, connections: 1 << 20, text: 1 << 28 };
 /// Limit on compounds within compounds after flattening.
 const MAX_INSTANCE_DEPTH: usize = 200;
 
@@ -42,6 +47,15 @@ pub(crate) fn flatten_statements(
     classes: &dyn Classes,
     params: &[(String, String)],
 ) -> Flattened {
+    flatten_within(LIMITS, statements, classes, params)
+}
+
+fn flatten_within(
+    limits: Limits,
+    statements: &[Stmt],
+    classes: &dyn Classes,
+    params: &[(String, String)],
+) -> Flattened {
     let mut elaborator = Elaborator::new(classes);
     elaborator.file(statements);
     let Elaborator { defs, diags, requirements, body, .. } = elaborator;
@@ -51,7 +65,8 @@ pub(crate) fn flatten_statements(
         nodes: vec![],
         wiring: Wiring::default(),
         names: HashMap::new(),
-        fuel: Fuel(MAX_TEXT),
+        fuel: Fuel(limits.text),
+        limits,
         too_large: false,
     };
     flattener.top_level(body, params);
@@ -81,6 +96,7 @@ struct Flattener<'a> {
     nodes: Vec<FlatNode>,
     wiring: Wiring,
     names: HashMap<String, usize>,
+    limits: Limits,
     fuel: Fuel,
     /// A limit was hit and reported.
     too_large: bool,
@@ -162,7 +178,7 @@ impl Flattener<'_> {
             return;
         }
         let wanted = (self.nodes.len() + body.nodes.len(), self.wiring.edge_count() + body.edges.len());
-        if wanted.0 > MAX_ELEMENTS || wanted.1 > MAX_CONNECTIONS {
+        if wanted.0 > self.limits.elements || wanted.1 > self.limits.connections {
             self.limit(span, "configuration too large: compound elements expand to too many elements");
             return;
         }
@@ -240,5 +256,51 @@ impl Flattener<'_> {
         let name_of = |id: usize| (self.nodes[id].name.clone(), self.nodes[id].span);
         graph.connections = tunnel::connections(&self.wiring, &numbers, name_of, &mut self.diags);
         graph
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClassInfo, ClassList, NoLibraries};
+
+    const NONE: Limits = Limits { elements: usize::MAX, connections: usize::MAX, text: usize::MAX };
+
+    /// What is wrong with a configuration that has to keep within limits.
+    fn errors(text: &str, limits: Limits) -> Vec<String> {
+        let classes =
+            ClassList(["Idle", "Null", "Discard"].map(|name| ClassInfo::new(name, "-/-", "a/a")).into());
+        let program = crate::parse("config", text, &NoLibraries);
+        let flat = flatten_within(limits, &program.statements, &classes, &[]);
+        flat.diagnostics.messages().iter().map(ToString::to_string).collect()
+    }
+
+    /// The least limit of a kind that a configuration keeps within.
+    fn least(text: &str, limits: impl Fn(usize) -> Limits) -> usize {
+        (0..1000).find(|&limit| errors(text, limits(limit)).is_empty()).expect("a small configuration")
+    }
+
+    /// Four elements and three connections; in the compound one element, its two ports and two connections.
+    const TEXT: &str = "elementclass C { input -> Null -> output } Idle -> c :: C -> Null -> Discard";
+
+    #[test]
+    fn elements_and_connections_may_be_as_many_as_their_limits() {
+        assert_eq!(errors(TEXT, NONE), Vec::<String>::new());
+        assert_eq!(least(TEXT, |elements| Limits { elements, ..NONE }), 4 + 3);
+        assert_eq!(least(TEXT, |connections| Limits { connections, ..NONE }), 3 + 2);
+        let (elements, connections) = (7, 5);
+        assert!(errors(TEXT, Limits { elements, connections, ..NONE }).is_empty());
+        let refused = errors(TEXT, Limits { elements: 6, connections, ..NONE });
+        assert!(refused[0].contains("too many elements"), "{refused:?}");
+        assert_eq!(errors(TEXT, Limits { elements, connections: 4, ..NONE }), refused);
+    }
+
+    #[test]
+    fn a_name_counts_twice_in_the_text() {
+        let text = |name: &str| {
+            format!("elementclass C {{ input -> {name} :: Null -> output }} Idle -> c :: C -> Discard")
+        };
+        let needed = |name: &str| least(&text(name), |text| Limits { text, ..NONE });
+        assert_eq!(needed("n0123456789") - needed("n"), 2 * 10);
     }
 }

@@ -4,6 +4,7 @@ use crate::{Error, ErrorKind, Result};
 use causeway_packet::pool;
 use std::fs::File;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Bytes of an Ethernet header with two VLAN tags.
@@ -223,22 +224,102 @@ pub(crate) fn set_flags(name: &str, more: i32) -> Result<()> {
 ///
 /// # Errors
 /// Missing privileges, no such interface.
-pub fn set_address(name: &str, address: std::net::Ipv4Addr, len: u8) -> Result<()> {
+pub fn set_address(name: &str, address: Ipv4Addr, len: u8) -> Result<()> {
     let failed = |e| Error::system(format!("give {name} the address {address}/{len}"), e);
     let mask = u32::MAX.checked_shl(32 - u32::from(len.min(32))).unwrap_or(0);
     let fd = control()?;
-    for (command, value) in [(libc::SIOCSIFADDR, u32::from(address)), (libc::SIOCSIFNETMASK, mask)] {
+    for (command, value) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, mask.into())] {
         let mut ifr = request(name)?;
-        let mut text = [0; 14];
-        for (to, from) in text[2..6].iter_mut().zip(value.to_be_bytes()) {
-            *to = from as libc::c_char;
-        }
-        // A `sockaddr_in` in the form of a `sockaddr`: two bytes of port, then the address.
-        ifr.ifr_ifru.ifru_addr =
-            libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: text };
+        ifr.ifr_ifru.ifru_addr = internet(value);
         ioctl(&fd, command as _, &mut ifr).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Gives `name` the Ethernet address `mac`.
+///
+/// # Errors
+/// Missing privileges, no such interface, or one that has no such address or keeps the one it has.
+pub fn set_mac(name: &str, mac: [u8; 6]) -> Result<()> {
+    let mut ifr = request(name)?;
+    ifr.ifr_ifru.ifru_hwaddr = socket_address(libc::ARPHRD_ETHER, 0, &mac);
+    ioctl(&control()?, libc::SIOCSIFHWADDR as _, &mut ifr)
+        .map_err(|e| Error::system(format!("give {name} an Ethernet address"), e))
+}
+
+/// Lets packets of `name` have `mtu` bytes at most, without the Ethernet header.
+///
+/// # Errors
+/// Missing privileges, no such interface, or one that cannot have that.
+pub fn set_mtu(name: &str, mtu: u32) -> Result<()> {
+    let mut ifr = request(name)?;
+    ifr.ifr_ifru.ifru_mtu = i32::try_from(mtu).unwrap_or(i32::MAX);
+    ioctl(&control()?, libc::SIOCSIFMTU as _, &mut ifr)
+        .map_err(|e| Error::system(format!("set the MTU of {name} to {mtu}"), e))
+}
+
+/// `struct rtentry`.
+#[repr(C)]
+struct RouteEntry {
+    pad1: libc::c_ulong,
+    destination: libc::sockaddr,
+    gateway: libc::sockaddr,
+    mask: libc::sockaddr,
+    flags: libc::c_ushort,
+    pad2: libc::c_short,
+    pad3: libc::c_ulong,
+    pad4: *mut libc::c_void,
+    metric: libc::c_short,
+    device: *const libc::c_char,
+    mtu: libc::c_ulong,
+    window: libc::c_ulong,
+    round_trip: libc::c_ushort,
+}
+
+/// Adds a route of last resort by `gateway` on `name`; it goes with the interface. No error if there is one already.
+///
+/// # Errors
+/// Missing privileges, no such interface, a gateway that is not on its network.
+pub fn add_default_route(name: &str, gateway: Ipv4Addr) -> Result<()> {
+    let ifr = request(name)?;
+    let any = internet(Ipv4Addr::UNSPECIFIED);
+    let mut route = RouteEntry {
+        pad1: 0,
+        destination: any,
+        gateway: internet(gateway),
+        mask: any,
+        flags: libc::RTF_UP | libc::RTF_GATEWAY,
+        pad2: 0,
+        pad3: 0,
+        pad4: std::ptr::null_mut(),
+        metric: 0,
+        device: ifr.ifr_name.as_ptr(),
+        mtu: 0,
+        window: 0,
+        round_trip: 0,
+    };
+    let fd = control()?;
+    // SAFETY: the command reads one `rtentry` and the name it points to, which ends in a zero; both outlive the call.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCADDRT as _, std::ptr::from_mut(&mut route)) } {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            e if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            e => Err(Error::system(format!("add a route by {gateway} on {name}"), e)),
+        },
+    }
+}
+
+/// An IPv4 address as `sockaddr`: a `sockaddr_in` has two bytes of port, then the address.
+fn internet(address: Ipv4Addr) -> libc::sockaddr {
+    socket_address(libc::AF_INET as libc::sa_family_t, 2, &address.octets())
+}
+
+fn socket_address(family: libc::sa_family_t, at: usize, bytes: &[u8]) -> libc::sockaddr {
+    let mut data = [0; 14];
+    for (to, &from) in data.iter_mut().skip(at).zip(bytes) {
+        *to = from as libc::c_char;
+    }
+    libc::sockaddr { sa_family: family, sa_data: data }
 }
 
 /// Makes `file`, an open `/dev/net/tun`, the other side of the interface `name`; returns the name that it got.

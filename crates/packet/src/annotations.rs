@@ -1,36 +1,60 @@
 //! Annotations and the other fields of a packet's metadata.
 
 use crate::Packet;
-use crate::meta::{Anno, PacketType};
+use crate::meta::{ANNO_BYTES, Anno, Far, NEAR_ANNO_BYTES, PacketType};
 
 /// Annotations and the other fields of the metadata.
 impl Packet {
     /// Annotation byte at `offset`; 0 outside the area.
     #[inline]
     pub fn anno_u8(&self, offset: u8) -> u8 {
-        self.m().anno.get(offset as usize).copied().unwrap_or(0)
+        self.anno_bytes::<1>(offset)[0]
     }
 
     /// Sets the annotation byte at `offset`; outside the area nothing happens.
     #[inline]
     pub fn set_anno_u8(&mut self, offset: u8, value: u8) {
-        if let Some(b) = self.mm().anno.get_mut(offset as usize) {
-            *b = value;
-        }
+        self.set_anno_bytes(offset, [value]);
     }
 
     /// `N` annotation bytes from `offset`; zeros outside the area.
     #[inline]
     pub fn anno_bytes<const N: usize>(&self, offset: u8) -> [u8; N] {
-        let at = offset as usize;
-        self.m().anno.get(at..).and_then(|a| a.first_chunk::<N>()).copied().unwrap_or([0; N])
+        match self.m().anno.get(offset as usize..).and_then(|a| a.first_chunk()) {
+            Some(bytes) => *bytes,
+            None => self.far_anno_bytes(offset),
+        }
+    }
+
+    /// As [`Packet::anno_bytes`], where some of them are not near.
+    fn far_anno_bytes<const N: usize>(&self, offset: u8) -> [u8; N] {
+        let mut all = [0; ANNO_BYTES];
+        let (near, far) = all.split_at_mut(NEAR_ANNO_BYTES);
+        near.copy_from_slice(&self.m().anno);
+        far.copy_from_slice(&self.far().unwrap_or(&Far::EMPTY).anno);
+        all.get(offset as usize..).and_then(|a| a.first_chunk()).copied().unwrap_or([0; N])
     }
 
     /// Sets `N` annotation bytes from `offset`; what does not fit the area is not written.
     #[inline]
     pub fn set_anno_bytes<const N: usize>(&mut self, offset: u8, value: [u8; N]) {
-        if let Some(a) = self.mm().anno.get_mut(offset as usize..).and_then(|a| a.first_chunk_mut::<N>()) {
-            *a = value;
+        match self.mm().anno.get_mut(offset as usize..).and_then(|a| a.first_chunk_mut()) {
+            Some(bytes) => *bytes = value,
+            None => self.set_far_anno_bytes(offset, value),
+        }
+    }
+
+    /// As [`Packet::set_anno_bytes`], where some of them are not near.
+    fn set_far_anno_bytes<const N: usize>(&mut self, offset: u8, value: [u8; N]) {
+        let offset = offset as usize;
+        if offset + N > ANNO_BYTES {
+            return;
+        }
+        for (at, byte) in (offset..).zip(value) {
+            match at.checked_sub(NEAR_ANNO_BYTES) {
+                None => self.mm().anno[at] = byte,
+                Some(at) => self.far_mut().anno[at] = byte,
+            }
         }
     }
 
@@ -48,7 +72,10 @@ impl Packet {
 
     /// Sets all annotations to zero.
     pub fn clear_annos(&mut self) {
-        self.mm().anno = [0; crate::meta::ANNO_BYTES];
+        self.mm().anno = [0; NEAR_ANNO_BYTES];
+        if self.far().is_some() {
+            self.far_mut().anno = Far::EMPTY.anno;
+        }
     }
 
     /// Destination address for lookups (Click's DST_IP annotation) in network order, as its four bytes.
@@ -149,44 +176,46 @@ impl Packet {
 
     /// Timestamp in nanoseconds since the epoch; 0 = not set.
     pub fn timestamp_ns(&self) -> u64 {
-        self.m().timestamp_ns
+        self.far().map_or(0, |far| far.timestamp_ns)
     }
 
     /// Sets the timestamp.
     pub fn set_timestamp_ns(&mut self, ns: u64) {
-        self.mm().timestamp_ns = ns;
+        self.far_mut().timestamp_ns = ns;
     }
 
     /// Number under which the port that transmits the packet is to tell when it has.
     #[inline]
     pub fn transmit_tag(&self) -> Option<u64> {
-        let m = self.m();
-        m.tagged.then_some(m.transmit_tag)
+        self.far().and_then(|far| far.tagged.then_some(far.transmit_tag))
     }
 
     /// Asks the port that will transmit the packet to tell of it under the number `tag`.
     pub fn set_transmit_tag(&mut self, tag: u64) {
-        let m = self.mm();
-        (m.tagged, m.transmit_tag) = (true, tag);
+        let far = self.far_mut();
+        (far.tagged, far.transmit_tag) = (true, tag);
     }
 
     /// Bytes that the packet had on the wire, more than `len` when a capture cut it short.
     pub fn wire_len(&self) -> usize {
-        (self.m().wire_len as usize).max(self.len())
+        self.far().map_or(0, |far| far.wire_len as usize).max(self.len())
     }
 
     /// Sets the length on the wire.
     pub fn set_wire_len(&mut self, len: usize) {
-        self.mm().wire_len = len.min(u32::MAX as usize) as u32;
+        self.far_mut().wire_len = len.min(u32::MAX as usize) as u32;
     }
 
     /// Copies annotations, timestamp and link-layer type from another packet, as a derived packet keeps them.
     pub fn copy_annos(&mut self, from: &Packet) {
-        let (to, from) = (self.mm(), from.m());
-        to.anno = from.anno;
-        to.timestamp_ns = from.timestamp_ns;
-        to.packet_type = from.packet_type;
-        to.rx_port = from.rx_port;
-        to.flow_hash = from.flow_hash;
+        let (to, near) = (self.mm(), from.m());
+        to.anno = near.anno;
+        to.packet_type = near.packet_type;
+        to.rx_port = near.rx_port;
+        to.flow_hash = near.flow_hash;
+        if to.has_far || near.has_far {
+            let (to, far) = (self.far_mut(), from.far().unwrap_or(&Far::EMPTY));
+            (to.anno, to.timestamp_ns) = (far.anno, far.timestamp_ns);
+        }
     }
 }

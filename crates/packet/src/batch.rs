@@ -68,15 +68,51 @@ impl Batch {
     /// As [`Batch::append`], but at most `max` packets.
     pub fn append_up_to(&mut self, other: &mut Batch, max: usize) -> usize {
         let n = other.len.min(self.room()).min(max);
-        // SAFETY: the first `n` slots of `other` are initialised and are forgotten there; `n` slots are free here;
-        // two batches borrowed at once are distinct.
-        unsafe {
-            std::ptr::copy_nonoverlapping(other.slots.as_ptr(), self.slots.as_mut_ptr().add(self.len), n);
-            std::ptr::copy(other.slots.as_ptr().add(n), other.slots.as_mut_ptr(), other.len - n);
-        }
+        // SAFETY: `n` slots are free here, and the other batch forgets what they get.
+        other.move_front(n, |from| unsafe {
+            std::ptr::copy_nonoverlapping(from, self.slots.as_mut_ptr().add(self.len), n);
+        });
         self.len += n;
-        other.len -= n;
         n
+    }
+
+    /// Lets `take` move the first `n` packets, of those there are, away from where they are; the others close up.
+    #[inline]
+    pub(crate) fn move_front(&mut self, n: usize, take: impl FnOnce(*const MaybeUninit<Packet>)) {
+        assert!(n <= self.len, "a batch has no more packets than it has");
+        let slots = self.slots.as_mut_ptr();
+        take(slots);
+        // SAFETY: the slots from `n` to `len` are initialised, and `take` has moved those before. One pointer serves for
+        // both ends, because a second mutable borrow would end what the first may do.
+        unsafe { std::ptr::copy(slots.add(n), slots, self.len - n) };
+        self.len -= n;
+    }
+
+    /// Appends what `slots` hold.
+    ///
+    /// # Safety
+    /// All of them hold packets, which nobody else uses from now on.
+    #[inline]
+    pub(crate) unsafe fn append_slots(&mut self, slots: &[MaybeUninit<Packet>]) {
+        let to = &mut self.slots[self.len..self.len + slots.len()];
+        // SAFETY: the two are of one length, and a packet is moved, not copied: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(slots.as_ptr(), to.as_mut_ptr(), slots.len()) };
+        self.len += slots.len();
+    }
+
+    /// Appends packets that hold copies of `frames`, as [`Packet::from_bytes`] makes them; returns how many. There are
+    /// fewer when the batch is full or the pool exhausted, and none for a frame that no packet can hold.
+    pub fn extend_copies<'a>(&mut self, frames: impl ExactSizeIterator<Item = &'a [u8]>) -> usize {
+        let (before, n) = (self.len, frames.len().min(self.room()));
+        let mut empty = pool::take_packets(n);
+        for frame in frames.take(n) {
+            let Some(mut packet) = empty.next() else { break };
+            if packet.fill(frame).is_ok() {
+                self.slots[self.len].write(packet);
+                self.len += 1;
+            }
+        }
+        self.len - before
     }
 
     /// Calls `keep` for each packet in order; those for which it gives the packet back stay, in order.

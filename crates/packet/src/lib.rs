@@ -48,6 +48,7 @@
 mod annotations;
 mod batch;
 pub mod checksum;
+mod fifo;
 pub mod flow;
 pub mod ledger;
 mod memory;
@@ -60,6 +61,7 @@ pub mod wire;
 pub mod words;
 
 pub use batch::{BATCH, Batch};
+pub use fifo::Fifo;
 pub use meta::{Anno, PacketType};
 pub use packet::{NoRoom, Packet};
 pub use receiver::Receiver;

@@ -2,6 +2,8 @@
 
 /// Bytes of Click's annotation area.
 pub const ANNO_BYTES: usize = 48;
+/// Of those, bytes that are as near as the data window.
+pub(crate) const NEAR_ANNO_BYTES: usize = 32;
 
 /// An offset that says "no such header is known".
 pub const NO_HEADER: u16 = u16::MAX;
@@ -27,48 +29,75 @@ pub enum PacketType {
     FastRoute = 6,
 }
 
-/// Metadata of one frame. The first cache line holds what every packet needs; the second one the rest.
-#[derive(Clone)]
-#[repr(C, align(64))]
+/// Metadata of one frame, two cache lines, of which most packets never touch the second.
+#[repr(C)]
 pub struct Meta {
-    /// First byte of the frame.
-    pub(crate) frame: *mut u8,
-    /// Offset of the first data byte in the frame.
-    pub(crate) data: u16,
-    /// Bytes of data.
-    pub(crate) len: u16,
-    /// Offset of the link-layer header in the frame, or [`NO_HEADER`].
-    pub(crate) mac: u16,
-    /// Offset of the network header in the frame, or [`NO_HEADER`].
-    pub(crate) network: u16,
-    /// Offset of the transport header in the frame, or [`NO_HEADER`].
-    pub(crate) transport: u16,
-    pub(crate) packet_type: PacketType,
-    /// Whether `transmit_tag` is set: here, because the second line is not touched for every packet.
-    pub(crate) tagged: bool,
-    /// Adjacency index found by a lookup; 0 = none.
-    pub(crate) adjacency: u32,
-    /// Hash of the flow, when a device or an element computed one; 0 = none.
-    pub(crate) flow_hash: u32,
-    /// Number of the port that received the packet.
-    pub(crate) rx_port: u16,
-    /// Number that a trace gave the packet; 0 = nobody follows it.
-    pub(crate) trace: u16,
-    /// Click's annotation area at Click's offsets; bytes 0 to 27 share the first cache line.
-    pub(crate) anno: [u8; ANNO_BYTES],
-    /// Time of reception in nanoseconds since the epoch; 0 = not set.
-    pub(crate) timestamp_ns: u64,
-    /// Number under which whoever transmits the packet tells of it.
-    pub(crate) transmit_tag: u64,
-    /// Bytes of the packet on the wire, when a capture cut it short; 0 = the same as `len`.
-    pub(crate) wire_len: u32,
+    pub(crate) near: Near,
+    pub(crate) far: Far,
 }
 
-impl Meta {
-    /// Metadata of a packet without history in `frame`: `len` bytes, `data` bytes into it.
+/// What every packet needs.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub(crate) struct Near {
+    /// First byte of the frame.
+    pub frame: *mut u8,
+    /// Offset of the first data byte in the frame.
+    pub data: u16,
+    /// Bytes of data.
+    pub len: u16,
+    /// Offset of the link-layer header in the frame, or [`NO_HEADER`].
+    pub mac: u16,
+    /// Offset of the network header in the frame, or [`NO_HEADER`].
+    pub network: u16,
+    /// Offset of the transport header in the frame, or [`NO_HEADER`].
+    pub transport: u16,
+    pub packet_type: PacketType,
+    /// Whether [`Far`] is this packet's; else it is what another packet left, and this one has all zeros there.
+    pub has_far: bool,
+    /// Adjacency index found by a lookup; 0 = none.
+    pub adjacency: u32,
+    /// Hash of the flow, when a device or an element computed one; 0 = none.
+    pub flow_hash: u32,
+    /// Number of the port that received the packet.
+    pub rx_port: u16,
+    /// Number that a trace gave the packet; 0 = nobody follows it.
+    pub trace: u16,
+    /// The first bytes of Click's annotation area.
+    pub anno: [u8; NEAR_ANNO_BYTES],
+}
+
+/// What few packets need.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub(crate) struct Far {
+    /// Time of reception in nanoseconds since the epoch; 0 = not set.
+    pub timestamp_ns: u64,
+    /// Number under which whoever transmits the packet tells of it, if `tagged`.
+    pub transmit_tag: u64,
+    /// Bytes of the packet on the wire, when a capture cut it short; 0 = the same as `len`.
+    pub wire_len: u32,
+    pub tagged: bool,
+    /// The other bytes of the annotation area.
+    pub anno: [u8; ANNO_BYTES - NEAR_ANNO_BYTES],
+}
+
+impl Far {
+    /// That of a packet of which nothing of it was set.
+    pub const EMPTY: Far = Far {
+        timestamp_ns: 0,
+        transmit_tag: 0,
+        wire_len: 0,
+        tagged: false,
+        anno: [0; ANNO_BYTES - NEAR_ANNO_BYTES],
+    };
+}
+
+impl Near {
+    /// That of a packet without history in `frame`: `len` bytes, `data` bytes into it.
     #[inline]
-    pub(crate) fn fresh(frame: *mut u8, data: u16, len: u16) -> Self {
-        Meta {
+    pub fn fresh(frame: *mut u8, data: u16, len: u16) -> Self {
+        Near {
             frame,
             data,
             len,
@@ -76,15 +105,12 @@ impl Meta {
             network: NO_HEADER,
             transport: NO_HEADER,
             packet_type: PacketType::Host,
-            tagged: false,
+            has_far: false,
             adjacency: 0,
             flow_hash: 0,
             rx_port: 0,
             trace: 0,
-            anno: [0; ANNO_BYTES],
-            timestamp_ns: 0,
-            transmit_tag: 0,
-            wire_len: 0,
+            anno: [0; NEAR_ANNO_BYTES],
         }
     }
 }
@@ -153,9 +179,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hot_line_holds_the_hot_fields() {
-        assert_eq!(std::mem::size_of::<Meta>(), 128);
-        assert!(std::mem::offset_of!(Meta, anno) + Anno::EXTRA_PACKETS.offset as usize <= 64);
+    fn what_every_packet_needs_is_one_cache_line() {
+        assert_eq!((size_of::<Near>(), size_of::<Far>(), size_of::<Meta>()), (64, 64, 128));
+        let named = [Anno::DST_IP6, Anno::PAINT, Anno::VLAN_TCI, Anno::EXTRA_PACKETS, Anno::EXTRA_LENGTH];
+        assert!(named.iter().all(|a| usize::from(a.offset + a.width) <= NEAR_ANNO_BYTES));
     }
 
     #[test]

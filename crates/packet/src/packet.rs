@@ -1,6 +1,6 @@
 //! A packet: the only owner of one frame.
 
-use crate::meta::{Meta, NO_HEADER};
+use crate::meta::{Far, Meta, NO_HEADER, Near};
 use crate::pool;
 use std::fmt;
 use std::ptr::NonNull;
@@ -60,28 +60,41 @@ impl Packet {
     /// `meta` and `frame` belong together and to nobody else, and `data + len` is at most the frame size.
     #[inline]
     pub(crate) unsafe fn at(meta: NonNull<Meta>, frame: *mut u8, data: u16, len: u16) -> Packet {
-        // SAFETY: the metadata is ours to write; nothing in it needs to be dropped.
-        unsafe { meta.write(Meta::fresh(frame, data, len)) };
+        // SAFETY: the metadata is ours to write; nothing in it needs to be dropped. Its far half stays as it is.
+        unsafe { (&raw mut (*meta.as_ptr()).near).write(Near::fresh(frame, data, len)) };
         Packet { meta }
     }
 
     /// A packet that holds a copy of `bytes`; `None` when the pool is exhausted or the bytes do not fit a frame.
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Option<Packet> {
-        let headroom = Self::HEADROOM.min(pool::frame_size().checked_sub(bytes.len())?);
-        let mut p = Self::with_headroom(headroom)?;
-        p.put(bytes.len()).ok()?.copy_from_slice(bytes);
+        let mut p = Self::new()?;
+        p.fill(bytes).ok()?;
         Some(p)
+    }
+
+    /// Copies `bytes` into a fresh packet, with less headroom if there is not enough room for both.
+    #[inline]
+    pub(crate) fn fill(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        let most = pool::frame_size().checked_sub(bytes.len()).ok_or(NoRoom)?;
+        let m = self.mm();
+        m.data = m.data.min(most as u16);
+        self.put(bytes.len())?.copy_from_slice(bytes);
+        Ok(())
     }
 
     /// A copy of data, header offsets and annotations in a fresh frame; `None` when the pool is exhausted. The
     /// transmit tag is the original's alone.
     pub fn copy(&self) -> Option<Packet> {
         let (meta, frame) = pool::take()?;
-        // SAFETY: the pool has just given us this frame and its metadata. Every field but the frame's own address
-        // and the tag is the original's.
-        unsafe { meta.write(Meta { frame, tagged: false, ..self.m().clone() }) };
+        // SAFETY: the pool has just given us this frame and its metadata. Every field but the frame's own address is
+        // the original's.
+        unsafe { (&raw mut (*meta.as_ptr()).near).write(Near { frame, ..self.m().clone() }) };
         let mut p = Packet { meta };
+        if let Some(far) = self.far() {
+            // SAFETY: as above; only the original tells its sender when it is gone.
+            unsafe { (&raw mut (*meta.as_ptr()).far).write(Far { tagged: false, ..far.clone() }) };
+        }
         p.data_mut().copy_from_slice(self.data());
         Some(p)
     }
@@ -90,19 +103,39 @@ impl Packet {
     #[inline]
     pub fn forget(&mut self) {
         let m = self.mm();
-        *m = Meta::fresh(m.frame, m.data, m.len);
+        *m = Near::fresh(m.frame, m.data, m.len);
     }
 
     #[inline(always)]
-    pub(crate) fn m(&self) -> &Meta {
+    pub(crate) fn m(&self) -> &Near {
         // SAFETY: the packet is the only owner of its metadata, which was written when it was made.
-        unsafe { self.meta.as_ref() }
+        unsafe { &(*self.meta.as_ptr()).near }
     }
 
     #[inline(always)]
-    pub(crate) fn mm(&mut self) -> &mut Meta {
+    pub(crate) fn mm(&mut self) -> &mut Near {
         // SAFETY: as in `m`; the borrow of `self` is exclusive.
-        unsafe { self.meta.as_mut() }
+        unsafe { &mut (*self.meta.as_ptr()).near }
+    }
+
+    /// The far half of the metadata; `None` if nothing of it was set.
+    #[inline(always)]
+    pub(crate) fn far(&self) -> Option<&Far> {
+        // SAFETY: as in `m`; this half was written when `has_far` was set.
+        self.m().has_far.then(|| unsafe { &(*self.meta.as_ptr()).far })
+    }
+
+    /// The far half of the metadata, for writing.
+    #[inline]
+    pub(crate) fn far_mut(&mut self) -> &mut Far {
+        // SAFETY: the address of a field of what `meta` points to.
+        let far = unsafe { &raw mut (*self.meta.as_ptr()).far };
+        if !std::mem::replace(&mut self.mm().has_far, true) {
+            // SAFETY: the metadata is this packet's to write, and nothing in it needs to be dropped.
+            unsafe { far.write(Far::EMPTY) };
+        }
+        // SAFETY: written, above or before; the borrow of `self` is exclusive.
+        unsafe { &mut *far }
     }
 
     /// The packet's bytes.
@@ -331,6 +364,18 @@ impl Packet {
     pub fn set_transport_header(&mut self, offset: usize) {
         let m = self.mm();
         m.transport = clamp_header(m.data as usize + offset);
+    }
+
+    /// Marks the network header at `offset` bytes into the data, and the transport header `header_len` bytes behind it.
+    #[inline]
+    pub fn set_network_headers(&mut self, offset: usize, header_len: usize) {
+        let m = self.mm();
+        let network = m.data as usize + offset;
+        let transport = network + header_len;
+        (m.network, m.transport) = match transport <= pool::frame_size() {
+            true => (network as u16, transport as u16),
+            false => (clamp_header(network), NO_HEADER),
+        };
     }
 
     /// Forgets where the headers are.

@@ -24,6 +24,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 pub(crate) use crate::stack::CHUNK;
+use crate::{BATCH, Packet};
 
 /// Frames that a thread's magazine holds at most.
 pub const MAGAZINE: usize = 2 * CHUNK;
@@ -265,6 +266,47 @@ pub(crate) fn take() -> Option<(NonNull<Meta>, *mut u8)> {
     })??;
     pool.memory.owner(id).store(PACKET, Ordering::Relaxed);
     Some((NonNull::new(pool.memory.meta(id))?, pool.memory.frame(id)))
+}
+
+/// At most `n` empty packets, as [`Packet::new`] makes them, with one look for the thread's magazine; `n` is at most
+/// [`BATCH`]. Frames of which no packet was made go back.
+#[inline]
+pub(crate) fn take_packets(n: usize) -> impl Iterator<Item = Packet> {
+    let mut fresh = Fresh { ids: [0; BATCH], at: 0, end: 0 };
+    let heap = pool().config.mode == Mode::Allocator;
+    if !heap {
+        fresh.end = take_free(&mut fresh.ids[..n]);
+    }
+    fresh.chain((0..if heap { n } else { 0 }).map_while(|_| Packet::new()))
+}
+
+/// Free frames on their way to be packets.
+struct Fresh {
+    ids: [u32; BATCH],
+    at: usize,
+    end: usize,
+}
+
+impl Iterator for Fresh {
+    type Item = Packet;
+
+    #[inline]
+    fn next(&mut self) -> Option<Packet> {
+        let id = *self.ids[..self.end].get(self.at)?;
+        self.at += 1;
+        let pool = pool();
+        pool.memory.owner(id).store(PACKET, Ordering::Relaxed);
+        let meta = NonNull::new(pool.memory.meta(id))?;
+        let headroom = Packet::HEADROOM as u16;
+        // SAFETY: the frame was free and is nobody else's.
+        Some(unsafe { Packet::at(meta, pool.memory.frame(id), headroom, 0) })
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        put_free(&self.ids[self.at..self.end]);
+    }
 }
 
 /// Layout of a packet from the general allocator: metadata first, the frame after it.

@@ -146,6 +146,13 @@ proptest! {
     }
 }
 
+/// The rare words whose sum carries once more after every carry but the last was added.
+#[test]
+fn updates_carry_to_the_end() {
+    assert_eq!(checksum::update_u16(0, 0xfffe, 0xffff), 0xfffe);
+    assert_eq!(checksum::update_u32(0xfffe, 0, 0xffff_ffff), 0xfffe);
+}
+
 fn edge() -> impl Strategy<Value = u16> {
     prop_oneof![
         Just(0),

@@ -3,9 +3,9 @@
 #![allow(unsafe_code)]
 
 use causeway_packet::ledger::{Claim, Direction, RingFrames, RingName, census};
-use causeway_packet::{Packet, pool};
+use causeway_packet::{BATCH, Batch, Fifo, Packet, pool};
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -374,4 +374,62 @@ fn an_open_ring_cannot_be_collected() {
     drop(ring);
     // SAFETY: as above.
     assert_eq!(unsafe { claim.collect() }.expect("closed"), 2);
+}
+
+/// Frames of which there are fewer than it says.
+struct Promised(usize);
+
+impl Iterator for Promised {
+    type Item = &'static [u8];
+
+    fn next(&mut self) -> Option<&'static [u8]> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(&[7; 60])
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (150, Some(150))
+    }
+}
+
+impl ExactSizeIterator for Promised {}
+
+#[test]
+fn frames_that_become_no_packets_are_free_again() {
+    let _pool = small_pool();
+    let all = || std::iter::from_fn(Packet::new).collect::<Vec<_>>();
+    let mut others = all();
+    assert_eq!(others.len(), FRAMES as usize, "no frame is lost");
+    others.truncate(FRAMES as usize - 200);
+    let (fits, too_long) = ([7; 2_048], [7; 2_049]);
+    let mut batch = Batch::new();
+    let frames = [&fits[..], &too_long, &fits].into_iter().cycle().take(150);
+    // As many as fit are asked for before the lengths are known.
+    assert_eq!(batch.extend_copies(frames.collect::<Vec<_>>().into_iter()), 100);
+    assert_eq!(census().packets, FRAMES - 100);
+    let more = vec![&fits[..]; 300];
+    assert_eq!(batch.extend_copies(more.into_iter()), 100, "all that the pool had");
+    assert_eq!(census().free, 0);
+    drop((batch, others));
+    assert_eq!((Batch::new().extend_copies(Promised(20)), Batch::new().extend_copies(Promised(0))), (20, 0));
+    let others = all();
+    let frames: HashSet<u64> = others.iter().map(frame).collect();
+    assert_eq!((others.len(), frames.len()), (FRAMES as usize, FRAMES as usize));
+}
+
+#[test]
+fn a_queue_gives_back_what_it_drops() {
+    let _pool = small_pool();
+    let (mut fifo, mut batch) = (Fifo::with_capacity(256), Batch::new());
+    for (push, pop) in [(256, 200), (190, 0)] {
+        batch.extend_copies(vec![&[7][..]; push].into_iter());
+        assert_eq!((fifo.push_batch(&mut batch, BATCH), batch.len()), (push, 0));
+        fifo.pop_batch(&mut batch, pop);
+        batch.clear();
+    }
+    // From behind the end of its places and from before it, then from one piece.
+    assert_eq!((fifo.truncate(40), fifo.len(), census().packets), (206, 40, 40));
+    assert_eq!((fifo.truncate(40), fifo.truncate(usize::MAX)), (0, 0));
+    drop(fifo);
+    assert_eq!(std::iter::from_fn(Packet::new).collect::<Vec<_>>().len(), FRAMES as usize);
 }

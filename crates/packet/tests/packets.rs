@@ -1,6 +1,6 @@
 //! Packets, batches and the pool against simple models.
 
-use causeway_packet::{Anno, BATCH, Batch, NoRoom, Packet};
+use causeway_packet::{Anno, BATCH, Batch, NoRoom, Packet, PacketType};
 use proptest::prelude::*;
 use std::sync::mpsc;
 
@@ -145,4 +145,115 @@ fn frames_travel_between_threads_and_none_is_in_two_places() {
     }
     drop(to);
     assert_eq!(freer.join().unwrap(), FRAMES as u64);
+}
+
+proptest! {
+    /// Annotations and what else is far away, against plain values: through copies, and in frames that were used before.
+    #[test]
+    fn annotations_are_an_array(steps in proptest::collection::vec((0u8..8, 0u8..60, 1u8..255), 0..40)) {
+        let (mut p, mut annos, mut time) = (Packet::from_bytes(b"x").unwrap(), [0u8; 48], 0);
+        for (step, at, value) in steps {
+            let wide = |n: usize| (at as usize + n <= 48).then_some(at as usize..at as usize + n);
+            match step {
+                0 => p.set_anno_u8(at, value),
+                1 => p.set_anno_bytes(at, [value; 4]),
+                2 => p.set_anno_bytes(at, [value; 16]),
+                3 => p.set_timestamp_ns(value.into()),
+                4 => p = p.copy().unwrap(),
+                5 => {
+                    let mut q = Packet::from_bytes(b"x").unwrap();
+                    q.set_anno_u8(47, value);
+                    q.copy_annos(&p);
+                    p = q;
+                }
+                6 => p.clear_annos(),
+                _ => p.forget(),
+            }
+            match step {
+                0..=2 => wide([1, 4, 16][step as usize]).into_iter().for_each(|r| annos[r].fill(value)),
+                3 => time = u64::from(value),
+                6 => annos = [0; 48],
+                7 => (annos, time) = ([0; 48], 0),
+                _ => {}
+            }
+            prop_assert_eq!(p.timestamp_ns(), time);
+            prop_assert_eq!(p.anno_bytes::<48>(0), annos);
+            prop_assert_eq!(p.anno_u8(at), annos.get(at as usize).copied().unwrap_or(0));
+            let four = wide(4).map_or([0; 4], |r| annos[r].try_into().unwrap());
+            prop_assert_eq!(p.anno_bytes::<4>(at), four);
+        }
+        p.set_wire_len(99);
+        p.set_transmit_tag(7);
+        prop_assert_eq!((p.wire_len(), p.transmit_tag(), p.copy().unwrap().transmit_tag()), (99, Some(7), None));
+        drop(p);
+        let fresh = Packet::from_bytes(b"y").unwrap();
+        prop_assert_eq!((fresh.wire_len(), fresh.transmit_tag(), fresh.timestamp_ns()), (1, None, 0));
+        prop_assert_eq!(fresh.anno_bytes::<48>(0), [0; 48]);
+    }
+}
+
+#[test]
+fn a_derived_packet_keeps_what_describes_it_and_no_more() {
+    let (mut from, mut to) = (Packet::from_bytes(b"from").unwrap(), Packet::from_bytes(b"to").unwrap());
+    from.set_packet_type(PacketType::Multicast);
+    from.set_rx_port(3);
+    from.set_flow_hash(4);
+    from.set_timestamp_ns(5);
+    from.set_wire_len(60);
+    from.set_transmit_tag(7);
+    to.copy_annos(&from);
+    assert_eq!((to.packet_type(), to.rx_port(), to.flow_hash()), (PacketType::Multicast, 3, 4));
+    assert_eq!((to.timestamp_ns(), to.wire_len(), to.transmit_tag()), (5, 2, None));
+    assert_eq!((to.copy().unwrap().timestamp_ns(), from.copy().unwrap().wire_len()), (5, 60));
+    // Nor does it lose what is its own, whether the other has any of it or not.
+    to.set_wire_len(80);
+    to.set_transmit_tag(8);
+    for other in [from, Packet::from_bytes(b"other").unwrap()] {
+        to.copy_annos(&other);
+        to.clear_annos();
+        assert_eq!((to.timestamp_ns(), to.wire_len()), (other.timestamp_ns(), 80));
+        assert_eq!(to.transmit_tag(), Some(8));
+    }
+    to.put(100).unwrap();
+    assert_eq!(to.wire_len(), 102, "it grew beyond");
+}
+
+#[test]
+fn two_headers_are_marked_as_each_by_itself() {
+    let marked = |pull: usize, mark: &dyn Fn(&mut Packet)| {
+        let mut p = Packet::from_bytes(&[0; 1_000]).unwrap();
+        p.pull(pull).unwrap();
+        mark(&mut p);
+        (p.network_offset(), p.transport_offset())
+    };
+    for (pull, len) in [(0, 0), (0, 20), (40, 0), (40, 20)] {
+        for network in 0..2_100 {
+            let both = marked(pull, &|p| p.set_network_headers(network, len));
+            let each = marked(pull, &|p| {
+                p.set_network_header(network);
+                p.set_transport_header(network + len);
+            });
+            assert_eq!(both, each, "{network} and {len} behind {pull}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_filled_with_copies() {
+    let frames: Vec<Vec<u8>> = (0..300).map(|n| vec![n as u8; n * 10]).collect();
+    let mut batch = Batch::new();
+    let all = || frames.iter().map(|f| &f[..]);
+    assert_eq!(batch.extend_copies(all().take(3)), 3);
+    // Frames above the size of a packet's are left out.
+    assert_eq!(batch.extend_copies(all()), 205);
+    let expected: Vec<usize> =
+        [0, 10, 20].into_iter().chain((0..253).map(|n| n * 10).filter(|&n| n <= 2_048)).collect();
+    assert_eq!(batch.iter().map(Packet::len).collect::<Vec<_>>(), expected);
+    assert!(batch.iter().all(|p| p.data().iter().all(|&b| usize::from(b) * 10 == p.len())));
+    let long = batch.iter().find(|p| p.len() == 2_000).unwrap();
+    assert_eq!((long.headroom(), batch[1].headroom()), (48, Packet::HEADROOM));
+    assert_eq!(
+        (batch.extend_copies(all().take(100)), batch.extend_copies(all()), batch.len()),
+        (48, 0, BATCH)
+    );
 }

@@ -162,7 +162,7 @@ pub fn run_loaded<K>(
     };
     let prepare: fn(Plan) -> Plan = if args.plain { |plan| plan } else { crate::load::optimise };
     let library = causeway_elements::library();
-    let setup = Setup { library, params, options, reconfigurable: true, prepare };
+    let setup = Setup { library, params, options, reconfigurable: true, prepare, extra: Vec::new() };
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,
         Err(text) => return Ok(fail(&text)),

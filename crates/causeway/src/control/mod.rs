@@ -7,12 +7,14 @@
 
 mod client;
 mod input;
+mod opened;
 mod protocol;
 mod record;
 mod server;
 pub mod watch;
 
 pub use client::Client;
+pub use opened::Opener;
 pub use protocol::{Ask, Question};
 pub use record::Claim;
 pub use record::{Record, own_netns};

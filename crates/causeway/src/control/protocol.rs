@@ -21,6 +21,11 @@ pub trait Ask {
     /// The value read, or an empty text.
     fn ask(&self, question: Question) -> Result<String, HandlerError>;
 
+    /// A client has come, or gone.
+    fn client(&self, there: bool) {
+        let _ = there;
+    }
+
     /// Begins to watch packets.
     fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
         let _ = watch;
@@ -206,7 +211,7 @@ fn refuse(error: &HandlerError) -> Vec<u8> {
     let code = match error {
         HandlerError::NoElement(_) => 510,
         HandlerError::NoHandler(_) => 511,
-        HandlerError::ReadOnly(_) | HandlerError::WriteOnly(_) => 530,
+        HandlerError::ReadOnly(_) | HandlerError::WriteOnly(_) | HandlerError::Denied(_) => 530,
         HandlerError::NoParameters(_) => 590,
         HandlerError::Failed(_) => 520,
         HandlerError::NoAnswer(_) | HandlerError::Gone => 540,

@@ -4,7 +4,9 @@ use super::input::Input;
 use super::protocol::{self, Ask, Reply};
 use super::watch::{self, Watch};
 use rustix::fs::{Mode, fchmod};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::net::{
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, shutdown, socket_with,
+};
 use std::fs::{self, DirBuilder, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -39,6 +41,25 @@ pub struct SocketFile {
 }
 
 impl Listener {
+    /// The port, if it is TCP's.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
+            Listener::Unix { .. } => None,
+        }
+    }
+
+    /// Ends listening, also by the copies that [`serve`] has made. Clients stay connected.
+    pub fn close(&self) {
+        let closed = match self {
+            Listener::Tcp(listener) => shutdown(listener, Shutdown::Both),
+            Listener::Unix { listener, .. } => shutdown(listener, Shutdown::Both),
+        };
+        if let Err(e) = closed {
+            log::warn!("a control socket cannot be closed: {e}");
+        }
+    }
+
     /// Listens at `path`, for this user alone; a folder that is missing is made, for this user alone too. A socket that
     /// a router of this user has left there, and that nobody listens on any more, is replaced; nothing else is.
     pub fn unix(path: &Path) -> io::Result<Listener> {
@@ -127,7 +148,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// Serves clients of a copy of `listener` until the process ends; questions go to `router`.
+/// Serves clients of a copy of `listener` until it is closed; questions go to `router`.
 pub fn serve(listener: &Listener, router: Arc<dyn Ask + Send + Sync>) -> io::Result<()> {
     match listener {
         Listener::Unix { listener: l, .. } => {
@@ -152,8 +173,15 @@ fn accept<S: Read + Write + Send + 'static>(
                 Ok((input, output)) => {
                     let router = router.clone();
                     // An error ends that client's connection and nothing else.
-                    std::thread::spawn(move || client(input, output, &*router));
+                    std::thread::spawn(move || {
+                        router.client(true);
+                        let served = client(input, output, &*router);
+                        router.client(false);
+                        served
+                    });
                 }
+                // Somebody has shut it down.
+                Err(e) if e.kind() == ErrorKind::InvalidInput => return,
                 // Out of descriptors, say: wait for some to be closed.
                 Err(_) => std::thread::sleep(std::time::Duration::from_millis(100)),
             }

@@ -5,10 +5,11 @@ use causeway_engine::spec::{ArgDoc, optional};
 
 mod check_paint;
 mod paint;
+mod paint_switch;
 pub(crate) mod paint_tee;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&check_paint::SPEC, &paint::SPEC, &paint_tee::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[&check_paint::SPEC, &paint::SPEC, &paint_switch::SPEC, &paint_tee::SPEC];
 
 /// Where a packet's paint is looked for.
 const ANNO: ArgDoc = optional("ANNO", "annotation", "where the paint is, one byte; default PAINT");

@@ -4,6 +4,7 @@ use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Null",
+    aliases: &["Null1", "Null2", "Null3", "Null4", "Null5", "Null6", "Null7", "Null8"],
     category: "basic",
     summary: "passes packets on unchanged",
     ports: "1/1",
@@ -11,7 +12,7 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Does nothing with its packets. It holds a place in a graph: a name to connect to, or the cost of one \
           element more in a measurement.",
     example: "InfiniteSource(LIMIT 5, STOP true) -> Null -> Discard;",
-    see: &["Idle", "Discard"],
+    see: &["PushNull", "PullNull", "Idle", "Discard"],
     build: configured::<Null>,
     ..Spec::DEFAULT
 };

@@ -10,7 +10,7 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "h/h",
     doc: "Sends every packet to all of its outputs. The packet itself goes to output 0; the other outputs get \
           copies with the same bytes, header offsets and annotations.",
-    args: &[optional("N", "outputs", "how many outputs there are; an error if others are in use")],
+    args: Tee::ARGS,
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> t :: Tee(2); t[0] -> Discard; t[1] -> Discard;",
     see: &["PaintTee"],
@@ -24,16 +24,19 @@ drop_reasons! {
     }
 }
 
-struct Tee;
+settings! {
+    struct Tee {
+        n: Option<usize> = optional("N", "outputs", "how many outputs there are; an error if others are in use"), or(None);
+    }
+}
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let outputs = conf.n_outputs();
-    let n: u32 = conf.optional("N", outputs as u32);
-    if n as usize != outputs {
+    let (tee, outputs) = (Tee::configure(conf), conf.n_outputs());
+    if tee.n.is_some_and(|n| n != outputs) {
         conf.error(format!("{outputs} outputs implies {outputs} arms"));
     }
     conf.finish()?;
-    Ok(Box::new(Tee))
+    Ok(Box::new(tee))
 }
 
 impl Element for Tee {

@@ -1,7 +1,10 @@
 //! AverageCounter.
 
 use causeway_engine::prelude::*;
+use causeway_engine::spec::HandlerDoc;
 use causeway_engine::value::Nanoseconds;
+
+const NS_PER_MS: u64 = 1_000_000;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "AverageCounter",
@@ -10,44 +13,54 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "1/1",
     processing: "a/a",
     doc: "Counts the packets and bytes that pass, and gives their rates averaged from the first packet to the \
-          last one. Packets of the first IGNORE seconds are passed on but not counted, so that a measurement can \
-          leave out the warm-up.",
-    args: &[optional("IGNORE", "seconds", "how long after the first packet counting begins; default 0")],
-    handlers: &[
-        reads("count", "packets counted since the last reset").counts(Unit::Packets),
-        reads("byte_count", "bytes counted since the last reset").counts(Unit::Bytes),
-        reads("rate", "average rate in packets a second").measures(Unit::PacketsPerSecond),
-        reads("bit_rate", "average rate in bits a second").measures(Unit::BitsPerSecond),
-        reads("byte_rate", "average rate in bytes a second").measures(Unit::BytesPerSecond),
-        writes("reset", "sets the counts to zero and waits for a first packet again"),
-    ],
+          last one, in whole milliseconds and at least one. Packets of the first IGNORE seconds are passed on but not \
+          counted, so that a measurement can leave out the warm-up.",
+    args: Counts::ARGS,
+    handlers: handlers!(Counts::HANDLERS, RATES),
     example: "InfiniteSource(LIMIT 1000, STOP true) -> AverageCounter -> Discard;",
     see: &["Counter"],
     build,
     ..Spec::DEFAULT
 };
 
+const RATES: &[HandlerDoc] = &[
+    reads("rate", "average rate in packets a second").measures(Unit::PacketsPerSecond),
+    reads("bit_rate", "average rate in bits a second").measures(Unit::BitsPerSecond),
+    reads("byte_rate", "average rate in bytes a second").measures(Unit::BytesPerSecond),
+];
+
+settings! {
+    struct Counts {
+        ignore: Nanoseconds = optional("IGNORE", "seconds", "how long after the first packet counting begins; default 0"), or(Nanoseconds(0));
+    }
+    counts {
+        packets: Counter = reads("count", "packets counted since the last reset").counts(Unit::Packets);
+        bytes: Counter = reads("byte_count", "bytes counted since the last reset").counts(Unit::Bytes);
+    }
+    resets {
+        "reset", "sets the counts to zero and waits for a first packet again";
+    }
+}
+
 struct AverageCounter {
-    ignore_ns: u64,
-    packets: Counter,
-    bytes: Counter,
+    counts: Counts,
     /// Times of the first packet since the reset, counted or not, and of the last one.
     seen_ns: Option<(u64, u64)>,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let Nanoseconds(ignore_ns) = conf.optional("IGNORE", Nanoseconds(0));
+    let counts = Counts::configure(conf);
     conf.finish()?;
-    let (packets, bytes) = (conf.counter("count"), conf.counter("byte_count"));
-    Ok(Box::new(AverageCounter { ignore_ns, packets, bytes, seen_ns: None }))
+    Ok(Box::new(AverageCounter { counts, seen_ns: None }))
 }
 
 impl AverageCounter {
     /// `total` divided by the seconds between the start of counting and the last packet.
     fn per_s(&self, total: u64) -> f64 {
-        let counted_ns =
-            self.seen_ns.map_or(0, |(first, last)| (last - first).saturating_sub(self.ignore_ns));
-        if counted_ns == 0 { 0.0 } else { total as f64 * 1e9 / counted_ns as f64 }
+        let (first_ns, last_ns) = self.seen_ns.unwrap_or_default();
+        let ignored_ms = self.counts.ignore.0 / NS_PER_MS;
+        let counted_ms = (last_ns / NS_PER_MS - first_ns / NS_PER_MS).saturating_sub(ignored_ms);
+        total as f64 * 1e3 / counted_ms.max(1) as f64
     }
 }
 
@@ -56,27 +69,29 @@ impl Element for AverageCounter {
         let now_ns = cx.now_ns();
         let (first_ns, last_ns) = self.seen_ns.get_or_insert((now_ns, now_ns));
         *last_ns = now_ns;
-        if now_ns - *first_ns >= self.ignore_ns {
-            self.packets.add(batch.len() as u64);
-            self.bytes.add(batch.iter().map(|p| p.len() as u64).sum());
+        if now_ns - *first_ns >= self.counts.ignore.0 {
+            self.counts.packets.add(batch.len() as u64);
+            self.counts.bytes.add(batch.iter().map(|p| p.len() as u64).sum());
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(match handler {
-            "count" => self.packets.get().to_string(),
-            "byte_count" => self.bytes.get().to_string(),
-            "rate" => self.per_s(self.packets.get()).to_string(),
-            "bit_rate" => (self.per_s(self.bytes.get()) * 8.0).to_string(),
-            _ => self.per_s(self.bytes.get()).to_string(),
-        })
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.counts)
     }
 
-    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.packets.set(0);
-        self.bytes.set(0);
+    /// Only a reset changes anything.
+    fn settings_changed(&mut self, _cx: &mut Cx<'_>) {
         self.seen_ns = None;
-        Ok(())
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        let (packets, bytes) = (self.counts.packets.get(), self.counts.bytes.get());
+        let rate = match handler {
+            "rate" => self.per_s(packets),
+            "bit_rate" => self.per_s(bytes) * 8.0,
+            _ => self.per_s(bytes),
+        };
+        Ok(rate.to_string())
     }
 }
 
@@ -118,11 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_rate() {
+    fn a_single_packet_took_a_millisecond() {
         let mut h = run("");
         h.write("reset", "").unwrap();
         assert_eq!((h.read("count").unwrap(), h.read("rate").unwrap()), ("0".into(), "0".into()));
         h.push(0, Packet::from_bytes(b"x").unwrap());
-        assert_eq!((h.read("count").unwrap(), h.read("rate").unwrap()), ("1".into(), "0".into()));
+        assert_eq!((h.read("count").unwrap(), h.read("rate").unwrap()), ("1".into(), "1000".into()));
     }
 }

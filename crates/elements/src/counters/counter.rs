@@ -1,7 +1,7 @@
 //! Counter.
 
-use super::rate::Rate;
 use crate::handlers::Call;
+use crate::rate::Rate;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
 use causeway_engine::{Counter as Count, Scope};
@@ -13,8 +13,9 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "1/1",
     processing: "a/a",
     doc: "Counts the packets and bytes that pass. The counts are words in the router's shared counter file, which \
-          anyone may read without asking the router. The rates are exponentially weighted moving averages that \
-          remember about a second. A hot swap starts all of them anew.",
+          anyone may read without asking the router. The rates are exponentially weighted moving averages: each \
+          millisecond weighs a sixteenth, and after a tenth of a second without packets they are 0. A hot swap starts \
+          all of them anew.",
     args: &[
         keyword(
             "COUNT_CALL",
@@ -56,8 +57,8 @@ struct Counter {
     on_bytes: Trigger,
     packets: Count,
     bytes: Count,
-    packet_rate: Rate,
-    byte_rate: Rate,
+    packet_rate: Rate<10>,
+    byte_rate: Rate<4>,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -136,9 +137,9 @@ impl Element for Counter {
             "byte_count" => self.bytes.get().to_string(),
             "count_call" => self.on_packets.text(),
             "byte_count_call" => self.on_bytes.text(),
-            "rate" => self.packet_rate.per_s(cx.now_ns()).to_string(),
-            "bit_rate" => (self.byte_rate.per_s(cx.now_ns()) * 8.0).to_string(),
-            _ => self.byte_rate.per_s(cx.now_ns()).to_string(),
+            "rate" => self.packet_rate.per_s(1, cx.now_ns()),
+            "bit_rate" => self.byte_rate.per_s(8, cx.now_ns()),
+            _ => self.byte_rate.per_s(1, cx.now_ns()),
         })
     }
 
@@ -224,10 +225,11 @@ mod tests {
             h.take(0);
             h.advance(2_000_000);
         }
-        // 2 packets of 100 bytes every 2 ms; five time constants leave 1 % of the start.
-        assert!((number(&mut h, "rate") - 1_000.0).abs() < 20.0);
-        assert!((number(&mut h, "byte_rate") - 100_000.0).abs() < 2_000.0);
-        assert!((number(&mut h, "bit_rate") - 800_000.0).abs() < 16_000.0);
+        // 2 packets of 100 bytes every 2 ms; a millisecond without packets takes a sixteenth off.
+        for (handler, rate) in [("rate", 1_000.0), ("byte_rate", 100_000.0), ("bit_rate", 800_000.0)] {
+            let now = number(&mut h, handler);
+            assert!((now - rate).abs() < rate / 16.0, "{handler}: {now}");
+        }
         h.write("reset_counts", "").unwrap();
         assert_eq!(number(&mut h, "rate"), 0.0);
     }

@@ -4,7 +4,6 @@ use causeway_engine::Spec;
 
 mod average_counter;
 mod counter;
-mod rate;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[&average_counter::SPEC, &counter::SPEC];

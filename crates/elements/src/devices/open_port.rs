@@ -78,12 +78,20 @@ impl OpenPort {
 
     /// Takes the receiving halves of a replica's queues. None come while an element of the running graph has them;
     /// a hot swap hands them over then.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "queues change hands when graphs do; who shares one makes a system call anyway"
+    )]
     pub fn take_rx(&self, replica: (usize, usize)) -> Vec<(usize, Box<dyn Rx>)> {
         let mut halves = self.rx.lock().unwrap_or_else(PoisonError::into_inner);
         share(halves.len(), replica).filter_map(|q| Some((q, halves[q].take()?))).collect()
     }
 
     /// Puts receiving halves back.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "queues change hands when graphs do; who shares one makes a system call anyway"
+    )]
     pub fn put_rx(&self, back: impl Iterator<Item = (usize, Box<dyn Rx>)>) {
         let mut halves = self.rx.lock().unwrap_or_else(PoisonError::into_inner);
         back.for_each(|(q, half)| halves[q] = Some(half));
@@ -102,6 +110,10 @@ impl OpenPort {
         }
     }
 
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "queues change hands when graphs do; who shares one makes a system call anyway"
+    )]
     fn tx(&self, queue: usize) -> Option<MutexGuard<'_, Option<Box<dyn Tx>>>> {
         Some(self.tx.get(queue)?.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -47,11 +47,13 @@ pub struct OpenPorts {
 impl OpenPorts {
     /// From now on `f` is called, on a thread of its own, with the name of a port whose device was gone and is there
     /// again, or has changed since then. A hot swap to the same configuration opens it anew; before that it is of no use.
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn on_back(&self, f: impl Fn(&Arc<OpenPorts>, &str) + Send + Sync + 'static) {
         *self.on_back.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(f));
     }
 
     /// The device of the port `name` is back.
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub(super) fn back(self: &Arc<Self>, name: &str) {
         // Not called under the lock: it may take its time.
         let f = self.on_back.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -61,6 +63,7 @@ impl OpenPorts {
     }
 
     /// Whether the device of the port `name` is gone, and it has not been opened anew.
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn is_gone(&self, name: &str) -> bool {
         let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
         let open = ports.iter().filter_map(|(_, port)| port.upgrade());
@@ -109,6 +112,7 @@ impl PortOpener {
     }
 
     /// The port, opened now if it is not open.
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn open(&self, method: Method) -> Result<Arc<OpenPort>, String> {
         let mut ports = self.ports.ports.lock().unwrap_or_else(PoisonError::into_inner);
         ports.retain(|(_, port)| port.strong_count() > 0);
@@ -153,6 +157,7 @@ impl PortOpener {
         opener.open(&Request { name: &self.name, promiscuous, queues: self.copies, front: &front })
     }
 
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     fn front(&self) -> causeway_netio::Result<Arc<Front>> {
         let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(front) = values.get(FRONT).and_then(|v| v.clone().downcast().ok()) {

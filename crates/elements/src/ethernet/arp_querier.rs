@@ -1,8 +1,9 @@
 //! ARPQuerier.
 
-use super::arp_table::{ArpTable, Found, Limits};
 use super::ether_encap::lower_encap;
 use super::header_cache::{Header, HeaderCache, header};
+use super::neighbour_table::{Found, Limits};
+use super::neighbours::{Neighbours, Shared};
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Nanoseconds, Prefix4, Raw};
 use causeway_packet::wire::ethernet::{self, ether_type};
@@ -54,6 +55,12 @@ pub(crate) static SPEC: Spec = Spec {
         ),
         keyword("BROADCAST", "IP address", "the network's broadcast address"),
         keyword("BROADCAST_POLL", "boolean", "ask again by broadcast instead of unicast; default false"),
+        keyword(
+            "TABLE",
+            "element name",
+            "an ARPTable on the same worker, whose neighbours and waiting packets this element shares with others; its \
+             limits hold, not those above",
+        ),
     ],
     handlers: &[
         reads_writes("ipaddr", "own IP address"),
@@ -75,7 +82,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) \
               -> q :: ARPQuerier(1.0.0.1/24, 2:0:0:0:0:1) -> Discard; Idle -> [1]q;",
-    see: &["ARPResponder", "EtherEncap"],
+    see: &["ARPTable", "ARPResponder", "EtherEncap"],
     heard_by_all: &[1],
     build,
     lowers: Lowers::Straight,
@@ -113,25 +120,19 @@ struct ArpQuerier {
     mac: MacAddr,
     broadcast: Ipv4Addr,
     broadcast_poll: bool,
-    table: ArpTable,
+    poll_timeout_ns: u64,
+    table: Shared,
+    /// Whether the table is an ARPTable's.
+    shares: bool,
     cache: HeaderCache,
     queries: u64,
     responses: u64,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let seconds = |s: u64| Nanoseconds(s * 1_000_000_000);
-    let limits = Limits {
-        packets: conf.keyword("CAPACITY", 2_048u32) as usize,
-        entries: conf.keyword("ENTRY_CAPACITY", 65_536u32) as usize,
-        entry_packets: conf.keyword("ENTRY_PACKET_CAPACITY", 0u32) as usize,
-        slim_factor: conf.keyword("CAPACITY_SLIM_FACTOR", 2u32) as usize,
-        timeout_ns: conf.keyword("TIMEOUT", seconds(300)).0,
-        poll_timeout_ns: conf.keyword("POLL_TIMEOUT", seconds(60)).0,
-    };
-    if limits.slim_factor == 0 {
-        conf.error("CAPACITY_SLIM_FACTOR cannot be zero");
-    }
+    let mut limits = Limits::keywords(conf);
+    limits.poll_timeout_ns = conf.keyword("POLL_TIMEOUT", Nanoseconds(60_000_000_000)).0;
+    let shared: Option<String> = conf.keyword_given("TABLE");
     let broadcast: Option<Ipv4Addr> = conf.keyword_given("BROADCAST");
     let broadcast_poll = conf.keyword("BROADCAST_POLL", false);
     let one_name = conf.unread() == 1;
@@ -142,6 +143,15 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         false => conf.required("ETH"),
     };
     conf.finish()?;
+    let cache = HeaderCache::new();
+    let shares = shared.is_some();
+    let table = match shared {
+        Some(name) => Neighbours::of(conf, &name, &cache).map_err(|why| {
+            conf.error(why);
+            Invalid
+        })?,
+        None => Neighbours::own(limits, cache.clone()),
+    };
     let prefix = prefix.ok_or(Invalid)?;
     let network = (prefix.len < 31).then(|| Ipv4Addr::from(u32::from(prefix.address) | !prefix.mask()));
     Ok(Box::new(ArpQuerier {
@@ -150,8 +160,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         mac: MacAddr(mac.0),
         broadcast: broadcast.or(network).unwrap_or(Ipv4Addr::BROADCAST),
         broadcast_poll,
-        table: ArpTable::new(limits),
-        cache: HeaderCache::new(),
+        poll_timeout_ns: limits.poll_timeout_ns,
+        table,
+        shares,
+        cache,
         queries: 0,
         responses: 0,
     }))
@@ -169,6 +181,14 @@ fn encapsulate(mut packet: Packet, header: &Header, cx: &mut Cx<'_>) -> Option<P
     }
     packet.set_mac_header(0);
     Some(packet)
+}
+
+/// The neighbour that was written to `insert`: `IP ETH`.
+pub(super) fn inserted(value: &str, cx: &Cx<'_>) -> Result<(Ipv4Addr, MacAddr), String> {
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let [ip, mac] = words[..] else { return Err("insert: expected 'IP ETH'".to_owned()) };
+    let mac: Ether = cx.value("insert", mac)?;
+    Ok((cx.value("insert", ip)?, MacAddr(mac.0)))
 }
 
 impl ArpQuerier {
@@ -190,7 +210,11 @@ impl ArpQuerier {
         } else if ip.is_multicast() {
             (MacAddr::from_ipv4_multicast(ip), u64::MAX)
         } else {
-            match self.table.find(ip, now_ns) {
+            let mut table = self.table.lock();
+            table.limits.poll_timeout_ns = self.poll_timeout_ns;
+            let found = table.find(ip, now_ns);
+            drop(table);
+            match found {
                 Found::Known { mac, until_ns, poll } => {
                     if poll {
                         let to = if self.broadcast_poll { MacAddr::BROADCAST } else { mac };
@@ -200,7 +224,7 @@ impl ArpQuerier {
                 }
                 Found::Unknown => {
                     let stamp_ns = packet.timestamp_ns();
-                    let (ask, dropped) = self.table.wait(ip, packet, now_ns);
+                    let (ask, dropped) = self.table.lock().wait(ip, packet, now_ns);
                     cx.count_drops(Reason::Full, dropped as u64);
                     if ask {
                         self.query(ip, MacAddr::BROADCAST, stamp_ns, cx);
@@ -255,8 +279,7 @@ impl ArpQuerier {
     fn learn(&mut self, ip: Ipv4Addr, mac: MacAddr, wanted: bool, cx: &mut Cx<'_>) -> bool {
         let now_ns = cx.now_ns();
         let header = self.header_to(mac);
-        let Some((packets, dropped)) = self.table.learn(ip, mac, wanted, now_ns) else { return false };
-        self.cache.forget(ip.into());
+        let Some((packets, dropped)) = self.table.lock().learn(ip, mac, wanted, now_ns) else { return false };
         cx.count_drops(Reason::Full, dropped as u64);
         for packet in packets {
             if let Some(packet) = encapsulate(packet, &header, cx) {
@@ -268,7 +291,8 @@ impl ArpQuerier {
 
     fn expire(&mut self, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
-        let (dropped, next_ns) = self.table.expire(now_ns);
+        // An ARPTable does it by itself.
+        let (dropped, next_ns) = if self.shares { (0, None) } else { self.table.lock().expire(now_ns) };
         cx.count_drops(Reason::Expired, dropped as u64);
         let soonest_ns = now_ns + EXPIRY_INTERVAL_NS;
         let mut next_ns = next_ns.unwrap_or(soonest_ns).max(soonest_ns);
@@ -281,25 +305,15 @@ impl ArpQuerier {
 
     /// Returns the packets whose neighbours have not answered for long, and asks the others again.
     fn give_up(&mut self, now_ns: u64, cx: &mut Cx<'_>) {
-        let (packets, asked) = self.table.unanswered(now_ns.saturating_sub(PATIENCE_NS), now_ns);
+        let (packets, asked) = self.table.lock().unanswered(now_ns.saturating_sub(PATIENCE_NS), now_ns);
         packets.into_iter().for_each(|packet| cx.emit(UNANSWERED, packet));
         asked.into_iter().for_each(|ip| self.query(ip, MacAddr::BROADCAST, now_ns, cx));
-    }
-
-    fn list(&self, now_ns: u64) -> String {
-        let mut text = String::new();
-        for (ip, n) in self.table.list() {
-            let mac = Ether(n.mac.unwrap_or(MacAddr::BROADCAST).0);
-            let age_s = now_ns.saturating_sub(n.since_ns) as f64 / 1e9;
-            text += &format!("{ip} {} {mac} {age_s:.6}\n", n.mac.is_some() as u8);
-        }
-        text
     }
 }
 
 impl Element for ArpQuerier {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        if self.table.limits.timeout_ns > 0 || cx.connected(UNANSWERED) {
+        if !self.shares && self.table.lock().limits.timeout_ns > 0 || cx.connected(UNANSWERED) {
             let now_ns = cx.now_ns();
             cx.set_timer(0, now_ns + EXPIRY_INTERVAL_NS);
         }
@@ -346,14 +360,14 @@ impl Element for ArpQuerier {
         Ok(match handler {
             "ipaddr" => self.ip.to_string(),
             "broadcast" => self.broadcast.to_string(),
-            "table" => self.list(cx.now_ns()),
+            "table" => self.table.lock().text(cx.now_ns()),
             "stats" => format!("{dropped} packets killed\n{} ARP queries sent\n", self.queries),
             "queries" => self.queries.to_string(),
             "responses" => self.responses.to_string(),
             "drops" => dropped.to_string(),
-            "count" => self.table.len().to_string(),
-            "evictions" => self.table.evicted().to_string(),
-            _ => self.table.held().to_string(),
+            "count" => self.table.lock().len().to_string(),
+            "evictions" => self.table.lock().evicted().to_string(),
+            _ => self.table.lock().held().to_string(),
         })
     }
 
@@ -369,31 +383,28 @@ impl Element for ArpQuerier {
                 self.cache.clear();
             }
             "insert" => {
-                let words: Vec<&str> = value.split_whitespace().collect();
-                let [ip, mac] = words[..] else { return Err("insert: expected 'IP ETH'".to_owned()) };
-                let (ip, mac): (Ipv4Addr, Ether) = (cx.value(handler, ip)?, cx.value(handler, mac)?);
-                self.learn(ip, MacAddr(mac.0), true, cx);
+                let (ip, mac) = inserted(value, cx)?;
+                self.learn(ip, mac, true, cx);
             }
             "delete" => {
                 let ip = cx.value(handler, value)?;
-                let (there, dropped) = self.table.forget(ip);
-                self.cache.clear();
+                let (there, dropped) = self.table.lock().forget(ip);
                 cx.count_drops(Reason::Deleted, dropped as u64);
                 if !there {
                     return Err(format!("delete: no entry for {ip}"));
                 }
             }
-            _ => {
-                self.cache.clear();
-                cx.count_drops(Reason::Deleted, self.table.clear() as u64);
-            }
+            _ => cx.count_drops(Reason::Deleted, self.table.lock().clear() as u64),
         }
         Ok(())
     }
 
     fn take_settings(&mut self, new: &mut dyn Element, _cx: &mut Cx<'_>) {
         if let Some(new) = new.downcast_mut::<ArpQuerier>() {
-            self.table.limits = new.table.limits;
+            if !self.shares && !new.shares {
+                self.table.lock().limits = new.table.lock().limits;
+            }
+            self.poll_timeout_ns = new.poll_timeout_ns;
             (self.ip, self.prefix_len, self.mac) = (new.ip, new.prefix_len, new.mac);
             (self.broadcast, self.broadcast_poll) = (new.broadcast, new.broadcast_poll);
             self.cache.clear();
@@ -401,14 +412,14 @@ impl Element for ArpQuerier {
     }
 
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
-        if let Some(old) = old.downcast_mut::<ArpQuerier>() {
-            let dropped = self.table.take_over(&mut old.table);
+        if let Some(old) = old.downcast_mut::<ArpQuerier>().filter(|old| !old.shares && !self.shares) {
+            let dropped = self.table.lock().take_over(&mut old.table.lock());
             cx.count_drops(Reason::Full, dropped as u64);
         }
     }
 
     fn held(&self) -> usize {
-        self.table.held()
+        if self.shares { 0 } else { self.table.lock().held() }
     }
 }
 

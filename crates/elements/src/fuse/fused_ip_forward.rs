@@ -5,8 +5,10 @@ use crate::ethernet::drop_broadcasts::to_many;
 use crate::ethernet::header_cache;
 use crate::ip::check_ip_header::bit;
 use crate::ip::{dec_ip_ttl, header};
+use crate::iproute::hops;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
+use causeway_fib::MISS;
 use causeway_packet::BATCH;
 use causeway_packet::wire::ethernet::{HEADER_LEN, ether_type, field};
 use causeway_packet::wire::ipv4;
@@ -134,8 +136,7 @@ impl Pass {
             packet.set_mac_header(0);
         }
         packet.truncate(ip + total_len as usize);
-        packet.set_network_header(ip);
-        packet.set_transport_header(ip + ipv4::HEADER_LEN);
+        packet.set_network_headers(ip, ipv4::HEADER_LEN);
         if let Some(paint) = self.paint {
             packet.set_paint(paint);
         }
@@ -150,15 +151,16 @@ impl Pass {
         let now_ns = if self.asks_time() { cx.now_ns() } else { 0 };
         // An address of 0 has no route, or one that the chain may follow.
         let mut addresses = [0u32; BATCH];
-        let mut found = [0u32; BATCH];
+        let mut found = [MISS; BATCH];
         batch.iter().take(8).for_each(|p| p.prefetch_data());
         for i in 0..n {
             batch.prefetch_data(i + 8);
             addresses[i] = self.ordinary(&batch[i]).unwrap_or(0);
         }
-        self.table.reader.lookup_batch(&addresses[..n], &mut found[..n]);
-        self.table.hops.current();
-        let (this, hops) = (&*self, self.table.hops.seen());
+        let this = &*self;
+        let round = this.table.participant.pin();
+        this.table.reader.look_up(&round, &addresses[..n], &mut found[..n]);
+        let hops = this.table.hops.under(&round);
         // The last output is delivered last: what takes the detour comes behind what was before it.
         let mut outputs = [detour as u32; BATCH];
         let (mut taken, mut detours) = (0, 0u64);
@@ -167,12 +169,11 @@ impl Pass {
             let hop = match address {
                 0 => None,
                 _ if detours != 0 && detours & bit(address) != 0 => None,
-                _ => hops.get((found[i] as usize).wrapping_sub(1)),
+                _ => hops::hop(&hops, found[i]),
             };
             let rule = hop.and_then(|h| this.rules.get(h.port as usize));
             if let (Some(hop), Some(rule)) = (hop, rule)
-                && let next = if hop.gateway != 0 { hop.gateway } else { address }
-                && this.forward(packet, rule, next, now_ns)
+                && this.forward(packet, rule, hop.next(address), now_ns)
             {
                 taken += 1;
                 outputs[i] = rule.output as u32;

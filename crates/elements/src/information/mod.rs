@@ -5,11 +5,19 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 mod address_info;
+mod alignment_info;
+mod random_seed;
 mod schedule_info;
 mod static_thread_sched;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&address_info::SPEC, &schedule_info::SPEC, &static_thread_sched::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[
+    &address_info::SPEC,
+    &alignment_info::SPEC,
+    &random_seed::SPEC,
+    &schedule_info::SPEC,
+    &static_thread_sched::SPEC,
+];
 
 /// An element that has done all its work once it is configured.
 struct Settled;

@@ -226,8 +226,7 @@ impl Checker {
             return Err(Fault::Source);
         }
         packet.truncate(self.offset + h.total_len);
-        packet.set_network_header(self.offset);
-        packet.set_transport_header(self.offset + h.header_len);
+        packet.set_network_headers(self.offset, h.header_len);
         packet.set_dst_ip(h.destination);
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! GetIPAddress.
 
+use causeway_engine::Scope;
 use causeway_engine::ir::{At, Base, Field, Test};
 use causeway_engine::prelude::*;
+use causeway_engine::value::Value;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "GetIPAddress",
@@ -9,11 +11,7 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "copies an IPv4 address from the packet to its destination annotation",
     doc: "Copies the four bytes at OFFSET, or with IP the source or destination of the marked header, to the \
           annotation ANNO. A packet too short is passed on unchanged.",
-    args: &[
-        optional("OFFSET", "bytes", "where the address is"),
-        keyword("IP", "`src` or `dst`", "the address of the marked IPv4 header instead of an offset"),
-        keyword("ANNO", "annotation", "where to put it, four bytes; default DST_IP"),
-    ],
+    args: GetIPAddress::ARGS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> GetIPAddress(16) -> Discard;",
     see: &["CheckIPHeader", "StaticIPLookup"],
     build,
@@ -21,46 +19,67 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-struct GetIPAddress {
-    offset: usize,
-    from_header: bool,
-    anno: u8,
+settings! {
+    struct GetIPAddress {
+        offset: Option<u32> = optional("OFFSET", "bytes", "where the address is"), or(None);
+        ip: Option<Which> = keyword("IP", "`src` or `dst`", "the address of the marked IPv4 header instead of an offset"), or(None);
+        anno: Anno = keyword("ANNO", "annotation", "where to put it, four bytes; default DST_IP"), or(Anno::DST_IP);
+    }
+}
+
+/// An address of an IPv4 header: its place there.
+#[derive(Clone, Copy)]
+struct Which(u32);
+
+impl Value for Which {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+        match text {
+            "src" => Ok(Which(12)),
+            "dst" => Ok(Which(16)),
+            _ => Err("should be 'src' or 'dst'".to_owned()),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Which(0)
+    }
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let header: Option<String> = conf.keyword_given("IP");
-    let anno: Anno = conf.keyword("ANNO", Anno::DST_IP);
-    let offset = match header.as_deref() {
-        Some("src") => 12,
-        Some("dst") => 16,
-        Some(_) => {
-            conf.error("IP: should be 'src' or 'dst'");
-            0
-        }
-        None => conf.required::<u32>("OFFSET"),
-    };
+    let get = GetIPAddress::configure(conf);
+    if get.offset.is_none() && get.ip.is_none() && conf.errors().is_empty() {
+        conf.error("OFFSET: required argument missing");
+    }
     conf.finish()?;
-    Ok(Box::new(GetIPAddress { offset: offset as usize, from_header: header.is_some(), anno: anno.offset }))
+    Ok(Box::new(get))
+}
+
+impl GetIPAddress {
+    /// Where the address is: from what, and how many bytes behind it.
+    fn place(&self) -> (Base, u32) {
+        self.ip.map_or((Base::Data, self.offset.unwrap_or(0)), |which| (Base::Network, which.0))
+    }
 }
 
 impl Element for GetIPAddress {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
-        let bytes = if self.from_header { packet.network_header() } else { Some(packet.data()) };
-        if let Some(&address) = bytes.and_then(|b| b.get(self.offset..)?.first_chunk()) {
-            packet.set_anno_bytes::<4>(self.anno, address);
+        let (base, offset) = self.place();
+        let bytes = if base == Base::Network { packet.network_header() } else { Some(packet.data()) };
+        if let Some(&address) = bytes.and_then(|b| b.get(offset as usize..)?.first_chunk()) {
+            packet.set_anno_bytes::<4>(self.anno.offset, address);
         }
         Verdict::Pass
     }
 
     fn lower(&self) -> Option<Program> {
-        let offset = self.offset.try_into().ok()?;
-        let at = At { base: if self.from_header { Base::Network } else { Base::Data }, offset };
+        let (base, offset) = self.place();
+        let at = At { base, offset };
         let mut b = Builder::new();
         let (there, next) = (b.block(), b.block());
         b.branch(Test::Has(at, 4), there, next);
         b.at(there);
         let address = b.load(at, 4);
-        b.put(Field::Anno(self.anno, 4), address);
+        b.put(Field::Anno(self.anno.offset, 4), address);
         b.go(next);
         b.at(next);
         b.leave(0);

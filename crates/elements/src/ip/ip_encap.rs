@@ -141,8 +141,7 @@ impl IPEncap {
         self.template.write(to, total_len, self.id, dst);
         self.id = self.id.wrapping_add(1);
         packet.set_dst_ip(dst.octets());
-        packet.set_network_header(0);
-        packet.set_transport_header(HEADER_LEN);
+        packet.set_network_headers(0, HEADER_LEN);
         Ok(())
     }
 }

@@ -26,8 +26,7 @@ impl Element for MarkIPHeader {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         let offset = self.offset as usize;
         if let Some(first) = packet.data().get(offset).copied() {
-            packet.set_network_header(offset);
-            packet.set_transport_header(offset + (first & 15) as usize * 4);
+            packet.set_network_headers(offset, (first & 15) as usize * 4);
         }
         Verdict::Pass
     }

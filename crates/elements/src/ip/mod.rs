@@ -15,12 +15,18 @@ mod ip_encap;
 mod ip_fragmenter;
 mod ip_gw_options;
 mod ip_input_combo;
+mod ip_mirror;
 mod ip_output_combo;
+mod mark_ip_ce;
 mod mark_ip_header;
 mod set_ip_address;
 mod set_ip_checksum;
+mod set_ip_dscp;
+mod set_ip_ecn;
+mod strip_ip_header;
 pub(crate) mod tally;
 pub(crate) mod template;
+pub(crate) mod transport_check;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
@@ -32,8 +38,13 @@ pub(crate) const SPECS: &[&Spec] = &[
     &ip_fragmenter::SPEC,
     &ip_gw_options::SPEC,
     &ip_input_combo::SPEC,
+    &ip_mirror::SPEC,
     &ip_output_combo::SPEC,
+    &mark_ip_ce::SPEC,
     &mark_ip_header::SPEC,
     &set_ip_address::SPEC,
     &set_ip_checksum::SPEC,
+    &set_ip_dscp::SPEC,
+    &set_ip_ecn::SPEC,
+    &strip_ip_header::SPEC,
 ];

@@ -80,8 +80,7 @@ impl Checker {
             return Err(Reason::BadSource);
         }
         packet.truncate(offset + total_len);
-        packet.set_network_header(offset);
-        packet.set_transport_header(offset + HEADER_LEN);
+        packet.set_network_headers(offset, HEADER_LEN);
         packet.set_dst_ip6(destination);
         Ok(())
     }

@@ -8,8 +8,7 @@ use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use causeway_engine::value::Nanoseconds;
 use causeway_fib::baseline::{lctrie::LcTrie, radix::Radix};
 use causeway_fib::route_cache::{CacheConfig, CacheKey, RouteCache};
-use causeway_fib::{LeftRight, Lines6, Lookup, MISS, Rank24, Shared};
-use causeway_packet::BATCH;
+use causeway_fib::{LeftRight, Lines6, Lookup, Rank24, Shared};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "CachedIPLookup",
@@ -153,23 +152,21 @@ fn build_over<A: Family, S: Shared<A> + Send + 'static>(
 
 impl<A: Family, S: Shared<A> + Send + 'static> Element for Cached<A, S> {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let version = self.table.version();
-        if version != self.version {
-            self.version = version;
-            self.cache.flush();
-        }
+        let Cached { table, cache, version, hits, misses } = self;
         let now_ms = cx.now_ns() / 1_000_000;
-        let before = self.cache.counts();
-        let mut found = [MISS; BATCH];
-        for (found, packet) in found.iter_mut().zip(batch.iter()) {
-            let reader = &self.table.reader;
-            *found = self.cache.lookup(A::flow(packet), now_ms, |address| reader.lookup(address));
-        }
-        let after = self.cache.counts();
-        self.hits.add(after.hits - before.hits);
-        self.misses.add(after.misses - before.misses);
-        let n = batch.len();
-        self.table.send(batch, &found[..n], cx);
+        let before = cache.counts();
+        table.send(batch, cx, |structure, batch, found| {
+            let now = table.version();
+            if std::mem::replace(version, now) != now {
+                cache.flush();
+            }
+            for (found, packet) in found.iter_mut().zip(batch.iter()) {
+                *found = cache.lookup(A::flow(packet), now_ms, |address| structure.lookup(address));
+            }
+        });
+        let after = cache.counts();
+        hits.add(after.hits - before.hits);
+        misses.add(after.misses - before.misses);
     }
 
     fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {

@@ -1,5 +1,6 @@
 //! IPv4 and IPv6 behind one trait, so that the lookup element is written once.
 
+use super::error::RouteError;
 use causeway_engine::Conf;
 use causeway_engine::ir::{self, Builder, Field, Reg};
 use causeway_engine::value::{self, Value};
@@ -27,7 +28,7 @@ pub(crate) trait Family: Address {
     /// A prefix as it is written; also whether bits beyond its length were set and are ignored.
     fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<Self>, bool)>;
     /// As [`Family::prefix`], without a configuration around it.
-    fn prefix_of(text: &str) -> Result<Prefix<Self>, String>;
+    fn prefix_of(text: &str) -> Result<Prefix<Self>, RouteError>;
     /// The destination annotation in a program, as the two words of a key.
     fn lower_destination(b: &mut Builder) -> [ir::Value; 2];
     /// Sets the destination annotation in a program to the words of an address.
@@ -43,8 +44,8 @@ fn masked<A: Address>(address: A, len: u8) -> (Prefix<A>, bool) {
 }
 
 /// Reads a value without a configuration around it.
-pub(crate) fn bare<T: Value>(text: &str) -> Result<T, String> {
-    T::parse(text, &causeway_engine::Names::default().scope(""))
+pub(crate) fn bare<T: Value>(text: &str) -> Result<T, RouteError> {
+    T::parse(text, &causeway_engine::Names::default().scope("")).map_err(RouteError::Value)
 }
 
 impl Family for u32 {
@@ -84,7 +85,7 @@ impl Family for u32 {
         Some(masked(written.address.into(), written.len))
     }
 
-    fn prefix_of(text: &str) -> Result<Prefix<u32>, String> {
+    fn prefix_of(text: &str) -> Result<Prefix<u32>, RouteError> {
         bare::<value::Prefix4>(text).map(|p| masked(p.address.into(), p.len).0)
     }
 
@@ -147,7 +148,7 @@ impl Family for u128 {
         Some(masked(written.address.into(), written.len))
     }
 
-    fn prefix_of(text: &str) -> Result<Prefix<u128>, String> {
+    fn prefix_of(text: &str) -> Result<Prefix<u128>, RouteError> {
         bare::<value::Prefix6>(text).map(|p| masked(p.address.into(), p.len).0)
     }
 

@@ -1,13 +1,17 @@
 //! The lookup element that all routing table classes share.
 
+use super::error::RouteError;
 use super::family::Family;
-use super::hops::{Hop, Hops, View};
+use super::hops::{Hop, Hops, hop};
 use super::lower::RouteLookup;
 use super::routes::{self, Order, Route, Routes, Tables, address, configured};
 use causeway_engine::ControlSide;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
-use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, MISS, Reader, Shared, Structure};
+use causeway_fib::{
+    AdjacencyIndex, AdjacencyReader, AdjacencyView, Fib, FibError, Handle, Lookup, MISS, Participant, Reader,
+    Shared, Structure,
+};
 use causeway_packet::BATCH;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,18 +54,26 @@ pub(crate) struct Control<A: Family, S> {
     fib: Fib<A, S>,
     hops: Hops<A>,
     order: Order<A>,
-    /// Goes up with every change.
+    /// Goes up before and after every change.
     changes: Arc<AtomicU64>,
+}
+
+impl<A: Family, S: Shared<A>> Control<A, S> {
+    fn new(structure: S) -> Self {
+        let hops = Hops::in_domain(structure.handle().domain());
+        let fib = Fib::with_structure(structure);
+        Control { fib, hops, order: Order::default(), changes: Arc::default() }
+    }
 }
 
 impl<A: Family, S: Structure<A>> Tables<A, S> for Control<A, S> {
     type Number = ();
 
-    fn pick<'t>(&self, text: &'t str) -> Result<((), &'t str), String> {
+    fn pick<'t>(&self, text: &'t str) -> Result<((), &'t str), RouteError> {
         Ok(((), text))
     }
 
-    fn routes(&mut self, _only: ()) -> Result<Routes<'_, A, S>, String> {
+    fn routes(&mut self, _only: ()) -> Result<Routes<'_, A, S>, RouteError> {
         Ok(Routes { fib: &mut self.fib, hops: &mut self.hops, order: Some(&mut self.order) })
     }
 }
@@ -69,13 +81,16 @@ impl<A: Family, S: Structure<A>> Tables<A, S> for Control<A, S> {
 /// A worker's side of a table, and its way to the control side, which the copies of a replicated graph share.
 pub(crate) struct Table<A: Family, S: Shared<A>> {
     control: Arc<Mutex<Control<A, S>>>,
-    pub reader: Reader<S::Handle>,
-    hops: View<A>,
+    reader: Reader<S::Handle>,
+    hops: AdjacencyReader<Hop<A>>,
+    /// Announces a reader of both.
+    participant: Participant,
     changes: Arc<AtomicU64>,
 }
 
 impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     /// Reads the rest of the configuration as routes, into a table over what `structure` makes.
+    #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
     pub fn configured(
         conf: &mut Conf<'_>,
         structure: impl FnOnce() -> Result<S, FibError>,
@@ -87,14 +102,9 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
             conf.error(e.to_string());
             Invalid
         })?;
-        let mut control = Control {
-            fib: Fib::with_structure(structure),
-            hops: Hops::new(S::ADJACENCY_MAX),
-            order: Order::default(),
-            changes: Arc::default(),
-        };
+        let mut control = Control::new(structure);
         let duplicates = control.routes(()).and_then(|mut all| all.load(&routes)).map_err(|e| {
-            conf.error(e);
+            conf.error(e.to_string());
             Invalid
         })?;
         for prefix in duplicates {
@@ -105,12 +115,14 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         let control = conf.env.shared(&key, || Mutex::new(control)).ok_or(Invalid)?;
         let (reader, hops, changes) = {
             let c = control.lock().unwrap_or_else(PoisonError::into_inner);
-            (c.fib.reader(), View::new(c.hops.published()), c.changes.clone())
+            (c.fib.reader(), c.hops.reader(), c.changes.clone())
         };
-        Ok(Table { control, reader, hops, changes })
+        let participant = reader.domain().participant();
+        Ok(Table { control, reader, hops, participant, changes })
     }
 
-    /// A number that differs after every change of the routes. Ask before the lookup.
+    /// A number that is another when a change of the routes begins, and another when it is done. What was found before
+    /// holds as long as it is the same, asked before the lookup and under its announcement.
     pub fn version(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -120,19 +132,33 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         Box::new(TableControl { control: self.control.clone(), outputs: cx.n_outputs() })
     }
 
-    /// Sends each packet to the hop that was found for it.
-    pub fn send(&mut self, batch: &mut Batch, found: &[AdjacencyIndex], cx: &mut Cx<'_>) {
-        send(self.hops.current(), batch, found, cx);
+    /// Sends each packet to the hop that `look_up` finds for it in the table, all under one announcement.
+    pub fn send(
+        &self,
+        batch: &mut Batch,
+        cx: &mut Cx<'_>,
+        look_up: impl FnOnce(&<S::Handle as Handle<A>>::Table, &Batch, &mut [AdjacencyIndex]),
+    ) {
+        let round = self.participant.pin();
+        let mut found = [MISS; BATCH];
+        let found = &mut found[..batch.len()];
+        if let Some(table) = self.reader.under(&round) {
+            look_up(table, batch, found);
+        }
+        send(&self.hops.under(&round), batch, found, cx);
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
 fn write<A: Family, S: Shared<A>>(
     control: &Mutex<Control<A, S>>,
     handler: &str,
     value: &str,
     outputs: usize,
-) -> Result<(), String> {
+) -> Result<(), RouteError> {
     let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
+    // Before the change, too: an index that it gives back may be that of another hop before it is done.
+    control.changes.fetch_add(1, Ordering::Release);
     let result = match handler {
         "flush" => control.routes(()).and_then(|mut all| all.flush()),
         "ctrl" => routes::control(&mut *control, value, outputs),
@@ -149,27 +175,34 @@ struct TableControl<A: Family, S: Shared<A>> {
 }
 
 impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S> {
+    #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |control: &mut Control<A, S>| Ok(control.routes(())?.find(address(arg.trim())?));
-        match handler {
-            "table" => Some(control.routes(()).map(|all| all.table())),
-            "lookup" => Some(find(&mut control)),
-            _ => None,
-        }
+        let text = match handler {
+            "table" => control.routes(()).map(|all| all.table()),
+            "lookup" => find(&mut control),
+            _ => return None,
+        };
+        Some(text.map_err(|e: RouteError| e.to_string()))
     }
 
     fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
         let known = HANDLERS.iter().any(|h| h.name == handler && h.access.writes());
-        known.then(|| write(&self.control, handler, value, self.outputs))
+        known.then(|| write(&self.control, handler, value, self.outputs).map_err(|e| e.to_string()))
     }
 }
 
 /// Sends each packet to the hop that was found for it; those without one are dropped.
-pub(crate) fn send<A: Family>(hops: &[Hop<A>], batch: &mut Batch, found: &[AdjacencyIndex], cx: &mut Cx<'_>) {
+pub(crate) fn send<A: Family>(
+    hops: &AdjacencyView<'_, Hop<A>>,
+    batch: &mut Batch,
+    found: &[AdjacencyIndex],
+    cx: &mut Cx<'_>,
+) {
     let mut outputs = [Cx::NOWHERE; BATCH];
-    for ((packet, &number), output) in batch.iter_mut().zip(found).zip(&mut outputs) {
-        if let Some(hop) = hops.get((number as usize).wrapping_sub(1)) {
+    for ((packet, &index), output) in batch.iter_mut().zip(found).zip(&mut outputs) {
+        if let Some(hop) = hop(hops, index) {
             if hop.gateway != A::ZERO {
                 hop.gateway.set_destination(packet);
             }
@@ -200,19 +233,19 @@ pub(crate) fn build_over<A: Family, S: Shared<A> + Send + 'static>(
 
 impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let n = batch.len();
-        let mut addresses = [A::ZERO; BATCH];
-        let mut found = [MISS; BATCH];
-        for (address, packet) in addresses.iter_mut().zip(batch.iter()) {
-            *address = A::destination(packet);
-        }
-        self.0.reader.lookup_batch(&addresses[..n], &mut found[..n]);
-        self.0.send(batch, &found[..n], cx);
+        self.0.send(batch, cx, |table, batch, found| {
+            let mut addresses = [A::ZERO; BATCH];
+            for (address, packet) in addresses.iter_mut().zip(batch.iter()) {
+                *address = A::destination(packet);
+            }
+            table.lookup_batch(&addresses[..found.len()], found);
+        });
     }
 
     fn lower(&self) -> Option<Program> {
-        let table = RouteLookup { reader: Box::new(self.0.reader.clone()), hops: self.0.hops.clone() };
-        table.program()
+        let Table { reader, hops, participant, .. } = &self.0;
+        let (hops, participant) = (hops.clone(), participant.clone());
+        RouteLookup { reader: Box::new(reader.clone()), hops, participant }.program()
     }
 
     /// The table is shared with elements fused with this one.
@@ -222,5 +255,49 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
 
     fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {
         Some(self.0.control_side(cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_fib::{ADJACENCIES_MAX, Prefix, Rank24};
+
+    #[test]
+    fn what_a_worker_found_never_becomes_the_hop_of_others() {
+        let mut control = Control::<u32, Rank24>::new(Rank24::empty().unwrap());
+        let (table, hops) = (control.fib.reader(), control.hops.reader());
+        let worker = table.domain().participant();
+        let route = |n| Route { prefix: Prefix::truncated(n << 8, 24), hop: Hop { gateway: n, port: 0 } };
+        let all: Vec<Route<u32>> = (1..ADJACENCIES_MAX).map(route).collect();
+        control.routes(()).unwrap().load(&all).unwrap();
+        let round = worker.pin();
+        let found = table.under(&round).unwrap().lookup(7 << 8);
+        let another = "1.2.3.0/24 1.2.3.4 0";
+        routes::change(&mut control, "remove", "0.0.7.0/24", 1).unwrap();
+        let refused = routes::change(&mut control, "add", another, 1);
+        let seen = hop(&hops.under(&round), found).copied();
+        assert!(seen.is_none_or(|hop| hop.gateway == 7), "{seen:?} for what led to 0.0.0.7");
+        assert_eq!(refused, Err(RouteError::Table(FibError::Busy)), "there is no other index");
+        drop(round);
+        routes::change(&mut control, "add", another, 1).unwrap();
+        let round = worker.pin();
+        let found = table.under(&round).unwrap().lookup(0x0102_0300);
+        assert_eq!(hop(&hops.under(&round), found).map(|hop| hop.gateway), Some(0x0102_0304));
+        assert_eq!(
+            routes::change(&mut control, "add", "2.0.0.0/8 2.2.2.2 0", 1),
+            Err(RouteError::TooManyHops)
+        );
+    }
+
+    #[test]
+    fn answers_from_before_a_change_are_known_by_the_version() {
+        let control = Mutex::new(Control::<u32, Rank24>::new(Rank24::empty().unwrap()));
+        let changes = control.lock().unwrap().changes.clone();
+        for (verb, text) in [("add", "10.0.0.0/8 0"), ("remove", "10.0.0.0/8"), ("flush", "")] {
+            let before = changes.load(Ordering::Relaxed);
+            write(&control, verb, text, 1).unwrap();
+            assert!(changes.load(Ordering::Relaxed) >= before + 2, "{verb} is told of before and after");
+        }
     }
 }

@@ -1,25 +1,31 @@
 //! Routing tables in the intermediate representation.
 
 use super::family::Family;
-use super::hops::View;
+use super::hops::{self, Hop};
 use causeway_engine::ir::{Builder, Program, Table};
-use causeway_fib::{Address, AdjacencyIndex, Lookup, MISS};
+use causeway_fib::{
+    Address, AdjacencyIndex, AdjacencyReader, Handle, Lookup, MISS, Participant, Pinned, Reader,
+};
 
 /// A routing table in programs: finds the output, and the destination annotation that the packet gets.
 pub(crate) struct RouteLookup<A> {
     pub reader: Box<dyn BatchLookup<A>>,
-    pub hops: View<A>,
+    pub hops: AdjacencyReader<Hop<A>>,
+    /// Announces a reader of both.
+    pub participant: Participant,
 }
 
 /// Looks up batches; what is called once a batch may be called through a table of functions.
 pub(crate) trait BatchLookup<A>: Send {
-    /// As [`Lookup::lookup_batch`].
-    fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]);
+    /// As [`Lookup::lookup_batch`], under an announcement.
+    fn look_up(&self, round: &Pinned<'_>, addresses: &[A], results: &mut [AdjacencyIndex]);
 }
 
-impl<A: Address, R: Lookup<A> + Send> BatchLookup<A> for R {
-    fn lookup_batch(&self, addresses: &[A], results: &mut [AdjacencyIndex]) {
-        Lookup::lookup_batch(self, addresses, results);
+impl<A: Address, H: Handle<A>> BatchLookup<A> for Reader<H> {
+    fn look_up(&self, round: &Pinned<'_>, addresses: &[A], results: &mut [AdjacencyIndex]) {
+        if let Some(table) = self.under(round) {
+            table.lookup_batch(addresses, results);
+        }
     }
 }
 
@@ -37,12 +43,13 @@ impl<A: Family> RouteLookup<A> {
 
 impl<A: Family> Table for RouteLookup<A> {
     fn look_up(&mut self, key: [u64; 2], _now_ns: u64) -> Option<[u64; 3]> {
+        let round = self.participant.pin();
         let mut found = [MISS];
         let destination = A::from_words(key);
-        self.reader.lookup_batch(&[destination], &mut found);
-        let hop = self.hops.current().get((found[0] as usize).wrapping_sub(1))?;
-        let next = if hop.gateway == A::ZERO { destination } else { hop.gateway };
-        let [first, second] = next.to_words();
+        self.reader.look_up(&round, &[destination], &mut found);
+        let view = self.hops.under(&round);
+        let hop = hops::hop(&view, found[0])?;
+        let [first, second] = hop.next(destination).to_words();
         Some([hop.port.into(), first, second])
     }
 }

@@ -8,6 +8,7 @@ use causeway_engine::Spec;
 
 mod cached_ip_lookup;
 mod direct_ip_lookup;
+mod error;
 mod family;
 pub(crate) mod hops;
 mod ip_lookup;

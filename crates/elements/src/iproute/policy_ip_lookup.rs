@@ -1,7 +1,8 @@
 //! PolicyIPLookup and PolicyIP6Lookup.
 
+use super::error::RouteError;
 use super::family::Family;
-use super::hops::{Hops, View};
+use super::hops::{self, Hop, Hops};
 use super::lookup::{ADD, CTRL, Reason, SET, send};
 use super::routes::{self, Route, Routes, Tables, address, configured};
 use super::rules::{self, MAIN};
@@ -9,7 +10,7 @@ use causeway_engine::ControlSide;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use causeway_fib::policy::{PolicyKey, PolicyReader, Rule, SharedPolicy};
-use causeway_fib::{Compact16, FibError, Lines6, MISS, Shared};
+use causeway_fib::{AdjacencyReader, Compact16, Domain, FibError, Lines6, MISS, Participant, Shared};
 use causeway_packet::BATCH;
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
@@ -92,12 +93,16 @@ const HANDLERS: &[HandlerDoc] = &[
 struct Control<A: Family, S: Shared<A>> {
     policy: SharedPolicy<A, S>,
     hops: Hops<A>,
+    /// Of all tables and the hops.
+    domain: Domain,
 }
 
 struct PolicyLookup<A: Family, S: Shared<A>> {
     control: Arc<Mutex<Control<A, S>>>,
     reader: PolicyReader<A, S>,
-    hops: View<A>,
+    hops: AdjacencyReader<Hop<A>>,
+    /// Announces a reader of both.
+    participant: Participant,
     mark: Anno,
     interface: Anno,
 }
@@ -111,12 +116,14 @@ struct PolicyControl<A: Family, S: Shared<A>> {
 impl<A: Family, S: Shared<A> + Send + Sync + 'static> ControlSide for PolicyControl<A, S> {
     fn read(&mut self, handler: &str, arg: &str) -> Option<Result<String, String>> {
         let known = HANDLERS.iter().any(|h| h.name == handler);
-        known.then(|| lock(&self.control).read(handler, arg.trim()))
+        known.then(|| lock(&self.control).read(handler, arg.trim()).map_err(|e| e.to_string()))
     }
 
     fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
         let known = HANDLERS.iter().any(|h| h.name == handler);
-        known.then(|| lock(&self.control).write(handler, value.trim(), self.outputs))
+        known.then(|| {
+            lock(&self.control).write(handler, value.trim(), self.outputs).map_err(|e| e.to_string())
+        })
     }
 }
 
@@ -134,16 +141,16 @@ fn build<A: Family, S: Shared<A> + Send + Sync + 'static>(
     let configured = read::<A>(conf);
     conf.finish()?;
     let control = Control::<A, S>::load(&configured).map_err(|e| {
-        conf.error(e);
+        conf.error(e.to_string());
         Invalid
     })?;
     let key = format!("routes of {}", conf.name());
     let control = conf.env.shared(&key, || Mutex::new(control)).ok_or(Invalid)?;
-    let (reader, hops) = {
+    let (reader, hops, participant) = {
         let control = lock(&control);
-        (control.policy.reader(), View::new(control.hops.published()))
+        (control.policy.reader(), control.hops.reader(), control.domain.participant())
     };
-    Ok(Box::new(PolicyLookup { control, reader, hops, mark, interface }))
+    Ok(Box::new(PolicyLookup { control, reader, hops, participant, mark, interface }))
 }
 
 fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
@@ -151,7 +158,8 @@ fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
     for text in conf.rest() {
         if let Some(text) = after("rule", &text) {
             let rule = rules::rule(text, |prefix| {
-                let (prefix, host_bits) = A::prefix(conf, prefix).ok_or("not a prefix")?;
+                let (prefix, host_bits) =
+                    A::prefix(conf, prefix).ok_or_else(|| RouteError::Value("not a prefix".to_owned()))?;
                 if host_bits {
                     conf.warn(&format!("rule '{text}': bits beyond the prefix length are ignored"));
                 }
@@ -159,13 +167,13 @@ fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
             });
             match rule {
                 Ok(rule) => all.rules.push(rule),
-                Err(why) => conf.error(why),
+                Err(why) => conf.error(why.to_string()),
             }
             continue;
         }
         match pick(&text) {
             Ok((number, text)) => all.routes.entry(number).or_default().extend(configured(conf, text)),
-            Err(why) => conf.error(why),
+            Err(why) => conf.error(why.to_string()),
         }
     }
     all
@@ -178,7 +186,7 @@ fn after<'t>(word: &str, text: &'t str) -> Option<&'t str> {
 }
 
 /// The number behind `table` at the beginning of a text, or [`MAIN`], and the rest.
-fn pick(text: &str) -> Result<(NonZeroU8, &str), String> {
+fn pick(text: &str) -> Result<(NonZeroU8, &str), RouteError> {
     match after("table", text) {
         Some(rest) => {
             let (number, rest) = rest.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((rest, ""));
@@ -188,6 +196,7 @@ fn pick(text: &str) -> Result<(NonZeroU8, &str), String> {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -195,20 +204,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<A: Family, S: Shared<A>> Tables<A, S> for Control<A, S> {
     type Number = NonZeroU8;
 
-    fn pick<'t>(&self, text: &'t str) -> Result<(NonZeroU8, &'t str), String> {
+    fn pick<'t>(&self, text: &'t str) -> Result<(NonZeroU8, &'t str), RouteError> {
         pick(text)
     }
 
-    fn routes(&mut self, number: NonZeroU8) -> Result<Routes<'_, A, S>, String> {
-        let fib = self.policy.table(number).map_err(|e| e.to_string())?;
+    fn routes(&mut self, number: NonZeroU8) -> Result<Routes<'_, A, S>, RouteError> {
+        let fib = self.policy.table(number)?;
         Ok(Routes { fib, hops: &mut self.hops, order: None })
     }
 }
 
 impl<A: Family, S: Shared<A>> Control<A, S> {
-    fn load(configured: &Configured<A>) -> Result<Self, String> {
-        let policy = SharedPolicy::new().map_err(|e| e.to_string())?;
-        let mut control = Control { policy, hops: Hops::new(S::ADJACENCY_MAX) };
+    fn load(configured: &Configured<A>) -> Result<Self, RouteError> {
+        let domain = Domain::new();
+        let policy = SharedPolicy::in_domain(&domain)?;
+        let mut control = Control { policy, hops: Hops::in_domain(&domain), domain };
         control.set_rules(&configured.rules)?;
         for (&number, routes) in &configured.routes {
             control.routes(number)?.load(routes)?;
@@ -216,16 +226,16 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
         Ok(control)
     }
 
-    fn read(&mut self, handler: &str, argument: &str) -> Result<String, String> {
+    fn read(&mut self, handler: &str, argument: &str) -> Result<String, RouteError> {
         match handler {
             "rules" => Ok(self.policy.rules().iter().map(|rule| rules::text(rule) + "\n").collect()),
             "table" => Ok(self.routes(named(argument)?)?.table()),
             "tables" => Ok(self.policy.tables().map(|number| format!("{number}\n")).collect()),
-            _ => Ok(self.hops.text(self.policy.lookup(&rules::key(argument, address)?))),
+            _ => Ok(hops::text(&self.hops, self.policy.lookup(&rules::key(argument, address)?))),
         }
     }
 
-    fn write(&mut self, handler: &str, value: &str, outputs: usize) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, outputs: usize) -> Result<(), RouteError> {
         match handler {
             "add_rule" => self.add_rule(value),
             "remove_rule" => self.remove_rule(value),
@@ -236,35 +246,36 @@ impl<A: Family, S: Shared<A>> Control<A, S> {
         }
     }
 
-    fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), String> {
+    fn set_rules(&mut self, rules: &[Rule<A>]) -> Result<(), RouteError> {
         self.policy.set_rules(rules).map_err(|e| match e {
-            FibError::Full => "the rules name too many different masks; they are as before".to_owned(),
-            _ => "the rules name too many different sources; they are as before".to_owned(),
+            FibError::Full => RouteError::TooManyMasks,
+            FibError::AdjacencyRange { .. } => RouteError::TooManySources,
+            other => RouteError::Table(other),
         })
     }
 
-    fn add_rule(&mut self, text: &str) -> Result<(), String> {
+    fn add_rule(&mut self, text: &str) -> Result<(), RouteError> {
         let mut rules = self.policy.rules().to_vec();
         rules.push(rules::rule(text, A::prefix_of)?);
         self.set_rules(&rules)
     }
 
-    fn remove_rule(&mut self, text: &str) -> Result<(), String> {
+    fn remove_rule(&mut self, text: &str) -> Result<(), RouteError> {
         let mut rules = self.policy.rules().to_vec();
         let at = rules.iter().position(|rule| rule.priority.to_string() == text);
-        rules.remove(at.ok_or(format!("there is no rule of priority '{text}'"))?);
+        rules.remove(at.ok_or(RouteError::NoRule { priority: text.to_owned() })?);
         self.set_rules(&rules)
     }
 
-    fn replace_rules(&mut self, text: &str) -> Result<(), String> {
+    fn replace_rules(&mut self, text: &str) -> Result<(), RouteError> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let rules: Result<Vec<_>, String> = lines.map(|line| rules::rule(line, A::prefix_of)).collect();
+        let rules: Result<Vec<_>, RouteError> = lines.map(|line| rules::rule(line, A::prefix_of)).collect();
         self.set_rules(&rules?)
     }
 }
 
 /// The table that a handler's argument names.
-fn named(argument: &str) -> Result<NonZeroU8, String> {
+fn named(argument: &str) -> Result<NonZeroU8, RouteError> {
     if argument.is_empty() { Ok(MAIN) } else { rules::number(argument) }
 }
 
@@ -293,8 +304,9 @@ impl<A: Family, S: Shared<A> + Send + Sync + 'static> Element for PolicyLookup<A
                 interface: value(packet, self.interface),
             };
         }
-        self.reader.lookup_batch(&keys[..n], &mut found[..n]);
-        send(self.hops.current(), batch, &found[..n], cx);
+        let round = self.participant.pin();
+        self.reader.lookup_batch_under(&round, &keys[..n], &mut found[..n]);
+        send(&self.hops.under(&round), batch, &found[..n], cx);
     }
 
     fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {

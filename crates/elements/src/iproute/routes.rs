@@ -1,7 +1,8 @@
 //! The control side of a routing table: Click's route syntax, and changes that happen whole or not at all.
 
+use super::error::RouteError;
 use super::family::Family;
-use super::hops::{Hop, Hops};
+use super::hops::{self, Hop, Hops};
 use causeway_engine::Conf;
 use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, Prefix, Structure, Table};
 use std::collections::{HashMap, HashSet};
@@ -49,15 +50,13 @@ struct Done<A: Family> {
     new: Option<AdjacencyIndex>,
 }
 
-const TOO_MANY_HOPS: &str = "too many different next hops";
-
 /// Reads a route of the configuration; an error is recorded there.
 pub(crate) fn configured<A: Family>(conf: &mut Conf<'_>, text: &str) -> Option<Route<A>> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let (prefix, rest) = match words.split_first() {
         Some((prefix, rest)) if !rest.is_empty() && rest.len() <= 2 => (*prefix, rest),
         _ => {
-            conf.error(format!("bad route '{text}': should be 'ADDR/MASK [GATEWAY] OUTPUT'"));
+            conf.error(RouteError::Syntax { route: text.to_owned() }.to_string());
             return None;
         }
     };
@@ -71,16 +70,16 @@ pub(crate) fn configured<A: Family>(conf: &mut Conf<'_>, text: &str) -> Option<R
     };
     let port: u16 = conf.parse("", rest[rest.len() - 1])?;
     if port as usize >= conf.n_outputs() {
-        conf.error(format!("bad route '{text}': output {port} is not connected"));
+        conf.error(RouteError::NotConnected { route: text.to_owned(), output: port }.to_string());
         return None;
     }
     Some(Route { prefix, hop: Hop { gateway, port } })
 }
 
 /// Reads a route that a handler is given.
-fn written<A: Family>(text: &str, outputs: usize) -> Result<Route<A>, String> {
+fn written<A: Family>(text: &str, outputs: usize) -> Result<Route<A>, RouteError> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    let bad = || format!("bad route '{text}': should be 'ADDR/MASK [GATEWAY] OUTPUT'");
+    let bad = || RouteError::Syntax { route: text.to_owned() };
     let (prefix, gateway, port) = match words.as_slice() {
         [prefix, port] => (prefix, None, port),
         [prefix, gateway, port] => (prefix, Some(gateway).filter(|g| **g != "-"), port),
@@ -89,16 +88,16 @@ fn written<A: Family>(text: &str, outputs: usize) -> Result<Route<A>, String> {
     let gateway = gateway.map_or(Ok(A::ZERO), |g| address(g))?;
     let port: u16 = port.parse().map_err(|_| bad())?;
     if port as usize >= outputs {
-        return Err(format!("bad route '{text}': output {port} is not connected"));
+        return Err(RouteError::NotConnected { route: text.to_owned(), output: port });
     }
     Ok(Route { prefix: A::prefix_of(prefix)?, hop: Hop { gateway, port } })
 }
 
 /// Reads an address that a handler is given.
-pub(crate) fn address<A: Family>(text: &str) -> Result<A, String> {
+pub(crate) fn address<A: Family>(text: &str) -> Result<A, RouteError> {
     let bare = !text.contains('/');
     let prefix = A::prefix_of(text).ok().filter(|p| bare && p.len() == A::BITS);
-    prefix.map(|p| p.first()).ok_or(format!("'{text}' is not an address"))
+    prefix.map(|p| p.first()).ok_or(RouteError::Address(text.to_owned()))
 }
 
 /// The tables of an element.
@@ -106,9 +105,9 @@ pub(crate) trait Tables<A: Family, S: Structure<A>> {
     /// What tells tables apart.
     type Number: Copy;
     /// The number of the table that a change is for, and the rest of the change.
-    fn pick<'t>(&self, text: &'t str) -> Result<(Self::Number, &'t str), String>;
+    fn pick<'t>(&self, text: &'t str) -> Result<(Self::Number, &'t str), RouteError>;
     /// A table, made if it is not there.
-    fn routes(&mut self, number: Self::Number) -> Result<Routes<'_, A, S>, String>;
+    fn routes(&mut self, number: Self::Number) -> Result<Routes<'_, A, S>, RouteError>;
 }
 
 /// Carries out `add`, `set` or `remove` with its text.
@@ -117,7 +116,7 @@ pub(crate) fn change<A: Family, S: Structure<A>>(
     verb: &str,
     text: &str,
     outputs: usize,
-) -> Result<(), String> {
+) -> Result<(), RouteError> {
     let (number, text) = tables.pick(text)?;
     let mut routes = tables.routes(number)?;
     let done = routes.make(verb, text, outputs)?;
@@ -130,7 +129,7 @@ pub(crate) fn control<A: Family, S: Structure<A>>(
     tables: &mut impl Tables<A, S>,
     text: &str,
     outputs: usize,
-) -> Result<(), String> {
+) -> Result<(), RouteError> {
     let mut all = Vec::new();
     for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let (verb, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -148,19 +147,18 @@ pub(crate) fn control<A: Family, S: Structure<A>>(
 
 impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
     /// Puts `routes` in the place of everything. Of duplicate prefixes the first counts, as in Click; returns the others.
-    pub fn load(&mut self, routes: &[Route<A>]) -> Result<Vec<Prefix<A>>, String> {
+    pub fn load(&mut self, routes: &[Route<A>]) -> Result<Vec<Prefix<A>>, RouteError> {
         let mut entries = Vec::with_capacity(routes.len());
         let mut seen = HashSet::with_capacity(routes.len());
         let mut duplicates = Vec::new();
         for route in routes {
             if seen.insert(route.prefix) {
-                entries.push((route.prefix, self.hops.acquire(route.hop).ok_or(TOO_MANY_HOPS)?));
+                entries.push((route.prefix, self.acquire(route.hop)?));
             } else {
                 duplicates.push(route.prefix);
             }
         }
-        self.hops.publish();
-        self.fib.load(&entries).map_err(|e| e.to_string())?;
+        self.fib.load(&entries)?;
         if let Some(order) = &mut self.order {
             **order = Order::default();
             entries.iter().for_each(|(prefix, _)| order.add(*prefix));
@@ -169,49 +167,48 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
     }
 
     /// Removes all routes.
-    pub fn flush(&mut self) -> Result<(), String> {
+    pub fn flush(&mut self) -> Result<(), RouteError> {
         let all: Vec<_> = self.fib.rib().iter().map(|(_, hop)| hop).collect();
-        self.fib.load(&[]).map_err(|e| e.to_string())?;
+        self.fib.load(&[])?;
         if let Some(order) = &mut self.order {
             **order = Order::default();
         }
-        all.into_iter().for_each(|hop| self.hops.release(hop));
+        all.into_iter().for_each(|hop| self.release(hop));
         Ok(())
     }
 
-    fn make(&mut self, verb: &str, text: &str, outputs: usize) -> Result<Done<A>, String> {
+    fn make(&mut self, verb: &str, text: &str, outputs: usize) -> Result<Done<A>, RouteError> {
         match verb {
             "add" | "set" => {
                 let route = written(text, outputs)?;
                 if verb == "add" && self.fib.rib().exact(route.prefix).is_some() {
-                    return Err(format!("conflict with existing route '{}'", self.line(route.prefix, " ")));
+                    return Err(RouteError::Conflict { there: self.line(route.prefix, " ") });
                 }
                 self.put(route)
             }
             "remove" => self.remove(text),
-            _ => Err(format!("'{verb}' is not one of add, set and remove")),
+            _ => Err(RouteError::Verb(verb.to_owned())),
         }
     }
 
-    fn put(&mut self, route: Route<A>) -> Result<Done<A>, String> {
-        let number = self.hops.acquire(route.hop).ok_or(TOO_MANY_HOPS)?;
-        self.hops.publish();
+    fn put(&mut self, route: Route<A>) -> Result<Done<A>, RouteError> {
+        let number = self.acquire(route.hop)?;
         match self.fib.replace(route.prefix, number) {
             Ok(old) => Ok(Done { prefix: route.prefix, old, new: Some(number) }),
             Err(e) => {
-                self.hops.release(number);
-                Err(e.to_string())
+                self.release(number);
+                Err(e.into())
             }
         }
     }
 
-    fn remove(&mut self, text: &str) -> Result<Done<A>, String> {
+    fn remove(&mut self, text: &str) -> Result<Done<A>, RouteError> {
         // The gateway and output of the route may follow; the prefix alone decides.
         let prefix = A::prefix_of(text.split_ascii_whitespace().next().unwrap_or(""))?;
         match self.fib.withdraw(prefix) {
             Ok(old) => Ok(Done { prefix, old: Some(old), new: None }),
-            Err(FibError::NotFound) => Err(format!("route '{}' not found", text.trim())),
-            Err(e) => Err(e.to_string()),
+            Err(FibError::NotFound) => Err(RouteError::NotFound { route: text.trim().to_owned() }),
+            Err(e) => Err(e.into()),
         }
     }
 
@@ -222,22 +219,33 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
             (Some(order), None) => drop(order.places.remove(&done.prefix)),
             (None, _) => {}
         }
-        done.old.into_iter().for_each(|hop| self.hops.release(hop));
+        done.old.into_iter().for_each(|hop| self.release(hop));
     }
 
-    fn undo(&mut self, done: Done<A>) -> Result<(), String> {
+    fn acquire(&mut self, hop: Hop<A>) -> Result<AdjacencyIndex, RouteError> {
+        self.hops.acquire(hop).map_err(|error| match error {
+            FibError::Full => RouteError::TooManyHops,
+            other => other.into(),
+        })
+    }
+
+    fn release(&mut self, hop: AdjacencyIndex) {
+        // Each route holds its hop once.
+        let _ = self.hops.release(hop);
+    }
+
+    fn undo(&mut self, done: Done<A>) -> Result<(), RouteError> {
         match done.old {
             Some(hop) => self.fib.replace(done.prefix, hop).map(drop),
             None => self.fib.withdraw(done.prefix).map(drop),
-        }
-        .map_err(|e| e.to_string())?;
-        done.new.into_iter().for_each(|hop| self.hops.release(hop));
+        }?;
+        done.new.into_iter().for_each(|hop| self.release(hop));
         Ok(())
     }
 
     /// `OUTPUT [GATEWAY]` for an address, or -1.
     pub fn find(&self, address: A) -> String {
-        self.hops.text(self.fib.lookup(address))
+        hops::text(self.hops, self.fib.lookup(address))
     }
 
     /// All routes, one a line, in columns.
@@ -251,7 +259,7 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
 
     /// A route, with `tab` behind its prefix and its gateway. Of tabs there are two behind what is short.
     fn line(&self, prefix: Prefix<A>, tab: &str) -> String {
-        let hop = self.fib.rib().exact(prefix).and_then(|n| self.hops.get(n));
+        let hop = self.fib.rib().exact(prefix).and_then(|n| self.hops.next_hop(n));
         let gateway = hop.map(|h| h.gateway).filter(|&g| g != A::ZERO);
         let gateway = gateway.map_or("-".to_owned(), |g| g.to_text().to_string());
         let port = hop.map_or("-".to_owned(), |h| h.port.to_string());

@@ -1,5 +1,6 @@
 //! Policy rules as they are written: `PRIORITY [from PREFIX] [tos N] [mark N[/MASK]] [iif N] ACTION`.
 
+use super::error::{RouteError, RuleFault};
 use super::family::{Family, bare};
 use causeway_fib::Prefix;
 use causeway_fib::policy::{Action, PolicyKey, Rule};
@@ -17,12 +18,11 @@ pub(crate) fn last<A: Family>() -> Rule<A> {
 /// Reads a rule, with `prefix` for what is behind `from`.
 pub(crate) fn rule<A: Family>(
     text: &str,
-    mut prefix: impl FnMut(&str) -> Result<Prefix<A>, String>,
-) -> Result<Rule<A>, String> {
-    let bad = |why: &str| format!("bad rule '{text}': {why}");
+    mut prefix: impl FnMut(&str) -> Result<Prefix<A>, RouteError>,
+) -> Result<Rule<A>, RouteError> {
+    let bad = |why: RuleFault| RouteError::Rule { rule: text.to_owned(), why };
     let mut words = text.split_ascii_whitespace();
-    let priority =
-        words.next().and_then(|word| bare(word).ok()).ok_or(bad("should begin with its priority"))?;
+    let priority = words.next().and_then(|word| bare(word).ok()).ok_or(bad(RuleFault::Priority))?;
     let mut rule = Rule { priority, ..last() };
     let mut action = None;
     while let Some(word) = words.next() {
@@ -30,8 +30,9 @@ pub(crate) fn rule<A: Family>(
             action = Some(Action::Unreachable);
             continue;
         }
-        let value = words.next().ok_or(bad(&format!("'{word}' lacks its value")))?;
-        let of_field = |why: String| bad(&format!("{word}: {why}"));
+        let value = words.next().ok_or(bad(RuleFault::LacksValue(word.to_owned())))?;
+        let of_field =
+            |why: RouteError| bad(RuleFault::Value { word: word.to_owned(), why: why.to_string() });
         match word {
             "from" => rule.source = Some(prefix(value).map_err(of_field)?),
             "tos" => rule.tos = Some(bare(value).map_err(of_field)?),
@@ -43,17 +44,17 @@ pub(crate) fn rule<A: Family>(
             "table" if action.is_none() => {
                 action = Some(Action::Table(number(value).map_err(of_field)?.get()))
             }
-            _ => return Err(bad(&format!("'{word}' is not expected"))),
+            _ => return Err(bad(RuleFault::Unexpected(word.to_owned()))),
         }
     }
-    rule.action = action.ok_or(bad("should end in 'table N' or 'unreachable'"))?;
+    rule.action = action.ok_or(bad(RuleFault::Action))?;
     Ok(rule)
 }
 
 /// Reads the number of a table.
-pub(crate) fn number(text: &str) -> Result<NonZeroU8, String> {
+pub(crate) fn number(text: &str) -> Result<NonZeroU8, RouteError> {
     let number = bare(text).ok().and_then(NonZeroU8::new);
-    number.ok_or(format!("'{text}' is not a table, 1 to 255"))
+    number.ok_or(RouteError::TableNumber(text.to_owned()))
 }
 
 /// The rule as it is written.
@@ -74,18 +75,18 @@ pub(crate) fn text<A: Family>(rule: &Rule<A>) -> String {
 /// Reads a packet's fields: `DESTINATION [from ADDRESS] [tos N] [mark N] [iif N]`; what is not given is zero.
 pub(crate) fn key<A: Family>(
     text: &str,
-    address: impl Fn(&str) -> Result<A, String>,
-) -> Result<PolicyKey<A>, String> {
+    address: impl Fn(&str) -> Result<A, RouteError>,
+) -> Result<PolicyKey<A>, RouteError> {
     let mut words = text.split_ascii_whitespace();
     let mut key = PolicyKey { destination: address(words.next().unwrap_or(""))?, ..PolicyKey::default() };
     while let Some(word) = words.next() {
-        let value = words.next().ok_or(format!("'{word}' lacks its value"))?;
+        let value = words.next().ok_or(RouteError::LacksValue(word.to_owned()))?;
         match word {
             "from" => key.source = address(value)?,
             "tos" => key.tos = bare(value)?,
             "mark" => key.mark = bare(value)?,
             "iif" => key.interface = bare(value)?,
-            _ => return Err(format!("'{word}' is not one of from, tos, mark and iif")),
+            _ => return Err(RouteError::Field(word.to_owned())),
         }
     }
     Ok(key)
@@ -95,7 +96,7 @@ pub(crate) fn key<A: Family>(
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Rule<u32>, String> {
+    fn read(text: &str) -> Result<Rule<u32>, RouteError> {
         rule(text, u32::prefix_of)
     }
 
@@ -128,7 +129,7 @@ mod tests {
             ("1 table 1 table 2", "'table' is not expected"),
             ("1 to 10.0.0.0/8 table 1", "'to' is not expected"),
         ] {
-            let error = read(text).unwrap_err();
+            let error = read(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
     }

@@ -4,7 +4,6 @@ use crate::printing::contents::to_stderr;
 use causeway_engine::Defaults;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
-use std::collections::VecDeque;
 
 /// Arguments of the classes.
 pub(super) const ARGS: &[ArgDoc] = &[optional("CAPACITY", "packets", "most packets held; default 1000")];
@@ -29,11 +28,11 @@ drop_reasons! {
 }
 
 /// Places that are allocated before there are packets for them; a longer queue grows when it must.
-const READY: usize = 1 << 16;
+pub(super) const READY: usize = 1 << 16;
 
 /// A queue of at most `capacity` packets.
 pub(super) struct Fifo {
-    packets: VecDeque<Packet>,
+    packets: causeway_packet::Fifo,
     capacity: usize,
     highwater: usize,
     /// Packets that found the queue full, dropped or sent to output 1.
@@ -46,7 +45,7 @@ pub(super) struct Fifo {
 pub(super) fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let capacity = conf.optional("CAPACITY", 1_000u32) as usize;
     conf.finish()?;
-    let packets = VecDeque::with_capacity(capacity.min(READY));
+    let packets = causeway_packet::Fifo::with_capacity(capacity.min(READY));
     Ok(Box::new(Fifo {
         packets,
         capacity,
@@ -64,22 +63,21 @@ impl Fifo {
     }
 
     fn cut(&mut self, len: usize, cx: &mut Cx<'_>) {
-        let cut = self.packets.drain(len.min(self.packets.len())..).count();
+        let cut = self.packets.truncate(len);
         cx.count_drops(Reason::Reset, cut as u64);
     }
 }
 
 #[cold]
-fn tell_overflow(cx: &Cx<'_>) {
+pub(super) fn tell_overflow(cx: &Cx<'_>) {
     to_stderr(&format!("{} :: {}: overflow\n", cx.name(), cx.class()));
 }
 
 impl Element for Fifo {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let room = self.capacity.saturating_sub(self.packets.len());
-        let mut arriving = batch.drain();
-        self.packets.extend(arriving.by_ref().take(room));
-        for packet in arriving {
+        self.packets.push_batch(batch, room);
+        for packet in batch.drain() {
             if self.overflows == 0 && self.tells {
                 tell_overflow(cx);
             }
@@ -91,8 +89,7 @@ impl Element for Fifo {
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let n = self.packets.len().min(max).min(batch.room());
-        batch.extend(self.packets.drain(..n));
+        self.packets.pop_batch(batch, max);
         self.notify(cx);
     }
 
@@ -152,6 +149,7 @@ mod tests {
     use causeway_engine::Spec;
     use causeway_engine::harness::{Harness, Output, Ports};
     use proptest::prelude::*;
+    use std::collections::VecDeque;
 
     fn queue(spec: &'static Spec, config: &str, second: Output) -> Harness {
         let ports = Ports { pulled_inputs: vec![false], outputs: vec![Output::Pulled, second] };

@@ -2,10 +2,25 @@
 
 use causeway_engine::Spec;
 
+mod deque;
 mod fifo;
+mod front_drop_queue;
+mod mixed_queue;
+mod notifier_queue;
 mod queue;
+mod quick_note_queue;
 mod simple_queue;
+mod thread_safe_queue;
 mod unqueue;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&queue::SPEC, &simple_queue::SPEC, &unqueue::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[
+    &front_drop_queue::SPEC,
+    &mixed_queue::SPEC,
+    &notifier_queue::SPEC,
+    &queue::SPEC,
+    &quick_note_queue::SPEC,
+    &simple_queue::SPEC,
+    &thread_safe_queue::SPEC,
+    &unqueue::SPEC,
+];

@@ -21,6 +21,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> Queue(200) -> Unqueue -> Discard;",
     see: &["SimpleQueue", "Unqueue"],
     notifies: Notifies { packets: true, room: true },
+    stores: true,
     build: fifo::build,
     ..Spec::DEFAULT
 };

@@ -17,6 +17,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: fifo::Reason::DOCS,
     example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> SimpleQueue(200) -> Unqueue -> Discard;",
     see: &["Queue", "Unqueue"],
+    stores: true,
     build: fifo::build,
     ..Spec::DEFAULT
 };

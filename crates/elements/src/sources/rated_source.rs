@@ -3,6 +3,7 @@
 use super::generator::{self, Generator};
 use crate::handlers::task;
 use crate::token_bucket::TokenBucket;
+use causeway_engine::Defaults;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::Notifies;
 use causeway_engine::value::{Bytes, BytesPerSecond};
@@ -14,7 +15,8 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "0/1",
     processing: "a/a",
     doc: "Makes RATE packets a second that contain DATA, the first one at once. When it comes late it catches up, \
-          by at most a hundredth of a second's packets. It does not wait for room in a Queue: what does not fit is \
+          by at most a hundredth of a second's packets; for configurations written for Click it keeps the rate in \
+          milliseconds, and begins with what it might have to catch up. It does not wait for room in a Queue: what does not fit is \
           lost there. Between packets it sleeps, and when it is pulled its puller does. After LIMIT packets it \
           ends, and with STOP stops the router.",
     args: &[
@@ -55,25 +57,38 @@ const TOKEN: u32 = 0;
 
 struct RatedSource {
     packets: Generator,
+    rate_pps: u32,
     bucket: TokenBucket,
+    /// Whether the bucket is in Click's measure.
+    in_ticks: bool,
 }
 
 /// Packets by which a source of that rate catches up.
-fn depth(rate_pps: u64) -> u64 {
+fn depth(rate_pps: u32) -> u32 {
     (rate_pps / 100).max(2)
+}
+
+/// A bucket that is full for Click's configurations, and else has a token.
+fn bucket(rate_pps: u32, in_ticks: bool) -> TokenBucket {
+    let depth = depth(rate_pps);
+    match in_ticks {
+        true => TokenBucket::in_ticks(rate_pps, depth),
+        false => TokenBucket::new(rate_pps.into(), depth.into(), 1),
+    }
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let data = conf.optional("DATA", Bytes(generator::DATA.to_vec()));
-    let mut rate_pps = u64::from(conf.optional("RATE", 10u32));
+    let mut rate_pps = conf.optional("RATE", 10u32);
     let limit = conf.optional("LIMIT", -1);
     let active = conf.optional("ACTIVE", true);
     let packets = Generator::configured(conf, data, limit, active);
     if let Some(BytesPerSecond(bandwidth)) = conf.keyword_given("BANDWIDTH") {
-        rate_pps = bandwidth / packets.packet_len().max(1) as u64;
+        rate_pps = u32::try_from(bandwidth / packets.packet_len().max(1) as u64).unwrap_or(u32::MAX);
     }
     conf.finish()?;
-    Ok(Box::new(RatedSource { packets, bucket: TokenBucket::new(rate_pps, depth(rate_pps), 1) }))
+    let in_ticks = conf.env.defaults == Defaults::Click;
+    Ok(Box::new(RatedSource { packets, rate_pps, bucket: bucket(rate_pps, in_ticks), in_ticks }))
 }
 
 impl RatedSource {
@@ -144,14 +159,18 @@ impl Element for RatedSource {
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.bucket.rate_per_s().to_string())
+        Ok(self.rate_pps.to_string())
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let rate_pps = cx.value::<u32>(handler, value)?.into();
+        self.rate_pps = cx.value(handler, value)?;
         // Tokens up to now come at the old rate.
         self.bucket.tokens(cx.now_ns());
-        self.bucket.set_rate(rate_pps, depth(rate_pps));
+        let depth = depth(self.rate_pps);
+        match self.in_ticks {
+            true => self.bucket.set_rate_in_ticks(self.rate_pps, depth),
+            false => self.bucket.set_rate(self.rate_pps.into(), depth.into()),
+        }
         self.settings_changed(cx);
         Ok(())
     }

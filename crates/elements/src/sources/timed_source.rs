@@ -59,20 +59,6 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(TimedSource { packets, interval_ns, due_ns: None }))
 }
 
-/// A time in the largest unit of which it is a whole number, if it is less than a second.
-fn interval_text(ns: u64) -> String {
-    match ns {
-        _ if ns >= 1_000_000_000 => {
-            let mut text = String::new();
-            crate::printing::contents::timestamp(&mut text, ns);
-            text + "s"
-        }
-        _ if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
-        _ if ns.is_multiple_of(1_000) => format!("{}us", ns / 1_000),
-        _ => format!("{ns}ns"),
-    }
-}
-
 impl TimedSource {
     /// Sets the timer an interval after `from_ns`.
     fn set_timer(&mut self, from_ns: u64, cx: &mut Cx<'_>) {
@@ -99,14 +85,14 @@ impl Element for TimedSource {
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
         let Some(due_ns) = self.due_ns.take().filter(|_| self.packets.active) else { return };
+        if self.packets.left() == 0 {
+            return self.packets.end(cx);
+        }
         let mut batch = cx.lend_batch();
         self.packets.fill(1, &mut batch, cx);
         cx.emit_batch(0, batch);
-        match self.packets.left() {
-            0 => self.packets.end(cx),
-            // An interval after the last packet was due, so that lateness does not add up.
-            _ => self.set_timer(due_ns, cx),
-        }
+        // An interval after the last packet was due, so that lateness does not add up.
+        self.set_timer(due_ns, cx);
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {
@@ -118,7 +104,7 @@ impl Element for TimedSource {
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(interval_text(self.interval_ns))
+        Ok(Nanoseconds(self.interval_ns).to_string())
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
@@ -152,8 +138,10 @@ mod tests {
         let mut h = Harness::new(&SPEC, "1, tick, LIMIT 2, STOP true", 0, 1).unwrap();
         h.advance(1_500_000_000);
         assert_eq!((h.take(0)[0].data(), h.stopped()), (&b"tick"[..], false));
-        h.advance(9_000_000_000);
-        assert_eq!((h.take(0).len(), h.stopped()), (1, true));
+        h.advance(1_000_000_000);
+        assert_eq!((h.take(0).len(), h.stopped()), (1, false), "an interval follows the last, too");
+        h.advance(1_000_000_000);
+        assert_eq!((h.take(0).len(), h.stopped()), (0, true));
         h.write("reset", "").unwrap();
         h.advance(9_000_000_000);
         assert_eq!(h.take(0).len(), 2);

@@ -2,7 +2,25 @@
 
 use causeway_engine::Spec;
 
+mod bypass;
+mod hash_switch;
+mod input_switch;
+mod random_sample;
+mod random_switch;
+mod round_robin_switch;
+mod static_switch;
+mod stride_switch;
 mod switch;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&switch::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[
+    &bypass::SPEC,
+    &hash_switch::SPEC,
+    &input_switch::SPEC,
+    &random_sample::SPEC,
+    &random_switch::SPEC,
+    &round_robin_switch::SPEC,
+    &static_switch::SPEC,
+    &stride_switch::SPEC,
+    &switch::SPEC,
+];

@@ -1,14 +1,59 @@
 //! A capture file as a source of packets: those that were chosen, when they are due.
 
 use super::range::{Place, Range};
-use causeway_engine::value::Filename;
-use causeway_engine::{Conf, Cx, DropReason};
+use causeway_engine::{Cx, DropReason};
 use causeway_netio::pcap::Reader;
 use causeway_packet::{Anno, Packet};
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Stdin};
 
-type Input = Reader<Box<dyn Read + Send>>;
+/// The bytes of a file, and how many of them are behind.
+struct Source {
+    bytes: Bytes,
+    position: u64,
+}
+
+enum Bytes {
+    File(BufReader<File>),
+    Stdin(BufReader<Stdin>),
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = match &mut self.bytes {
+            Bytes::File(bytes) => bytes.read(buffer),
+            Bytes::Stdin(bytes) => bytes.read(buffer),
+        }?;
+        self.position += n as u64;
+        Ok(n)
+    }
+}
+
+impl Source {
+    /// Opens the file called `filename`.
+    fn open(filename: &str) -> io::Result<Source> {
+        let bytes = match filename {
+            "-" => Bytes::Stdin(BufReader::new(io::stdin())),
+            _ => Bytes::File(BufReader::new(File::open(filename)?)),
+        };
+        Ok(Source { bytes, position: 0 })
+    }
+
+    /// Goes to `position`, which on standard input is not behind.
+    fn seek(&mut self, position: u64) -> io::Result<()> {
+        match &mut self.bytes {
+            Bytes::File(bytes) => {
+                bytes.seek(SeekFrom::Start(position))?;
+                self.position = position;
+            }
+            Bytes::Stdin(_) => {
+                let skip = position.checked_sub(self.position).ok_or(io::ErrorKind::NotSeekable)?;
+                io::copy(&mut self.by_ref().take(skip), &mut io::sink())?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Why there is no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,71 +62,84 @@ pub(super) enum Pause {
     Until(u64),
     /// There is no frame.
     NoFrame,
-    /// There are no more.
-    End,
+    /// There are no more: in the file, or before the end of the part that is wanted.
+    End { in_file: bool },
 }
 
 pub(super) struct Capture {
-    pub filename: String,
+    filename: String,
     /// Probability with which a packet is chosen.
-    pub sample: f64,
-    /// `None` before the start and after the end of the file.
-    reader: Option<Input>,
+    sample: f64,
+    /// `None` before the start and after an error.
+    reader: Option<Reader<Source>>,
     linktype: Option<u32>,
+    /// Where the file is read from; 0 = from the first packet.
+    start: u64,
+    /// Where in the file the last packet is that came out.
+    packet_position: u64,
     range: Range,
-    /// A packet that was read and is not due yet.
-    ahead: Option<Packet>,
+    /// A packet that was read and is not due yet, and where in the file it is.
+    ahead: Option<(Packet, u64)>,
     timing: bool,
     /// What the clock said when the packet of the second time was due.
     base_ns: Option<(u64, u64)>,
     too_long: DropReason,
 }
 
-/// Opens the file called `filename`.
-fn open(filename: &str) -> Result<Input, String> {
-    let input: Box<dyn Read + Send> = match filename {
-        "-" => Box::new(BufReader::new(io::stdin())),
-        _ => Box::new(BufReader::new(File::open(filename).map_err(|e| format!("{filename}: {e}"))?)),
-    };
-    Reader::new(input).map_err(|e| format!("{filename}: {e}"))
-}
-
 impl Capture {
-    /// From FILENAME and the keywords that choose packets and their time. A packet that does not fit a frame is
-    /// dropped for reason `too_long`.
-    pub fn configured(conf: &mut Conf<'_>, too_long: impl Into<DropReason>) -> Capture {
-        let Filename(filename) = conf.required("FILENAME");
-        let range = Range::keywords(conf);
-        let sample = conf.keyword("SAMPLE", 1.0);
-        if !(0.0..=1.0).contains(&sample) {
-            conf.error("SAMPLE: must be from 0 to 1");
-        }
-        let timing = conf.keyword("TIMING", false);
-        let (reader, linktype, ahead, base_ns) = (None, None, None, None);
+    /// The packets of `range` in the file, each with probability `sample`, from `start` in the file on, or from the first
+    /// if that is 0. With `timing` they keep the times between them. A packet that does not fit a frame is dropped for
+    /// reason `too_long`.
+    pub fn new(
+        filename: &str,
+        start: u64,
+        sample: f64,
+        timing: bool,
+        range: Range,
+        too_long: impl Into<DropReason>,
+    ) -> Capture {
         Capture {
-            filename,
+            filename: filename.to_owned(),
             sample,
-            reader,
-            linktype,
+            reader: None,
+            linktype: None,
+            start,
+            packet_position: 0,
             range,
-            ahead,
+            ahead: None,
             timing,
-            base_ns,
+            base_ns: None,
             too_long: too_long.into(),
         }
     }
 
     /// Opens the file.
     pub fn open(&mut self) -> Result<(), String> {
-        let reader = open(&self.filename)?;
+        let named = |e: &dyn std::fmt::Display| format!("{}: {e}", self.filename);
+        let source = Source::open(&self.filename).map_err(|e| named(&e))?;
+        let mut reader = Reader::new(source).map_err(|e| named(&e))?;
         self.linktype = reader.linktype();
+        if self.start > 0 {
+            reader.input_mut().seek(self.start).map_err(|e| named(&e))?;
+        }
         self.reader = Some(reader);
         Ok(())
     }
 
-    /// Closes the file.
-    pub fn close(&mut self) {
-        self.reader = None;
+    /// Where in the file reading goes on, in bytes from its start.
+    pub fn position(&mut self) -> u64 {
+        self.reader.as_mut().map_or(0, |reader| reader.input_mut().position)
+    }
+
+    /// Where in the file the last packet is that came out.
+    pub fn packet_position(&self) -> u64 {
+        self.packet_position
+    }
+
+    /// Lets reading go on at `position`, where a packet begins.
+    pub fn seek(&mut self, position: u64) -> Result<(), String> {
+        let reader = self.reader.as_mut().ok_or_else(|| format!("{}: it is closed", self.filename))?;
+        reader.input_mut().seek(position).map_err(|e| format!("{}: {e}", self.filename))
     }
 
     /// What the packets begin with, as capture files name it, as soon as that is known.
@@ -108,6 +166,7 @@ impl Capture {
         self.linktype = old.linktype;
         self.range = old.range.clone();
         self.ahead = old.ahead.take();
+        self.packet_position = old.packet_position;
         self.base_ns = old.base_ns;
         true
     }
@@ -119,18 +178,19 @@ impl Capture {
 
     /// The next packet that is wanted, if it is due.
     pub fn next(&mut self, cx: &mut Cx<'_>) -> Result<Packet, Pause> {
-        let packet = match self.ahead.take() {
-            Some(packet) => packet,
+        let (packet, position) = match self.ahead.take() {
+            Some(ahead) => ahead,
             None => self.read(cx)?,
         };
         if self.timing {
             let now_ns = cx.now_ns();
             let due_ns = self.due_ns(packet.timestamp_ns(), now_ns);
             if due_ns > now_ns {
-                self.ahead = Some(packet);
+                self.ahead = Some((packet, position));
                 return Err(Pause::Until(due_ns));
             }
         }
+        self.packet_position = position;
         Ok(packet)
     }
 
@@ -140,24 +200,27 @@ impl Capture {
         base_now_ns.saturating_add(captured_ns.saturating_sub(base_captured_ns))
     }
 
-    /// Reads on to a packet that is wanted.
-    fn read(&mut self, cx: &mut Cx<'_>) -> Result<Packet, Pause> {
-        let reader = self.reader.as_mut().ok_or(Pause::End)?;
+    /// Reads on to a packet that is wanted, and says where in the file it is.
+    fn read(&mut self, cx: &mut Cx<'_>) -> Result<(Packet, u64), Pause> {
+        const OVER: Pause = Pause::End { in_file: true };
+        let reader = self.reader.as_mut().ok_or(OVER)?;
         loop {
             // The frame is taken first: while there is none, the packet waits in the file.
             let mut packet = Packet::new().ok_or(Pause::NoFrame)?;
+            let position = reader.input_mut().position;
             let record = match reader.next_record() {
-                Ok(record) => record.ok_or(Pause::End)?,
+                Ok(record) => record.ok_or(OVER)?,
                 Err(e) => {
                     log::error!("{}: {}: {e}", cx.name(), self.filename);
-                    return Err(Pause::End);
+                    self.reader = None;
+                    return Err(OVER);
                 }
             };
             self.linktype = Some(record.linktype);
             match self.range.place(record.timestamp_ns) {
                 Place::Before => continue,
                 Place::Inside => {}
-                Place::Behind => return Err(Pause::End),
+                Place::Behind => return Err(Pause::End { in_file: false }),
             }
             if self.sample < 1.0 && cx.rng().f64() >= self.sample {
                 continue;
@@ -171,7 +234,7 @@ impl Capture {
             packet.set_wire_len(record.wire_len as usize);
             let extra = record.wire_len.saturating_sub(record.data.len() as u32);
             packet.set_anno_u32(Anno::EXTRA_LENGTH.offset, extra);
-            return Ok(packet);
+            return Ok((packet, position));
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::capture::{Capture, Pause};
 use super::encap;
+use super::range::{Point, Range, one_of};
 use crate::handlers::{Call, task};
 use causeway_engine::prelude::*;
-use causeway_engine::spec::Notifies;
-use causeway_engine::value::Nanoseconds;
+use causeway_engine::spec::{HandlerDoc, Notifies};
+use causeway_engine::value::{AtLeast, Filename, Nanoseconds};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "FromDump",
@@ -15,44 +16,12 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "Emits the packets of a pcap or pcapng file, with the timestamps they were captured at and the lengths \
           they had on the wire; `-` is standard input. With TIMING it keeps the times between them, otherwise \
-          they come as fast as they are taken. At the end of the file, or of the part of it that START to \
-          INTERVAL choose, it becomes inactive, and with STOP stops the router. With FORCE_IP only IPv4 packets \
+          they come as fast as they are taken. At the end of the part of the file that START to INTERVAL choose it \
+          becomes inactive; there, and at the end of the file, STOP stops the router. With FORCE_IP only IPv4 packets \
           leave by output 0, with their headers marked; the others go to output 1 if that is connected, and are \
           dropped otherwise. A hot swap goes on where the old graph was in the file.",
-    args: &[
-        required("FILENAME", "file name", "the file"),
-        keyword("STOP", "boolean", "whether to stop the router at the end; default false"),
-        keyword("END_CALL", "handler and value", "write handler to call at the end; instead of STOP"),
-        keyword("TIMING", "boolean", "whether to keep the times between packets; default false"),
-        keyword("SAMPLE", "probability", "with which a packet is emitted; default 1"),
-        keyword("FORCE_IP", "boolean", "whether to pass IPv4 only and mark its headers; default false"),
-        keyword("START", "seconds", "time since the epoch before which packets are skipped"),
-        keyword("START_AFTER", "seconds", "the same, after the first packet of the file"),
-        keyword("END", "seconds", "time since the epoch at which reading ends"),
-        keyword("END_AFTER", "seconds", "the same, after the first packet of the file"),
-        keyword("INTERVAL", "seconds", "the same, after the first packet that is emitted"),
-        keyword("ACTIVE", "boolean", "whether to emit packets; default true"),
-        keyword("BURST", "packets", "packets a turn; above 256 means 256; default 1"),
-        keyword("MMAP", "boolean", "without effect; older configurations have it"),
-    ],
-    handlers: handlers!(
-        &[
-            reads("count", "packets read and emitted since the last reset").counts(Unit::Packets),
-            writes("reset_counts", "sets the count to zero"),
-            reads("sampling_prob", "SAMPLE"),
-            reads_writes("active", "whether it emits packets"),
-            reads("encap", "name of the file's first header, as ToDump's ENCAP has it"),
-            reads("filename", "FILENAME"),
-            reads("filesize", "length of the file in bytes, or `-`"),
-            writes("stop", "ends reading and stops the router"),
-            writes(
-                "extend_interval",
-                "seconds, by which reading ends later than END, END_AFTER or INTERVAL say"
-            ),
-            writes("reset_timing", "lets the times between packets count from the next one"),
-        ],
-        TASK,
-    ),
+    args: Own::ARGS,
+    handlers: handlers!(Own::HANDLERS, FILE_HANDLERS, TASK),
     drops: Reason::DOCS,
     example: "FromDump(trace.pcap, STOP true) -> Print -> Discard;",
     see: &["ToDump"],
@@ -69,38 +38,78 @@ drop_reasons! {
     }
 }
 
+const FILE_HANDLERS: &[HandlerDoc] = &[
+    reads("sampling_prob", "SAMPLE"),
+    reads("encap", "name of the file's first header, as ToDump's ENCAP has it"),
+    reads("filename", "FILENAME"),
+    reads("filesize", "length of the file in bytes, or `-`"),
+    reads_writes(
+        "filepos",
+        "where in the file reading goes on, in bytes; what is written must be where a packet begins",
+    ),
+    reads("packet_filepos", "where in the file the last packet begins that was emitted, in bytes"),
+    writes("stop", "becomes inactive and stops the router"),
+    writes(
+        "extend_interval",
+        "seconds, by which reading ends later than END, END_AFTER or INTERVAL say; becomes active again",
+    ),
+    writes("reset_timing", "lets the times between packets count from the next one"),
+];
+
 /// The only timer: the next packet with TIMING.
 const DUE: u32 = 0;
 
+settings! {
+    struct Own {
+        filename: Filename = required("FILENAME", "file name", "the file");
+        timing: bool = optional("TIMING", "boolean", "whether to keep the times between packets; default false"), or(false);
+        stop: bool = keyword("STOP", "boolean", "whether to stop the router at the end; default false"), or(false);
+        end_call: Option<Call> = keyword("END_CALL", "handler and value", "write handler to call at the end; instead of STOP"), or(None);
+        sample: f64 = keyword("SAMPLE", "probability", "with which a packet is emitted; default 1"), or(1.0);
+        force_ip: bool = keyword("FORCE_IP", "boolean", "whether to pass IPv4 only and mark its headers; default false"), or(false);
+        start: Option<Nanoseconds> = keyword("START", "seconds", "time since the epoch before which packets are skipped"), or(None);
+        start_after: Option<Nanoseconds> = keyword("START_AFTER", "seconds", "the same, after the first packet of the file"), or(None);
+        end: Option<Nanoseconds> = keyword("END", "seconds", "time since the epoch at which reading ends"), or(None);
+        end_after: Option<Nanoseconds> = keyword("END_AFTER", "seconds", "the same, after the first packet of the file"), or(None);
+        interval: Option<Nanoseconds> = keyword("INTERVAL", "seconds", "the same, after the first packet that is emitted"), or(None);
+        filepos: u64 = keyword("FILEPOS", "bytes", "where in the file reading begins, which must be where a packet does; default 0, the first packet"), or(0);
+        active: bool = keyword("ACTIVE", "boolean", "whether to emit packets; default true"), or(true),
+            live("active", "whether it emits packets");
+        burst: AtLeast<1> = keyword("BURST", "packets", "packets a turn; above 256 means 256; default 1"), or(AtLeast(1));
+        mmap: bool = keyword("MMAP", "boolean", "without effect; older configurations have it"), or(false);
+    }
+    counts {
+        count: Counter = reads("count", "packets read and emitted since the last reset").counts(Unit::Packets);
+    }
+    resets {
+        "reset_counts", "sets the count to zero";
+    }
+}
+
 struct FromDump {
+    own: Own,
     capture: Capture,
-    force_ip: bool,
-    end: Option<Call>,
-    active: bool,
-    burst: u32,
-    count: Counter,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let mut dump = FromDump {
-        capture: Capture::configured(conf, Reason::TooLong),
-        force_ip: conf.keyword("FORCE_IP", false),
-        end: conf.keyword("STOP", false).then(Call::stop),
-        active: conf.keyword("ACTIVE", true),
-        burst: conf.keyword("BURST", 1),
-        count: conf.counter("count"),
-    };
-    if let Some(call) = conf.keyword_given("END_CALL")
-        && dump.end.replace(call).is_some()
-    {
+    let own = Own::configure(conf);
+    if own.stop && own.end_call.is_some() {
         conf.error("specify at most one of STOP and END_CALL");
     }
-    conf.keyword("MMAP", false);
-    if dump.burst == 0 {
-        conf.error("BURST: must be at least 1");
+    if !(0.0..=1.0).contains(&own.sample) {
+        conf.error("SAMPLE: must be from 0 to 1");
     }
+    let start =
+        one_of(conf, [("START", own.start, Point::At), ("START_AFTER", own.start_after, Point::AfterFirst)]);
+    let ends = [
+        ("END", own.end, Point::At as fn(u64) -> Point),
+        ("END_AFTER", own.end_after, Point::AfterFirst),
+        ("INTERVAL", own.interval, Point::AfterStart),
+    ];
+    let range = Range::new(start, one_of(conf, ends));
     conf.finish()?;
-    Ok(Box::new(dump))
+    let capture = Capture::new(&own.filename.0, own.filepos, own.sample, own.timing, range, Reason::TooLong);
+    Ok(Box::new(FromDump { own, capture }))
 }
 
 impl FromDump {
@@ -108,9 +117,9 @@ impl FromDump {
     fn fill(&mut self, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) -> Result<(), Pause> {
         for _ in 0..max.min(batch.room()) {
             let mut packet = self.capture.next(cx)?;
-            self.count.add(1);
+            self.own.count.add(1);
             let is_ip = encap::mark(&mut packet, self.capture.linktype().unwrap_or_default());
-            if self.force_ip && !is_ip {
+            if self.own.force_ip && !is_ip {
                 cx.divert(1, Reason::NotIp, packet);
             } else {
                 // There is room for `max`.
@@ -120,50 +129,51 @@ impl FromDump {
         Ok(())
     }
 
-    fn end(&mut self, cx: &mut Cx<'_>) {
-        self.capture.close();
-        self.active = false;
-        if let Some(call) = &self.end {
-            call.make(cx);
+    /// There are no more packets: in the file, or in the part of it that was chosen.
+    fn end(&mut self, in_file: bool, cx: &mut Cx<'_>) {
+        match &self.own.end_call {
+            Some(call) => call.make(cx),
+            None if self.own.stop => self.stop(cx),
+            None => self.own.active &= in_file,
         }
+    }
+
+    fn stop(&mut self, cx: &mut Cx<'_>) {
+        self.own.active = false;
+        cx.stop_driver();
     }
 }
 
 impl Element for FromDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.end.as_ref().map_or(Ok(()), |call| call.check(cx))?;
+        self.own.end_call.as_ref().map_or(Ok(()), |call| call.check(cx))?;
         self.capture.open()?;
-        task::start(self.active, cx);
+        task::start(self.own.active, cx);
         Ok(())
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
-        if !self.active {
+        if !self.own.active {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
-        let filled = self.fill(self.burst as usize, &mut batch, cx);
+        let filled = self.fill(self.own.burst.0 as usize, &mut batch, cx);
         cx.emit_batch(0, batch);
         match filled {
-            Ok(()) => Run::Worked,
-            Err(Pause::NoFrame) => Run::Idle,
-            Err(Pause::Until(due_ns)) => {
-                cx.set_timer(DUE, due_ns);
-                Run::Sleep
-            }
-            Err(Pause::End) => {
-                self.end(cx);
-                Run::Sleep
-            }
+            Ok(()) => return Run::Worked,
+            Err(Pause::NoFrame) => return Run::Idle,
+            Err(Pause::Until(due_ns)) => cx.set_timer(DUE, due_ns),
+            Err(Pause::End { in_file }) => self.end(in_file, cx),
         }
+        Run::Sleep
     }
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        task::start(self.active, cx);
+        task::start(self.own.active, cx);
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        if !self.active {
+        if !self.own.active {
             return;
         }
         match self.fill(max, batch, cx) {
@@ -172,41 +182,47 @@ impl Element for FromDump {
                 cx.notify_packets(false);
                 cx.set_timer(DUE, due_ns);
             }
-            Err(Pause::End) => {
+            Err(Pause::End { in_file }) => {
                 cx.notify_packets(false);
-                self.end(cx);
+                self.end(in_file, cx);
             }
         }
     }
 
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.own)
+    }
+
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
+        task::start(self.own.active, cx);
+    }
+
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        let filename = &self.own.filename.0;
         Ok(match handler {
-            "count" => self.count.get().to_string(),
-            "sampling_prob" => self.capture.sample.to_string(),
-            "active" => self.active.to_string(),
+            "sampling_prob" => self.own.sample.to_string(),
             "encap" => self.capture.linktype().map_or("-".to_owned(), encap::name),
-            "filename" => self.capture.filename.clone(),
-            _ => std::fs::metadata(&self.capture.filename).map_or("-".to_owned(), |m| m.len().to_string()),
+            "filename" => filename.clone(),
+            "filepos" => self.capture.position().to_string(),
+            "packet_filepos" => self.capture.packet_position().to_string(),
+            _ => std::fs::metadata(filename).map_or("-".to_owned(), |m| m.len().to_string()),
         })
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         match handler {
-            "reset_counts" => self.count.set(0),
             "reset_timing" => self.capture.reset_timing(),
+            "filepos" => {
+                self.capture.seek(cx.value(handler, value)?)?;
+                task::start(self.own.active, cx);
+            }
             "extend_interval" => {
                 let Nanoseconds(more_ns) = cx.value(handler, value)?;
                 self.capture.extend(more_ns);
+                self.own.active = true;
+                task::start(true, cx);
             }
-            "stop" => {
-                self.capture.close();
-                self.active = false;
-                cx.stop_driver();
-            }
-            _ => {
-                self.active = cx.value(handler, value)?;
-                task::start(self.active, cx);
-            }
+            _ => self.stop(cx),
         }
         Ok(())
     }
@@ -216,9 +232,9 @@ impl Element for FromDump {
         if !self.capture.take_over(&mut old.capture) {
             return;
         }
-        self.active = old.active;
-        self.count.set(old.count.get());
-        task::start(self.active, cx);
+        self.own.active = old.own.active;
+        self.own.count.set(old.own.count.get());
+        task::start(self.own.active, cx);
     }
 
     fn held(&self) -> usize {
@@ -282,6 +298,39 @@ mod tests {
     }
 
     #[test]
+    fn reading_goes_on_where_it_is_told_to() {
+        let trace = Trace::new("seek", &[b"a", b"bc", b"d"]);
+        let mut h = Harness::new(&SPEC, &trace.config(", FILEPOS 41"), 0, 1).unwrap();
+        let run = |h: &mut Harness| -> Vec<u8> {
+            while h.run_task().is_some() {}
+            h.take(0).iter().flat_map(|p| p.data().to_vec()).collect()
+        };
+        assert_eq!(run(&mut h), b"bcd");
+        assert_eq!(
+            (h.read("filepos").unwrap(), h.read("packet_filepos").unwrap()),
+            ("76".into(), "59".into())
+        );
+        assert_eq!(h.read("active").unwrap(), "true");
+        h.write("filepos", "24").unwrap();
+        assert_eq!(run(&mut h), b"abcd");
+        assert!(h.write("filepos", "nowhere").is_err());
+    }
+
+    #[test]
+    fn the_part_that_is_read_can_be_made_longer() {
+        let trace = Trace::new("longer", &[b"0", b"1", b"2", b"3", b"4"]);
+        let mut h = Harness::new(&SPEC, &trace.config(", END_AFTER 2"), 0, 1).unwrap();
+        let run = |h: &mut Harness| -> Vec<u8> {
+            while h.run_task().is_some() {}
+            h.take(0).iter().map(|p| p.data()[0]).collect()
+        };
+        assert_eq!((run(&mut h), h.read("active").unwrap()), (b"01".to_vec(), "false".into()));
+        h.write("extend_interval", "2").unwrap();
+        // The packet at which it ended is behind.
+        assert_eq!(run(&mut h), b"3");
+    }
+
+    #[test]
     fn parts_are_chosen_by_time() {
         let trace = Trace::new("parts", &[b"0", b"1", b"2", b"3", b"4"]);
         for (keywords, part) in [
@@ -294,7 +343,7 @@ mod tests {
             assert_eq!(run(&trace.config(keywords)).0.concat(), part.as_bytes(), "{keywords}");
         }
         let errors = Harness::new(&SPEC, &trace.config(", START 1, START_AFTER 2"), 0, 1).err().unwrap();
-        assert_eq!(errors, ["at most one of START, START_AFTER may be given"]);
+        assert_eq!(errors, ["START and START_AFTER are mutually exclusive"]);
     }
 
     #[test]

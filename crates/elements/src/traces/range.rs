@@ -5,7 +5,7 @@ use causeway_engine::value::Nanoseconds;
 
 /// A point in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Point {
+pub(super) enum Point {
     /// Nanoseconds since the epoch.
     At(u64),
     /// Nanoseconds after the trace's first packet.
@@ -13,9 +13,6 @@ enum Point {
     /// Nanoseconds after the first packet of the part that is wanted.
     AfterStart(u64),
 }
-
-/// A keyword, and the point that its time means.
-type Choice = (&'static str, fn(u64) -> Point);
 
 /// Where a packet lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +35,8 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Reads START or START_AFTER, and END, END_AFTER or INTERVAL.
-    pub(super) fn keywords(conf: &mut Conf<'_>) -> Range {
-        let start = one_of(conf, &[("START", Point::At), ("START_AFTER", Point::AfterFirst)]);
-        let end = one_of(
-            conf,
-            &[("END", Point::At), ("END_AFTER", Point::AfterFirst), ("INTERVAL", Point::AfterStart)],
-        );
+    /// The part from `start` to before `end`; `None` = where the trace does.
+    pub(super) fn new(start: Option<Point>, end: Option<Point>) -> Range {
         Range { start, end, ..Range::default() }
     }
 
@@ -75,16 +67,20 @@ impl Range {
     }
 }
 
-fn one_of(conf: &mut Conf<'_>, choices: &[Choice]) -> Option<Point> {
-    let mut chosen = None;
-    for (name, point) in choices {
-        let Some(Nanoseconds(ns)) = conf.keyword_given(name) else { continue };
-        if chosen.replace(point(ns)).is_some() {
-            let names: Vec<_> = choices.iter().map(|(n, _)| *n).collect();
-            conf.error(format!("at most one of {} may be given", names.join(", ")));
-        }
+/// A keyword, the time that was given for it, and the point that this means.
+pub(super) type Choice<'a> = (&'a str, Option<Nanoseconds>, fn(u64) -> Point);
+
+/// The point that one of some keywords gives; an error if several do.
+pub(super) fn one_of<const N: usize>(conf: &mut Conf<'_>, keywords: [Choice<'_>; N]) -> Option<Point> {
+    let mut points = keywords.iter().filter_map(|(_, given, point)| Some(point(given.as_ref()?.0)));
+    let first = points.next();
+    if points.next().is_some() {
+        let names = keywords.map(|(name, ..)| name);
+        let (last, others) = names.split_last().unwrap_or((&"", &[]));
+        let comma = if N > 2 { "," } else { "" };
+        conf.error(format!("{}{comma} and {last} are mutually exclusive", others.join(", ")));
     }
-    chosen
+    first
 }
 
 #[cfg(test)]
@@ -93,7 +89,7 @@ mod tests {
     use Place::{Before, Behind, Inside};
 
     fn places(start: Option<Point>, end: Option<Point>) -> Vec<Place> {
-        let mut range = Range { start, end, ..Range::default() };
+        let mut range = Range::new(start, end);
         [10, 20, 30, 40, 50].map(|ns| range.place(ns)).to_vec()
     }
 

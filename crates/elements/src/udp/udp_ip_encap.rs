@@ -137,8 +137,7 @@ impl UDPIPEncap {
             }
         }
         packet.set_dst_ip(dst.octets());
-        packet.set_network_header(0);
-        packet.set_transport_header(ipv4::HEADER_LEN);
+        packet.set_network_headers(0, ipv4::HEADER_LEN);
         Ok(())
     }
 }

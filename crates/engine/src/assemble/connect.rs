@@ -61,7 +61,7 @@ impl Builder<'_> {
             true => (&crossing::PULL_TO_WORKER, Box::new(PullToWorker(sender))),
             false => (&crossing::TO_WORKER, Box::new(ToWorker(sender))),
         };
-        let receiver = Box::new(FromWorker { ring: receiver, pulled, early: Default::default() });
+        let receiver = Box::new(FromWorker { ring: receiver, pulled });
         let s = self.add(a.worker, name.clone(), spec, String::new(), sender, (1, 0));
         let r = self.add(b.worker, name, &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
         if !pulled {
@@ -95,7 +95,7 @@ impl Builder<'_> {
                 self.connect_places((s, 0), (b, input), false);
                 continue;
             };
-            let receiver = Box::new(FromWorker { ring, pulled: false, early: Default::default() });
+            let receiver = Box::new(FromWorker { ring, pulled: false });
             let r = self.add(b.worker, name.clone(), &crossing::FROM_WORKER, String::new(), receiver, (0, 1));
             self.connect_places((r, 0), (b, input), false);
         }

@@ -79,6 +79,8 @@ pub struct Reception {
     /// Where the next run begins: in which phase, and with which port.
     phase: Phase,
     next: usize,
+    /// Whether the last run stopped at its limit.
+    under_way: bool,
     /// Runs that ended because the budget was used up.
     pub budget_exhausted: u64,
 }
@@ -144,7 +146,7 @@ impl Reception {
     /// When a moderated interrupt is due, if one waits.
     pub fn deadline_ns(&self) -> Option<u64> {
         let due = |p: &State| match p.mechanism {
-            Mechanism::Moderated { time_ns, .. } => p.since_ns.map(|since| since + time_ns),
+            Mechanism::Moderated { time_ns, .. } => p.since_ns.map(|since| since.saturating_add(time_ns)),
             _ => None,
         };
         self.ports.iter().filter_map(due).min()
@@ -161,11 +163,17 @@ impl Reception {
             && self.forward_backlog(io, &mut left, &mut forwarded)
             && self.poll_listed(io, &mut left, &mut forwarded)
             && self.poll_always(io, &mut left, &mut forwarded);
+        self.under_way = !done;
         let more = !done
             || self.backlog > 0
             || !self.list.is_empty()
             || self.ports.iter().any(|p| p.raised && p.due(now_ns));
         (forwarded, more)
+    }
+
+    /// Whether the last run stopped at its limit, so that the next one is the rest of it.
+    pub fn under_way(&self) -> bool {
+        self.under_way
     }
 
     /// Goes on to `phase`, from its first port on.

@@ -63,7 +63,7 @@ impl State {
     pub fn due(&self, now_ns: u64) -> bool {
         match self.mechanism {
             Mechanism::Moderated { time_ns, .. } => {
-                self.since_ns.is_some_and(|since| now_ns >= since + time_ns)
+                self.since_ns.is_some_and(|since| now_ns >= since.saturating_add(time_ns))
             }
             _ => true,
         }

@@ -184,6 +184,9 @@ fn moderation_waits_for_packets_or_time_whichever_is_first() {
     assert_eq!((r.deadline_ns(), r.counters(0).unwrap().interrupts), (None, 1));
     rings.arrive(&mut r, 0, 8);
     assert_eq!(r.run(&mut rings, 2_000, usize::MAX).0, 8, "enough packets do not wait");
+    let (mut r, mut rings) = with(&[Mechanism::Moderated { packets: 8, time_ns: u64::MAX }], 300);
+    rings.arrive(&mut r, 0, 3);
+    assert_eq!((r.run(&mut rings, 1_000, usize::MAX), r.deadline_ns()), ((0, false), Some(u64::MAX)));
 }
 
 #[test]
@@ -223,7 +226,7 @@ fn napi_is_stopped_in_the_middle_of_its_quota_and_goes_on_later() {
     rings.arrive(&mut r, 0, 9);
     rings.arrive(&mut r, 1, 3);
     // Three of the first port's four; then others may run, and more packets come.
-    assert_eq!(r.run(&mut rings, 0, 3), (3, true));
+    assert_eq!((r.run(&mut rings, 0, 3), r.under_way()), ((3, true), true));
     assert_eq!((rings.forwarded.as_slice(), rings.rings[0].armed), (&[3, 0][..], false));
     assert_eq!(
         (r.counters(0).unwrap().packets, r.counters(0).unwrap().polls),
@@ -234,7 +237,7 @@ fn napi_is_stopped_in_the_middle_of_its_quota_and_goes_on_later() {
     // The fourth, and no more of that port before the other has had its turn, and its share of the budget.
     assert_eq!(r.run(&mut rings, 0, 2), (2, true));
     assert_eq!(rings.forwarded, [4, 1]);
-    assert_eq!(r.run(&mut rings, 0, usize::MAX), (1, true));
+    assert_eq!((r.run(&mut rings, 0, usize::MAX), r.under_way()), ((1, true), false));
     assert_eq!((rings.forwarded.as_slice(), r.budget_exhausted), (&[4, 2][..], 1));
     while r.run(&mut rings, 0, 1).1 {}
     assert_eq!(rings.forwarded, [9, 4]);

@@ -4,7 +4,9 @@ use super::Router;
 use crate::handler::NoAnswer;
 use crate::plan::End;
 use crate::watch::capture::Capture;
+use crate::watch::meter::Meter;
 use crate::watch::trace::{Filter, Trace};
+use crate::watch::{Look, Tap};
 use crate::worker::Worker;
 use std::collections::HashMap;
 use std::fmt;
@@ -26,6 +28,8 @@ pub struct Edge {
     pub pulled: bool,
     /// Packets that passed it, over all workers.
     pub packets: u64,
+    /// Bytes that passed it since [`Router::meter`] was switched on, if it is.
+    pub bytes: Option<u64>,
 }
 
 impl fmt::Display for Edge {
@@ -92,9 +96,12 @@ impl Router {
             let (element, counter) =
                 if pulled { (&to.0, format!("in.{}", to.1)) } else { (&from.0, format!("out.{}", from.1)) };
             let packets = counted.get(&(element.as_str(), counter.as_str())).copied().unwrap_or(0);
-            Edge { from, to, pulled, packets }
+            Edge { from, to, pulled, packets, bytes: None }
         };
         let mut edges: Vec<Edge> = self.plan.edges.iter().map(edge).collect();
+        if let Some(meter) = &self.meter {
+            edges.iter_mut().enumerate().for_each(|(e, edge)| edge.bytes = Some(meter.bytes(e)));
+        }
         for worker in 0..self.handles.len() {
             for shortcut in self.call(worker, shortcuts)? {
                 add(&mut edges, &shortcut);
@@ -105,20 +112,39 @@ impl Router {
 
     /// Copies the packets that pass these of the [`Router::edges`], `most_bytes` of each.
     pub fn capture(&self, edges: &[usize], most_bytes: usize) -> Result<Capture, NoAnswer> {
-        let (capture, tap) = Capture::new(most_bytes);
-        for (edge, &(from, to)) in edges.iter().filter_map(|&e| self.plan.edges.get(e)).enumerate() {
-            let pulled = self.pulled(to);
-            let (element, port) = if pulled { to } else { from };
-            for &place in self.index.get(self.plan.elements[element].name.as_str()).into_iter().flatten() {
-                let mut tap = tap.clone();
-                tap.edge = edge;
-                self.call(place.worker, move |w| match pulled {
-                    true => w.core.tap_input(place.node, port, tap),
-                    false => w.core.tap_output(place.node, port, tap),
-                })?;
-            }
+        let (capture, copier, interest) = Capture::new(most_bytes);
+        for (number, &edge) in edges.iter().enumerate() {
+            let look = Look::Copy(copier.clone().of(number));
+            self.tap(edge, Tap { interest: interest.clone(), look })?;
         }
         Ok(capture)
+    }
+
+    /// Counts the bytes that pass each edge from now on, or no more; a hot swap ends it. Meanwhile no element does the work
+    /// of others.
+    pub fn meter(&mut self, on: bool) -> Result<(), NoAnswer> {
+        self.meter = None;
+        if on {
+            let (meter, metered, interest) = Meter::new(self.plan.edges.len());
+            for edge in 0..self.plan.edges.len() {
+                let look = Look::Measure(metered.clone().of(edge));
+                self.tap(edge, Tap { interest: interest.clone(), look })?;
+            }
+            self.meter = Some(meter);
+        }
+        Ok(())
+    }
+
+    /// Puts a tap on an edge, on every worker that has it.
+    fn tap(&self, edge: usize, tap: Tap) -> Result<(), NoAnswer> {
+        let Some(&(from, to)) = self.plan.edges.get(edge) else { return Ok(()) };
+        let pulled = self.pulled(to);
+        let (element, port) = if pulled { to } else { from };
+        for &place in self.index.get(self.plan.elements[element].name.as_str()).into_iter().flatten() {
+            let tap = tap.clone();
+            self.call(place.worker, move |w| w.core.tap(place.node, port, pulled, tap))?;
+        }
+        Ok(())
     }
 
     /// Follows the next `packets` packets that `filter` likes, at most [`MOST_TRACED`], from where they enter the graph or
@@ -174,7 +200,13 @@ mod tests {
     use super::*;
 
     fn edge(from: (&str, usize), to: (&str, usize)) -> Edge {
-        Edge { from: (from.0.to_owned(), from.1), to: (to.0.to_owned(), to.1), pulled: false, packets: 0 }
+        Edge {
+            from: (from.0.to_owned(), from.1),
+            to: (to.0.to_owned(), to.1),
+            pulled: false,
+            packets: 0,
+            bytes: None,
+        }
     }
 
     #[test]

@@ -27,15 +27,15 @@ pub(super) fn of_worker(worker: &mut Worker) -> Vec<Measure> {
     let core = &mut worker.core;
     let mut measures = Vec::new();
     for node in 0..core.nodes.len() {
-        let (element, spec, outputs) =
-            (core.nodes[node].name.clone(), core.nodes[node].spec, core.nodes[node].outs.len());
+        let (element, spec, numbered) =
+            (core.nodes[node].name.clone(), core.nodes[node].spec, core.nodes[node].numbered());
         // What all elements hold is told as one number of the router.
         let common = COMMON.iter().filter(|h| h.name != "held");
         for handler in spec.handlers.iter().chain(common) {
             if !matches!(handler.kind, Kind::Counter | Kind::Gauge) {
                 continue;
             }
-            for name in handler.names(outputs) {
+            for name in handler.names(numbered) {
                 if let Ok(value) = handler::read(core, node, &name, "") {
                     measures.push(Measure {
                         element: element.clone(),

@@ -29,6 +29,7 @@ struct Parked {
 }
 
 impl Drop for Parked {
+    #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
     fn drop(&mut self) {
         // The worker looks here when it sees that no other graph will come: after this, when the sender is dropped.
         *self.loan.lock().unwrap_or_else(PoisonError::into_inner) = self.worker.take();
@@ -66,12 +67,13 @@ impl Router {
             devices.take_over(&mut core, &mut old);
             core.swapped.add(old.held() as u64);
             // A worker that has ended since then is told by itself.
-            let _ = parked.unpark.send(Worker { core, devices });
+            let _ = parked.unpark.send(Worker::new(core, devices));
             retired.push(old);
         }
         assembly.env.counters.commit();
         let Assembly { index, names, control_sides, ports, env, .. } = assembly;
         (self.plan, self.index, self.names) = (plan, index, names);
+        self.meter = None;
         (self.control_sides, self.ports, self.env) = (control_sides, ports, env);
         Ok(())
     }
@@ -83,6 +85,7 @@ impl Router {
         (0..self.handles.len()).map(|worker| self.park(worker)).collect()
     }
 
+    #[allow(clippy::disallowed_methods, reason = "a worker that has lent its graph waits for another")]
     fn park(&self, worker: usize) -> Result<Parked, NoAnswer> {
         let (lent, taken) = mpsc::channel();
         let (unpark, another) = mpsc::channel::<Worker>();

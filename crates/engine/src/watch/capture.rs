@@ -1,7 +1,6 @@
 //! Capture: copies of the packets that pass some edges.
 
 use super::{Bytes, Interest};
-use crate::core::Core;
 use causeway_packet::Batch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,27 +34,32 @@ impl Capture {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// A capture and a tap for its first edge, with copies of `most_bytes` bytes at most.
-    pub(crate) fn new(most_bytes: usize) -> (Capture, Tap) {
+    /// A capture, what fills it from its first edge with copies of `most_bytes` bytes at most, and its workers' interest in
+    /// it.
+    pub(crate) fn new(most_bytes: usize) -> (Capture, Copier, Interest) {
         let (sender, copies) = sync_channel(WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let (watcher, interest) = Interest::new();
-        let tap = Tap { edge: 0, most_bytes, sender, lost: lost.clone(), interest };
-        (Capture { copies, lost, _watcher: watcher }, tap)
+        let copier = Copier { edge: 0, most_bytes, sender, lost: lost.clone() };
+        (Capture { copies, lost, _watcher: watcher }, copier, interest)
     }
 }
 
 /// Copies the packets of one edge.
 #[derive(Clone)]
-pub(crate) struct Tap {
-    pub edge: usize,
+pub(crate) struct Copier {
+    edge: usize,
     most_bytes: usize,
     sender: SyncSender<Captured>,
     lost: Arc<AtomicU64>,
-    pub(super) interest: Interest,
 }
 
-impl Tap {
+impl Copier {
+    /// For the edge of this number among those that were asked for.
+    pub fn of(self, edge: usize) -> Copier {
+        Copier { edge, ..self }
+    }
+
     /// Copies the packets of `batch`.
     pub fn copy(&self, batch: &Batch, now_ns: u64) {
         for packet in batch.iter() {
@@ -67,34 +71,6 @@ impl Tap {
                 // It is forgotten soon.
                 Err(TrySendError::Disconnected(_)) => return,
             }
-        }
-    }
-}
-
-impl Core {
-    /// Copies what leaves output `port` of `node` to whoever holds the other end of `tap`.
-    pub fn tap_output(&mut self, node: usize, port: usize, tap: Tap) {
-        if let Some(out) = self.nodes.get_mut(node).and_then(|n| n.outs.get_mut(port)) {
-            out.taps.push(tap);
-        }
-        self.set_watched();
-    }
-
-    /// The same of what is pulled into input `port`.
-    pub fn tap_input(&mut self, node: usize, port: usize, tap: Tap) {
-        if let Some(input) = self.nodes.get_mut(node).and_then(|n| n.ins.get_mut(port)) {
-            input.taps.push(tap);
-        }
-        self.set_watched();
-    }
-
-    /// Shows those who watch what input `port` of `node` has pulled.
-    #[cold]
-    pub fn watch_pulled(&mut self, node: usize, port: usize, batch: &mut Batch) {
-        self.trace_pulled(node, port, batch);
-        let now_ns = self.clock.now_ns();
-        if let Some(input) = self.nodes[node].ins.get(port) {
-            input.taps.iter().for_each(|tap| tap.copy(batch, now_ns));
         }
     }
 }

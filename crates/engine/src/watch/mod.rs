@@ -1,15 +1,17 @@
-//! Looking at packets while they flow: [`capture`] copies those on some edges, [`trace`] follows a few on their way.
+//! Looking at packets while they flow: [`capture`] copies those on some edges, [`trace`] follows a few on their way, `meter`
+//! counts bytes.
 //!
 //! A worker that nobody watches pays one branch for each run of an element. While somebody does, no element does the work
 //! of others ([`crate::Element::fuse`]), so that packets take the edges that the configuration has.
 
 pub mod capture;
+pub(crate) mod meter;
 pub mod trace;
 
 use crate::core::Core;
 use crate::element::Element;
 use crate::node::OutPort;
-use causeway_packet::Packet;
+use causeway_packet::{Batch, Packet};
 use std::sync::{Arc, Weak};
 
 /// Bytes of a packet, and what they begin with.
@@ -49,10 +51,53 @@ impl Interest {
     }
 }
 
+/// Somebody looks at what passes one edge.
+#[derive(Clone)]
+pub(crate) struct Tap {
+    pub interest: Interest,
+    pub look: Look,
+}
+
+/// How.
+#[derive(Clone)]
+pub(crate) enum Look {
+    Copy(capture::Copier),
+    Measure(meter::Metered),
+}
+
+impl Tap {
+    fn see(&self, batch: &Batch, now_ns: u64) {
+        match &self.look {
+            Look::Copy(copier) => copier.copy(batch, now_ns),
+            Look::Measure(edge) => edge.add(batch.iter().map(Packet::len).sum()),
+        }
+    }
+}
+
 impl Core {
+    /// Shows what leaves output `port` of `node`, or what its input `port` pulls, to whoever is at the other end of `tap`.
+    pub fn tap(&mut self, node: usize, port: usize, pulled: bool, tap: Tap) {
+        let taps = self.nodes.get_mut(node).and_then(|n| match pulled {
+            true => n.ins.get_mut(port).map(|input| &mut input.taps),
+            false => n.outs.get_mut(port).map(|out| &mut out.taps),
+        });
+        taps.into_iter().for_each(|taps| taps.push(tap.clone()));
+        self.set_watched();
+    }
+
+    /// Shows those who watch what input `port` of `node` has pulled.
+    #[cold]
+    pub fn watch_pulled(&mut self, node: usize, port: usize, batch: &mut Batch) {
+        self.trace_pulled(node, port, batch);
+        let now_ns = self.clock.now_ns();
+        if let Some(input) = self.nodes[node].ins.get(port) {
+            input.taps.iter().for_each(|tap| tap.see(batch, now_ns));
+        }
+    }
+
     /// Whether somebody looks has changed: elements go past others, or not.
     fn set_watched(&mut self) {
-        let taps = |taps: &Vec<capture::Tap>| !taps.is_empty();
+        let taps = |taps: &Vec<Tap>| !taps.is_empty();
         let tapped = |n: &crate::node::Node| {
             n.outs.iter().any(|o| taps(&o.taps)) || n.ins.iter().any(|i| taps(&i.taps))
         };
@@ -93,7 +138,7 @@ impl Core {
         let now_ns = self.clock.now_ns();
         for out in outs {
             for tap in &out.taps {
-                out.emitted.iter().for_each(|batch| tap.copy(batch, now_ns));
+                out.emitted.iter().for_each(|batch| tap.see(batch, now_ns));
             }
         }
     }

@@ -12,9 +12,15 @@ fn delivery_is_depth_first_and_outputs_are_in_order() {
 
 #[test]
 fn a_loop_in_the_graph_ends_and_is_counted() {
-    let router = start("Source(1) -> l :: Log -> l;", 1);
-    let loops = || router.counters().find(|(line, _)| line.name == "drop.loop").map_or(0, |(_, n)| n);
-    until("the loop is cut", || loops() == 1);
+    // Nor do handlers that are called on the way hide that it has no end.
+    for text in ["Source(1) -> l :: Log -> l;", "Source(1) -> b :: Bounce -> b;"] {
+        let router = start(text, 1);
+        let loops = || router.counters().find(|(line, _)| line.name == "drop.loop").map_or(0, |(_, n)| n);
+        until("the loop is cut", || loops() == 1);
+        if let Ok(bounces) = router.read("b", "bounces", "") {
+            assert_eq!(bounces, "65536", "each is called before the packet goes on");
+        }
+    }
 }
 
 #[test]

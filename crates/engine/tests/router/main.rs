@@ -3,6 +3,7 @@
 mod elements;
 mod graph;
 mod odd;
+mod simulation;
 mod swap;
 mod time;
 mod workers;
@@ -10,11 +11,11 @@ mod workers;
 use causeway_engine::{Event, Library, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use elements::{COPY, DRAIN, LOG, PIN, SOURCE, STORE};
-use odd::{BOUNCE, DEVICE, FAILING, WAIT};
+use odd::{ALARM, BOUNCE, DEVICE, FAILING, WAIT};
 use std::time::{Duration, Instant};
 
 fn library() -> Library {
-    Library::new([&BOUNCE, &SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN, &FAILING, &DEVICE, &WAIT])
+    Library::new([&BOUNCE, &SOURCE, &COPY, &LOG, &STORE, &DRAIN, &PIN, &FAILING, &DEVICE, &WAIT, &ALARM])
 }
 
 fn plan(text: &str) -> Plan {

@@ -197,6 +197,16 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
         Ok(())
     }
 
+    /// The next hop that an index leads to; none if it leads nowhere or to a group.
+    #[must_use]
+    pub fn next_hop(&self, index: AdjacencyIndex) -> Option<&T> {
+        // SAFETY: what is in the cells is taken out and freed by methods that want `&mut self`.
+        match unsafe { self.entries.get_as_writer(index as usize) }? {
+            Entry::NextHop(next_hop) => Some(next_hop),
+            Entry::Group(_) => None,
+        }
+    }
+
     /// Indices in use.
     #[must_use]
     pub fn len(&self) -> usize {

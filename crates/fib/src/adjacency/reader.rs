@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Entry;
-use crate::sync::cells::Cells;
+use crate::sync::cells::{Announcement, Cells, Seen};
 use crate::sync::epoch::{Participant, Pinned};
 use crate::table::AdjacencyIndex;
 
@@ -30,7 +30,7 @@ impl<T> AdjacencyReader<T> {
     #[inline]
     #[must_use]
     pub fn pin(&self) -> AdjacencyView<'_, T> {
-        AdjacencyView { entries: &self.entries, pinned: View::Own(self.participant.pin()) }
+        AdjacencyView(self.entries.under(Announcement::Own(self.participant.pin())))
     }
 
     /// The same under an announcement that stands already, for the forwarding table too. Where that is made in another
@@ -38,7 +38,7 @@ impl<T> AdjacencyReader<T> {
     #[inline]
     #[must_use]
     pub fn under<'a>(&'a self, pinned: &'a Pinned<'_>) -> AdjacencyView<'a, T> {
-        AdjacencyView { entries: &self.entries, pinned: View::Under(pinned) }
+        AdjacencyView(self.entries.under(Announcement::Of(pinned)))
     }
 }
 
@@ -46,25 +46,12 @@ impl<T> AdjacencyReader<T> {
 ///
 /// Look up in the forwarding table, resolve, check and use what was found under one view. An index that is kept past
 /// its view may lead to another next hop in the next one, with nothing to tell.
-pub struct AdjacencyView<'a, T> {
-    entries: &'a Cells<Entry<T>>,
-    pinned: View<'a>,
-}
-
-/// The announcement that a view stands by.
-enum View<'a> {
-    Own(Pinned<'a>),
-    Under(&'a Pinned<'a>),
-}
+pub struct AdjacencyView<'a, T>(Seen<'a, Entry<T>>);
 
 impl<T> AdjacencyView<'_, T> {
     #[inline]
     fn entry(&self, index: AdjacencyIndex) -> Option<&Entry<T>> {
-        let pinned = match &self.pinned {
-            View::Own(pinned) => pinned,
-            View::Under(pinned) => pinned,
-        };
-        self.entries.get(index as usize, pinned)
+        self.0.get(index as usize)
     }
 
     /// The next hop for a packet and its own index: those of the entry, or of the member of the group that the

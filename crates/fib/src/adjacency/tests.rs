@@ -217,3 +217,65 @@ proptest! {
         prop_assert_eq!(flows(), before);
     }
 }
+
+/// A next hop that notes where it ends.
+#[derive(Clone, Debug)]
+struct Ends(u32, std::sync::Arc<std::sync::Mutex<Vec<std::thread::ThreadId>>>);
+
+impl PartialEq for Ends {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Ends {}
+
+impl Hash for Ends {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().push(std::thread::current().id());
+    }
+}
+
+#[test]
+fn what_is_replaced_is_freed_by_its_owner() {
+    let ends = std::sync::Arc::default();
+    let mut table = Adjacencies::new();
+    let index = table.acquire(Ends(0, std::sync::Arc::clone(&ends))).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (reader, done) = (table.reader(), &done);
+        let worker = scope.spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                assert!(reader.pin().resolve(index, 0).is_some());
+            }
+        });
+        for hop in 1..500 {
+            table.set_next_hop(index, Ends(hop, ends.clone())).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        worker.join().unwrap();
+    });
+    table.release(index).unwrap();
+    drop(table);
+    let ends = ends.lock().unwrap();
+    assert!(ends.len() >= 500 && ends.iter().all(|&id| id == std::thread::current().id()));
+}
+
+#[test]
+fn the_owner_sees_next_hops_and_no_groups() {
+    let mut table = Adjacencies::new();
+    let hop = table.acquire("a").unwrap();
+    let group = table.group(&[(hop, 1)]).unwrap();
+    assert_eq!(
+        [hop, group, MISS, 99].map(|index| table.next_hop(index).copied()),
+        [Some("a"), None, None, None]
+    );
+    table.set_next_hop(hop, "b").unwrap();
+    assert_eq!(table.next_hop(hop), Some(&"b"));
+}

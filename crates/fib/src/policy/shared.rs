@@ -11,8 +11,8 @@ use crate::error::FibError;
 use crate::fib::{Fib, Shared};
 use crate::reader::Handle;
 use crate::sync::cells::{Cells, Retired};
-use crate::sync::epoch::{Domain, Limbo, Participant};
-use crate::table::{AdjacencyIndex, BATCH_MAX};
+use crate::sync::epoch::{Domain, Limbo, Participant, Pinned};
+use crate::table::{AdjacencyIndex, BATCH_MAX, MISS};
 
 /// What workers follow: the rules and the ways to the tables as they were at some moment.
 struct State<A: Address, S: Shared<A>> {
@@ -124,12 +124,20 @@ impl<A: Address, S: Shared<A>> PolicyReader<A, S> {
     /// Looks up `keys[i]` into `results[i]`; the shorter slice decides how many.
     pub fn lookup_batch(&self, keys: &[PolicyKey<A>], results: &mut [AdjacencyIndex]) {
         for (keys, results) in keys.chunks(BATCH_MAX).zip(results.chunks_mut(BATCH_MAX)) {
-            let pinned = self.participant.pin();
-            if let Some(state) = self.published.get(0, &pinned) {
-                let table = |number| state.tables.get(&number).and_then(|table| table.under(&pinned));
-                lookup_batch(&state.rules, &table, keys, results);
-            }
+            self.lookup_batch_under(&self.participant.pin(), keys, results);
         }
+    }
+
+    /// The same under an announcement that stands already. Where that is made in another domain, nothing is found.
+    pub fn lookup_batch_under(
+        &self,
+        pinned: &Pinned<'_>,
+        keys: &[PolicyKey<A>],
+        results: &mut [AdjacencyIndex],
+    ) {
+        let Some(state) = self.published.get(0, pinned) else { return results.fill(MISS) };
+        let table = |number| state.tables.get(&number).and_then(|table| table.under(pinned));
+        lookup_batch(&state.rules, &table, keys, results);
     }
 }
 
@@ -138,7 +146,7 @@ mod tests {
     use super::*;
     use crate::policy::Action;
     use crate::prefix::Prefix;
-    use crate::table::{MISS, Table};
+    use crate::table::Table;
     use crate::v4::compact16::Compact16;
     use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -5,11 +5,11 @@
 //! a binary search over the rest. Built whole, so a change costs a rebuild.
 
 use crate::error::FibError;
-use crate::memory::mapping::{Isa, multiversioned, prefetch};
+use crate::memory::mapping::{Isa, lookup_by, prefetch};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;
-use crate::table::{AdjacencyIndex, Lookup, MISS, Structure};
+use crate::table::{AdjacencyIndex, MISS, Structure};
 
 const KEYS: usize = 8;
 const LANES: usize = 64;
@@ -163,23 +163,10 @@ fn rank_avx2(node: &Node, key: i64) -> usize {
     KEYS - (half(0) | half(4) << 4).count_ones() as usize
 }
 
-multiversioned!(fn lookup_one(tree: &BTree6, address: u128) -> u32 = one);
-multiversioned!(fn lookup_many(tree: &BTree6, addresses: &[u128], results: &mut [u32]) = batch);
-
-impl Lookup<u128> for BTree6 {
-    fn lookup(&self, address: u128) -> AdjacencyIndex {
-        lookup_one(self, address)
-    }
-
-    fn lookup_batch(&self, addresses: &[u128], results: &mut [AdjacencyIndex]) {
-        lookup_many(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        let lower: usize = self.lower.iter().map(|ranges| size_of_val(&**ranges) + 24).sum();
-        self.levels.iter().map(|level| level.len() * 64).sum::<usize>() + self.results.len() * 2 + lower
-    }
-}
+lookup_by!(BTree6, u128: one, batch, |tree| {
+    let lower: usize = tree.lower.iter().map(|ranges| size_of_val(&**ranges) + 24).sum();
+    tree.levels.iter().map(|level| level.len() * 64).sum::<usize>() + tree.results.len() * 2 + lower
+});
 
 impl Structure<u128> for BTree6 {
     const NAME: &'static str = "b+-tree";

@@ -5,7 +5,7 @@
 
 use crate::address::Address;
 use crate::error::FibError;
-use crate::memory::mapping::{Isa, multiversioned};
+use crate::memory::mapping::{Isa, lookup_by};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::runs::for_each_run;
@@ -163,38 +163,8 @@ fn settles<A: Address>(runs: &[Run<A>], first: A) -> bool {
     }
 }
 
-multiversioned!(fn lookup_one4(trie: &Poptrie, address: u32) -> u32 = one4);
-multiversioned!(fn lookup_one6(trie: &Poptrie, address: u128) -> u32 = one6);
-multiversioned!(fn lookup_many4(trie: &Poptrie, addresses: &[u32], results: &mut [u32]) = many4);
-multiversioned!(fn lookup_many6(trie: &Poptrie, addresses: &[u128], results: &mut [u32]) = many6);
-
-impl Lookup<u32> for Poptrie {
-    fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one4(self, address)
-    }
-
-    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many4(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.array_bytes()
-    }
-}
-
-impl Lookup<u128> for Poptrie {
-    fn lookup(&self, address: u128) -> AdjacencyIndex {
-        lookup_one6(self, address)
-    }
-
-    fn lookup_batch(&self, addresses: &[u128], results: &mut [AdjacencyIndex]) {
-        lookup_many6(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.array_bytes()
-    }
-}
+lookup_by!(Poptrie, u32: one4, many4, Self::array_bytes);
+lookup_by!(Poptrie, u128: one6, many6, Self::array_bytes);
 
 impl<A: Address> Structure<A> for Poptrie
 where

@@ -37,6 +37,16 @@ impl<T> RcuCell<T> {
         RcuCell(AtomicPtr::new(std::ptr::null_mut()), PhantomData)
     }
 
+    /// The value.
+    ///
+    /// # Safety
+    /// Nobody may free the value while the reference lives.
+    #[inline]
+    unsafe fn get(&self) -> Option<&T> {
+        // SAFETY: a pointer that is not null comes from a box, which is not freed (the caller's promise).
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
     fn swap(&self, value: Option<Box<T>>) -> Option<Retired<T>> {
         let new = value.map_or(std::ptr::null_mut(), Box::into_raw);
         NonNull::new(self.0.swap(new, Ordering::AcqRel)).map(Retired)
@@ -77,12 +87,29 @@ impl<T> Cells<T> {
     /// A value, for as long as the announcement stands. None if there is none, or the announcement is made elsewhere.
     #[inline]
     pub(crate) fn get<'a>(&'a self, place: usize, pinned: &'a Pinned<'_>) -> Option<&'a T> {
-        if !pinned.is_in(&self.domain) {
-            return None;
-        }
-        // SAFETY: non-null pointers come from boxes, and none is freed while a reader is pinned in this domain that
-        // could have read it, as whoever frees them promises.
-        unsafe { self.cells.get(place)?.0.load(Ordering::Acquire).as_ref() }
+        let cell = self.cells.get(place).filter(|_| pinned.is_in(&self.domain))?;
+        // SAFETY: the announcement is made in this domain and stands for `'a`.
+        unsafe { cell.get() }
+    }
+
+    /// All values under an announcement, which is looked at once; none if it is made elsewhere.
+    #[inline]
+    pub(crate) fn under<'a>(&'a self, announcement: Announcement<'a>) -> Seen<'a, T> {
+        let pinned = match &announcement {
+            Announcement::Own(pinned) => pinned,
+            Announcement::Of(pinned) => pinned,
+        };
+        let cells: &[RcuCell<T>] = if pinned.is_in(&self.domain) { &self.cells } else { &[] };
+        Seen { cells, _announcement: announcement }
+    }
+
+    /// A value as its writer sees it.
+    ///
+    /// # Safety
+    /// Nobody may free what is in the cells while the reference lives.
+    pub(crate) unsafe fn get_as_writer(&self, place: usize) -> Option<&T> {
+        // SAFETY: the caller's promise.
+        self.cells.get(place).and_then(|cell| unsafe { cell.get() })
     }
 
     /// Puts a value in place and returns the one that was there.
@@ -93,6 +120,30 @@ impl<T> Cells<T> {
     /// Keeps what a writer that goes away could not free.
     pub(crate) fn leave(&self, retired: impl IntoIterator<Item = Retired<T>>) {
         self.leftover.lock().unwrap_or_else(PoisonError::into_inner).extend(retired);
+    }
+}
+
+/// The announcement that somebody looks under.
+pub(crate) enum Announcement<'a> {
+    /// Made for this.
+    Own(Pinned<'a>),
+    /// Made for more.
+    Of(&'a Pinned<'a>),
+}
+
+/// Values as one announcement shows them.
+pub(crate) struct Seen<'a, T> {
+    /// Those of the announcement's domain.
+    cells: &'a [RcuCell<T>],
+    _announcement: Announcement<'a>,
+}
+
+impl<T> Seen<'_, T> {
+    /// A value; none if there is none.
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<&T> {
+        // SAFETY: the announcement is made in the domain of the cells, and stands as long as `self` is there.
+        self.cells.get(place).and_then(|cell| unsafe { cell.get() })
     }
 }
 
@@ -173,5 +224,8 @@ mod tests {
         assert!(cells.swap(0, Some(Box::new(7))).is_none());
         let (one, other) = (here.participant(), elsewhere.participant());
         assert_eq!((cells.get(0, &one.pin()), cells.get(0, &other.pin())), (Some(&7), None));
+        let (here, elsewhere) = (one.pin(), other.pin());
+        assert_eq!(cells.under(Announcement::Of(&here)).get(0), Some(&7));
+        assert_eq!(cells.under(Announcement::Of(&elsewhere)).get(0), None);
     }
 }

@@ -183,6 +183,11 @@ impl<T> Limbo<T> {
         self.waiting.drain(..).map(|(_, thing)| thing)
     }
 
+    /// How many things wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Bytes that what waits takes.
     pub(crate) fn bytes(&self) -> usize {
         self.waiting.capacity() * size_of::<(u64, T)>()

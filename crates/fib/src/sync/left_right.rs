@@ -15,7 +15,7 @@ use crate::prefix::Prefix;
 use crate::reader::Handle;
 use crate::rib::Rib;
 use crate::sync::cells::{Cells, Retired};
-use crate::sync::epoch::{Domain, Participant, Pinned};
+use crate::sync::epoch::{Domain, Limbo, Participant, Pinned};
 use crate::table::{AdjacencyIndex, Lookup, Structure, in_batches};
 
 /// Two copies of `S`; see the module.
@@ -26,6 +26,8 @@ pub struct LeftRight<A: Address, S> {
     participant: Participant,
     /// None after a load and after a refused change: the next change starts from a clone of the visible copy.
     hidden: Option<Hidden<A, S>>,
+    /// Copies that were given up while readers held them.
+    limbo: Limbo<Retired<S>>,
 }
 
 /// The copy out of sight, with readers until its stamp has passed.
@@ -52,6 +54,12 @@ fn pause() {
 fn pause() {
     std::thread::sleep(std::time::Duration::from_micros(100));
 }
+
+/// Copies that wait for a reader before a withdrawal makes do without a further one.
+#[cfg(not(loom))]
+const COPIES_MAX: usize = 4;
+#[cfg(loom)]
+const COPIES_MAX: usize = 1;
 
 /// Waits until no reader sees what was taken out of sight before `stamp`: a reader is pinned for a batch at most, unless
 /// it does not run at all. Says whether it was worth while.
@@ -80,7 +88,12 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
     fn with(structure: S, domain: &Domain) -> Self {
         let visible = Cells::empty(1, domain);
         visible.swap(0, Some(Box::new(structure)));
-        LeftRight { visible: Arc::new(visible), participant: domain.participant(), hidden: None }
+        LeftRight {
+            visible: Arc::new(visible),
+            participant: domain.participant(),
+            hidden: None,
+            limbo: Limbo::new(),
+        }
     }
 
     fn look<R>(&self, at: impl FnOnce(&S) -> R) -> R {
@@ -112,6 +125,12 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
         self.hidden = old.map(|copy| Hidden { copy, stamp, behind });
     }
 
+    /// Frees the copies given up that nobody sees any more.
+    fn reclaim(&mut self) {
+        // SAFETY: `reclaim` hands out only what no reader of this domain can see.
+        self.limbo.reclaim(self.visible.domain(), true, |copy| unsafe { copy.free() });
+    }
+
     /// Frees the hidden copy if nobody sees it any more.
     fn free_hidden(&mut self) {
         let gone = self.hidden.take_if(|hidden| wait(self.visible.domain(), hidden.stamp));
@@ -124,7 +143,8 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> LeftRight<A, S> {
 
 impl<A: Address, S> Drop for LeftRight<A, S> {
     fn drop(&mut self) {
-        self.visible.leave(self.hidden.take().map(|hidden| hidden.copy));
+        let hidden = self.hidden.take().map(|hidden| hidden.copy);
+        self.visible.leave(self.limbo.drain().chain(hidden));
     }
 }
 
@@ -137,6 +157,7 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRig
     }
 
     fn update(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Result<(), FibError> {
+        self.reclaim();
         let mut copy = self.take_hidden(rib)?;
         copy.update(rib, changed)?;
         self.publish(copy, Some(changed.to_vec()));
@@ -149,6 +170,22 @@ impl<A: Address, S: Structure<A> + Clone + Send + Sync> Structure<A> for LeftRig
         self.publish(copy, None);
         self.free_hidden();
         Ok(())
+    }
+
+    fn forget(&mut self, rib: &Rib<A>, changed: &[Prefix<A>]) -> Vec<Prefix<A>> {
+        self.limbo.retire(self.visible.domain(), self.hidden.take().map(|hidden| hidden.copy));
+        self.reclaim();
+        let mut copy = Box::new(self.look(S::clone));
+        let everywhere = changed == [Prefix::DEFAULT];
+        let done = match self.limbo.len() {
+            // The copy that is published takes another out of sight.
+            COPIES_MAX.. => Err(FibError::Busy),
+            _ if everywhere => copy.rebuild(rib),
+            _ => copy.update(rib, changed),
+        };
+        let ranges = if done.is_ok() { Vec::new() } else { copy.forget(rib, changed) };
+        self.publish(copy, None);
+        ranges
     }
 }
 
@@ -276,7 +313,7 @@ mod tests {
     use super::*;
     use crate::baseline::linear::Linear;
     use crate::fib::Fib;
-    use crate::table::{BATCH_MAX, Table};
+    use crate::table::{BATCH_MAX, MISS, Table};
     use proptest::prelude::*;
 
     /// A list with room for few routes.
@@ -343,6 +380,32 @@ mod tests {
         drop(fib);
         assert_eq!(reader.lookup(0), 4, "what readers see stays with them");
         drop(pinned);
+    }
+
+    #[test]
+    fn a_reader_that_is_kept_from_running_hides_no_routes() {
+        let prefix = |top: u32| Prefix::truncated(top << 24, 8);
+        let routes: Vec<_> = (1..9).map(|top| (prefix(top), top)).collect();
+        let mut fib = Fib::<u32, LeftRight<u32, Linear<u32>>>::build(&routes).unwrap();
+        let reader = fib.reader();
+        let stopped = fib.structure().visible.domain().participant();
+        let pinned = stopped.pin();
+        fib.replace(prefix(1), 9).unwrap();
+        assert_eq!(fib.replace(prefix(1), 1), Err(FibError::Busy));
+        assert_eq!(fib.withdraw(prefix(2)), Ok(2));
+        assert_eq!((1..5).map(|top| reader.lookup(top << 24)).collect::<Vec<_>>(), [9, MISS, 3, 4]);
+        assert_eq!(fib.unsettled(), 0);
+        // It never runs again: there is an end to the copies, and what is gone is not followed even so.
+        for top in 3..8 {
+            assert_eq!(fib.withdraw(prefix(top)), Ok(top));
+            assert_eq!(reader.lookup(top << 24), MISS);
+        }
+        assert!(fib.structure().limbo.len() <= COPIES_MAX);
+        drop(pinned);
+        fib.settle().unwrap();
+        assert_eq!((1..9).map(|top| reader.lookup(top << 24)).collect::<Vec<_>>(), [9, 0, 0, 0, 0, 0, 0, 8]);
+        fib.withdraw(prefix(8)).unwrap();
+        assert_eq!(fib.structure().limbo.len(), 0, "copies are freed when the reader has moved on");
     }
 
     proptest! {

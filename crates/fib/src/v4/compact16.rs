@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::error::FibError;
 use crate::fib::Shared;
-use crate::memory::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
+use crate::memory::mapping::{Isa, Mapping, lookup_by, prefetch};
+use crate::memory::region::{FixedPart, Place, Region, Written};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
 use crate::rib::Rib;
@@ -19,6 +20,8 @@ use crate::v4::chunks::{Run, for_each_chunk};
 use crate::v4::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of};
 
 const ROOT: usize = 1 << 16;
+/// As a power of two, words of lines and leaves: 256 MiB of address space.
+const NODE_BITS: u32 = 25;
 /// Addresses whose loads are in flight together. With 32, the first loads of a group waited for the last ones of the
 /// group before, and a full table took up to twice as long.
 const LANES: usize = 128;
@@ -26,7 +29,7 @@ const LANES: usize = 128;
 /// The part of a [`Compact16`] that readers walk.
 pub struct Compact16Core {
     /// The line of each /16.
-    root: Mapped<AtomicU32, ROOT>,
+    root: FixedPart<AtomicU32, ROOT>,
     nodes: Arc<Nodes>,
     bytes: AtomicUsize,
 }
@@ -39,30 +42,32 @@ impl Compact16Core {
 
     #[inline(always)]
     fn one<I: Isa>(&self, _: I, address: u32) -> AdjacencyIndex {
-        let position = self.nodes.position(self.line(address), (address >> 8) as u8);
-        self.nodes.finish(self.nodes.leaf(position), position, address as u8)
+        let lines = self.nodes.lines();
+        let position = lines.position(self.line(address), (address >> 8) as u8);
+        lines.finish(lines.leaf(position), position, address as u8)
     }
 
     #[inline(always)]
     fn group(&self, addresses: &[u32], results: &mut [u32]) {
+        let lines = self.nodes.lines();
         let mut at = [0_u32; LANES];
         for (line, &address) in at.iter_mut().zip(addresses) {
             *line = self.line(address);
-            prefetch(self.nodes.line(*line));
+            prefetch(lines.line(*line));
         }
         for (at, &address) in at.iter_mut().zip(addresses) {
-            *at = self.nodes.position(*at, (address >> 8) as u8);
-            prefetch(self.nodes.leaf_word(*at));
+            *at = lines.position(*at, (address >> 8) as u8);
+            prefetch(lines.leaf_word(*at));
         }
         let mut any = 0;
         for (result, &position) in results.iter_mut().zip(&at) {
-            let leaf = self.nodes.leaf(position);
+            let leaf = lines.leaf(position);
             any |= leaf;
             *result = u32::from(leaf);
         }
         if any & CONTINUES != 0 {
-            self.nodes.finish_group::<LANES>(addresses, results, |place, leaf| {
-                line_of(at[place], leaf, |place| self.nodes.leaf(place))
+            lines.finish_group::<LANES>(addresses, results, |place, leaf| {
+                line_of(at[place], leaf, |place| lines.leaf(place))
             });
         }
     }
@@ -83,24 +88,7 @@ impl Compact16Core {
     }
 }
 
-multiversioned!(fn lookup_one(core: &Compact16Core, address: u32) -> u32 = one);
-multiversioned!(fn lookup_many(core: &Compact16Core, addresses: &[u32], results: &mut [u32]) = batch);
-
-impl Lookup<u32> for Compact16Core {
-    #[inline]
-    fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one(self, address)
-    }
-
-    #[inline]
-    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-}
+lookup_by!(Compact16Core, u32: one, batch, |core| core.bytes.load(Ordering::Relaxed));
 
 /// The compact IPv4 table's structure; see the module.
 pub struct Compact16 {
@@ -118,9 +106,12 @@ pub struct Compact16 {
 
 impl Compact16 {
     fn make(domain: &Domain) -> Result<Self, FibError> {
-        let nodes = Arc::new(Nodes::new()?);
-        let core =
-            Compact16Core { root: Mapped::new()?, nodes: nodes.clone(), bytes: AtomicUsize::new(ROOT * 4) };
+        let (nodes, end) = Place::after(0, NODE_BITS, 8);
+        let (root, bytes) = Place::after(end, ROOT.ilog2(), 4);
+        let region: Arc<dyn Region> = Arc::new(Mapping::new(bytes as usize)?);
+        let nodes = Arc::new(Nodes::new(&region, nodes)?);
+        let root = FixedPart::of(&region, root)?;
+        let core = Compact16Core { root, nodes: nodes.clone(), bytes: AtomicUsize::new(ROOT * 4) };
         Ok(Compact16 {
             written: Written::none(&core.root),
             core: Arc::new(core),
@@ -168,7 +159,8 @@ impl Compact16 {
     }
 
     fn is_uniform(&self, line: u32) -> bool {
-        let adjacency = self.core.nodes.leaf(self.core.nodes.position(line, 0));
+        let lines = self.core.nodes.lines();
+        let adjacency = lines.leaf(lines.position(line, 0));
         line == 0 || self.uniform.get(usize::from(adjacency)) == Some(&line)
     }
 
@@ -211,17 +203,30 @@ impl Compact16 {
         }
         Some(changes)
     }
+
+    /// Makes entries visible, and what they replace wait for the readers.
+    fn publish(&mut self, changes: Vec<(u32, u32)>) {
+        let mut retired = Vec::new();
+        for (chunk, line) in changes {
+            self.written.set(chunk as usize);
+            // Release: whoever reads the entry reads the line written before.
+            let old = self.core.root[chunk as usize].swap(line, Ordering::AcqRel);
+            retired.extend(self.parts(old));
+        }
+        self.limbo.retire(&self.domain, retired);
+        self.reclaim(false);
+    }
 }
 
 impl Lookup<u32> for Compact16 {
     #[inline]
     fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one(&self.core, address)
+        self.core.lookup(address)
     }
 
     #[inline]
     fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many(&self.core, addresses, results);
+        self.core.lookup_batch(addresses, results);
     }
 
     fn bytes(&self) -> usize {
@@ -253,15 +258,7 @@ impl Structure<u32> for Compact16 {
                 self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
             }
         };
-        let mut retired = Vec::new();
-        for (chunk, line) in changes {
-            self.written.set(chunk as usize);
-            // Release: whoever reads the entry reads the line written before.
-            let old = self.core.root[chunk as usize].swap(line, Ordering::AcqRel);
-            retired.extend(self.parts(old));
-        }
-        self.limbo.retire(&self.domain, retired);
-        self.reclaim(false);
+        self.publish(changes);
         self.pool.grow();
         self.core.bytes.store(ROOT * 4 + self.pool.bytes(), Ordering::Relaxed);
         Ok(())
@@ -269,6 +266,14 @@ impl Structure<u32> for Compact16 {
 
     fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
         self.update(rib, &[Prefix::DEFAULT])
+    }
+
+    fn forget(&mut self, _rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
+        let ranges: Vec<_> = outermost(changed, 16).collect();
+        let chunks = ranges.iter().flat_map(|range| range.first() >> 16..=range.last() >> 16);
+        let changes = chunks.filter(|&chunk| self.entry(chunk) != 0).map(|chunk| (chunk, 0)).collect();
+        self.publish(changes);
+        ranges
     }
 }
 

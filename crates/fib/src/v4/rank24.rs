@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use crate::error::FibError;
 use crate::fib::Shared;
 use crate::memory::blocks::Blocks;
-use crate::memory::mapping::{Isa, Mapped, Written, multiversioned, prefetch};
+use crate::memory::mapping::{Isa, Mapping, lookup_by, prefetch};
+use crate::memory::region::{Elements, FixedPart, Part, Place, Region, Written};
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
 use crate::rib::Rib;
@@ -26,8 +27,10 @@ use crate::v4::stride8::{CONTINUES, Leaf, NodePool, Nodes, line_of, lines_of, pa
 /// Address bits below the ones that choose a word.
 const CHUNK_BITS: u32 = 13;
 const CHUNKS: usize = 1 << 19;
-/// Room for 2^24 leaves in runs of any size, with as much again for what waits to be reused.
-const LEAVES: usize = 1 << 26;
+/// As a power of two, room for 2^24 leaves in runs of any size, with as much again for what waits to be reused.
+const LEAF_BITS_MAX: u32 = 26;
+/// And for as many leaves that [`SHARED_LEAVES`] are as others.
+const LEAF_BITS_MIN: u32 = 16;
 /// Leaf *n* below this holds adjacency *n*: a /19 with one result needs no leaf of its own.
 const SHARED_LEAVES: u32 = 1 << 15;
 /// With so many routes, words are in use on every page.
@@ -35,11 +38,47 @@ const ROUTES_EVERYWHERE: usize = 1 << 14;
 /// Addresses whose loads are in flight together; fewer and more were slower on full tables.
 const LANES: usize = 64;
 
+/// Where the parts of a [`Rank24`] are in its region, and all that a reader has to know of it besides what
+/// `v4` tells of the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rank24Layout {
+    /// 16 bits each.
+    pub leaves: Place,
+    /// Lines and their leaves, 64 bits each.
+    pub nodes: Place,
+    /// One for each /19, 64 bits each.
+    pub words: Place,
+    bytes: u32,
+}
+
+impl Rank24Layout {
+    /// With room for 2^`bits` leaves, 16 to 26 (others count as the nearest), and for routes longer than /24 as many
+    /// bytes again, doubled. Of the leaves 2^15 are set aside; half of the others should be left for what changes replace.
+    #[must_use]
+    pub const fn new(bits: u32) -> Self {
+        let bits = match bits {
+            ..LEAF_BITS_MIN => LEAF_BITS_MIN,
+            LEAF_BITS_MAX.. => LEAF_BITS_MAX,
+            _ => bits,
+        };
+        let (leaves, end) = Place::after(0, bits, 2);
+        let (nodes, end) = Place::after(end, bits - 1, 8);
+        let (words, bytes) = Place::after(end, CHUNKS.ilog2(), 8);
+        Rank24Layout { leaves, nodes, words, bytes }
+    }
+
+    /// How long the region has to be.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
+}
+
 /// The part of a [`Rank24`] that readers walk.
 pub struct Rank24Core {
     /// Position of the first leaf (high half) and bitmap of the /24s that start a run (bit 0 never set).
-    words: Mapped<AtomicU64, CHUNKS>,
-    leaves: Mapped<AtomicU16, LEAVES>,
+    words: FixedPart<AtomicU64, CHUNKS>,
+    leaves: Part<AtomicU16>,
     nodes: Arc<Nodes>,
     bytes: AtomicUsize,
 }
@@ -52,7 +91,7 @@ impl Rank24Core {
 
     #[inline(always)]
     fn leaf(&self, index: u32) -> &AtomicU16 {
-        &self.leaves[index as usize & (LEAVES - 1)]
+        &self.leaves[index as usize]
     }
 
     #[inline(always)]
@@ -78,32 +117,35 @@ impl Rank24Core {
     fn finish(&self, leaf: u16, index: u32, byte: u8) -> AdjacencyIndex {
         match line_of(index, leaf, |at| self.value(at)) {
             None => u32::from(leaf),
-            Some(line) => self.nodes.last(line, byte),
+            Some(line) => self.nodes.lines().last(line, byte),
         }
     }
 
     #[inline(always)]
-    fn group(&self, addresses: &[u32], results: &mut [u32]) {
+    fn group(&self, leaves: Elements<'_, AtomicU16>, addresses: &[u32], results: &mut [u32]) {
+        let value = |index: u32| leaves.get(index).load(Ordering::Relaxed);
         let mut indices = [0_u32; LANES];
         for (index, &address) in indices.iter_mut().zip(addresses) {
             *index = self.leaf_index(address);
-            prefetch(self.leaf(*index));
+            prefetch(leaves.get(*index));
         }
         let mut any = 0;
         for (result, &index) in results.iter_mut().zip(&indices) {
-            let leaf = self.value(index);
+            let leaf = value(index);
             any |= leaf;
             *result = u32::from(leaf);
         }
         if any & CONTINUES != 0 {
-            self.nodes.finish_group::<LANES>(addresses, results, |place, leaf| {
-                line_of(indices[place], leaf, |at| self.value(at))
+            self.nodes.lines().finish_group::<LANES>(addresses, results, |place, leaf| {
+                line_of(indices[place], leaf, value)
             });
         }
     }
 
     #[inline(always)]
     fn batch<I: Isa>(&self, isa: I, addresses: &[u32], results: &mut [u32]) {
+        // Where the leaves are stays in registers.
+        let leaves = self.leaves.elements();
         let count = addresses.len().min(results.len());
         let (groups, rest) = addresses[..count].as_chunks::<LANES>();
         let (found, left) = results[..count].as_chunks_mut::<LANES>();
@@ -111,34 +153,17 @@ impl Rank24Core {
             for &address in groups.get(number + 1).map_or(rest, |next| next) {
                 prefetch(self.word(address));
             }
-            self.group(group, found);
+            self.group(leaves, group, found);
         }
         if rest.len() < BATCH_MIN {
             left.iter_mut().zip(rest).for_each(|(result, &address)| *result = self.one(isa, address));
         } else {
-            self.group(rest, left);
+            self.group(leaves, rest, left);
         }
     }
 }
 
-multiversioned!(fn lookup_one(core: &Rank24Core, address: u32) -> u32 = one);
-multiversioned!(fn lookup_many(core: &Rank24Core, addresses: &[u32], results: &mut [u32]) = batch);
-
-impl Lookup<u32> for Rank24Core {
-    #[inline]
-    fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one(self, address)
-    }
-
-    #[inline]
-    fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-}
+lookup_by!(Rank24Core, u32: one, batch, |core| core.bytes.load(Ordering::Relaxed));
 
 /// Something taken out of readers' sight.
 #[derive(Debug)]
@@ -171,14 +196,36 @@ impl Rank24 {
     }
 
     fn make(leaves: u32, domain: &Domain) -> Result<Self, FibError> {
-        let nodes = Arc::new(Nodes::new()?);
+        let layout = Rank24Layout::new(LEAF_BITS_MAX);
+        Self::place(layout, Arc::new(Mapping::new(layout.bytes())?), leaves, domain)
+    }
+
+    /// An empty structure in a region of the caller's, read under the announcements of a domain.
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the region is shorter than the layout or does not begin at a cache line.
+    pub fn in_region(
+        layout: Rank24Layout,
+        region: Arc<dyn Region>,
+        domain: &Domain,
+    ) -> Result<Self, FibError> {
+        Self::place(layout, region, u32::MAX, domain)
+    }
+
+    fn place(
+        layout: Rank24Layout,
+        region: Arc<dyn Region>,
+        leaves: u32,
+        domain: &Domain,
+    ) -> Result<Self, FibError> {
+        let nodes = Arc::new(Nodes::new(&region, layout.nodes)?);
         let core = Rank24Core {
-            words: Mapped::new()?,
-            leaves: Mapped::new()?,
+            words: FixedPart::of(&region, layout.words)?,
+            leaves: Part::of(&region, layout.leaves)?,
             nodes: nodes.clone(),
             bytes: AtomicUsize::new(CHUNKS * 8),
         };
-        let end = SHARED_LEAVES + leaves.min(LEAVES as u32 - SHARED_LEAVES);
+        let end = SHARED_LEAVES + leaves.min(layout.leaves.mask + 1 - SHARED_LEAVES);
         Ok(Rank24 {
             written: Written::none(&core.words),
             core: Arc::new(core),
@@ -204,7 +251,8 @@ impl Rank24 {
             return Some(u64::from(adjacency) << 32);
         }
         let mut leaves = std::mem::take(&mut self.leaves);
-        let word = self.pool.leaves_of(runs, 32, &mut leaves).and_then(|()| self.place(chunk, &leaves));
+        let word =
+            self.pool.leaves_of(runs, 32, &mut leaves).and_then(|()| self.write_leaves(chunk, &leaves));
         if word.is_none() {
             self.pool.free_lines(&leaves);
         }
@@ -212,7 +260,7 @@ impl Rank24 {
         word
     }
 
-    fn place(&mut self, chunk: u32, leaves: &[(u8, Leaf)]) -> Option<u64> {
+    fn write_leaves(&mut self, chunk: u32, leaves: &[(u8, Leaf)]) -> Option<u64> {
         let bitmap = leaves[1..].iter().fold(0_u32, |bitmap, &(slot, _)| bitmap | 1 << slot);
         let old = self.word(chunk);
         let first = (old >> 32) as u32;
@@ -278,17 +326,32 @@ impl Rank24 {
         }
         Some(changes)
     }
+
+    /// Makes words visible, and what they replace wait for the readers.
+    fn publish(&mut self, changes: Vec<(u32, u64)>) {
+        let (core, written) = (&self.core, &mut self.written);
+        let retired: Vec<_> = changes
+            .into_iter()
+            .flat_map(|(chunk, word)| {
+                written.set(chunk as usize);
+                // Release: whoever reads the word reads the leaves written before.
+                Self::parts(core, core.words[chunk as usize].swap(word, Ordering::AcqRel))
+            })
+            .collect();
+        self.limbo.retire(&self.domain, retired);
+        self.reclaim(false);
+    }
 }
 
 impl Lookup<u32> for Rank24 {
     #[inline]
     fn lookup(&self, address: u32) -> AdjacencyIndex {
-        lookup_one(&self.core, address)
+        self.core.lookup(address)
     }
 
     #[inline]
     fn lookup_batch(&self, addresses: &[u32], results: &mut [AdjacencyIndex]) {
-        lookup_many(&self.core, addresses, results);
+        self.core.lookup_batch(addresses, results);
     }
 
     fn bytes(&self) -> usize {
@@ -321,17 +384,7 @@ impl Structure<u32> for Rank24 {
                 self.compile_all(rib, changed).ok_or_else(|| self.limbo.refusal())?
             }
         };
-        let (core, written) = (&self.core, &mut self.written);
-        let retired: Vec<_> = changes
-            .iter()
-            .flat_map(|&(chunk, word)| {
-                written.set(chunk as usize);
-                // Release: whoever reads the word reads the leaves written before.
-                Self::parts(core, core.words[chunk as usize].swap(word, Ordering::AcqRel))
-            })
-            .collect();
-        self.limbo.retire(&self.domain, retired);
-        self.reclaim(false);
+        self.publish(changes);
         if rib.len() > ROUTES_EVERYWHERE {
             self.core.words.grow(0, CHUNKS);
             self.written.set_all();
@@ -345,6 +398,14 @@ impl Structure<u32> for Rank24 {
 
     fn rebuild(&mut self, rib: &Rib<u32>) -> Result<(), FibError> {
         self.update(rib, &[Prefix::DEFAULT])
+    }
+
+    fn forget(&mut self, _rib: &Rib<u32>, changed: &[Prefix<u32>]) -> Vec<Prefix<u32>> {
+        let ranges: Vec<_> = outermost(changed, 32 - CHUNK_BITS as u8).collect();
+        let chunks = ranges.iter().flat_map(|range| range.first() >> CHUNK_BITS..=range.last() >> CHUNK_BITS);
+        let changes = chunks.filter(|&chunk| self.word(chunk) != 0).map(|chunk| (chunk, 0)).collect();
+        self.publish(changes);
+        ranges
     }
 }
 
@@ -385,6 +446,6 @@ mod tests {
         assert_eq!(bitmap, 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 8);
         assert_eq!(leaves[..6], [1, 2, 3, CONTINUES | 3, 3, 1]);
         let line = u32::from(leaves[6]) | u32::from(leaves[7]) << 16;
-        assert_eq!([127, 128].map(|byte| fib.structure().core.nodes.last(line, byte)), [3, 4]);
+        assert_eq!([127, 128].map(|byte| fib.structure().core.nodes.lines().last(line, byte)), [3, 4]);
     }
 }

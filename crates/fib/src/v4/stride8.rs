@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::FibError;
 use crate::memory::blocks::Blocks;
-use crate::memory::mapping::{Mapped, prefetch};
+use crate::memory::mapping::prefetch;
+use crate::memory::region::{Elements, Part, Place, Region};
 use crate::v4::chunks::Run;
 
 /// Set in a leaf that continues in a line.
 pub(crate) const CONTINUES: u16 = 0x8000;
 
-/// 256 MiB of address space, of which lines take a quarter.
-const WORDS: usize = 1 << 25;
-const LINES: u32 = 1 << 20;
 const LINE_WORDS: u32 = 8;
+/// Of the words, lines take a quarter.
+const WORDS_BY_LINE: u32 = 4 * LINE_WORDS;
 const INLINE: usize = 12;
 
 /// What a leaf leads to.
@@ -72,32 +72,61 @@ pub(crate) fn line_of(at: u32, value: u16, leaf: impl Fn(u32) -> u16) -> Option<
 }
 
 /// The array of lines and leaves that readers walk.
-pub(crate) struct Nodes(Mapped<AtomicU64, WORDS>);
+pub(crate) struct Nodes(Part<AtomicU64>);
+
+/// The same, to be kept in registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines<'a>(Elements<'a, AtomicU64>);
 
 impl Nodes {
-    pub(crate) fn new() -> Result<Self, FibError> {
-        Mapped::new().map(Nodes)
+    pub(crate) fn new(region: &Arc<dyn Region>, place: Place) -> Result<Self, FibError> {
+        Part::of(region, place).map(Nodes)
     }
 
     #[inline(always)]
+    pub(crate) fn lines(&self) -> Lines<'_> {
+        Lines(self.0.elements())
+    }
+
     fn word(&self, index: usize) -> &AtomicU64 {
-        // Indices come from words written here and are in range; the mask lets the compiler know.
-        &self.0[index & (WORDS - 1)]
+        &self.0[index]
+    }
+
+    /// Position of the first leaf of a line.
+    fn first(&self, line: u32) -> u32 {
+        self.word((line * LINE_WORDS + 4) as usize).load(Ordering::Relaxed) as u32
+    }
+
+    fn count(&self, line: u32) -> usize {
+        let at = (line * LINE_WORDS) as usize;
+        1 + (at..at + 4).map(|i| self.word(i).load(Ordering::Relaxed).count_ones() as usize).sum::<usize>()
+    }
+}
+
+impl<'a> Lines<'a> {
+    #[inline(always)]
+    fn word(self, index: u32) -> &'a AtomicU64 {
+        self.0.get(index)
+    }
+
+    #[inline(always)]
+    fn words(self, line: u32) -> &'a [AtomicU64; LINE_WORDS as usize] {
+        self.0.block(line.wrapping_mul(LINE_WORDS))
     }
 
     /// The first word of a line, to prefetch.
     #[inline(always)]
-    pub(crate) fn line(&self, line: u32) -> &AtomicU64 {
-        self.word(line as usize * LINE_WORDS as usize)
+    pub(crate) fn line(self, line: u32) -> &'a AtomicU64 {
+        &self.words(line)[0]
     }
 
     /// Where the leaf of `byte` is.
     #[inline(always)]
-    pub(crate) fn position(&self, line: u32, byte: u8) -> u32 {
-        let at = line as usize * LINE_WORDS as usize;
+    pub(crate) fn position(self, line: u32, byte: u8) -> u32 {
+        let words = self.words(line);
         let part = usize::from(byte >> 6);
-        let bits = self.word(at + part).load(Ordering::Relaxed);
-        let head = self.word(at + 4).load(Ordering::Relaxed);
+        let bits = words[part].load(Ordering::Relaxed);
+        let head = words[4].load(Ordering::Relaxed);
         let before = (head >> (32 + 8 * part)) as u8;
         let rank = (bits << (63 - (byte & 63))).count_ones() + u32::from(before);
         (head as u32).wrapping_add(rank)
@@ -105,19 +134,19 @@ impl Nodes {
 
     /// The word that holds a leaf, to prefetch.
     #[inline(always)]
-    pub(crate) fn leaf_word(&self, position: u32) -> &AtomicU64 {
-        self.word((position >> 2) as usize)
+    pub(crate) fn leaf_word(self, position: u32) -> &'a AtomicU64 {
+        self.word(position >> 2)
     }
 
     /// The leaf at a position.
     #[inline(always)]
-    pub(crate) fn leaf(&self, position: u32) -> u16 {
+    pub(crate) fn leaf(self, position: u32) -> u16 {
         (self.leaf_word(position).load(Ordering::Relaxed) >> (16 * (position & 3))) as u16
     }
 
     /// The adjacency at the end of the leaf at a position, which may continue, for the last byte of an address.
     #[inline(always)]
-    pub(crate) fn finish(&self, leaf: u16, position: u32, byte: u8) -> u32 {
+    pub(crate) fn finish(self, leaf: u16, position: u32, byte: u8) -> u32 {
         match line_of(position, leaf, |at| self.leaf(at)) {
             None => u32::from(leaf),
             Some(line) => self.last(line, byte),
@@ -128,7 +157,7 @@ impl Nodes {
     /// continues in, and `N` is at least their number.
     #[inline(always)]
     pub(crate) fn finish_group<const N: usize>(
-        &self,
+        self,
         addresses: &[u32],
         results: &mut [u32],
         line: impl Fn(usize, u16) -> Option<u32>,
@@ -148,18 +177,8 @@ impl Nodes {
 
     /// The adjacency of the last byte of an address in a line whose leaves all end there.
     #[inline(always)]
-    pub(crate) fn last(&self, line: u32, byte: u8) -> u32 {
+    pub(crate) fn last(self, line: u32, byte: u8) -> u32 {
         u32::from(self.leaf(self.position(line, byte)))
-    }
-
-    /// Position of the first leaf of a line.
-    fn first(&self, line: u32) -> u32 {
-        self.word((line * LINE_WORDS + 4) as usize).load(Ordering::Relaxed) as u32
-    }
-
-    fn count(&self, line: u32) -> usize {
-        let at = (line * LINE_WORDS) as usize;
-        1 + (at..at + 4).map(|i| self.word(i).load(Ordering::Relaxed).count_ones() as usize).sum::<usize>()
     }
 }
 
@@ -174,10 +193,12 @@ pub(crate) struct NodePool {
 
 impl NodePool {
     pub(crate) fn new(nodes: Arc<Nodes>) -> Self {
+        let words = nodes.0.len() as u32; // at most 2^25
+        let lines = words / WORDS_BY_LINE;
         NodePool {
             nodes,
-            lines: Blocks::new(1, LINES), // line 0 reads as all misses
-            leaves: Blocks::new(LINES * LINE_WORDS, WORDS as u32),
+            lines: Blocks::new(1, lines), // line 0 reads as all misses
+            leaves: Blocks::new(lines * LINE_WORDS, words),
             packed: Vec::new(),
         }
     }
@@ -259,7 +280,7 @@ impl NodePool {
 
     /// The lines that the leaves of a line name.
     pub(crate) fn continuations(&self, line: u32) -> impl Iterator<Item = u32> + '_ {
-        lines_of(self.nodes.first(line), self.nodes.count(line) as u32, |at| self.nodes.leaf(at))
+        lines_of(self.nodes.first(line), self.nodes.count(line) as u32, |at| self.nodes.lines().leaf(at))
     }
 
     /// Frees the lines that leaves name, for a caller that found no room to store them.

@@ -10,10 +10,13 @@
 //! what it would have been if it had been loaded.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::FibError;
 use crate::fib::Shared;
+use crate::memory::mapping::Mapping;
+use crate::memory::region::Region;
 use crate::prefix::{Prefix, outermost};
 use crate::reader::InPlace;
 use crate::rib::Rib;
@@ -23,7 +26,7 @@ use crate::table::{AdjacencyIndex, Lookup, Memory, Structure};
 use crate::v6::compile::{Compiler, Range, Units, around};
 use crate::v6::memory::{ADJACENCIES, Level, Memory6, Part, is_shared_root, patience};
 use crate::v6::touched::{stretch, touched};
-use crate::v6::walk::{Lines6Core, ROOT, ROOT_BITS, Run};
+use crate::v6::walk::{EMPTY, LINE_BITS_MAX, Lines6Core, Lines6Layout, ROOT, ROOT_BITS, Run};
 
 /// A store that makes a change visible.
 #[derive(Clone, Copy)]
@@ -67,8 +70,30 @@ impl Lines6 {
     }
 
     fn make(lines: u32, domain: &Domain) -> Result<Self, FibError> {
+        let layout = Lines6Layout::new(LINE_BITS_MAX);
+        Self::place(layout, Arc::new(Mapping::new(layout.bytes())?), lines, domain)
+    }
+
+    /// An empty structure in a region of the caller's, read under the announcements of a domain.
+    ///
+    /// # Errors
+    /// [`FibError::Memory`] if the region is shorter than the layout or does not begin at a cache line.
+    pub fn in_region(
+        layout: Lines6Layout,
+        region: Arc<dyn Region>,
+        domain: &Domain,
+    ) -> Result<Self, FibError> {
+        Self::place(layout, region, u32::MAX, domain)
+    }
+
+    fn place(
+        layout: Lines6Layout,
+        region: Arc<dyn Region>,
+        lines: u32,
+        domain: &Domain,
+    ) -> Result<Self, FibError> {
         Ok(Lines6 {
-            memory: Memory6::new(lines)?,
+            memory: Memory6::new(&layout, &region, lines)?,
             domain: domain.clone(),
             limbo: Limbo::new(),
             runs: Vec::new(),
@@ -290,6 +315,18 @@ impl Structure<u128> for Lines6 {
 
     fn rebuild(&mut self, rib: &Rib<u128>) -> Result<(), FibError> {
         self.update(rib, &[Prefix::DEFAULT])
+    }
+
+    fn forget(&mut self, _rib: &Rib<u128>, changed: &[Prefix<u128>]) -> Vec<Prefix<u128>> {
+        let ranges: Vec<_> = outermost(changed, ROOT_BITS).collect();
+        let chunks = ranges
+            .iter()
+            .flat_map(|range| (range.first() >> 112) as u32..=(range.last() >> 112) as u32)
+            .filter(|&chunk| self.memory.root(chunk) != EMPTY);
+        self.changes = chunks.map(|chunk| Publish::Root(chunk, EMPTY, 0)).collect();
+        self.publish();
+        self.reclaim(false);
+        ranges
     }
 }
 

@@ -1,16 +1,16 @@
 //! The memory of an IPv6 table as its writer sees it: what is in use, by whom, and what is not.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::error::FibError;
 use crate::memory::blocks::Blocks;
-use crate::memory::mapping::{Mapped, Written};
+use crate::memory::region::{Region, Written};
 use crate::table::Memory;
 use crate::v6::branch::WAYS;
 use crate::v6::walk::{
-    BRANCH, DEEP, DIRECTORY, EMPTY, ENTRIES, LEAF, LINES, Lines6Core, ROOT, WORD_BITS, WORDS, block,
-    deep_parts, pointed, pointer, word,
+    BRANCH, DIRECTORY, EMPTY, LEAF, Lines6Core, Lines6Layout, ROOT, WORD_BITS, block, deep_parts, pointed,
+    pointer, word,
 };
 
 /// Adjacencies are below this. Leaf *n* and word *n* below it lead to adjacency *n*, as do entries 2 *n* and
@@ -83,25 +83,18 @@ pub(crate) fn is_shared_root(root: u32) -> bool {
 }
 
 impl Memory6 {
-    /// An empty table with room for `lines` leaves and as many branches (at most 2^22 each).
-    pub(crate) fn new(lines: u32) -> Result<Self, FibError> {
-        let core = Lines6Core {
-            root: Mapped::new()?,
-            entries: Mapped::new()?,
-            words: Mapped::new()?,
-            leaves: Mapped::new()?,
-            branches: Mapped::new()?,
-            deep: Mapped::new()?,
-            bytes: AtomicUsize::new(0),
-        };
+    /// An empty table in a region, with room for `lines` leaves and as many branches, as far as the layout has room.
+    pub(crate) fn new(layout: &Lines6Layout, region: &Arc<dyn Region>, lines: u32) -> Result<Self, FibError> {
+        let core = Lines6Core::new(layout, region)?;
+        let most = layout.leaves.mask + 1;
         let mut memory = Memory6 {
             written: Written::none(&core.root),
             core: Arc::new(core),
-            entries: Blocks::new(2 * ADJACENCIES, ENTRIES as u32),
-            words: Blocks::new(ADJACENCIES, WORDS as u32),
-            leaves: Blocks::new(ADJACENCIES, lines.saturating_add(ADJACENCIES).min(LINES as u32)),
-            branches: Blocks::new(0, lines.min(LINES as u32)),
-            deep: Blocks::new(0, DEEP as u32),
+            entries: Blocks::new(2 * ADJACENCIES, layout.entries.mask + 1),
+            words: Blocks::new(ADJACENCIES, layout.words.mask + 1),
+            leaves: Blocks::new(ADJACENCIES, lines.saturating_add(ADJACENCIES).min(most)),
+            branches: Blocks::new(0, lines.min(most)),
+            deep: Blocks::new(0, layout.deep.mask + 1),
             spans: Vec::new(),
             prepared: vec![false; ADJACENCIES as usize],
             patience: Vec::new(),

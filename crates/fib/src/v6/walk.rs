@@ -7,10 +7,13 @@
 //! arrays, and no branch; what a leaf cannot tell apart, because routes crowd or are longer than its window, is
 //! behind a leaf of leaves, a [`Branch`] or a further directory. [`crate::v6::lines6`] is the writer's side.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::memory::mapping::{Isa, Mapped, multiversioned, prefetch};
-use crate::table::{AdjacencyIndex, BATCH_MIN, Lookup};
+use crate::error::FibError;
+use crate::memory::mapping::{Isa, lookup_by, prefetch};
+use crate::memory::region::{FixedPart, Part, Place, Region};
+use crate::table::{AdjacencyIndex, BATCH_MIN};
 use crate::v6::branch::Branch;
 use crate::v6::leaf::Leaf;
 
@@ -19,16 +22,11 @@ pub(crate) type Run = (u128, u16);
 
 pub(crate) const ROOT_BITS: u8 = 16;
 pub(crate) const ROOT: usize = 1 << ROOT_BITS;
-/// Entries of first directories.
-pub(crate) const ENTRIES: usize = 1 << 26;
-/// Words of second and further directories.
-pub(crate) const WORDS: usize = 1 << 25;
 /// Bits of an address that choose a slot of a word.
 pub(crate) const WORD_BITS: u8 = 5;
-/// Room for leaves and for branches: 256 MiB of address space each.
-pub(crate) const LINES: usize = 1 << 22;
-/// Room for further directories.
-pub(crate) const DEEP: usize = 1 << 20;
+/// As powers of two, the fewest leaves, of which half are shared ones, and the most: 256 MiB of address space.
+const LINE_BITS_MIN: u32 = 16;
+pub(crate) const LINE_BITS_MAX: u32 = 22;
 /// What lies below a branch: an adjacency, or with this bit a leaf.
 pub(crate) const LEAF: u32 = 1 << 31;
 /// A branch.
@@ -109,39 +107,97 @@ fn for_each_lane(count: usize, body: impl FnMut(usize)) {
 /// never written leads to no route, and an empty table takes no page for its root.
 pub(crate) const EMPTY: u32 = 63;
 
+/// Where the parts of a [`crate::Lines6`] are in its region, and all that a reader has to know of it besides what `v6`
+/// tells of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines6Layout {
+    /// Pointers to words, 32 bits each.
+    pub entries: Place,
+    /// 64 bits each.
+    pub words: Place,
+    /// 64 bytes each.
+    pub leaves: Place,
+    /// 64 bytes each.
+    pub branches: Place,
+    /// Further directories, 64 bits each.
+    pub deep: Place,
+    /// One for each /16, 32 bits each.
+    pub root: Place,
+    bytes: u32,
+}
+
+impl Lines6Layout {
+    /// With room for 2^`bits` leaves, 16 to 22 (others count as the nearest), and for what leads to them. Of the leaves 2^15
+    /// are set aside; half of the others should be left for what changes replace.
+    #[must_use]
+    pub const fn new(bits: u32) -> Self {
+        let bits = match bits {
+            ..LINE_BITS_MIN => LINE_BITS_MIN,
+            LINE_BITS_MAX.. => LINE_BITS_MAX,
+            _ => bits,
+        };
+        let (entries, end) = Place::after(0, bits + 4, 4);
+        let (words, end) = Place::after(end, bits + 3, 8);
+        let (leaves, end) = Place::after(end, bits, size_of::<Leaf>());
+        let (branches, end) = Place::after(end, bits, size_of::<Branch>());
+        let (deep, end) = Place::after(end, bits - 2, 8);
+        let (root, bytes) = Place::after(end, ROOT_BITS as u32, 4);
+        Lines6Layout { entries, words, leaves, branches, deep, root, bytes }
+    }
+
+    /// How long the region has to be.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
+}
+
 /// The part of a [`crate::Lines6`] that readers walk.
 pub struct Lines6Core {
     /// Pointers to first directories, by the top 16 bits.
-    pub(crate) root: Mapped<AtomicU32, ROOT>,
+    pub(crate) root: FixedPart<AtomicU32, ROOT>,
     /// First directories: pointers to words.
-    pub(crate) entries: Mapped<AtomicU32, ENTRIES>,
-    pub(crate) words: Mapped<AtomicU64, WORDS>,
-    pub(crate) leaves: Mapped<Leaf, LINES>,
-    pub(crate) branches: Mapped<Branch, LINES>,
-    pub(crate) deep: Mapped<AtomicU64, DEEP>,
+    pub(crate) entries: Part<AtomicU32>,
+    pub(crate) words: Part<AtomicU64>,
+    pub(crate) leaves: Part<Leaf>,
+    pub(crate) branches: Part<Branch>,
+    pub(crate) deep: Part<AtomicU64>,
     pub(crate) bytes: AtomicUsize,
 }
 
 impl Lines6Core {
+    /// An empty table in a region.
+    pub(crate) fn new(layout: &Lines6Layout, region: &Arc<dyn Region>) -> Result<Self, FibError> {
+        Ok(Lines6Core {
+            root: FixedPart::of(region, layout.root)?,
+            entries: Part::of(region, layout.entries)?,
+            words: Part::of(region, layout.words)?,
+            leaves: Part::of(region, layout.leaves)?,
+            branches: Part::of(region, layout.branches)?,
+            deep: Part::of(region, layout.deep)?,
+            bytes: AtomicUsize::new(0),
+        })
+    }
+
     #[inline(always)]
     fn entry(&self, index: u32) -> &AtomicU32 {
-        &self.entries[index as usize & (ENTRIES - 1)]
+        &self.entries[index as usize]
     }
 
     /// The word of a [`slot`].
     #[inline(always)]
     fn word(&self, slot: u32) -> &AtomicU64 {
-        &self.words[(slot >> WORD_BITS) as usize & (WORDS - 1)]
+        &self.words[(slot >> WORD_BITS) as usize]
     }
 
     #[inline(always)]
     pub(crate) fn leaf(&self, leaf: u32) -> &Leaf {
-        &self.leaves[leaf as usize & (LINES - 1)]
+        &self.leaves[leaf as usize]
     }
 
     #[inline(always)]
     pub(crate) fn branch(&self, entry: u32) -> &Branch {
-        &self.branches[entry as usize & (LINES - 1)]
+        &self.branches[entry as usize]
     }
 
     /// What the root and the bits after it lead to: an entry of a first directory, and the bits that are left.
@@ -168,7 +224,7 @@ impl Lines6Core {
             let branch = self.branch(entry);
             return branch.entry(branch.rank(*address));
         }
-        let deep = self.deep[entry as usize & (DEEP - 1)].load(Ordering::Relaxed);
+        let deep = self.deep[entry as usize].load(Ordering::Relaxed);
         let (first, position, bits) = deep_parts(deep);
         let offset = (address << (position & 127) >> 64) as u64 >> ((64 - bits) & 63);
         let slot = (first << WORD_BITS).wrapping_add(offset as u32);
@@ -198,30 +254,31 @@ impl Lines6Core {
     ) {
         let Lanes { rests, places, rare } = lanes;
         // Where the arrays are stays in registers.
-        let (root, entries, words, leaves) = (&*self.root, &*self.entries, &*self.words, &*self.leaves);
+        let (root, entries) = (&*self.root, self.entries.elements());
+        let (words, leaves) = (self.words.elements(), self.leaves.elements());
         for_each_lane(count, |lane| {
             let upper = (addresses[lane] >> 64) as u64;
             let pointer = root[(upper >> 48) as usize].load(Ordering::Acquire) ^ EMPTY;
             let (index, rest) = follow(pointer, upper << ROOT_BITS);
             (places[lane], rests[lane]) = (index, rest);
-            prefetch(&entries[index as usize & (ENTRIES - 1)]);
+            prefetch(&entries[index as usize]);
         });
         for_each_lane(count, |lane| {
             // Each entry and word is read once: the writer may put another in its place at any time.
-            let pointer = entries[places[lane] as usize & (ENTRIES - 1)].load(Ordering::Acquire);
+            let pointer = entries[places[lane] as usize].load(Ordering::Acquire);
             places[lane] = slot(pointer, rests[lane]);
-            prefetch(&words[(places[lane] >> WORD_BITS) as usize & (WORDS - 1)]);
+            prefetch(&words[(places[lane] >> WORD_BITS) as usize]);
         });
         for_each_lane(count, |lane| {
             let slot = places[lane];
-            let word = words[(slot >> WORD_BITS) as usize & (WORDS - 1)].load(Ordering::Acquire);
+            let word = words[(slot >> WORD_BITS) as usize].load(Ordering::Acquire);
             places[lane] = leaf_of(word, slot);
-            prefetch(&leaves[places[lane] as usize & (LINES - 1)]);
+            prefetch(&leaves[places[lane] as usize]);
         });
         // The lanes whose leaf has no result.
         let mut rare_count = 0;
         for_each_lane(count, |lane| {
-            let leaf = &leaves[places[lane] as usize & (LINES - 1)];
+            let leaf = &leaves[places[lane] as usize];
             let found = leaf.find(isa, &addresses[lane]);
             results[lane] = found;
             rare[rare_count & (LANES - 1)] = lane as u32;
@@ -301,24 +358,7 @@ impl Lines6Core {
     }
 }
 
-multiversioned!(fn lookup_one(core: &Lines6Core, address: u128) -> u32 = one);
-multiversioned!(fn lookup_many(core: &Lines6Core, addresses: &[u128], results: &mut [u32]) = batch);
-
-impl Lookup<u128> for Lines6Core {
-    #[inline]
-    fn lookup(&self, address: u128) -> AdjacencyIndex {
-        lookup_one(self, address)
-    }
-
-    #[inline]
-    fn lookup_batch(&self, addresses: &[u128], results: &mut [AdjacencyIndex]) {
-        lookup_many(self, addresses, results);
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-}
+lookup_by!(Lines6Core, u128: one, batch, |core| core.bytes.load(Ordering::Relaxed));
 
 #[cfg(test)]
 mod tests;

@@ -87,7 +87,7 @@ fn flows(routes: &[Route], sources: usize, destinations: usize) -> Vec<Flow<u32>
 }
 
 fn trace(flows: &[Flow<u32>]) -> Arc<Trace> {
-    Arc::new(Trace(flows.iter().map(|flow| frame(flow.source, flow.destination)).collect()))
+    Arc::new(flows.iter().map(|flow| frame(flow.source, flow.destination)).collect())
 }
 
 impl<'a> Experiment<'a> {

@@ -5,16 +5,21 @@ use super::testbed::{SINK, Testbed};
 use super::traffic::{Load, Sink, Stream};
 use super::{FRAME_LENS, Forwarder, WARM_UP, Way, measure, possible};
 use crate::Settings;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
-/// Echo requests of a round, one every 2 ms.
+/// Echo requests of a round, and the pause between two.
 const PINGS: usize = 500;
+const PAUSE: Duration = Duration::from_millis(2);
 /// Seconds after which a round is over in any case.
 const DEADLINE: &str = "10";
 /// What is compared, the kernel first.
-const WAYS: [Way; 2] = [Way::Kernel, Way::Causeway];
+const WAYS: [Way; 3] = [Way::Kernel, Way::Causeway, Way::Spinning];
 
 /// Round trips of one round, in microseconds, rising.
 struct RoundTrips(Vec<f64>);
@@ -36,7 +41,7 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
     let bed = Testbed::new()?;
     let sink = Arc::new(Sink::new(&bed)?);
     let mut most_mpps = f64::INFINITY;
-    for way in WAYS {
+    for way in [Way::Kernel, Way::Causeway] {
         let forwarder = Forwarder::start(&bed, way, settings.processor)?;
         most_mpps = most_mpps.min(measure(&bed, &sink, &forwarder, FRAME_LENS[0], settings)?.mpps);
     }
@@ -66,14 +71,47 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
         compare(report, load, "median", ways.iter().map(|(medians, _)| medians));
         compare(report, load, "99 %", ways.iter().map(|(_, tails)| tails));
     }
+    let wake_ups =
+        (0..settings.rounds).map(|_| wake_up_us(settings.processor)).collect::<Result<Vec<_>>>()?;
+    Row::of("latency/wake-up", "median", "us", &wake_ups).into_iter().for_each(|row| report.add(row));
     Ok(())
+}
+
+/// What it takes to wake a thread that sleeps on `processor`, the median in microseconds. A worker that sleeps pays it in
+/// each direction of a round trip.
+fn wake_up_us(processor: usize) -> Result<f64> {
+    let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
+    let (awake, woken) = channel();
+    std::thread::scope(|scope| {
+        let bell = &bell;
+        let sleeper = scope.spawn(move || -> Result<()> {
+            let mut set = CpuSet::new();
+            set.set(processor);
+            sched_setaffinity(None, &set)?;
+            for _ in 0..PINGS {
+                rustix::io::read(bell, &mut [0; 8])?;
+                awake.send(Instant::now())?;
+            }
+            Ok(())
+        });
+        let mut took = Vec::new();
+        for _ in 0..PINGS {
+            std::thread::sleep(PAUSE);
+            let rung = Instant::now();
+            rustix::io::write(bell, &1u64.to_ne_bytes())?;
+            took.push((woken.recv()? - rung).as_secs_f64() * 1e6);
+        }
+        sleeper.join().map_err(|_| anyhow!("a thread failed"))??;
+        took.sort_by(f64::total_cmp);
+        Ok(RoundTrips(took).percentile(0.5))
+    })
 }
 
 /// Pings the sink from the generator's host.
 fn ping(bed: &Testbed) -> Result<RoundTrips> {
     let (to, count) = (Ipv4Addr::from(SINK).to_string(), PINGS.to_string());
     let mut command = bed.generator.command("ping");
-    command.args(["-n", "-i", "0.002", "-c", &count, "-w", DEADLINE, &to]);
+    command.args(["-n", "-i", &PAUSE.as_secs_f64().to_string(), "-c", &count, "-w", DEADLINE, &to]);
     let out = command.output().context("cannot run ping")?;
     let mut trips = round_trips_us(&String::from_utf8_lossy(&out.stdout));
     // What is lost has no round trip: the percentiles would be those of the lucky.

@@ -24,6 +24,8 @@ use traffic::{Load, Sink, Stream};
 const FRAME_LENS: [usize; 3] = [64, 512, 1518];
 /// How long traffic flows before it is measured.
 const WARM_UP: Duration = Duration::from_millis(200);
+/// Microseconds for which [`Way::Spinning`] looks for packets: longer than any pause in a measurement.
+const SPIN_US: &str = "100000";
 /// So many times as long at most, until a router that has just started forwards.
 const WAITS: usize = 25;
 
@@ -32,16 +34,20 @@ const WAITS: usize = 25;
 enum Way {
     Kernel,
     Causeway,
+    /// Causeway whose worker looks for packets without sleeping.
+    Spinning,
     Redirect,
 }
 
 impl Way {
+    /// Those whose rates are compared: with enough to do no worker sleeps.
     const ALL: [Way; 3] = [Way::Kernel, Way::Causeway, Way::Redirect];
 
     fn name(self) -> &'static str {
         match self {
             Way::Kernel => "kernel",
             Way::Causeway => "causeway up",
+            Way::Spinning => "causeway up --spin",
             Way::Redirect => "XDP redirect",
         }
     }
@@ -62,7 +68,8 @@ impl Forwarder {
                 bed.kernel()?;
                 Forwarder::Kernel
             }
-            Way::Causeway => Forwarder::Causeway(bed.causeway(processor)?),
+            Way::Causeway => Forwarder::Causeway(bed.causeway(processor, &[])?),
+            Way::Spinning => Forwarder::Causeway(bed.causeway(processor, &["--spin", SPIN_US])?),
             Way::Redirect => Forwarder::Redirect { _link: bed.redirect()? },
         })
     }

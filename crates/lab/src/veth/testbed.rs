@@ -191,8 +191,8 @@ impl Testbed {
         })
     }
 
-    /// Starts `causeway up` between r0 and r1.
-    pub fn causeway(&self, processor: usize) -> Result<RouterProcess> {
+    /// Starts `causeway up` between r0 and r1, with more `options`.
+    pub fn causeway(&self, processor: usize, options: &[&str]) -> Result<RouterProcess> {
         let binary = std::env::current_exe().context("cannot find this program")?;
         let mut command = self.router.command(&binary.to_string_lossy());
         let name = format!("bench-{}", std::process::id());
@@ -207,6 +207,7 @@ impl Testbed {
             "--processors",
             &processor.to_string(),
         ]);
+        command.args(options);
         RouterProcess::start(command)
     }
 }

@@ -113,6 +113,11 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// The stream. Who moves on it must leave it where a record begins.
+    pub fn input_mut(&mut self) -> &mut R {
+        &mut self.input
+    }
+
     /// The next packet; `None` at the end of the stream.
     ///
     /// # Errors

@@ -183,7 +183,7 @@ impl Follow {
             self.look_at_links();
         }
         // What did not fit is tried again, also when nothing changes.
-        if !changes.is_empty() || !self.tables.fit() {
+        if !changes.is_empty() || !self.tables.are_whole() {
             self.tables.apply(changes, &mut || self.pulse.touch());
         }
     }

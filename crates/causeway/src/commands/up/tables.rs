@@ -57,7 +57,7 @@ impl Tables {
         let mut neighbours = Adjacencies::in_domain(&domain);
         let tables = (&domain, v4.fib(), v6.fib(), &neighbours);
         let forwarding = Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, tables));
-        let kernel = neighbours.acquire(left_to_kernel(0, PuntReason::NextHopMissing))?;
+        let kernel = neighbours.acquire(left_to_kernel(0, PuntReason::TableFull))?;
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
             forwarding,
@@ -87,8 +87,14 @@ impl Tables {
     }
 
     /// Whether the tables hold all routes; a family of which they do not is left to the kernel.
-    pub fn fit(&self) -> bool {
+    fn fit(&self) -> bool {
         self.v4.fit() && self.v6.fit()
+    }
+
+    /// Whether there is room for all routes and next hops. Where there is not, the next [`apply`](Self::apply) tries
+    /// again, also without changes.
+    pub fn are_whole(&self) -> bool {
+        self.fit() && self.waiting.is_empty()
     }
 
     /// The ports have these interface indices from now on; 0 for one that has none.
@@ -136,7 +142,7 @@ impl Tables {
     /// Gives indices to those that wait for one, as far as there are any by now, and takes their routes there.
     fn serve_waiting(&mut self, progress: &mut dyn FnMut()) {
         while let Some(id) = self.waiting.pop_first() {
-            let fresh = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
+            let fresh = left_to_kernel(self.next_serial(), PuntReason::TableFull);
             let Some(entry) = self.hops.get_mut(&id) else { continue };
             if entry.index == self.kernel
                 && let Ok(index) = self.neighbours.acquire(fresh)
@@ -164,7 +170,7 @@ impl Tables {
         match self.hops.get_mut(&id) {
             Some(entry) => entry.hop = hop,
             None => {
-                let fresh = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
+                let fresh = left_to_kernel(self.next_serial(), PuntReason::TableFull);
                 let index = self.acquire(fresh).unwrap_or(self.kernel);
                 self.hops.insert(id, Entry { index, hop, legs: BTreeMap::new() });
             }
@@ -202,7 +208,7 @@ impl Tables {
             fits = self.publish_entry(&mut entry).is_ok();
             if !fits {
                 // No index is left for the ways out.
-                let hop = left_to_kernel(self.next_serial(), PuntReason::NextHopMissing);
+                let hop = left_to_kernel(self.next_serial(), PuntReason::TableFull);
                 // The index is in use, so this cannot fail.
                 let _ = self.neighbours.replace(entry.index, Target::NextHop(hop));
             }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::memory::mapping::Baseline;
-use crate::{Address, Fib, Fib6, FibError, Lines6, Prefix, Prefix6, Table};
+use crate::{Address, Fib, Fib6, FibError, Lines6, Lookup, Prefix, Prefix6, Table};
 
 const BASE: u128 = 0x2001_0db8 << 96;
 

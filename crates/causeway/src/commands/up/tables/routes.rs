@@ -111,15 +111,14 @@ impl<A: Address, S: Shared<A>> Routes<A, S> {
             if n % STRETCH == 0 {
                 progress();
             }
-            patience.until(|| match index {
-                Some(index) => fib.replace(prefix, index).map(drop),
-                None => match fib.withdraw(prefix) {
-                    Ok(_) | Err(FibError::NotFound) => Ok(()),
-                    Err(error) => Err(error),
-                },
-            })?;
+            match index {
+                Some(index) => patience.until(|| fib.replace(prefix, index)).map(drop)?,
+                // To withdraw what is not there is no change, and nothing else refuses it.
+                None => drop(fib.withdraw(prefix)),
+            }
         }
-        Ok(())
+        // What a withdrawal hid must be there again before the workers go on: a source without route is trusted.
+        patience.until(|| fib.settle())
     }
 }
 

@@ -192,9 +192,14 @@ fn a_hop_without_an_index_is_the_kernels() {
     let hop = |id| Changes { hops: vec![(HopId(id), Some(PUNT))], ..Changes::default() };
     tables.apply(&hop(0), &mut || ());
     assert_eq!(tables.hops[&HopId(0)].index, tables.kernel, "a worker may have met the index");
+    let reason =
+        |tables: &Tables| reader.pin().resolve(tables.hops[&HopId(0)].index, 0).map(|hop| hop.reason);
+    assert_eq!(reason(&tables), Some(PuntReason::TableFull as u8), "packets are counted as such");
+    assert!(!tables.are_whole());
     drop(stalled);
-    tables.apply(&hop(1), &mut || ());
-    assert_eq!(tables.hops[&HopId(1)].index, others[0]);
+    tables.apply(&Changes::default(), &mut || ());
+    assert_eq!((tables.hops[&HopId(0)].index, tables.are_whole()), (others[0], true), "without any change");
+    assert_eq!(reason(&tables), Some(PuntReason::Blackhole as u8));
 }
 
 #[test]

@@ -1,0 +1,139 @@
+//! Control sockets that the graph's ControlSocket elements have.
+
+use super::server::{Listener, serve};
+use super::watch::{Watch, Watched};
+use super::{Ask, Question};
+use causeway_elements::control::{CONTROL, ControlPlace, OpenControl, OpenedControl};
+use causeway_engine::Persistent;
+use causeway_engine::handler::HandlerError;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+/// A router's desk, which is there once its elements are.
+type Desk = Arc<OnceLock<Arc<dyn Ask + Send + Sync>>>;
+
+/// Opens the control sockets of elements; those of the graphs before and after a hot swap share them.
+#[derive(Default)]
+pub struct Opener {
+    desk: Desk,
+    sockets: Mutex<HashMap<ControlPlace, Weak<Socket>>>,
+}
+
+/// A socket with its clients' rights.
+struct Socket {
+    listener: Listener,
+    gate: Arc<Gate>,
+}
+
+/// What clients of one socket ask goes through here.
+#[derive(Default)]
+struct Gate {
+    desk: Desk,
+    read_only: AtomicBool,
+    verbose: AtomicBool,
+    clients: AtomicUsize,
+}
+
+/// An element's part of a socket.
+struct Part(Arc<Socket>);
+
+impl Opener {
+    /// One that elements which are configured with `values` find.
+    pub fn new(values: &Persistent) -> Arc<Opener> {
+        let opener = Arc::new(Opener::default());
+        let shared: Arc<dyn OpenControl> = opener.clone();
+        values.lock().unwrap_or_else(PoisonError::into_inner).insert(CONTROL.to_owned(), Arc::new(shared));
+        opener
+    }
+
+    /// From now on `router` answers, also those who have asked before.
+    pub fn answer_by(&self, router: Arc<dyn Ask + Send + Sync>) {
+        // Called once.
+        let _ = self.desk.set(router);
+    }
+}
+
+impl OpenControl for Opener {
+    fn open(&self, place: &ControlPlace) -> Result<Box<dyn OpenedControl>, String> {
+        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        sockets.retain(|_, socket| socket.strong_count() > 0);
+        if let Some(socket) = sockets.get(place).and_then(Weak::upgrade) {
+            return Ok(Box::new(Part(socket)));
+        }
+        let listener = match place {
+            ControlPlace::Tcp { address, or_next } => {
+                Listener::tcp(*address, *or_next).map_err(|e| format!("port {}: {e}", address.port()))
+            }
+            ControlPlace::Unix(path) => Listener::unix(path).map_err(|e| format!("{}: {e}", path.display())),
+        }?;
+        if let (ControlPlace::Tcp { address, .. }, Some(port)) = (place, listener.port()) {
+            say_who_may_connect(SocketAddr::new(address.ip(), port));
+        }
+        let gate = Arc::new(Gate { desk: self.desk.clone(), ..Gate::default() });
+        serve(&listener, gate.clone()).map_err(|e| e.to_string())?;
+        let socket = Arc::new(Socket { listener, gate });
+        sockets.insert(place.clone(), Arc::downgrade(&socket));
+        Ok(Box::new(Part(socket)))
+    }
+}
+
+/// The protocol knows no passwords, so it matters whom it is open to.
+fn say_who_may_connect(address: SocketAddr) {
+    if address.ip().is_loopback() {
+        log::info!("control port {address}, for this machine only");
+    } else {
+        log::warn!("control port {address}, for every machine that reaches it");
+    }
+}
+
+impl OpenedControl for Part {
+    fn port(&self) -> Option<u16> {
+        self.0.listener.port()
+    }
+
+    fn allow(&self, writes: bool, verbose: bool) {
+        self.0.gate.read_only.store(!writes, Relaxed);
+        self.0.gate.verbose.store(verbose, Relaxed);
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.listener.close();
+    }
+}
+
+impl Gate {
+    fn desk(&self) -> &(dyn Ask + Send + Sync) {
+        &**self.desk.wait()
+    }
+}
+
+impl Ask for Gate {
+    fn ask(&self, question: Question) -> Result<String, HandlerError> {
+        let denied = self.read_only.load(Relaxed);
+        match question {
+            // What cannot be written at all is said first.
+            Question::Write(handler, _) | Question::CheckWrite(handler) if denied => {
+                self.desk().ask(Question::CheckWrite(handler.clone()))?;
+                Err(HandlerError::Denied(handler))
+            }
+            other => self.desk().ask(other),
+        }
+    }
+
+    fn client(&self, there: bool) {
+        let before =
+            if there { self.clients.fetch_add(1, Relaxed) } else { self.clients.fetch_sub(1, Relaxed) };
+        if self.verbose.load(Relaxed) {
+            let (what, now) = if there { ("opened", before + 1) } else { ("closed", before - 1) };
+            log::info!("control connection {what}; there are {now}");
+        }
+    }
+
+    fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
+        self.desk().watch(watch)
+    }
+}

@@ -1,0 +1,193 @@
+//! CoDel.
+
+use super::{lines, queues};
+use crate::traces::fields::view::first_timestamp_ns;
+use causeway_engine::Stored;
+use causeway_engine::prelude::*;
+use causeway_engine::value::{List, Nanoseconds};
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "CoDel",
+    category: "aqm",
+    summary: "drops packets while those that it pulls have waited too long",
+    ports: "1/1",
+    processing: "l/l",
+    doc: "Controlled Delay (Nichols and Jacobson, ACM Queue 10(5), 2012; RFC 8289). Pulls packets and looks how long ago \
+          their first-timestamp annotation is, which `SetTimestamp(FIRST true)` in front of the queue sets. Once all \
+          packets of an INTERVAL have waited for TARGET or longer it drops one, and then more often, until one has waited \
+          less. Packets without the annotation pass.",
+    args: Own::ARGS,
+    handlers: handlers!(
+        Own::HANDLERS,
+        &[
+            reads("queues", "the queues, a line each"),
+            reads("stats", "length of the queues, and packets dropped, in words"),
+            CONFIG,
+        ],
+    ),
+    drops: Reason::DOCS,
+    example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> SetTimestamp(FIRST true) -> Queue(200) -> CoDel(5ms, 100ms) \
+              -> RatedUnqueue(50) -> Discard;",
+    see: &["RED", "SetTimestamp", "Queue"],
+    build,
+    ..Spec::DEFAULT
+};
+
+settings! {
+    struct Own {
+        target: Nanoseconds = optional("TARGET", "time", "how long packets may wait; a number without a unit is seconds; default 5ms"), or(Nanoseconds(5_000_000)),
+            live("codel_target", "how long packets may wait");
+        interval: Nanoseconds = optional("INTERVAL", "time", "for how long all must have waited too long; default 100ms"), or(Nanoseconds(100_000_000)),
+            live("codel_interval", "for how long all must have waited too long");
+        queues: List<String> = keyword("QUEUES", "element names", "queues whose lengths are shown; default the nearest ones"), or(List::default());
+    }
+    counts {
+        drops: u64 = reads("drops", "packets dropped").counts(Unit::Packets);
+    }
+}
+
+drop_reasons! {
+    enum Reason for SPEC {
+        Late = "late", "CoDel chose it, since packets have waited too long";
+    }
+}
+
+struct CoDel {
+    own: Own,
+    stored: Vec<Stored>,
+    /// When a packet may be dropped if all have waited too long until then.
+    first_above_ns: Option<u64>,
+    dropping: bool,
+    drop_next_ns: u64,
+    /// Packets dropped since dropping began, or a little less.
+    in_a_row: u64,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let own = Own::configure(conf);
+    conf.finish()?;
+    Ok(Box::new(CoDel {
+        own,
+        stored: Vec::new(),
+        first_above_ns: None,
+        dropping: false,
+        drop_next_ns: 0,
+        in_a_row: 0,
+    }))
+}
+
+/// A packet and what was found of it.
+struct Pulled {
+    packet: Packet,
+    /// Whether it is known how long it has waited.
+    known: bool,
+    may_drop: bool,
+}
+
+impl CoDel {
+    fn next(&mut self, now_ns: u64, cx: &mut Cx<'_>) -> Option<Pulled> {
+        let mut batch = cx.lend_batch();
+        cx.pull(0, 1, &mut batch);
+        let packet = batch.pop();
+        cx.return_batch(batch);
+        let Some(packet) = packet else {
+            self.first_above_ns = None;
+            return None;
+        };
+        let first_ns = first_timestamp_ns(&packet);
+        if first_ns == 0 {
+            return Some(Pulled { packet, known: false, may_drop: false });
+        }
+        let mut may_drop = false;
+        if now_ns.saturating_sub(first_ns) < self.own.target.0 {
+            self.first_above_ns = None;
+        } else {
+            let above_ns = *self.first_above_ns.get_or_insert(now_ns.saturating_add(self.own.interval.0));
+            may_drop = now_ns >= above_ns;
+        }
+        Some(Pulled { packet, known: true, may_drop })
+    }
+
+    /// When the next packet is dropped after one at `ns`: an interval later by the square root of their number.
+    fn after(&self, ns: u64) -> u64 {
+        let milliseconds = self.own.interval.0 / 1_000_000;
+        ns.saturating_add((milliseconds * 16_000_000).checked_div((self.in_a_row * 256).isqrt()).unwrap_or(0))
+    }
+
+    fn drop(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        cx.drop(Reason::Late, packet);
+        self.own.drops += 1;
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        let now_ns = cx.now_ns();
+        let Some(mut pulled) = self.next(now_ns, cx) else {
+            self.dropping = false;
+            return None;
+        };
+        if !pulled.known {
+            self.dropping = false;
+            return Some(pulled.packet);
+        }
+        if self.dropping {
+            self.dropping = pulled.may_drop;
+            while self.dropping && now_ns >= self.drop_next_ns {
+                self.drop(pulled.packet, cx);
+                self.in_a_row += 1;
+                pulled = match self.next(now_ns, cx) {
+                    Some(next) => next,
+                    None => {
+                        self.dropping = false;
+                        return None;
+                    }
+                };
+                self.dropping = pulled.may_drop;
+                if self.dropping {
+                    self.drop_next_ns = self.after(self.drop_next_ns);
+                }
+            }
+            return Some(pulled.packet);
+        }
+        let interval_ns = self.own.interval.0;
+        let lately = now_ns.saturating_sub(self.drop_next_ns) < interval_ns;
+        let long = self.first_above_ns.is_some_and(|above_ns| now_ns.saturating_sub(above_ns) >= interval_ns);
+        if !(pulled.may_drop && (lately || long)) {
+            return Some(pulled.packet);
+        }
+        self.drop(pulled.packet, cx);
+        let next = self.next(now_ns, cx);
+        self.dropping = true;
+        self.in_a_row = if lately && self.in_a_row > 2 { self.in_a_row - 2 } else { 1 };
+        self.drop_next_ns = self.after(now_ns);
+        next.map(|pulled| pulled.packet)
+    }
+}
+
+impl Element for CoDel {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.stored = queues(&self.own.queues.0, cx)?;
+        Ok(())
+    }
+
+    fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        while batch.len() < max && batch.room() > 0 {
+            let Some(packet) = self.dequeue(cx) else { break };
+            // There is room.
+            let _ = batch.push(packet);
+        }
+    }
+
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.own)
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(match handler {
+            "queues" => lines(&self.stored),
+            _ => {
+                let length: usize = self.stored.iter().map(|queue| cx.stored(queue)).sum();
+                format!("{length} current queue\n{} drops\n", self.own.drops)
+            }
+        })
+    }
+}

@@ -1,0 +1,281 @@
+//! RED.
+
+use super::{lines, queues};
+use crate::fixed::Probability;
+use crate::rate::decimal;
+use causeway_engine::Stored;
+use causeway_engine::prelude::*;
+use causeway_engine::spec::HandlerDoc;
+use causeway_engine::value::List;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "RED",
+    category: "aqm",
+    summary: "drops packets early, as queues grow",
+    ports: "1/1-2",
+    processing: "a/ah",
+    doc: "Random Early Detection (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993). Keeps an average of \
+          the length of the nearest queues, downstream or, where it is pulled, upstream, or of those in QUEUES. A packet \
+          that finds the average above MIN_THRESH is dropped with a probability that grows to MAX_P at MAX_THRESH, and with \
+          GENTLE on to 1 at twice that; above, all are. What would be dropped goes to output 1 if that is connected. The \
+          queues must be on the same worker. A hot swap keeps the average.",
+    args: Own::ARGS,
+    handlers: handlers!(THRESHOLDS, Own::HANDLERS, STATE),
+    drops: Reason::DOCS,
+    example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> RED(5, 50, 0.02) -> Queue(200) -> RatedUnqueue(50) -> Discard;",
+    see: &["CoDel", "Queue", "FrontDropQueue"],
+    build,
+    ..Spec::DEFAULT
+};
+
+const THRESHOLDS: &[HandlerDoc] = &[
+    reads_writes("min_thresh", "average length up to which nothing is dropped"),
+    reads_writes("max_thresh", "average length at which MAX_P is dropped"),
+    reads_writes("max_p", "probability of dropping at MAX_THRESH"),
+];
+
+const STATE: &[HandlerDoc] = &[
+    reads("avg_queue_size", "average length of the queues").measures(Unit::Packets),
+    reads("queues", "the queues, a line each"),
+    reads("stats", "present and average length of the queues, and packets dropped, in words"),
+    CONFIG,
+];
+
+settings! {
+    struct Own {
+        min: u32 = required("MIN_THRESH", "packets", "average length up to which nothing is dropped");
+        max: u32 = required("MAX_THRESH", "packets", "average length at which MAX_P is dropped, up to 65535");
+        p: Probability<16> = required("MAX_P", "number from 0 to 1", "probability of dropping at MAX_THRESH");
+        queues: List<String> = keyword("QUEUES", "element names", "the queues; default the nearest ones"), or(List::default());
+        stability: u32 = keyword("STABILITY", "number up to 16", "a new length has a weight of 2^-STABILITY in the average; 0 means no average; default 4"), or(4);
+        gentle: bool = keyword("GENTLE", "boolean", "whether the probability grows on from MAX_THRESH; default true"), or(true);
+    }
+    counts {
+        drops: u64 = reads("drops", "packets dropped or sent to output 1").counts(Unit::Packets);
+    }
+}
+
+drop_reasons! {
+    enum Reason for SPEC {
+        Early = "early", "RED chose it, and output 1 is not connected";
+    }
+}
+
+/// Binary digits behind the point of the average.
+const BITS: u32 = 10;
+/// One as a probability.
+const ONE: i64 = Probability::<16>::ONE.0 as i64;
+/// While the queues are empty, the average falls once in this time.
+const EMPTY_NS: u64 = 20_000_000;
+/// So many times at once, and it is zero.
+const FORGOTTEN: u64 = 100;
+
+struct Red {
+    own: Own,
+    queues: Vec<Stored>,
+    /// Average length, times 2^BITS.
+    average: i64,
+    /// Packets since the last that was dropped; -1 = none may be.
+    count: i64,
+    random: i64,
+    /// When the queues were last found empty, if they have been since; in steps of [`EMPTY_NS`].
+    empty_at: Option<u64>,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let own = Own::configure(conf);
+    if let Err(why) = own.check() {
+        conf.error(why);
+    }
+    conf.finish()?;
+    Ok(Box::new(Red { own, queues: Vec::new(), average: 0, count: -1, random: 0, empty_at: None }))
+}
+
+impl Own {
+    fn check(&self) -> Result<(), String> {
+        Err(match self {
+            _ if self.max > 0xffff => "MAX_THRESH must be <= 65535",
+            _ if self.min > self.max => "MIN_THRESH must be <= MAX_THRESH",
+            _ if self.stability > 16 => "STABILITY must be between 0 and 16",
+            _ => return Ok(()),
+        }
+        .to_owned())
+    }
+
+    /// The probability of dropping at an average of `scaled` / 2^BITS, in whole parts as Click has it.
+    fn probability(&self, scaled: i64, length: i64) -> i64 {
+        let (min, max, p) = (i64::from(self.min), i64::from(self.max), i64::from(self.p.0));
+        let (slope, offset) = match length <= max {
+            true if min >= max => (0, 1),
+            true => (p / (max - min), p * min / (max - min)),
+            false => ((ONE - p) / max.max(1), ONE - 2 * p),
+        };
+        ((slope * scaled) >> BITS) - offset
+    }
+
+    /// The average length above which all is dropped.
+    fn most(&self) -> i64 {
+        let max = i64::from(self.max);
+        if self.gentle && self.p != Probability::ONE { 2 * max } else { max }
+    }
+}
+
+impl Red {
+    fn length(&self, cx: &Cx<'_>) -> usize {
+        self.queues.iter().map(|queue| cx.stored(queue)).sum()
+    }
+
+    /// Moves the average towards `length`; returns it rounded.
+    fn observe(&mut self, length: usize, cx: &mut Cx<'_>) -> i64 {
+        let stability = self.own.stability;
+        if stability == 0 {
+            self.average = (length as i64) << BITS;
+            return length as i64;
+        }
+        let times = match length {
+            0 => {
+                let now = cx.now_ns() / EMPTY_NS;
+                self.empty_at.replace(now).map_or(1, |before| now.saturating_sub(before))
+            }
+            _ => {
+                self.empty_at = None;
+                1
+            }
+        };
+        if length == 0 && times >= FORGOTTEN {
+            self.average = 0;
+        } else {
+            let to = ((length as i64) << BITS) + (1 << (stability - 1));
+            (0..times).for_each(|_| self.average += (to - self.average) >> stability);
+        }
+        (self.average + (1 << (BITS - 1))) >> BITS
+    }
+
+    /// Whether a packet is to be dropped that finds the queues so long.
+    fn drops(&mut self, length: usize, cx: &mut Cx<'_>) -> bool {
+        let average = self.observe(length, cx);
+        if average <= self.own.min.into() || average > self.own.most() {
+            self.count = -1;
+            let drops = average > self.own.min.into();
+            self.own.drops += u64::from(drops);
+            return drops;
+        }
+        let p = self.own.probability(self.average, average);
+        self.count += 1;
+        let drops = self.count > 0 && p > 0 && self.count > self.random / p;
+        if drops {
+            self.count = 0;
+            self.own.drops += 1;
+        }
+        if self.count == 0 {
+            self.random = cx.rng().u16(..).into();
+        }
+        drops
+    }
+}
+
+impl Element for Red {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.queues = queues(&self.own.queues.0, cx)?;
+        Ok(())
+    }
+
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        // Those of the batch that have passed are not in the queue yet.
+        let mut length = self.length(cx);
+        batch.filter_map(|packet| {
+            if self.drops(length, cx) {
+                cx.divert(1, Reason::Early, packet);
+                return None;
+            }
+            length += 1;
+            Some(packet)
+        });
+    }
+
+    fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let mut one = cx.lend_batch();
+        while batch.len() < max && batch.room() > 0 {
+            cx.pull(0, 1, &mut one);
+            let Some(packet) = one.pop() else { break };
+            let length = self.length(cx);
+            if self.drops(length, cx) {
+                cx.divert(1, Reason::Early, packet);
+            } else {
+                // There is room.
+                let _ = batch.push(packet);
+            }
+        }
+        cx.return_batch(one);
+    }
+
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.own)
+    }
+
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        let average = decimal(self.average.max(0) as u64, BITS);
+        Ok(match handler {
+            "min_thresh" => self.own.min.to_string(),
+            "max_thresh" => self.own.max.to_string(),
+            "max_p" => self.own.p.to_string(),
+            "avg_queue_size" => average,
+            "queues" => lines(&self.queues),
+            _ => {
+                format!("{} current queue\n{average} avg queue\n{} drops\n", self.length(cx), self.own.drops)
+            }
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        let before = (self.own.min, self.own.max, self.own.p);
+        match handler {
+            "min_thresh" => self.own.min = cx.value(handler, value)?,
+            "max_thresh" => self.own.max = cx.value(handler, value)?,
+            _ => self.own.p = cx.value(handler, value)?,
+        }
+        self.own.check().inspect_err(|_| (self.own.min, self.own.max, self.own.p) = before)
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<Red>() {
+            self.average = old.average;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::Harness;
+
+    fn own(min: u32, max: u32, p: f64, gentle: bool) -> Own {
+        let (p, queues) = (Probability((p * 65_536.0) as u32), List::default());
+        Own { min, max, p, queues, stability: 4, gentle, drops: 0 }
+    }
+
+    #[test]
+    fn the_probability_grows_with_the_length() {
+        let at = |own: &Own, length: i64| own.probability(length << BITS, length) as f64 / 65_536.0;
+        let gentle = own(10, 30, 0.5, true);
+        for (length, p) in [(10, 0.0), (20, 0.25), (30, 0.5), (45, 0.75), (60, 1.0)] {
+            assert!((at(&gentle, length) - p).abs() < 0.001, "{length}: {}", at(&gentle, length));
+        }
+        assert_eq!(
+            (gentle.most(), own(10, 30, 0.5, false).most(), own(1, 30, 1.0, true).most()),
+            (60, 30, 30)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let error = |config: &str| Harness::new(&SPEC, config, 1, 1).err().unwrap().concat();
+        assert_eq!(error("5, 4, 0.1, QUEUES q"), "MIN_THRESH must be <= MAX_THRESH");
+        assert_eq!(error("5, 70000, 0.1"), "MAX_THRESH must be <= 65535");
+        assert_eq!(error("5, 7, 0.1, STABILITY 17"), "STABILITY must be between 0 and 16");
+        assert_eq!(error("5, 7, 1.1"), "MAX_P: must be between 0 and 1");
+        assert_eq!(error("5, 7, 0.1"), "no nearby Queues");
+        assert_eq!(error("5, 7, 0.1, QUEUES q"), "no element named 'q'");
+        assert_eq!(error("5, 7, 0.1, QUEUES element"), "'element' is not a Storage element");
+    }
+}

@@ -1,0 +1,98 @@
+//! The VLAN tags (IEEE 802.1Q) that elements put into packets, or note on them.
+
+use causeway_engine::Scope;
+use causeway_engine::prelude::*;
+use causeway_engine::value::Value;
+use causeway_lang::values;
+
+/// Bits of the tag control information that are the VLAN's number.
+const ID: u16 = 0xfff;
+
+/// A number from `MIN` to `MAX`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Within<const MIN: i32, const MAX: i32>(pub i32);
+
+impl<const MIN: i32, const MAX: i32> Value for Within<MIN, MAX> {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+        let n = values::integer(text, MIN.into(), MAX.into()).map_err(|e| e.to_string())?;
+        i32::try_from(n).map(Within).map_err(|_| "out of range".to_owned())
+    }
+
+    fn placeholder() -> Self {
+        Within(MIN)
+    }
+}
+
+impl<const MIN: i32, const MAX: i32> std::fmt::Display for Within<MIN, MAX> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Priority code point.
+pub(super) type Priority = Within<0, 7>;
+/// Number of a VLAN.
+pub(super) type VlanId = Within<0, 0xfff>;
+/// Number of a VLAN, or none.
+pub(super) type NativeVlan = Within<{ -1 }, 0xfff>;
+
+/// What VLAN_TCI says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tci {
+    /// Number and priority.
+    Fixed(u16),
+    /// The packet's annotation.
+    Anno,
+}
+
+impl Value for Tci {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        if text == "ANNO" { Ok(Tci::Anno) } else { u16::parse(text, scope).map(Tci::Fixed) }
+    }
+
+    fn placeholder() -> Self {
+        Tci::Anno
+    }
+}
+
+/// The tag control information that arguments give.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tag {
+    pub tci: Option<Tci>,
+    pub id: VlanId,
+    pub priority: Priority,
+}
+
+impl Tag {
+    /// For `packet`, in host order.
+    pub fn of(self, packet: &Packet) -> u16 {
+        match self.tci {
+            Some(Tci::Anno) => u16::from_be_bytes(packet.anno_bytes(Anno::VLAN_TCI.offset)),
+            _ => self.fixed(),
+        }
+    }
+
+    /// Without a packet, in host order.
+    pub fn fixed(self) -> u16 {
+        let base = match self.tci {
+            Some(Tci::Fixed(tci)) => tci,
+            _ => self.id.0 as u16,
+        };
+        base | (self.priority.0 as u16) << 13
+    }
+
+    /// What handlers show of it.
+    pub fn text(self) -> String {
+        if self.tci == Some(Tci::Anno) { "ANNO".to_owned() } else { self.fixed().to_string() }
+    }
+}
+
+/// Whether `tci` is of the VLAN whose packets have no tags.
+pub(super) fn is_native(tci: u16, native: NativeVlan) -> bool {
+    i32::from(tci & ID) == native.0
+}
+
+/// Notes `tci` on `packet`.
+pub(super) fn note(tci: u16, packet: &mut Packet) {
+    packet.set_anno_bytes(Anno::VLAN_TCI.offset, tci.to_be_bytes());
+}

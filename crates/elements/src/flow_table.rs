@@ -1,0 +1,435 @@
+//! The flow table: what an element remembers of flows, with a fixed number of places and timeouts in constant time.
+//!
+//! A flow has a place in a slab, `N` keys by which it is found, and a place in one *queue*. All flows of a queue wait for
+//! the same timeout, so that the order in which they were last seen is the order in which they expire: to see a flow
+//! is to move it to the end, and what expires next is at the front. Elements have few different timeouts, so this is a
+//! timer wheel with a spoke for each of them: setting, moving and expiring are constant time and exact, nothing is
+//! sorted or moved from spoke to spoke, and a million flows that expire at once can be taken as slowly as one likes.
+//!
+//! Room for all flows is reserved when the table is made, and the system gives memory as it is first touched; nothing is
+//! allocated afterwards. Keys are hashed with a secret, so that nobody can choose flows that collide.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// Flows that a table has room for where nobody says how many.
+pub(crate) const ROOM: usize = 1 << 20;
+/// Most flows that anybody may ask room for.
+pub(crate) const MOST: usize = 1 << PLACE_BITS;
+
+/// No flow.
+const NIL: u32 = u32::MAX;
+/// Bits of a flow's place.
+const PLACE_BITS: u32 = 24;
+
+/// Place of a flow in its table, until it is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Id(u32);
+
+/// Why a flow cannot be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    /// All places are taken.
+    Full,
+    /// Another flow has one of the keys.
+    Taken(Id),
+}
+
+struct Slot<V, const N: usize> {
+    keys: [u128; N],
+    /// `None` = free.
+    value: Option<V>,
+    expires: u64,
+    queue: u32,
+    before: u32,
+    behind: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Queue {
+    front: u32,
+    back: u32,
+}
+
+/// Flows with `N` keys each, all different among them.
+pub(crate) struct FlowTable<V, const N: usize> {
+    slots: Vec<Slot<V, N>>,
+    /// Free places, chained by `behind`.
+    free: u32,
+    len: usize,
+    /// Most flows.
+    limit: usize,
+    /// For each key in use, at the first free place from its hash on: half the hash, which key of the flow it is (8
+    /// bits), and the flow's place (24 bits); 0 = free.
+    index: Vec<u64>,
+    queues: Vec<Queue>,
+    secret: [u64; 2],
+}
+
+impl<V, const N: usize> FlowTable<V, N> {
+    /// An empty table for `limit` flows, at most [`MOST`], which wait in `queues` queues.
+    pub fn new(limit: usize, queues: usize) -> Self {
+        let limit = limit.min(MOST);
+        let random = RandomState::new();
+        FlowTable {
+            slots: Vec::with_capacity(limit),
+            free: NIL,
+            len: 0,
+            limit,
+            index: vec![0; Self::index_len(limit)],
+            queues: vec![Queue { front: NIL, back: NIL }; queues],
+            secret: [random.hash_one(0), random.hash_one(1)],
+        }
+    }
+
+    fn index_len(limit: usize) -> usize {
+        (limit * N * 2).next_power_of_two().max(16)
+    }
+
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Most flows.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Lets at most `limit` flows in from now on; those that are there stay. Room that is missing is made.
+    pub fn set_limit(&mut self, limit: usize) {
+        let limit = limit.min(MOST);
+        self.limit = limit;
+        if limit > self.slots.capacity() {
+            self.slots.reserve_exact(limit - self.slots.len());
+            self.index = vec![0; Self::index_len(limit)];
+            for place in 0..self.slots.len() {
+                if self.slots[place].value.is_some() {
+                    self.index_flow(place as u32);
+                }
+            }
+        }
+    }
+
+    /// Adds queues until there are `queues`.
+    pub fn add_queues(&mut self, queues: usize) {
+        let queues = queues.max(self.queues.len());
+        self.queues.resize(queues, Queue { front: NIL, back: NIL });
+    }
+
+    /// Half of `key`'s hash, not 0, and where its place in the index is looked for first.
+    #[inline]
+    fn hash(&self, key: u128) -> (u32, usize) {
+        // A product of 128 bits, folded: every bit of the key and of the secret moves every bit of it.
+        let (low, high) = (key as u64 ^ self.secret[0], (key >> 64) as u64 ^ self.secret[1]);
+        let product = u128::from(low).wrapping_mul(u128::from(high) | 1 << 63);
+        let folded = (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((folded as u32) | 1, (folded >> 32) as usize & (self.index.len() - 1))
+    }
+
+    /// The flow that a word of the index means, and which of its keys.
+    #[inline]
+    fn meant(word: u64) -> (u32, usize) {
+        (word as u32 & ((1 << PLACE_BITS) - 1), (word as u32 >> PLACE_BITS) as usize)
+    }
+
+    #[inline]
+    fn key_at(&self, word: u64) -> u128 {
+        let (place, which) = Self::meant(word);
+        self.slots[place as usize].keys[which]
+    }
+
+    /// Where in the index `key` is.
+    #[inline]
+    fn position(&self, key: u128) -> Option<usize> {
+        let (tag, mut at) = self.hash(key);
+        loop {
+            let word = self.index[at];
+            if word == 0 {
+                return None;
+            }
+            if (word >> 32) as u32 == tag && self.key_at(word) == key {
+                return Some(at);
+            }
+            at = (at + 1) & (self.index.len() - 1);
+        }
+    }
+
+    /// The flow with `key`, and which of its keys that is.
+    #[inline]
+    pub fn find(&self, key: u128) -> Option<(Id, usize)> {
+        let (place, which) = Self::meant(self.index[self.position(key)?]);
+        Some((Id(place), which))
+    }
+
+    /// Adds a flow that expires at `expires`, the latest of its queue.
+    pub fn insert(&mut self, keys: [u128; N], value: V, queue: usize, expires: u64) -> Result<Id, NoPlace> {
+        if let Some((other, _)) = keys.iter().find_map(|&key| self.find(key)) {
+            return Err(NoPlace::Taken(other));
+        }
+        if self.len >= self.limit {
+            return Err(NoPlace::Full);
+        }
+        let slot = Slot { keys, value: Some(value), expires, queue: queue as u32, before: NIL, behind: NIL };
+        let place = match self.free {
+            NIL => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+            place => {
+                self.free = self.slots[place as usize].behind;
+                self.slots[place as usize] = slot;
+                place
+            }
+        };
+        self.len += 1;
+        self.index_flow(place);
+        self.link(place);
+        Ok(Id(place))
+    }
+
+    fn index_flow(&mut self, place: u32) {
+        for which in 0..N {
+            let key = self.slots[place as usize].keys[which];
+            // Where a flow has one key twice the last counts.
+            if self.slots[place as usize].keys[which + 1..].contains(&key) {
+                continue;
+            }
+            let (tag, mut at) = self.hash(key);
+            while self.index[at] != 0 {
+                at = (at + 1) & (self.index.len() - 1);
+            }
+            self.index[at] = u64::from(tag) << 32 | (which as u64) << PLACE_BITS | u64::from(place);
+        }
+    }
+
+    /// Takes `key` out of the index, and moves those behind it that would not be found any more.
+    fn unindex(&mut self, key: u128) {
+        let Some(mut hole) = self.position(key) else { return };
+        let mask = self.index.len() - 1;
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let word = self.index[at];
+            if word == 0 {
+                break;
+            }
+            let (_, home) = self.hash(self.key_at(word));
+            // It may fill the hole unless its own place lies behind that.
+            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
+                self.index[hole] = word;
+                hole = at;
+            }
+        }
+        self.index[hole] = 0;
+    }
+
+    fn link(&mut self, place: u32) {
+        let queue = self.slots[place as usize].queue as usize;
+        let back = self.queues[queue].back;
+        self.slots[place as usize].before = back;
+        self.slots[place as usize].behind = NIL;
+        match back {
+            NIL => self.queues[queue].front = place,
+            back => self.slots[back as usize].behind = place,
+        }
+        self.queues[queue].back = place;
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Slot { before, behind, queue, .. } = self.slots[place as usize];
+        match before {
+            NIL => self.queues[queue as usize].front = behind,
+            before => self.slots[before as usize].behind = behind,
+        }
+        match behind {
+            NIL => self.queues[queue as usize].back = before,
+            behind => self.slots[behind as usize].before = before,
+        }
+    }
+
+    /// Lets a flow wait in `queue`, at its end, until `expires`.
+    #[inline]
+    pub fn touch(&mut self, id: Id, queue: usize, expires: u64) {
+        if self.slots[id.0 as usize].queue == queue as u32 && self.queues[queue].back == id.0 {
+            self.slots[id.0 as usize].expires = expires;
+            return;
+        }
+        self.unlink(id.0);
+        let slot = &mut self.slots[id.0 as usize];
+        (slot.queue, slot.expires) = (queue as u32, expires);
+        self.link(id.0);
+    }
+
+    /// The flow of `queue` that expires next, and when.
+    #[inline]
+    pub fn next(&self, queue: usize) -> Option<(u64, Id)> {
+        let front = self.queues.get(queue)?.front;
+        (front != NIL).then(|| (self.slots[front as usize].expires, Id(front)))
+    }
+
+    /// When the flow expires, and in which queue it waits.
+    #[inline]
+    pub fn expiry(&self, id: Id) -> (u64, usize) {
+        let slot = &self.slots[id.0 as usize];
+        (slot.expires, slot.queue as usize)
+    }
+
+    /// The flow, which must be in the table.
+    #[inline]
+    pub fn get(&self, id: Id) -> Option<&V> {
+        self.slots.get(id.0 as usize)?.value.as_ref()
+    }
+
+    /// The flow, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut V> {
+        self.slots.get_mut(id.0 as usize)?.value.as_mut()
+    }
+
+    /// The flow's keys.
+    pub fn keys(&self, id: Id) -> [u128; N] {
+        self.slots[id.0 as usize].keys
+    }
+
+    /// Takes a flow out.
+    pub fn remove(&mut self, id: Id) -> Option<V> {
+        let value = self.slots.get_mut(id.0 as usize)?.value.take()?;
+        for key in self.slots[id.0 as usize].keys {
+            self.unindex(key);
+        }
+        self.unlink(id.0);
+        self.slots[id.0 as usize].behind = self.free;
+        self.free = id.0;
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// All flows, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = (Id, &V)> {
+        self.slots.iter().enumerate().filter_map(|(i, s)| Some((Id(i as u32), s.value.as_ref()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What the table should do, done by looking at everything.
+    #[derive(Default)]
+    struct Model {
+        flows: Vec<([u128; 2], u32, usize, u64)>,
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u8, u8, usize),
+        Touch(u8, usize),
+        Remove(u8),
+        Expire(usize),
+        Limit(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            5 => (0u8..40, 0u8..40, 0usize..3).prop_map(|(a, b, q)| Step::Insert(a, b, q)),
+            4 => (0u8..40, 0usize..3).prop_map(|(k, q)| Step::Touch(k, q)),
+            2 => (0u8..40).prop_map(Step::Remove),
+            1 => (0usize..3).prop_map(Step::Expire),
+            1 => (4usize..64).prop_map(Step::Limit),
+        ]
+    }
+
+    /// Keys of the two halves, so that both count.
+    fn key(k: u8) -> u128 {
+        u128::from(k) << if k.is_multiple_of(2) { 0 } else { 90 }
+    }
+
+    proptest! {
+        #[test]
+        fn the_table_does_as_a_list_would(steps in prop::collection::vec(step(), 1..300)) {
+            let mut table: FlowTable<u32, 2> = FlowTable::new(16, 3);
+            let mut model = Model::default();
+            let mut limit = 16;
+            for (now, step) in steps.into_iter().enumerate() {
+                let expires = now as u64 + 100;
+                let place = |m: &Model, k: u8| m.flows.iter().position(|f| f.0.contains(&key(k)));
+                match step {
+                    Step::Insert(a, b, queue) => {
+                        let keys = [key(a), key(b)];
+                        let done = table.insert(keys, now as u32, queue, expires);
+                        match place(&model, a).or(place(&model, b)) {
+                            Some(i) => {
+                                let Err(NoPlace::Taken(id)) = done else { panic!("{done:?}") };
+                                prop_assert_eq!(table.get(id), Some(&model.flows[i].1));
+                            }
+                            None if model.flows.len() >= limit => {
+                                prop_assert_eq!(done, Err(NoPlace::Full));
+                            }
+                            None => {
+                                prop_assert!(done.is_ok());
+                                model.flows.push((keys, now as u32, queue, expires));
+                            }
+                        }
+                    }
+                    Step::Touch(k, queue) => {
+                        if let Some((id, which)) = table.find(key(k)) {
+                            table.touch(id, queue, expires);
+                            let i = place(&model, k).unwrap();
+                            let mut flow = model.flows.remove(i);
+                            prop_assert_eq!(flow.0[which], key(k));
+                            (flow.2, flow.3) = (queue, expires);
+                            model.flows.push(flow);
+                        } else {
+                            prop_assert_eq!(place(&model, k), None);
+                        }
+                    }
+                    Step::Remove(k) => {
+                        let id = table.find(key(k)).map(|f| f.0);
+                        let removed = id.and_then(|id| table.remove(id));
+                        let expected = place(&model, k).map(|i| model.flows.remove(i).1);
+                        prop_assert_eq!(removed, expected);
+                    }
+                    Step::Expire(queue) => {
+                        let next = table.next(queue);
+                        let expected = model.flows.iter().position(|f| f.2 == queue);
+                        prop_assert_eq!(next.map(|n| n.0), expected.map(|i| model.flows[i].3));
+                        if let (Some((_, id)), Some(i)) = (next, expected) {
+                            prop_assert_eq!(table.keys(id), model.flows[i].0);
+                            prop_assert_eq!(table.remove(id), Some(model.flows.remove(i).1));
+                        }
+                    }
+                    Step::Limit(n) => {
+                        table.set_limit(n);
+                        limit = n;
+                    }
+                }
+                prop_assert_eq!(table.len(), model.flows.len());
+                for flow in &model.flows {
+                    for key in flow.0 {
+                        let (id, _) = table.find(key).unwrap();
+                        prop_assert_eq!(table.get(id), Some(&flow.1));
+                        prop_assert_eq!(table.expiry(id), (flow.3, flow.2));
+                    }
+                }
+            }
+            prop_assert_eq!(table.iter().count(), model.flows.len());
+        }
+    }
+
+    #[test]
+    fn nothing_moves_in_memory_below_the_limit() {
+        let mut table: FlowTable<u64, 1> = FlowTable::new(10_000, 1);
+        let before = (table.slots.as_ptr(), table.index.as_ptr());
+        for round in 0..3u64 {
+            for key in 0..10_000u64 {
+                table.insert([u128::from(key)], key, 0, round).unwrap();
+            }
+            assert_eq!(table.insert([u128::MAX], 0, 0, round), Err(NoPlace::Full));
+            while let Some((_, id)) = table.next(0) {
+                table.remove(id);
+            }
+        }
+        assert_eq!((table.slots.as_ptr(), table.index.as_ptr(), table.len()), (before.0, before.1, 0));
+    }
+}

@@ -1,0 +1,22 @@
+//! AlignmentInfo.
+
+use super::Settled;
+use causeway_engine::prelude::*;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "AlignmentInfo",
+    category: "information",
+    summary: "is accepted for compatibility",
+    ports: "0/0",
+    doc: "Tells elements how their packets are aligned, in configurations written for processors to which that matters. \
+          Nothing here asks.",
+    args: &[rest("ELEMENT MODULUS OFFSET", "element name and numbers", "accepted for compatibility")],
+    example: "AlignmentInfo(d 4 0); InfiniteSource(LIMIT 5, STOP true) -> d :: Discard;",
+    see: &["Align"],
+    build: |conf| {
+        conf.rest();
+        conf.finish()?;
+        Ok(Box::new(Settled))
+    },
+    ..Spec::DEFAULT
+};

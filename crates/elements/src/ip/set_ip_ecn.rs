@@ -1,0 +1,97 @@
+//! SetIPECN.
+
+use causeway_engine::Scope;
+use causeway_engine::prelude::*;
+use causeway_engine::value::Value;
+use causeway_packet::wire::Ipv4;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "SetIPECN",
+    category: "ip",
+    summary: "sets the congestion notification of IP packets",
+    doc: "Writes ECN (RFC 3168) into the marked IPv4 header, and updates its checksum. Packets without a whole header are \
+          dropped.",
+    args: SetIPECN::ARGS,
+    handlers: handlers!(SetIPECN::HANDLERS, &[CONFIG]),
+    drops: Reason::DOCS,
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPECN(ect1) -> Discard;",
+    see: &["MarkIPCE", "SetIPDSCP"],
+    build: configured::<SetIPECN>,
+    ..Spec::DEFAULT
+};
+
+settings! {
+    struct SetIPECN {
+        ecn: Ecn = required("ECN", "0 to 3, `no`, `ect1`, `ect2` or `ce`", "the code point; `ect1` is ECT(1), `ect2` ECT(0)"), live("ecn", "the code point");
+    }
+}
+
+drop_reasons! {
+    enum Reason for SPEC {
+        NoHeader = "no-header", "no whole IPv4 header is marked";
+    }
+}
+
+/// A code point.
+struct Ecn(u8);
+
+impl Value for Ecn {
+    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
+        match text {
+            "0" | "no" | "-" => Ok(Ecn(0)),
+            "1" | "ect1" | "ECT(1)" => Ok(Ecn(1)),
+            "2" | "ect2" | "ECT(0)" => Ok(Ecn(2)),
+            "3" | "ce" | "CE" => Ok(Ecn(3)),
+            _ => Err("bad ECN argument".to_owned()),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Ecn(0)
+    }
+}
+
+impl std::fmt::Display for Ecn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Changes DSCP and ECN of the marked IPv4 header, and the checksum with them; `None` if there is no whole header.
+pub(super) fn rewrite_tos(packet: &mut Packet, change: impl FnOnce(u8) -> u8) -> Option<()> {
+    let mut ip = Ipv4::new_quoted(packet.network_header_mut()?).ok()?;
+    let tos = ip.tos();
+    ip.rewrite_tos(change(tos));
+    Some(())
+}
+
+impl Element for SetIPECN {
+    fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
+        rewrite_tos(packet, |tos| tos & !3 | self.ecn.0).or_drop(Reason::NoHeader)
+    }
+
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ip::corpus;
+    use causeway_engine::harness::{Harness, verdict};
+
+    #[test]
+    fn the_code_point_is_set_and_the_checksum_stays_right() {
+        let mut bytes = corpus::datagram(&[], &[0; 8], 9, 0);
+        bytes[1] = 0xab;
+        Ipv4::new_checked(&mut bytes[..]).unwrap().fill_checksum();
+        for (config, tos) in [("no", 0xa8), ("ect1", 0xa9), ("ECT(0)", 0xaa), ("3", 0xab)] {
+            let out = verdict(&SPEC, config, corpus::marked(&bytes, 0)).unwrap();
+            let ip = Ipv4::new_checked(out.data()).unwrap();
+            assert_eq!((ip.tos(), ip.checksum_ok()), (tos, true), "{config}");
+        }
+        assert_eq!(verdict(&SPEC, "ce", corpus::marked(&bytes[..19], 0)).err(), Some("no-header"));
+        assert_eq!(Harness::new(&SPEC, "4", 1, 1).err().unwrap(), ["ECN: bad ECN argument"]);
+    }
+}

@@ -1,0 +1,345 @@
+//! The flows that rewriters know: one table for those that share a capacity.
+
+pub(super) use super::flow::{Flow, Timeouts};
+use super::flow::{NONE, queue};
+use super::flow_id::FlowId;
+use super::order::{Growth, Order};
+use super::sequence::Shifts;
+use crate::flow_table::{FlowTable, Id, NoPlace, ROOM};
+
+/// What Click shows as the capacity where nobody sets one.
+pub(super) const UNLIMITED: i32 = i32::MAX;
+/// TCP connections whose sequence numbers may be shifted at a time.
+const SHIFTED: usize = 1_024;
+
+/// Live flows and failures of one input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub flows: u32,
+    pub failures: u32,
+}
+
+/// One rewriter, as its flows' table sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub name: String,
+    pub timeouts: Timeouts,
+    pub inputs: Vec<Tally>,
+}
+
+/// The flows of one rewriter, or of several that share a capacity.
+pub(super) struct Flows {
+    table: FlowTable<Flow, 2>,
+    members: Vec<Member>,
+    /// Of each part of the table.
+    growths: Vec<Growth>,
+    capacity: i32,
+    /// Flows that expired at or before this are gone, though some may still have their places.
+    horizon_ms: u64,
+    number: u64,
+    shifts: Vec<[Shifts; 2]>,
+    free_shifts: Vec<u32>,
+}
+
+/// The part of the table that a rewriter's flows are in; UDP flows of one that knows both are in another.
+#[inline]
+pub(super) fn space(member: u32, second: bool) -> u32 {
+    member << 1 | u32::from(second)
+}
+
+/// How many entries a flow has: one key may serve both directions.
+fn entries(keys: [u128; 2]) -> usize {
+    if keys[0] == keys[1] { 1 } else { 2 }
+}
+
+impl Flows {
+    /// An empty table for `capacity` flows.
+    pub fn new(capacity: i32) -> Flows {
+        Flows {
+            table: FlowTable::new(Self::places(capacity), 0),
+            members: Vec::new(),
+            growths: Vec::new(),
+            capacity,
+            horizon_ms: 0,
+            number: 0,
+            shifts: Vec::with_capacity(SHIFTED),
+            free_shifts: Vec::with_capacity(SHIFTED),
+        }
+    }
+
+    fn places(capacity: i32) -> usize {
+        if capacity == UNLIMITED { ROOM } else { capacity.max(0) as usize }
+    }
+
+    /// Adds a rewriter; answers its number.
+    pub fn join(&mut self, member: Member) -> u32 {
+        self.members.push(member);
+        self.growths.extend([Growth::new(), Growth::new()]);
+        self.table.add_queues(self.members.len() * queue::COUNT);
+        (self.members.len() - 1) as u32
+    }
+
+    /// The rewriter with this number.
+    pub fn member(&mut self, member: u32) -> Option<&mut Member> {
+        self.members.get_mut(member as usize)
+    }
+
+    /// Counts a failure of an input.
+    pub fn failed(&mut self, member: u32, input: usize) {
+        if let Some(tally) = self.members.get_mut(member as usize).and_then(|m| m.inputs.get_mut(input)) {
+            tally.failures += 1;
+        }
+    }
+
+    fn timeouts(&self, flow: &Flow) -> Timeouts {
+        self.members[flow.member as usize].timeouts
+    }
+
+    /// When the flow expires if nothing guarantees it.
+    fn best_effort_expiry(&self, id: Id, flow: &Flow) -> u64 {
+        let (expires, queue) = self.table.expiry(id);
+        let queue = queue % queue::COUNT;
+        if !queue::GUARANTEED.contains(&queue) {
+            return expires;
+        }
+        let timeouts = self.timeouts(flow);
+        (expires + timeouts.of(flow.best_effort())).saturating_sub(timeouts.of(queue))
+    }
+
+    fn is_gone(&self, id: Id) -> bool {
+        let (expires, _) = self.table.expiry(id);
+        expires <= self.horizon_ms
+            && self.table.get(id).is_none_or(|f| self.best_effort_expiry(id, f) <= self.horizon_ms)
+    }
+
+    /// The flow of `flow` in this part of the table, and the direction.
+    #[inline]
+    pub fn find(&mut self, space: u32, flow: FlowId) -> Option<(Id, usize)> {
+        let found = self.table.find(flow.key(space))?;
+        if self.is_gone(found.0) {
+            self.remove(found.0);
+            return None;
+        }
+        Some(found)
+    }
+
+    /// Whether no flow of the part has replies that come as `to` would have them.
+    pub fn is_free(&self, space: u32, to: FlowId) -> bool {
+        self.table.find(to.reverse().key(space)).is_none_or(|(id, _)| self.is_gone(id))
+    }
+
+    #[inline]
+    pub fn get(&self, id: Id) -> Option<&Flow> {
+        self.table.get(id)
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut Flow> {
+        self.table.get_mut(id)
+    }
+
+    /// Adds a flow of an input of `member` in part `space`. `None` if all places are taken by flows with guarantees.
+    pub fn insert(
+        &mut self,
+        mut flow: Flow,
+        member: u32,
+        input: usize,
+        space: u32,
+        now_ms: u64,
+    ) -> Option<Id> {
+        (flow.member, flow.input, flow.number) = (member, input as u16, self.number);
+        self.number += 1;
+        let timeouts = self.timeouts(&flow);
+        let (queue, timeout) = match (timeouts.of(flow.guaranteed()), flow.best_effort()) {
+            (0, queue) => (queue, timeouts.of(queue)),
+            (guarantee, _) => (flow.guaranteed(), guarantee),
+        };
+        let expires = now_ms + timeout;
+        let keys = [flow.from.key(space), flow.to.reverse().key(space)];
+        for key in keys {
+            if let Some((other, _)) = self.table.find(key) {
+                self.remove(other);
+            }
+        }
+        if self.table.len() >= self.table.limit() {
+            self.end_guarantees(now_ms, usize::MAX);
+            let (earliest, victim) = self.earliest(&queue::BEST_EFFORT)?;
+            if !queue::GUARANTEED.contains(&queue) && expires < earliest {
+                return None;
+            }
+            self.remove(victim);
+        }
+        let queue = member as usize * queue::COUNT + queue;
+        let id = match self.table.insert(keys, flow, queue, expires) {
+            Ok(id) => id,
+            Err(NoPlace::Full | NoPlace::Taken(_)) => return None,
+        };
+        self.members[member as usize].inputs[input].flows += 1;
+        self.growths[space as usize].came(self.number - 1, entries(keys));
+        Some(id)
+    }
+
+    /// The flow has been used: it waits anew.
+    #[inline]
+    pub fn touch(&mut self, id: Id, now_ms: u64) {
+        let Some(flow) = self.table.get(id) else { return };
+        let timeouts = self.timeouts(flow);
+        let (guaranteed, best_effort) = (flow.guaranteed(), flow.best_effort());
+        let queue = if timeouts.of(guaranteed) > 0 { guaranteed } else { best_effort };
+        let first = flow.member as usize * queue::COUNT;
+        self.table.touch(id, first + queue, now_ms + timeouts.of(queue));
+    }
+
+    fn remove(&mut self, id: Id) {
+        let keys = self.table.keys(id);
+        let Some(flow) = self.table.remove(id) else { return };
+        self.growths[(keys[0] >> 96) as usize].went(entries(keys));
+        let inputs = self.members.get_mut(flow.member as usize).map(|m| &mut m.inputs);
+        if let Some(tally) = inputs.and_then(|i| i.get_mut(flow.input as usize)) {
+            tally.flows = tally.flows.saturating_sub(1);
+        }
+        if flow.shifts != NONE {
+            self.free_shifts.push(flow.shifts);
+        }
+    }
+
+    /// Of all flows in such queues, the one that expires next.
+    fn earliest(&self, queues: &[usize]) -> Option<(u64, Id)> {
+        let all = (0..self.members.len()).flat_map(|m| queues.iter().map(move |q| m * queue::COUNT + q));
+        all.filter_map(|queue| self.table.next(queue)).min_by_key(|(expires, _)| *expires)
+    }
+
+    /// Lets at most `most` flows whose guarantee is over wait for their timeouts; says how many there were.
+    fn end_guarantees(&mut self, now_ms: u64, most: usize) -> usize {
+        let mut ended = 0;
+        while ended < most
+            && let Some((expires, id)) = self.earliest(&queue::GUARANTEED)
+            && expires <= now_ms
+            && let Some(flow) = self.table.get(id)
+        {
+            let expires = self.best_effort_expiry(id, flow);
+            let queue = flow.member as usize * queue::COUNT + flow.best_effort();
+            self.table.touch(id, queue, expires);
+            ended += 1;
+        }
+        ended
+    }
+
+    /// From now on all flows that have expired are gone. Their places are freed by [`Flows::sweep`].
+    pub fn reap(&mut self, now_ms: u64) {
+        self.horizon_ms = now_ms;
+    }
+
+    /// Frees the places of at most `most` flows that are gone. Says whether there may be more.
+    pub fn sweep(&mut self, most: usize) -> bool {
+        let mut done = self.end_guarantees(self.horizon_ms, most);
+        while done < most
+            && let Some((expires, id)) = self.earliest(&queue::BEST_EFFORT)
+            && expires <= self.horizon_ms
+        {
+            self.remove(id);
+            done += 1;
+        }
+        done >= most
+    }
+
+    /// Flows of all rewriters.
+    pub fn len(&mut self) -> usize {
+        self.sweep(usize::MAX);
+        self.table.len()
+    }
+
+    pub fn capacity(&self) -> i32 {
+        self.capacity
+    }
+
+    /// Sets the capacity; flows beyond it go, those without guarantee first.
+    pub fn set_capacity(&mut self, capacity: i32, now_ms: u64) {
+        self.capacity = capacity;
+        self.table.set_limit(Self::places(capacity));
+        self.reap(now_ms);
+        self.sweep(usize::MAX);
+        while self.table.len() > self.table.limit()
+            && let Some((_, id)) =
+                self.earliest(&queue::BEST_EFFORT).or_else(|| self.earliest(&queue::GUARANTEED))
+        {
+            self.remove(id);
+        }
+    }
+
+    /// Removes all flows that `which` says.
+    pub fn remove_all(&mut self, which: impl Fn(&Flow) -> bool) {
+        let ids: Vec<Id> = self.table.iter().filter(|(_, f)| which(f)).map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.remove(id));
+    }
+
+    /// How far the sequence numbers of a flow have shifted, by direction.
+    pub fn shifts(&mut self, id: Id) -> Option<&mut [Shifts; 2]> {
+        self.shifts.get_mut(self.table.get(id)?.shifts as usize)
+    }
+
+    /// From `from` on, sequence numbers of that direction are `by` more. False if that cannot be remembered.
+    pub fn shift(&mut self, id: Id, direction: usize, from: u32, by: i32) -> bool {
+        let Some(flow) = self.table.get_mut(id) else { return false };
+        if flow.shifts == NONE {
+            flow.shifts = match self.free_shifts.pop() {
+                Some(place) => place,
+                None if self.shifts.len() < SHIFTED => {
+                    self.shifts.push(Default::default());
+                    (self.shifts.len() - 1) as u32
+                }
+                None => return false,
+            };
+            self.shifts[flow.shifts as usize] = Default::default();
+        }
+        self.shifts[flow.shifts as usize][direction].add(from, by)
+    }
+
+    /// Seconds until the flow expires, as Click rounds them.
+    pub fn expires_in_s(&self, id: Id, flow: &Flow, now_ms: u64) -> u32 {
+        let expires = self.best_effort_expiry(id, flow);
+        (expires as u32).wrapping_add(500).wrapping_sub(now_ms as u32) / 1_000
+    }
+
+    /// Both directions of all flows in one part of the table, in Click's order.
+    pub fn in_order(&mut self, space: u32) -> Vec<(Id, usize)> {
+        self.sweep(usize::MAX);
+        let own = self.table.iter().filter(|(id, _)| (self.table.keys(*id)[0] >> 96) as u32 == space);
+        let mut flows: Vec<(u64, Id)> = own.map(|(id, f)| (f.number, id)).collect();
+        flows.sort_unstable_by_key(|f| f.0);
+        let (mut order, mut grown) = (Order::new(), 0);
+        let at = &self.growths[space as usize].at;
+        for (number, id) in flows {
+            while at.get(grown).is_some_and(|n| *n < number) {
+                order.grow();
+                grown += 1;
+            }
+            let Some(flow) = self.table.get(id) else { continue };
+            if flow.comes(0) != flow.comes(1) {
+                order.add(flow.comes(0).order(), (id, 0));
+            }
+            order.add(flow.comes(1).order(), (id, 1));
+        }
+        (grown..at.len()).for_each(|_| order.grow());
+        order.entries()
+    }
+
+    /// Takes the flows of `old`, if the rewriters are the same ones with the same timeouts; those that `keep` refuses, and those beyond the
+    /// capacity, go.
+    pub fn take(&mut self, old: &mut Flows, keep: impl Fn(&Flow) -> bool, now_ms: u64) {
+        let same = |a: &Member, b: &Member| {
+            a.name == b.name && a.timeouts == b.timeouts && a.inputs.len() == b.inputs.len()
+        };
+        if self.members.len() != old.members.len()
+            || !self.members.iter().zip(&old.members).all(|(a, b)| same(a, b))
+        {
+            return;
+        }
+        let capacity = self.capacity;
+        std::mem::swap(self, old);
+        self.remove_all(|f| !keep(f));
+        if self.capacity != capacity {
+            self.set_capacity(capacity, now_ms);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The handlers of rewriters.
+
+use super::flow_id::FlowId;
+use super::flows::{Flows, Tally, space};
+use super::input::Reader;
+use super::rewriter::{Rewriter, now_ms};
+use causeway_engine::prelude::*;
+use causeway_engine::value::Value;
+use causeway_lang::args::split_words;
+
+impl Rewriter {
+    /// The lines of the table's flows, each in both directions; of a rewriter with two tables those of the `second`.
+    fn list(&self, flows: &mut Flows, second: bool, now_ms: u64) -> String {
+        let mut text = String::new();
+        for (id, direction) in flows.in_order(space(self.member, second)) {
+            let shifted = flows.shifts(id).map_or(0, |s| s[direction].latest());
+            let Some(flow) = flows.get(id) else { continue };
+            text += &self.kind.line(flow, direction);
+            if shifted != 0 {
+                text += &format!(" seq {shifted:+}");
+            }
+            let [forward, reply] = flow.outputs;
+            let stars = if direction == 0 { ("*", "") } else { ("", "*") };
+            let expires_s = flows.expires_in_s(id, flow, now_ms);
+            let input = flow.input;
+            text += &format!(" [{}{forward} {}{reply}] i{input} exp{expires_s}\n", stars.0, stars.1);
+        }
+        text
+    }
+
+    fn pattern_line(&self, flows: &mut Flows, input: usize) -> String {
+        let live = flows.member(self.member).and_then(|m| m.inputs.get(input)).map_or(0, |t| t.flows);
+        let Some(action) = self.inputs.get(input) else { return String::new() };
+        if live > 0 { format!("{action} [{live}]\n") } else { format!("{action}\n") }
+    }
+
+    fn lookup(&self, flows: &mut Flows, arg: &str, cx: &Cx<'_>) -> Result<String, String> {
+        let words = split_words(arg);
+        let [saddr, sport, daddr, dport] = &words[..] else {
+            return Err(match words.len() {
+                n if n > 4 => "too many arguments".to_owned(),
+                n => format!("{}: required argument missing", ["SADDR", "SPORT", "DADDR", "DPORT"][n]),
+            });
+        };
+        let flow = FlowId::new(
+            cx.value::<Ipv4Addr>("SADDR", saddr)?.into(),
+            cx.value("SPORT", sport)?,
+            cx.value::<Ipv4Addr>("DADDR", daddr)?.into(),
+            cx.value("DPORT", dport)?,
+        );
+        let found = flows.find(space(self.member, false), flow);
+        let Some((id, direction)) = found else { return Ok(String::new()) };
+        let to = flows.get(id).map(|f| f.leaves(direction)).unwrap_or_default();
+        let (saddr, daddr) = (to.source_ip(), to.destination_ip());
+        Ok(format!("{saddr} {} {daddr} {}", to.source_port, to.destination_port))
+    }
+
+    /// Answers a read handler.
+    pub(super) fn read_from(
+        &self,
+        flows: &mut Flows,
+        handler: &str,
+        arg: &str,
+        cx: &mut Cx<'_>,
+    ) -> Result<String, String> {
+        let now_ms = now_ms(cx);
+        let tally = |flows: &mut Flows, of: fn(&Tally) -> u32| {
+            flows.len();
+            flows.member(self.member).map_or(0, |m| m.inputs.iter().map(of).sum::<u32>()).to_string()
+        };
+        Ok(match handler {
+            "table" | "mappings" | "tcp_table" | "tcp_mappings" => self.list(flows, false, now_ms),
+            "udp_table" | "udp_mappings" => self.list(flows, true, now_ms),
+            "tcp_lookup" | "lookup" => self.lookup(flows, arg, cx)?,
+            "table_size" | "nmappings" => tally(flows, |t| t.flows),
+            "mapping_failures" => tally(flows, |t| t.failures),
+            "size" => flows.len().to_string(),
+            "capacity" => flows.capacity().to_string(),
+            "patterns" => {
+                flows.len();
+                (0..self.inputs.len()).map(|i| self.pattern_line(flows, i)).collect()
+            }
+            _ => {
+                flows.len();
+                let input = handler.strip_prefix("pattern").and_then(|n| n.parse().ok());
+                self.pattern_line(flows, input.unwrap_or(usize::MAX))
+            }
+        })
+    }
+
+    /// Carries out a write handler.
+    pub(super) fn write_to(
+        &mut self,
+        flows: &mut Flows,
+        handler: &str,
+        value: &str,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), String> {
+        let now_ms = now_ms(cx);
+        match handler {
+            "capacity" => {
+                let capacity = i32::parse(value.trim(), &cx.scope()).map_err(|e| format!("CAPACITY: {e}"))?;
+                flows.set_capacity(capacity, now_ms);
+            }
+            "clear" => flows.remove_all(|_| true),
+            _ => {
+                let input: usize =
+                    handler.trim_start_matches("pattern").parse().map_err(|_| "no such input")?;
+                let reader = Reader {
+                    registry: &self.registry,
+                    element: cx.name(),
+                    scope: cx.scope(),
+                    outputs: cx.n_outputs(),
+                };
+                let action = reader.action(value.trim(), |name| cx.find_peer(name).is_ok());
+                let action = action.map_err(|why| format!("input spec {input}: {why}"))?;
+                let slot = self.inputs.get_mut(input).ok_or("no such input")?;
+                *slot = action;
+                let member = self.member;
+                flows.remove_all(|f| f.member == member && usize::from(f.input) == input);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! DRRSched.
+
+use causeway_engine::prelude::*;
+use causeway_engine::spec::Notifies;
+
+pub(crate) static SPEC: Spec = Spec {
+    name: "DRRSched",
+    category: "scheduling",
+    summary: "pulls from its inputs by deficit round robin",
+    ports: "-/1",
+    processing: "l/l",
+    doc: "Answers pulls with packets of each input in turn, so that all inputs give as many bytes (Shreedhar and Varghese, \
+          *Efficient Fair Queuing using Deficit Round Robin*, SIGCOMM 1995): at its turn an input may give QUANTUM bytes \
+          more, and what it may not give yet waits at its head. Inputs whose notifiers say that there is nothing are not \
+          asked, and lose what they have saved up.",
+    args: Quantum::ARGS,
+    example: "InfiniteSource(LIMIT 9, STOP true) -> Queue -> [0] d :: DRRSched(1500) -> Discard; Idle -> [1] d;",
+    see: &["RoundRobinSched", "StrideSched", "PrioSched"],
+    notifies: Notifies { packets: true, room: false },
+    build,
+    ..Spec::DEFAULT
+};
+
+settings! {
+    struct Quantum {
+        bytes: i32 = optional("QUANTUM", "bytes", "how much more an input may give at each turn; default 500"), or(500);
+    }
+}
+
+struct DrrSched {
+    quantum: u64,
+    inputs: Vec<Input>,
+    /// Input whose turn it is.
+    next: usize,
+}
+
+#[derive(Default)]
+struct Input {
+    /// A packet that was longer than the input might give.
+    head: Option<Packet>,
+    /// Bytes that it may give.
+    deficit: u64,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let quantum = u64::try_from(Quantum::configure(conf).bytes).unwrap_or(0);
+    if quantum == 0 && conf.errors().is_empty() {
+        conf.error("bad QUANTUM");
+    }
+    conf.finish()?;
+    let inputs = (0..conf.n_inputs()).map(|_| Input::default()).collect();
+    Ok(Box::new(DrrSched { quantum, inputs, next: 0 }))
+}
+
+impl DrrSched {
+    /// The next packet, if an input may give one within a round.
+    fn give(&mut self, one: &mut Batch, cx: &mut Cx<'_>) -> Option<Packet> {
+        let n = self.inputs.len();
+        let mut asked = false;
+        for _ in 0..n {
+            let input = &mut self.inputs[self.next];
+            let packet = match input.head.take() {
+                Some(packet) => Some(packet),
+                None if cx.packets_upstream(self.next) => {
+                    asked = true;
+                    cx.pull(self.next, 1, one);
+                    one.pop()
+                }
+                None => None,
+            };
+            match packet {
+                None => input.deficit = 0,
+                Some(packet) if packet.len() as u64 <= input.deficit => {
+                    input.deficit -= packet.len() as u64;
+                    return Some(packet);
+                }
+                Some(packet) => {
+                    input.head = Some(packet);
+                    asked = true;
+                }
+            }
+            self.next = (self.next + 1) % n;
+            self.inputs[self.next].deficit += self.quantum;
+        }
+        cx.notify_packets(asked);
+        None
+    }
+}
+
+impl Element for DrrSched {
+    fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let mut one = cx.lend_batch();
+        while batch.len() < max && batch.room() > 0 {
+            let Some(packet) = self.give(&mut one, cx) else { break };
+            // There is room.
+            let _ = batch.push(packet);
+        }
+        cx.return_batch(one);
+    }
+
+    fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
+        if let Some(old) = old.downcast_mut::<DrrSched>() {
+            for (input, old) in self.inputs.iter_mut().zip(&mut old.inputs) {
+                *input = std::mem::take(old);
+            }
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.inputs.iter().filter(|input| input.head.is_some()).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_engine::harness::{Harness, Output, Ports, packet};
+
+    fn sched(inputs: usize, config: &str) -> Result<Harness, Vec<String>> {
+        let ports = Ports { pulled_inputs: vec![true; inputs], outputs: vec![Output::Pulled] };
+        Harness::with_ports(&SPEC, config, &ports)
+    }
+
+    #[test]
+    fn inputs_give_as_many_bytes() {
+        let mut h = sched(2, "500").unwrap();
+        for _ in 0..300 {
+            h.feed(0, packet(&[0; 1_000]));
+            h.feed(1, packet(&[1; 100]));
+        }
+        let mut bytes = [0; 2];
+        for _ in 0..330 {
+            for packet in h.pull(0, 1) {
+                bytes[usize::from(packet.data()[0])] += packet.len();
+            }
+            h.assert_balanced();
+        }
+        // To within a packet and a quantum.
+        assert!(bytes[0].abs_diff(bytes[1]) <= 1_500 && bytes[1] > 9_000, "{bytes:?}");
+    }
+
+    #[test]
+    fn what_is_too_long_for_now_waits() {
+        let mut h = sched(1, "10").unwrap();
+        h.feed(0, packet(&[0; 35]));
+        let pulls: Vec<usize> = (0..5).map(|_| h.pull(0, 9).len()).collect();
+        assert_eq!(pulls, [0, 0, 0, 0, 1]);
+        assert_eq!(sched(1, "0").err().unwrap(), ["bad QUANTUM"]);
+        assert!(sched(0, "").unwrap().pull(0, 9).is_empty());
+    }
+}

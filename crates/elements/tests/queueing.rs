@@ -1,0 +1,147 @@
+//! Shapers, queues and schedulers together, under simulated time.
+
+use causeway_engine::clock::SIMULATED_START_NS;
+use causeway_engine::{Defaults, Event, Options, Plan, Router};
+use causeway_lang::NoLibraries;
+use std::time::Duration;
+
+/// Runs `text` until it stops.
+fn run(text: &str) -> Router {
+    run_with(text, Defaults::Causeway)
+}
+
+/// As [`run`], with those defaults.
+fn run_with(text: &str, defaults: Defaults) -> Router {
+    let library = causeway_elements::library();
+    let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]);
+    let plan = Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())));
+    let options =
+        Options { simulated_ns: Some(SIMULATED_START_NS), seed: Some(7), defaults, ..Options::default() };
+    let router = Router::start(library, plan, options).unwrap_or_else(|e| panic!("{text}: {e}"));
+    router.resume();
+    // Who does not sleep when there is nothing to do advances simulated time by nanoseconds, and never gets there.
+    let patience = Some(Duration::from_secs(60));
+    assert_eq!(router.wait(patience), Some(Event::StopRequested { worker: 0 }), "{text}");
+    router
+}
+
+fn number(router: &Router, element: &str, handler: &str) -> f64 {
+    router.read(element, handler, "").unwrap().parse().unwrap()
+}
+
+#[test]
+fn pullers_sleep_until_a_shaper_has_packets_again() {
+    for (shaper, packets) in [
+        ("Shaper(100)", 500),
+        ("BandwidthShaper(80kbps)", 500),
+        ("Null -> Shaper(100) -> Null", 500),
+        ("DelayShaper(1)", 4_000),
+        ("Shaper(100) -> DelayShaper(1)", 500),
+        ("BandwidthShaper(80kbps) -> Shaper(1000)", 500),
+    ] {
+        for (puller, rest) in [
+            ("Unqueue", ""),
+            ("Unqueue(BURST 32)", ""),
+            ("[0] r :: RoundRobinSched -> Unqueue", "Idle -> [1] r;"),
+            ("[0] d :: DRRSched -> Unqueue", "Idle -> [1] d;"),
+        ] {
+            let text = format!(
+                "RatedSource(RATE 1000, LENGTH 100, LIMIT 100000) -> Queue(100000) -> {shaper} -> {puller}
+                 -> c :: Counter -> Discard; {rest}
+                 TimedSource(INTERVAL 2.5, LIMIT 1, STOP true) -> Discard;"
+            );
+            let count = number(&run(&text), "c", "count");
+            assert!((count - f64::from(packets)).abs() <= 2.0, "{text}: {count}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_queue_above_a_shaper_lets_its_puller_sleep() {
+    let router = run(
+        "TimedSource(INTERVAL 1, LIMIT 5) -> Queue -> Shaper(10) -> DelayShaper(0.1) -> Unqueue -> c :: Counter -> Discard;
+         TimedSource(INTERVAL 3.5, LIMIT 1, STOP true) -> Discard;",
+    );
+    assert_eq!(number(&router, "c", "count"), 5.0);
+}
+
+#[test]
+fn sources_of_clicks_configurations_count_as_there() {
+    for (rate, packets) in [(1_000, 4_009), (10, 41), (200, 801)] {
+        let text = format!(
+            "RatedSource(RATE {rate}) -> c :: Counter -> Discard; TimedSource(INTERVAL 2, LIMIT 1, STOP true) -> Discard;"
+        );
+        assert_eq!(number(&run_with(&text, Defaults::Click), "c", "count"), f64::from(packets), "{rate}");
+    }
+}
+
+#[test]
+fn unqueues_keep_their_rates() {
+    for (unqueue, packets) in [
+        ("RatedUnqueue(50)", 239),
+        ("BandwidthRatedUnqueue(40kbps, BURST_BYTES 0)", 250),
+        ("LinkUnqueue(0.5, 80kbps)", 450),
+        ("DelayUnqueue(0.5)", 4_500),
+        ("TimedUnqueue(0.1, 2)", 100),
+        ("Burster(0.1)", 400),
+    ] {
+        let text = format!(
+            "RatedSource(RATE 1000, LENGTH 100, LIMIT 100000) -> Queue(100000) -> {unqueue} -> c :: Counter -> Discard;
+             TimedSource(INTERVAL 2.5, LIMIT 1, STOP true) -> Discard;"
+        );
+        let count = number(&run(&text), "c", "count");
+        assert!((count - f64::from(packets)).abs() <= 8.0, "{unqueue}: {count}");
+    }
+}
+
+#[test]
+fn schedulers_share_a_link() {
+    for (scheduler, first, second) in [
+        ("DRRSched(500)", 4_000.0, 1_000.0),
+        ("StrideSched(3, 1)", 3_000.0, 1_000.0),
+        ("PrioSched", 100.0, 0.0),
+    ] {
+        // The packets of the first are short, those of the second four times as long.
+        let text = format!(
+            "RatedSource(RATE 20000, LENGTH 100) -> Queue -> [0] s :: {scheduler};
+             RatedSource(RATE 20000, LENGTH 400) -> Queue -> [1] s;
+             s -> RatedUnqueue(1000) -> p :: CheckLength(100) -> a :: Counter -> Discard; p[1] -> b :: Counter -> Discard;
+             TimedSource(INTERVAL 2.5, LIMIT 1, STOP true) -> Discard;"
+        );
+        let router = run(&text);
+        let (a, b) = (number(&router, "a", "count"), number(&router, "b", "count"));
+        assert!((a * second - b * first).abs() <= 0.02 * (a + b) * (first + second), "{scheduler}: {a} {b}");
+        assert!(a + b > 4_900.0, "{scheduler}: {a} {b}");
+    }
+}
+
+#[test]
+fn early_drops_keep_queues_short() {
+    let with = |aqm: &str, behind: &str| {
+        let router = run(&format!(
+            "RatedSource(RATE 1000, LENGTH 100) -> SetTimestamp(FIRST true) -> {aqm} q :: Queue(2000) -> {behind} RatedUnqueue(900) -> Discard;
+             TimedSource(INTERVAL 5, LIMIT 1, STOP true) -> Discard;"
+        ));
+        let drops = if aqm.is_empty() && behind.is_empty() { 0.0 } else { number(&router, "aqm", "drops") };
+        (number(&router, "q", "length"), drops, router)
+    };
+    let (without, ..) = with("", "");
+    assert!(without > 900.0, "{without}");
+    let (length, drops, router) = with("aqm :: RED(5, 50, 0.1, STABILITY 6) ->", "");
+    assert!(length < 100.0 && drops > 800.0, "{length} {drops}");
+    assert_eq!(router.read("aqm", "queues", "").unwrap(), "q\n");
+    let average = number(&router, "aqm", "avg_queue_size");
+    assert!(average > 5.0 && average < 100.0, "{average}");
+    assert!(
+        router.write("aqm", "min_thresh", "60").is_err() && router.write("aqm", "max_thresh", "60").is_ok()
+    );
+    assert_eq!(router.read("aqm", "config", "").unwrap(), "5, 60, 0.1, STABILITY 6");
+    assert!(router.read("aqm", "stats", "").unwrap().ends_with(" drops\n"));
+    let (length, drops, _) = with("", "aqm :: RED(5, 50, 0.1) ->");
+    assert!(length < 100.0 && drops > 800.0, "{length} {drops}");
+    let (length, drops, router) = with("", "aqm :: CoDel(5ms, 100ms) ->");
+    assert!(length < 700.0 && drops > 100.0, "{length} {drops}");
+    assert_eq!(router.read("aqm", "codel_target", "").unwrap(), "5ms");
+    router.write("aqm", "codel_interval", "50ms").unwrap();
+    assert_eq!(router.read("aqm", "config", "").unwrap(), "5ms, 50ms");
+}
