@@ -5,6 +5,7 @@
 #[allow(dead_code)] // Each test file uses its own part.
 #[path = "../common/mod.rs"]
 mod common;
+mod driver;
 mod quiet;
 
 use causeway_nic_driver::registers as reg;

@@ -6,7 +6,7 @@ use causeway_nic_driver::registers as reg;
 use causeway_nic_sim::faults::{Fault, Scheduled};
 use causeway_nic_sim::gmii::check_sequence;
 use causeway_nic_sim::scenario::{counted_losses, read_counters, table};
-use causeway_nic_sim::testbed::{Setup, Testbed};
+use causeway_nic_sim::testbed::{PCI_133_PS, Setup, Testbed};
 use causeway_nic_sim::traffic::Stamp;
 
 /// A frame of 64 bytes from a port to another one's network.
@@ -275,6 +275,26 @@ fn a_reset_of_the_card_leaves_nothing_of_a_frame() {
     testbed.send_raw(0, &frame, check_sequence(&frame));
     testbed.drain(1_000_000);
     assert_eq!(testbed.raw.len(), 1);
+}
+
+#[test]
+fn however_many_of_the_shortest_frames_of_the_host_wait_all_leave() {
+    // Over a fast bus they come twice as fast as they leave, so that the output FIFO is full of them.
+    let setup = Setup {
+        bus_period_ps: PCI_133_PS,
+        bus_extra_cycles: 0,
+        ..Setup::new(&table(2, true, false).unwrap())
+    };
+    let mut testbed = Testbed::new(&setup);
+    for _ in 0..3_000 {
+        while !testbed.host_mut().transmit(0, &[0; 14]) {
+            testbed.step();
+        }
+    }
+    let waiting = 3_000 - testbed.raw.len();
+    testbed.drain(20_000_000);
+    assert_eq!(testbed.raw.len(), 3_000);
+    assert!(waiting > 600, "{waiting}");
 }
 
 #[test]
