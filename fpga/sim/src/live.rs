@@ -67,8 +67,10 @@ impl Live {
     pub fn run(&mut self) {
         let (sender, commands) = channel();
         thread::spawn(move || {
-            let lines = std::io::stdin().lock().lines().map_while(Result::ok);
-            lines.map_while(|line| sender.send(line).ok()).for_each(drop);
+            // What is no text is no command either, and no end.
+            let lines = std::io::stdin().lock().split(b'\n').map_while(Result::ok);
+            let text = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+            text.map_while(|line| sender.send(line).ok()).for_each(drop);
         });
         while self.obey(&commands) {
             let moved = self.exchange();
