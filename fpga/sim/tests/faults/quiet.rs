@@ -6,8 +6,13 @@ use causeway_nic_driver::registers as reg;
 use causeway_nic_sim::faults::{Fault, Scheduled};
 use causeway_nic_sim::gmii::check_sequence;
 use causeway_nic_sim::scenario::{counted_losses, read_counters, table};
-use causeway_nic_sim::testbed::{PCI_133_PS, Setup, Testbed};
+use causeway_nic_sim::testbed::{PCI_66_PS, PCI_133_PS, Setup, Testbed};
 use causeway_nic_sim::traffic::Stamp;
+
+/// Idle bus cycles of a tick.
+const PATIENCE: u64 = 32;
+/// In which all links are up again when the cause of a failure has gone and the bus is idle.
+const RECOVERY_TICKS: u64 = 64;
 
 /// A frame of 64 bytes from a port to another one's network.
 fn frame_between(port: u8, dest: u8) -> Vec<u8> {
@@ -39,8 +44,9 @@ fn whenever_a_card_vanishes_its_frame_has_left_or_is_counted() {
                 Scheduled { at_ps, fault: Fault::Unplug(victim) },
                 Scheduled { at_ps: at_ps + 20_000_000, fault: Fault::Plug(victim) },
             ]);
-            testbed.run_until(testbed.now_ns() + 130_000);
+            testbed.run_until(at_ps / 1_000 + 20_000 + RECOVERY_TICKS * PATIENCE * PCI_66_PS / 1_000);
             assert!(testbed.is_linked(0), "{victim} {n}");
+            testbed.run_until(testbed.now_ns() + 80_000);
             let [leaves, counts] = [testbed.raw.len() - before.0, (lost(&mut testbed) - before.1) as usize];
             // Both, if the last word was taken in the very cycle, which its receiver cannot say any more.
             assert!(leaves <= 1 && counts <= 1 && leaves + counts >= 1, "{victim} {n}: {leaves} {counts}");
@@ -78,7 +84,7 @@ fn whenever_a_card_gets_no_bus_the_others_are_served() {
 /// Some cards and no traffic.
 fn quiet(cards: usize) -> Testbed {
     let mut testbed = Testbed::new(&Setup::new(&table(cards, true, false).unwrap()));
-    (0..cards as u8).for_each(|nic| testbed.host_mut().write(nic, reg::PATIENCE, 32));
+    (0..cards as u8).for_each(|nic| testbed.host_mut().write(nic, reg::PATIENCE, PATIENCE));
     testbed
 }
 
