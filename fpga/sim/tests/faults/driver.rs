@@ -1,8 +1,10 @@
 //! What a driver does to cards under traffic, at any moment: takes peers out and puts them back, stops cards and lets
-//! them go on.
+//! them go on; and what it reads when words turn over.
 
 use causeway_nic_driver::registers as reg;
-use causeway_nic_sim::faults::Fault;
+use causeway_nic_sim::faults::{Fault, Scheduled};
+use causeway_nic_sim::scenario::table;
+use causeway_nic_sim::testbed::{Setup, Testbed};
 
 use super::common::{Router, mesh, setup};
 
@@ -45,4 +47,23 @@ fn a_card_that_is_stopped_and_let_go_costs_the_others_nothing() {
     assert_eq!(done.lost_between(0, 1), 0);
     assert!(done.counted(2, "rx_disabled") > 10, "{:?}", done.counters);
     done.assert_all_counted();
+}
+
+#[test]
+fn what_is_read_is_right_or_nobody_answers() {
+    let mut testbed = Testbed::new(&Setup::new(&table(2, true, false).unwrap()));
+    let right = testbed.read_register(0, reg::PARAMETERS);
+    assert_ne!(right, u64::MAX);
+    let mut refused = 0;
+    for n in 0..20 {
+        let at_ps = testbed.now_ps() + 15_000 * n;
+        testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWords(1, 4) }]);
+        let read = testbed.read_register(0, reg::PARAMETERS);
+        assert!(read == right || read == u64::MAX, "{n}: {read:x}");
+        refused += u32::from(read != right);
+        // If nothing has met the fault, this does.
+        testbed.read_register(1, reg::ID);
+        assert_eq!(testbed.read_register(0, reg::PARAMETERS), right, "{n}");
+    }
+    assert!(refused > 2, "{refused}");
 }
