@@ -27,7 +27,7 @@ fpga-cocotb: ## the NIC on AXI against the models of cocotbext-eth and cocotbext
 fpga-experiments: ## run the NIC's experiments into docs/results
 	@. mk/rust && cargo run $(NIC_CARGO) --bin nic-experiments -- docs/results
 
-fpga-report: ## the NIC's logic elements and memory by module, and its timing on an ECP5
+fpga-report: ## the NIC's logic elements and memory by module, and the timing of both boards
 	@fpga/synth/report
 
 fpga-bitstream: ## synthesise, place, route and pack two cards for a board (BOARD=colorlight-i9)

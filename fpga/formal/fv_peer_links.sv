@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The links to two peers, with ticks, failures and messages at will; the environment begins something towards a peer only
-// while its link is up, and one message at a time is on its way. Towards a peer: a link is up only after a SYNC that has
-// arrived and an ACK that came after the SYNC was sent; from the failure of a link until it is up again nothing is asked
-// for, and its SYNC goes when nothing is on its way. From a peer: what breaks the rules is not heard before the next
+// The links to two peers, with ticks, failures and messages at will, a driver that takes peers out and stops the card at
+// any time; the environment begins something towards a peer only while its link is up, and one message at a time is on its
+// way. Towards a peer: a link is up only after a SYNC that has arrived and an ACK that came after the SYNC was sent; from
+// the failure of a link until it is up again nothing is asked for, and what was between the two is forgotten, and its SYNC
+// goes, when nothing is on its way. From a peer: what breaks the rules is not heard before the next
 // SYNC; every SYNC is answered once.
 module fv_peer_links (
     input wire       clk,
     input wire       enable,
+    input wire [1:0] present,
     input wire       tick,
     input wire [1:0] resync,
     input wire [1:0] begins,
@@ -37,25 +39,26 @@ module fv_peer_links (
   wire [1:0] busy = other | (on_way ? 2'd1 << way_peer : 2'd0);
   wire got_sync = got[0], got_ack = !got[0] && got[1], got_nak = !got[0] && !got[1] && got[2];
   peer_links #(.PEERS(2)) dut (
-      .clk(clk), .rst(rst), .enable(enable), .present(2'b11), .tick(tick), .resync(resync), .busy(busy), .owed(owed),
+      .clk(clk), .rst(rst), .enable(enable), .present(present), .tick(tick), .resync(resync), .busy(busy), .owed(owed),
       .burst_failed(burst_failed), .burst_peer(burst_peer), .breaks(breaks), .got_sync(got_sync), .got_ack(got_ack),
       .got_nak(got_nak), .got_peer(got_peer), .msg_valid(msg_valid), .msg_ready(msg_ready), .msg_type(msg_type),
       .msg_peer(msg_peer), .sent_valid(sent), .sent_failed(fails), .sent_type(way_type), .sent_peer(way_peer),
       .live(live), .ready(ready), .clear(clear), .flush(flush), .heard(heard), .forget(forget), .states(states)
   );
-  wire off = rst || !enable;
+  wire off = rst || !enable || !present[who];
   reg syncs = 1'b0;       // a SYNC to `who` is on its way
   reg synced = 1'b0;      // it has arrived
   reg acked = 1'b0;       // and an ACK came since it was taken
   reg was_ready = 1'b0, was_off = 1'b1, broke = 1'b0, was_heard = 1'b0, was_sync = 1'b0;
   always @(posedge clk) begin
-    other <= off ? 2'd0 : (other & ~ends) | (begins & ready);
+    // What is on its way is not stopped with the card.
+    other <= rst ? 2'd0 : (other & ~ends) | (begins & ready);
     if (msg_ready) begin
       on_way <= 1'b1;
       way_peer <= msg_peer;
       way_type <= msg_type;
     end else if (sent) on_way <= 1'b0;
-    if (off) on_way <= 1'b0;
+    if (!rst && clear[who]) assert (!other[who]);
     // Towards the peer.
     if (msg_ready && msg_type == nic_pkg::MSG_SYNC && msg_peer == who) begin
       syncs <= 1'b1;

@@ -71,6 +71,10 @@ module host_bridge (
       .block_valid(mem_rd_valid), .block_addr(mem_rd_addr), .block_words(mem_rd_words),
       .block_requester(mem_rd_requester), .block_tag(mem_rd_tag)
   );
+
+`ifdef ASSERTIONS
+  always @(posedge clk) if (!rst) assert (!(mem_wr_valid && wr_error));
+`endif
 endmodule
 
 `default_nettype wire

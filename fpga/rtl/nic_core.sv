@@ -256,7 +256,7 @@ module nic_core #(
   wire [11:0] req_high, req_low;
   wire [7:0] failed_packets;
   request_scheduler #(.PEERS(PEERS)) requests (
-      .clk(clk), .rst(rst || !enable), .tick(tick), .ready(ready), .clear(clear), .used_words(fast_used),
+      .clk(clk), .rst(rst), .tick(tick), .ready(ready), .clear(clear), .used_words(fast_used),
       .req_valid(req_valid), .req_ready(req_ready), .req_peer(req_peer), .req_high(req_high), .req_low(req_low),
       .res_valid(mail_res), .res_peer(mail_peer), .res_accept(res_accept), .owed(owed), .asks(burst_asks), .token_return(token_return),
       .token_peer(token_peer)

@@ -23,7 +23,7 @@ module output_fifo #(
 );
   reg [AW-1:0] wr_ptr, begin_ptr, rd_ptr;  // begin_ptr: of the packet in progress
   reg [7:0] begun;                         // words of the packet in progress
-  reg [8:0] packets;
+  reg [AW:0] packets;                      // the shortest of the host's are three words
   reg refused;                             // of the packet in progress, a word
   wire full = free_words == 0;
   wire writes = wr_valid && !full && !refused && !wr_cancel;
@@ -34,7 +34,7 @@ module output_fifo #(
   always_ff @(posedge clk) begin
     if (rd_en) rd_ptr <= rd_ptr + 1'b1;
     free_words <= free_words + {11'd0, rd_en} - {11'd0, writes} + returned;
-    packets <= packets + {8'd0, complete} - {8'd0, rd_done};
+    packets <= packets + {{AW{1'b0}}, complete} - {{AW{1'b0}}, rd_done};
     overflow <= wr_valid && full && !wr_cancel;
     if (wr_cancel || (wr_valid && wr_last)) begin
       begun <= 0;

@@ -158,8 +158,9 @@ module peer_links #(
         nak_due[k] <= 1'b0;
       end
     end
-    if (msg_valid && msg_ready) msg_valid <= 1'b0;
-    else if (!msg_valid && next_valid) begin
+    // A message of before its peer was taken out is not one of after.
+    if (msg_valid && (msg_ready || !present[msg_peer])) msg_valid <= 1'b0;
+    else if (!msg_valid && next_valid && present[next_peer]) begin
       msg_valid <= 1'b1;
       msg_type <= next_type;
       msg_peer <= next_peer;
@@ -181,7 +182,6 @@ module peer_links #(
         nak_due[k] <= 1'b1;
         waiting[k] <= 1'b0;
         heard[k] <= 1'b0;
-        clear[k] <= 1'b1;
         forget[k] <= 1'b1;
       end
     if (rst || !enable) begin

@@ -55,7 +55,7 @@ module register_file #(
     input  wire [9:0]        errors,
     output reg               irq,
     // Counters.
-    output wire              rd_counter,     // held until counter_done
+    output reg               rd_counter,     // held until counter_done
     output wire [CW-1:0]     rd_index,
     input  wire              counter_done,
     input  wire [63:0]       counter_data
@@ -134,7 +134,6 @@ module register_file #(
   wire in_counters = addr[11:9] == nic_pkg::REG_COUNTERS[11:9] && {1'b0, addr[8:3]} < EVENTS[6:0];
   wire at_rules = addr[11:8] == nic_pkg::REG_ROUTE[11:8] || addr[11:8] == nic_pkg::REG_ROUTE[11:8] + 4'd1
       || (addr[11:8] == nic_pkg::REG_CLASS[11:8]);
-  assign rd_counter = busy && in_counters;
   assign rd_index = addr[3+:CW];
   assign rd_rule = busy && at_rules;
   assign rd_word = {addr[9], addr[8:3]};
@@ -175,6 +174,8 @@ module register_file #(
     if (addr[7:3] == nic_pkg::REG_POLICY[7:3]) group_3 <= {61'd0, rule_policy};
 
     rd_done <= 1'b0;
+    // Registered, because the choice of what is counted comes behind it.
+    rd_counter <= busy && in_counters && !counter_done;
     step <= {step[0], 1'b1};
     if (rd_valid) begin
       busy <= 1'b1;
@@ -189,7 +190,10 @@ module register_file #(
           : (addr[11:7] == 5'd1) ? group_2
           : (addr[11:8] == 4'd1) ? group_3 : 64'd0;
     end
-    if (rst) busy <= 1'b0;
+    if (rst) begin
+      busy <= 1'b0;
+      rd_counter <= 1'b0;
+    end
   end
 endmodule
 

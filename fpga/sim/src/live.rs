@@ -15,6 +15,7 @@ use causeway_netio::tap::{self, Kind};
 use causeway_nic_driver::{RuleTable, registers as reg};
 use causeway_packet::{Batch, Packet};
 
+use crate::faults::{Fault, Scheduled};
 use crate::host::HostParameters;
 use crate::scenario::{read_counters, source};
 use crate::testbed::{Setup, Testbed};
@@ -38,8 +39,6 @@ pub struct Live {
     nics: Vec<Port>,
     last_frame_ns: u64,
     waves_until_ns: Option<u64>,
-    /// Frames taken from the TAPs `port0` and so on, and given to them.
-    counts: [u64; 2],
 }
 
 impl Live {
@@ -55,7 +54,7 @@ impl Live {
         // The host's time is the operating system's own.
         let host = HostParameters { packet_cost_ns: 100, ..HostParameters::default() };
         let testbed = Testbed::new(&Setup { foreign_frames: true, host, ..Setup::new(table) });
-        Ok(Self { testbed, ports, nics, last_frame_ns: 0, waves_until_ns: None, counts: [0; 2] })
+        Ok(Self { testbed, ports, nics, last_frame_ns: 0, waves_until_ns: None })
     }
 
     /// Runs until the commands' end or `quit`. They come line by line from the standard input:
@@ -63,12 +62,15 @@ impl Live {
     /// * `counters`: prints what the cards have counted;
     /// * `load PORT DEST SHARE`: the tester sends low-class frames of 512 bytes at a share of the line rate;
     /// * `stop`: it stops;
+    /// * `unplug NIC`: the card loses the bus; `plug NIC`: it is back;
     /// * `waves FOLDER`: writes the next 100 µs as waves, a file a card, once (built with the feature `waves`).
     pub fn run(&mut self) {
         let (sender, commands) = channel();
         thread::spawn(move || {
-            let lines = std::io::stdin().lock().lines().map_while(Result::ok);
-            lines.map_while(|line| sender.send(line).ok()).for_each(drop);
+            // What is no text is no command either, and no end.
+            let lines = std::io::stdin().lock().split(b'\n').map_while(Result::ok);
+            let text = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+            text.map_while(|line| sender.send(line).ok()).for_each(drop);
         });
         while self.obey(&commands) {
             let moved = self.exchange();
@@ -117,16 +119,29 @@ impl Live {
                     say("load PORT DEST SHARE: two ports of the router, and a number above 0 and up to 1")
                 }
             },
-            _ => say("counters | load PORT DEST SHARE | stop | waves FOLDER | quit"),
+            ["unplug", nic] => self.disturb(nic, Fault::Unplug),
+            ["plug", nic] => self.disturb(nic, Fault::Plug),
+            _ => say("counters | load PORT DEST SHARE | stop | unplug NIC | plug NIC | waves FOLDER | quit"),
         }
         true
     }
 
+    /// The card of that number; each has one port.
+    fn card(&self, text: &str) -> Option<u8> {
+        text.parse().ok().filter(|&n: &u8| usize::from(n) < self.ports.len())
+    }
+
     fn load(&self, port: &str, dest: &str, share: &str) -> Option<Source> {
-        let port_of = |text: &str| text.parse().ok().filter(|&n: &u8| usize::from(n) < self.ports.len());
         let load = share.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0)?;
-        let start = source(port_of(port)?, &[port_of(dest)?]);
+        let start = source(self.card(port)?, &[self.card(dest)?]);
         Some(Source { load, frame_bytes: 512, start_ns: 0, ..start })
+    }
+
+    fn disturb(&mut self, nic: &str, fault: fn(u8) -> Fault) {
+        let Some(nic) = self.card(nic) else { return say("there is no such card") };
+        self.testbed.schedule([Scheduled { at_ps: self.testbed.now_ps(), fault: fault(nic) }]);
+        // The others notice in time that passes.
+        self.last_frame_ns = self.testbed.now_ns();
     }
 
     /// Frames from and to the TAPs; whether there were any.
@@ -138,7 +153,6 @@ impl Live {
             {
                 frame.resize(frame.len().max(SHORTEST), 0);
                 self.testbed.transmitter(port as u8).send(&frame);
-                self.counts[0] += 1;
                 moved = true;
             }
             if self.testbed.host_mut().has_room(port as u8)
@@ -150,7 +164,6 @@ impl Live {
         }
         for (port, frame) in std::mem::take(&mut self.testbed.raw) {
             give(&mut self.ports[usize::from(port)], &frame);
-            self.counts[1] += 1;
             moved = true;
         }
         while let Some((nic, frame)) = self.testbed.host_mut().received.pop_front() {
@@ -162,18 +175,36 @@ impl Live {
 
     fn print_counters(&mut self) {
         for nic in 0..self.ports.len() as u8 {
-            let counted: Vec<String> = read_counters(&mut self.testbed, nic)
+            let counters = read_counters(&mut self.testbed, nic);
+            // All ones is what is read where nobody answers.
+            let answers = counters.iter().any(|(_, count)| *count != u64::MAX);
+            let counted: Vec<String> = counters
                 .into_iter()
                 .filter(|(_, count)| *count > 0)
                 .map(|(name, count)| format!("{name} {count}"))
                 .collect();
-            say(&format!("nic{nic}: {}", counted.join(", ")));
+            say(&format!(
+                "nic{nic}: {}",
+                if answers { counted.join(", ") } else { "does not answer".into() }
+            ));
         }
         let links = self.testbed.read_register(0, reg::PEER_STATE);
-        let [taken, given] = self.counts;
+        let [taken, given, lost] = taps(&self.ports);
         let sound = if self.testbed.line_errors.is_empty() { "sound" } else { "broken" };
-        say(&format!("taps: {taken} taken, {given} given, {sound}; links of nic0: {links:x}"));
+        say(&format!("taps: {taken} taken, {given} given, {lost} lost, {sound}; links of nic0: {links:x}"));
     }
+}
+
+/// Frames taken from TAPs, given to them, and lost because nobody took them.
+fn taps(ports: &[Port]) -> [u64; 3] {
+    let halves = ports.iter().map(|port| &port.queues[0]);
+    let counted: Vec<_> = halves
+        .flat_map(|queue| [queue.rx.statistics(), queue.tx.statistics()])
+        .flat_map(|s| s.list())
+        .collect();
+    let sum =
+        |wanted: &[&str]| counted.iter().filter(|(name, _)| wanted.contains(name)).map(|(_, n)| n).sum();
+    [sum(&["rx_packets"]), sum(&["tx_packets"]), sum(&["tx_drop_error", "tx_ring_full"])]
 }
 
 /// A frame that waits at a TAP.

@@ -1,8 +1,9 @@
 //! The paper's scenarios on three cards, shorter than the experiments: the same rates, losses only where they may be.
 
 use causeway_nic_driver::RuleTable;
+use causeway_nic_sim::faults::{Fault, Scheduled};
 use causeway_nic_sim::report::experiments::{mesh, routing, slow_mix, two_to_one, unequal};
-use causeway_nic_sim::scenario::{Outcome, ResponsePolicy, Scenario, run, source};
+use causeway_nic_sim::scenario::{Outcome, ResponsePolicy, Scenario, run, source, table};
 use causeway_nic_sim::testbed::{Setup, Testbed};
 use causeway_nic_sim::traffic::Source;
 
@@ -107,6 +108,25 @@ fn eight_cards_fill_the_bus_and_share_it() {
     let (least, most) = by_port.iter().fold((f64::MAX, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
     assert!(least / most > 0.8, "{by_port:?}");
     assert_eq!(outcome.lost(), outcome.counted("drop_fifo"));
+}
+
+#[test]
+fn grants_of_many_cards_are_used_in_turn() {
+    // Card 7 gets the bus when much waits in it for all others: from then on several grants wait at it. That nobody has
+    // a second turn before the others is an assertion of every simulation.
+    let mut testbed = Testbed::new(&Setup::new(&table(8, true, true).unwrap()));
+    let now_ps = testbed.now_ps();
+    testbed.schedule([
+        Scheduled { at_ps: now_ps, fault: Fault::Starve(7) },
+        Scheduled { at_ps: now_ps + 1_500_000_000, fault: Fault::Feed(7) },
+    ]);
+    let others: Vec<u8> = (0..7).collect();
+    testbed.add_source(Source { frame_bytes: 512, high_share: 0.5, ..source(7, &others) }, 1);
+    testbed.run_until(testbed.now_ns() + 2_200_000);
+    testbed.stop_sources();
+    testbed.drain(50_000_000);
+    assert!(testbed.scoreboard.errors.is_empty(), "{:?}", testbed.scoreboard.errors);
+    assert_eq!(testbed.scoreboard.lost(), 0);
 }
 
 #[test]

@@ -120,7 +120,7 @@ blocks! {
         /// The response scheduler grants only when so many words are free in the output FIFO, bits 11:0; an empty
         /// FIFO is always enough, and so is any room after four ticks.
         GRANT_MIN_WORDS = 0x020, ReadWrite;
-        /// The response scheduler's rule, bits 1:0 (0 round robin, 1 high first, 2 longest high backlog, 3 deficit
+        /// The response scheduler's rule, bits 1:0 (0 round robin, 1 high first, 2 longest high backlog, 3 surplus
         /// round robin), and the words of a turn for the last one, bits 26:16; after reset 0 and 256.
         SCHEDULER = 0x028, ReadWrite;
         /// Idle bus cycles that make a tick, bits 15:0; after reset 1024. All time-outs are counted in ticks.

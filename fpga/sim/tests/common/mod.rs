@@ -12,7 +12,8 @@ use causeway_nic_sim::traffic::{Source, Spacing};
 
 /// Idle bus cycles of a tick: short, so that what waits for ticks does not take long to simulate.
 const PATIENCE: u64 = 128;
-/// In which a router is whole again when all that was wrong has ended.
+/// In which a router is whole again when all that was wrong has ended: 64 ticks of a bus that is idle a quarter of the
+/// time.
 pub const RECOVERY_NS: u64 = 500_000;
 pub const CARDS: u8 = 3;
 

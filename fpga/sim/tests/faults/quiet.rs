@@ -6,8 +6,13 @@ use causeway_nic_driver::registers as reg;
 use causeway_nic_sim::faults::{Fault, Scheduled};
 use causeway_nic_sim::gmii::check_sequence;
 use causeway_nic_sim::scenario::{counted_losses, read_counters, table};
-use causeway_nic_sim::testbed::{Setup, Testbed};
+use causeway_nic_sim::testbed::{PCI_66_PS, PCI_133_PS, Setup, Testbed};
 use causeway_nic_sim::traffic::Stamp;
+
+/// Idle bus cycles of a tick.
+const PATIENCE: u64 = 32;
+/// In which all links are up again when the cause of a failure has gone and the bus is idle.
+const RECOVERY_TICKS: u64 = 64;
 
 /// A frame of 64 bytes from a port to another one's network.
 fn frame_between(port: u8, dest: u8) -> Vec<u8> {
@@ -39,8 +44,9 @@ fn whenever_a_card_vanishes_its_frame_has_left_or_is_counted() {
                 Scheduled { at_ps, fault: Fault::Unplug(victim) },
                 Scheduled { at_ps: at_ps + 20_000_000, fault: Fault::Plug(victim) },
             ]);
-            testbed.run_until(testbed.now_ns() + 130_000);
+            testbed.run_until(at_ps / 1_000 + 20_000 + RECOVERY_TICKS * PATIENCE * PCI_66_PS / 1_000);
             assert!(testbed.is_linked(0), "{victim} {n}");
+            testbed.run_until(testbed.now_ns() + 80_000);
             let [leaves, counts] = [testbed.raw.len() - before.0, (lost(&mut testbed) - before.1) as usize];
             // Both, if the last word was taken in the very cycle, which its receiver cannot say any more.
             assert!(leaves <= 1 && counts <= 1 && leaves + counts >= 1, "{victim} {n}: {leaves} {counts}");
@@ -78,7 +84,7 @@ fn whenever_a_card_gets_no_bus_the_others_are_served() {
 /// Some cards and no traffic.
 fn quiet(cards: usize) -> Testbed {
     let mut testbed = Testbed::new(&Setup::new(&table(cards, true, false).unwrap()));
-    (0..cards as u8).for_each(|nic| testbed.host_mut().write(nic, reg::PATIENCE, 32));
+    (0..cards as u8).for_each(|nic| testbed.host_mut().write(nic, reg::PATIENCE, PATIENCE));
     testbed
 }
 
@@ -278,6 +284,26 @@ fn a_reset_of_the_card_leaves_nothing_of_a_frame() {
 }
 
 #[test]
+fn however_many_of_the_shortest_frames_of_the_host_wait_all_leave() {
+    // Over a fast bus they come twice as fast as they leave, so that the output FIFO is full of them.
+    let setup = Setup {
+        bus_period_ps: PCI_133_PS,
+        bus_extra_cycles: 0,
+        ..Setup::new(&table(2, true, false).unwrap())
+    };
+    let mut testbed = Testbed::new(&setup);
+    for _ in 0..3_000 {
+        while !testbed.host_mut().transmit(0, &[0; 14]) {
+            testbed.step();
+        }
+    }
+    let waiting = 3_000 - testbed.raw.len();
+    testbed.drain(20_000_000);
+    assert_eq!(testbed.raw.len(), 3_000);
+    assert!(waiting > 600, "{waiting}");
+}
+
+#[test]
 fn words_that_follow_each_other_count_each() {
     let mut testbed = quiet(2);
     let frame = frame_between(0, 1);
@@ -305,11 +331,12 @@ fn whenever_a_word_turns_over_on_the_way_to_the_host_its_frame_is_right_or_count
     setup.host_table = table(2, true, false).unwrap();
     let mut testbed = Testbed::new(&setup);
     let frame = frame_between(0, 1);
+    // All but the highest bit, which in a descriptor says that it is one.
     for n in 0..130 {
         let before = (testbed.raw.len(), count(&mut testbed, "drop_host"));
         testbed.send_raw(0, &frame, check_sequence(&frame));
         let at_ps = testbed.now_ps() + 1_000_000 + 15_000 * n;
-        testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWords(1, 1 << (n * 11 % 64)) }]);
+        testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWords(1, u64::MAX >> 1) }]);
         testbed.drain(200_000);
         let left = testbed.raw.len() - before.0;
         let counted = count(&mut testbed, "drop_host") - before.1;

@@ -301,7 +301,8 @@ pub const OUTPUT_FIFO: Proof = Proof {
     mutants: &[
         ("output_fifo.sv", "end else wr_ptr <= begin_ptr;", "end"),
         ("output_fifo.sv", "- {11'd0, writes} + returned", "- {11'd0, writes}"),
-        ("output_fifo.sv", "{8'd0, complete} - {8'd0, rd_done}", "{8'd0, writes} - {8'd0, rd_done}"),
+        ("output_fifo.sv", "{{AW{1'b0}}, complete}", "{{AW{1'b0}}, writes}"),
+        ("output_fifo.sv", "reg [AW:0] packets", "reg [AW-1:0] packets"),
     ],
 };
 

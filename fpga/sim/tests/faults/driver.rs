@@ -1,0 +1,69 @@
+//! What a driver does to cards under traffic, at any moment: takes peers out and puts them back, stops cards and lets
+//! them go on; and what it reads when words turn over.
+
+use causeway_nic_driver::registers as reg;
+use causeway_nic_sim::faults::{Fault, Scheduled};
+use causeway_nic_sim::scenario::table;
+use causeway_nic_sim::testbed::{Setup, Testbed};
+
+use super::common::{Router, mesh, setup};
+
+#[test]
+fn a_peer_that_the_driver_takes_out_and_puts_back_costs_the_others_nothing() {
+    let mut router = Router::new(&setup(40), &mesh(0.4));
+    let base = u64::from(reg::bus_address(2, 0));
+    for n in 0..40u64 {
+        let at_ns = 20_000 + 10_007 * n;
+        let nic = (n % 2) as u8;
+        // For some bus cycles, less than a burst takes, and for longer than a tick.
+        let back_ns = at_ns + [100, 600, 6_000][(n / 2 % 3) as usize];
+        router.schedule(&[
+            (at_ns, Fault::Write(nic, (reg::PEER_BASE + 16, base))),
+            (back_ns, Fault::Write(nic, (reg::PEER_BASE + 16, base | reg::PEER_PRESENT))),
+        ]);
+    }
+    router.run(430_000);
+    router.heal();
+    let done = router.finish();
+    assert_eq!(done.lost_between(0, 1), 0);
+    assert!(done.counted(0, "slow_no_port") > 10, "{:?}", done.counters);
+    done.assert_all_counted();
+}
+
+#[test]
+fn a_card_that_is_stopped_and_let_go_costs_the_others_nothing() {
+    let mut router = Router::new(&setup(41), &mesh(0.4));
+    for n in 0..40u64 {
+        let at_ns = 20_000 + 10_007 * n;
+        let back_ns = at_ns + [100, 600, 6_000][(n % 3) as usize];
+        router.schedule(&[
+            (at_ns, Fault::Write(2, (reg::CONTROL, 0))),
+            (back_ns, Fault::Write(2, (reg::CONTROL, reg::CONTROL_ENABLE))),
+        ]);
+    }
+    router.run(430_000);
+    router.heal();
+    let done = router.finish();
+    assert_eq!(done.lost_between(0, 1), 0);
+    assert!(done.counted(2, "rx_disabled") > 10, "{:?}", done.counters);
+    done.assert_all_counted();
+}
+
+#[test]
+fn what_is_read_is_right_or_nobody_answers() {
+    let mut testbed = Testbed::new(&Setup::new(&table(2, true, false).unwrap()));
+    let right = testbed.read_register(0, reg::PARAMETERS);
+    assert_ne!(right, u64::MAX);
+    let mut refused = 0;
+    for n in 0..20 {
+        let at_ps = testbed.now_ps() + 15_000 * n;
+        testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWords(1, 4) }]);
+        let read = testbed.read_register(0, reg::PARAMETERS);
+        assert!(read == right || read == u64::MAX, "{n}: {read:x}");
+        refused += u32::from(read != right);
+        // If nothing has met the fault, this does.
+        testbed.read_register(1, reg::ID);
+        assert_eq!(testbed.read_register(0, reg::PARAMETERS), right, "{n}");
+    }
+    assert!(refused > 2, "{refused}");
+}
