@@ -26,12 +26,17 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
+pub mod analyser;
 mod elements;
+pub mod frame;
 mod graph;
 mod lut;
 mod memory;
 mod nat;
+pub mod network;
 mod report;
+pub mod search;
+pub mod simulated;
 mod veth;
 
 use anyhow::{Result, bail};
