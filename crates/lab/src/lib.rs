@@ -32,11 +32,14 @@ pub mod frame;
 mod graph;
 mod lut;
 mod memory;
+pub mod namespace;
 mod nat;
 pub mod network;
 mod report;
 pub mod search;
 pub mod simulated;
+pub mod tester;
+pub mod timetable;
 mod veth;
 
 use anyhow::{Result, bail};

@@ -9,6 +9,7 @@ mod tests;
 use crate::analyser::{Analyser, Sent};
 use crate::frame::{Seen, Tag};
 use crate::search::{Event, Outcome, Request, Tester};
+use crate::timetable::Timetable;
 use anyhow::Result;
 use causeway_results::traffic::{Plan, Traffic};
 
@@ -101,25 +102,10 @@ impl Simulated {
 
     /// All departures of a trial in order: time, port.
     fn departures(&self, request: &Request) -> Vec<(u64, usize)> {
-        let (mut all, mut start_ns) = (Vec::new(), 0);
-        for segment in &request.segments {
-            for port in 0.. {
-                if self.plan.order(port).is_empty() {
-                    if port >= self.plan.flows().len() {
-                        break;
-                    }
-                    continue;
-                }
-                let rate = segment.load_fps * self.plan.share(port);
-                let times =
-                    self.traffic.schedule.departures(rate, self.traffic.seed.wrapping_add(port as u64));
-                let times = times.take_while(|&at| at < segment.duration_ns);
-                all.extend(times.map(|at| (start_ns + at, port)));
-            }
-            start_ns += segment.duration_ns;
-        }
+        let of =
+            |port| Timetable::new(&self.traffic, &self.plan, request, port).map(move |at_ns| (at_ns, port));
+        let mut all: Vec<(u64, usize)> = (0..self.plan.ports()).flat_map(of).collect();
         all.sort_unstable();
-        all.truncate(request.most_frames.map_or(usize::MAX, |most| most as usize));
         all
     }
 }
@@ -133,13 +119,12 @@ impl Tester for Simulated {
         };
         let mut running = Running { device: self.device, seen: 0, free_ns: 0, blocked, out: Vec::new() };
         let mut sent = vec![Sent::default(); self.plan.flows().len()];
-        let mut counts = std::collections::BTreeMap::<usize, usize>::new();
+        let mut places = vec![0; self.plan.ports()];
         let departures = self.departures(request);
         for &(at_ns, port) in &departures {
             let order = self.plan.order(port);
-            let n = counts.entry(port).or_default();
-            let flow = order[*n % order.len()];
-            *n += 1;
+            let flow = order[places[port] % order.len()];
+            places[port] += 1;
             let of = &mut sent[usize::from(flow)];
             let tag = Tag { trial: self.trial, flow, sequence: of.frames as u32, sent_ns: at_ns };
             *of = Sent { frames: of.frames + 1, last_ns: at_ns };

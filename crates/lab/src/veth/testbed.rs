@@ -1,14 +1,12 @@
 //! Three network namespaces, g0--r0 router r1--s0, and what forwards between them. All of it goes when it is dropped.
 
-use anyhow::{Context, Result, anyhow, bail};
+use crate::namespace::{Namespace, ip};
+use anyhow::{Context, Result, bail};
 use causeway_bpf::{Asm, Helper, Program, ProgramKind, Reg, XdpLink, XdpMode};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, set_offload};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,75 +23,8 @@ const READY: &str = "control socket";
 /// How long a router may take to start, or to stop.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A network namespace, deleted when this is dropped.
-pub struct Namespace {
-    name: String,
-    file: File,
-}
-
-impl Namespace {
-    fn new(role: &str) -> Result<Namespace> {
-        let name = format!("cwb-{}-{role}", std::process::id());
-        ip(&format!("netns add {name}"))?;
-        let path = format!("/run/netns/{name}");
-        match File::open(&path) {
-            Ok(file) => Ok(Namespace { name, file }),
-            Err(e) => {
-                ip(&format!("netns del {name}"))?;
-                Err(e).context(path)
-            }
-        }
-    }
-
-    /// Runs `work` on a thread in this namespace.
-    pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        std::thread::scope(|s| {
-            let thread = s.spawn(|| {
-                self.enter()?;
-                work()
-            });
-            thread.join().unwrap_or_else(|_| Err(anyhow!("a thread in {} failed", self.name)))
-        })
-    }
-
-    /// Moves the calling thread into this namespace.
-    pub fn enter(&self) -> Result<()> {
-        move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
-            .with_context(|| format!("cannot enter {}", self.name))
-    }
-
-    /// A command that runs in this namespace.
-    pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name, program]);
-        command
-    }
-
-    fn ip(&self, line: &str) -> Result<()> {
-        ip(&format!("-n {} {line}", self.name))
-    }
-
-    fn set(&self, setting: &str, value: &str) -> Result<()> {
-        let path = format!("/proc/sys/net/{setting}");
-        self.run(|| std::fs::write(&path, value).context(path))
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        if let Err(e) = ip(&format!("netns del {}", self.name)) {
-            log::error!("{e:#}");
-        }
-    }
-}
-
-fn ip(line: &str) -> Result<()> {
-    let out =
-        Command::new("ip").args(line.split_whitespace()).output().context("cannot run ip (iproute2)")?;
-    if !out.status.success() {
-        bail!("ip {line}: {}", String::from_utf8_lossy(&out.stderr).trim());
-    }
-    Ok(())
+fn namespace(role: &str) -> Result<Namespace> {
+    Namespace::new(&format!("cwb-{}-{role}", std::process::id()))
 }
 
 /// The namespaces and the links between them.
@@ -113,9 +44,9 @@ impl Testbed {
     pub fn new() -> Result<Testbed> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let mut bed = Testbed {
-            generator: Arc::new(Namespace::new("g")?),
-            router: Namespace::new("r")?,
-            sink: Namespace::new("s")?,
+            generator: Arc::new(namespace("g")?),
+            router: namespace("r")?,
+            sink: namespace("s")?,
             interrupted: interrupted.clone(),
             signals: Vec::new(),
         };

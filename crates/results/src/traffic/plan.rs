@@ -66,6 +66,11 @@ impl Plan {
         &self.flows
     }
 
+    /// How many ports there are.
+    pub fn ports(&self) -> usize {
+        self.orders.len()
+    }
+
     /// The flows of a port's frames in order: the n-th frame is of the place n modulo their number. Empty for a port
     /// that does not send.
     pub fn order(&self, port: usize) -> &[u16] {
