@@ -27,6 +27,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
 pub mod analyser;
+pub mod bed;
 mod elements;
 pub mod frame;
 mod graph;
@@ -35,6 +36,7 @@ mod memory;
 pub mod namespace;
 mod nat;
 pub mod network;
+mod process;
 mod report;
 pub mod search;
 pub mod simulated;

@@ -1,17 +1,13 @@
 //! Three network namespaces, g0--r0 router r1--s0, and what forwards between them. All of it goes when it is dropped.
 
 use crate::namespace::{Namespace, ip};
+use crate::process::Process;
 use anyhow::{Context, Result, bail};
 use causeway_bpf::{Asm, Helper, Program, ProgramKind, Reg, XdpLink, XdpMode};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, set_offload};
-use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
 
 /// Where the frames of the generator and the pings go, behind s0. The block is for benchmarks (RFC 2544, appendix
 /// C.2.2).
@@ -20,8 +16,6 @@ pub const SINK: [u8; 4] = [198, 18, 2, 1];
 pub const GENERATOR: [u8; 4] = [10, 78, 1, 2];
 /// What a router says once its ports are open.
 const READY: &str = "control socket";
-/// How long a router may take to start, or to stop.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 fn namespace(role: &str) -> Result<Namespace> {
     Namespace::new(&format!("cwb-{}-{role}", std::process::id()))
@@ -123,7 +117,7 @@ impl Testbed {
     }
 
     /// Starts `causeway up` between r0 and r1, with more `options`.
-    pub fn causeway(&self, processor: usize, options: &[&str]) -> Result<RouterProcess> {
+    pub fn causeway(&self, processor: usize, options: &[&str]) -> Result<Process> {
         let binary = std::env::current_exe().context("cannot find this program")?;
         let mut command = self.router.command(&binary.to_string_lossy());
         let name = format!("bench-{}", std::process::id());
@@ -139,7 +133,7 @@ impl Testbed {
             &processor.to_string(),
         ]);
         command.args(options);
-        RouterProcess::start(command)
+        Process::start(command, Some(READY))
     }
 }
 
@@ -148,52 +142,5 @@ impl Drop for Testbed {
         for signal in self.signals.drain(..) {
             signal_hook::low_level::unregister(signal);
         }
-    }
-}
-
-/// A router in a process of its own, stopped when this is dropped.
-pub struct RouterProcess(Child);
-
-impl RouterProcess {
-    fn start(mut command: Command) -> Result<RouterProcess> {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-        let mut router = RouterProcess(child.context("cannot start the router")?);
-        let stderr = router.0.stderr.take().context("the router has no standard error")?;
-        let (sender, lines) = channel();
-        // Reads to the end, so that the router never waits for room in the pipe.
-        std::thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        let mut said = Vec::new();
-        loop {
-            match lines.recv_timeout(PATIENCE) {
-                Ok(line) if line.contains(READY) => return Ok(router),
-                Ok(line) => said.push(line),
-                Err(RecvTimeoutError::Disconnected) => bail!("the router did not start: {}", said.join("; ")),
-                Err(RecvTimeoutError::Timeout) => bail!("the router is not ready: {}", said.join("; ")),
-            }
-        }
-    }
-
-    /// The process.
-    pub fn id(&self) -> u32 {
-        self.0.id()
-    }
-}
-
-impl Drop for RouterProcess {
-    fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let asked = Instant::now();
-        while asked.elapsed() < PATIENCE {
-            if !matches!(self.0.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
