@@ -103,6 +103,12 @@ impl Outcome {
         total.lost as f64 / (total.sent as f64).max(1.0)
     }
 
+    /// The part of the frames that were to be sent and did not arrive, sent or not: what a search for a load goes by,
+    /// because a load that was not offered was not forwarded.
+    pub fn shortfall_ratio(&self) -> f64 {
+        self.intended.saturating_sub(self.received()) as f64 / (self.intended as f64).max(1.0)
+    }
+
     /// Frames that were sent a second.
     pub fn offered_fps(&self) -> f64 {
         self.sent() as f64 * NS_PER_S / (self.effective_ns as f64).max(1.0)

@@ -183,7 +183,7 @@ impl Procedure for Search {
         let trial = Trial {
             duration_ns,
             effective_ns: outcome.effective_ns.max(1),
-            loss_ratio: outcome.loss_ratio(),
+            loss_ratio: outcome.shortfall_ratio(),
         };
         self.trials.entry(load).or_default().push(trial);
     }
