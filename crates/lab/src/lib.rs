@@ -44,6 +44,7 @@ pub mod search;
 pub mod simulated;
 pub mod tester;
 pub mod timetable;
+pub mod traffic;
 mod veth;
 
 use anyhow::{Result, bail};

@@ -159,11 +159,23 @@ fn attach(
     gateway: [u8; 6],
     hosts: [Option<Network>; 2],
 ) -> Result<Attached> {
+    namespace.run(|| open(name, method, MacAddr(gateway), hosts))
+}
+
+/// Opens an interface of this network namespace for the tester, by the opener of this name; `gateway` is the device's
+/// Ethernet address, `hosts` are behind the port.
+///
+/// # Errors
+/// If there is no such opener, or it cannot open the interface.
+pub fn open(
+    interface: &str,
+    method: &str,
+    gateway: MacAddr,
+    hosts: [Option<Network>; 2],
+) -> Result<Attached> {
     let opener = opener::find(method)
         .ok_or_else(|| anyhow!("there are no ports of the kind '{method}'; there are {}", opener::list()))?;
-    let port = namespace.run(|| {
-        let front = || Ok(Arc::new(Front::new(Take::All)?));
-        Ok(opener.open(&Request { name, promiscuous: false, queues: 1, front: &front })?)
-    })?;
-    Attached::new(port, MacAddr(gateway), hosts)
+    let front = || Ok(Arc::new(Front::new(Take::All)?));
+    let port = opener.open(&Request { name: interface, promiscuous: false, queues: 1, front: &front })?;
+    Attached::new(port, gateway, hosts)
 }

@@ -7,11 +7,13 @@
 
 mod findings;
 mod manner;
+mod task;
 #[cfg(test)]
 mod tests;
 
 pub use findings::Findings;
 pub use manner::Preset;
+pub use task::{Task, compare_files, verdict};
 
 use crate::bed::{Bed, Device, Kind, VETH_NOTE};
 use crate::search::mlr::{GoalResult, Search};

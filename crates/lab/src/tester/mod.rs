@@ -8,6 +8,7 @@
 //! where the port has it, else when the frame is found. A frame that arrives by a port other than that of its flow counts as
 //! foreign.
 
+mod alone;
 mod generator;
 mod receiving;
 mod self_test;
@@ -15,6 +16,7 @@ mod sending;
 #[cfg(test)]
 mod tests;
 
+pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_only};
 pub use self_test::{SelfTest, Step, self_test};
 
 use crate::analyser::{Analyser, Analysis, Clocks, Distribution, Sent};
@@ -27,7 +29,7 @@ use causeway_netio::{Port, Rx, Tx};
 use causeway_packet::wire::MacAddr;
 use causeway_results::traffic::{Plan, Traffic};
 use generator::Generator;
-use receiving::receive;
+use receiving::{at_home, receive};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use sending::send;
@@ -252,7 +254,8 @@ impl Tester for Ports {
                 let ended = &ended;
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
-                    receive(&mut **rx, stamped, plan, number, analyser, since, ended);
+                    let sort = |seen| at_home(seen, plan, number);
+                    receive(&mut **rx, stamped, sort, analyser, since, ended);
                 }));
             }
             let sent: Vec<_> = senders.into_iter().map(std::thread::ScopedJoinHandle::join).collect();

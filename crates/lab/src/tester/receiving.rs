@@ -12,12 +12,11 @@ use std::time::Duration;
 /// A pause when nothing waits, where the kernel has the time of arrival.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// Receives on port number `port` until `ended` is set and nothing waits.
+/// Receives until `ended` is set and nothing waits; `sort` may take what is not for this port for something else.
 pub fn receive(
     rx: &mut dyn Rx,
     stamped: bool,
-    plan: &Plan,
-    port: usize,
+    sort: impl Fn(Seen) -> Seen,
     analyser: &mut Analyser,
     since: Since,
     ended: &AtomicBool,
@@ -44,14 +43,14 @@ pub fn receive(
                 time if stamped && time > 0 => since.at(time),
                 _ => found_ns,
             };
-            analyser.record(at_home(look(packet.data()), plan, port), at_ns);
+            analyser.record(sort(look(packet.data())), at_ns);
         }
         batch.clear();
     }
 }
 
 /// Frames that the device sent to a port where they should not go are not what was sent to it.
-fn at_home(seen: Seen, plan: &Plan, port: usize) -> Seen {
+pub fn at_home(seen: Seen, plan: &Plan, port: usize) -> Seen {
     match seen {
         Seen::Test(tag) if plan.flows().get(usize::from(tag.flow)).is_some_and(|flow| flow.to != port) => {
             Seen::Foreign

@@ -136,6 +136,22 @@ fn an_interrupt_and_a_dead_device_end_trials() {
 }
 
 #[test]
+fn one_side_by_itself_sends_and_counts() {
+    let (a, b) = memory::pair("alone", CAPACITY).expect("a pair");
+    let (mut a, mut b) = (attached(a, "198.18.0.0/18"), attached(b, "198.18.64.0/18"));
+    let destinations = [b.hosts4, b.hosts6];
+    let running = AtomicBool::new(false);
+    let traffic = Traffic::simple(64);
+    let request = Request::new(5_000.0, 100 * MS);
+    let sent = transmit_only(&mut a, &traffic, destinations, &request, &[], &running).expect("sent");
+    assert!(sent.frames > 0 && sent.intended == 500, "{sent:?}");
+    let received = receive_only(&mut b, Duration::from_millis(50), &[], &running);
+    let total = received.analysis.total();
+    assert_eq!((total.in_order, total.lost, received.analysis.foreign), (sent.frames, 0, 0));
+    assert!(transmit_only(&mut a, &traffic, [None, None], &request, &[], &running).is_err());
+}
+
+#[test]
 fn frames_at_the_wrong_port_are_foreign() {
     // A device that sends everything back where it came from.
     let (t0, r0) = memory::pair("hairpin", CAPACITY).expect("a pair");
