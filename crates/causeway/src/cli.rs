@@ -1,9 +1,11 @@
 //! The command line.
 
 mod clients;
+mod lab;
 mod tools;
 
 pub use clients::*;
+pub use lab::*;
 pub use tools::*;
 
 use crate::logger::{self, Style};
@@ -75,6 +77,9 @@ enum Command {
     Metrics(MetricsArgs),
     /// Measure the router on this machine
     Bench(BenchArgs),
+    /// Test routers as a router tester does
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -365,6 +370,7 @@ pub fn main() -> Result<ExitCode> {
         Command::Trace(args) => commands::trace::trace(&args),
         Command::Metrics(args) => commands::metrics::metrics(&args),
         Command::Bench(args) => commands::bench::bench(args),
+        Command::Lab(command) => commands::lab::lab(command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut script);

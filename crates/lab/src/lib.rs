@@ -26,12 +26,25 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
+pub mod analyser;
+pub mod bed;
 mod elements;
+pub mod frame;
 mod graph;
 mod lut;
 mod memory;
+pub mod namespace;
 mod nat;
+pub mod network;
+mod process;
+pub mod regression;
 mod report;
+pub mod run;
+pub mod search;
+pub mod simulated;
+pub mod tester;
+pub mod timetable;
+pub mod traffic;
 mod veth;
 
 use anyhow::{Result, bail};

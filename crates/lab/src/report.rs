@@ -88,20 +88,13 @@ pub type Say = Box<dyn Fn(&str)>;
 impl Report {
     /// A report without results, of a run that begins now.
     pub fn new(settings: &Settings, say: Say) -> Report {
-        let began = SystemTime::now().duration_since(UNIX_EPOCH);
-        let versions = [("causeway", env!("CARGO_PKG_VERSION").to_owned())];
         let values = [
             ("seconds of a round", settings.round.as_secs_f64().to_string()),
             ("rounds", settings.rounds.to_string()),
             ("processor of the worker", settings.processor.to_string()),
         ];
-        let run = Run {
-            command: std::env::args().collect(),
-            began_unix_s: began.map_or(0, |time| time.as_secs()),
-            machine: Machine::here(),
-            versions: versions.map(|(name, value)| (name.to_owned(), value)).into(),
-            settings: values.map(|(name, value)| (name.to_owned(), value)).into(),
-        };
+        let settings = values.map(|(name, value)| (name.to_owned(), value)).into();
+        let run = Run { settings, ..begun() };
         Report { document: Document::new(run), say }
     }
 
@@ -148,11 +141,32 @@ impl Report {
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<()> {
+/// A run of this program that begins now, without settings.
+pub fn begun() -> Run {
+    let began = SystemTime::now().duration_since(UNIX_EPOCH);
+    Run {
+        command: std::env::args().collect(),
+        began_unix_s: began.map_or(0, |time| time.as_secs()),
+        machine: Machine::here(),
+        versions: [("causeway".to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into(),
+        settings: Default::default(),
+    }
+}
+
+/// Writes a file, whole or not at all: what was there stays if there is no room for the new one.
+pub fn write(file: &Path, text: &str) -> Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+    let mut unfinished = file.as_os_str().to_owned();
+    unfinished.push(".part");
+    let unfinished = Path::new(&unfinished);
+    let written = std::fs::write(unfinished, text).and_then(|()| std::fs::rename(unfinished, file));
+    if written.is_err() {
+        // What is there of it is of no use; that it was there at all is not certain.
+        let _ = std::fs::remove_file(unfinished);
+    }
+    written.with_context(|| format!("cannot write {}", file.display()))
 }
 
 #[cfg(test)]

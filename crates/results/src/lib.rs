@@ -12,6 +12,7 @@
 //! | [`Run`], [`Machine`] | what numbers mean nothing without: command, machine, kernel, versions, date |
 //! | [`stats`] | medians, quantiles, bootstrap intervals, paired comparison |
 //! | [`csv`] | a line for each measurement, for spreadsheets |
+//! | [`traffic`] | what is offered: streams, traffic matrices, schedules of departures |
 //! | [`chart`] | one description of a chart, drawn as SVG that is readable in light and dark |
 //!
 //! # Invariants
@@ -32,6 +33,7 @@ mod document;
 mod error;
 mod machine;
 pub mod stats;
+pub mod traffic;
 
 pub use document::{Axis, Document, FORMAT, Measurement, Run, Series, Source, VERSION};
 pub use error::Error;

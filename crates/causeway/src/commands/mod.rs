@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod elements;
 pub mod graph;
 pub mod handlers;
+pub mod lab;
 pub mod man;
 pub mod metrics;
 pub mod new_element;

@@ -12,12 +12,13 @@ pub use latency::latency;
 
 use super::report::{Report, Row};
 use crate::Settings;
+use crate::process::Process;
 use anyhow::{Context, Result, bail};
 use causeway_bpf::XdpLink;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use testbed::{RouterProcess, Testbed};
+use testbed::Testbed;
 use traffic::{Load, Sink, Stream};
 
 /// Bytes of a frame on the wire, with the checksum.
@@ -56,7 +57,7 @@ impl Way {
 /// What keeps a way of forwarding in place.
 enum Forwarder {
     Kernel,
-    Causeway(RouterProcess),
+    Causeway(Process),
     Redirect { _link: XdpLink },
 }
 

@@ -1,19 +1,13 @@
 //! Three network namespaces, g0--r0 router r1--s0, and what forwards between them. All of it goes when it is dropped.
 
-use anyhow::{Context, Result, anyhow, bail};
+use crate::namespace::{Namespace, ip};
+use crate::process::Process;
+use anyhow::{Context, Result, bail};
 use causeway_bpf::{Asm, Helper, Program, ProgramKind, Reg, XdpLink, XdpMode};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, set_offload};
-use rustix::process::{Pid, Signal, kill_process};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::os::fd::AsFd;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
 
 /// Where the frames of the generator and the pings go, behind s0. The block is for benchmarks (RFC 2544, appendix
 /// C.2.2).
@@ -22,78 +16,9 @@ pub const SINK: [u8; 4] = [198, 18, 2, 1];
 pub const GENERATOR: [u8; 4] = [10, 78, 1, 2];
 /// What a router says once its ports are open.
 const READY: &str = "control socket";
-/// How long a router may take to start, or to stop.
-const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A network namespace, deleted when this is dropped.
-pub struct Namespace {
-    name: String,
-    file: File,
-}
-
-impl Namespace {
-    fn new(role: &str) -> Result<Namespace> {
-        let name = format!("cwb-{}-{role}", std::process::id());
-        ip(&format!("netns add {name}"))?;
-        let path = format!("/run/netns/{name}");
-        match File::open(&path) {
-            Ok(file) => Ok(Namespace { name, file }),
-            Err(e) => {
-                ip(&format!("netns del {name}"))?;
-                Err(e).context(path)
-            }
-        }
-    }
-
-    /// Runs `work` on a thread in this namespace.
-    pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        std::thread::scope(|s| {
-            let thread = s.spawn(|| {
-                self.enter()?;
-                work()
-            });
-            thread.join().unwrap_or_else(|_| Err(anyhow!("a thread in {} failed", self.name)))
-        })
-    }
-
-    /// Moves the calling thread into this namespace.
-    pub fn enter(&self) -> Result<()> {
-        move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
-            .with_context(|| format!("cannot enter {}", self.name))
-    }
-
-    /// A command that runs in this namespace.
-    pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name, program]);
-        command
-    }
-
-    fn ip(&self, line: &str) -> Result<()> {
-        ip(&format!("-n {} {line}", self.name))
-    }
-
-    fn set(&self, setting: &str, value: &str) -> Result<()> {
-        let path = format!("/proc/sys/net/{setting}");
-        self.run(|| std::fs::write(&path, value).context(path))
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        if let Err(e) = ip(&format!("netns del {}", self.name)) {
-            log::error!("{e:#}");
-        }
-    }
-}
-
-fn ip(line: &str) -> Result<()> {
-    let out =
-        Command::new("ip").args(line.split_whitespace()).output().context("cannot run ip (iproute2)")?;
-    if !out.status.success() {
-        bail!("ip {line}: {}", String::from_utf8_lossy(&out.stderr).trim());
-    }
-    Ok(())
+fn namespace(role: &str) -> Result<Namespace> {
+    Namespace::new(&format!("cwb-{}-{role}", std::process::id()))
 }
 
 /// The namespaces and the links between them.
@@ -113,9 +38,9 @@ impl Testbed {
     pub fn new() -> Result<Testbed> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let mut bed = Testbed {
-            generator: Arc::new(Namespace::new("g")?),
-            router: Namespace::new("r")?,
-            sink: Namespace::new("s")?,
+            generator: Arc::new(namespace("g")?),
+            router: namespace("r")?,
+            sink: namespace("s")?,
             interrupted: interrupted.clone(),
             signals: Vec::new(),
         };
@@ -192,7 +117,7 @@ impl Testbed {
     }
 
     /// Starts `causeway up` between r0 and r1, with more `options`.
-    pub fn causeway(&self, processor: usize, options: &[&str]) -> Result<RouterProcess> {
+    pub fn causeway(&self, processor: usize, options: &[&str]) -> Result<Process> {
         let binary = std::env::current_exe().context("cannot find this program")?;
         let mut command = self.router.command(&binary.to_string_lossy());
         let name = format!("bench-{}", std::process::id());
@@ -208,7 +133,7 @@ impl Testbed {
             &processor.to_string(),
         ]);
         command.args(options);
-        RouterProcess::start(command)
+        Process::start(command, Some(READY))
     }
 }
 
@@ -217,52 +142,5 @@ impl Drop for Testbed {
         for signal in self.signals.drain(..) {
             signal_hook::low_level::unregister(signal);
         }
-    }
-}
-
-/// A router in a process of its own, stopped when this is dropped.
-pub struct RouterProcess(Child);
-
-impl RouterProcess {
-    fn start(mut command: Command) -> Result<RouterProcess> {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-        let mut router = RouterProcess(child.context("cannot start the router")?);
-        let stderr = router.0.stderr.take().context("the router has no standard error")?;
-        let (sender, lines) = channel();
-        // Reads to the end, so that the router never waits for room in the pipe.
-        std::thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        let mut said = Vec::new();
-        loop {
-            match lines.recv_timeout(PATIENCE) {
-                Ok(line) if line.contains(READY) => return Ok(router),
-                Ok(line) => said.push(line),
-                Err(RecvTimeoutError::Disconnected) => bail!("the router did not start: {}", said.join("; ")),
-                Err(RecvTimeoutError::Timeout) => bail!("the router is not ready: {}", said.join("; ")),
-            }
-        }
-    }
-
-    /// The process.
-    pub fn id(&self) -> u32 {
-        self.0.id()
-    }
-}
-
-impl Drop for RouterProcess {
-    fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let asked = Instant::now();
-        while asked.elapsed() < PATIENCE {
-            if !matches!(self.0.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

@@ -1,6 +1,7 @@
 //! The generator at g0 and the sink at s0.
 
-use super::testbed::{GENERATOR, Namespace, SINK, Testbed};
+use super::testbed::{GENERATOR, SINK, Testbed};
+use crate::namespace::Namespace;
 use anyhow::{Result, anyhow};
 use causeway_bpf::{Asm, Code, Cond, MappedArray, Program, ProgramKind, Reg, Size, XdpLink, XdpMode, action};
 use causeway_netio::interface::Interface;

@@ -1,0 +1,123 @@
+//! Arguments of `lab`.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the laboratory can be asked for.
+#[derive(Subcommand)]
+pub enum LabCommand {
+    /// Measure devices one beside the other, between network namespaces: throughput, forwarding rate, loss, delay
+    Run(LabRunArgs),
+    /// Compare devices, as run does, or two files of results: an older one and a newer one
+    Compare(LabCompareArgs),
+    /// Send test frames by an interface
+    Transmit(LabTransmitArgs),
+    /// Count the test frames that come by an interface
+    Receive(LabReceiveArgs),
+}
+
+/// `lab run`.
+#[derive(Args)]
+pub struct LabRunArgs {
+    /// Devices: kernel, causeway, click, or those of the description; the first is what the others are compared with
+    #[arg(value_name = "DEVICE", default_values = ["kernel", "causeway"])]
+    pub devices: Vec<String>,
+    #[command(flatten)]
+    pub how: LabDevicesArgs,
+}
+
+/// `lab compare`.
+#[derive(Args)]
+pub struct LabCompareArgs {
+    /// Devices, or an older and a newer file of results
+    #[arg(value_name = "DEVICE|FILE.json", required = true)]
+    pub things: Vec<String>,
+    /// With files: fail if anything is worse by more than this, such as -3%
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
+    pub fail_on: Option<f64>,
+    #[command(flatten)]
+    pub how: LabDevicesArgs,
+}
+
+/// How devices are measured.
+#[derive(Args)]
+pub struct LabDevicesArgs {
+    /// A description of the test bed: ports, processors, devices, traffic (TOML)
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Lengths of frames in bytes, with the checksum, or imix
+    #[arg(long, value_name = "LENGTHS", value_delimiter = ',', default_values = ["64", "512", "1518"])]
+    pub sizes: Vec<String>,
+    /// Trials as long as RFC 2544 and CSIT have them; hours instead of minutes
+    #[arg(long)]
+    pub conformant: bool,
+    /// How often all is measured
+    #[arg(long, default_value_t = 3)]
+    pub repetitions: usize,
+    /// Write the results to this file
+    #[arg(short, long, value_name = "FILE", default_value = "lab.json")]
+    pub output: PathBuf,
+}
+
+/// `lab transmit`.
+#[derive(Args)]
+pub struct LabTransmitArgs {
+    /// The interface
+    #[arg(value_name = "IF")]
+    pub interface: String,
+    /// Ethernet address that frames go to
+    #[arg(long, value_name = "MAC")]
+    pub to: String,
+    /// Frames a second
+    #[arg(long, default_value_t = 1000.0)]
+    pub rate: f64,
+    /// How long
+    #[arg(long, value_parser = super::seconds, default_value = "1")]
+    pub seconds: Duration,
+    /// Bytes of a frame, with the checksum
+    #[arg(long, default_value_t = 64)]
+    pub size: u32,
+    /// Streams and their schedule (TOML), instead of frames of one length
+    #[arg(long, value_name = "FILE")]
+    pub traffic: Option<PathBuf>,
+    /// Network of the hosts that send
+    #[arg(long, value_name = "NETWORK", default_value = "198.18.0.0/18")]
+    pub source: String,
+    /// Network of the hosts that frames are for
+    #[arg(long, value_name = "NETWORK", default_value = "198.18.64.0/18")]
+    pub destination: String,
+    /// Kind of port: packet or afxdp
+    #[arg(long, default_value = "packet")]
+    pub method: String,
+    /// Also on the interface that carries the default route
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// `lab receive`.
+#[derive(Args)]
+pub struct LabReceiveArgs {
+    /// The interface
+    #[arg(value_name = "IF")]
+    pub interface: String,
+    /// How long
+    #[arg(long, value_parser = super::seconds, default_value = "1")]
+    pub seconds: Duration,
+    /// Kind of port: packet or afxdp
+    #[arg(long, default_value = "packet")]
+    pub method: String,
+    /// Also on the interface that carries the default route
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// A loss as a part: of -3% and 3%, 0.03.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').parse::<f64>().map(f64::abs);
+    number
+        .ok()
+        .filter(|n| n.is_finite())
+        .map(|n| n / 100.0)
+        .ok_or_else(|| "a part in percent, such as -3%".to_owned())
+}

@@ -1,0 +1,92 @@
+use super::*;
+use crate::search::{Request as Trial, Tester};
+use crate::tester::{Control, Manner, Ports, self_test};
+use causeway_results::traffic::{Family, Sizes, Stream, Traffic};
+use std::time::Duration;
+
+const MS: u64 = 1_000_000;
+
+fn bed(name: &str) -> Option<Bed> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: needs root to make network namespaces");
+        return None;
+    }
+    Some(Bed::new(name, 2).expect("a bed"))
+}
+
+fn manner() -> Manner {
+    Manner { processors: Vec::new(), settle: Duration::from_millis(300), pause: Duration::ZERO }
+}
+
+fn control() -> Control {
+    Control { interrupted: Arc::default(), alive: Box::new(|| Ok(())) }
+}
+
+/// Streams of both families, some longer.
+fn traffic() -> Traffic {
+    let streams = vec![
+        Stream::new("ipv4", Family::Ipv4, Sizes::simple_imix()),
+        Stream::new("ipv6", Family::Ipv6, Sizes::Fixed(128)),
+    ];
+    Traffic { streams, ..Traffic::simple(64) }
+}
+
+#[test]
+fn the_kernel_forwards_between_the_ports() {
+    let Some(bed) = bed("cwlk") else { return };
+    let kernel = Device::start(&Kind::Kernel {}, &bed, &[]).expect("started");
+    for method in ["packet", "afxdp"] {
+        let control = Control { alive: kernel.alive(), ..control() };
+        let ports = bed.open(method).expect("ports");
+        let mut tester = Ports::new(ports, traffic(), manner(), control).expect("a tester");
+        let outcome = tester.trial(&Trial::new(2_000.0, 200 * MS)).expect("an outcome");
+        let total = outcome.analysis.total();
+        assert!(total.sent > 0);
+        assert_eq!(
+            (total.lost, total.duplicated, outcome.analysis.corrupt),
+            (0, 0, 0),
+            "{method}: {total:?}"
+        );
+        assert!(outcome.analysis.flows.iter().all(|flow| flow.received() > 0), "{method}: all four flows");
+    }
+}
+
+#[test]
+fn the_tester_agrees_with_the_counters_of_the_cable_at_three_rates() {
+    let Some(bed) = bed("cwls") else { return };
+    for method in ["packet", "afxdp"] {
+        let ports = bed.cable(method).expect("ports");
+        let mut tester = Ports::new(ports, traffic(), manner(), control()).expect("a tester");
+        let loads = [500.0, 2_000.0, 8_000.0];
+        let found = self_test(&mut tester, &loads, 100 * MS, || bed.cable_received()).expect("they agree");
+        assert_eq!(found.steps.len(), 3, "{method}");
+        assert!(found.bias_ns.is_some_and(|ns| ns > 0), "{method}");
+        drop(tester);
+        bed.cut().expect("cut");
+    }
+}
+
+#[test]
+fn a_bed_and_its_device_go_when_they_are_dropped() {
+    let Some(bed) = bed("cwlg") else { return };
+    let start = ["sh", "-c", "echo is ready; exec sleep 60"].map(str::to_owned).to_vec();
+    let kind = Kind::Command { start, ready: Some("is ready".to_owned()) };
+    let device = Device::start(&kind, &bed, &[0]).expect("started");
+    device.alive()().expect("alive");
+    let paths = [&bed.tester.name, &bed.device.name].map(|name| format!("/run/netns/{name}"));
+    assert!(paths.iter().all(|path| std::path::Path::new(path).exists()));
+    drop(device);
+    drop(bed);
+    assert!(!paths.iter().any(|path| std::path::Path::new(path).exists()));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    assert!(Bed::new("cwlx", MOST_PORTS + 1).is_err());
+    assert!(Kind::by_name("cisco").is_err());
+    let Some(bed) = bed("cwlr") else { return };
+    let error = bed.open("cardboard").err().expect("refused").to_string();
+    assert!(error.contains("no ports of the kind 'cardboard'"), "{error}");
+    let missing = Kind::Command { start: vec!["/no/such/program".to_owned()], ready: None };
+    assert!(Device::start(&missing, &bed, &[]).is_err());
+}

@@ -1,0 +1,117 @@
+//! Devices under test that are processes.
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How long a device may take to start, or to stop.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one that says nothing must have lived to be ready.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// A device in a process of its own, stopped when this is dropped.
+pub struct Process(Child);
+
+impl Process {
+    /// Starts it, and waits until it says a line with `ready` in it; without one it is ready if it has not ended after a
+    /// while. It is in a process group of its own: an interrupt from the terminal is for who measures, and he ends it.
+    ///
+    /// # Errors
+    /// If it cannot be started, ends, or is not ready in time; with what it said.
+    pub fn start(mut command: Command, ready: Option<&str>) -> Result<Process> {
+        let command =
+            command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut device = Process(command.spawn().context("cannot start the device")?);
+        let (sender, lines) = channel();
+        let out = device.0.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>);
+        let err = device.0.stderr.take().map(|err| Box::new(err) as Box<dyn Read + Send>);
+        // Read to the end, so that the device never waits for room in a pipe.
+        for pipe in out.into_iter().chain(err) {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                    let _ = sender.send(line);
+                }
+            });
+        }
+        drop(sender);
+        let (mut said, until) =
+            (Vec::new(), Instant::now() + if ready.is_some() { PATIENCE } else { SILENCE });
+        loop {
+            match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) if ready.is_some_and(|ready| line.contains(ready)) => return Ok(device),
+                Ok(line) => said.push(line),
+                Err(RecvTimeoutError::Disconnected) => bail!("the device did not start: {}", said.join("; ")),
+                Err(RecvTimeoutError::Timeout) if ready.is_none() => return Ok(device),
+                Err(RecvTimeoutError::Timeout) => bail!("the device is not ready: {}", said.join("; ")),
+            }
+        }
+    }
+
+    /// Fails if it has ended.
+    pub fn check(&mut self) -> Result<()> {
+        match self.0.try_wait() {
+            Ok(Some(status)) => bail!("the device died: {status}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE {
+            if !matches!(self.0.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_device_is_ready_when_it_says_so_and_is_stopped_when_it_is_dropped() {
+        for script in ["echo begun; echo now ready; exec sleep 60", "echo now ready >&2; exec sleep 60"] {
+            let mut device = Process::start(shell(script), Some("ready")).expect("started");
+            device.check().expect("alive");
+            let folder = format!("/proc/{}", device.id());
+            drop(device);
+            assert!(!std::path::Path::new(&folder).exists());
+        }
+        Process::start(shell("exec sleep 60"), None).expect("alive").check().expect("alive");
+    }
+
+    #[test]
+    fn a_device_that_ends_or_dies_is_told_of_with_what_it_said() {
+        let error =
+            |script, ready| Process::start(shell(script), ready).err().expect("no device").to_string();
+        assert_eq!(error("echo no such port >&2", Some("ready")), "the device did not start: no such port");
+        assert_eq!(error("exit 1", None), "the device did not start: ");
+        let mut device =
+            Process::start(shell("echo ready; read x < /dev/null; exit 3"), Some("ready")).expect("started");
+        let _ = device.0.wait();
+        assert!(device.check().expect_err("dead").to_string().contains("the device died: exit status: 3"));
+    }
+}

@@ -1,0 +1,93 @@
+//! How long trials take: as the standards have it, or shorter, which the results say.
+
+use crate::search::mlr::Goal;
+use std::time::Duration;
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+
+/// Durations of trials and what is searched.
+#[derive(Clone, Debug)]
+pub struct Preset {
+    /// Its name for people.
+    pub name: &'static str,
+    /// Trials of a search and of a curve, in nanoseconds.
+    pub trial_ns: u64,
+    /// Trials that measure delay, in nanoseconds.
+    pub delay_ns: u64,
+    /// After the last frame of a trial.
+    pub settle: Duration,
+    /// After that.
+    pub pause: Duration,
+    /// Trials that judge a load.
+    trials: u64,
+    width: f64,
+}
+
+impl Preset {
+    /// So short that kernel, driver path, graph path and Click are compared in a few minutes.
+    pub fn quick() -> Preset {
+        Preset {
+            name: "quick",
+            trial_ns: 100 * MS,
+            delay_ns: 300 * MS,
+            settle: Duration::from_millis(30),
+            pause: Duration::ZERO,
+            trials: 5,
+            width: 0.03,
+        }
+    }
+
+    /// As RFC 2544 and CSIT have it.
+    pub fn conformant() -> Preset {
+        Preset {
+            name: "conformant",
+            trial_ns: S,
+            delay_ns: 120 * S,
+            settle: Duration::from_secs(2),
+            pause: Duration::from_secs(5),
+            trials: 21,
+            width: 0.005,
+        }
+    }
+
+    /// The goals of a search: NDR and PDR, and what RFC 2544 calls throughput where trials are as long as that wants.
+    pub fn goals(&self) -> Vec<Goal> {
+        let short = |goal: Goal| Goal {
+            final_duration_ns: self.trial_ns,
+            duration_sum_ns: self.trials * self.trial_ns,
+            initial_duration_ns: self.trial_ns,
+            width: self.width,
+            ..goal
+        };
+        let goals = vec![short(Goal::ndr()), short(Goal::pdr())];
+        if self.name == "conformant" { [vec![Goal::rfc2544()], goals].concat() } else { goals }
+    }
+
+    /// What is shorter than a standard has it: what, and how.
+    pub fn deviations(&self) -> Vec<(&'static str, String)> {
+        if self.name == "conformant" {
+            return Vec::new();
+        }
+        let ms = |ns: u64| ns / MS;
+        vec![
+            (
+                "trials of a search",
+                format!("{} ms, not 1 s (CSIT) or 60 s (RFC 2544 §24)", ms(self.trial_ns)),
+            ),
+            ("trials that judge a load", format!("{}, not 21 (CSIT)", self.trials)),
+            ("width of a search", format!("{} %, not 0.5 % (CSIT)", self.width * 100.0)),
+            ("trials of delay", format!("{} ms, not 120 s (RFC 2544 §26.2)", ms(self.delay_ns))),
+            ("wait after a trial", format!("{} ms, not 2 s and 5 s (RFC 2544 §23)", self.settle.as_millis())),
+            ("throughput of RFC 2544", "not searched: its trials are of 60 s".to_owned()),
+        ]
+    }
+
+    /// About how long so many measurements of a device at a frame length take.
+    pub fn estimate(&self, steps: usize) -> Duration {
+        let trial = Duration::from_nanos(self.trial_ns) + self.settle + self.pause;
+        let delay = Duration::from_nanos(self.delay_ns) + self.settle + self.pause;
+        // About ten loads, of which two thirds are judged by half of the trials, and ten of the curve.
+        (trial * (10 * self.trials as u32 * 2 / 3 + 10) + delay * 3) * steps as u32
+    }
+}

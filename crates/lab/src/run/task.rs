@@ -1,0 +1,207 @@
+//! A comparison from arguments to files.
+
+use super::findings::LIMITED;
+use super::{Comparison, Description, Preset, Progress};
+use crate::regression::changes;
+use crate::report::{begun, write};
+use anyhow::{Context, Result, bail};
+use causeway_results::traffic::Sizes;
+use causeway_results::{Document, csv, stats};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Names of devices.
+    pub devices: Vec<String>,
+    /// A file that describes the test bed.
+    pub description: Option<PathBuf>,
+    /// Lengths of frames in bytes, or `imix`.
+    pub sizes: Vec<String>,
+    /// Trials as long as the standards have them.
+    pub conformant: bool,
+    /// How often all is measured.
+    pub repetitions: usize,
+    /// Where the document goes; a table goes beside it.
+    pub output: PathBuf,
+}
+
+impl Task {
+    fn comparison(&self) -> Result<Comparison> {
+        let description = match &self.description {
+            Some(file) => {
+                let text = std::fs::read_to_string(file)
+                    .with_context(|| format!("cannot read {}", file.display()))?;
+                Description::read(&text).with_context(|| file.display().to_string())?
+            }
+            None => Description::default(),
+        };
+        let preset = if self.conformant { Preset::conformant() } else { Preset::quick() };
+        let sizes = self.sizes.iter().map(|text| size(text)).collect::<Result<_>>()?;
+        let (devices, repetitions) = (self.devices.clone(), self.repetitions);
+        Ok(Comparison { description, devices, sizes, preset, repetitions })
+    }
+
+    /// Runs it, and writes what was found, also when it ends early. The lines are for people.
+    ///
+    /// # Errors
+    /// What is wrong with the task, what ended it, or that the files cannot be written.
+    pub fn run(&self, interrupted: &Arc<AtomicBool>, progress: &mut Progress<'_>) -> Result<Vec<String>> {
+        let comparison = self.comparison()?;
+        let mut document = Document::new(begun());
+        let outcome = comparison.run(&mut document, interrupted, progress);
+        if let Err(error) = &outcome {
+            document.run.settings.insert("ended early".to_owned(), format!("{error:#}"));
+        }
+        if document.series.is_empty() {
+            outcome?;
+        } else {
+            write(&self.output.with_extension("csv"), &csv::table(&document))?;
+            write(&self.output, &document.to_json()?)?;
+            outcome
+                .with_context(|| format!("ended early; what was found is in {}", self.output.display()))?;
+        }
+        Ok(verdict(&document))
+    }
+}
+
+/// A length as it is written on the command line.
+fn size(text: &str) -> Result<(String, Sizes)> {
+    if text == "imix" {
+        return Ok(("imix".to_owned(), Sizes::simple_imix()));
+    }
+    match text.parse() {
+        Ok(length) => Ok((format!("{length} bytes"), Sizes::Fixed(length))),
+        Err(_) => bail!("'{text}' is no frame length: write bytes, or imix"),
+    }
+}
+
+/// The loads and rates that were found, a line each, with ratios to the first device.
+pub fn verdict(document: &Document) -> Vec<String> {
+    let mut lines = Vec::new();
+    let told = |axis: &causeway_results::Axis| axis.quantity == "frame length";
+    for series in document.series.iter().filter(|series| series.x.as_ref().is_some_and(told)) {
+        let baseline = series.baseline.as_deref().and_then(|name| document.series(name));
+        for one in &series.measurements {
+            let (Some(median), Some(x)) = (stats::median(&one.repetitions), one.x) else { continue };
+            let interval = stats::median_interval(&one.repetitions, stats::SEED);
+            let interval = interval.map_or(String::new(), |i| format!(" ({:.0} to {:.0})", i.low, i.high));
+            let other = baseline.and_then(|series| series.measurements.iter().find(|other| other.x == one.x));
+            let ratio =
+                other.and_then(|other| stats::compare(&one.repetitions, &other.repetitions, stats::SEED));
+            let ratio = ratio.map_or(String::new(), |found| match found.interval {
+                Some(i) => format!("  {:.2} x ({:.2} to {:.2})", found.ratio, i.low, i.high),
+                None => format!("  {:.2} x", found.ratio),
+            });
+            let note = if one.note == LIMITED { format!("  {LIMITED}") } else { String::new() };
+            let name = format!("{} at {x:.0} bytes", series.name);
+            lines.push(format!("{name:<52} {median:>9.0} {}{interval}{ratio}{note}", series.unit));
+        }
+    }
+    lines
+}
+
+/// Compares two documents: a line for each measurement that both have, and whether one became worse by more than
+/// `fail_on`, a part.
+///
+/// # Errors
+/// If one cannot be read, or they have nothing in common.
+pub fn compare_files(old: &Path, new: &Path, fail_on: Option<f64>) -> Result<(Vec<String>, bool)> {
+    let read = |file: &Path| -> Result<Document> {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        Document::from_json(&text).with_context(|| file.display().to_string())
+    };
+    let found = changes(&read(old)?, &read(new)?);
+    if found.is_empty() {
+        bail!("{} and {} have no measurement in common", old.display(), new.display());
+    }
+    let mut failed = false;
+    let line = |change: &crate::regression::Change| {
+        let worse = fail_on.is_some_and(|part| change.is_worse_by(part));
+        failed |= worse;
+        let sure = if change.differs == Some(false) { "  may be chance" } else { "" };
+        let worse = if worse { "  WORSE" } else { "" };
+        let percent = (change.ratio - 1.0) * 100.0;
+        format!(
+            "{:<60} {:>12.2} {:>12.2} {:<9} {percent:+.1} %{sure}{worse}",
+            change.name, change.old, change.new, change.unit
+        )
+    };
+    let lines = found.iter().map(line).collect();
+    Ok((lines, failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_results::{Measurement, Series};
+
+    fn file(name: &str, rate: f64) -> PathBuf {
+        let mut document = Document::new(begun());
+        document.series.push(Series::single(
+            "kernel/rate",
+            "rate",
+            "frames/s",
+            Measurement::measured([rate]),
+        ));
+        let file = std::env::temp_dir().join(format!("causeway-lab-{}-{name}.json", std::process::id()));
+        write(&file, &document.to_json().expect("valid")).expect("written");
+        file
+    }
+
+    #[test]
+    fn files_are_compared_and_a_loss_beyond_the_threshold_fails() {
+        let (old, new) = (file("old", 100.0), file("new", 96.0));
+        let (lines, failed) = compare_files(&old, &new, Some(0.03)).expect("compared");
+        assert!(failed && lines[0].contains("-4.0 %") && lines[0].ends_with("WORSE"), "{lines:?}");
+        assert!(!compare_files(&old, &new, Some(0.05)).expect("compared").1);
+        assert!(!compare_files(&old, &new, None).expect("compared").1);
+        assert!(compare_files(&old, Path::new("/no/such/file"), None).is_err());
+        for file in [old, new] {
+            std::fs::remove_file(file).expect("removed");
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_wrong_is_refused_before_anything_is_set_up() {
+        let task = Task {
+            devices: vec!["kernel".to_owned()],
+            description: None,
+            sizes: vec!["64".to_owned(), "imix".to_owned()],
+            conformant: false,
+            repetitions: 1,
+            output: PathBuf::from("unused.json"),
+        };
+        assert_eq!(task.comparison().expect("a comparison").sizes.len(), 2);
+        let refused = |task: Task| {
+            let error = task.run(&Arc::default(), &mut |_, _| ()).expect_err("refused");
+            assert!(!task.output.exists());
+            format!("{error:#}")
+        };
+        let task = |change: fn(&mut Task)| {
+            let mut task = task.clone();
+            change(&mut task);
+            task
+        };
+        assert!(refused(task(|t| t.sizes = vec!["big".to_owned()])).contains("'big' is no frame length"));
+        assert!(refused(task(|t| t.devices = vec!["cisco".to_owned()])).contains("no device 'cisco'"));
+        assert!(
+            refused(task(|t| t.description = Some(PathBuf::from("/no/such/file")))).contains("/no/such/file")
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_leaves_what_was_there() {
+        let folder = std::env::temp_dir().join(format!("causeway-lab-{}", std::process::id()));
+        let file = folder.join("results.json");
+        write(&file, "old").expect("written");
+        std::fs::create_dir(folder.join("results.json.part")).expect("in the way");
+        let error = write(&file, "new").expect_err("in the way");
+        assert!(format!("{error:#}").starts_with("cannot write "), "{error:#}");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "old");
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+}

@@ -1,0 +1,147 @@
+use super::*;
+use crate::analyser::{Analyser, Counts};
+use crate::tester::Step;
+use causeway_results::{Machine, Run, csv};
+
+fn outcome(sent: u64, received: u64, limited: bool) -> Outcome {
+    let mut analysis = Analyser::new(0, 1).finish(&[]);
+    analysis.flows = vec![Counts { sent, in_order: received, lost: sent - received, ..Counts::default() }];
+    Outcome { intended: sent, effective_ns: 1_000_000_000, limited, analysis }
+}
+
+fn place(device: &str, repetition: usize) -> Place<'_> {
+    Place { device, size: "64 bytes", length: 64.0, repetition }
+}
+
+#[test]
+fn what_is_found_is_a_valid_document_at_any_time() {
+    let names = ["kernel".to_owned(), "causeway".to_owned()];
+    let mut document = Document::new(Run { machine: Machine::default(), ..Run::default() });
+    let step = Step { asked_fps: 1e6, offered_fps: 1e6, received_fps: 1e6, limited: false };
+    let test = SelfTest { steps: vec![step], bias_ns: Some(900) };
+    let check = |document: &Document| {
+        let text = document.to_json().expect("valid");
+        assert_eq!(&Document::from_json(&text).expect("valid"), document);
+    };
+    Findings::new(&mut document, &names).self_test(&test);
+    check(&document);
+    for (device, rate) in [("kernel", 400_000), ("causeway", 950_000)] {
+        for repetition in 0..2 {
+            let mut findings = Findings::new(&mut document, &names);
+            let result = GoalResult {
+                goal: "NDR".to_owned(),
+                upper_fps: Some(rate + 1_000),
+                lower_fps: Some(rate),
+                conditional_throughput_fps: Some(rate as f64),
+            };
+            let place = place(device, repetition);
+            findings.bounds(&place, &[result], &test);
+            findings.trace(&place, &[(1e6, 0.5, false), (4e5, 0.0, true)]);
+            let outcomes = [outcome(1_000_000, rate, false), outcome(500_000, rate.min(500_000), false)];
+            findings.curve(&place, &[1e6, 5e5], &outcomes, &test);
+            findings.delay(&place, 0.5, &[outcome(10, 10, false)]);
+            check(&document);
+        }
+    }
+    let causeway = document.series("causeway/NDR").expect("found");
+    assert_eq!(causeway.baseline.as_deref(), Some("kernel/NDR"));
+    assert_eq!(causeway.measurements[0].repetitions, [950_000.0; 2]);
+    assert_eq!(causeway.measurements[0].note, findings::LIMITED, "the tester does no tenth more");
+    assert!(document.series("kernel/NDR").expect("found").measurements[0].note.is_empty());
+    let curve = document.series("kernel/64 bytes/loss").expect("found");
+    let points: Vec<_> = curve.measurements.iter().map(|one| (one.x, one.repetitions[0])).collect();
+    assert_eq!(points, [(Some(5e5), 0.2), (Some(1e6), 0.6)]);
+    assert_eq!(document.series("kernel/64 bytes/search 2/load").expect("found").measurements.len(), 2);
+    assert!(
+        csv::table(&document).contains("causeway/NDR,load,frames/s,frame length,bytes,64,measured,2,950000")
+    );
+}
+
+#[test]
+fn a_description_says_what_stands_between_which_ports() {
+    let text = r#"
+        ports = 4
+        method = "packet"
+        highest_fps = 5e5
+        [device.mine.command]
+        start = ["my-router", "r0", "r1"]
+        ready = "listening"
+        [device.old.click]
+        program = "/opt/click"
+        [traffic]
+        seed = 9
+        matrix.many_to_one = 3
+        schedule.bursts.frames = 32
+        [[traffic.stream]]
+        name = "a"
+        weight = 3
+        size.mix = { genome = "7a4A1g", custom = { A = 594 } }
+        source_host.counted = { first = 1, count = 16384 }
+        [[traffic.stream]]
+        name = "b"
+        family = "ipv6"
+        size.fixed = 128
+        source_port.fixed = 7
+    "#;
+    let description = Description::read(text).expect("a description");
+    assert!(matches!(description.device("mine").expect("there"), Kind::Command { ready: Some(_), .. }));
+    assert!(matches!(description.device("old").expect("there"), Kind::Click { .. }));
+    assert_eq!(description.device("kernel").expect("there"), Kind::Kernel {});
+    assert!(description.device("yours").is_err());
+    let traffic = description.traffic.expect("traffic");
+    assert_eq!((traffic.streams.len(), traffic.streams[0].size.sequence().expect("sizes").len()), (2, 12));
+}
+
+#[test]
+fn a_wrong_description_is_refused_with_its_place() {
+    let refused = |text: &str| Description::read(text).expect_err("refused").to_string();
+    let unknown = refused("ports = 2\nprots = 3\n");
+    assert!(unknown.contains("line 2") && unknown.contains("prots"), "{unknown}");
+    assert!(refused("[device.x.kernle]\n").contains("kernle"));
+    assert!(
+        refused("[traffic]\n[[traffic.stream]]\nname = \"a\"\nsize.fixed = 63\n")
+            .contains("63 bytes has no room")
+    );
+    assert!(refused("highest_fps = 0.0").contains("above zero"));
+}
+
+#[test]
+fn shorter_trials_are_deviations() {
+    assert!(Preset::conformant().deviations().is_empty());
+    assert!(Preset::quick().deviations().len() > 4);
+    let names = |preset: Preset| preset.goals().iter().map(|goal| goal.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(Preset::quick()), ["NDR", "PDR"]);
+    assert_eq!(names(Preset::conformant()), ["RFC 2544 throughput", "NDR", "PDR"]);
+}
+
+#[test]
+fn a_short_comparison_between_namespaces() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root to make network namespaces");
+    }
+    let description =
+        Description { highest_fps: 20_000.0, method: "packet".to_owned(), ..Description::default() };
+    let mut short = Preset::quick();
+    (short.trial_ns, short.delay_ns) = (20_000_000, 20_000_000);
+    let comparison = Comparison {
+        description,
+        devices: vec!["kernel".to_owned()],
+        sizes: vec![("128 bytes".to_owned(), Sizes::Fixed(128))],
+        preset: short,
+        repetitions: 1,
+    };
+    let mut document = Document::new(Run::default());
+    let mut told = Vec::new();
+    comparison
+        .run(&mut document, &Arc::default(), &mut |what, _| told.push(what.to_owned()))
+        .expect("a comparison");
+    assert_eq!(told.last().map(String::as_str), Some("kernel, 128 bytes, repetition 1 of 1"));
+    document.to_json().expect("valid");
+    for name in ["kernel/NDR", "kernel/PDR", "kernel/saturation forwarding rate", "kernel/128 bytes/loss"] {
+        assert!(document.series(name).is_some(), "{name}");
+    }
+    let stopped = Arc::new(AtomicBool::new(true));
+    let error = comparison.run(&mut document, &stopped, &mut |_, _| ()).expect_err("interrupted");
+    assert_eq!(format!("{error:#}"), "interrupted");
+    document.to_json().expect("what was found is kept and valid");
+}

@@ -1,0 +1,319 @@
+//! Trials over ports: one thread sends by each, another receives.
+//!
+//! Nothing is allocated for a frame: it is written into a packet of the pool, and what the analyser keeps is allocated
+//! before the trial. A thread that waits for a departure sleeps if that is far and yields if it is near; when it is
+//! late it sends what is due in batches.
+//!
+//! Both times of a frame are of `CLOCK_REALTIME`: the sender's when it writes the frame, the receiver's from the kernel
+//! where the port has it, else when the frame is found. A frame that arrives by a port other than that of its flow counts as
+//! foreign.
+
+mod alone;
+mod generator;
+mod receiving;
+mod self_test;
+mod sending;
+#[cfg(test)]
+mod tests;
+
+pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_only};
+pub use self_test::{SelfTest, Step, self_test};
+
+use crate::analyser::{Analyser, Analysis, Clocks, Distribution, Sent};
+use crate::frame::{Ends, Template};
+use crate::network::Network;
+use crate::search::{Outcome, Request, Tester};
+use anyhow::{Context, Result, bail, ensure};
+use causeway_netio::completion::Clock;
+use causeway_netio::{Port, Rx, Tx};
+use causeway_packet::wire::MacAddr;
+use causeway_results::traffic::{Plan, Traffic};
+use generator::Generator;
+use receiving::{at_home, receive};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use sending::send;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The part of the frames that may be missing of what was asked for, and by which a trial may take longer.
+const SLACK: f64 = 0.005;
+/// How often a wait looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A port of the tester, and what is on its other side.
+pub struct Attached {
+    /// Which one it is, for people.
+    pub name: String,
+    rx: Box<dyn Rx>,
+    tx: Box<dyn Tx>,
+    mac: MacAddr,
+    gateway: MacAddr,
+    hosts4: Option<Network>,
+    hosts6: Option<Network>,
+    max_frame: usize,
+    stamped: bool,
+}
+
+impl Attached {
+    /// The first queue of a port; `gateway` is the device's Ethernet address there, `hosts` are behind it.
+    ///
+    /// # Errors
+    /// If it has several queues, of which frames would be missed, or none.
+    pub fn new(port: Port, gateway: MacAddr, hosts: [Option<Network>; 2]) -> Result<Attached> {
+        let name = port.name;
+        ensure!(
+            port.queues.len() == 1,
+            "{name} has {} queues; set it to one with ethtool -L",
+            port.queues.len()
+        );
+        let queue = port.queues.into_iter().next().with_context(|| format!("{name} has no queues"))?;
+        let [hosts4, hosts6] = hosts;
+        Ok(Attached {
+            rx: queue.rx,
+            tx: queue.tx,
+            mac: MacAddr(port.mac),
+            gateway,
+            hosts4,
+            hosts6,
+            // Memory ports have no MTU.
+            max_frame: if port.mtu == 0 {
+                port.capabilities.max_frame as usize
+            } else {
+                port.mtu as usize + 14
+            },
+            stamped: port.capabilities.rx_timestamps == Some(Clock::Realtime),
+            name,
+        })
+    }
+}
+
+/// What decides whether trials go on.
+pub struct Control {
+    /// Set when the run is to end.
+    pub interrupted: Arc<AtomicBool>,
+    /// Fails if the device has died.
+    pub alive: Box<dyn FnMut() -> Result<()> + Send>,
+}
+
+/// How trials are made.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// Processors that the tester runs on; any if empty.
+    pub processors: Vec<usize>,
+    /// How long frames are waited for after the last was sent (RFC 2544 §23: 2 s).
+    pub settle: Duration,
+    /// A pause after that (RFC 2544 §23: 5 s).
+    pub pause: Duration,
+}
+
+/// A tester of real ports.
+pub struct Ports {
+    ports: Vec<Attached>,
+    traffic: Traffic,
+    plan: Plan,
+    templates: Vec<Template>,
+    manner: Manner,
+    control: Control,
+    trial: u16,
+}
+
+/// Time since a trial began.
+#[derive(Clone, Copy, Debug)]
+struct Since {
+    start_ns: u64,
+}
+
+fn realtime_ns() -> u64 {
+    let now = clock_gettime(ClockId::Realtime);
+    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
+}
+
+impl Since {
+    fn now() -> Since {
+        Since { start_ns: realtime_ns() }
+    }
+
+    fn ns(self) -> u64 {
+        self.at(realtime_ns())
+    }
+
+    /// Of a time since the epoch.
+    fn at(self, realtime_ns: u64) -> u64 {
+        realtime_ns.saturating_sub(self.start_ns)
+    }
+}
+
+impl Ports {
+    /// A tester that offers `traffic` by these ports.
+    ///
+    /// # Errors
+    /// If the traffic is not possible with them: their number, a frame that is too long, hosts that are not there.
+    pub fn new(ports: Vec<Attached>, traffic: Traffic, manner: Manner, control: Control) -> Result<Ports> {
+        let plan = Plan::new(&traffic, ports.len())?;
+        let templates = plan.flows().iter().map(|flow| {
+            let (from, to) = (&ports[flow.from], &ports[flow.to]);
+            let stream = &traffic.streams[flow.stream];
+            let hosts = |port: &Attached| match stream.family {
+                causeway_results::traffic::Family::Ipv4 => port.hosts4,
+                causeway_results::traffic::Family::Ipv6 => port.hosts6,
+            };
+            let network = |port: &Attached| {
+                let missing = || format!("stream '{}': nobody of its family is behind {}", stream.name, port.name);
+                hosts(port).with_context(missing)
+            };
+            let (source, destination) = (network(from)?, network(to)?);
+            let ends = Ends { source_mac: from.mac, gateway_mac: from.gateway, source, destination };
+            let template = Template::new(stream, flow, &ends)?;
+            let (longest, most) = (template.longest(), from.max_frame.min(to.max_frame));
+            ensure!(
+                longest <= most,
+                "stream '{}': a frame of {} bytes is longer than {} and {} can carry, {} bytes: raise their MTU",
+                stream.name,
+                longest + crate::frame::FCS,
+                from.name,
+                to.name,
+                most + crate::frame::FCS,
+            );
+            Ok(template)
+        });
+        let templates = templates.collect::<Result<_>>()?;
+        Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0 })
+    }
+
+    /// How times are taken.
+    pub fn clocks(&self) -> Clocks {
+        let receive = match self.ports.iter().all(|port| port.stamped) {
+            true => "CLOCK_REALTIME, when the kernel took the frame from the driver",
+            false => "CLOCK_REALTIME, when the tester found the frame",
+        };
+        let transmit = "CLOCK_REALTIME, when the tester wrote the frame";
+        Clocks { transmit: transmit.to_owned(), receive: receive.to_owned(), bias_ns: None }
+    }
+
+    /// The same ports for other traffic.
+    ///
+    /// # Errors
+    /// As [`Ports::new`].
+    pub fn offer(self, traffic: Traffic) -> Result<Ports> {
+        let trial = self.trial;
+        Ok(Ports { trial, ..Ports::new(self.ports, traffic, self.manner, self.control)? })
+    }
+
+    fn check(&mut self) -> Result<()> {
+        if self.control.interrupted.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        (self.control.alive)()
+    }
+
+    fn wait(&self, time: Duration) {
+        let began = std::time::Instant::now();
+        while began.elapsed() < time && !self.control.interrupted.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK.min(time.saturating_sub(began.elapsed())));
+        }
+    }
+}
+
+/// Where the threads of a trial run.
+fn pin(processors: &[usize]) {
+    if processors.is_empty() {
+        return;
+    }
+    let mut set = CpuSet::new();
+    processors.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));
+    // Where it may not choose, it runs where it is put.
+    let _ = sched_setaffinity(None, &set);
+}
+
+impl Tester for Ports {
+    fn trial(&mut self, request: &Request) -> Result<Outcome> {
+        self.check()?;
+        ensure!(request.event.is_none(), "a tester of ports cannot disturb the device");
+        self.trial = self.trial.wrapping_add(1);
+        let (trial, flows) = (self.trial, self.plan.flows());
+        let mut analysers: Vec<Analyser> =
+            self.ports.iter().map(|_| Analyser::new(trial, flows.len())).collect();
+        let ended = AtomicBool::new(false);
+        let interrupted = &*self.control.interrupted;
+        let (traffic, plan, templates, manner) =
+            (&self.traffic, &self.plan, &self.templates[..], &self.manner);
+        let since = Since::now();
+        let outcomes = std::thread::scope(|scope| {
+            let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+            for (number, (port, analyser)) in self.ports.iter_mut().zip(&mut analysers).enumerate() {
+                let (rx, tx, stamped) = (&mut port.rx, &mut port.tx, port.stamped);
+                if !plan.order(number).is_empty() {
+                    let generator = Generator::new(traffic, plan, request, templates, number, trial);
+                    senders.push(scope.spawn(move || {
+                        pin(&manner.processors);
+                        send(&mut **tx, generator, request.duration_ns(), since, interrupted)
+                    }));
+                }
+                let ended = &ended;
+                receivers.push(scope.spawn(move || {
+                    pin(&manner.processors);
+                    let sort = |seen| at_home(seen, plan, number);
+                    receive(&mut **rx, stamped, sort, analyser, since, ended);
+                }));
+            }
+            let sent: Vec<_> = senders.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            let began = std::time::Instant::now();
+            while began.elapsed() < manner.settle && !interrupted.load(Ordering::Relaxed) {
+                std::thread::sleep(LOOK.min(manner.settle));
+            }
+            ended.store(true, Ordering::Relaxed);
+            let fine = receivers.into_iter().map(|thread| thread.join().is_ok()).fold(true, |a, b| a && b);
+            sent.into_iter().map(|sent| sent.ok().filter(|_| fine)).collect::<Option<Vec<_>>>()
+        });
+        let outcomes = outcomes.context("a thread of the tester failed")?;
+        self.check()?;
+        let mut sent = vec![Sent::default(); self.plan.flows().len()];
+        let (mut intended, mut last_ns) = (0, 0);
+        for of in &outcomes {
+            of.sent.iter().zip(&mut sent).filter(|(of, _)| of.frames > 0).for_each(|(of, all)| *all = *of);
+            intended += of.intended;
+            last_ns = last_ns.max(of.last_ns);
+        }
+        let analysis = together(analysers, &self.plan, &sent);
+        let duration_ns = request.duration_ns();
+        let effective_ns = duration_ns.max(last_ns);
+        let count: u64 = sent.iter().map(|sent| sent.frames).sum();
+        let late = effective_ns as f64 > duration_ns as f64 * (1.0 + SLACK) + LOOK.as_nanos() as f64;
+        let limited = late || (count as f64) < intended as f64 * (1.0 - SLACK);
+        self.wait(self.manner.pause);
+        Ok(Outcome { intended, effective_ns, limited, analysis })
+    }
+}
+
+/// What all ports received, as if it were one. Each flow is its port's alone.
+fn together(analysers: Vec<Analyser>, plan: &Plan, sent: &[Sent]) -> Analysis {
+    let mut whole = Analysis {
+        flows: vec![Default::default(); sent.len()],
+        corrupt: 0,
+        foreign: 0,
+        earlier: 0,
+        latency: Distribution::empty(),
+        ipdv: Distribution::empty(),
+        before_sent: 0,
+        last_loss_ns: None,
+        longest_silence_ns: 0,
+    };
+    for (port, analyser) in analysers.into_iter().enumerate() {
+        let mine = plan.flows().iter().zip(sent);
+        let mine: Vec<Sent> =
+            mine.map(|(flow, sent)| if flow.to == port { *sent } else { Sent::default() }).collect();
+        let part = analyser.finish(&mine);
+        whole.flows.iter_mut().zip(&part.flows).for_each(|(all, flow)| *all = all.plus(flow));
+        whole.corrupt += part.corrupt;
+        whole.foreign += part.foreign;
+        whole.earlier += part.earlier;
+        whole.latency.add(&part.latency);
+        whole.ipdv.add(&part.ipdv);
+        whole.before_sent += part.before_sent;
+        whole.last_loss_ns = whole.last_loss_ns.max(part.last_loss_ns);
+        whole.longest_silence_ns = whole.longest_silence_ns.max(part.longest_silence_ns);
+    }
+    whole
+}

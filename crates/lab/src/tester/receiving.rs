@@ -1,0 +1,60 @@
+//! The loop of a thread that receives.
+
+use super::Since;
+use crate::analyser::Analyser;
+use crate::frame::{Seen, look};
+use causeway_netio::Rx;
+use causeway_packet::{BATCH, Batch};
+use causeway_results::traffic::Plan;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A pause when nothing waits, where the kernel has the time of arrival.
+const PAUSE: Duration = Duration::from_micros(20);
+
+/// Receives until `ended` is set and nothing waits; `sort` may take what is not for this port for something else.
+pub fn receive(
+    rx: &mut dyn Rx,
+    stamped: bool,
+    sort: impl Fn(Seen) -> Seen,
+    analyser: &mut Analyser,
+    since: Since,
+    ended: &AtomicBool,
+) {
+    let mut batch = Batch::new();
+    loop {
+        // Looked at before the port: what came before the end is received.
+        let last = ended.load(Ordering::Relaxed);
+        let more = rx.poll(&mut batch, BATCH);
+        if batch.is_empty() && !more {
+            if last {
+                return;
+            }
+            if stamped {
+                std::thread::sleep(PAUSE);
+            } else {
+                std::thread::yield_now();
+            }
+            continue;
+        }
+        let found_ns = since.ns();
+        for packet in batch.iter() {
+            let at_ns = match packet.timestamp_ns() {
+                time if stamped && time > 0 => since.at(time),
+                _ => found_ns,
+            };
+            analyser.record(sort(look(packet.data())), at_ns);
+        }
+        batch.clear();
+    }
+}
+
+/// Frames that the device sent to a port where they should not go are not what was sent to it.
+pub fn at_home(seen: Seen, plan: &Plan, port: usize) -> Seen {
+    match seen {
+        Seen::Test(tag) if plan.flows().get(usize::from(tag.flow)).is_some_and(|flow| flow.to != port) => {
+            Seen::Foreign
+        }
+        seen => seen,
+    }
+}

@@ -1,0 +1,69 @@
+//! The loop of a thread that sends.
+
+use super::Since;
+use super::generator::{Generator, Report};
+use causeway_netio::Tx;
+use causeway_packet::Batch;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Sleeps end so much later than they should, at most, on a machine that is not overloaded.
+const SLEEP_ERROR_NS: u64 = 80_000;
+/// The longest sleep, so that an interrupt is heard.
+const LONGEST_SLEEP_NS: u64 = 20_000_000;
+/// A sender that has fallen behind may go on for so much longer: a twentieth, and this.
+const GRACE_NS: u64 = 50_000_000;
+/// How long what was taken may be on its way into the device.
+const FLUSHES: usize = 1_000;
+
+/// Sends what is due until nothing is left, or the time is over.
+pub fn send(
+    tx: &mut dyn Tx,
+    mut generator: Generator<'_>,
+    duration_ns: u64,
+    since: Since,
+    interrupted: &AtomicBool,
+) -> Report {
+    let end_ns = duration_ns + duration_ns / 20 + GRACE_NS;
+    let mut batch = Batch::new();
+    let mut last_ns = 0;
+    while !interrupted.load(Ordering::Relaxed) {
+        let now_ns = since.ns();
+        let next = generator.fill(now_ns, &mut batch);
+        if now_ns > end_ns {
+            break;
+        }
+        if !batch.is_empty() {
+            tx.offer(&mut batch);
+            tx.flush();
+            last_ns = since.ns();
+            if !batch.is_empty() {
+                // The device is full; whoever empties it may need this processor.
+                std::thread::yield_now();
+            }
+            continue;
+        }
+        match next {
+            None => break,
+            Some(due_ns) => wait(due_ns.saturating_sub(now_ns), tx),
+        }
+    }
+    for _ in 0..FLUSHES {
+        if tx.in_flight() == 0 {
+            break;
+        }
+        tx.flush();
+        std::thread::yield_now();
+    }
+    generator.finish(&batch, last_ns)
+}
+
+fn wait(ns: u64, tx: &mut dyn Tx) {
+    if tx.in_flight() > 0 {
+        tx.flush();
+    } else if ns > SLEEP_ERROR_NS {
+        std::thread::sleep(Duration::from_nanos((ns - SLEEP_ERROR_NS).min(LONGEST_SLEEP_NS)));
+    } else {
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,173 @@
+//! Trials over memory ports: a cable, and a device of a few lines.
+
+use super::*;
+use causeway_netio::memory;
+use causeway_packet::{BATCH, Batch, Packet};
+use causeway_results::traffic::{Matrix, Schedule};
+use std::sync::atomic::AtomicU64;
+
+const MS: u64 = 1_000_000;
+const CAPACITY: usize = 4_096;
+
+fn attached(port: Port, network: &str) -> Attached {
+    let hosts = [Some(network.parse().expect("a network")), None];
+    Attached::new(port, MacAddr([2, 0, 0, 0, 0, 9]), hosts).expect("a port")
+}
+
+fn manner() -> Manner {
+    Manner { processors: Vec::new(), settle: Duration::from_millis(300), pause: Duration::ZERO }
+}
+
+fn control() -> Control {
+    Control { interrupted: Arc::default(), alive: Box::new(|| Ok(())) }
+}
+
+/// Two ports of a tester, joined by a cable.
+fn cable(name: &str, traffic: Traffic) -> Result<Ports> {
+    let (a, b) = memory::pair(name, CAPACITY).expect("a pair");
+    let ports = vec![attached(a, "198.18.0.0/18"), attached(b, "198.18.64.0/18")];
+    Ports::new(ports, traffic, manner(), control())
+}
+
+#[test]
+fn over_a_cable_every_frame_comes_as_it_was_sent() {
+    let traffic = Traffic { schedule: Schedule::Poisson, ..Traffic::simple(128) };
+    let mut tester = cable("every-frame", traffic).expect("a tester");
+    for _ in 0..2 {
+        let outcome = tester.trial(&Request::new(20_000.0, 100 * MS)).expect("an outcome");
+        let total = outcome.analysis.total();
+        assert!(total.sent > 0, "{total:?}");
+        assert_eq!((total.lost, total.reordered, total.duplicated), (0, 0, 0));
+        assert_eq!((outcome.analysis.corrupt, outcome.analysis.foreign, outcome.analysis.earlier), (0, 0, 0));
+        assert_eq!(outcome.analysis.latency.count(), total.sent);
+        assert!(outcome.analysis.flows.iter().all(|flow| flow.sent > 0), "both directions");
+        assert!(outcome.intended >= total.sent);
+    }
+}
+
+/// Between two pairs: loses every hundredth frame and sends what is left on.
+fn device(mut from: Box<dyn Rx>, mut to: Box<dyn Tx>, stop: &AtomicBool, seen: &AtomicU64) {
+    let mut batch = Batch::new();
+    while !stop.load(Ordering::Relaxed) {
+        from.poll(&mut batch, BATCH);
+        batch.retain(|_| !(seen.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(100));
+        while !batch.is_empty() && !stop.load(Ordering::Relaxed) {
+            to.offer(&mut batch);
+            to.flush();
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_a_device_loses_is_what_is_missing() {
+    let (t0, r0) = memory::pair("loses-in", CAPACITY).expect("a pair");
+    let (r1, t1) = memory::pair("loses-out", CAPACITY).expect("a pair");
+    let (stop, seen) = (AtomicBool::new(false), AtomicU64::new(0));
+    let half = |port: Port| port.queues.into_iter().next().expect("a queue");
+    let (from, to) = (half(r0), half(r1));
+    std::thread::scope(|scope| {
+        scope.spawn(|| device(from.rx, to.tx, &stop, &seen));
+        let traffic = Traffic { matrix: Matrix::Unidirectional, ..Traffic::simple(64) };
+        let ports = vec![attached(t0, "198.18.0.0/18"), attached(t1, "198.18.64.0/18")];
+        let mut tester = Ports::new(ports, traffic, manner(), control()).expect("a tester");
+        let outcome = tester.trial(&Request::new(10_000.0, 100 * MS));
+        stop.store(true, Ordering::Relaxed);
+        let total = outcome.expect("an outcome").analysis.total();
+        assert_eq!((total.sent, total.lost), (seen.load(Ordering::Relaxed), total.sent / 100));
+        assert_eq!(total.reordered + total.duplicated, 0);
+    });
+}
+
+#[test]
+fn the_self_test_notices_a_counter_that_disagrees() {
+    let traffic = || Traffic { matrix: Matrix::Unidirectional, ..Traffic::simple(64) };
+    let mut tester = cable("self-test", traffic()).expect("a tester");
+    let counter = tester.ports[1].rx.statistics();
+    let received = || counter.list().iter().filter(|one| one.0 == "rx_packets").map(|one| one.1).sum::<u64>();
+    let loads = [1_000.0, 5_000.0, 10_000.0];
+    let found = self_test(&mut tester, &loads, 50 * MS, || Ok(received())).expect("they agree");
+    assert_eq!(found.steps.iter().map(|step| step.asked_fps).collect::<Vec<_>>(), loads);
+    assert!(found.bias_ns.is_some());
+    // A cable that carries more than the tester says it sent, as that of a generator which counts badly does.
+    let mut calls = 0;
+    let wrong = || {
+        calls += 1;
+        Ok(received() + calls)
+    };
+    let error = self_test(&mut tester, &loads, 50 * MS, wrong).expect_err("they do not agree").to_string();
+    assert!(error.contains("the tester says it sent"), "{error}");
+}
+
+#[test]
+fn a_rate_near_the_testers_own_is_limited_by_it() {
+    let step = |received_fps| Step { asked_fps: 2e6, offered_fps: 1e6, received_fps, limited: true };
+    let test = SelfTest { steps: vec![step(1e6), step(0.5e6)], bias_ns: None };
+    assert_eq!(test.most_fps(), 1e6);
+    assert!(test.limits(0.95e6) && !test.limits(0.9e6));
+}
+
+#[test]
+fn traffic_that_the_ports_cannot_carry_is_refused() {
+    let refused = |traffic| cable("refused", traffic).err().expect("refused").to_string();
+    let long = refused(Traffic::simple(9_000));
+    assert!(long.contains("9000 bytes is longer than"), "{long}");
+    let mut six = Traffic::simple(84);
+    six.streams[0].family = causeway_results::traffic::Family::Ipv6;
+    assert!(refused(six).contains("nobody of its family"));
+    assert!(refused(Traffic { matrix: Matrix::ManyToOne(2), ..Traffic::simple(64) }).contains("no port 2"));
+}
+
+#[test]
+fn an_interrupt_and_a_dead_device_end_trials() {
+    let mut tester = cable("interrupt", Traffic::simple(64)).expect("a tester");
+    tester.control.interrupted.store(true, Ordering::Relaxed);
+    let error = tester.trial(&Request::new(1_000.0, 10_000 * MS)).expect_err("interrupted").to_string();
+    assert_eq!(error, "interrupted");
+    tester.control.interrupted.store(false, Ordering::Relaxed);
+    let mut calls = 0;
+    tester.control.alive = Box::new(move || {
+        calls += 1;
+        ensure!(calls < 2, "the device died");
+        Ok(())
+    });
+    let error = tester.trial(&Request::new(1_000.0, 10 * MS)).expect_err("dead").to_string();
+    assert_eq!(error, "the device died");
+}
+
+#[test]
+fn one_side_by_itself_sends_and_counts() {
+    let (a, b) = memory::pair("alone", CAPACITY).expect("a pair");
+    let (mut a, mut b) = (attached(a, "198.18.0.0/18"), attached(b, "198.18.64.0/18"));
+    let destinations = [b.hosts4, b.hosts6];
+    let running = AtomicBool::new(false);
+    let traffic = Traffic::simple(64);
+    let request = Request::new(5_000.0, 100 * MS);
+    let sent = transmit_only(&mut a, &traffic, destinations, &request, &[], &running).expect("sent");
+    assert!(sent.frames > 0 && sent.intended == 500, "{sent:?}");
+    let received = receive_only(&mut b, Duration::from_millis(50), &[], &running);
+    let total = received.analysis.total();
+    assert_eq!((total.in_order, total.lost, received.analysis.foreign), (sent.frames, 0, 0));
+    assert!(transmit_only(&mut a, &traffic, [None, None], &request, &[], &running).is_err());
+}
+
+#[test]
+fn frames_at_the_wrong_port_are_foreign() {
+    // A device that sends everything back where it came from.
+    let (t0, r0) = memory::pair("hairpin", CAPACITY).expect("a pair");
+    let (t1, _r1) = memory::pair("nothing", CAPACITY).expect("a pair");
+    let half = r0.queues.into_iter().next().expect("a queue");
+    let (stop, seen) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| device(half.rx, half.tx, &stop, &seen));
+        let traffic = Traffic { matrix: Matrix::Unidirectional, ..Traffic::simple(64) };
+        let ports = vec![attached(t0, "198.18.0.0/18"), attached(t1, "198.18.64.0/18")];
+        let mut tester = Ports::new(ports, traffic, manner(), control()).expect("a tester");
+        let outcome = tester.trial(&Request::new(1_000.0, 50 * MS));
+        stop.store(true, Ordering::Relaxed);
+        let outcome = outcome.expect("an outcome");
+        assert_eq!((outcome.received(), outcome.analysis.foreign), (0, outcome.sent()));
+        assert_eq!(outcome.loss_ratio(), 1.0);
+    });
+    assert!(Packet::new().is_some(), "frames went back to the pool");
+}
