@@ -219,6 +219,12 @@ module response_scheduler #(
   // One token a peer: a stand-alone REQ never comes from a peer that already has a request here.
   always @(posedge clk)
     if (!rst && alone_valid) assert (!pending[alone_source] && !(state > SCAN && alone_source == res_dest));
+  // The low class leaves the room that the high class has asked for.
+  reg limited;
+  always @(posedge clk) begin
+    limited <= !rst && state == LIMIT && policy == LONGEST_HIGH;
+    if (!rst && limited && state == PICKED) assert (asked_low <= unreserved);
+  end
 `endif
 endmodule
 

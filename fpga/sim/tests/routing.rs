@@ -99,6 +99,13 @@ fn classified_fast_path_loses_low_class_only() {
 }
 
 #[test]
+fn what_is_lost_of_the_high_class_is_counted_as_such() {
+    let outcome = checked(two_to_one("D-high", 1.0, 64, 1.0).lasting(1_200, 500));
+    assert!(outcome.lost() > 100);
+    assert_eq!(outcome.lost(), outcome.counted("drop_fifo_nic2_high"));
+}
+
+#[test]
 fn eight_cards_fill_the_bus_and_share_it() {
     let outcome = checked(Scenario::new("mesh-8", 8, mesh(8, 64)).lasting(1_000, 1_000));
     assert!(outcome.bus_busy() > 0.99);

@@ -3,7 +3,8 @@
 
 use causeway_nic_driver::registers as reg;
 use causeway_nic_sim::faults::{Fault, Scheduled};
-use causeway_nic_sim::scenario::table;
+use causeway_nic_sim::gmii::check_sequence;
+use causeway_nic_sim::scenario::{read_counters, table};
 use causeway_nic_sim::testbed::{Setup, Testbed};
 
 use super::common::{Router, mesh, setup};
@@ -66,4 +67,36 @@ fn what_is_read_is_right_or_nobody_answers() {
         assert_eq!(testbed.read_register(0, reg::PARAMETERS), right, "{n}");
     }
     assert!(refused > 2, "{refused}");
+}
+
+#[test]
+fn a_peer_that_goes_down_is_told_and_nothing_else() {
+    let mut testbed = Testbed::new(&Setup::new(&table(2, true, false).unwrap()));
+    let at_ps = testbed.now_ps();
+    testbed.schedule([Scheduled { at_ps, fault: Fault::Unplug(1) }]);
+    testbed.host_mut().write(0, reg::PEER_RESYNC, 2);
+    testbed.run_until(testbed.now_ns() + 300_000);
+    assert_eq!(testbed.read_register(0, reg::ERRORS), reg::ERROR_ABORT | reg::ERROR_PEER_DOWN);
+}
+
+#[test]
+fn a_rule_that_is_not_in_force_yet_is_read_back() {
+    let mut testbed = Testbed::new(&Setup::new(&table(2, true, false).unwrap()));
+    testbed.host_mut().write(0, reg::CLASS, 0x0123_4567_89ab_cdef);
+    testbed.run_until(testbed.now_ns() + 10_000);
+    assert_eq!(testbed.read_register(0, reg::CLASS), 0x0123_4567_89ab_cdef);
+}
+
+#[test]
+fn frames_with_either_tag_may_be_four_bytes_longer() {
+    let mut testbed = Testbed::new(&Setup::new(&table(2, true, false).unwrap()));
+    for (tag, refused) in [([0x81, 0x00], 0), ([0x88, 0xa8], 0), ([0x88, 0x00], 1)] {
+        let mut frame = vec![0; 1_518];
+        frame[12..14].copy_from_slice(&tag);
+        testbed.send_raw(0, &frame, check_sequence(&frame));
+        testbed.drain(1_000_000);
+        let counters = read_counters(&mut testbed, 0);
+        let bad = counters.iter().find(|c| c.0 == "rx_bad_length").unwrap().1;
+        assert_eq!(bad, refused, "{tag:x?}");
+    }
 }

@@ -304,6 +304,33 @@ fn however_many_of_the_shortest_frames_of_the_host_wait_all_leave() {
 }
 
 #[test]
+fn an_answer_that_comes_when_its_tag_has_gone_round_is_nobodys() {
+    // Read after read, some sixty of them until a late answer comes: a sixteenth would be of its tag.
+    let mut testbed = quiet(2);
+    let begin_ps = testbed.now_ps();
+    testbed.schedule(
+        (0..12).map(|n| Scheduled { at_ps: begin_ps + 80_000_000 * n, fault: Fault::AnswerLate(8) }),
+    );
+    let mut posted = 0u32;
+    while testbed.now_ps() < begin_ps + 1_040_000_000 {
+        if testbed.host_mut().transmit(0, &posted.to_be_bytes().repeat(15)) {
+            posted += 1;
+        }
+        testbed.step();
+    }
+    testbed.drain(20_000_000);
+    let failed = count(&mut testbed, "tx_failed");
+    assert_eq!(failed, 12 * 8);
+    assert_eq!(testbed.raw.len() as u64 + failed, u64::from(posted));
+    let mut last = None;
+    for (_, frame) in &testbed.raw {
+        assert!(frame.chunks(4).all(|word| *word == frame[..4]), "{frame:x?}");
+        assert!(last < Some(&frame[..4]), "{last:x?} {frame:x?}");
+        last = Some(&frame[..4]);
+    }
+}
+
+#[test]
 fn words_that_follow_each_other_count_each() {
     let mut testbed = quiet(2);
     let frame = frame_between(0, 1);

@@ -89,6 +89,7 @@ pub const CREDIT: Proof = Proof {
             "if (word) begin\n          state <= IDLE",
         ),
         ("response_scheduler.sv", "asking = pending & ~cancel", "asking = pending"),
+        ("response_scheduler.sv", "asked_low > unreserved)", "asked_low > 12'd4095)"),
         ("grant_split.sv", "free - grant_high", "free"),
     ],
 };
