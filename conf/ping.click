@@ -7,5 +7,5 @@
 define($src 127.0.0.1, $dst 127.0.0.1, $limit 5, $interval 1, $verbose true)
 
 ping :: ICMPPingSource($src, $dst, INTERVAL $interval, LIMIT $limit, IDENTIFIER 4711, STOP true, VERBOSE $verbose)
-  -> Queue -> socket :: RawSocket(ICMP);
+  -> Queue -> socket :: RawSocket(icmp);
 socket -> IPClassifier(icmp type echo-reply) -> ping;

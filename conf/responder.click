@@ -8,8 +8,12 @@
 define($addr 10.9.0.1/24, $dev pings0)
 
 tun :: KernelTun($addr, DEVNAME $dev)
+  -> version :: Classifier(0/40%f0, -)
   -> IPReassembler
   -> CheckICMPHeader(VERBOSE false)
   -> ICMPPingResponder
   -> answered :: Counter
   -> tun;
+
+// What the host says by IPv6 is not for these.
+version [1] -> Discard;

@@ -12,5 +12,8 @@ define($local 192.0.2.1, $remote 192.0.2.2, $port 4789, $addr 10.8.0.1/24, $dev 
 tun :: KernelTun($addr, DEVNAME $dev, MTU $mtu);
 udp :: Socket(UDP, $remote, $port, $local, $port, CLIENT true);
 
-tun -> sent :: Counter -> udp;
+// What the host says by IPv6 stays here.
+tun -> version :: Classifier(0/40%f0, -);
+version [0] -> sent :: Counter -> udp;
+version [1] -> Discard;
 udp -> CheckIPHeader(VERBOSE false) -> received :: Counter -> tun;

@@ -153,7 +153,8 @@ fn pings_are_sent_and_answered() {
 #[test]
 fn hosts_share_an_ethernet_made_of_multicast() {
     let Some(host) = Namespace::new() else { return };
-    host.ip("link add wire type dummy");
+    host.ip("link add wire type veth peer name other");
+    host.ip("link set other up");
     host.ip("addr add 192.0.2.1/24 dev wire");
     host.ip("link set wire up multicast on");
     host.ip("route add 224.0.0.0/4 dev wire");

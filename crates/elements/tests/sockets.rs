@@ -150,7 +150,11 @@ fn what_nobody_takes_is_dropped_with_a_reason() {
     );
     let router = start(&text);
     let drops = |reason: &str| -> u64 {
-        router.counters().filter(|(line, _)| line.element == "s" && line.name == reason).map(|(_, n)| n).sum()
+        router
+            .counters()
+            .filter(|(line, _)| line.element == "s" && line.name == format!("drop.{reason}"))
+            .map(|(_, n)| n)
+            .sum()
     };
     let start = Instant::now();
     while drops("no-peer") < 2_000 {
@@ -163,7 +167,11 @@ fn what_nobody_takes_is_dropped_with_a_reason() {
         "RatedSource(LENGTH 1400, RATE 10000000, LIMIT 20000) -> s :: Socket(TCP, 127.0.0.1, {to}, SNDBUF 5000);"
     ));
     let full = || -> u64 {
-        router.counters().filter(|(line, _)| line.element == "s" && line.name == "full").map(|(_, n)| n).sum()
+        router
+            .counters()
+            .filter(|(line, _)| line.element == "s" && line.name == "drop.full")
+            .map(|(_, n)| n)
+            .sum()
     };
     let start = Instant::now();
     while full() == 0 {
@@ -191,7 +199,7 @@ fn tables_say_who_is_served() {
     let denied = || -> u64 {
         router
             .counters()
-            .filter(|(line, _)| line.element == "u" && line.name == "denied")
+            .filter(|(line, _)| line.element == "u" && line.name == "drop.denied")
             .map(|(_, n)| n)
             .sum()
     };
