@@ -246,7 +246,7 @@ fn bad_arguments_are_named() {
         ("TCP, 1.2.3.4", "PORT: required argument missing"),
         ("UDP, 1.2.3.4, 70000", "PORT: out of range, bound 65535"),
         ("TCP, 127.0.0.1, 5, ALLOW c", "c is not an IPRouteTable"),
-        ("TCP, 127.0.0.1, 5, DENY nobody", "no element named 'nobody'"),
+        ("TCP, 127.0.0.1, 5, DENY nobody", "DENY: does not name an element"),
         (&format!("UNIX, /{}", "x".repeat(200)), "too long"),
         ("TCP, 1.2.3.4, 80", "bind: Cannot assign requested address"),
     ] {

@@ -2,6 +2,7 @@
 
 use super::store_ether_address::Place;
 use causeway_engine::prelude::*;
+use causeway_engine::value::Value;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "GetEtherAddress",
@@ -16,7 +17,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: Reason::DOCS,
     example: "FromDevice(eth0) -> GetEtherAddress(0, src) -> Discard;",
     see: &["SetEtherAddress", "StoreEtherAddress"],
-    build: configured::<GetEtherAddress>,
+    build,
     ..Spec::DEFAULT
 };
 
@@ -25,6 +26,14 @@ settings! {
         anno: Anno = required("ANNO", "annotation", "where to put it, six bytes");
         offset: Place = required("OFFSET", "bytes, `src` or `dst`", "where it is; in an Ethernet header `dst` is 0 and `src` is 6");
     }
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let anno = conf.required("ANNO");
+    let word: String = conf.required("OFFSET");
+    let place = if conf.errors().is_empty() { conf.parse("", &word) } else { None };
+    conf.finish()?;
+    Ok(Box::new(GetEtherAddress { anno, offset: place.unwrap_or_else(Place::placeholder) }))
 }
 
 drop_reasons! {
@@ -65,6 +74,6 @@ mod tests {
             assert_eq!(short.len(), usize::from(noted.is_none()));
         }
         let error = Harness::new(&SPEC, "20, up", 1, 1).err().unwrap();
-        assert_eq!(error, ["OFFSET: type mismatch: bad OFFSET"]);
+        assert_eq!(error, ["type mismatch: bad OFFSET"]);
     }
 }

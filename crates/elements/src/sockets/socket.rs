@@ -185,9 +185,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let client: Option<bool> = conf.keyword_given("CLIENT");
     conf.keyword("PROPER", false);
     let tables = ["ALLOW", "DENY"].map(|name| conf.keyword_given::<Raw>(name).map(|name| name.0));
-    for name in tables.iter().flatten() {
+    for (name, argument) in tables.iter().zip(["ALLOW", "DENY"]) {
+        let Some(name) = name else { continue };
         match conf.element(name) {
-            None => conf.error(format!("no element named '{name}'")),
+            None => conf.error(format!("{argument}: does not name an element")),
             Some((_, class)) if !iproute::SPECS.iter().any(|spec| spec.name == class) => {
                 conf.error(format!("{name} is not an IPRouteTable"));
             }
