@@ -51,6 +51,7 @@ mod scheduling;
 mod shaping;
 #[cfg(test)]
 mod skeleton;
+mod sockets;
 mod sources;
 pub mod standard_router;
 mod switching;
@@ -91,6 +92,7 @@ pub fn library() -> Library {
         queues::SPECS,
         scheduling::SPECS,
         shaping::SPECS,
+        sockets::SPECS,
         sources::SPECS,
         switching::SPECS,
         tcp::SPECS,

@@ -203,3 +203,22 @@ fn traces_are_analysed() {
     assert_eq!(text.lines().filter(|l| !l.starts_with('!')).count(), 2);
     assert!(!text.contains("10.0.0.2"), "addresses are others: {text}");
 }
+
+#[test]
+fn fragments_in_a_trace_are_put_together() {
+    let fragments = std::env::temp_dir().join(format!("causeway-conf-fragments-{}.pcap", std::process::id()));
+    let text = format!(
+        "InfiniteSource(LENGTH 1000, LIMIT 3, STOP true) -> UDPIPEncap(10.0.0.1, 5, 10.0.0.2, 7) -> IPFragmenter(300)
+         -> ToDump({}, ENCAP IP);",
+        fragments.display()
+    );
+    drop(run_text(&text));
+    let (out, rest) = (Trace::new("whole", &[]), Trace::new("rest", &[]));
+    let params = [("trace", fragments.to_str().unwrap()), ("out", out.path()), ("rest", rest.path())];
+    let router = run("defragment.click", &params);
+    assert!(router.read("join", "dump", "").unwrap().contains("good reassemblies:   3\n"));
+    drop(router);
+    std::fs::remove_file(fragments).unwrap();
+    assert_eq!(out.fields("src sport dst dport ip_len"), ["10.0.0.1 5 10.0.0.2 7 1028"; 3]);
+    assert_eq!(rest.fields("src"), [""; 0]);
+}

@@ -226,7 +226,8 @@ const PROTOCOLS: &[(&str, u8)] = &[
 
 /// An IP protocol: a number or a name.
 pub fn protocol(text: &str) -> Result<u8, ValueError> {
-    match PROTOCOLS.iter().find(|(name, _)| *name == text) {
+    let is = |name: &str| name == text || name.to_ascii_uppercase() == text;
+    match PROTOCOLS.iter().find(|(name, _)| is(name)) {
         Some(&(_, number)) => Ok(number),
         None => integer(text, 0, 255).map(|n| n as u8),
     }
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!(port("smtp", Transport::Udp), Err(ValueError::InvalidNumber));
         assert_eq!(port("0x50", Transport::Tcp), Ok(80));
         assert_eq!(port("65536", Transport::Tcp), Err(ValueError::OutOfRange("65535".into())));
-        assert_eq!(protocol("ospf"), Ok(89));
+        assert_eq!((protocol("ospf"), protocol("ICMP"), protocol("Icmp").is_err()), (Ok(89), Ok(1), true));
         assert_eq!(protocol("256"), Err(ValueError::OutOfRange("255".into())));
     }
 }

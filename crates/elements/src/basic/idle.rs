@@ -4,6 +4,7 @@ use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Idle",
+    aliases: &["SimpleIdle"],
     category: "basic",
     summary: "emits nothing and discards what it is pushed",
     ports: "-/-",

@@ -3,6 +3,7 @@
 use causeway_engine::Spec;
 
 mod align;
+mod check_crc32;
 mod check_length;
 mod discard;
 mod hub;
@@ -13,6 +14,8 @@ mod pull_null;
 mod pull_tee;
 mod push_null;
 mod resize;
+mod set_crc32;
+mod store_data;
 mod strip;
 mod strip_to_network_header;
 mod tee;
@@ -23,6 +26,7 @@ mod unstrip;
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
     &align::SPEC,
+    &check_crc32::SPEC,
     &check_length::SPEC,
     &discard::SPEC,
     &hub::SPEC,
@@ -33,6 +37,8 @@ pub(crate) const SPECS: &[&Spec] = &[
     &pull_tee::SPEC,
     &push_null::SPEC,
     &resize::SPEC,
+    &set_crc32::SPEC,
+    &store_data::SPEC,
     &strip::SPEC,
     &strip_to_network_header::SPEC,
     &tee::SPEC,

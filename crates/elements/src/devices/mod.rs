@@ -4,6 +4,8 @@ use causeway_engine::Spec;
 
 mod from_device;
 mod from_host;
+mod kernel_tap;
+mod kernel_tun;
 mod names;
 pub(crate) mod open_port;
 mod queues;
@@ -12,8 +14,16 @@ mod to_device;
 mod to_host;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] =
-    &[&from_device::POLL, &from_device::SPEC, &from_host::SPEC, &to_device::SPEC, &to_host::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[
+    &from_device::POLL,
+    &from_device::SPEC,
+    &from_host::SPEC,
+    &kernel_tap::SPEC,
+    &kernel_tun::SPEC,
+    &to_device::SPEC,
+    &to_host::SPEC,
+];
 
+pub(crate) use kernel_tun::mark_ip;
 pub use names::{interface, interfaces};
 pub use registry::{FRONT, OpenPorts, PORTS};

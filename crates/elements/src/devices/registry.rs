@@ -77,7 +77,10 @@ impl OpenPorts {
 pub(crate) struct PortOpener {
     ports: Arc<OpenPorts>,
     values: Persistent,
+    /// What the port goes by.
     name: String,
+    /// The name that its opener gets.
+    asked: String,
     /// Copies of the graph, each of which may want a queue.
     copies: usize,
 }
@@ -94,6 +97,12 @@ impl PortOpener {
         Ok(opener)
     }
 
+    /// As [`PortOpener::new`], for a port that its opener finds a name for, of this pattern. It goes by the element.
+    pub fn unnamed(conf: &mut Conf<'_>, pattern: &str) -> Result<PortOpener, Invalid> {
+        let name = format!("{pattern} of {}", conf.name());
+        Ok(PortOpener { asked: pattern.to_owned(), ..Self::new(conf, &name, "receives from")? })
+    }
+
     /// As [`PortOpener::new`], for an element that shares the port with others of its kind. Says whether it is the first.
     pub fn shared(conf: &mut Conf<'_>, name: &str, direction: &str) -> Result<(PortOpener, bool), Invalid> {
         let key = format!("{direction} {name}, shared");
@@ -108,7 +117,8 @@ impl PortOpener {
         let ports = conf.env.persistent(PORTS, OpenPorts::default).ok_or(Invalid)?;
         let values = conf.env.persistent.clone();
         let (copies, other) = (conf.replica().1, (*owner != mine).then(|| (*owner).clone()));
-        Ok((PortOpener { ports, values, name: name.to_owned(), copies }, other))
+        let (name, asked) = (name.to_owned(), name.to_owned());
+        Ok((PortOpener { ports, values, name, asked, copies }, other))
     }
 
     /// The port, opened now if it is not open.
@@ -154,7 +164,7 @@ impl PortOpener {
             return Err(Error::new(ErrorKind::Unsupported, what));
         };
         let (front, promiscuous) = (|| self.front(), method.promiscuous);
-        opener.open(&Request { name: &self.name, promiscuous, queues: self.copies, front: &front })
+        opener.open(&Request { name: &self.asked, promiscuous, queues: self.copies, front: &front })
     }
 
     #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]

@@ -36,7 +36,7 @@ drop_reasons! {
 }
 
 /// Where in the packet.
-struct Place(u32);
+pub(super) struct Place(pub u32);
 
 impl Value for Place {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {

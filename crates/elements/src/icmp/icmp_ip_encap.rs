@@ -43,7 +43,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let code: String = conf.optional("CODE", "0".to_owned());
     let identifier = conf.keyword("IDENTIFIER", 0);
     let message_type = names::icmp_type(&word);
-    if given && message_type.is_none() {
+    if given && message_type.is_none() && conf.parse::<i32>("TYPE", &word).is_some() {
         conf.error("invalid TYPE");
     }
     let code = message_type.map(|kind| names::icmp_code(kind, &code));
@@ -118,6 +118,7 @@ mod tests {
         let error = |config: &str| Harness::new(&SPEC, config, 1, 1).err().unwrap().join("|");
         assert_eq!(error("1.0.0.1, 1.0.0.2"), "TYPE: required argument missing");
         assert_eq!(error("1.0.0.1, 1.0.0.2, 300"), "invalid TYPE");
+        assert_eq!(error("1.0.0.1, 1.0.0.2, nothing"), "TYPE: invalid number");
         assert_eq!(error("1.0.0.1, 1.0.0.2, unreachable, nobody"), "invalid CODE");
     }
 }

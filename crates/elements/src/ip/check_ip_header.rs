@@ -51,6 +51,27 @@ pub(crate) static SPEC: Spec = Spec {
 
 shares_drop_reasons!(SPEC, Fault);
 
+pub(crate) static UNSUMMED: Spec = Spec {
+    name: UNSUMMED_NAME,
+    category: SPEC.category,
+    summary: "checks IPv4 headers but for their checksums",
+    ports: SPEC.ports,
+    processing: SPEC.processing,
+    doc: "As CheckIPHeader, but checksums are verified only if CHECKSUM is true.",
+    args: SPEC.args,
+    handlers: SPEC.handlers,
+    drops: Fault::DOCS,
+    example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> CheckIPHeader2 -> Discard;",
+    see: &["CheckIPHeader", "MarkIPHeader"],
+    build,
+    lowers: Lowers::Straight,
+    ..Spec::DEFAULT
+};
+
+shares_drop_reasons!(UNSUMMED, Fault);
+
+const UNSUMMED_NAME: &str = "CheckIPHeader2";
+
 struct CheckIPHeader {
     checker: Checker,
     tally: Tally<Fault>,
@@ -202,7 +223,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     } else if let Some(n) = conf.parse("OFFSET", &first.0) {
         offset = n;
     }
-    let checksum = conf.keyword("CHECKSUM", true);
+    let checksum = conf.keyword("CHECKSUM", conf.spec().name != UNSUMMED_NAME);
     let verbose = conf.keyword("VERBOSE", false);
     conf.keyword("DETAILS", false);
     conf.finish()?;
@@ -302,6 +323,17 @@ mod tests {
 
     fn verdict(config: &str, bytes: &[u8]) -> Result<Packet, &'static str> {
         harness::verdict(&SPEC, config, harness::packet(bytes))
+    }
+
+    #[test]
+    fn the_second_class_leaves_checksums_alone() {
+        let bad = |class: &'static Spec, config: &str| {
+            let mut bytes = crate::ip::corpus::datagram(&[], &[1, 2], 9, 0);
+            bytes[10] ^= 1;
+            causeway_engine::harness::verdict(class, config, causeway_engine::harness::packet(&bytes)).err()
+        };
+        assert_eq!((bad(&UNSUMMED, ""), bad(&SPEC, "")), (None, Some("bad-checksum")));
+        assert_eq!(bad(&UNSUMMED, "CHECKSUM true"), Some("bad-checksum"));
     }
 
     #[test]

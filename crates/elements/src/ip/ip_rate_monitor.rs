@@ -101,7 +101,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.finish()?;
     let ratio = (own.ratio * f64::from(ONE)).round() as u32;
     let limit = bytes(own.memory);
-    let threshold = (i64::from(own.threshold) * i64::from(ratio) >> 16) as i32;
+    let threshold = ((i64::from(own.threshold) * i64::from(ratio)) >> 16) as i32;
     let tree = RateTree::new(if limit == 0 { MOST } else { limit.min(MOST) });
     Ok(Box::new(IPRateMonitor { own, counted, ratio, threshold, limit, tree, since: 0, folded: 0 }))
 }

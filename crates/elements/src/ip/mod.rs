@@ -27,16 +27,19 @@ mod set_ip_address;
 mod set_ip_checksum;
 pub(crate) mod set_ip_dscp;
 mod set_ip_ecn;
+mod set_rand_ip_address;
 mod store_ip_address;
 mod strip_ip_header;
 pub(crate) mod tally;
 pub(crate) mod template;
 pub(crate) mod transport_check;
+mod truncate_ip_payload;
 mod unstrip_ip_header;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
     &check_ip_header::SPEC,
+    &check_ip_header::UNSUMMED,
     &dec_ip_ttl::SPEC,
     &fix_ip_src::SPEC,
     &get_ip_address::SPEC,
@@ -54,7 +57,9 @@ pub(crate) const SPECS: &[&Spec] = &[
     &set_ip_checksum::SPEC,
     &set_ip_dscp::SPEC,
     &set_ip_ecn::SPEC,
+    &set_rand_ip_address::SPEC,
     &store_ip_address::SPEC,
     &strip_ip_header::SPEC,
+    &truncate_ip_payload::SPEC,
     &unstrip_ip_header::SPEC,
 ];

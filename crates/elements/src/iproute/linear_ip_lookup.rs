@@ -7,6 +7,7 @@ use causeway_fib::baseline::linear::Linear;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "LinearIPLookup",
+    aliases: &["SortedIPLookup"],
     category: "iproute",
     summary: "looks up IPv4 routes in a list",
     ports: "1/-",

@@ -253,6 +253,11 @@ impl<A: Family, S: Shared<A> + Send + 'static> Element for IpLookup<A, S> {
         false
     }
 
+    /// For elements that ask the table; everybody else asks the control side.
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        self.0.control_side(cx).read(handler, arg).unwrap_or_else(|| Err(format!("no handler '{handler}'")))
+    }
+
     fn control_side(&self, cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {
         Some(self.0.control_side(cx))
     }

@@ -53,8 +53,6 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 /// Trailer encapsulation, an old way to carry IP (RFC 893).
 const TRAILER: u16 = 0x1000;
-/// Bytes up to the addresses.
-const FIXED_LEN: usize = 8;
 
 /// A header's fields; those of the addresses are as they are for IPv4 over Ethernet.
 struct Header {
@@ -257,7 +255,7 @@ mod tests {
         bare.pull(14).unwrap();
         assert_eq!(line("ETHER true, TIMESTAMP no", &bare), says, "unmarked, and not at the front any more");
         let mut cut = arp(1, 0x800, 1, 0);
-        cut.truncate(14 + FIXED_LEN + 2);
+        cut.truncate(14 + 10);
         assert_eq!(line("TIMESTAMP no", &cut), "truncated-arp (10)\n");
         assert_eq!(line("", &packet(&[0; 60])), "", "unmarked");
     }

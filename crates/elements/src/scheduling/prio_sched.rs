@@ -4,6 +4,7 @@ use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "PrioSched",
+    aliases: &["SimplePrioSched"],
     category: "scheduling",
     summary: "pulls from the first input that has packets",
     ports: "-/1",

@@ -4,6 +4,7 @@ use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "RoundRobinSched",
+    aliases: &["SimpleRoundRobinSched"],
     category: "scheduling",
     summary: "pulls from its inputs in turn",
     ports: "-/1",

@@ -6,8 +6,10 @@ mod bandwidth_meter;
 mod bandwidth_rated_splitter;
 mod bandwidth_rated_unqueue;
 mod bandwidth_shaper;
+mod block;
 mod bucket;
 mod burster;
+mod compare_block;
 mod delay_shaper;
 mod delay_unqueue;
 mod gap_rate;
@@ -25,7 +27,9 @@ pub(crate) const SPECS: &[&Spec] = &[
     &bandwidth_rated_splitter::SPEC,
     &bandwidth_rated_unqueue::SPEC,
     &bandwidth_shaper::SPEC,
+    &block::SPEC,
     &burster::SPEC,
+    &compare_block::SPEC,
     &delay_shaper::SPEC,
     &delay_unqueue::SPEC,
     &link_unqueue::SPEC,

@@ -10,6 +10,7 @@ mod random_switch;
 mod round_robin_switch;
 mod static_switch;
 mod stride_switch;
+mod suppressor;
 mod switch;
 
 /// The classes of this subject.
@@ -22,5 +23,6 @@ pub(crate) const SPECS: &[&Spec] = &[
     &round_robin_switch::SPEC,
     &static_switch::SPEC,
     &stride_switch::SPEC,
+    &suppressor::SPEC,
     &switch::SPEC,
 ];

@@ -37,6 +37,7 @@ const CASES: &[Case] = &[
         (1, 2),
         &["", "14", "14, CHECKSUM false", "OFFSET 14, INTERFACES 10.0.0.1/16", "10.0.0.3, 14"],
     ),
+    case("CheckIPHeader2", (1, 2), &["14", "14, CHECKSUM true"]),
     case("GetIPAddress", (1, 1), &["16", "30", "IP src", "IP dst", "30, ANNO 20", "16, ANNO 46"]),
     case("DropBroadcasts", (1, 2), &[""]),
     case("IPGWOptions", (1, 2), &["10.0.0.1"]),

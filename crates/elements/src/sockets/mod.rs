@@ -1,0 +1,30 @@
+//! Sockets of the kernel's as ends of the graph.
+//!
+//! [`descriptors`] are what outlives a hot swap; [`inlet`] receives and [`outlet`] sends, neither of which ever waits for
+//! the kernel. The classes are about addresses and options.
+
+use causeway_engine::Spec;
+use rustix::io::Errno;
+
+mod descriptors;
+mod inlet;
+mod mcast_socket;
+mod outlet;
+mod raw_socket;
+mod socket;
+mod socket_args;
+mod stream;
+
+/// The classes of this subject.
+pub(crate) const SPECS: &[&Spec] = &[&mcast_socket::SPEC, &raw_socket::SPEC, &socket::SPEC];
+
+/// The error of a system call in Click's words.
+fn failed(call: &str) -> impl Fn(Errno) -> String {
+    move |e| format!("{call}: {}", text(e))
+}
+
+/// What the system says of an error, without its number.
+fn text(e: Errno) -> String {
+    let text = std::io::Error::from(e).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
