@@ -167,9 +167,7 @@ impl Compiler<'_, '_> {
             }
         }
         let first = self.target(Target::Node(0), None, state, Reach::default());
-        if let Ok(first) = first {
-            self.asm.jump(first);
-        }
+        self.asm.jump(first);
     }
 
     /// Where packets go on in one state.
@@ -179,8 +177,8 @@ impl Compiler<'_, '_> {
         from: Option<usize>,
         state: State,
         reach: Reach,
-    ) -> Result<Label, Stop> {
-        Ok(match target {
+    ) -> Label {
+        match target {
             Target::Node(to) => {
                 let forward = from.is_none_or(|from| self.order.is_forward(from, to));
                 let program = self.graph.nodes.get(to).and_then(|node| node.program.as_ref());
@@ -189,15 +187,22 @@ impl Compiler<'_, '_> {
                         let reach = Reach { changed: false, ..reach };
                         arrive(&mut self.asm, &mut self.pending, (rank, state), reach)
                     }
-                    None => self.exit(Exit::Up(Place::Node(to)), state),
+                    None => {
+                        let round = (to, "packets come round to it");
+                        if !forward && !self.left.contains(&round) {
+                            self.left.push(round);
+                        }
+                        self.exit(Exit::Up(Place::Node(to)), state)
+                    }
                 }
             }
-            Target::Emit(_) if state.data != 0 && self.options.hook == Hook::Tcx => {
-                return Err(Stop::Unsaid("a packet would leave with another header length, at tcx"));
+            // At tcx the start of a packet is not moved.
+            Target::Emit(port) if state.data != 0 && self.options.hook == Hook::Tcx => {
+                self.exit(Exit::Up(Place::Port(port)), state)
             }
             Target::Emit(port) => self.exit(Exit::Emit(port), state),
             Target::Up(element, input) => self.exit(Exit::Up(Place::Element(element, input)), state),
-        })
+        }
     }
 
     /// The label of a way out.
@@ -363,13 +368,13 @@ impl Compiler<'_, '_> {
                 self.writer(homes, state, reach, give_up).branch(how, values, [no, yes], next);
             }
             End::Leave(port) => {
-                let to = self.output(node, port.into(), state, reach)?;
+                let to = self.output(node, port.into(), state, reach);
                 self.asm.jump(to);
             }
             End::LeaveBy(port) => {
                 self.writer(homes, state, reach, give_up).read(Reg::R0, Value::Of(port));
                 for output in 0..self.graph.nodes[node].outputs.len() {
-                    let to = self.output(node, output, state, reach)?;
+                    let to = self.output(node, output, state, reach);
                     self.asm.jump_if(Cond::Eq, Reg::R0, output as i32, to);
                 }
                 let nowhere = self.exit(Exit::Nowhere(node), state);
@@ -385,10 +390,10 @@ impl Compiler<'_, '_> {
     }
 
     /// Where packets go on that leave a node by an output.
-    fn output(&mut self, node: usize, output: usize, state: State, reach: Reach) -> Result<Label, Stop> {
+    fn output(&mut self, node: usize, output: usize, state: State, reach: Reach) -> Label {
         match self.graph.nodes[node].outputs.get(output).copied().flatten() {
             Some(target) => self.target(target, Some(node), state, reach),
-            None => Ok(self.exit(Exit::Nowhere(node), state)),
+            None => self.exit(Exit::Nowhere(node), state),
         }
     }
 

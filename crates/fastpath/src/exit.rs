@@ -33,6 +33,8 @@ pub enum Place {
     Node(usize),
     /// An element of the plan and its input.
     Element(usize, usize),
+    /// A port that it is to leave by, as the program cannot move the packet's start.
+    Port(usize),
 }
 
 /// A way out, by which packets are counted.
