@@ -171,13 +171,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Where packets go on in one state.
-    fn target(
-        &mut self,
-        target: Target,
-        from: Option<usize>,
-        state: State,
-        reach: Reach,
-    ) -> Label {
+    fn target(&mut self, target: Target, from: Option<usize>, state: State, reach: Reach) -> Label {
         match target {
             Target::Node(to) => {
                 let forward = from.is_none_or(|from| self.order.is_forward(from, to));

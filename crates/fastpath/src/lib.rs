@@ -5,6 +5,7 @@
 //! | where | what |
 //! | --- | --- |
 //! | [`Graph`] | elements, as programs of the intermediate representation ([`causeway_engine::ir`]), and the edges between them |
+//! | [`as_diagram`] | classifications of many rules, made short before they are compiled |
 //! | [`compile()`] | one BPF program of it: elements are blocks, joined by jumps |
 //! | `state` | what is known of a packet at a place of the code, so that where its data and headers are costs no instruction |
 //! | `registers`, `write` | where registers are kept, and what an operation becomes |
@@ -25,9 +26,11 @@
 
 mod compile;
 mod counters;
+mod diagram;
 mod exit;
 mod frame;
 mod graph;
+mod intervals;
 mod load;
 mod registers;
 mod state;
@@ -36,6 +39,7 @@ mod write;
 
 pub use compile::{Compiled, Failure, Options, compile};
 pub use counters::Counters;
+pub use diagram::as_diagram;
 pub use exit::{Action, Arrival, Exit, Hook, Luggage, Place};
 pub use graph::{Graph, Node, Target};
 pub use table::{HOP_BYTES, Routes, SharedRegion, Table, hop};

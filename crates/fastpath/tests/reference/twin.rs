@@ -116,11 +116,7 @@ impl<'m> Twin<'m> {
     }
 
     /// What the programs make of a frame, as far as the node `stop`: the packet, the way out, and what was counted.
-    fn interpret(
-        &mut self,
-        frame: &[u8],
-        stop: Option<usize>,
-    ) -> Result<(Packet, Exit, Vec<u64>), String> {
+    fn interpret(&mut self, frame: &[u8], stop: Option<usize>) -> Result<(Packet, Exit, Vec<u64>), String> {
         let mut packet = Packet::from_bytes(frame).ok_or("no packet")?;
         packet.set_packet_type(packet_type(frame, self.hook));
         let exit = interpret(&mut self.graph, &mut packet, stop);
