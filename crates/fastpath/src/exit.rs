@@ -159,7 +159,8 @@ impl Leaving<'_> {
 
     /// The packet as it is goes out.
     pub fn emit(&mut self, state: &State, action: Action<'_>) {
-        let refused = self.refused[usize::from(state.touched)];
+        // One that was cut is not as it came, either.
+        let refused = self.refused[usize::from(state.touched || state.cut)];
         if state.cut {
             let whole = self.asm.label();
             self.asm.load_slot(Size::D, Reg::R2, self.frame.end, 0);

@@ -62,7 +62,7 @@ impl<'m> Parts<'m> {
         let library = causeway_elements::library();
         let spec = library.get(class).expect("a class");
         let h = Harness::new(spec, config, 1, outputs.len()).unwrap_or_else(|why| panic!("{class}: {why:?}"));
-        let program = h.lower();
+        let program = h.lower().map(causeway_fastpath::as_diagram);
         assert!(program.is_some(), "{class} says what it does");
         self.harnesses.push(h);
         self.nodes.push(Node { name: class.to_owned(), program, tables: vec![table], outputs });
