@@ -48,7 +48,7 @@ const STACK_SIZE: i16 = 512;
 /// a.exit();
 /// assert_eq!(a.finish().unwrap().insns().len(), 5);
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Asm {
     insns: Vec<Insn>,
     /// Slot each label is bound to.
@@ -96,6 +96,16 @@ impl Asm {
         if self.labels[label.0].replace(self.insns.len()).is_some() {
             self.mistake("a label is bound twice");
         }
+    }
+
+    /// Whether a jump leads to `label` so far. The verifier refuses instructions that nothing leads to.
+    pub fn is_target(&self, label: Label) -> bool {
+        self.jumps.iter().any(|&(_, target)| target == label)
+    }
+
+    /// Instruction slots so far.
+    pub fn position(&self) -> usize {
+        self.insns.len()
     }
 
     /// Reserves `size` bytes of stack, aligned to 8.

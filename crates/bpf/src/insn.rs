@@ -98,12 +98,16 @@ pub enum Helper {
     SkbVlanPop = 19,
     /// `(ifindex, flags) -> action`
     Redirect = 23,
+    /// `(ctx, len, flags) -> 0 or -errno`; invalidates packet pointers
+    SkbChangeTail = 38,
     /// `(&from, from_size, &to, to_size, seed) -> checksum or -errno`
     CsumDiff = 28,
     /// `(ctx, delta) -> 0 or -errno`; invalidates packet pointers
     XdpAdjustHead = 44,
     /// `(map, key, flags) -> action`; the low bits of `flags` are the action when the key is absent
     RedirectMap = 51,
+    /// `(ctx, delta) -> 0 or -errno`; invalidates packet pointers
+    XdpAdjustMeta = 54,
     /// `(ctx, delta) -> 0 or -errno`; invalidates packet pointers
     XdpAdjustTail = 65,
     /// `(ctx, &params, size, flags) -> result`

@@ -64,6 +64,14 @@ pub mod xdp_md {
 
 /// Offsets of fields of the context of a program at tcx, each 32 bits wide.
 pub mod sk_buff {
+    /// Bytes of the packet, all of them.
+    pub const LEN: i16 = 0;
+    /// How it was addressed at the link layer: `PACKET_HOST` and so on, 0 to 3.
+    pub const PKT_TYPE: i16 = 4;
+    /// Start of what can be read directly.
+    pub const DATA: i16 = 76;
+    /// One past the end of it.
+    pub const DATA_END: i16 = 80;
     /// The VLAN tag that the kernel keeps beside the packet.
     pub const VLAN_TCI: i16 = 24;
     /// Interface the packet is at.

@@ -311,6 +311,13 @@ impl MappedArray {
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.size) }
     }
 
+    /// All values as 64-bit words, which programs may read and change at any time.
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is `size` bytes long, a multiple of a page, zero or written as words, and lives as long as
+        // `self`; atomics may be shared with other writers.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.size / 8) }
+    }
+
     /// The 64-bit word at byte `offset`, for words that programs change while we read.
     ///
     /// # Panics

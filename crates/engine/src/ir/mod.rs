@@ -52,8 +52,18 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reg(u8);
 
+impl Reg {
+    /// Its number, below [`REGISTERS`].
+    pub fn number(self) -> usize {
+        self.0.into()
+    }
+}
+
 /// Registers that a program may have.
-const REGISTERS: usize = 64;
+pub const REGISTERS: usize = 64;
+
+/// Bytes of annotations that a packet has.
+pub const ANNOTATIONS: usize = causeway_packet::meta::ANNO_BYTES;
 
 /// A block, by number.
 pub type Block = usize;
@@ -272,8 +282,10 @@ pub trait Table: Any + Send {
 
 /// Operations one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Code {
+pub struct Code {
+    /// The operations.
     pub ops: Vec<Op>,
+    /// What comes behind them.
     pub end: End,
 }
 
@@ -285,6 +297,23 @@ pub struct Program {
 }
 
 impl Program {
+    /// The blocks, by number.
+    pub fn blocks(&self) -> &[Code] {
+        &self.blocks
+    }
+
+    /// The same program with other blocks, which look up in its tables and add to its counters; `None` if they are none, as
+    /// for [`Builder::finish`].
+    pub fn with_blocks(self, blocks: Vec<Code>) -> Option<Program> {
+        let program = Program { blocks, ..self };
+        check::is_sound(&program).then_some(program)
+    }
+
+    /// The counters, by number.
+    pub fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
+
     /// The tables, by number.
     pub fn into_tables(self) -> Vec<Box<dyn Table>> {
         self.tables

@@ -1,0 +1,440 @@
+//! From a graph to one BPF program.
+//!
+//! Elements are written one behind the other in an order in which every packet comes to them, blocks of an element in the
+//! order of their numbers, and both once for each [`State`] in which packets come. Jumps lead forwards only, so the program
+//! ends whatever a packet says. An element that cannot be written, or that a packet would come to a second time, has its
+//! packets go up to the graph in user space.
+
+use crate::counters::{Counters, WORDS};
+use crate::exit::{Action, Exit, Hook, Leaving, Luggage, Place};
+use crate::frame::{self, Frame, Needs, SPILLS};
+use crate::graph::{Graph, Order, Target};
+use crate::registers::Homes;
+use crate::state::{Reach, State};
+use crate::table::Table;
+use crate::write::{Stop, Writer};
+use causeway_bpf::{Alu, Asm, Code, Cond, Label, Reg, Size, action};
+use causeway_engine::ir::{End, Op, Program, Test, Value};
+use std::collections::BTreeMap;
+
+/// Instructions after which no further element is begun: jumps reach over 32 767.
+const MOST: usize = 24_000;
+
+/// What a graph is compiled for.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'m> {
+    /// Where it is attached.
+    pub hook: Hook,
+    /// By port, what is done with packets that leave by it.
+    pub ports: &'m [Action<'m>],
+    /// What is done with packets that go up.
+    pub up: Action<'m>,
+    /// Where it counts.
+    pub counters: &'m Counters,
+}
+
+/// A compiled graph.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The program.
+    pub code: Code,
+    /// The ways out; the counter of one has the number [`Compiled::first_exit`] more.
+    pub exits: Vec<Exit>,
+    /// What packets bring along that go up, by the same number; those of other exits bring nothing.
+    pub luggage: Vec<Option<Luggage>>,
+    /// For each node the first of its counters, which have the program's order.
+    pub node_counters: Vec<usize>,
+    /// Number of the first exit's counter.
+    pub first_exit: usize,
+    /// Nodes whose packets all go up, or in one of the states that they come in, and why.
+    pub left: Vec<(usize, &'static str)>,
+    /// Which node's instructions begin where.
+    pub(crate) spans: Vec<(usize, usize)>,
+    /// The nodes' names.
+    pub(crate) names: Vec<String>,
+}
+
+/// Why a graph was not compiled.
+pub type Failure = causeway_bpf::Error;
+
+/// Compiles a graph.
+///
+/// # Errors
+/// [`causeway_bpf::ErrorKind::Assembler`] if it is too large: it counts more than there is room for.
+pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compiled, Failure> {
+    let mut next = 0;
+    let mut node_counters = Vec::new();
+    let mut needs = Needs::default();
+    for node in &graph.nodes {
+        node_counters.push(next);
+        let Some(program) = &node.program else { continue };
+        next += program.counters().len();
+        let blocks = program.blocks();
+        blocks.iter().flat_map(|code| &code.ops).for_each(|op| needs.note(op));
+        needs.spills = needs.spills.max(Homes::of(blocks).slots);
+    }
+    let mut asm = Asm::new();
+    let frame = Frame::new(&mut asm, needs.spills.min(SPILLS));
+    let refused = [asm.label(), asm.label()];
+    let mut compiler = Compiler {
+        graph,
+        options,
+        order: graph.order(),
+        asm,
+        frame: &frame,
+        needs,
+        pending: BTreeMap::new(),
+        exits: Vec::new(),
+        left: Vec::new(),
+        spans: Vec::new(),
+        node_counters: &node_counters,
+        first_exit: next,
+        refused,
+    };
+    compiler.enter();
+    while let Some(((rank, state), (label, reach))) = compiler.pending.pop_first() {
+        compiler.node(rank, state, label, reach);
+    }
+    compiler.leave();
+    let Compiler { asm, exits, left, spans, .. } = compiler;
+    let luggage = exits.iter().map(|way| way.luggage.clone()).collect();
+    let exits: Vec<Exit> = exits.iter().map(|way| way.exit).collect();
+    if next + exits.len() > WORDS {
+        let what =
+            format!("compile a graph to BPF: it counts {} things, {WORDS} at most", next + exits.len());
+        return Err(Failure::new(causeway_bpf::ErrorKind::Assembler, what));
+    }
+    Ok(Compiled {
+        code: asm.finish()?,
+        exits,
+        luggage,
+        node_counters,
+        first_exit: next,
+        left,
+        spans,
+        names: graph.nodes.iter().map(|node| node.name.clone()).collect(),
+    })
+}
+
+/// A way out for packets in one state.
+#[derive(Clone)]
+struct Way {
+    exit: Exit,
+    state: State,
+    label: Label,
+    luggage: Option<Luggage>,
+}
+
+struct Compiler<'g, 'm> {
+    graph: &'g Graph<Table<'m>>,
+    options: &'g Options<'g>,
+    order: Order,
+    asm: Asm,
+    frame: &'g Frame,
+    needs: Needs,
+    /// Nodes to be written, by their place in the order and the state of packets.
+    pending: Places,
+    exits: Vec<Way>,
+    left: Vec<(usize, &'static str)>,
+    spans: Vec<(usize, usize)>,
+    node_counters: &'g [usize],
+    first_exit: usize,
+    refused: [Label; 2],
+}
+
+/// Places to be written: a number and a state, where jumps to it lead, and how far packets reach on all ways there.
+type Places = BTreeMap<(usize, State), (Label, Reach)>;
+
+/// The label of a place, and the fact that there is one more way to it.
+fn arrive(asm: &mut Asm, places: &mut Places, key: (usize, State), reach: Reach) -> Label {
+    let (label, known) = places.entry(key).or_insert_with(|| (asm.label(), reach));
+    *known = known.or(reach);
+    *label
+}
+
+impl Compiler<'_, '_> {
+    fn enter(&mut self) {
+        let counters = self.options.counters;
+        self.asm.mov(Reg::R6, Reg::R1);
+        frame::find_counters(&mut self.asm, self.frame, counters.processors(), Counters::STRIDE);
+        self.asm.mov(Reg::R1, Reg::R6);
+        let mut state = State::default();
+        match self.options.hook {
+            Hook::Xdp(address) => frame::enter_xdp(&mut self.asm, self.frame, &self.needs, address),
+            Hook::Tcx => {
+                frame::enter_tcx(&mut self.asm, self.frame, &self.needs);
+                state.cut = true;
+            }
+        }
+        let first = self.target(Target::Node(0), None, state, Reach::default());
+        self.asm.jump(first);
+    }
+
+    /// Where packets go on in one state.
+    fn target(&mut self, target: Target, from: Option<usize>, state: State, reach: Reach) -> Label {
+        match target {
+            Target::Node(to) => {
+                let forward = from.is_none_or(|from| self.order.is_forward(from, to));
+                let program = self.graph.nodes.get(to).and_then(|node| node.program.as_ref());
+                match self.order.rank(to).filter(|_| forward && program.is_some()) {
+                    Some(rank) => {
+                        let reach = Reach { changed: false, ..reach };
+                        arrive(&mut self.asm, &mut self.pending, (rank, state), reach)
+                    }
+                    None => {
+                        let round = (to, "packets come round to it");
+                        if !forward && !self.left.contains(&round) {
+                            self.left.push(round);
+                        }
+                        self.exit(Exit::Up(Place::Node(to)), state)
+                    }
+                }
+            }
+            // At tcx the start of a packet is not moved.
+            Target::Emit(port) if state.data != 0 && self.options.hook == Hook::Tcx => {
+                self.exit(Exit::Up(Place::Port(port)), state)
+            }
+            Target::Emit(port) => self.exit(Exit::Emit(port), state),
+            Target::Up(element, input) => self.exit(Exit::Up(Place::Element(element, input)), state),
+        }
+    }
+
+    /// The label of a way out.
+    fn exit(&mut self, exit: Exit, state: State) -> Label {
+        // What is dropped is dropped in whatever state it is.
+        let state = if matches!(exit, Exit::Emit(_) | Exit::Up(_)) { state } else { State::default() };
+        if let Some(way) = self.exits.iter().find(|way| way.exit == exit && way.state == state) {
+            return way.label;
+        }
+        let label = self.asm.label();
+        let luggage = match exit {
+            Exit::Up(place) => Some(Luggage::new(place, state, self.needs.eights().collect())),
+            _ => None,
+        };
+        self.exits.push(Way { exit, state, label, luggage });
+        label
+    }
+
+    /// Writes a node for packets in one state, or sends them up.
+    fn node(&mut self, rank: usize, state: State, label: Label, reach: Reach) {
+        let Some(number) = self.order.node(rank) else { return };
+        let before = (self.asm.clone(), self.exits.clone(), self.pending.clone());
+        self.spans.push((self.asm.position(), number));
+        self.asm.bind(label);
+        let why = match &self.graph.nodes[number].program {
+            _ if self.asm.position() > MOST => "the program would be too long",
+            None => "it does not say what it does",
+            Some(program) => match self.program(number, program, state, reach) {
+                Ok(()) => return,
+                Err(why) => why,
+            },
+        };
+        (self.asm, self.exits, self.pending) = before;
+        self.left.push((number, why));
+        self.asm.bind(label);
+        let up = self.exit(Exit::Up(Place::Node(number)), state);
+        self.asm.jump(up);
+    }
+
+    fn program(
+        &mut self,
+        node: usize,
+        program: &Program,
+        state: State,
+        reach: Reach,
+    ) -> Result<(), &'static str> {
+        let blocks = program.blocks();
+        let homes = Homes::of(blocks);
+        if homes.slots > SPILLS {
+            return Err("it has too many registers in use at once");
+        }
+        let give_up = self.exit(Exit::Up(Place::Node(node)), state);
+        let mut places = Places::new();
+        let first = arrive(&mut self.asm, &mut places, (0, state), reach);
+        let mut w = self.writer(&homes, state, reach, give_up);
+        w.asm.mov(Reg::R0, 0);
+        homes.zeroed.iter().for_each(|&home| w.set_home(home, Reg::R0));
+        w.go(first, Some(first));
+        while let Some(((block, state), (label, reach))) = places.pop_first() {
+            self.asm.bind(label);
+            let mut at = (state, reach);
+            let mut done = Ok(());
+            for op in &blocks[block].ops {
+                done = self.op(node, op, &homes, &mut at, give_up);
+                if done.is_err() {
+                    break;
+                }
+            }
+            let done =
+                done.and_then(|()| self.end(node, blocks[block].end, &homes, at, &mut places, give_up));
+            match done {
+                Ok(()) | Err(Stop::Left) => {}
+                Err(Stop::Unsaid(why)) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
+    fn writer<'w>(&'w mut self, homes: &'w Homes, state: State, reach: Reach, give_up: Label) -> Writer<'w> {
+        let partial = self.options.hook == Hook::Tcx;
+        Writer { asm: &mut self.asm, frame: self.frame, homes, state, reach, give_up, partial }
+    }
+
+    fn op(
+        &mut self,
+        node: usize,
+        op: &Op,
+        homes: &Homes,
+        at: &mut (State, Reach),
+        give_up: Label,
+    ) -> Result<(), Stop> {
+        let table = match *op {
+            Op::LookUp { table, .. } => {
+                let table = self.graph.nodes[node].tables.get(usize::from(table)).and_then(Option::as_ref);
+                Some(table.ok_or(Stop::Unsaid("its table is not in the driver"))?)
+            }
+            _ => None,
+        };
+        let (map, first) = (self.options.counters.map(), self.node_counters[node]);
+        let frame = self.frame;
+        let mut w = self.writer(homes, at.0, at.1, give_up);
+        match (op, table) {
+            (Op::LookUp { to, key, .. }, Some(table)) => {
+                w.read(Reg::R0, key[0]);
+                w.read(Reg::R1, key[1]);
+                table.write(w.asm, frame.key, give_up);
+                for (&to, from) in to.iter().zip([Reg::R0, Reg::R1, Reg::R2]) {
+                    w.set(to, from);
+                }
+            }
+            (&Op::Count { counter, by }, _) => {
+                w.read(Reg::R0, by);
+                count(w.asm, frame, map, first + usize::from(counter));
+                w.reach.changed = true;
+            }
+            _ => w.op(op)?,
+        }
+        *at = (w.state, w.reach);
+        Ok(())
+    }
+
+    fn end(
+        &mut self,
+        node: usize,
+        end: End,
+        homes: &Homes,
+        (state, reach): (State, Reach),
+        places: &mut Places,
+        give_up: Label,
+    ) -> Result<(), Stop> {
+        let next = |places: &Places| places.first_key_value().map(|(_, &(label, _))| label);
+        match end {
+            End::Go(to) => {
+                let to = arrive(&mut self.asm, places, (to, state), reach);
+                let next = next(places);
+                self.writer(homes, state, reach, give_up).go(to, next);
+            }
+            End::If(Test::Has(place, bytes), yes, no) => {
+                // Only what a jump leads to is written, and the packet may be known to have them.
+                let there = places.get(&(no, state)).map(|&(label, _)| label);
+                let label = there.unwrap_or_else(|| self.asm.label());
+                let mut w = self.writer(homes, state, reach, give_up);
+                let done = w.spot(place, bytes, label);
+                let with = (w.state, w.reach);
+                if self.asm.is_target(label) {
+                    let (_, known) = places.entry((no, state)).or_insert((label, reach));
+                    *known = known.or(reach);
+                }
+                done?;
+                let yes = arrive(&mut self.asm, places, (yes, with.0), with.1);
+                let next = next(places);
+                self.writer(homes, state, reach, give_up).go(yes, next);
+            }
+            End::If(test, yes, no) => {
+                let no = arrive(&mut self.asm, places, (no, state), reach);
+                let yes = arrive(&mut self.asm, places, (yes, state), reach);
+                let next = next(places);
+                let (how, values) = match test {
+                    Test::Above(a, b) => ([Cond::Gt, Cond::Le], [a, b]),
+                    Test::Equal(a, b) => ([Cond::Eq, Cond::Ne], [a, b]),
+                    Test::Has(..) => return Ok(()),
+                };
+                self.writer(homes, state, reach, give_up).branch(how, values, [no, yes], next);
+            }
+            End::Leave(port) => {
+                let to = self.output(node, port.into(), state, reach);
+                self.asm.jump(to);
+            }
+            End::LeaveBy(port) => {
+                self.writer(homes, state, reach, give_up).read(Reg::R0, Value::Of(port));
+                for output in 0..self.graph.nodes[node].outputs.len() {
+                    let to = self.output(node, output, state, reach);
+                    self.asm.jump_if(Cond::Eq, Reg::R0, output as i32, to);
+                }
+                let nowhere = self.exit(Exit::Nowhere(node), state);
+                self.asm.jump(nowhere);
+            }
+            End::Drop(reason) => {
+                let to = self.exit(Exit::Drop(node, reason), state);
+                self.asm.jump(to);
+            }
+            End::GiveUp => self.asm.jump(give_up),
+        }
+        Ok(())
+    }
+
+    /// Where packets go on that leave a node by an output.
+    fn output(&mut self, node: usize, output: usize, state: State, reach: Reach) -> Label {
+        match self.graph.nodes[node].outputs.get(output).copied().flatten() {
+            Some(target) => self.target(target, Some(node), state, reach),
+            None => self.exit(Exit::Nowhere(node), state),
+        }
+    }
+
+    /// Writes the exits that something leads to.
+    fn leave(&mut self) {
+        let (map, options) = (self.options.counters.map(), self.options);
+        let drop = if options.hook == Hook::Tcx { action::TCX_DROP } else { action::XDP_DROP };
+        let ways = std::mem::take(&mut self.exits);
+        let (kept, _): (Vec<_>, Vec<_>) = ways.into_iter().partition(|way| self.asm.is_target(way.label));
+        for (number, way) in kept.iter().enumerate() {
+            self.asm.bind(way.label);
+            self.asm.mov(Reg::R0, 1);
+            count(&mut self.asm, self.frame, map, self.first_exit + number);
+            let mut leaving =
+                Leaving { asm: &mut self.asm, frame: self.frame, hook: options.hook, refused: self.refused };
+            match (way.exit, &way.luggage) {
+                (Exit::Emit(port), _) => {
+                    let action = options.ports.get(port).copied().unwrap_or(Action::Return(drop));
+                    leaving.emit(&way.state, action);
+                }
+                (_, Some(luggage)) => leaving.up(number as u32, luggage, options.up),
+                _ => leaving.act(Action::Return(drop), drop),
+            }
+        }
+        self.exits = kept;
+        let pass = if options.hook == Hook::Tcx { action::TCX_NEXT } else { action::XDP_PASS };
+        for (label, verdict) in self.refused.into_iter().zip([pass, drop]) {
+            if self.asm.is_target(label) {
+                self.asm.bind(label);
+                self.asm.mov(Reg::R0, 1);
+                count(&mut self.asm, self.frame, map, self.first_exit + self.exits.len());
+                self.asm.mov(Reg::R0, verdict);
+                self.asm.exit();
+                let luggage = None;
+                self.exits.push(Way { exit: Exit::Refused, state: State::default(), label, luggage });
+            }
+        }
+    }
+}
+
+/// Adds R0 to a counter of this processor; destroys R0 to R2. Programs of one kind do not interrupt each other, so that no
+/// atomic operation is needed.
+fn count(asm: &mut Asm, frame: &Frame, map: std::os::fd::BorrowedFd<'_>, counter: usize) {
+    asm.map_value(Reg::R1, map, 8 * counter as i32);
+    asm.load_slot(Size::D, Reg::R2, frame.counters, 0);
+    asm.alu(Alu::Add, Reg::R1, Reg::R2);
+    asm.load(Size::D, Reg::R2, Reg::R1, 0);
+    asm.alu(Alu::Add, Reg::R2, Reg::R0);
+    asm.store(Size::D, Reg::R1, 0, Reg::R2);
+}

@@ -1,0 +1,225 @@
+//! How packets leave a compiled graph.
+
+use crate::frame::Frame;
+use crate::state::{FARTHEST, Header, Mark, State};
+use crate::write::{DATA, DATA_END};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, action, xdp_md};
+use std::os::fd::AsFd;
+
+/// Where the program is attached, and what that means for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// XDP, of an interface with this link-layer address.
+    Xdp([u8; 6]),
+    /// tcx at ingress, where a packet may be longer than what can be read of it.
+    Tcx,
+}
+
+/// What is done with a packet that leaves.
+#[derive(Clone, Copy, Debug)]
+pub enum Action<'m> {
+    /// The program returns this.
+    Return(i32),
+    /// It goes to an entry of a map of interfaces.
+    Redirect(&'m Map, u32),
+    /// It goes to the entry of a map of sockets that has the number of its queue.
+    Socket(&'m Map),
+}
+
+/// A place in the graph above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The input of one of the compiled graph's nodes, which gives packets up or cannot be compiled.
+    Node(usize),
+    /// An element of the plan and its input.
+    Element(usize, usize),
+    /// A port that it is to leave by, as the program cannot move the packet's start.
+    Port(usize),
+}
+
+/// A way out, by which packets are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// By a port.
+    Emit(usize),
+    /// Dropped by a node for a reason of its class.
+    Drop(usize, u16),
+    /// By an output of a node that leads nowhere; dropped.
+    Nowhere(usize),
+    /// To the graph above.
+    Up(Place),
+    /// It was to go out, or up, and the kernel would not: it is too short for a frame, or has no room for what goes up with
+    /// it. Dropped, but passed to the kernel if nothing was written to it.
+    Refused,
+}
+
+/// Bytes of metadata in front of the words of annotations.
+const HEAD: i16 = 16;
+
+/// What goes up with a packet, in front of it: two words, the number of the exit with the end of the data, and the headers;
+/// then annotations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Luggage {
+    /// The place.
+    pub place: Place,
+    state: State,
+    eights: Vec<i16>,
+}
+
+/// A packet's state when it comes up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where the data starts, in bytes behind the start of the frame.
+    pub data: usize,
+    /// Where it ends; `None` where the frame does.
+    pub end: Option<usize>,
+    /// Where the link-layer, network and transport headers are, counted as the others.
+    pub headers: [Option<usize>; 3],
+    /// Annotations by offset, eight bytes each; others are zero.
+    pub annotations: Vec<(u8, [u8; 8])>,
+}
+
+impl Luggage {
+    pub(crate) fn new(place: Place, state: State, eights: Vec<i16>) -> Luggage {
+        Luggage { place, state, eights }
+    }
+
+    /// Bytes of metadata.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        HEAD as usize + 8 * self.eights.len()
+    }
+
+    /// Whether there is none, which is never so.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// What the metadata of a packet says; `None` if it is too short.
+    #[must_use]
+    pub fn unpack(&self, metadata: &[u8]) -> Option<Arrival> {
+        let (head, rest) = metadata.split_at_checked(HEAD as usize)?;
+        let half = |i: usize| Some(usize::from(u16::from_ne_bytes([*head.get(i)?, *head.get(i + 1)?])));
+        let end = u32::from_ne_bytes(head.get(4..8)?.try_into().ok()?) as usize;
+        let mut headers = [None; 3];
+        for (i, mark) in self.state.marks.iter().enumerate() {
+            headers[i] = match *mark {
+                Mark::None => None,
+                Mark::At(at) => usize::try_from(at).ok(),
+                Mark::Stack => half(8 + 2 * i).filter(|&at| at <= FARTHEST as usize),
+            };
+        }
+        let words = rest.as_chunks::<8>().0.iter();
+        Some(Arrival {
+            data: usize::try_from(self.state.data).ok()?,
+            end: self.state.cut.then_some(end),
+            headers,
+            annotations: self.eights.iter().map(|&at| at as u8).zip(words.copied()).collect(),
+        })
+    }
+
+    /// The number of the exit in the metadata of a packet.
+    #[must_use]
+    pub fn number(metadata: &[u8]) -> Option<u32> {
+        metadata.first_chunk().copied().map(u32::from_ne_bytes)
+    }
+}
+
+/// Writes what is done at an exit.
+pub(crate) struct Leaving<'a> {
+    pub asm: &'a mut Asm,
+    pub frame: &'a Frame,
+    pub hook: Hook,
+    /// Where packets go on that the kernel would not take: first those that nothing was written to.
+    pub refused: [Label; 2],
+}
+
+impl Leaving<'_> {
+    /// Ends the program with `action`.
+    pub fn act(&mut self, action: Action<'_>, or: i32) {
+        match action {
+            Action::Return(verdict) => self.asm.mov(Reg::R0, verdict),
+            Action::Redirect(map, key) => {
+                self.asm.map(Reg::R1, map.as_fd());
+                self.asm.mov64(Reg::R2, key.into());
+                self.asm.mov(Reg::R3, or);
+                self.asm.call(Helper::RedirectMap);
+            }
+            Action::Socket(map) => {
+                self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
+                self.asm.load(Size::W, Reg::R2, Reg::R1, xdp_md::RX_QUEUE_INDEX);
+                self.asm.map(Reg::R1, map.as_fd());
+                self.asm.mov(Reg::R3, or);
+                self.asm.call(Helper::RedirectMap);
+            }
+        }
+        self.asm.exit();
+    }
+
+    /// The packet as it is goes out.
+    pub fn emit(&mut self, state: &State, action: Action<'_>) {
+        // One that was cut is not as it came, either.
+        let refused = self.refused[usize::from(state.touched || state.cut)];
+        if state.cut {
+            let whole = self.asm.label();
+            self.asm.load_slot(Size::D, Reg::R2, self.frame.end, 0);
+            self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
+            if self.hook == Hook::Tcx {
+                self.asm.load(Size::W, Reg::R0, Reg::R1, causeway_bpf::sk_buff::LEN);
+                self.asm.jump_if(Cond::Eq, Reg::R2, Reg::R0, whole);
+                self.asm.mov(Reg::R3, 0);
+                self.asm.call(Helper::SkbChangeTail);
+            } else {
+                self.asm.alu(Alu::Sub, DATA_END, DATA);
+                self.asm.alu(Alu::Sub, Reg::R2, DATA_END);
+                self.asm.jump_if(Cond::Eq, Reg::R2, 0, whole);
+                self.asm.call(Helper::XdpAdjustTail);
+            }
+            self.asm.jump_if(Cond::Ne, Reg::R0, 0, refused);
+            self.asm.bind(whole);
+        }
+        if state.data != 0 {
+            self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
+            self.asm.mov(Reg::R2, state.data);
+            self.asm.call(Helper::XdpAdjustHead);
+            self.asm.jump_if(Cond::Ne, Reg::R0, 0, refused);
+        }
+        self.act(action, action::XDP_ABORTED);
+    }
+
+    /// The packet goes up with its luggage, under the number of the exit.
+    pub fn up(&mut self, number: u32, luggage: &Luggage, action: Action<'_>) {
+        let state = &luggage.state;
+        let passed = if state.touched { action::XDP_DROP } else { action::XDP_PASS };
+        if self.hook == Hook::Tcx {
+            return self.act(action, passed);
+        }
+        let refused = self.refused[usize::from(state.touched)];
+        let len = luggage.len() as i32;
+        self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
+        self.asm.mov(Reg::R2, -len);
+        self.asm.call(Helper::XdpAdjustMeta);
+        self.asm.jump_if(Cond::Ne, Reg::R0, 0, refused);
+        self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
+        self.asm.load(Size::W, Reg::R2, Reg::R1, xdp_md::DATA_META);
+        self.asm.load(Size::W, Reg::R3, Reg::R1, xdp_md::DATA);
+        self.asm.xdp_require(Reg::R2, Reg::R3, len, Reg::R0, refused);
+        self.asm.store(Size::W, Reg::R2, 0, number as i32);
+        if state.cut {
+            self.asm.load_slot(Size::D, Reg::R0, self.frame.end, 0);
+            self.asm.store(Size::W, Reg::R2, 4, Reg::R0);
+        }
+        for (i, header) in [Header::Mac, Header::Network, Header::Transport].into_iter().enumerate() {
+            if state.mark(header) == Mark::Stack {
+                self.asm.load_slot(Size::D, Reg::R0, self.frame.mark(header), 0);
+                self.asm.store(Size::H, Reg::R2, 8 + 2 * i as i16, Reg::R0);
+            }
+        }
+        for (place, &eight) in luggage.eights.iter().enumerate() {
+            self.asm.load_slot(Size::D, Reg::R0, self.frame.annotations, eight);
+            self.asm.store(Size::D, Reg::R2, HEAD + 8 * place as i16, Reg::R0);
+        }
+        self.act(action, passed);
+    }
+}

@@ -1,0 +1,152 @@
+//! The stack of a compiled graph, and what is done before the first element.
+
+use crate::state::Header;
+use crate::write::{DATA, DATA_END};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, Slot, sk_buff};
+use causeway_engine::ir::{ANNOTATIONS, Field, Op};
+
+/// Spill slots of all elements together: each uses the same ones.
+pub(crate) const SPILLS: usize = 40;
+
+/// Where things are on the stack.
+pub(crate) struct Frame {
+    /// The context.
+    pub context: Slot,
+    /// The position where the data ends, if that is not where the frame ends.
+    pub end: Slot,
+    marks: [Slot; 3],
+    /// How the packet was addressed.
+    pub packet_type: Slot,
+    /// Offset of this processor's counters.
+    pub counters: Slot,
+    /// A key that is looked up, or a number of bytes.
+    pub key: Slot,
+    pub annotations: Slot,
+    spills: Vec<Slot>,
+}
+
+impl Frame {
+    pub fn new(asm: &mut Asm, spills: usize) -> Frame {
+        let [context, end, packet_type, counters] = std::array::from_fn(|_| asm.slot(8));
+        Frame {
+            context,
+            end,
+            packet_type,
+            counters,
+            marks: std::array::from_fn(|_| asm.slot(8)),
+            key: asm.slot(16),
+            annotations: asm.slot(ANNOTATIONS as i16),
+            spills: (0..spills.min(SPILLS)).map(|_| asm.slot(8)).collect(),
+        }
+    }
+
+    pub fn mark(&self, header: Header) -> Slot {
+        self.marks[header as usize]
+    }
+
+    /// A spill slot; there are [`SPILLS`], which is checked before.
+    pub fn spill(&self, slot: usize) -> Slot {
+        self.spills.get(slot).copied().unwrap_or(self.key)
+    }
+}
+
+/// What the elements need that is done once.
+#[derive(Default)]
+pub(crate) struct Needs {
+    pub packet_type: bool,
+    /// Eights of annotation bytes, a bit each.
+    pub annotations: u8,
+    pub spills: usize,
+}
+
+impl Needs {
+    /// Adds those of an operation.
+    pub fn note(&mut self, op: &Op) {
+        let field = match op {
+            Op::Get { field, .. } | Op::Put { field, .. } => field,
+            _ => return,
+        };
+        match *field {
+            Field::PacketType => self.packet_type = true,
+            Field::Anno(at, bytes) => {
+                (at / 8..=(at + bytes.max(1) - 1) / 8).for_each(|eight| self.annotations |= 1 << eight);
+            }
+            _ => {}
+        }
+    }
+
+    /// The eights, by offset.
+    pub fn eights(&self) -> impl Iterator<Item = i16> + use<> {
+        let annotations = self.annotations;
+        (0..8).filter(move |eight| annotations & 1 << eight != 0).map(|eight| 8 * eight)
+    }
+}
+
+/// Loads a context of XDP, which is in R1, and what else is needed.
+pub(crate) fn enter_xdp(asm: &mut Asm, frame: &Frame, needs: &Needs, address: [u8; 6]) {
+    asm.store_slot(Size::D, frame.context, 0, Reg::R1);
+    asm.xdp_data(Reg::R1, DATA, DATA_END);
+    if needs.packet_type {
+        packet_type(asm, frame, address);
+    }
+    enter(asm, frame, needs);
+}
+
+/// The same of tcx. What the packet has beyond its linear part cannot be read.
+pub(crate) fn enter_tcx(asm: &mut Asm, frame: &Frame, needs: &Needs) {
+    asm.store_slot(Size::D, frame.context, 0, Reg::R1);
+    asm.load(Size::W, DATA, Reg::R1, sk_buff::DATA);
+    asm.load(Size::W, DATA_END, Reg::R1, sk_buff::DATA_END);
+    asm.load(Size::W, Reg::R0, Reg::R1, sk_buff::LEN);
+    asm.store_slot(Size::D, frame.end, 0, Reg::R0);
+    if needs.packet_type {
+        asm.load(Size::W, Reg::R0, Reg::R1, sk_buff::PKT_TYPE);
+        asm.store_slot(Size::D, frame.packet_type, 0, Reg::R0);
+    }
+    enter(asm, frame, needs);
+}
+
+fn enter(asm: &mut Asm, frame: &Frame, needs: &Needs) {
+    for eight in needs.eights() {
+        asm.store_slot(Size::D, frame.annotations, eight, 0);
+    }
+}
+
+/// Where this processor's counters are: processors are numbered below a power of two.
+pub(crate) fn find_counters(asm: &mut Asm, frame: &Frame, processors: u32, stride: u32) {
+    asm.call(Helper::SmpProcessorId);
+    asm.alu(Alu::And, Reg::R0, processors as i32 - 1);
+    asm.alu(Alu::Lsh, Reg::R0, stride.trailing_zeros() as i32);
+    asm.store_slot(Size::D, frame.counters, 0, Reg::R0);
+}
+
+/// How a frame is addressed that came in by the interface of an address, numbered as the kernel does.
+fn packet_type(asm: &mut Asm, frame: &Frame, address: [u8; 6]) {
+    let [host, broadcast, multicast, other] = [0, 1, 2, 3];
+    let done = asm.label();
+    // Frames that are no frames are nobody's.
+    asm.store_slot(Size::D, frame.packet_type, 0, other);
+    asm.xdp_require(DATA, DATA_END, 6, Reg::R0, done);
+    let (not_ours, not_all, one) = (asm.label(), asm.label(), asm.label());
+    let first = i32::from(u16::from_ne_bytes([address[0], address[1]]));
+    let rest = i32::from_ne_bytes([address[2], address[3], address[4], address[5]]);
+    asm.load(Size::H, Reg::R0, DATA, 0);
+    asm.load(Size::W, Reg::R1, DATA, 2);
+    asm.jump_if(Cond::Ne, Reg::R0, first, not_ours);
+    asm.jump_if32(Cond::Ne, Reg::R1, rest, not_ours);
+    asm.store_slot(Size::D, frame.packet_type, 0, host);
+    asm.jump(done);
+    asm.bind(not_ours);
+    asm.load(Size::B, Reg::R2, DATA, 0);
+    asm.alu(Alu::And, Reg::R2, 1);
+    asm.jump_if(Cond::Eq, Reg::R2, 0, one);
+    asm.jump_if(Cond::Ne, Reg::R0, 0xffff, not_all);
+    asm.jump_if32(Cond::Ne, Reg::R1, -1, not_all);
+    asm.store_slot(Size::D, frame.packet_type, 0, broadcast);
+    asm.jump(done);
+    asm.bind(not_all);
+    asm.store_slot(Size::D, frame.packet_type, 0, multicast);
+    asm.jump(done);
+    asm.bind(one);
+    asm.bind(done);
+}

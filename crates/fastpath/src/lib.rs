@@ -1,0 +1,46 @@
+//! The graph in the driver: elements that say what they do are compiled to one BPF program, which runs where packets arrive.
+//!
+//! # Parts, in the order to read them
+//!
+//! | where | what |
+//! | --- | --- |
+//! | [`Graph`] | elements, as programs of the intermediate representation ([`causeway_engine::ir`]), and the edges between them |
+//! | [`as_diagram`] | classifications of many rules, made short before they are compiled |
+//! | [`compile()`] | one BPF program of it: elements are blocks, joined by jumps |
+//! | `state` | what is known of a packet at a place of the code, so that where its data and headers are costs no instruction |
+//! | `registers`, `write` | where registers are kept, and what an operation becomes |
+//! | [`Table`] | lookups: the memory of a routing table, or a hash table |
+//! | [`Exit`], [`Luggage`] | how packets leave: by a port, dropped, or up to the graph in user space with what is known of them |
+//! | [`Counters`] | what is counted, in memory that user space reads |
+//!
+//! # What always holds
+//!
+//! - The program does what the interpreter does ([`causeway_engine::ir::Program::run`]): the same way out, bytes, counters
+//!   and reasons. It gives up where the interpreter does, and where a checksum's sum is over more than [`SUM_BYTES`] bytes.
+//! - A packet that is given up goes up as it came to the element that gave it up, with its headers and annotations.
+//! - A program has no loops, and calls no helper for a packet that needs none but the number of its processor, which the
+//!   kernel compiles to an instruction.
+//! - What cannot be compiled is not lost: its packets go up, and [`Compiled::left`] says why.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_macros))]
+
+mod compile;
+mod counters;
+mod diagram;
+mod exit;
+mod frame;
+mod graph;
+mod intervals;
+mod load;
+mod registers;
+mod state;
+mod table;
+mod write;
+
+pub use compile::{Compiled, Failure, Options, compile};
+pub use counters::Counters;
+pub use diagram::as_diagram;
+pub use exit::{Action, Arrival, Exit, Hook, Luggage, Place};
+pub use graph::{Graph, Node, Target};
+pub use table::{HOP_BYTES, Routes, SharedRegion, Table, hop};
+pub use write::SUM_BYTES;

@@ -1,0 +1,149 @@
+//! The elements' own programs: a router for IPv4, with its table in memory that the driver reads.
+
+use crate::frames;
+use crate::twin::Twin;
+use causeway_engine::harness::Harness;
+use causeway_fastpath::{
+    Counters, Exit, Graph, HOP_BYTES, Hook, Node, Place, Routes, SharedRegion, Table, Target, hop,
+};
+use causeway_fib::{Domain, Fib, Rank24, Rank24Layout, Region, Table as _};
+use fastrand::Rng;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const ROUTES: &[(&str, u16, Option<u32>)] = &[
+    ("10.0.0.0/16", 0, None),
+    ("10.1.0.0/16", 1, None),
+    ("10.1.1.0/24", 0, Some(0x0a00_0009)),
+    ("10.2.0.0/15", 1, Some(0x0a01_0009)),
+    ("10.2.1.4/30", 0, Some(0x0a00_0008)),
+    ("10.2.2.3/32", 1, None),
+];
+
+/// The table of [`ROUTES`] in the driver: its memory, and its hops.
+struct Driver {
+    memory: Arc<SharedRegion>,
+    hops: SharedRegion,
+    layout: Rank24Layout,
+    _fib: Fib<u32, Rank24>,
+}
+
+const HOPS: u32 = 64;
+
+impl Driver {
+    fn new() -> Driver {
+        let layout = Rank24Layout::new(16);
+        let memory = Arc::new(SharedRegion::new(layout.bytes()).expect("memory"));
+        let hops = SharedRegion::new(HOPS as usize * HOP_BYTES).expect("memory");
+        let structure = Rank24::in_region(layout, memory.clone(), &Domain::new()).expect("room");
+        let mut fib = Fib::with_structure(structure);
+        for (n, &(prefix, output, gateway)) in (1..).zip(ROUTES) {
+            fib.insert(prefix.parse().expect("a prefix"), n).expect("room");
+            let words = &hops.words()[4 * n as usize..];
+            words.iter().zip(hop(output, gateway)).for_each(|(word, n)| word.store(n, Ordering::Relaxed));
+        }
+        Driver { memory, hops, layout, _fib: fib }
+    }
+
+    fn table(&self) -> Table<'_> {
+        let (memory, hops) = (self.memory.map(), self.hops.map());
+        Table::Routes(Routes { memory, layout: self.layout, hops, hops_len: HOPS })
+    }
+}
+
+struct Parts<'m> {
+    harnesses: Vec<Harness>,
+    nodes: Vec<Node<Table<'m>>>,
+}
+
+impl<'m> Parts<'m> {
+    fn add(&mut self, class: &str, config: &str, outputs: Vec<Option<Target>>, table: Option<Table<'m>>) {
+        let library = causeway_elements::library();
+        let spec = library.get(class).expect("a class");
+        let h = Harness::new(spec, config, 1, outputs.len()).unwrap_or_else(|why| panic!("{class}: {why:?}"));
+        let program = h.lower().map(causeway_fastpath::as_diagram);
+        assert!(program.is_some(), "{class} says what it does");
+        self.harnesses.push(h);
+        self.nodes.push(Node { name: class.to_owned(), program, tables: vec![table], outputs });
+    }
+}
+
+/// A router with two ports, its rules in front.
+fn router<'m>(driver: &'m Driver) -> Parts<'m> {
+    let node = |n| Some(Target::Node(n));
+    let up = Some(Target::Up(99, 0));
+    let mut parts = Parts { harnesses: Vec::new(), nodes: Vec::new() };
+    parts.add(
+        "Classifier",
+        "12/0806 20/0001, 12/0806 20/0002, 12/0800, -",
+        vec![up, up, node(1), None],
+        None,
+    );
+    parts.add("Paint", "1", vec![node(2)], None);
+    parts.add("Strip", "14", vec![node(3)], None);
+    parts.add("CheckIPHeader", "INTERFACES 10.0.0.1/16 10.1.0.1/16", vec![node(4), None], None);
+    let rules = "deny src 10.1.2.3, deny tcp and dst port 53, 1 udp and src net 10.2.0.0/16, \
+                 deny ip frag and not dst 10.1.1.0/24, allow all";
+    parts.add("IPFilter", rules, vec![node(5), Some(Target::Emit(2))], None);
+    let routes: Vec<String> = ROUTES
+        .iter()
+        .map(|(prefix, output, gateway)| match gateway {
+            Some(gateway) => format!("{prefix} {} {output}", std::net::Ipv4Addr::from(*gateway)),
+            None => format!("{prefix} {output}"),
+        })
+        .collect();
+    parts.add("RadixIPLookup", &routes.join(", "), vec![node(6), node(11)], Some(driver.table()));
+    for (port, own) in [(0, "10.0.0.1"), (1, "10.1.0.1")] {
+        let first = 6 + 5 * port;
+        parts.add("DropBroadcasts", "", vec![node(first + 1)], None);
+        parts.add("PaintTee", "2", vec![node(first + 2), up], None);
+        parts.add("FixIPSrc", own, vec![node(first + 3)], None);
+        parts.add("DecIPTTL", "", vec![node(first + 4), up], None);
+        let header = "0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2";
+        parts.add("EtherEncap", header, vec![Some(Target::Emit(port))], None);
+    }
+    parts
+}
+
+#[test]
+fn a_router_does_in_the_driver_what_its_elements_say() {
+    compare(Hook::Xdp(frames::OURS));
+}
+
+#[test]
+fn a_router_does_at_tcx_what_its_elements_say() {
+    compare(Hook::Tcx);
+}
+
+fn compare(hook: Hook) {
+    if !crate::is_root() {
+        return;
+    }
+    let driver = Driver::new();
+    let Parts { harnesses, nodes } = router(&driver);
+    let counters = Counters::new().expect("counters");
+    let mut twin = Twin::new(Graph { nodes }, &counters, 3, hook);
+    assert_eq!(twin.compiled.left, [], "all of it is in the driver");
+    let rng = &mut Rng::with_seed(7);
+    let mut seen: BTreeMap<Exit, usize> = BTreeMap::new();
+    let wanted = crate::frames_wanted(10_000);
+    for n in 0..wanted {
+        let frame = frames::frame(rng);
+        let exit = twin.compare(&frame).unwrap_or_else(|why| panic!("frame {n}: {why}\n{frame:02x?}"));
+        *seen.entry(exit).or_default() += 1;
+    }
+    drop(harnesses);
+    eprintln!("{} instructions; {seen:?}", twin.compiled.code.insns().len());
+    let often = |exit| seen.get(&exit).is_some_and(|&n| n * 1_000 > wanted);
+    for port in 0..2 {
+        assert!(often(Exit::Emit(port)), "port {port}: {seen:?}");
+    }
+    // Its Ethernet header was stripped off.
+    let third = if hook == Hook::Tcx { Exit::Up(Place::Port(2)) } else { Exit::Emit(2) };
+    assert!(often(third), "port 2: {seen:?}");
+    // A rule denies, a broadcast, a route is missing, a header is bad.
+    for exit in [Exit::Drop(4, 0), Exit::Up(Place::Node(5)), Exit::Up(Place::Node(3))] {
+        assert!(often(exit), "{exit:?}: {seen:?}");
+    }
+}

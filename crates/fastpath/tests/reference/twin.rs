@@ -1,0 +1,233 @@
+//! A graph twice: run by the interpreter, and compiled and run by the kernel.
+
+use crate::frames::OURS;
+use causeway_bpf::{Program, TestRun, action};
+use causeway_engine::ir::Outcome;
+use causeway_fastpath::{
+    Action, Compiled, Counters, Exit, Graph, Hook, Options, Place, Table, Target, compile,
+};
+use causeway_packet::{Packet, PacketType};
+
+/// What the ports' programs return, so that ports can be told from drops.
+const SENT: i32 = action::XDP_TX;
+
+pub struct Twin<'m> {
+    pub graph: Graph<Table<'m>>,
+    pub compiled: Compiled,
+    program: Program,
+    counters: &'m Counters,
+    hook: Hook,
+    /// Counts before a frame: those of the program, and those of elements.
+    before: (Vec<u64>, Vec<u64>),
+}
+
+/// What the driver did with a frame.
+#[derive(Clone, Copy)]
+struct Left<'r> {
+    exit: Exit,
+    /// The exit's number.
+    way: usize,
+    /// Whether the kernel refused to send it.
+    refused: bool,
+    run: &'r TestRun,
+    by_elements: &'r [u64],
+}
+
+/// How a packet looks.
+#[derive(Debug, PartialEq)]
+struct Look {
+    bytes: Vec<u8>,
+    headers: [Option<i64>; 3],
+    annotations: Vec<u8>,
+}
+
+impl<'m> Twin<'m> {
+    pub fn new(graph: Graph<Table<'m>>, counters: &'m Counters, ports: usize, hook: Hook) -> Twin<'m> {
+        let ports = vec![Action::Return(SENT); ports];
+        let options = Options { hook, ports: &ports, up: Action::Return(verdicts(hook).0), counters };
+        let compiled = compile(&graph, &options).expect("a program");
+        let program = compiled.load(hook, "reference").unwrap_or_else(|e| panic!("{e}\n{graph:?}"));
+        let mut twin = Twin { graph, compiled, program, counters, hook, before: Default::default() };
+        twin.before = (twin.counted(), twin.elements());
+        twin
+    }
+
+    /// What the compiled graph counted: the elements' counters, then the exits.
+    fn counted(&self) -> Vec<u64> {
+        let all = self.compiled.first_exit + self.compiled.exits.len();
+        (0..all).map(|counter| self.counters.get(counter)).collect()
+    }
+
+    fn elements(&self) -> Vec<u64> {
+        let programs = self.graph.nodes.iter().filter_map(|node| node.program.as_ref());
+        programs.flat_map(|program| program.counters()).map(|counter| counter.get()).collect()
+    }
+
+    /// Runs a frame on both; says by which way it left, and for what it differs.
+    pub fn compare(&mut self, frame: &[u8]) -> Result<Exit, String> {
+        let mut frame = frame.to_vec();
+        if self.hook == Hook::Tcx {
+            // Test runs there take no packets that are too short for the header that they say they have.
+            frame.resize(frame.len().max(54), 0);
+        }
+        let frame = &frame[..];
+        let run = self.program.test_run(frame, None, 1).map_err(|e| e.to_string())?;
+        let counted = self.counted();
+        let more: Vec<u64> = counted.iter().zip(&self.before.0).map(|(a, b)| a.wrapping_sub(*b)).collect();
+        self.before.0 = counted;
+        let (by_elements, ways) = more.split_at(self.compiled.first_exit);
+        let taken: Vec<usize> = (0..ways.len()).filter(|&way| ways[way] != 0).collect();
+        // A refusal comes after the exit that was tried.
+        let (way, refused) = match taken[..] {
+            [way] => (way, false),
+            [way, other] if self.compiled.exits[other] == Exit::Refused => (way, true),
+            _ => return Err(format!("it left by {taken:?}")),
+        };
+        let exit = self.compiled.exits[way];
+        // What is left out goes up, which the programs themselves do not say.
+        let stop = match exit {
+            Exit::Up(Place::Node(node)) if self.compiled.left.iter().any(|left| left.0 == node) => Some(node),
+            _ => None,
+        };
+        let left = Left { exit, way, refused, run: &run, by_elements };
+        let done = self.is_same(frame, &left, None);
+        match stop {
+            Some(_) if done.is_err() => self.is_same(frame, &left, stop)?,
+            _ => done?,
+        }
+        Ok(exit)
+    }
+
+    /// Compares what the driver did with what the programs make of the frame, as far as the node `stop`.
+    fn is_same(&mut self, frame: &[u8], left: &Left<'_>, stop: Option<usize>) -> Result<(), String> {
+        let Left { exit, run, .. } = *left;
+        let (packet, expected, counted) = self.interpret(frame, stop)?;
+        let to_its_port = match (expected, self.hook) {
+            (Exit::Emit(port), Hook::Tcx) => exit == Exit::Up(Place::Port(port)),
+            _ => false,
+        };
+        if expected != exit && !to_its_port {
+            return Err(format!("left by {exit:?} and not by {expected:?}"));
+        }
+        equal(&left.by_elements, &&counted[..], "counts")?;
+        let headroom = Packet::from_bytes(frame).ok_or("no packet")?.headroom();
+        let (verdict, (pass, drop)) = (run.verdict, verdicts(self.hook));
+        match exit {
+            // The kernel has no frames of less than an Ethernet header.
+            Exit::Emit(_) if left.refused => {
+                equal(&(packet.len() < 14), &true, "a short one is refused")?;
+                let touched = if verdict == pass { frame == &run.data[..] } else { verdict == drop };
+                equal(&touched, &true, "what is refused is passed as it came, or dropped")
+            }
+            Exit::Emit(_) => {
+                equal(&verdict, &SENT, "verdict")?;
+                equal(&run.data, &packet.data().to_vec(), "frame")
+            }
+            Exit::Up(_) => {
+                equal(&verdict, &pass, "verdict")?;
+                match self.hook {
+                    Hook::Tcx => Ok(()),
+                    Hook::Xdp(_) => {
+                        equal(&self.arrival(left.way, &run.data)?, &look(&packet, headroom), "what goes up")
+                    }
+                }
+            }
+            _ => equal(&verdict, &drop, "verdict"),
+        }
+    }
+
+    /// What the programs make of a frame, as far as the node `stop`: the packet, the way out, and what was counted.
+    fn interpret(&mut self, frame: &[u8], stop: Option<usize>) -> Result<(Packet, Exit, Vec<u64>), String> {
+        let mut packet = Packet::from_bytes(frame).ok_or("no packet")?;
+        packet.set_packet_type(packet_type(frame, self.hook));
+        let exit = interpret(&mut self.graph, &mut packet, stop);
+        let elements = self.elements();
+        let counted = elements.iter().zip(&self.before.1).map(|(a, b)| a.wrapping_sub(*b)).collect();
+        self.before.1 = elements;
+        Ok((packet, exit, counted))
+    }
+
+    /// A packet that went up, as its luggage says.
+    fn arrival(&self, way: usize, bytes: &[u8]) -> Result<Look, String> {
+        let luggage = self.compiled.luggage[way].as_ref().ok_or("no luggage")?;
+        let (metadata, frame) = bytes.split_at_checked(luggage.len()).ok_or("no metadata")?;
+        equal(&causeway_fastpath::Luggage::number(metadata), &Some(way as u32), "number")?;
+        let arrival = luggage.unpack(metadata).ok_or("it cannot be read")?;
+        let mut annotations = vec![0; 48];
+        for (at, bytes) in arrival.annotations {
+            annotations[usize::from(at)..usize::from(at) + 8].copy_from_slice(&bytes);
+        }
+        let end = arrival.end.unwrap_or(frame.len());
+        let bytes = frame.get(arrival.data..end).ok_or(format!("data from {} to {end}", arrival.data))?;
+        let mut headers = arrival.headers.map(|at| at.map(|at| at as i64));
+        hide(&mut headers, arrival.data as i64);
+        Ok(Look { bytes: bytes.to_vec(), headers, annotations })
+    }
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(is: &T, should: &T, what: &str) -> Result<(), String> {
+    if is == should { Ok(()) } else { Err(format!("{what}: {is:02x?} and not {should:02x?}")) }
+}
+
+/// Headers in front of the data are none for programs, but the link-layer header.
+fn hide(headers: &mut [Option<i64>; 3], data: i64) {
+    headers[1..].iter_mut().for_each(|at| *at = at.filter(|&at| at >= data));
+}
+
+/// How a packet looks that came with so much headroom.
+fn look(packet: &Packet, headroom: usize) -> Look {
+    let data = packet.headroom() as i64 - headroom as i64;
+    let behind = |at: Option<usize>| at.map(|at| at as i64 + data);
+    let mac = packet.mac_distance().map(|at| i64::from(at) + data);
+    Look {
+        bytes: packet.data().to_vec(),
+        headers: [mac, behind(packet.network_offset()), behind(packet.transport_offset())],
+        annotations: packet.anno_bytes::<48>(0).to_vec(),
+    }
+}
+
+/// What programs return that pass packets, and that drop them.
+fn verdicts(hook: Hook) -> (i32, i32) {
+    match hook {
+        Hook::Xdp(_) => (action::XDP_PASS, action::XDP_DROP),
+        Hook::Tcx => (action::TCX_NEXT, action::TCX_DROP),
+    }
+}
+
+fn packet_type(frame: &[u8], hook: Hook) -> PacketType {
+    // At tcx, test runs are on the loopback device, whose address is zero.
+    let ours = if hook == Hook::Tcx { [0; 6] } else { OURS };
+    match frame.first_chunk::<6>() {
+        Some(to) if *to == ours => PacketType::Host,
+        // That device's broadcast address is zero, too.
+        Some([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) if hook != Hook::Tcx => PacketType::Broadcast,
+        Some([first, ..]) if first & 1 == 1 => PacketType::Multicast,
+        _ => PacketType::OtherHost,
+    }
+}
+
+/// Runs a packet through the programs, up to the node `stop`.
+fn interpret(graph: &mut Graph<Table<'_>>, packet: &mut Packet, stop: Option<usize>) -> Exit {
+    let (mut at, mut passed) = (0, Vec::new());
+    loop {
+        let up = Exit::Up(Place::Node(at));
+        let node = &mut graph.nodes[at];
+        // What comes round again goes up.
+        if stop == Some(at) || passed.contains(&at) {
+            return up;
+        }
+        passed.push(at);
+        let Some(program) = &mut node.program else { return up };
+        let target = match program.run(packet, 0) {
+            Outcome::GiveUp => return up,
+            Outcome::Drop(reason) => return Exit::Drop(at, reason as u16),
+            Outcome::Leave(output) => node.outputs.get(output).copied().flatten(),
+        };
+        match target {
+            None => return Exit::Nowhere(at),
+            Some(Target::Emit(port)) => return Exit::Emit(port),
+            Some(Target::Up(element, input)) => return Exit::Up(Place::Element(element, input)),
+            Some(Target::Node(next)) => at = next,
+        }
+    }
+}
