@@ -9,6 +9,7 @@ use crate::counters::Counter;
 use crate::crossing::Doorbell;
 use crate::element::{ControlSide, Element, PortStatistics};
 use crate::globals::Globals;
+use crate::ir::Program;
 use crate::measure::Unit;
 use crate::node::{InPort, Node, OutPort};
 use crate::place;
@@ -152,6 +153,16 @@ pub(crate) fn check(plan: &Plan, layout: &Layout<'_>, env: Env) -> Result<Vec<St
         }
     }
     Ok(lines)
+}
+
+/// Configures the elements of `plan` and throws them away. Says what each lowers to.
+pub(crate) fn lowered(
+    plan: &Plan,
+    layout: &Layout<'_>,
+    env: Env,
+) -> Result<Vec<Option<Program>>, Vec<ElementError>> {
+    let built = Builder::new(plan, layout, env)?.build_all(1)?;
+    Ok((0..plan.elements.len()).map(|i| built.get(&(i, 0))?.lower()).collect())
 }
 
 /// Elements by number and worker.

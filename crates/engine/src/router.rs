@@ -21,6 +21,7 @@ use crate::devices::Devices;
 use crate::driver::{Command, Driver, Event};
 use crate::element::ControlSide;
 use crate::handler::{self, HandlerError, NoAnswer};
+use crate::ir::Program;
 use crate::measure::{Across, Unit};
 use crate::plan::Plan;
 use crate::pulse::Pulse;
@@ -130,13 +131,21 @@ impl Router {
     /// Configures the elements of `plan` and throws them away: whether it could be built. Devices are not opened.
     /// Says what became of the fused elements, a line each.
     pub fn check(library: &Library, plan: &Plan, options: &Options) -> Result<Vec<String>, StartError> {
-        let counters = Counters::new(1, capacity(plan), None)
-            .map_err(|e| StartError::Io("no memory for counters", e))?;
-        let layout =
-            Layout { library, doorbells: &[], replicate: false, clock: clock(options), globals: None };
-        let mut env = Env::new(counters);
-        env.defaults = options.defaults;
+        let (layout, env) = trial(library, plan, options)?;
         crate::assemble::check(plan, &layout, env).map_err(StartError::Elements)
+    }
+
+    /// The same, and what each element lowers to, by number.
+    ///
+    /// # Errors
+    /// As [`Router::check`].
+    pub fn lowered(
+        library: &Library,
+        plan: &Plan,
+        options: &Options,
+    ) -> Result<Vec<Option<Program>>, StartError> {
+        let (layout, env) = trial(library, plan, options)?;
+        crate::assemble::lowered(plan, &layout, env).map_err(StartError::Elements)
     }
 
     /// Lets packets flow.
@@ -390,6 +399,16 @@ fn manager(cores: &[Core]) -> Option<usize> {
 
 fn capacity(plan: &Plan) -> usize {
     COUNTERS.0.max(plan.elements.len() * COUNTERS.1)
+}
+
+/// What elements are configured with that are thrown away again.
+fn trial<'l>(library: &'l Library, plan: &Plan, options: &Options) -> Result<(Layout<'l>, Env), StartError> {
+    let counters =
+        Counters::new(1, capacity(plan), None).map_err(|e| StartError::Io("no memory for counters", e))?;
+    let layout = Layout { library, doorbells: &[], replicate: false, clock: clock(options), globals: None };
+    let mut env = Env::new(counters);
+    env.defaults = options.defaults;
+    Ok((layout, env))
 }
 
 pub(crate) fn clock(options: &Options) -> Clock {

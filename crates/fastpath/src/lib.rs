@@ -5,6 +5,7 @@
 //! | where | what |
 //! | --- | --- |
 //! | [`Graph`] | elements, as programs of the intermediate representation ([`causeway_engine::ir`]), and the edges between them |
+//! | [`split()`] | which part of a graph in a file that is |
 //! | [`as_diagram`] | classifications of many rules, made short before they are compiled |
 //! | [`compile()`] | one BPF program of it: elements are blocks, joined by jumps |
 //! | `state` | what is known of a packet at a place of the code, so that where its data and headers are costs no instruction |
@@ -33,6 +34,7 @@ mod graph;
 mod intervals;
 mod load;
 mod registers;
+mod split;
 mod state;
 mod table;
 mod write;
@@ -42,5 +44,6 @@ pub use counters::Counters;
 pub use diagram::as_diagram;
 pub use exit::{Action, Arrival, Exit, Hook, Luggage, Place};
 pub use graph::{Graph, Node, Target};
+pub use split::{Known, Split, split};
 pub use table::{HOP_BYTES, Routes, SharedRegion, Table, hop};
 pub use write::SUM_BYTES;

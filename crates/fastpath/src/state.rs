@@ -3,8 +3,9 @@
 //! Where the data starts and where headers are is mostly known then, so it is no number in the code at all: code is written
 //! once for each [`State`] that packets have at a place. All positions count from the start of the frame as it came.
 
-/// A header that was marked farther than this is marked nowhere: no frame reaches there.
-pub(crate) const FARTHEST: i32 = 2_048;
+/// A header that was marked farther than this is marked nowhere, as in user space, where frames are chunks of 2 048 bytes
+/// with 128 of headroom.
+pub(crate) const FARTHEST: i32 = 2_048 - 128;
 
 /// Where a header is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

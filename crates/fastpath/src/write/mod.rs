@@ -3,11 +3,16 @@
 //! The machine's registers: R6 is where the frame starts, R7 where it ends, R0 to R2 are scratch, and the others are homes
 //! of the program's registers ([`crate::registers`]). No instruction here moves the frame, so that R6 and R7 stay good.
 
+mod fields;
+mod sum;
+
+pub use sum::SUM_BYTES;
+
 use crate::frame::Frame;
 use crate::registers::{Home, Homes};
 use crate::state::{FARTHEST, Header, Mark, Reach, State};
 use causeway_bpf::{Alu, Asm, Cond, Label, Operand, Reg, Size};
-use causeway_engine::ir::{self, At, Base, Field, Op, Value};
+use causeway_engine::ir::{self, At, Base, Op, Value};
 
 /// Where the frame starts.
 pub(crate) const DATA: Reg = Reg::R6;
@@ -348,205 +353,6 @@ impl Writer<'_> {
         self.asm.alu(Alu::Add, Reg::R0, Reg::R1);
     }
 
-    /// The sum over at most [`SUM_BYTES`] bytes; packets that ask for more are given up.
-    fn sum(&mut self, to: ir::Reg, at: At, bytes: Value) -> Result<(), Stop> {
-        let give_up = self.give_up;
-        let length = match bytes {
-            Value::Const(n) if n <= SUM_BYTES => Some(n as u32),
-            Value::Const(_) => {
-                self.asm.jump(give_up);
-                return Err(Left);
-            }
-            Value::Of(_) => None,
-        };
-        if let Some(length) = length {
-            let spot = self.spot(at, length, give_up)?;
-            self.asm.mov(Reg::R0, 0);
-            let mut offset = spot.offset;
-            for part in std::iter::repeat_n(4, length as usize / 4).chain(parts((length % 4) as u8)) {
-                self.add_bytes(&spot, offset, part);
-                offset += i16::from(part);
-            }
-        } else {
-            self.sum_computed(at, bytes)?;
-        }
-        // 32-bit words and their carries: at most 38 bits.
-        self.asm.mov(Reg::R1, Reg::R0);
-        self.asm.alu(Alu::Rsh, Reg::R1, 32);
-        self.asm.mov32(Reg::R0, Reg::R0);
-        self.asm.alu(Alu::Add, Reg::R0, Reg::R1);
-        (0..3).for_each(|_| self.fold_once());
-        // The sum of swapped words is the swapped sum (RFC 1071, section 2).
-        self.asm.to_be(Reg::R0, 16);
-        self.set(to, Reg::R0);
-        Ok(())
-    }
-
-    /// R0 += bytes as they lie in memory.
-    fn add_bytes(&mut self, spot: &Spot, offset: i16, part: u8) {
-        self.asm.load(size(part), Reg::R1, spot.base, offset);
-        self.asm.alu(Alu::Add, Reg::R0, Reg::R1);
-    }
-
-    /// The same where the number of bytes is computed: word after word until it is reached.
-    fn sum_computed(&mut self, at: At, bytes: Value) -> Result<(), Stop> {
-        let give_up = self.give_up;
-        self.read(Reg::R1, bytes);
-        self.asm.jump_if(Cond::Gt, Reg::R1, SUM_BYTES as i32, give_up);
-        self.asm.store_slot(Size::D, self.frame.key, 0, Reg::R1);
-        let mark = self.base(at.base, give_up)?;
-        if let Mark::At(start) = mark {
-            self.asm.mov(Reg::R2, start);
-        }
-        // Where it ends is in the data.
-        let offset = i16::try_from(at.offset).map_err(|_| Unsaid("it looks too far"))?;
-        self.asm.alu(Alu::Add, Reg::R2, i32::from(offset));
-        self.asm.load_slot(Size::D, Reg::R0, self.frame.key, 0);
-        self.asm.alu(Alu::Add, Reg::R0, Reg::R2);
-        if self.state.cut {
-            self.require_data(Reg::R0, give_up);
-        }
-        self.asm.alu(Alu::Add, Reg::R2, DATA);
-        self.asm.alu(Alu::Add, Reg::R0, DATA);
-        self.asm.jump_if(Cond::Gt, Reg::R0, DATA_END, give_up);
-        self.asm.mov(Reg::R0, 0);
-        let rest = self.asm.label();
-        for word in 1..=SUM_BYTES as i32 / 4 {
-            self.asm.load_slot(Size::D, Reg::R1, self.frame.key, 0);
-            self.asm.jump_if(Cond::Lt, Reg::R1, 4 * word, rest);
-            self.word_at_r2(4);
-        }
-        self.asm.bind(rest);
-        for part in [2, 1] {
-            let skip = self.asm.label();
-            self.asm.load_slot(Size::D, Reg::R1, self.frame.key, 0);
-            self.asm.alu(Alu::And, Reg::R1, i32::from(part));
-            self.asm.jump_if(Cond::Eq, Reg::R1, 0, skip);
-            self.word_at_r2(part);
-            self.asm.bind(skip);
-        }
-        Ok(())
-    }
-
-    /// R0 += bytes at R2, and R2 moves behind them. They are there; the verifier asks again.
-    fn word_at_r2(&mut self, part: u8) {
-        self.asm.xdp_require(Reg::R2, DATA_END, part.into(), Reg::R1, self.give_up);
-        self.add_bytes(&Spot { base: Reg::R2, offset: 0 }, 0, part);
-        self.asm.alu(Alu::Add, Reg::R2, i32::from(part));
-    }
-
-    fn get(&mut self, to: ir::Reg, field: Field) -> Result<(), Stop> {
-        let give_up = self.give_up;
-        match field {
-            Field::Length => {
-                self.end(Reg::R0);
-                self.asm.alu(Alu::Sub, Reg::R0, self.state.data);
-            }
-            Field::PacketType => self.asm.load_slot(Size::D, Reg::R0, self.frame.packet_type, 0),
-            Field::Mac => {
-                self.asm.jump(give_up);
-                return Err(Left);
-            }
-            Field::Network | Field::Transport => {
-                let base = if field == Field::Network { Base::Network } else { Base::Transport };
-                match self.base(base, give_up)? {
-                    Mark::At(at) => self.asm.mov(Reg::R0, at - self.state.data),
-                    _ => {
-                        self.asm.mov(Reg::R0, Reg::R2);
-                        self.asm.alu(Alu::Sub, Reg::R0, self.state.data);
-                    }
-                }
-            }
-            Field::Anno(at, bytes) => {
-                self.asm.mov(Reg::R0, 0);
-                for (offset, part) in aligned(at, bytes) {
-                    self.asm.load_slot(size(part), Reg::R1, self.frame.annotations, offset);
-                    if part > 1 {
-                        self.asm.to_be(Reg::R1, 8 * i32::from(part));
-                    }
-                    if part < 8 {
-                        self.asm.alu(Alu::Lsh, Reg::R0, 8 * i32::from(part));
-                    }
-                    self.asm.alu(Alu::Or, Reg::R0, Reg::R1);
-                }
-            }
-        }
-        self.set(to, Reg::R0);
-        Ok(())
-    }
-
-    /// `to` becomes the position where the data ends.
-    fn end(&mut self, to: Reg) {
-        if self.state.cut {
-            self.asm.load_slot(Size::D, to, self.frame.end, 0);
-        } else {
-            self.asm.mov(to, DATA_END);
-            self.asm.alu(Alu::Sub, to, DATA);
-        }
-    }
-
-    fn put(&mut self, field: Field, value: Value) -> Result<(), Stop> {
-        match field {
-            Field::Length => {
-                // Lengths have 16 bits.
-                self.read_bounded(value, i32::from(u16::MAX));
-                self.asm.alu(Alu::Add, Reg::R0, self.state.data);
-                self.end(Reg::R1);
-                let less = self.asm.label();
-                self.asm.jump_if(Cond::Le, Reg::R0, Reg::R1, less);
-                self.asm.mov(Reg::R0, Reg::R1);
-                self.asm.bind(less);
-                self.asm.store_slot(Size::D, self.frame.end, 0, Reg::R0);
-                self.state.cut = true;
-                self.reach.data = 0;
-            }
-            Field::PacketType => {}
-            Field::Mac => self.mark(Header::Mac, value),
-            Field::Network => self.mark(Header::Network, value),
-            Field::Transport => self.mark(Header::Transport, value),
-            Field::Anno(at, bytes) => {
-                let mut left = bytes;
-                for (offset, part) in aligned(at, bytes) {
-                    left -= part;
-                    self.read(Reg::R0, value);
-                    if left > 0 {
-                        self.asm.alu(Alu::Rsh, Reg::R0, 8 * i32::from(left));
-                    }
-                    if part > 1 {
-                        self.asm.to_be(Reg::R0, 8 * i32::from(part));
-                    }
-                    self.asm.store_slot(size(part), self.frame.annotations, offset, Reg::R0);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// R0 becomes the value, or `most` if that is less.
-    fn read_bounded(&mut self, value: Value, most: i32) {
-        self.read(Reg::R0, value);
-        let small = self.asm.label();
-        self.asm.jump_if(Cond::Le, Reg::R0, most, small);
-        self.asm.mov(Reg::R0, most);
-        self.asm.bind(small);
-    }
-
-    fn mark(&mut self, header: Header, value: Value) {
-        let mark = match value {
-            Value::Const(n) => {
-                let at = i32::try_from(n).ok().and_then(|n| n.checked_add(self.state.data));
-                at.filter(|&at| at <= FARTHEST).map_or(Mark::None, Mark::At)
-            }
-            Value::Of(_) => {
-                self.read_bounded(value, FARTHEST + 1);
-                self.asm.alu(Alu::Add, Reg::R0, self.state.data);
-                self.asm.store_slot(Size::D, self.frame.mark(header), 0, Reg::R0);
-                Mark::Stack
-            }
-        };
-        self.state.marks[header as usize] = mark;
-    }
-
     /// Goes on at `yes` if `how` holds of two numbers, else at `no`. `next` is what follows in the text.
     pub fn branch(&mut self, how: [Cond; 2], [a, b]: [Value; 2], [no, yes]: [Label; 2], next: Option<Label>) {
         let [cond, not] = how;
@@ -568,9 +374,6 @@ impl Writer<'_> {
     }
 }
 
-/// Bytes that are summed at most: those of the longest IPv4 header, and the next power of two.
-pub const SUM_BYTES: u64 = 64;
-
 /// Powers of two that make up a number of bytes, the largest first.
 fn parts(bytes: u8) -> impl IntoIterator<Item = u8> {
     [8, 4, 2, 1].into_iter().filter(move |part| bytes & part != 0)
@@ -582,30 +385,5 @@ fn size(part: u8) -> Size {
         2 => Size::H,
         4 => Size::W,
         _ => Size::D,
-    }
-}
-
-/// Annotation bytes in aligned pieces, since the stack is read and written in these only: offset and size of each.
-fn aligned(at: u8, bytes: u8) -> Vec<(i16, u8)> {
-    let (mut at, end) = (at, at.saturating_add(bytes));
-    let mut all = Vec::new();
-    while at < end {
-        let part = [8, 4, 2, 1].into_iter().find(|&part| at % part == 0 && at + part <= end).unwrap_or(1);
-        all.push((i16::from(at), part));
-        at += part;
-    }
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn annotations_are_read_in_aligned_pieces() {
-        assert_eq!(aligned(0, 4), [(0, 4)]);
-        assert_eq!(aligned(3, 6), [(3, 1), (4, 4), (8, 1)]);
-        assert_eq!(aligned(6, 8), [(6, 2), (8, 4), (12, 2)]);
-        assert_eq!(aligned(8, 8), [(8, 8)]);
     }
 }
