@@ -96,7 +96,7 @@ pub fn compile(
 }
 
 fn read(source: &Source) -> Result<Vec<u8>, String> {
-    let explain = |e: std::io::Error| format!("{}: {e}\n", source.name());
+    let explain = |e: std::io::Error| without_error_numbers(&format!("{}: {e}\n", source.name()));
     match source {
         Source::Text(_, text) => Ok(text.clone().into_bytes()),
         Source::Stdin => {

@@ -4,6 +4,7 @@ use causeway_engine::Spec;
 
 mod align;
 mod check_length;
+mod clipboard;
 mod discard;
 mod hub;
 mod idle;
@@ -23,6 +24,7 @@ mod unstrip;
 pub(crate) const SPECS: &[&Spec] = &[
     &align::SPEC,
     &check_length::SPEC,
+    &clipboard::SPEC,
     &discard::SPEC,
     &hub::SPEC,
     &idle::SPEC,
