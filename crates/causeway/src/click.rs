@@ -23,7 +23,9 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Parsed::Wrong(why) => {
-            answer(&format!("click: {why}\nTry 'click --help' for more information.\n"));
+            answer(&format!(
+                "{why}\nUsage: click [OPTION]... [ROUTERFILE]\nTry 'click --help' for more information.\n"
+            ));
             Ok(ExitCode::FAILURE)
         }
         Parsed::Run(invocation) => Ok(run(*invocation)),
@@ -40,7 +42,7 @@ fn run(i: Invocation) -> ExitCode {
     let flat = i.output.as_ref().map(|output| (output, loaded.flat()));
     // A control socket is an element to Click, so that a router with one runs.
     let empty = loaded.is_empty() && i.ports.is_empty() && i.unix_sockets.is_empty();
-    if empty && !i.quit {
+    if empty && !i.quit && !i.no_warnings {
         load::warn_empty(&source);
     }
     let options = Options {
@@ -77,7 +79,8 @@ fn run(i: Invocation) -> ExitCode {
         }
     }
     if i.time {
-        answer(&times(before, start.elapsed()));
+        // Who does not read it misses nothing else.
+        let _ = output::print(times(before, start.elapsed()));
     }
     let code = finish(&i, &mut session, code);
     if session.close().is_ok() { code } else { ExitCode::FAILURE }

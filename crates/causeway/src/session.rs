@@ -300,7 +300,7 @@ impl Session {
 
     /// Element and handler of `element.handler`; elements may be named by number from 1.
     fn split(&self, handler: &str) -> Option<(String, String)> {
-        let (element, name) = handler.rsplit_once('.').filter(|(element, _)| !element.is_empty())?;
+        let (element, name) = handler.split_once('.').filter(|(element, _)| !element.is_empty())?;
         let by_number =
             element.parse::<usize>().ok().and_then(|n| self.router.elements().get(n.checked_sub(1)?));
         Some((by_number.map_or(element.to_owned(), |n| n.to_string()), name.to_owned()))

@@ -45,6 +45,7 @@ const CONFIGS: &[(&str, &str)] = &[
     ("AggregateIPFlows", "ICMP true, FRAGMENT_TIMEOUT 0"),
     ("CheckIPHeader", "INTERFACES 10.9.0.1/8"),
     ("CheckLength", "30"),
+    ("Clipboard", "4/4, 30/2"),
     ("CheckPaint", "1"),
     ("Classifier", "12/0800"),
     ("EtherEncap", "0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2"),

@@ -15,6 +15,7 @@ use crate::element::{Element, RECEIVED, Run};
 use crate::globals::Globals;
 use crate::measure::Unit;
 use crate::node::{Call, Delivery, Node};
+use crate::others::Others;
 use crate::outside::Outcome;
 use crate::reception::Received;
 use crate::signal::{SignalId, Signals};
@@ -48,6 +49,8 @@ pub(crate) struct Core {
     pub run_count: i32,
     /// The element that decides whether the router stops when it is asked to.
     pub manager: Option<usize>,
+    /// The other workers, if there are any.
+    pub others: Option<Arc<Others>>,
     /// The router's own handlers.
     pub globals: Option<Arc<dyn Globals>>,
     /// What a write handler that has just been called says of itself, and the errors that it mentions though it succeeded.
@@ -106,6 +109,7 @@ impl Core {
             clock,
             run_count: 1,
             manager: None,
+            others: None,
             globals: None,
             outcome: Outcome::default(),
             looped,

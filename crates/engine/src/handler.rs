@@ -2,11 +2,11 @@
 
 pub mod own;
 
-use crate::conf::with_argument;
+use crate::conf::{Defaults, with_argument};
 use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
-use crate::measure::Unit;
+use crate::measure::{Across, Unit};
 use crate::spec::{Access, HandlerDoc, Spec, reads};
 use std::fmt;
 
@@ -80,6 +80,9 @@ pub const COMMON: &[HandlerDoc] = &[
     reads("held", "packets that the element holds").measures(Unit::Packets),
 ];
 
+/// Those of them whose values hardly change.
+const CALM: &[&str] = &["name", "class", "config", "ports", "handlers"];
+
 /// The handler called `name` of an element of class `spec` that has so many of those with a number.
 pub fn find(spec: &Spec, name: &str, numbered: usize) -> Option<&'static HandlerDoc> {
     spec.handlers.iter().find(|h| h.is(name, numbered)).or_else(|| COMMON.iter().find(|h| h.name == name))
@@ -90,6 +93,12 @@ pub(crate) fn access(core: &Core, node: usize, handler: &str) -> Option<Access> 
     let n = core.nodes.get(node)?;
     let declared = find(n.spec, handler, n.numbered()).map(|h| h.access);
     declared.or_else(|| n.element.as_ref()?.own_handler(handler))
+}
+
+/// How the values of `handler` of copies of the element at `node` make one.
+pub(crate) fn across(core: &Core, node: usize, handler: &str) -> Across {
+    let declared = core.nodes.get(node).and_then(|n| find(n.spec, handler, n.numbered()));
+    declared.map_or(Across::First, |h| h.across)
 }
 
 /// Reads `handler` of the element at `node`.
@@ -144,12 +153,22 @@ fn read_common(core: &Core, node: usize, handler: &str) -> String {
                 let param = if access.takes_parameters() { "+" } else { "" };
                 format!("{name}\t{r}{w}{param}\n")
             };
-            let class = n.spec.handlers.iter().rev().filter(|h| !h.private);
+            let live = n.spec.handlers.iter().any(|h| h.name == "config");
+            let class = n.spec.handlers.iter().rev().filter(|h| !h.private && h.name != "config");
             let class = class.flat_map(|h| h.names(n.numbered()).map(move |name| (name, h.access)));
             let own = n.element.iter().flat_map(|e| e.own_handlers().into_iter().rev());
             let own = own.chain(class).map(line);
-            let common = COMMON.iter().rev().filter(|c| !n.spec.handlers.iter().any(|h| h.name == c.name));
-            own.chain(common.map(|c| format!("{}\tr\n", c.name))).collect()
+            let of_class = |c: &HandlerDoc| n.spec.handlers.iter().any(|h| h.name == c.name);
+            let common = COMMON.iter().rev().filter(|c| c.name == "config" || !of_class(c));
+            let written = |c: &HandlerDoc| if live && c.name == "config" { "w" } else { "" };
+            // Those that Click knows are marked as it marks them; it has no others.
+            let known = |c: &&HandlerDoc| CALM.contains(&c.name);
+            let others = core.context.defaults != Defaults::Click;
+            let common = common.filter(|c| others || known(c));
+            own.chain(
+                common.map(|c| format!("{}\tr{}{}\n", c.name, written(c), if known(&c) { "." } else { "" })),
+            )
+            .collect()
         }
         "drop_reasons" => {
             let reasons = n.spec.drops.iter().zip(&n.drops).map(|(d, c)| format!("{} {}\n", d.name, c.get()));

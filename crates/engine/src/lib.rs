@@ -60,6 +60,7 @@ pub mod measure;
 mod names;
 mod node;
 mod notify;
+mod others;
 mod outside;
 mod peer;
 mod place;

@@ -1,5 +1,6 @@
 //! Names of addresses: what AddressInfo defines, found from the inside of a compound outwards.
 
+use causeway_lang::addresses::{self, Transport};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -27,6 +28,8 @@ pub type Interfaces = fn(&str) -> Option<Addresses>;
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     by_name: HashMap<String, Addresses>,
+    /// Ports over TCP and over UDP.
+    ports: HashMap<String, [Option<u16>; 2]>,
     interfaces: Option<Interfaces>,
 }
 
@@ -53,6 +56,12 @@ impl Names {
         };
     }
 
+    /// Lets `name` stand for a port, as the element `by` defines it.
+    pub fn define_port(&mut self, by: &str, name: &str, transport: Transport, port: u16) {
+        let scope = by.rfind('/').map_or("", |i| &by[..=i]);
+        self.ports.entry(format!("{scope}{name}")).or_default()[transport as usize] = Some(port);
+    }
+
     /// Lets names that nobody defined stand for the addresses of the interface of that name.
     pub fn set_interfaces(&mut self, interfaces: Option<Interfaces>) {
         self.interfaces = interfaces;
@@ -71,15 +80,26 @@ impl Scope<'_> {
         if name.is_empty() {
             return None;
         }
+        let found = self.outwards(name, |full| self.names.by_name.get(full).copied());
+        found.or_else(|| self.names.interfaces.and_then(|ask| ask(name)))
+    }
+
+    /// The port that `name` stands for: a defined one, else the service of that name, else the number.
+    pub fn port(&self, name: &str, transport: Transport) -> Option<u16> {
+        let defined = |full: &str| self.names.ports.get(full).and_then(|ports| ports[transport as usize]);
+        self.outwards(name, defined).or_else(|| addresses::port(name, transport).ok())
+    }
+
+    /// What is found by the full name of `name` in the element's own compound first, then in those around it.
+    fn outwards<T>(&self, name: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         let mut scope = self.element;
         while let Some(i) = scope.rfind('/') {
-            if let Some(a) = self.names.by_name.get(&format!("{}{name}", &self.element[..=i])) {
-                return Some(*a);
+            if let Some(found) = find(&format!("{}{name}", &self.element[..=i])) {
+                return Some(found);
             }
             scope = &scope[..i];
         }
-        let global = self.names.by_name.get(name).copied();
-        global.or_else(|| self.names.interfaces.and_then(|ask| ask(name)))
+        find(name)
     }
 }
 

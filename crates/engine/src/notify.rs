@@ -4,6 +4,8 @@
 //! one that does not, the answer is unknown and nobody is held back.
 
 use crate::core::Core;
+use crate::cx::Cx;
+use crate::node::OutPort;
 use crate::signal::SignalId;
 use causeway_lang::flow::FlowCode;
 use std::collections::HashSet;
@@ -40,6 +42,53 @@ pub(crate) fn wire(core: &mut Core) {
             core.nodes[node].outs[port].room = found;
         }
     }
+}
+
+impl Cx<'_> {
+    /// The notifiers that the element finds next to it, as Click writes them: of room below it if it is pushed to, else of
+    /// packets above it.
+    pub fn notifiers(&self) -> String {
+        let node = &self.core.nodes[self.node];
+        let pulls = node.ins.first().is_some_and(|input| input.from.is_some());
+        let found = match pulls {
+            true => node.ins[0].signals.as_deref(),
+            // The outputs of the element that runs are with it.
+            false => self.outs.first().map(|out| &out.room[..]).filter(|room| !room.is_empty()),
+        };
+        let Some(found) = found else { return "busy*".to_owned() };
+        if found.is_empty() {
+            return "idle".to_owned();
+        }
+        let bits = numbered(self.core, self.node, &self.outs);
+        let sum = |on: bool| {
+            let those = found.iter().filter(|id| !on || self.core.signals.is_active(**id));
+            those
+                .filter_map(|id| bits.iter().position(|bit| bit == id))
+                .fold(0u64, |sum, bit| sum | 1 << bit.min(63))
+        };
+        let (all, on) = (sum(false), sum(true));
+        let (name, star) = (if pulls { "empty" } else { "full" }, if on != 0 { "*" } else { "" });
+        format!("{name}.0/{all}:{on}{star}")
+    }
+}
+
+/// All notifiers in the order in which elements ask for them. `outs` are the outputs of `running`.
+fn numbered(core: &Core, running: usize, outs: &[OutPort]) -> Vec<SignalId> {
+    let mut order: Vec<SignalId> = Vec::new();
+    for (i, node) in core.nodes.iter().enumerate() {
+        let outs = if i == running { outs } else { &node.outs };
+        let begins = node.ins.iter().all(|input| input.from.is_some()) || node.spec.name == "NotifierDebug";
+        let room = outs.iter().filter(|_| begins).flat_map(|out| &out.room);
+        let ends = outs.iter().all(|out| out.to.is_some()) || node.packets_signal.is_some();
+        let asks = ends || node.spec.name == "NotifierDebug";
+        let packets = node.ins.iter().filter(|_| asks).flat_map(|input| input.signals.iter().flatten());
+        for id in room.chain(packets).chain(&node.packets_signal.filter(|_| !node.ins.is_empty() && asks)) {
+            if !order.contains(id) {
+                order.push(*id);
+            }
+        }
+    }
+    order
 }
 
 /// Notifiers of packets above a pull input; `None` = some path has none.

@@ -3,11 +3,15 @@
 //! The element that calls waits for the answer, and in between it may be called itself. So it puts itself back into its
 //! place for as long as the call lasts ([`Cx::read_outside`]), and goes on with the state that it finds there afterwards.
 
+use crate::assemble::Place;
 use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
-use crate::handler::{self, HandlerError};
+use crate::handler::{self, HandlerError, NoAnswer};
+use crate::measure::Across;
+use crate::others;
 use crate::spec::Access;
+use std::sync::Arc;
 
 /// Status of a write handler that failed: EINVAL, as Click's have it.
 const FAILED: i32 = -22;
@@ -26,9 +30,19 @@ pub(crate) struct Outcome {
 /// A handler that was found by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The element's node; `None` for the router itself.
-    node: Option<usize>,
+    at: At,
     handler: String,
+}
+
+/// Whose a handler is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum At {
+    /// The router's own.
+    Router,
+    /// That of the element of this node.
+    Here(usize),
+    /// That of the element with this name, which lives, perhaps also, on other workers.
+    There(Arc<str>, Vec<Place>),
 }
 
 /// What came of a call.
@@ -57,9 +71,15 @@ impl Cx<'_> {
         let node = self.node;
         self.outside(me, |core| {
             let named = core.named(node, name)?;
-            let access = match named.node {
-                Some(node) => handler::access(core, node, &named.handler),
-                None => core.global_access(&named.handler),
+            let access = match &named.at {
+                At::Here(node) => handler::access(core, *node, &named.handler),
+                At::Router => core.global_access(&named.handler),
+                At::There(_, places) => {
+                    let handler = named.handler.clone();
+                    let ask =
+                        move |core: &mut Core, place: Place| handler::access(core, place.node, &handler);
+                    core.at_places(&places[..1], ask).ok().and_then(|mut answers| answers.pop().flatten())
+                }
             };
             Ok((named, access))
         })
@@ -67,19 +87,30 @@ impl Cx<'_> {
 
     /// The handler's name in messages.
     pub fn full_name(&self, named: &Named) -> String {
-        match named.node {
-            Some(node) => format!("{}.{}", self.core.nodes[node].name, named.handler),
-            None => named.handler.clone(),
+        match &named.at {
+            At::Here(node) => format!("{}.{}", self.core.nodes[*node].name, named.handler),
+            At::There(name, _) => format!("{name}.{}", named.handler),
+            At::Router => named.handler.clone(),
         }
     }
 
     /// Reads a handler. `me` is the element that asks.
     pub fn read_outside<E: Element + Default>(&mut self, me: &mut E, named: &Named, arg: &str) -> Answer {
         let mut answer = Answer::default();
-        let Named { node, handler } = named;
-        let done = match *node {
-            Some(node) => self.outside(me, |core| handler::read(core, node, handler, arg)),
-            None => match &self.core.globals {
+        let Named { at, handler } = named;
+        let done = match at {
+            At::Here(node) => self.outside(me, |core| handler::read(core, *node, handler, arg)),
+            At::There(_, places) => self.outside(me, |core| {
+                let (handler, arg) = (handler.clone(), arg.to_owned());
+                let ask = move |core: &mut Core, place: Place| {
+                    let across = handler::across(core, place.node, &handler);
+                    handler::read(core, place.node, &handler, &arg).map(|value| (value, across))
+                };
+                let answers = core.at_places(places, ask)?.into_iter().collect::<Result<Vec<_>, _>>()?;
+                let across = answers.first().map_or(Across::First, |(_, across)| *across);
+                Ok(across.combine(answers.into_iter().map(|(value, _)| value).collect()))
+            }),
+            At::Router => match &self.core.globals {
                 Some(globals) => globals.read(handler, arg).map_err(HandlerError::Failed),
                 None => Err(HandlerError::NoHandler(handler.clone())),
             },
@@ -94,15 +125,28 @@ impl Cx<'_> {
 
     /// Writes a handler. `me` is the element that asks.
     pub fn write_outside<E: Element + Default>(&mut self, me: &mut E, named: &Named, value: &str) -> Answer {
-        let Named { node, handler } = named;
+        let Named { at, handler } = named;
         self.core.outcome = Outcome::default();
-        let done = match (*node, handler.as_str()) {
-            (Some(node), handler) => self.outside(me, |core| handler::write(core, node, handler, value)),
-            (None, "stop") => {
+        let done = match (at, handler.as_str()) {
+            (At::Here(node), handler) => self.outside(me, |core| handler::write(core, *node, handler, value)),
+            (At::There(_, places), _) => self.outside(me, |core| {
+                let (handler, value) = (handler.clone(), value.to_owned());
+                let tell = move |core: &mut Core, place: Place| {
+                    core.outcome = Outcome::default();
+                    let done = handler::write(core, place.node, &handler, &value);
+                    (done, std::mem::take(&mut core.outcome))
+                };
+                for (done, outcome) in core.at_places(places, tell)? {
+                    core.outcome = outcome;
+                    done?;
+                }
+                Ok(())
+            }),
+            (At::Router, "stop") => {
                 self.adjust_run_count(value.trim().parse().map_or(-1, |n: i32| n.saturating_neg()));
                 Ok(())
             }
-            (None, handler) => match &self.core.globals {
+            (At::Router, handler) => match &self.core.globals {
                 Some(globals) => globals.write(handler, value).map_err(HandlerError::Failed),
                 None => Err(HandlerError::NoHandler(handler.to_owned())),
             },
@@ -143,24 +187,50 @@ impl Cx<'_> {
 impl Core {
     /// The handler that the element at `asker` calls `name`.
     fn named(&self, asker: usize, name: &str) -> Result<Named, String> {
-        let at = |node, handler: &str| Ok(Named { node, handler: handler.to_owned() });
+        let at = |at, handler: &str| Ok(Named { at, handler: handler.to_owned() });
         let (element, handler) = match name.split_once('.') {
-            Some(("", handler)) => return at(None, handler),
+            Some(("", handler)) => return at(At::Router, handler),
             Some((_, "")) => return Err("syntax error".to_owned()),
             Some((element, handler)) => (Some(element), handler),
             None => (None, name),
         };
-        if let Some(element) = element
-            && let Ok((node, _)) = self.find_from(&self.nodes[asker].name, &format!("{element}."))
-        {
-            return at(Some(node), handler);
+        let caller = &self.nodes[asker].name;
+        if let Some(element) = element {
+            let elsewhere = |place: &Place| place.worker != self.worker;
+            if let Some((full, places)) = self.others.as_ref().and_then(|others| others.find(caller, element))
+                && places.iter().any(elsewhere)
+            {
+                return at(At::There(full, places.to_vec()), handler);
+            }
+            if let Ok((node, _)) = self.find_from(caller, &format!("{element}.")) {
+                return at(At::Here(node), handler);
+            }
         }
         match element {
-            _ if handler::access(self, asker, name).is_some() => at(Some(asker), name),
-            None => at(None, name),
-            Some(_) if self.global_access(name).is_some() => at(None, name),
+            _ if handler::access(self, asker, name).is_some() => at(At::Here(asker), name),
+            None => at(At::Router, name),
+            Some(_) if self.global_access(name).is_some() => at(At::Router, name),
             Some(element) => Err(format!("no element named '{element}'")),
         }
+    }
+
+    /// Asks the same at each of these places.
+    fn at_places<R: Send + 'static>(
+        &mut self,
+        places: &[Place],
+        ask: impl Fn(&mut Core, Place) -> R + Clone + Send + 'static,
+    ) -> Result<Vec<R>, NoAnswer> {
+        let mut answers = Vec::new();
+        for &place in places {
+            answers.push(match &self.others {
+                Some(others) if place.worker != self.worker => {
+                    let ask = ask.clone();
+                    others::call(&others.clone(), place.worker, move |core| ask(core, place))?
+                }
+                _ => ask(self, place),
+            });
+        }
+        Ok(answers)
     }
 
     fn global_access(&self, name: &str) -> Option<Access> {

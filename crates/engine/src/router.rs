@@ -23,6 +23,7 @@ use crate::element::ControlSide;
 use crate::handler::{self, HandlerError, NoAnswer};
 use crate::ir::Program;
 use crate::measure::{Across, Unit};
+use crate::others::Others;
 use crate::plan::Plan;
 use crate::pulse::Pulse;
 use crate::spec::{HandlerDoc, Library};
@@ -87,12 +88,16 @@ impl Router {
         let mut assembly = build(&library, &plan, &options, &doorbells, clock(&options))?;
         let mut handles = Vec::new();
         let manager = manager(&assembly.cores);
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel()).unzip();
+        let ways = senders.iter().cloned().zip(doorbells.iter().cloned()).collect();
+        let others = others(ways, &assembly.index);
         let cores = std::mem::take(&mut assembly.cores).into_iter();
-        for ((mut core, waiter), doorbell) in cores.zip(waiters).zip(doorbells) {
+        let means = waiters.into_iter().zip(doorbells).zip(senders.into_iter().zip(receivers));
+        for (mut core, ((waiter, doorbell), (commands, receiver))) in cores.zip(means) {
+            core.others = others.clone();
             let devices =
                 Devices::new(&mut core, &mut assembly.env.counters, options.mechanism, options.budget);
             core.commit();
-            let (commands, receiver) = mpsc::channel();
             let pulse = Pulse::default();
             let driver = Driver {
                 worker: Worker::new(core, devices),
@@ -390,6 +395,11 @@ impl Drop for Router {
         // Whoever wants to know of a worker that is stuck closes the router.
         let _ = self.end();
     }
+}
+
+/// The workers as each of them sees the others, if there are others.
+fn others(ways: Vec<(Sender<Command>, Arc<Doorbell>)>, index: &Index) -> Option<Arc<Others>> {
+    (ways.len() > 1).then(|| Arc::new(Others { ways, index: index.clone() }))
 }
 
 /// The worker of the element that manages the router.

@@ -18,8 +18,9 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
         match expand(session, handler) {
             Some(names) => wanted.extend(names),
             None => {
-                let (element, _) = handler.rsplit_once('.').unwrap_or((handler, ""));
-                answer(&why_not(element, &HandlerError::NoElement(element.to_owned())));
+                let (element, _) = handler.split_once('.').unwrap_or((handler, ""));
+                let what = if element.contains(GLOB) { "no element matching" } else { "no element" };
+                answer(&format!("{what} '{element}'\n"));
                 code = ExitCode::FAILURE;
             }
         }
@@ -52,9 +53,12 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
     }
 }
 
+/// What makes a name a pattern.
+const GLOB: [char; 3] = ['*', '?', '['];
+
 /// Whether `handler` names one by itself, not by a pattern or a class.
 fn is_exact(session: &Session, handler: &str) -> bool {
-    handler.rsplit_once('.').is_none_or(|(pattern, _)| {
+    handler.split_once('.').is_none_or(|(pattern, _)| {
         pattern.is_empty()
             || session.router().plan().find(pattern).is_some()
             || pattern.parse::<usize>().is_ok()
@@ -73,12 +77,12 @@ fn why_not(handler: &str, error: &HandlerError) -> String {
 
 /// The handlers that `handler` names: itself, or those of every element that a glob or a class name stands for.
 fn expand(session: &Session, handler: &str) -> Option<Vec<String>> {
-    let Some((pattern, name)) = handler.rsplit_once('.') else { return Some(vec![handler.to_owned()]) };
+    let Some((pattern, name)) = handler.split_once('.') else { return Some(vec![handler.to_owned()]) };
     let plan = session.router().plan();
     if is_exact(session, handler) {
         return Some(vec![handler.to_owned()]);
     }
-    let is_glob = pattern.contains(['*', '?', '[']);
+    let is_glob = pattern.contains(GLOB);
     let hit = |e: &&causeway_engine::PlanElement| match is_glob {
         true => glob(pattern, &e.name),
         false => e.class == pattern,

@@ -1,7 +1,6 @@
 //! Click's command line.
 
 use crate::load::{self, Source};
-use crate::logger;
 use causeway_engine::clock::SIMULATED_START_NS;
 use std::path::PathBuf;
 
@@ -41,6 +40,8 @@ pub(super) struct Invocation {
     pub(super) output: Option<String>,
     pub(super) quit: bool,
     pub(super) time: bool,
+    /// Whether it is not said that a configuration is empty; what elements warn of Click says all the same.
+    pub(super) no_warnings: bool,
     pub(super) simulated_ns: Option<u64>,
 }
 
@@ -108,8 +109,8 @@ fn in_full(name: &str) -> Result<&'static str, String> {
     let mut found = all().filter(|long| long.starts_with(name));
     match (found.next(), found.next()) {
         (Some(long), None) => Ok(long),
-        (Some(_), Some(_)) => Err(format!("option '--{name}' is ambiguous")),
-        (None, _) => Err(format!("unrecognized option '--{name}'")),
+        (Some(_), Some(_)) => Err(format!("click: option '--{name}' is ambiguous")),
+        (None, _) => Err(format!("click: unrecognized option '--{name}'")),
     }
 }
 
@@ -123,10 +124,13 @@ fn cluster(
         let rest = &word[i + c.len_utf8()..];
         if let Some((_, long)) = WITH_VALUE.iter().find(|(short, _)| *short == c) {
             let value = (!rest.is_empty()).then(|| rest.to_owned());
+            if value.is_none() && args.len() == 0 {
+                return Err(format!("click: '-{c}' requires an argument"));
+            }
             return option(invocation, long, value, args);
         }
         let Some((_, long)) = FLAGS.iter().find(|(short, _)| *short == c) else {
-            return Err(format!("unrecognized option '-{c}'"));
+            return Err(format!("click: unrecognized option '-{c}'"));
         };
         if let Some(text) = option(invocation, long, None, args)? {
             return Ok(Some(text));
@@ -144,7 +148,7 @@ fn option(
     let takes_value = WITH_VALUE.iter().any(|(_, long)| *long == name);
     let text = match (takes_value, value) {
         (true, Some(v)) => v,
-        (true, None) => args.next().cloned().ok_or(format!("option '--{name}' requires an argument"))?,
+        (true, None) => args.next().cloned().ok_or(format!("click: '--{name}' requires an argument"))?,
         (false, v) => v.unwrap_or_default(),
     };
     match name {
@@ -153,7 +157,10 @@ fn option(
         }
         "threads" => {
             let n = text.parse().ok().filter(|n| (1..=1_024).contains(n));
-            i.threads = n.ok_or(format!("option '--threads' requires a number from 1, not '{text}'"))?;
+            i.threads = n.ok_or(format!("click: '--threads' expects a number from 1, not '{text}'"))?;
+        }
+        "port" if !is_port(&text) => {
+            return Err(format!("click: '--port' expects a TCP port number, not '{text}'"));
         }
         "port" => i.ports.push(text),
         "unix-socket" => i.unix_sockets.push(text.into()),
@@ -164,21 +171,30 @@ fn option(
         "allow-reconfigure" => i.reconfigurable = true,
         "quit" => i.quit = true,
         "time" => i.time = true,
-        "no-warnings" => logger::hide_warnings(),
+        "no-warnings" => i.no_warnings = true,
         "no-affinity" | "affinity" => {}
         "simtime" | "simulation-time" => {
             let seconds = if text.is_empty() {
                 None
             } else {
-                Some(text.parse::<f64>().map_err(|_| format!("'{text}' is not a time in seconds"))?)
+                Some(
+                    text.parse::<f64>()
+                        .map_err(|_| format!("click: '--simtime' expects a time in seconds, not '{text}'"))?,
+                )
             };
             i.simulated_ns = Some(seconds.map_or(SIMULATED_START_NS, |s| (s * 1e9) as u64));
         }
         "version" => return Ok(Some(format!("click (Causeway) {}\n", env!("CARGO_PKG_VERSION")))),
         "help" => return Ok(Some(USAGE.to_owned())),
-        _ => return Err(format!("unrecognized option '--{name}'")),
+        _ => return Err(format!("click: unrecognized option '--{name}'")),
     }
     Ok(None)
+}
+
+/// Whether `text` is a TCP port, with an address in front or a `+` behind.
+fn is_port(text: &str) -> bool {
+    let port = text.strip_suffix('+').unwrap_or(text);
+    port.parse::<u16>().is_ok() || port.parse::<std::net::SocketAddr>().is_ok()
 }
 
 fn file(name: &str) -> Source {

@@ -5,6 +5,7 @@ use causeway_engine::Spec;
 mod align;
 mod check_crc32;
 mod check_length;
+mod clipboard;
 mod discard;
 mod hub;
 mod idle;
@@ -28,6 +29,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &align::SPEC,
     &check_crc32::SPEC,
     &check_length::SPEC,
+    &clipboard::SPEC,
     &discard::SPEC,
     &hub::SPEC,
     &idle::SPEC,

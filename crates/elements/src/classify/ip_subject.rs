@@ -144,7 +144,7 @@ pub(crate) fn qualifiers(p: &mut Parser<'_>) -> Result<Subject, String> {
     while let Some(word) = p.peek() {
         let kind = KINDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind);
         // A name of several things is a value.
-        let proto = match ip_value::named(word, None, None) {
+        let proto = match ip_value::named(word, None, None, p.scope) {
             Ok(Some(Data::Protocol(proto))) => Some(proto),
             _ => None,
         };

@@ -91,7 +91,7 @@ fn data(p: &mut Parser<'_>, s: Subject) -> Result<Option<Data>, String> {
     let (ip, ether) = (s.header != Some(Header::Ether), s.header != Some(Header::Ip));
     let host = ip_value::host(&word, p.scope).filter(|_| ip);
     let masked = ip && p.peek_at(1) == Some("mask");
-    let found = match ip_value::named(&word, s.kind, s.proto)? {
+    let found = match ip_value::named(&word, s.kind, s.proto, p.scope)? {
         Some(named) => Some(named),
         None => {
             let number = ip_value::number(&word).ok().map(Data::Number);

@@ -62,8 +62,8 @@ fn protocol(word: &str) -> Option<Proto> {
     }
 }
 
-fn port(word: &str) -> Option<u32> {
-    let of = |transport| addresses::port(word, transport).ok();
+fn port(word: &str, scope: &Scope<'_>) -> Option<u32> {
+    let of = |transport| scope.port(word, transport);
     of(Transport::Tcp).or_else(|| of(Transport::Udp)).map(u32::from)
 }
 
@@ -72,7 +72,12 @@ fn tcp_flag(word: &str) -> Option<u32> {
 }
 
 /// What `word` names, among the things that a test of `kind` and `proto` can be about. The error names the others.
-pub(crate) fn named(word: &str, kind: Option<Kind>, proto: Option<Proto>) -> Result<Option<Data>, String> {
+pub(crate) fn named(
+    word: &str,
+    kind: Option<Kind>,
+    proto: Option<Proto>,
+    scope: &Scope<'_>,
+) -> Result<Option<Data>, String> {
     // Numbers are no names.
     if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return Ok(None);
@@ -83,7 +88,7 @@ pub(crate) fn named(word: &str, kind: Option<Kind>, proto: Option<Proto>) -> Res
     };
     let meanings = [
         (protocol(word).map(Data::Protocol), of(Kind::Protocol), "ip proto"),
-        (port(word).map(Data::Port), of(Kind::Port) && (over(6) || over(17)), "port"),
+        (port(word, scope).map(Data::Port), of(Kind::Port) && (over(6) || over(17)), "port"),
         (tcp_flag(word).map(Data::TcpOption), of(Kind::TcpOption) && over(6), "tcp opt"),
         (
             names::icmp_type(word).map(|t| Data::IcmpType(t.into())),

@@ -2,13 +2,27 @@
 
 use causeway_engine::Spec;
 
+mod block_thread;
+mod change_uid;
 mod control_socket;
+mod kernel_filter;
+mod kernel_handler_proxy;
 mod message;
+mod progress_bar;
 mod script;
 
 pub use control_socket::{CONTROL, ControlPlace, OpenControl, OpenedControl};
 pub use script::{SIGNALS, WatchSignals};
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] =
-    &[&control_socket::SPEC, &script::DRIVER_MANAGER, &message::SPEC, &script::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[
+    &block_thread::SPEC,
+    &change_uid::SPEC,
+    &control_socket::SPEC,
+    &kernel_filter::SPEC,
+    &kernel_handler_proxy::SPEC,
+    &message::SPEC,
+    &progress_bar::SPEC,
+    &script::DRIVER_MANAGER,
+    &script::SPEC,
+];

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 mod address_info;
 mod alignment_info;
+mod ip_name_info;
+mod port_info;
 mod random_seed;
 mod schedule_info;
 mod static_thread_sched;
@@ -14,6 +16,8 @@ mod static_thread_sched;
 pub(crate) const SPECS: &[&Spec] = &[
     &address_info::SPEC,
     &alignment_info::SPEC,
+    &ip_name_info::SPEC,
+    &port_info::SPEC,
     &random_seed::SPEC,
     &schedule_info::SPEC,
     &static_thread_sched::SPEC,

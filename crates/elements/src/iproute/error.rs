@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RouteError {
     /// Not a route as routes are written.
-    Syntax { route: String },
+    Syntax,
     /// The route's output leads nowhere.
     NotConnected { route: String, output: u16 },
     /// A value in the text, in the words of its type.
@@ -77,9 +77,7 @@ impl fmt::Display for RuleFault {
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RouteError::Syntax { route } => {
-                write!(f, "bad route '{route}': should be 'ADDR/MASK [GATEWAY] OUTPUT'")
-            }
+            RouteError::Syntax => f.write_str("expected 'ADDR/MASK [GATEWAY] OUTPUT'"),
             RouteError::NotConnected { route, output } => {
                 write!(f, "bad route '{route}': output {output} is not connected")
             }
@@ -88,7 +86,7 @@ impl fmt::Display for RouteError {
             RouteError::Conflict { there } => write!(f, "conflict with existing route '{there}'"),
             RouteError::NotFound { route } => write!(f, "route '{route}' not found"),
             RouteError::TooManyHops => f.write_str("too many different next hops"),
-            RouteError::Verb(verb) => write!(f, "'{verb}' is not one of add, set and remove"),
+            RouteError::Verb(verb) => write!(f, "bad command '{verb}'"),
             RouteError::Table(error) => error.fmt(f),
             RouteError::Rule { rule, why } => write!(f, "bad rule '{rule}': {why}"),
             RouteError::TableNumber(text) => write!(f, "'{text}' is not a table, 1 to 255"),

@@ -56,7 +56,7 @@ pub(crate) fn configured<A: Family>(conf: &mut Conf<'_>, text: &str) -> Option<R
     let (prefix, rest) = match words.split_first() {
         Some((prefix, rest)) if !rest.is_empty() && rest.len() <= 2 => (*prefix, rest),
         _ => {
-            conf.error(RouteError::Syntax { route: text.to_owned() }.to_string());
+            conf.error(format!("bad route '{text}': should be 'ADDR/MASK [GATEWAY] OUTPUT'"));
             return None;
         }
     };
@@ -79,7 +79,7 @@ pub(crate) fn configured<A: Family>(conf: &mut Conf<'_>, text: &str) -> Option<R
 /// Reads a route that a handler is given.
 fn written<A: Family>(text: &str, outputs: usize) -> Result<Route<A>, RouteError> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    let bad = || RouteError::Syntax { route: text.to_owned() };
+    let bad = || RouteError::Syntax;
     let (prefix, gateway, port) = match words.as_slice() {
         [prefix, port] => (prefix, None, port),
         [prefix, gateway, port] => (prefix, Some(gateway).filter(|g| **g != "-"), port),
@@ -91,6 +91,16 @@ fn written<A: Family>(text: &str, outputs: usize) -> Result<Route<A>, RouteError
         return Err(RouteError::NotConnected { route: text.to_owned(), output: port });
     }
     Ok(Route { prefix: A::prefix_of(prefix)?, hop: Hop { gateway, port } })
+}
+
+/// A route that is to be removed, with what was not said of it.
+fn in_full(text: &str) -> String {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    match words.as_slice() {
+        [prefix] => format!("{prefix} - -1"),
+        [prefix, output] => format!("{prefix} - {output}"),
+        _ => words.join(" "),
+    }
 }
 
 /// Reads an address that a handler is given.
@@ -207,7 +217,7 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         let prefix = A::prefix_of(text.split_ascii_whitespace().next().unwrap_or(""))?;
         match self.fib.withdraw(prefix) {
             Ok(old) => Ok(Done { prefix, old: Some(old), new: None }),
-            Err(FibError::NotFound) => Err(RouteError::NotFound { route: text.trim().to_owned() }),
+            Err(FibError::NotFound) => Err(RouteError::NotFound { route: in_full(text) }),
             Err(e) => Err(e.into()),
         }
     }

@@ -107,7 +107,7 @@ impl Element for Fifo {
             "capacity" => {
                 self.capacity = cx.value::<u32>(handler, value)? as usize;
                 self.cut(self.capacity, cx);
-                cx.set_config(format!("CAPACITY {}", self.capacity));
+                cx.set_argument("CAPACITY", &self.capacity.to_string());
             }
             "reset" => self.cut(0, cx),
             _ => {

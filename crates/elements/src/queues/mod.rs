@@ -6,6 +6,7 @@ mod deque;
 mod fifo;
 mod front_drop_queue;
 mod mixed_queue;
+mod notifier_debug;
 mod notifier_queue;
 mod queue;
 mod quick_note_queue;
@@ -17,6 +18,7 @@ mod unqueue;
 pub(crate) const SPECS: &[&Spec] = &[
     &front_drop_queue::SPEC,
     &mixed_queue::SPEC,
+    &notifier_debug::SPEC,
     &notifier_queue::SPEC,
     &queue::SPEC,
     &quick_note_queue::SPEC,

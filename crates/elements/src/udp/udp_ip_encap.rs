@@ -64,8 +64,9 @@ impl std::fmt::Display for Destination {
 pub(super) struct Port(pub(super) u16);
 
 impl Value for Port {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        addresses::port(text, Transport::Udp).map(Port).map_err(|e| e.to_string())
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let defined = scope.port(text, Transport::Udp).ok_or(());
+        defined.or_else(|()| addresses::port(text, Transport::Udp)).map(Port).map_err(|e| e.to_string())
     }
 
     fn placeholder() -> Self {

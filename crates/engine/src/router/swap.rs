@@ -48,6 +48,8 @@ impl Router {
         let mut assembly = build(&self.library, &plan, &self.options, &doorbells, clock)?;
         let mut cores = std::mem::take(&mut assembly.cores);
         let manager = super::manager(&cores);
+        let ways = self.handles.iter().map(|h| (h.commands.clone(), h.doorbell.clone())).collect();
+        let others = super::others(ways, &assembly.index);
         let Router { plan: old_plan, env: old_env, options, .. } = &*self;
         let class =
             |plan: &Plan, name: &str| plan.elements.iter().find(|e| e.name == name).map(|e| e.class.clone());
@@ -62,6 +64,7 @@ impl Router {
         for (mut parked, mut core) in parked.into_iter().zip(cores) {
             let Some(mut old) = parked.worker.take() else { continue };
             core.clock = old.core.clock.clone();
+            core.others = others.clone();
             core.commit();
             let counters = &mut assembly.env.counters;
             let mut devices = Devices::new(&mut core, counters, options.mechanism, options.budget);

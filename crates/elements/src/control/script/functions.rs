@@ -187,7 +187,7 @@ fn file(text: &str) -> Result<String, String> {
 }
 
 /// What the system says, without its number.
-pub(super) fn without_number(error: &std::io::Error) -> String {
+pub(in crate::control) fn without_number(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or_default().to_owned()
 }

@@ -9,6 +9,9 @@ mod report;
 mod step;
 mod text;
 
+pub(super) use self::functions::without_number;
+pub(super) use self::number::{general, real};
+
 use self::compile::{Op, Program};
 use self::report::Report;
 use self::step::{By, Status};

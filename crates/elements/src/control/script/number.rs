@@ -8,7 +8,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 }
 
 /// A floating-point number, as strtod(3) reads them, but for hexadecimal fractions.
-pub(super) fn real(text: &str) -> Option<f64> {
+pub(in crate::control) fn real(text: &str) -> Option<f64> {
     let digits = text.trim_start_matches(['+', '-']);
     if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         let value = u128::from_str_radix(hex, 16).ok()? as f64;
@@ -19,7 +19,7 @@ pub(super) fn real(text: &str) -> Option<f64> {
 }
 
 /// The number with at most twelve digits, as printf(3) has it for `%.12g`.
-pub(super) fn general(value: f64) -> String {
+pub(in crate::control) fn general(value: f64) -> String {
     const DIGITS: i32 = 12;
     if !value.is_finite() {
         let sign = if value.is_sign_negative() { "-" } else { "" };
