@@ -80,7 +80,8 @@ impl RoundTrips {
         }
         if self.received > 0 {
             let mean_us = self.mean_us();
-            let variance = (self.square_sum_us / self.received).saturating_sub(mean_us.saturating_pow(2));
+            let variance =
+                (self.square_sum_us / self.received.max(1)).saturating_sub(mean_us.saturating_pow(2));
             let [min, mean, max, deviation] = [self.min_us, mean_us, self.max_us, variance.isqrt()]
                 .map(|us| format!("{}.{:03}", us / 1_000, us % 1_000));
             text += &format!("rtt min/avg/max/mdev = {min}/{mean}/{max}/{deviation}\n");
