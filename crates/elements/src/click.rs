@@ -44,6 +44,44 @@ use Relation::{Differs, More};
 
 /// The classes that are more than Click's, or different; the others of Click's names are the same.
 const KNOWN: &[(&str, Relation)] = &[
+    (
+        "AddressTranslator",
+        More(
+            "the identifier of an ICMPv6 echo counts as its port, and packets that find no mapping are counted",
+        ),
+    ),
+    (
+        "ICMP6Error",
+        More("MTU, RATE, and quotations up to 1280 bytes (RFC 4443); Click's are of 568, and of a fixed MTU"),
+    ),
+    (
+        "IP6NDAdvertiser",
+        Differs(
+            "an advertisement for a single address overrides what the asker knows (RFC 4861 §7.2.4), and who asks \
+             without an address is answered by multicast",
+        ),
+    ),
+    (
+        "IP6NDSolicitor",
+        More(
+            "the table is bounded, solicitations back off, and only advertisements that RFC 4861 §7.1.2 and §7.2.5 let \
+             be believed are",
+        ),
+    ),
+    (
+        "ProtocolTranslator46",
+        Differs(
+            "TTL and TOS stay (RFC 7915 §4.1), fragments and the packets that ICMP errors quote are translated, PREFIX; \
+             what has no translation leaves by output 1",
+        ),
+    ),
+    (
+        "ProtocolTranslator64",
+        Differs(
+            "the traffic class stays and short packets may be fragmented (RFC 7915 §5.1), extension headers and the \
+             packets that ICMPv6 errors quote are translated, PREFIX; what has no translation leaves by output 1",
+        ),
+    ),
     ("ARPQuerier", More("the table is bounded, and answers that nobody asked for push nobody out of it")),
     ("AggregateIPFlows", More("CAPACITY flows at most, and 4096 packets held; Click's grow without bound")),
     (

@@ -70,7 +70,7 @@ fn port(text: &str) -> Result<Port> {
     let found = of_interface(name).unwrap_or_default();
     if port.v4.is_empty() && port.v6.is_empty() {
         port.v4.extend(found.ip);
-        port.v6.extend(found.ip6);
+        port.v6.extend(found.ip6.filter(|(address, _)| !address.is_unicast_link_local()));
     }
     if port.mac.is_empty() {
         let mac = found.mac.with_context(|| {

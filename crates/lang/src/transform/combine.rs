@@ -329,10 +329,9 @@ fn rename(draft: &mut Draft, prefix: &str) {
     let is_component = |name: &str| has_component(all.iter(), name);
     let mut taken: HashSet<String> = all.iter().map(|e| e.name.clone()).collect();
     for e in draft.elements.iter_mut().flatten() {
-        if let Some(own) = e.name.strip_prefix(prefix).map(str::to_owned) {
-            if taken.insert(own.clone()) {
-                e.name = own;
-            }
+        let own = e.name.strip_prefix(prefix).map(str::to_owned);
+        if let Some(own) = own.filter(|own| taken.insert(own.clone())) {
+            e.name = own;
         }
         if e.class == LINK {
             let without = |w: &str| w.strip_prefix(prefix).unwrap_or(w).to_owned();

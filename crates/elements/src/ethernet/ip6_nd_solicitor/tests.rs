@@ -105,7 +105,8 @@ fn neighbours_are_asked_again_and_forgotten() {
     let mut h = harness(2);
     h.push(0, to("2001:db8::2", b"x"));
     h.push(1, advertisement("2001:db8::2", PEER, SOLICITED));
-    (h.take(0), h.take(1));
+    h.take(0);
+    h.take(1);
     h.advance(61 * SECOND_NS);
     h.push(0, to("2001:db8::2", b"x"));
     assert_eq!((h.take(0).len(), h.take(1).len()), (1, 1), "it is used, and asked again");

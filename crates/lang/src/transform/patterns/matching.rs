@@ -4,7 +4,7 @@ use super::super::Draft;
 use super::{Shape, border_ports, filled};
 use crate::args;
 use crate::graph::{Connection, PortRef};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Elements tried for one pattern, in one graph: the search is exponential in the worst case.
 const MAX_STEPS: usize = 20_000_000;
@@ -43,6 +43,10 @@ pub(super) struct Matcher<'a> {
     own: usize,
     /// The graph's elements by class.
     by_class: HashMap<&'a str, Vec<usize>>,
+    /// The graph's connections.
+    edges: HashSet<(PortRef, PortRef)>,
+    /// The same by the elements that they join.
+    around: HashMap<usize, Vec<Connection>>,
     /// Connections among the elements of the pattern, by the later of the two.
     inner: Vec<Vec<&'a Connection>>,
     steps: usize,
@@ -55,6 +59,14 @@ impl<'a> Matcher<'a> {
         for (i, element) in draft.elements.iter().enumerate() {
             element.iter().for_each(|e| by_class.entry(&e.class).or_default().push(i));
         }
+        let edges = draft.connections.iter().map(|c| (c.from, c.to)).collect();
+        let mut around: HashMap<usize, Vec<Connection>> = HashMap::new();
+        for c in &draft.connections {
+            around.entry(c.from.element).or_default().push(*c);
+            if c.to.element != c.from.element {
+                around.entry(c.to.element).or_default().push(*c);
+            }
+        }
         let mut inner = vec![vec![]; shape.graph.elements.len()];
         for c in &shape.graph.connections {
             let ends = [c.from.element, c.to.element];
@@ -62,7 +74,7 @@ impl<'a> Matcher<'a> {
                 inner[ends[0].max(ends[1])].push(c);
             }
         }
-        Self { shape, draft, origin, own, by_class, inner, steps: MAX_STEPS }
+        Self { shape, draft, origin, own, by_class, edges, around, inner, steps: MAX_STEPS }
     }
 
     /// The first match.
@@ -92,10 +104,10 @@ impl<'a> Matcher<'a> {
                 continue;
             }
             chosen[at] = Some(candidate);
-            if self.inner[at].iter().all(|c| self.has(c, chosen)) {
-                if let Some(found) = self.choose(at + 1, chosen) {
-                    return Some(found);
-                }
+            if self.inner[at].iter().all(|c| self.has(c, chosen))
+                && let Some(found) = self.choose(at + 1, chosen)
+            {
+                return Some(found);
             }
             chosen[at] = None;
         }
@@ -106,7 +118,7 @@ impl<'a> Matcher<'a> {
     fn has(&self, c: &Connection, chosen: &[Option<usize>]) -> bool {
         let there = |p: PortRef| chosen[p.element].map(|element| PortRef { element, port: p.port });
         match (there(c.from), there(c.to)) {
-            (Some(from), Some(to)) => self.draft.connections.iter().any(|d| (d.from, d.to) == (from, to)),
+            (Some(from), Some(to)) => self.edges.contains(&(from, to)),
             _ => false,
         }
     }
@@ -126,7 +138,8 @@ impl<'a> Matcher<'a> {
         }
         let mut found = Found { elements: chosen.to_vec(), values, into: vec![], out: vec![] };
         let inside = |p: PortRef| back.get(&p.element).map(|&element| PortRef { element, port: p.port });
-        for c in &self.draft.connections {
+        // One between two of them is looked at twice, which changes nothing.
+        for c in back.keys().filter_map(|element| self.around.get(element)).flatten() {
             match (inside(c.from), inside(c.to)) {
                 (None, None) => {}
                 (Some(from), Some(to)) => {
