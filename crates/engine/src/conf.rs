@@ -23,6 +23,7 @@ use crate::measure::Unit;
 use crate::names::Names;
 use crate::spec::{ArgDoc, ArgForm, Spec};
 use crate::value::Value;
+use causeway_lang::Of;
 use causeway_lang::args::{join_args, quote, split_args};
 use std::any::Any;
 use std::collections::HashMap;
@@ -297,8 +298,20 @@ impl<'a> Conf<'a> {
 
     /// Says something that does not make the configuration fail.
     pub fn warn(&mut self, text: &str) {
-        let (name, class, message) = (self.name.clone(), self.spec.name, text.to_owned());
-        self.env.warnings.push(ElementWarning { name, class, message });
+        self.warn_of(None, text);
+    }
+
+    /// As [`Conf::warn`], of one argument or of a file that the element reads.
+    pub fn warn_of(&mut self, of: impl Into<Option<Of>>, text: &str) {
+        let (name, class, of, message) = (self.name.clone(), self.spec.name, of.into(), text.to_owned());
+        self.env.warnings.push(ElementWarning { name, class, of, message });
+    }
+
+    /// A `NAME value` argument that older configurations have, if it is given; warns of it then.
+    pub fn deprecated<T: Value>(&mut self, name: &str) -> Option<T> {
+        let text = self.find_keyword(name)?;
+        self.warn_of(Of::Argument(name.to_owned()), "argument deprecated");
+        self.parse(name, &text)
     }
 
     /// Complains of arguments that nobody read, and fails if there was any error.

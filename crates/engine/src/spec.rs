@@ -64,6 +64,9 @@ pub struct Spec {
     /// Arguments that make the element act on others when a packet passes: by calling handlers. Around such an element
     /// batches are of one, so that the others see each packet before the next one, as in Click.
     pub acts_with: &'static [&'static str],
+    /// Whether an element so configured writes of each packet where others may write too, such as to standard error. Where
+    /// there are several of them, each writes of a packet before any writes of the next one, as in Click.
+    pub tells: fn(&str) -> bool,
     /// Whether elements of the class may say what they do to packets, and what becomes of most of them.
     pub lowers: Lowers,
     /// Makes an element from its configuration.
@@ -305,6 +308,7 @@ impl Spec {
         notifies: Notifies { packets: false, room: false },
         stores: false,
         acts_with: &[],
+        tells: |_| false,
         lowers: Lowers::No,
         build: |_| Err(Invalid),
     };
