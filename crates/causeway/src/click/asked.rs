@@ -29,13 +29,17 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
         match session.answer(Question::Read(handler.clone(), String::new())) {
             Ok(value) => values.push((handler, value)),
             Err(e) => {
-                answer(&why_not(&handler, &e));
+                answer(&match e {
+                    HandlerError::NoHandler(_) => format!("no '{handler}' handler\n"),
+                    HandlerError::WriteOnly(_) => format!("'{handler}' is a write handler\n"),
+                    other => why_not(&handler, &other),
+                });
                 code = ExitCode::FAILURE;
             }
         }
     }
     for (handler, value) in values {
-        let newline = if value.ends_with('\n') { "" } else { "\n" };
+        let newline = if value.is_empty() || value.ends_with('\n') { "" } else { "\n" };
         let printed = match headers {
             true => output::print(format_args!("{handler}:\n{value}{newline}\n")),
             false => output::print(format_args!("{value}{newline}")),
@@ -59,9 +63,15 @@ fn is_exact(session: &Session, handler: &str) -> bool {
     })
 }
 
+/// Whether `pattern` may stand for several elements.
+fn is_glob(pattern: &str) -> bool {
+    pattern.contains(['*', '?', '['])
+}
+
 /// Why `handler` cannot be read, in Click's words.
 fn why_not(handler: &str, error: &HandlerError) -> String {
     match error {
+        HandlerError::NoElement(pattern) if is_glob(pattern) => format!("no element matching '{pattern}'\n"),
         HandlerError::NoElement(element) => format!("no element '{element}'\n"),
         HandlerError::NoHandler(_) | HandlerError::WriteOnly(_) => format!("no '{handler}' read handler\n"),
         other => format!("{other}\n"),
@@ -75,8 +85,7 @@ fn expand(session: &Session, handler: &str) -> Option<Vec<String>> {
     if is_exact(session, handler) {
         return Some(vec![handler.to_owned()]);
     }
-    let is_glob = pattern.contains(['*', '?', '[']);
-    let hit = |e: &&causeway_engine::PlanElement| match is_glob {
+    let hit = |e: &&causeway_engine::PlanElement| match is_glob(pattern) {
         true => glob(pattern, &e.name),
         false => e.class == pattern,
     };
