@@ -59,6 +59,10 @@ fn patterns_print_names_above_values() {
         (out.as_str(), errors.as_str(), status),
         ("q.class:\nQueue\n\n", "no element 'foo'\n", Some(1))
     );
+    let (out, errors, _) =
+        run(&["-qe", text, "-h", "q.config", "-h", "q.nothing", "-h", "q.reset", "-h", "x*.class"]);
+    assert_eq!(out, "q.config:\n\n", "nothing is no line");
+    assert_eq!(errors, "no element matching 'x*'\nno 'q.nothing' handler\n'q.reset' is a write handler\n");
 }
 
 #[test]
@@ -78,6 +82,26 @@ fn a_flat_configuration_is_written_only_if_the_router_can_run() {
     let (out, _, _) = run(&["-qo-", "-e", "i :: Idle -> d :: Discard"]);
     assert_eq!(out, "i :: Idle;\nd :: Discard;\n\ni -> d;\n");
     assert_eq!(run(&["-qo-", "-e", "FromDump(/nonexistent) -> Discard"]).0, "");
+}
+
+#[test]
+fn printers_print_of_one_packet_after_the_other() {
+    let text = "InfiniteSource(DATA x, LIMIT 2, BURST 2, STOP true) -> Print(a) -> Print(b) -> Discard";
+    let expected = "a:    1 | 78\nb:    1 | 78\n".repeat(2);
+    assert_eq!(run(&["-e", text]).1, expected);
+}
+
+#[test]
+fn what_older_configurations_say_is_warned_of() {
+    let text = "Idle -> p :: Print(x, NBYTES 4) -> Discard";
+    let expected = "config:1: While configuring 'p :: Print':\n  NBYTES: warning: argument deprecated\n";
+    assert_eq!(run(&["-qe", text]).1, expected);
+    let text =
+        "f :: FromIPSummaryDump(DATA \"!data ip_src zz\\n1.0.0.1 5\", FIELDS yy, STOP true) -> Discard";
+    let expected = "config:1: While configuring 'f :: FromIPSummaryDump':\n\
+                    <data>:0:   warning: unknown content type 'yy'\n\
+                    <data>:1: warning: unknown content type 'zz'\n";
+    assert_eq!(run(&["-e", text]).1, expected);
 }
 
 #[test]

@@ -26,6 +26,11 @@ impl Call {
         cx.check_call(&self.handler)
     }
 
+    /// The name of the handler, if it is one of the caller itself, and what is written to it.
+    pub(crate) fn own(&self, cx: &Cx<'_>) -> Option<(&str, &str)> {
+        cx.own_handler(&self.handler).map(|name| (name, self.value.as_str()))
+    }
+
     /// Makes the call, once the packets under way are delivered.
     pub(crate) fn make(&self, cx: &mut Cx<'_>) {
         cx.call_later(&self.handler, &self.value);
@@ -36,10 +41,7 @@ impl Call {
 impl Value for Call {
     fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
         let (handler, value) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        match handler == "stop" || handler.contains('.') {
-            true => Ok(Call { handler: handler.to_owned(), value: value.trim().to_owned() }),
-            false => Err("bad handler name".to_owned()),
-        }
+        Ok(Call { handler: handler.to_owned(), value: value.trim().to_owned() })
     }
 
     fn placeholder() -> Self {

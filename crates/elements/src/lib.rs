@@ -47,6 +47,7 @@ mod out_file;
 mod printing;
 mod queues;
 mod rate;
+mod real;
 mod scheduling;
 mod shaping;
 #[cfg(test)]

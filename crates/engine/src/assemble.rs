@@ -15,7 +15,7 @@ use crate::node::{InPort, Node, OutPort};
 use crate::place;
 use crate::plan::Plan;
 use crate::spec::{Library, Spec, phase};
-use causeway_lang::{Diagnostic, Severity};
+use causeway_lang::{Diagnostic, Of, Severity};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -59,6 +59,8 @@ pub struct ElementWarning {
     pub name: Arc<str>,
     /// Its class.
     pub class: &'static str,
+    /// What of it.
+    pub of: Option<Of>,
     /// The text.
     pub message: String,
     /// How bad it is.
@@ -71,14 +73,18 @@ impl ElementWarning {
         let context = format!("While configuring '{} :: {}':", self.name, self.class);
         let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
         let error = Diagnostic::general(&self.message).context(context);
-        Diagnostic { span, severity: self.severity, ..error }
+        Diagnostic { span, severity: self.severity, of: self.of.clone(), ..error }
     }
 }
 
 impl fmt::Display for ElementWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let warning = if self.severity == Severity::Warning { "warning: " } else { "" };
-        write!(f, "{warning}{} :: {}: {}", self.name, self.class, self.message)
+        let of = match &self.of {
+            Some(Of::Argument(text) | Of::File(text)) => format!("{text}: "),
+            None => String::new(),
+        };
+        write!(f, "{warning}{} :: {}: {of}{}", self.name, self.class, self.message)
     }
 }
 

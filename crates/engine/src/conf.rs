@@ -23,7 +23,7 @@ use crate::measure::Unit;
 use crate::names::Names;
 use crate::spec::{ArgDoc, ArgForm, Spec};
 use crate::value::Value;
-use causeway_lang::Severity;
+use causeway_lang::{Of, Severity};
 use causeway_lang::args::{join_args, quote, split_args};
 use std::any::Any;
 use std::collections::HashMap;
@@ -298,17 +298,29 @@ impl<'a> Conf<'a> {
 
     /// Says something that does not make the configuration fail.
     pub fn warn(&mut self, text: &str) {
-        self.say(Severity::Warning, text);
+        self.say(Severity::Warning, None, text);
     }
 
     /// Says something that is nothing odd.
     pub fn note(&mut self, text: &str) {
-        self.say(Severity::Note, text);
+        self.say(Severity::Note, None, text);
     }
 
-    fn say(&mut self, severity: Severity, text: &str) {
+    /// As [`Conf::warn`], of one argument or of a file that the element reads.
+    pub fn warn_of(&mut self, of: impl Into<Option<Of>>, text: &str) {
+        self.say(Severity::Warning, of.into(), text);
+    }
+
+    fn say(&mut self, severity: Severity, of: Option<Of>, text: &str) {
         let (name, class, message) = (self.name.clone(), self.spec.name, text.to_owned());
-        self.env.warnings.push(ElementWarning { name, class, message, severity });
+        self.env.warnings.push(ElementWarning { name, class, of, message, severity });
+    }
+
+    /// A `NAME value` argument that older configurations have, if it is given; warns of it then.
+    pub fn deprecated<T: Value>(&mut self, name: &str) -> Option<T> {
+        let text = self.find_keyword(name)?;
+        self.warn_of(Of::Argument(name.to_owned()), "argument deprecated");
+        self.parse(name, &text)
     }
 
     /// Complains of arguments that nobody read, and fails if there was any error.

@@ -293,13 +293,26 @@ impl Cx<'_> {
         if handler == "stop" {
             return Ok(());
         }
+        if handler.is_empty() {
+            return Err("syntax error".to_owned());
+        }
+        let missing = || format!("no '{handler}' write handler");
+        if !handler.contains('.') {
+            return Err(missing());
+        }
         let (node, name) = self.core.find_from(self.name(), handler)?;
         let node = &self.core.nodes[node];
         let own = node.spec.handlers.iter().find(|h| h.is(name, node.numbered()));
         match own.is_some_and(|h| h.access.writes()) {
             true => Ok(()),
-            false => Err(format!("no '{handler}' write handler")),
+            false => Err(missing()),
         }
+    }
+
+    /// The name of `element.handler`, if [`Cx::call_later`] would call this element itself.
+    pub fn own_handler<'h>(&self, handler: &'h str) -> Option<&'h str> {
+        let (node, name) = self.core.find_from(self.name(), handler).ok()?;
+        (node == self.node).then_some(name)
     }
 
     /// Asks the driver to stop the router.

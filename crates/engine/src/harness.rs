@@ -271,6 +271,11 @@ impl Harness {
         self.core.nodes[TARGET].element.as_ref().map_or(0, |e| e.held())
     }
 
+    /// Whether the element says that it has room, if it is one that does say so.
+    pub fn has_room(&self) -> bool {
+        self.core.nodes[TARGET].room_signal.is_none_or(|id| self.core.signals.is_active(id))
+    }
+
     /// Whether the run-time was asked to stop.
     pub fn stopped(&self) -> bool {
         self.core.run_count <= 0

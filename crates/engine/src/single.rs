@@ -5,6 +5,8 @@
 //! element gets its packets one by one, and so do the elements above it at which ways part: what happens on one way
 //! happens before the next packet is on the other.
 //!
+//! Elements that write where others write too, such as to standard error, are seen to act if there are several of them.
+//!
 //! Where time is simulated all elements get packets one by one, because each packet takes its time.
 
 use crate::conf::has_keyword;
@@ -22,7 +24,12 @@ pub(crate) fn mark(core: &mut Core) {
         let node = &core.nodes[*i];
         node.spec.acts || has_keyword(&node.config, node.spec.acts_with)
     };
-    let acting: Vec<usize> = (0..core.nodes.len()).filter(acts).collect();
+    let mut acting: Vec<usize> = (0..core.nodes.len()).filter(acts).collect();
+    let tells = |i: &usize| (core.nodes[*i].spec.tells)(&core.nodes[*i].config);
+    let telling: Vec<usize> = (0..core.nodes.len()).filter(tells).collect();
+    if telling.len() > 1 {
+        acting.extend(telling);
+    }
     let mut marked = vec![false; core.nodes.len()];
     let mut seen = marked.clone();
     let mut todo = acting.clone();

@@ -66,6 +66,9 @@ pub struct Spec {
     pub acts_with: &'static [&'static str],
     /// Whether the element acts on others whenever a packet passes, whatever its arguments.
     pub acts: bool,
+    /// Whether an element so configured writes of each packet where others may write too, such as to standard error. Where
+    /// there are several of them, each writes of a packet before any writes of the next one, as in Click.
+    pub tells: fn(&str) -> bool,
     /// Whether elements of the class may say what they do to packets, and what becomes of most of them.
     pub lowers: Lowers,
     /// Makes an element from its configuration.
@@ -323,6 +326,7 @@ impl Spec {
         stores: false,
         acts_with: &[],
         acts: false,
+        tells: |_| false,
         lowers: Lowers::No,
         build: |_| Err(Invalid),
     };

@@ -183,7 +183,7 @@ impl std::fmt::Display for Ether {
 impl Value for Ether {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
         let by_name = || named(scope, text, &["eth", "ethernet"]).and_then(|a| a.ether);
-        addresses::ether(text).ok().or_else(by_name).map(Ether).ok_or("invalid Ethernet address".to_owned())
+        addresses::ether(text).ok().or_else(by_name).map(Ether).ok_or("parse error".to_owned())
     }
 
     fn placeholder() -> Self {
@@ -193,7 +193,7 @@ impl Value for Ether {
 
 impl Value for Ipv4Addr {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        addresses::ip(text).ok().or_else(|| ip_of_name(text, scope)).ok_or("invalid IP address".to_owned())
+        addresses::ip(text).ok().or_else(|| ip_of_name(text, scope)).ok_or("parse error".to_owned())
     }
 
     fn placeholder() -> Self {
@@ -221,7 +221,7 @@ fn ip_of_name(text: &str, scope: &Scope<'_>) -> Option<Ipv4Addr> {
 impl Value for Ipv6Addr {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
         let by_name = || named(scope, text, &["ip6"]).and_then(|a| a.ip6);
-        addresses::ip6(text).ok().or_else(by_name).ok_or("invalid IPv6 address".to_owned())
+        addresses::ip6(text).ok().or_else(by_name).ok_or("parse error".to_owned())
     }
 
     fn placeholder() -> Self {
@@ -339,7 +339,7 @@ impl Value for Anno {
         if let Some(anno) = Anno::by_name(text) {
             return Ok(anno);
         }
-        let offset = u8::parse(text, scope).map_err(|_| "invalid annotation".to_owned())?;
+        let offset = u8::parse(text, scope).map_err(|_| "parse error".to_owned())?;
         match (offset as usize) < causeway_packet::meta::ANNO_BYTES {
             true => Ok(Anno { offset, width: 0 }),
             false => Err("annotation out of range".to_owned()),

@@ -26,6 +26,15 @@ pub struct Note {
     pub human_only: bool,
 }
 
+/// What of an element a message concerns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// The argument of that name.
+    Argument(String),
+    /// The file that it reads, at this place.
+    File(String),
+}
+
 /// One error or warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -35,6 +44,8 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// A line that introduces this and neighbouring messages, such as `While configuring 'q :: Queue':`.
     pub context: Option<String>,
+    /// What of the element it concerns.
+    pub of: Option<Of>,
     /// The message, without landmark and full stop.
     pub message: String,
     /// What to do about it. Shown only by the human rendering.
@@ -62,7 +73,16 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, span: Option<Span>, message: String) -> Self {
-        Self { severity, span, context: None, message, hint: None, notes: vec![], plain_landmark: true }
+        Self {
+            severity,
+            span,
+            context: None,
+            of: None,
+            message,
+            hint: None,
+            notes: vec![],
+            plain_landmark: true,
+        }
     }
 
     /// Sets the context line, which ends in a colon by convention.

@@ -67,7 +67,7 @@ pub use ast::Requirement;
 pub use chain::MAX_PORT;
 pub use check::{Checked, check};
 pub use classes::{ClassInfo, ClassList, Classes};
-pub use diag::{Diagnostic, Diagnostics, Note, Severity};
+pub use diag::{Diagnostic, Diagnostics, Note, Of, Severity};
 pub use flatten::{Flattened, flatten};
 pub use graph::{Connection, ElementDecl, Graph, PortRef};
 pub use library::{LoadedFile, Loader, NoLibraries};

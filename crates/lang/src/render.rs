@@ -1,6 +1,6 @@
 //! Diagnostics as text: for people, with the source line; and as Click prints them, for scripts that compare.
 
-use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Of, Severity};
 use crate::source::{Sources, Span};
 use std::fmt::Write;
 
@@ -57,6 +57,11 @@ pub fn plain(diagnostics: &Diagnostics, sources: &Sources, quotes: Quotes) -> St
         let (indent, landmark) = if context.is_some() { ("  ", String::new()) } else { ("", landmark) };
         open_context = context;
         let kind = if d.severity == Severity::Warning { "warning: " } else { "" };
+        let (landmark, kind) = match &d.of {
+            Some(Of::Argument(name)) => (landmark, format!("{name}: {kind}")),
+            Some(Of::File(place)) => (format!("{place}: "), kind.to_owned()),
+            None => (landmark, kind.to_owned()),
+        };
         for text in d.message.lines() {
             line(&mut out, &landmark, indent, &format!("{kind}{text}"), quotes);
         }
@@ -100,7 +105,11 @@ fn one(out: &mut String, d: &Diagnostic, sources: &Sources, quotes: Quotes) {
         Severity::Note => "note",
     };
     let place = d.span.map_or(String::new(), |s| format!("{}: ", place(s, sources)));
-    let message = quotes.apply(&d.message);
+    let of = match &d.of {
+        Some(Of::Argument(text) | Of::File(text)) => format!("{text}: "),
+        None => String::new(),
+    };
+    let message = of + &quotes.apply(&d.message);
     match &d.context {
         Some(context) => {
             let _ = writeln!(out, "{place}{kind}: {}\n  {message}", quotes.apply(context));

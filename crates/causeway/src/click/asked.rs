@@ -32,7 +32,11 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
             // What Click's handlers say of their errors nobody hears there.
             Err(HandlerError::Failed(_)) => values.push((handler, String::new())),
             Err(e) => {
-                answer(&why_not(&handler, &e));
+                answer(&match e {
+                    HandlerError::NoHandler(_) => format!("no '{handler}' handler\n"),
+                    HandlerError::WriteOnly(_) => format!("'{handler}' is a write handler\n"),
+                    other => why_not(&handler, &other),
+                });
                 code = ExitCode::FAILURE;
             }
         }
@@ -65,12 +69,17 @@ fn is_exact(session: &Session, handler: &str) -> bool {
     })
 }
 
+/// Whether `pattern` may stand for several elements.
+fn is_glob(pattern: &str) -> bool {
+    pattern.contains(GLOB)
+}
+
 /// Why `handler` cannot be read, in Click's words.
 fn why_not(handler: &str, error: &HandlerError) -> String {
     match error {
+        HandlerError::NoElement(pattern) if is_glob(pattern) => format!("no element matching '{pattern}'\n"),
         HandlerError::NoElement(element) => format!("no element '{element}'\n"),
-        HandlerError::NoHandler(_) => format!("no '{handler}' handler\n"),
-        HandlerError::WriteOnly(_) => format!("'{handler}' is a write handler\n"),
+        HandlerError::NoHandler(_) | HandlerError::WriteOnly(_) => format!("no '{handler}' read handler\n"),
         other => format!("{other}\n"),
     }
 }
@@ -82,8 +91,7 @@ fn expand(session: &Session, handler: &str) -> Option<Vec<String>> {
     if is_exact(session, handler) {
         return Some(vec![handler.to_owned()]);
     }
-    let is_glob = pattern.contains(GLOB);
-    let hit = |e: &&causeway_engine::PlanElement| match is_glob {
+    let hit = |e: &&causeway_engine::PlanElement| match is_glob(pattern) {
         true => glob(pattern, &e.name),
         false => e.class == pattern,
     };

@@ -1,10 +1,10 @@
 //! AggregateCounter.
 
+use super::aggregate_file::{AggregateFile, Format};
 use crate::flow_table::{FlowTable, ROOM};
 use crate::handlers::Call;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Filename, Raw, Value};
-use std::io::{self, Write};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "AggregateCounter",
@@ -12,7 +12,8 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "counts packets by aggregate annotation",
     ports: "1-2/1-2",
     doc: "Counts packets, or bytes, of each aggregate; the handlers `write_…file` write the counts down. When it is frozen no new aggregates are added; \
-          the second input always is so. With two outputs packets that were not counted leave by the second. There is room for a million aggregates; beyond that it is as if it were frozen.",
+          the second input always is so. With two outputs packets that were not counted leave by the second. There is room for a million aggregates; beyond that it is as if it were frozen. `reaggregate_counts` counts \
+          aggregates; Click counts the inner nodes of its tree as well, as aggregates of count 0.",
     args: &[
         keyword("BYTES", "boolean", "whether to count bytes, not packets; default false"),
         keyword("IP_BYTES", "boolean", "whether bytes count from the IP header on; default false"),
@@ -82,12 +83,13 @@ enum Act {
     Call(Call),
 }
 
-impl std::fmt::Display for Act {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Act {
+    /// The call that it is, of the counter called `name`.
+    fn text(&self, name: &str) -> String {
         match self {
-            Act::Stop => f.write_str("stop"),
-            Act::Freeze => f.write_str("freeze true"),
-            Act::Call(call) => call.fmt(f),
+            Act::Stop => format!("{name}.stop"),
+            Act::Freeze => format!("{name}.freeze true"),
+            Act::Call(call) => call.to_string(),
         }
     }
 }
@@ -159,15 +161,6 @@ fn parse_call(text: &str, conf: &Conf<'_>) -> Option<(u64, Act)> {
     Some((number, Act::Call(Call::parse(call.trim(), &conf.scope()).ok()?)))
 }
 
-/// How a file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Text,
-    Binary,
-    Addresses,
-    Shares,
-}
-
 impl AggregateCounter {
     fn act(&mut self, act: &Act, cx: &mut Cx<'_>) {
         match act {
@@ -176,7 +169,11 @@ impl AggregateCounter {
                 cx.stop_driver();
             }
             Act::Freeze => self.frozen = true,
-            Act::Call(call) => call.make(cx),
+            // A call of the counter itself counts before the packet does.
+            Act::Call(call) => match call.own(cx) {
+                Some((handler, value)) => drop(self.write(handler, value, cx)),
+                None => call.make(cx),
+            },
         }
     }
 
@@ -255,39 +252,8 @@ impl AggregateCounter {
         }
     }
 
-    fn write_to(&self, out: &mut dyn Write, format: Format) -> io::Result<()> {
-        writeln!(out, "!IPAggregate 1.0")?;
-        if !self.banner.is_empty() {
-            writeln!(out, "{}", self.banner.trim_end_matches('\n'))?;
-        }
-        writeln!(out, "!num_nonzero {}", self.known)?;
-        match format {
-            Format::Binary if cfg!(target_endian = "little") => writeln!(out, "!packed_le")?,
-            Format::Binary => writeln!(out, "!packed_be")?,
-            Format::Addresses => writeln!(out, "!ip")?,
-            Format::Text | Format::Shares => {}
-        }
-        for (aggregate, count) in self.sorted() {
-            match format {
-                Format::Text => writeln!(out, "{aggregate} {count}")?,
-                Format::Addresses => writeln!(out, "{} {count}", Ipv4Addr::from(aggregate))?,
-                Format::Shares => writeln!(out, "{aggregate} {}", f64::from(count) / self.count as f64)?,
-                Format::Binary => {
-                    out.write_all(&aggregate.to_ne_bytes())?;
-                    out.write_all(&count.to_ne_bytes())?;
-                }
-            }
-        }
-        out.flush()
-    }
-
     fn write_file(&self, name: &str, format: Format) -> Result<(), String> {
-        let done = match name {
-            "-" => self.write_to(&mut io::stdout().lock(), format),
-            name => std::fs::File::create(name)
-                .and_then(|file| self.write_to(&mut io::BufWriter::new(file), format)),
-        };
-        done.map_err(|e| format!("{name}: {e}"))
+        AggregateFile { format, banner: &self.banner, counts: self.sorted(), total: self.count }.write(name)
     }
 
     fn set_limit(value: &str, handler: &str, cx: &Cx<'_>) -> Result<Limit, String> {
@@ -326,8 +292,11 @@ impl Element for AggregateCounter {
         }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        let shown = |limit: &Limit| limit.as_ref().map_or(String::new(), |(n, act)| format!("{n} {act}"));
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        let shown = |limit: &Limit| match limit {
+            Some((n, act)) => format!("{n} {}", act.text(cx.name())),
+            None => String::new(),
+        };
         Ok(match handler {
             "freeze" => self.frozen.to_string(),
             "active" => self.active.to_string(),
@@ -429,9 +398,16 @@ mod tests {
     }
 
     #[test]
+    fn a_call_of_its_own_counts_before_the_packet() {
+        let mut h = Harness::new(&SPEC, "AGGREGATE_CALL 2 element.clear", 1, 1).unwrap();
+        [1, 2, 3, 4].iter().for_each(|a| push(&mut h, 0, *a));
+        assert_eq!((h.read("count").unwrap(), h.read("nagg").unwrap()), ("2".into(), "2".into()));
+    }
+
+    #[test]
     fn limits_freeze_and_stop() {
         let mut h = Harness::new(&SPEC, "AGGREGATE_FREEZE 2, BYTES true, COUNT_STOP 40", 1, 2).unwrap();
-        assert_eq!(h.read("aggregate_call").unwrap(), "2 freeze true");
+        assert_eq!(h.read("aggregate_call").unwrap(), "2 element.freeze true");
         [1, 2, 3, 1].iter().for_each(|a| push(&mut h, 0, *a));
         assert_eq!((h.take(0).len(), h.take(1).len(), h.read("freeze").unwrap()), (3, 1, "true".into()));
         assert!(!h.stopped());

@@ -1,6 +1,6 @@
 //! AggregateIPFlows.
 
-use super::fragments::{Fragments, Hosts};
+use super::fragments::{Fragments, Hosts, flow_header};
 use super::listeners::Ended;
 use super::trace_info::TraceInfo;
 use crate::flow_table::{FlowTable, Id, ROOM};
@@ -9,8 +9,8 @@ use causeway_engine::Peer;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Filename, Nanoseconds};
 use causeway_lang::args::split_args;
+use causeway_packet::wire::protocol;
 use causeway_packet::wire::tcp::flag;
-use causeway_packet::wire::{icmpv4, protocol};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "AggregateIPFlows",
@@ -22,7 +22,8 @@ pub(crate) static SPEC: Spec = Spec {
           the flow's first packet, else 1. A flow that was silent for its timeout, by timestamps, has ended, and so has a closed TCP connection when a SYN comes; then there is a new number. \
           With ICMP, errors get the number of the flow that they are about, and the paint of the packet that they quote plus 2. Other packets go to output 1, or are dropped.\n\n\
           With FRAGMENTS packets between two addresses are held while it is not known to which flow a fragment among them belongs, so that their order stays: until its first fragment came, or for \
-          FRAGMENT_TIMEOUT; then they are dropped. `clear` lets what is held out. At most 4096 packets are held. CAPACITY flows are known at a time; for another one the flow that would end next ends.",
+          FRAGMENT_TIMEOUT; then they are dropped. `clear` lets what is held out. At most 4096 packets are held. CAPACITY flows are known at a time; for another one the flow that would end next ends. \
+          With TRACEINFO the packets of each flow are counted from 0; Click goes on with the count of an earlier flow between the same ports.",
     args: &[
         keyword("TCP_TIMEOUT", "seconds", "silence after which a TCP flow has ended; default 24 h"),
         keyword("TCP_DONE_TIMEOUT", "seconds", "the same when it was closed; default 30 s"),
@@ -143,27 +144,8 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 enum Fate {
     Emit,
     Refuse,
-    Hold(Hosts),
-}
-
-/// The IP header that says to which flow a packet belongs: its own, or the one that an ICMP error quotes.
-pub(super) fn flow_header(packet: &Packet, with_icmp: bool) -> Option<(&[u8], bool)> {
-    let ip = packet.network_header().filter(|ip| ip.len() >= 20)?;
-    let is_first = get_u16(ip, 6) & 0x1fff == 0;
-    if ip[9] != protocol::ICMP || !is_first || !with_icmp {
-        return Some((ip, false));
-    }
-    let message = packet.transport_header()?;
-    let is_error = matches!(
-        message.first()?,
-        4 | &icmpv4::kind::UNREACHABLE
-            | &icmpv4::kind::REDIRECT
-            | &icmpv4::kind::TIME_EXCEEDED
-            | &icmpv4::kind::PARAMETER_PROBLEM
-    );
-    let quoted = message.get(8..).filter(|_| is_error)?;
-    let header_len = usize::from(quoted.first()? & 15) * 4;
-    (header_len >= 20 && quoted.len() >= header_len).then_some((quoted, true))
+    /// With the key of its flow, if that is known.
+    Hold(Hosts, Option<u128>),
 }
 
 impl AggregateIPFlows {
@@ -252,7 +234,7 @@ impl AggregateIPFlows {
         let hosts = Hosts { is_tcp, low: source.min(destination), high: source.max(destination) };
         let base_paint = if is_quoted { 2 } else { 0 };
         let (is_first, is_fragment) = (word & 0x1fff == 0, word & 0x3fff != 0);
-        let mut id = None;
+        let (mut id, mut known) = (None, None);
         if is_first {
             let header_len = usize::from(ip[0] & 15) * 4;
             let Some(ports) = ip.get(header_len..header_len + 4) else { return Fate::Refuse };
@@ -262,7 +244,7 @@ impl AggregateIPFlows {
             }
             let (low_port, high_port) = if flipped { (to, from) } else { (from, to) };
             let key = hosts.key(low_port, high_port);
-            id = self.find(key, flipped, is_tcp, packet, cx);
+            (id, known) = (self.find(key, flipped, is_tcp, packet, cx), Some(key));
             let Some(flow) = id.and_then(|id| self.flows.get(id)) else { return Fate::Refuse };
             packet.set_anno_u32(Anno::AGGREGATE.offset, flow.aggregate);
             packet.set_paint(base_paint | u8::from(flipped != flow.reverse));
@@ -271,7 +253,7 @@ impl AggregateIPFlows {
             packet.set_paint(base_paint | u8::from(flipped));
         }
         if self.fragments == Some(true) && is_fragment || self.held.has(hosts) {
-            return Fate::Hold(hosts);
+            return Fate::Hold(hosts, known);
         }
         let Some(id) = id else { return Fate::Refuse };
         self.now_s = packet.timestamp_ns() / 1_000_000_000;
@@ -303,34 +285,19 @@ impl AggregateIPFlows {
 
     /// Lets packets between two hosts out that need not be held any more: those before `old_s`, and whole ones.
     fn release(&mut self, hosts: Hosts, old_s: u64, cx: &mut Cx<'_>) {
-        while let Some(packet) = self.held.take_if(hosts, old_s, self.icmp) {
-            if packet.anno_u32(Anno::AGGREGATE.offset) == 0 {
+        while let Some((packet, key)) = self.held.take_if(hosts, old_s, self.icmp) {
+            let aggregate = packet.anno_u32(Anno::AGGREGATE.offset);
+            if aggregate == 0 {
                 cx.drop(Reason::LostFragment, packet);
                 continue;
             }
-            let found = self.flow_numbered(&packet);
-            if let Some(id) = found {
+            let found = key.and_then(|key| self.flows.find(key)).map(|(id, _)| id);
+            if let Some(id) = found.filter(|id| self.flows.get(*id).is_some_and(|f| f.aggregate == aggregate))
+            {
                 self.note(id, &packet);
             }
             cx.emit(0, packet);
         }
-    }
-
-    /// The flow that the packet was numbered by, if the packet itself can tell.
-    fn flow_numbered(&self, packet: &Packet) -> Option<Id> {
-        let (ip, _) = flow_header(packet, self.icmp)?;
-        let header_len = usize::from(ip[0] & 15) * 4;
-        let ports = ip.get(header_len..header_len + 4).filter(|_| get_u16(ip, 6) & 0x1fff == 0)?;
-        let (source, destination) = (get_u32(ip, 12), get_u32(ip, 16));
-        let (from, to) = (get_u16(ports, 0), get_u16(ports, 2));
-        let hosts = Hosts {
-            is_tcp: ip[9] == protocol::TCP,
-            low: source.min(destination),
-            high: source.max(destination),
-        };
-        let swap = source > destination || source == destination && from > to;
-        let (low_port, high_port) = if swap { (to, from) } else { (from, to) };
-        self.flows.find(hosts.key(low_port, high_port)).map(|(id, _)| id)
     }
 
     fn reap(&mut self, cx: &mut Cx<'_>) {
@@ -363,9 +330,9 @@ impl AggregateIPFlows {
         match fate {
             Fate::Emit => passes = Some(packet),
             Fate::Refuse => cx.divert(1, Reason::NoFlow, packet),
-            Fate::Hold(hosts) => {
+            Fate::Hold(hosts, key) => {
                 self.now_s = packet.timestamp_ns() / 1_000_000_000;
-                match self.held.add(hosts, packet) {
+                match self.held.add(hosts, packet, key) {
                     Ok(()) => {
                         let old_s = self.now_s.saturating_sub(self.timeouts.fragment_s);
                         self.release(hosts, old_s, cx);

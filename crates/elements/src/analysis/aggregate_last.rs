@@ -49,6 +49,9 @@ struct AggregateLast {
     subscription: Option<Subscription>,
     stop_after_clear: bool,
     held: FlowTable<Packet, 1>,
+    /// Aggregates that have ended and of which no packet is held, since the task ran last. Their packets may still be on the
+    /// way: those that were held for others come with the news of the end.
+    missing: Vec<u32>,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -57,7 +60,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let capacity = conf.keyword("CAPACITY", 4_096u32);
     conf.finish()?;
     let held = FlowTable::new(capacity as usize, 1);
-    Ok(Box::new(AggregateLast { notifier, subscription: None, stop_after_clear, held }))
+    Ok(Box::new(AggregateLast { notifier, subscription: None, stop_after_clear, held, missing: Vec::new() }))
 }
 
 impl AggregateLast {
@@ -69,8 +72,18 @@ impl AggregateLast {
 
     fn emit_ended(&mut self, cx: &mut Cx<'_>) {
         while let Some(aggregate) = self.subscription.and_then(|s| s.next(cx)) {
-            if let Some((id, _)) = self.held.find(aggregate.into()) {
-                self.emit(id, cx);
+            match self.held.find(aggregate.into()) {
+                Some((id, _)) => self.emit(id, cx),
+                None => self.missing.push(aggregate),
+            }
+        }
+    }
+
+    fn emit_missing(&mut self, cx: &mut Cx<'_>) {
+        for aggregate in std::mem::take(&mut self.missing) {
+            match self.held.find(aggregate.into()) {
+                Some((id, _)) => self.emit(id, cx),
+                None => self.missing.push(aggregate),
             }
         }
     }
@@ -119,10 +132,13 @@ impl Element for AggregateLast {
         for packet in batch.drain() {
             self.take(packet, cx);
         }
+        self.emit_missing(cx);
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
         self.emit_ended(cx);
+        self.emit_missing(cx);
+        self.missing.clear();
         Run::Sleep
     }
 

@@ -51,9 +51,14 @@ pub(super) fn keyword_notifier(conf: &mut Conf<'_>) -> Notifier {
     let notifier = conf.keyword("NOTIFIER", Notifier(None));
     if let Some(name) = &notifier.0
         && !conf.env.elements.is_empty()
-        && !conf.element(name).is_some_and(|(_, class)| NOTIFIERS.contains(&class))
     {
-        conf.error(format!("{name} is not an AggregateNotifier"));
+        match conf.element(name) {
+            None => conf.error("NOTIFIER: does not name an element"),
+            Some((_, class)) if !NOTIFIERS.contains(&class) => {
+                conf.error(format!("{name} is not an AggregateNotifier"));
+            }
+            Some(_) => {}
+        }
     }
     notifier
 }

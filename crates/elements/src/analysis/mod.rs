@@ -7,6 +7,7 @@ use causeway_engine::Spec;
 
 mod adjust_timestamp;
 mod aggregate_counter;
+mod aggregate_file;
 mod aggregate_filter;
 mod aggregate_first;
 mod aggregate_ip;

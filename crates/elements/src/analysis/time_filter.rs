@@ -61,6 +61,9 @@ enum Point {
     Interval(u64),
 }
 
+/// The end as handlers show it where there is none.
+const NEVER_NS: u64 = i32::MAX as u64 * 1_000_000_000;
+
 struct TimeFilter {
     start: Point,
     end: Point,
@@ -120,6 +123,45 @@ impl TimeFilter {
         })
     }
 
+    /// Makes the call at a packet of that time, again for as long as the end moves on but not beyond it. A call of this
+    /// element itself counts at once.
+    fn call_at(&mut self, ns: u64, cx: &mut Cx<'_>) {
+        let Some(call) = &self.call else { return };
+        let mut time = String::new();
+        print_time(ns, &mut time);
+        let call = call.with("$t", &time);
+        while !std::mem::replace(&mut self.called, true) {
+            let (_, end_ns) = self.range(ns);
+            match call.own(cx) {
+                // Nobody hears of a value that is wrong.
+                Some((handler, value)) => drop(self.set(handler, value, cx)),
+                None => call.make(cx),
+            }
+            let (_, new_ns) = self.range(ns);
+            if ns < new_ns || new_ns <= end_ns {
+                break;
+            }
+        }
+    }
+
+    fn set(&mut self, handler: &str, value: &str, cx: &Cx<'_>) -> Result<(), String> {
+        let Nanoseconds(ns) = cx.value(handler, value).map_err(|_| "expected time")?;
+        if handler == "end" && self.range_ns.is_none() {
+            self.end = Point::At(ns);
+            self.called = false;
+            return Ok(());
+        }
+        let (start_ns, end_ns) = self.range(ns);
+        self.range_ns = Some(match handler {
+            "start" => (ns, end_ns),
+            "end" => (start_ns, ns),
+            "interval" => (start_ns, start_ns.saturating_add(ns)),
+            _ => (start_ns, end_ns.saturating_add(ns)),
+        });
+        self.called &= handler == "start";
+        Ok(())
+    }
+
     /// The range as far as it is known.
     fn shown(&self) -> (u64, u64) {
         let plain = |point: Point, start_ns: u64| match point {
@@ -153,46 +195,29 @@ impl Element for TimeFilter {
         if ns < end_ns {
             return Verdict::Pass;
         }
-        if let Some(call) = &self.call
-            && !std::mem::replace(&mut self.called, true)
-        {
-            let mut time = String::new();
-            print_time(ns, &mut time);
-            call.with("$t", &time).make(cx);
+        if self.call.is_some() && !self.called {
+            self.call_at(ns, cx);
         }
-        Verdict::divert(1, Reason::Late)
+        (ns < self.range(ns).1).or_divert(1, Reason::Late)
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         let (start_ns, end_ns) = self.shown();
+        let end_ns = end_ns.min(NEVER_NS);
         let mut text = String::new();
-        print_time(
-            match handler {
-                "start" => start_ns,
-                "end" => end_ns,
-                _ => end_ns.saturating_sub(start_ns),
-            },
-            &mut text,
-        );
+        match handler {
+            "start" => print_time(start_ns, &mut text),
+            "end" => print_time(end_ns, &mut text),
+            _ => {
+                text.extend((end_ns < start_ns).then_some('-'));
+                print_time(end_ns.abs_diff(start_ns), &mut text);
+            }
+        }
         Ok(text)
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let Nanoseconds(ns) = cx.value(handler, value).map_err(|_| "expected time")?;
-        if handler == "end" && self.range_ns.is_none() {
-            self.end = Point::At(ns);
-            self.called = false;
-            return Ok(());
-        }
-        let (start_ns, end_ns) = self.range(ns);
-        self.range_ns = Some(match handler {
-            "start" => (ns, end_ns),
-            "end" => (start_ns, ns),
-            "interval" => (start_ns, start_ns.saturating_add(ns)),
-            _ => (start_ns, end_ns.saturating_add(ns)),
-        });
-        self.called &= handler == "start";
-        Ok(())
+        self.set(handler, value, cx)
     }
 }
 
@@ -231,6 +256,18 @@ mod tests {
         ] {
             assert_eq!(Harness::new(&SPEC, config, 1, 1).err().unwrap(), [error]);
         }
+    }
+
+    #[test]
+    fn an_end_that_moves_itself_lets_packets_on() {
+        let times = [10, 11, 12, 19, 20];
+        let (pass, mut h) = passed("INTERVAL 1, END_CALL element.extend_interval 2", &times);
+        assert_eq!((pass, h.read("end").unwrap()), (times.to_vec(), "21.000000".into()));
+        let (pass, _) = passed("END 11, END_CALL element.extend_interval nonsense", &times);
+        assert_eq!(pass, [10]);
+        let (_, mut h) = passed("START 5, END 3", &[]);
+        assert_eq!(h.read("interval").unwrap(), "-2.000000");
+        assert_eq!(passed("", &[]).1.read("end").unwrap(), "2147483647.000000");
     }
 
     #[test]

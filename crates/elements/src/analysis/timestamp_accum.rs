@@ -1,5 +1,6 @@
 //! TimestampAccum.
 
+use crate::real;
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -38,8 +39,8 @@ impl Element for TimestampAccum {
         let seconds = self.sum_ns as f64 / 1e9;
         Ok(match handler {
             "count" => self.count.to_string(),
-            "time" => seconds.to_string(),
-            _ => (seconds / self.count as f64).to_string(),
+            "time" => real::shown(seconds),
+            _ => real::shown(seconds / self.count as f64),
         })
     }
 

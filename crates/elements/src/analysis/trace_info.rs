@@ -52,7 +52,10 @@ impl TraceInfo {
 
     fn write(&mut self, text: &str) {
         let Some(out) = &mut self.out else { return };
-        if let Err(e) = out.write_all(text.as_bytes()) {
+        let written = out.write_all(text.as_bytes());
+        // What others print comes behind it.
+        let flushed = if self.name == "-" { out.flush() } else { Ok(()) };
+        if let Err(e) = written.and(flushed) {
             log::error!("{}: {e}", self.name);
             self.out = None;
         }

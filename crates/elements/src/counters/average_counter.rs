@@ -1,5 +1,6 @@
 //! AverageCounter.
 
+use crate::real;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::HandlerDoc;
 use causeway_engine::value::Nanoseconds;
@@ -91,7 +92,7 @@ impl Element for AverageCounter {
             "bit_rate" => self.per_s(bytes) * 8.0,
             _ => self.per_s(bytes),
         };
-        Ok(rate.to_string())
+        Ok(real::shown(rate))
     }
 }
 

@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((push(&mut h).0, push(&mut h).0), ("2".to_owned(), "0".to_owned()));
         assert!(h.write("count_call", "many stop").is_err());
         let errors = Harness::new(&SPEC, "COUNT_CALL 3 halt", 1, 1).err().unwrap();
-        assert_eq!(errors, ["COUNT_CALL: bad handler name"]);
+        assert_eq!(errors, ["no 'halt' write handler"]);
     }
 
     #[test]

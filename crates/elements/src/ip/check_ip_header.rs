@@ -78,6 +78,16 @@ struct CheckIPHeader {
     notice: Notice,
 }
 
+/// The reasons in Click's words.
+const TEXTS: [&str; 6] = [
+    "tiny packet",
+    "bad IP version",
+    "bad IP header length",
+    "bad IP length",
+    "bad IP checksum",
+    "bad source address",
+];
+
 /// Says why packets are bad: of the first one, or of all.
 struct Notice {
     element: Arc<str>,
@@ -90,14 +100,7 @@ impl Notice {
     fn line(&mut self, reason: Fault) -> Option<String> {
         let said = std::mem::replace(&mut self.said, true);
         (self.verbose || !said).then(|| {
-            let text = match reason {
-                Fault::Short => "tiny packet",
-                Fault::Version => "bad IP version",
-                Fault::HeaderLength => "bad IP header length",
-                Fault::Length => "bad IP length",
-                Fault::Checksum => "bad IP checksum",
-                Fault::Source => "bad source address",
-            };
+            let text = TEXTS[reason as usize];
             format!("{}: IP header check failed: {text}\n", self.element)
         })
     }
@@ -299,7 +302,10 @@ impl Element for CheckIPHeader {
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.tally.read(handler))
+        Ok(match handler {
+            "drop_details" => self.tally.details(TEXTS),
+            _ => self.tally.read(handler),
+        })
     }
 }
 

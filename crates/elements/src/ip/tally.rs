@@ -59,12 +59,17 @@ impl<R: DropReasons> Tally<R> {
         }
     }
 
+    /// How many packets were bad for each reason, in the words of `texts`.
+    pub fn details<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> String {
+        texts.into_iter().zip(&self.bad).map(|(text, n)| format!("{n}\t{text}\n")).collect()
+    }
+
     /// Answers one of [`HANDLERS`].
     pub fn read(&self, handler: &str) -> String {
         match handler {
             "count" => self.good.get().to_string(),
             "drops" => self.bad.iter().sum::<u64>().to_string(),
-            _ => R::DOCS.iter().zip(&self.bad).map(|(d, n)| format!("{n}\t{}\n", d.name)).collect(),
+            _ => self.details(R::DOCS.iter().map(|doc| doc.name)),
         }
     }
 }

@@ -60,13 +60,14 @@ pub(crate) fn segment<'a>(packet: &'a Packet, ip: &Ipv4<&[u8]>, len: usize) -> R
     bytes.ok_or(Fault::Length)
 }
 
+/// What may be wrong with a packet of `protocol`, in the order of the faults and in Click's words.
+fn texts(protocol: &str) -> [String; 3] {
+    [format!("not {protocol}"), "bad packet length".to_owned(), format!("bad {protocol} checksum")]
+}
+
 /// The line for a packet of `protocol` with that fault.
 fn line(prefix: &str, protocol: &str, fault: Fault) -> String {
-    let text = match fault {
-        Fault::Protocol => format!("not {protocol}"),
-        Fault::Length => "bad packet length".to_owned(),
-        Fault::Checksum => format!("bad {protocol} checksum"),
-    };
+    let text = &texts(protocol)[fault as usize];
     format!("{prefix}{protocol} header check failed: {text}\n")
 }
 
@@ -83,7 +84,10 @@ impl Element for TransportCheck {
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.tally.read(handler))
+        Ok(match handler {
+            "drop_details" => self.tally.details(texts(self.protocol).iter().map(String::as_str)),
+            _ => self.tally.read(handler),
+        })
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn build(kind: Kind, conf: &mut Conf<'_>) -> Result<Box<dyn Element>,
     let timeouts = timeouts(kind, conf);
     let dst_anno = !kind.has_dst_anno_option() || conf.keyword("DST_ANNO", true);
     let reply_anno = conf.keyword_given::<Anno>("REPLY_ANNO").map(|a| a.offset);
-    let reap_time = conf.keyword("REAP_TIME", Seconds(15 * 60));
+    let reap_time = conf.deprecated("REAP_TIME").unwrap_or(Seconds(15 * 60));
     let reap_interval_s = conf.keyword("REAP_INTERVAL", reap_time).0;
     let capacity = conf.keyword("CAPACITY", Raw::default());
     let capacity = conf.keyword("MAPPING_CAPACITY", capacity).0;

@@ -26,6 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: Style::HANDLERS,
     example: "FromDump(trace.pcap, STOP true, FORCE_IP true) -> IPPrint(in, TTL true) -> Discard;",
     see: &["Print", "CheckIPHeader"],
+    tells: |_| true,
     build,
     ..Spec::DEFAULT
 };

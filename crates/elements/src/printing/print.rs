@@ -2,6 +2,7 @@
 
 use super::contents::{self, Contents};
 use causeway_engine::prelude::*;
+use causeway_lang::Of;
 use causeway_packet::meta::ANNO_BYTES;
 use std::fmt::Write as _;
 
@@ -18,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: handlers!(Style::HANDLERS, &[CONFIG]),
     example: "InfiniteSource(DATA \"0123456789\", LIMIT 2, STOP true) -> Print(in, MAXLENGTH 8) -> Discard;",
     see: &["IPPrint"],
+    tells: |_| true,
     build,
     ..Spec::DEFAULT
 };
@@ -50,6 +52,11 @@ struct Print {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let style = Style::configure(conf);
+    for (name, given) in [("LENGTH", style.length), ("NBYTES", style.nbytes)] {
+        if given.is_some() {
+            conf.warn_of(Of::Argument(name.to_owned()), "argument deprecated");
+        }
+    }
     conf.finish()?;
     Ok(Box::new(Print { style, lines: String::new() }))
 }

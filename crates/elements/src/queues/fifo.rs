@@ -59,7 +59,9 @@ impl Fifo {
     /// Tells the neighbours how things stand. Does nothing for a class without notifiers.
     fn notify(&self, cx: &mut Cx<'_>) {
         cx.notify_packets(!self.packets.is_empty());
-        cx.notify_room(self.packets.len() < self.capacity);
+        if self.packets.len() < self.capacity {
+            cx.notify_room(true);
+        }
     }
 
     fn cut(&mut self, len: usize, cx: &mut Cx<'_>) {
@@ -86,6 +88,10 @@ impl Element for Fifo {
         }
         self.highwater = self.highwater.max(self.packets.len());
         self.notify(cx);
+        // It is the packet that takes the last place that lets sources sleep: one without room at all loses everything.
+        if room > 0 && self.packets.len() >= self.capacity {
+            cx.notify_room(false);
+        }
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
@@ -182,6 +188,18 @@ mod tests {
         h.push_all(0, (0..3).map(numbered));
         assert_eq!((h.take(1).len(), h.drops(), h.read("drops").unwrap()), (2, vec![], "2".to_owned()));
         h.assert_balanced();
+    }
+
+    #[test]
+    fn only_the_packet_that_takes_the_last_place_lets_sources_sleep() {
+        let mut h = queue(&queue::SPEC, "0", Output::Open);
+        h.push_all(0, (0..3).map(numbered));
+        assert_eq!((h.has_room(), h.drops()), (true, vec![("full", 3)]));
+        h.write("capacity", "2").unwrap();
+        h.push_all(0, (0..2).map(numbered));
+        assert!(!h.has_room());
+        h.pull(0, 1);
+        assert!(h.has_room());
     }
 
     #[test]

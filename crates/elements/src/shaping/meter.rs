@@ -5,7 +5,7 @@ use crate::rate::Rate;
 use causeway_engine::Defaults;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::HandlerDoc;
-use causeway_engine::value::BytesPerSecond;
+use causeway_engine::value::{BytesPerSecond, Value};
 use std::marker::PhantomData;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -16,7 +16,8 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "h/h",
     doc: "Measures how many packets a second come, as Counter does, and sends each to the output that the rate says: to 0 \
           while it is below the first RATE, to 1 while it is below the second, and so on, to the last while none is \
-          above it. All packets go to the same output at a time; RatedSplitter keeps the rate of its first one.",
+          above it. All packets go to the same output at a time; RatedSplitter keeps the rate of its first one. \
+          The lines of `meters` end as lines do, which Click's do not.",
     args: &[rest("RATE", "packets a second", "rates, each above the one before")],
     handlers: HANDLERS,
     example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> m :: Meter(20) -> Discard; m[1] -> Discard;",
@@ -43,7 +44,7 @@ pub(super) fn build<M: Measure>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>,
     let texts = conf.rest();
     let mut rates: Vec<u64> = Vec::with_capacity(texts.len());
     if texts.is_empty() {
-        conf.error(format!("too few arguments to {}(bandwidth, ...)", conf.spec().name));
+        conf.error("too few arguments to BandwidthMeter(bandwidth, ...)");
     }
     // Click says it of packets, too.
     let warns = M::HAS_UNITS || conf.env.defaults == Defaults::Click;
@@ -51,14 +52,15 @@ pub(super) fn build<M: Measure>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>,
         if warns && text.bytes().all(|b| b.is_ascii_digit()) {
             conf.warn(&format!("no units for bandwidth argument {}, assuming Bps", i + 1));
         }
-        match conf.parse::<BytesPerSecond>("", text).map(|rate| rate.0) {
+        let rate = BytesPerSecond::parse(text, &conf.scope()).map(|rate| rate.0);
+        match rate.ok() {
             Some(rate) if rates.last().is_some_and(|&before| rate <= before) => {
                 conf.error(format!("rate {} must be > rate {i}", i + 1));
             }
             // Far above what the rate can be, and small enough to be scaled.
             Some(rate) if rate > u64::from(u32::MAX) => conf.error(format!("rate {} too large", i + 1)),
             Some(rate) => rates.push(rate),
-            None => {}
+            None => conf.error(format!("argument {} syntax error", i + 1)),
         }
     }
     let outputs = conf.n_outputs();
@@ -127,7 +129,7 @@ mod tests {
     #[test]
     fn bad_configurations_are_named() {
         let errors = |config: &str, outputs| Harness::new(&SPEC, config, 1, outputs).err().unwrap().join("|");
-        assert_eq!(errors("", 2), "too few arguments to Meter(bandwidth, ...)");
+        assert_eq!(errors("", 2), "too few arguments to BandwidthMeter(bandwidth, ...)");
         assert_eq!(errors("5, 5", 3), "rate 2 must be > rate 1");
         assert_eq!(errors("5", 3), "need 2 arguments, one less than the number of output ports");
         assert_eq!(errors("5Gbps, 60Gbps", 3), "rate 2 too large");

@@ -97,7 +97,7 @@ impl Generator {
         if let Some(call) = conf.keyword_given("END_CALL")
             && generator.end.replace(call).is_some()
         {
-            conf.error("specify at most one of STOP and END_CALL");
+            conf.error("END_CALL and STOP are mutually exclusive");
         }
         if let Err(why) = generator.render() {
             conf.error(why);

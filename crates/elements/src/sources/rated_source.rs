@@ -124,7 +124,9 @@ impl Element for RatedSource {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
-        let made = self.fill(causeway_packet::BATCH, &mut batch, cx);
+        // What is downstream of a source of Click's sees one packet after the other.
+        let most = if self.in_ticks { 1 } else { causeway_packet::BATCH };
+        let made = self.fill(most, &mut batch, cx);
         cx.emit_batch(0, batch);
         if made > 0 {
             return Run::Worked;

@@ -79,7 +79,10 @@ mod tests {
         let mut h = Harness::new(&SPEC, "VERBOSE false", 1, 2).unwrap();
         h.push_all(0, [corpus::marked(&good, 0), corpus::marked(&good[..43], 0)]);
         assert_eq!((h.take(0).len(), h.take(1).len(), h.read("drops").unwrap()), (1, 1, "1".to_owned()));
-        assert_eq!(h.read("drop_details").unwrap(), "0\twrong-protocol\n1\tbad-length\n0\tbad-checksum\n");
+        assert_eq!(
+            h.read("drop_details").unwrap(),
+            "0\tnot TCP\n1\tbad packet length\n0\tbad TCP checksum\n"
+        );
         h.assert_balanced();
     }
 }

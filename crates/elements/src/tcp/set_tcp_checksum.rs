@@ -1,5 +1,7 @@
 //! SetTCPChecksum.
 
+use crate::printing::contents::to_stderr;
+use causeway_engine::Defaults;
 use causeway_engine::prelude::*;
 use causeway_packet::wire::{Ipv4, tcp};
 
@@ -8,12 +10,14 @@ pub(crate) static SPEC: Spec = Spec {
     category: "tcp",
     summary: "sets the checksum of TCP packets",
     doc: "Computes the TCP checksum (RFC 9293 §3.1) of each packet, whose IPv4 header must be marked, and stores it. With \
-          FIXOFF a header length that cannot be is mended first. Packets cut short, or too short for TCP, are dropped.",
+          FIXOFF a header length that cannot be is mended first. Packets cut short, or too short for TCP, are dropped; where it is run \
+          as Click, standard error is told of each.",
     args: SetTCPChecksum::ARGS,
     drops: Reason::DOCS,
     example: "FromDevice(eth0) -> Strip(14) -> MarkIPHeader -> SetTCPChecksum -> Discard;",
     see: &["SetUDPChecksum", "SetIPChecksum"],
-    build: configured::<SetTCPChecksum>,
+    tells: |_| true,
+    build,
     ..Spec::DEFAULT
 };
 
@@ -21,6 +25,18 @@ settings! {
     struct SetTCPChecksum {
         fix_offset: bool = optional("FIXOFF", "boolean", "whether a wrong header length is mended; default false"), or(false);
     }
+}
+
+struct Setter {
+    own: SetTCPChecksum,
+    /// Whether standard error is told of packets that are dropped.
+    tells: bool,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let setter = Setter { own: SetTCPChecksum::configure(conf), tells: conf.env.defaults == Defaults::Click };
+    conf.finish()?;
+    Ok(Box::new(setter))
 }
 
 drop_reasons! {
@@ -58,9 +74,13 @@ impl SetTCPChecksum {
     }
 }
 
-impl Element for SetTCPChecksum {
+impl Element for Setter {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
-        self.set(packet).or_drop(Reason::Short)
+        let set = self.own.set(packet);
+        if set.is_none() && self.tells {
+            to_stderr("SetTCPChecksum: bad lengths\n");
+        }
+        set.or_drop(Reason::Short)
     }
 }
 

@@ -78,6 +78,8 @@ pub(super) struct Capture {
     /// Where in the file the last packet is that came out.
     packet_position: u64,
     range: Range,
+    /// Where in the file the packet is behind which nothing is wanted.
+    ended_at: Option<u64>,
     /// A packet that was read and is not due yet, and where in the file it is.
     ahead: Option<(Packet, u64)>,
     timing: bool,
@@ -106,6 +108,7 @@ impl Capture {
             start,
             packet_position: 0,
             range,
+            ended_at: None,
             ahead: None,
             timing,
             base_ns: None,
@@ -155,6 +158,15 @@ impl Capture {
     /// Lets the part that is wanted end later by `more_ns`.
     pub fn extend(&mut self, more_ns: u64) {
         self.range.extend(more_ns);
+    }
+
+    /// As [`Capture::extend`], where that part ended: the packet there is looked at again. False if it is behind.
+    pub fn extend_here(&mut self, more_ns: u64) -> bool {
+        self.range.extend(more_ns);
+        match (self.ended_at.take(), &mut self.reader) {
+            (Some(position), Some(reader)) => reader.input_mut().seek(position).is_ok(),
+            _ => false,
+        }
     }
 
     /// Goes on where `old` was, if that is the same file.
@@ -220,7 +232,10 @@ impl Capture {
             match self.range.place(record.timestamp_ns) {
                 Place::Before => continue,
                 Place::Inside => {}
-                Place::Behind => return Err(Pause::End { in_file: false }),
+                Place::Behind => {
+                    self.ended_at = Some(position);
+                    return Err(Pause::End { in_file: false });
+                }
             }
             if self.sample < 1.0 && cx.rng().f64() >= self.sample {
                 continue;

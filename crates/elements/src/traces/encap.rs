@@ -21,7 +21,18 @@ const ENCAPS: &[(&str, u32)] = &[
 ];
 
 pub(crate) const ETHER: u32 = 1;
+const PPP: u32 = 9;
+const FDDI: u32 = 10;
+const PPP_HDLC: u32 = 50;
+const ATM: u32 = 100;
+const HDLC: u32 = 104;
+const WIFI: u32 = 105;
 const SLL: u32 = 113;
+const PRISM: u32 = 119;
+const SUNATM: u32 = 123;
+const RADIOTAP: u32 = 127;
+/// The protocol number of IPv4 in PPP (RFC 1332).
+const PPP_IP: u16 = 0x21;
 /// Bare IP: the registered number, and those that files of OpenBSD and of others have.
 const RAW: [u32; 3] = [101, 14, 12];
 const NULL: u32 = 0;
@@ -37,25 +48,80 @@ pub(super) fn name(linktype: u32) -> String {
     named.map_or_else(|| linktype.to_string(), |(n, _)| (*n).to_owned())
 }
 
+/// Whether packets behind that link layer are IP and nothing else.
+pub(super) fn is_raw(linktype: u32) -> bool {
+    RAW.contains(&linktype)
+}
+
+/// Whether IP packets are found behind that link layer.
+pub(super) fn is_known(linktype: u32) -> bool {
+    is_raw(linktype) || linktype == RADIOTAP || ENCAPS.iter().any(|(_, known)| *known == linktype)
+}
+
+/// Where the IP header lies behind the link layer of a captured packet; `None` if it holds no IP packet.
+fn network_offset(data: &[u8], linktype: u32) -> Option<usize> {
+    let word = |at: usize| Some(u16::from_be_bytes([*data.get(at)?, *data.get(at + 1)?]));
+    let if_ip = |at: usize, network: usize| (word(at)? == ether_type::IPV4).then_some(network);
+    match linktype {
+        ETHER => match Ethernet::new_checked(data).map(|e| e.network_layer()) {
+            Ok((ether_type::IPV4, offset)) => Some(offset),
+            _ => None,
+        },
+        SLL => if_ip(14, 16),
+        NULL => Some(4),
+        ATM => behind_llc(data, 0),
+        SUNATM => behind_llc(data, 4),
+        FDDI => (data.first()? & 0xf0 == 0x50).then(|| behind_llc(data, 13))?,
+        HDLC => if_ip(2, 4),
+        PPP_HDLC if data.first() == Some(&0xff) => (word(2)? == PPP_IP).then_some(4),
+        PPP_HDLC => if_ip(2, 4).filter(|_| matches!(data[0], 0x0f | 0x8f)),
+        PPP => {
+            let start = if word(0)? == 0xff03 { 2 } else { 0 };
+            match (*data.get(start)?, word(start)) {
+                (first, _) if u16::from(first) == PPP_IP => Some(start + 1),
+                (_, Some(PPP_IP)) => Some(start + 2),
+                _ => None,
+            }
+        }
+        WIFI => behind_wifi(data, 0),
+        PRISM => behind_wifi(data, 144),
+        RADIOTAP => behind_wifi(data, usize::from(word(2)?.swap_bytes())),
+        _ => is_raw(linktype).then_some(0),
+    }
+}
+
+/// Behind the LLC and SNAP headers (RFC 1042) at `start`, if they say that IP follows.
+fn behind_llc(data: &[u8], start: usize) -> Option<usize> {
+    let header = data.get(start..start + 8)?;
+    match (&header[..6], &header[6..]) {
+        (b"\xaa\xaa\x03\0\0\0", b"\x08\0") => Some(start + 8),
+        ([6, 6, ..], _) => Some(start + 4),
+        _ => None,
+    }
+}
+
+/// Behind the header of an 802.11 data frame at `start`.
+fn behind_wifi(data: &[u8], start: usize) -> Option<usize> {
+    let (control, flags) = (*data.get(start)?, *data.get(start + 1)?);
+    let header_len = if flags & 3 == 3 { 30 } else { 24 };
+    (control & 0x0c == 0x08).then(|| behind_llc(data, start + header_len))?
+}
+
 /// Marks the headers of a captured packet: the link-layer header, and if it holds an IPv4 packet with a whole
-/// header, network and transport header. Says whether it does.
+/// header, network and transport header, and its destination annotation. Says whether it does.
 pub(crate) fn mark(packet: &mut Packet, linktype: u32) -> bool {
     let data = packet.data();
-    let network = match linktype {
-        ETHER => match Ethernet::new_checked(data).map(|e| e.network_layer()) {
-            Ok((ether_type::IPV4, offset)) => offset,
-            _ => return false,
-        },
-        SLL if data.get(14..16) == Some(&ether_type::IPV4.to_be_bytes()) => 16,
-        NULL => 4,
-        _ if RAW.contains(&linktype) => 0,
-        _ => return false,
+    let network = network_offset(data, linktype);
+    let Some((network, Ok(ip))) =
+        network.map(|at| (at, Ipv4::new_quoted(data.get(at..).unwrap_or_default())))
+    else {
+        return false;
     };
-    let Ok(ip) = Ipv4::new_quoted(data.get(network..).unwrap_or_default()) else { return false };
-    let transport = network + ip.header_len();
+    let (transport, destination) = (network + ip.header_len(), ip.dst());
     packet.set_mac_header(0);
     packet.set_network_header(network);
     packet.set_transport_header(transport);
+    packet.set_dst_ip(destination.octets());
     true
 }
 
@@ -81,6 +147,15 @@ mod tests {
             (SLL, b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x08\0"),
             (NULL, b"\x02\0\0\0"),
             (101, b""),
+            (PPP, b"\xff\x03\0\x21"),
+            (PPP, b"\x21"),
+            (PPP_HDLC, b"\xff\x03\0\x21"),
+            (PPP_HDLC, b"\x0f\0\x08\0"),
+            (HDLC, b"\x0f\0\x08\0"),
+            (ATM, b"\xaa\xaa\x03\0\0\0\x08\0"),
+            (SUNATM, b"\0\0\0\0\xaa\xaa\x03\0\0\0\x08\0"),
+            (FDDI, b"\x50\0\0\0\0\0\0\0\0\0\0\0\0\xaa\xaa\x03\0\0\0\x08\0"),
+            (WIFI, b"\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xaa\xaa\x03\0\0\0\x08\0"),
         ] {
             let mut packet = Packet::from_bytes(&[head, &ip].concat()).unwrap();
             assert!(mark(&mut packet, linktype), "{linktype}");

@@ -17,8 +17,8 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Emits the packets of a pcap or pcapng file, with the timestamps they were captured at and the lengths \
           they had on the wire; `-` is standard input. With TIMING it keeps the times between them, otherwise \
           they come as fast as they are taken. At the end of the part of the file that START to INTERVAL choose it \
-          becomes inactive; there, and at the end of the file, STOP stops the router. With FORCE_IP only IPv4 packets \
-          leave by output 0, with their headers marked; the others go to output 1 if that is connected, and are \
+          becomes inactive; there, and at the end of the file, STOP stops the router. With FORCE_IP, and where the file has no link layer, only IPv4 packets \
+          leave by output 0, with their headers marked and their destination annotation set; the others go to output 1 if that is connected, and are \
           dropped otherwise. A hot swap goes on where the old graph was in the file.",
     args: Own::ARGS,
     handlers: handlers!(Own::HANDLERS, FILE_HANDLERS, TASK),
@@ -92,12 +92,17 @@ struct FromDump {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let own = Own::configure(conf);
+    let mut own = Own::configure(conf);
     if own.stop && own.end_call.is_some() {
-        conf.error("specify at most one of STOP and END_CALL");
+        conf.error("END_CALL and STOP are mutually exclusive");
     }
-    if !(0.0..=1.0).contains(&own.sample) {
-        conf.error("SAMPLE: must be from 0 to 1");
+    if own.sample > 1.0 {
+        conf.warn("SAMPLE probability reduced to 1");
+        own.sample = 1.0;
+    } else if own.sample < 0.0 {
+        conf.error("SAMPLE: parse error");
+    } else if own.sample == 0.0 {
+        conf.warn("SAMPLE probability is 0; emitting no packets");
     }
     let start =
         one_of(conf, [("START", own.start, Point::At), ("START_AFTER", own.start_after, Point::AfterFirst)]);
@@ -116,10 +121,17 @@ impl FromDump {
     /// Adds packets that are due to `batch`, at most `max`; the error is why there are no more.
     fn fill(&mut self, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) -> Result<(), Pause> {
         for _ in 0..max.min(batch.room()) {
-            let mut packet = self.capture.next(cx)?;
+            let mut packet = loop {
+                match self.capture.next(cx) {
+                    Err(Pause::End { in_file: false }) if self.goes_on(cx) => {}
+                    other => break other?,
+                }
+            };
             self.own.count.add(1);
-            let is_ip = encap::mark(&mut packet, self.capture.linktype().unwrap_or_default());
-            if self.own.force_ip && !is_ip {
+            let linktype = self.capture.linktype().unwrap_or_default();
+            packet.set_mac_header(0);
+            let forces_ip = self.own.force_ip || encap::is_raw(linktype);
+            if forces_ip && !encap::mark(&mut packet, linktype) {
                 cx.divert(1, Reason::NotIp, packet);
             } else {
                 // There is room for `max`.
@@ -129,9 +141,21 @@ impl FromDump {
         Ok(())
     }
 
+    /// Whether END_CALL lets this element itself go on where its part of the file ended.
+    fn goes_on(&mut self, cx: &Cx<'_>) -> bool {
+        let call = self.own.end_call.as_ref().and_then(|call| call.own(cx));
+        let Some(("extend_interval", value)) = call else { return false };
+        match cx.value::<Nanoseconds>("extend_interval", value) {
+            Ok(Nanoseconds(more_ns)) if more_ns > 0 => self.capture.extend_here(more_ns),
+            _ => false,
+        }
+    }
+
     /// There are no more packets: in the file, or in the part of it that was chosen.
     fn end(&mut self, in_file: bool, cx: &mut Cx<'_>) {
         match &self.own.end_call {
+            // Where the file ends nothing can go on.
+            Some(call) if in_file && matches!(call.own(cx), Some(("extend_interval", _))) => {}
             Some(call) => call.make(cx),
             None if self.own.stop => self.stop(cx),
             None => self.own.active &= in_file,
@@ -148,6 +172,13 @@ impl Element for FromDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.own.end_call.as_ref().map_or(Ok(()), |call| call.check(cx))?;
         self.capture.open()?;
+        if let Some(linktype) = self.capture.linktype().filter(|l| self.own.force_ip && !encap::is_known(*l))
+        {
+            return Err(format!(
+                "{}: unknown linktype {linktype}; can't force IP packets",
+                self.own.filename.0
+            ));
+        }
         task::start(self.own.active, cx);
         Ok(())
     }
@@ -255,9 +286,14 @@ mod tests {
 
     impl Trace {
         fn new(test: &str, packets: &[&[u8]]) -> Trace {
+            Trace::of(test, encap::ETHER, packets)
+        }
+
+        fn of(test: &str, linktype: u32, packets: &[&[u8]]) -> Trace {
             let name = format!("causeway-from-dump-{test}-{}.pcap", std::process::id());
             let path = std::env::temp_dir().join(name);
-            let mut writer = Writer::new(File::create(&path).unwrap(), Format::Pcap, 101, 2_000).unwrap();
+            let mut writer =
+                Writer::new(File::create(&path).unwrap(), Format::Pcap, linktype, 2_000).unwrap();
             for (i, packet) in packets.iter().enumerate() {
                 let wire_len = packet.len() as u32 + if i == 0 { 100 } else { 0 };
                 writer.write((1_000 + i as u64) * 1_000_000_000 + 7, wire_len, packet).unwrap();
@@ -293,7 +329,7 @@ mod tests {
         assert_eq!(out.iter().map(|p| p.data()).collect::<Vec<_>>(), [&b"a"[..], b"bc", b""]);
         assert_eq!((out[0].timestamp_ns(), out[0].wire_len()), (1_000_000_000_007, 101));
         assert_eq!((out[0].anno_u32(28), out[1].anno_u32(28)), (100, 0));
-        assert_eq!((h.read("count").unwrap(), h.read("encap").unwrap()), ("3".into(), "IP".into()));
+        assert_eq!((h.read("count").unwrap(), h.read("encap").unwrap()), ("3".into(), "ETHER".into()));
         assert_eq!((h.read("active").unwrap(), h.read("filesize").unwrap()), ("false".into(), "75".into()));
     }
 
@@ -363,14 +399,44 @@ mod tests {
 
     #[test]
     fn force_ip_sorts_and_marks() {
-        let trace = Trace::new("force", &[IP, b"no ip", IP]);
+        let trace = Trace::of("ip", 101, &[IP, b"no ip", IP]);
         let mut h = Harness::new(&SPEC, &trace.config(", FORCE_IP true"), 0, 2).unwrap();
         while h.run_task().is_some() {}
         let out = h.take(0);
         assert_eq!((out.len(), h.take(1)[0].data()), (2, &b"no ip"[..]));
         assert_eq!((out[0].network_offset(), out[1].transport_header()), (Some(0), Some(&b"ab"[..])));
+        assert_eq!((out[0].dst_ip(), out[0].mac_header().is_some()), ([10, 0, 0, 2], true));
         let (out, h) = run(&trace.config(", FORCE_IP true"));
         assert_eq!((out.len(), h.drops()), (2, vec![("not-ip", 1)]));
+        let (out, h) = run(&trace.config(""));
+        assert_eq!(
+            (out.len(), h.drops()),
+            (2, vec![("not-ip", 1)]),
+            "nothing but IP is behind no link layer"
+        );
+        let other = Trace::of("x25", 4_711, &[b"x"]);
+        let error = Harness::new(&SPEC, &other.config(", FORCE_IP true"), 0, 1).err().unwrap().concat();
+        assert!(error.ends_with("unknown linktype 4711; can't force IP packets"), "{error}");
+    }
+
+    #[test]
+    fn headers_are_marked_where_that_is_asked_for() {
+        let frame = [&b"\0\0\0\0\0\0\0\0\0\0\0\0\x08\0"[..], IP].concat();
+        let trace = Trace::new("frame", &[&frame]);
+        let offsets = |keywords: &str| {
+            let mut h = Harness::new(&SPEC, &trace.config(keywords), 0, 1).unwrap();
+            while h.run_task().is_some() {}
+            let out = h.take(0);
+            (out[0].mac_header().is_some(), out[0].network_offset())
+        };
+        assert_eq!((offsets(""), offsets(", FORCE_IP true")), ((true, None), (true, Some(14))));
+    }
+
+    #[test]
+    fn the_end_can_move_itself() {
+        let trace = Trace::new("moves", &[b"0", b"1", b"2", b"3", b"4"]);
+        let (out, _) = run(&trace.config(", END_AFTER 1, END_CALL element.extend_interval 2"));
+        assert_eq!(out.concat(), b"01234");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! FromIPSummaryDump.
 
+use super::fields::Field;
 use super::fields::make::Maker;
-use super::fields::{self, Field};
 use super::lines::{Lines, Record};
 use super::several::Several;
 use super::to_ip_summary_dump::VERSION;
@@ -9,9 +9,11 @@ use crate::handlers::{Call, task};
 use crate::nat::flow_id::FlowId;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::Notifies;
-use causeway_engine::value::{Bytes, Filename, Raw, Value};
-use causeway_lang::args::{split_words, unquote};
+use causeway_engine::value::{Bytes, Filename, Raw};
+use causeway_lang::Of;
 use causeway_packet::wire::protocol;
+
+mod directives;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "FromIPSummaryDump",
@@ -23,7 +25,8 @@ pub(crate) static SPEC: Spec = Spec {
           a line says otherwise, and zeros where nothing is said. Lengths may be longer than the packet's bytes; then the EXTRA_LENGTH \
           annotation is the rest. Lines that begin with `!` say what the fields are (`!data FIELD…`), and what they are where a line lacks them \
           (`!proto P`, `!flowid SRC SPORT DST DPORT [PROTO]`, `!aggregate N`); those that begin with `#` are comments. `-` is standard \
-          input; files compressed by gzip or bzip2 must be uncompressed first. With CHECKSUM packets are whole and their checksums right.",
+          input; files compressed by gzip or bzip2 must be uncompressed first. With CHECKSUM packets are whole and their checksums right. \
+          Click reads `!flowid` and FLOWID and makes no use of them.",
     args: &[
         optional("FILENAME", "file name", "the file; unless DATA is given"),
         keyword("STOP", "boolean", "whether to stop the router at the end; default false"),
@@ -158,114 +161,21 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         several: None,
         scratch: Vec::with_capacity(64),
     };
-    let name = conf.name().clone();
+    let place = Of::File(dump.lines.landmark());
     if !contents.is_empty() {
-        dump.set_fields(&contents, &name);
+        for wrong in dump.set_fields(&contents) {
+            conf.warn_of(place.clone(), &wrong);
+        }
     }
-    if !flow.is_empty() {
-        let scope = conf.scope();
-        dump.set_flow(&format!("! {flow}"), &scope, &name);
+    if !flow.is_empty()
+        && let Err(wrong) = dump.set_flow(&format!("! {flow}"), &conf.scope())
+    {
+        conf.warn_of(place, &wrong);
     }
     Ok(Box::new(dump))
 }
 
 impl FromIPSummaryDump {
-    fn complain(&self, element: &str, what: &str) {
-        log::warn!("{element}: {}: {what}", self.lines.landmark());
-    }
-
-    /// Takes the fields that `line` names.
-    fn set_fields(&mut self, line: &str, element: &str) {
-        self.fields.clear();
-        for (i, word) in split_words(line).iter().enumerate() {
-            let word = unquote(word);
-            if i == 0 && (word == "!data" || word == "!contents") {
-                continue;
-            }
-            let found = fields::find(&word);
-            match found {
-                None => self.complain(element, &format!("unknown content type '{word}'")),
-                Some(f) if f.order.is_none() && f.name != "none" => {
-                    self.complain(element, &format!("content type '{word}' ignored on input"));
-                }
-                Some(_) => {}
-            }
-            self.fields.push(found.filter(|f| f.order.is_some()).unwrap_or(&fields::FIELDS[0]));
-        }
-        if self.fields.is_empty() {
-            self.complain(element, "no contents specified");
-        }
-        self.order = (0..self.fields.len()).collect();
-        self.order.sort_by_key(|&i| self.fields[i].order);
-    }
-
-    fn set_protocol(&mut self, word: Option<&str>, of: &str, element: &str) {
-        self.protocol = match word.map(|w| (w, w.parse::<u8>())) {
-            Some(("T" | "tcp", _)) => protocol::TCP,
-            Some(("U" | "udp", _)) => protocol::UDP,
-            Some(("I" | "icmp", _)) => protocol::ICMP,
-            Some((_, Ok(number))) => number,
-            Some(_) => return self.complain(element, &format!("bad protocol in {of}")),
-            None => return self.complain(element, &format!("bad {of}")),
-        };
-    }
-
-    /// Takes the flow that a line `!flowid` says.
-    fn set_flow(&mut self, line: &str, scope: &causeway_engine::Scope<'_>, element: &str) {
-        let words = split_words(line);
-        let address = |i: usize| match words.get(i).map(String::as_str) {
-            Some("-") => Some(0),
-            Some(word) => Ipv4Addr::parse(word, scope).ok().map(u32::from),
-            None => None,
-        };
-        let port = |i: usize| match words.get(i).map(String::as_str) {
-            Some("-") => Some(0),
-            Some(word) => u16::parse(word, scope).ok(),
-            None => None,
-        };
-        self.flow = (|| Some(FlowId::new(address(1)?, port(2)?, address(3)?, port(4)?)))();
-        match (self.flow, words.get(5)) {
-            (None, _) => self.complain(element, "bad !flowid specification"),
-            (Some(_), Some(proto)) => self.set_protocol(Some(proto), "!flowid", element),
-            _ => {}
-        }
-    }
-
-    /// Takes note of a line that begins with `!`.
-    fn command(&mut self, line: &str, cx: &Cx<'_>) {
-        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        match word {
-            "!data" | "!contents" => self.set_fields(line, cx.name()),
-            "!flowid" => self.set_flow(line, &cx.scope(), cx.name()),
-            "!proto" => {
-                let words = split_words(rest);
-                self.set_protocol(words.first().map(String::as_str), "!proto", cx.name());
-            }
-            "!aggregate" => {
-                self.aggregate = rest.trim().parse().ok();
-                if self.aggregate.is_none() {
-                    self.complain(cx.name(), "bad !aggregate specification");
-                }
-            }
-            "!binary" => self.lines.set_binary(),
-            "!IPSummaryDump" => {
-                let (major, minor) = rest.trim().split_once('.').unwrap_or((rest.trim(), ""));
-                let version = major.parse::<u32>().ok().zip(minor.parse::<u32>().ok());
-                match version {
-                    Some((major, minor)) if major == VERSION.0 && minor <= VERSION.1 => self.version = minor,
-                    Some((major, minor)) => {
-                        self.complain(
-                            cx.name(),
-                            &format!("unexpected IPSummaryDump version {major}.{minor}"),
-                        );
-                    }
-                    None => {}
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// The packet of the next line that makes one. `None` at the end; an error if no frame is free.
     fn read(&mut self, cx: &mut Cx<'_>) -> Result<Option<Packet>, ()> {
         loop {
@@ -314,7 +224,7 @@ impl FromIPSummaryDump {
             let blank = record.is_ok_and(|line| line.trim().is_empty());
             if !blank && !std::mem::replace(&mut self.complained, true) {
                 let what = if self.fields.is_empty() { "no '!data' provided" } else { "packet parse error" };
-                self.complain(cx.name(), what);
+                self.complain(what);
             }
             return Ok(None);
         }
@@ -397,8 +307,11 @@ impl Element for FromIPSummaryDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         let first = self.lines.open()?;
         let known = ["!IPSummaryDump", "!creator", "!data", "!contents", "!proto", "!flowid"];
-        if self.fields.is_empty() && !known.iter().any(|word| first.starts_with(word.as_bytes())) {
-            self.complain(cx.name(), "missing banner line; is this an IP summary dump?");
+        if self.fields.is_empty()
+            && !self.lines.is_missing()
+            && !known.iter().any(|word| first.starts_with(word.as_bytes()))
+        {
+            self.complain("warning: missing banner line; is this an IP summary dump?");
         }
         task::start(self.active, cx);
         Ok(())

@@ -67,7 +67,7 @@ impl Lines {
         }
         let start = reader.fill_buf().map_err(|e| format!("{}: {e}", self.name))?;
         if start.is_empty() && !self.allow_missing {
-            return Err(format!("{}: file is empty", self.name));
+            return Err(format!("{}:0: empty file", self.name));
         }
         Ok(start[..start.len().min(64)].to_vec())
     }
@@ -132,6 +132,11 @@ impl Lines {
             return Ok(Record::Text);
         }
         Ok(Record::Binary)
+    }
+
+    /// Whether there is no file.
+    pub fn is_missing(&self) -> bool {
+        self.reader.is_none()
     }
 
     /// Where the last record was.

@@ -6,7 +6,7 @@ use crate::out_file::OutFile;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
 use causeway_engine::value::{Filename, Raw};
-use causeway_lang::args::{quote, split_words, unquote};
+use causeway_lang::args::{escape_for_quotes, split_args, split_words, unquote};
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
@@ -51,6 +51,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 9, STOP true) -> MarkIPHeader -> ToIPSummaryDump(/tmp/causeway-example.dump, FIELDS ip_src ip_dst);",
     see: &["FromIPSummaryDump", "ToDump"],
     copies: Copies::One,
+    tells: |config| split_args(config).first().is_some_and(|file| file.trim() == "-"),
     build,
     ..Spec::DEFAULT
 };
@@ -113,7 +114,8 @@ struct ToIPSummaryDump {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let Filename(filename) = conf.required("FILENAME");
-    let words = conf.keyword("CONTENTS", Raw("timestamp ip_src".to_owned()));
+    let words = conf.deprecated("DATA").unwrap_or(Raw("timestamp ip_src".to_owned()));
+    let words = conf.keyword("CONTENTS", words);
     let words = conf.keyword("FIELDS", words).0;
     let mut dump = ToIPSummaryDump {
         filename,
@@ -138,6 +140,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         let word = unquote(&word);
         match fields::find(&word) {
             None => conf.error(format!("unknown content type '{word}'")),
+            Some(field) if field.name == "none" => conf.error(format!("unknown content type '{word}'")),
             Some(field) if dump.binary && field.width == Width::TextOnly => {
                 conf.error(format!("cannot use field {word} with BINARY"));
             }
@@ -157,7 +160,7 @@ impl ToIPSummaryDump {
     fn head(&self, now_ns: u64) -> String {
         let mut text = format!("!IPSummaryDump {}.{}\n", VERSION.0, VERSION.1);
         if !self.banner.is_empty() {
-            text += &format!("!creator {}\n", quote(&self.banner));
+            text += &format!("!creator \"{}\"\n", escape_for_quotes(&self.banner));
         }
         if self.verbose {
             let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -182,6 +185,10 @@ impl ToIPSummaryDump {
         let mut out = BufWriter::new(out);
         if self.header {
             out.write_all(self.head(now_ns).as_bytes())?;
+        }
+        // What others print comes behind it.
+        if self.filename == "-" {
+            out.flush()?;
         }
         Ok(out)
     }
@@ -241,6 +248,7 @@ impl ToIPSummaryDump {
         let extra = if self.lengths.extra { packet.anno_u32(Anno::EXTRA_LENGTH.offset) } else { 0 };
         let mut total = (len + u64::from(extra)).max(count * len);
         let (first_ns, end_ns) = (first_timestamp_ns(packet), packet.timestamp_ns());
+        // The last one's time is the end only as far as the steps are whole nanoseconds.
         let step_ns = if first_ns > 0 { end_ns.saturating_sub(first_ns) / (count - 1) } else { 0 };
         packet.set_anno_u32(Anno::EXTRA_PACKETS.offset, 0);
         let mut ns = if first_ns > 0 { first_ns } else { end_ns };
@@ -248,10 +256,11 @@ impl ToIPSummaryDump {
             let own = total / left;
             total -= own;
             packet.set_anno_u32(Anno::EXTRA_LENGTH.offset, own.saturating_sub(len) as u32);
-            packet.set_timestamp_ns(if left == 1 { end_ns } else { ns });
+            packet.set_timestamp_ns(ns);
             self.write_one(packet)?;
             ns += step_ns;
         }
+        packet.set_timestamp_ns(end_ns);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "Computes the UDP checksum of each packet, whose IP header must be marked, and stores it. Fragments, which \
           do not hold all that the checksum covers, packets cut short and packets that are not UDP go to output 1 \
-          if that is connected, and are dropped otherwise.",
+          if that is connected, and are dropped otherwise. Click takes whatever the protocol is for UDP.",
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53, false) -> SetUDPChecksum -> Discard;",
     see: &["UDPIPEncap", "SetIPChecksum"],

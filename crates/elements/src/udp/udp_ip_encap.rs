@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(errors("1.0.0.1, 7, 1.0.0.2"), ["DPORT: required argument missing"]);
         assert_eq!(
             errors("1.0.0.1, x, 1.0.0, 70000"),
-            ["SPORT: invalid number", "DST: invalid IP address", "DPORT: out of range, bound 65535"]
+            ["SPORT: invalid number", "DST: parse error", "DPORT: out of range, bound 65535"]
         );
         let mut h = Harness::new(&SPEC, "1.0.0.1, 7, 1.0.0.2, 53", 1, 1).unwrap();
         assert_eq!(h.write("sport", "x").unwrap_err(), "sport: invalid number");

@@ -111,6 +111,18 @@ fn the_last_packet_of_a_flow_tells_of_all() {
 }
 
 #[test]
+fn fragments_that_were_held_count_before_their_flow_ends() {
+    let out = Target::new("last-fragment");
+    let lines = ["1 1.0.0.1 5 2.0.0.2 6 U 0+", "2 1.0.0.1 - 2.0.0.2 - U 80", "9000 3.0.0.1 5 2.0.0.2 6 U 0"];
+    let router = run(&format!(
+        "{} -> af :: AggregateIPFlows -> al :: AggregateLast(NOTIFIER af) -> {};",
+        source("timestamp src sport dst dport proto ip_fragoff", &lines),
+        out.sink("aggregate count first_timestamp timestamp"),
+    ));
+    assert_eq!(out.lines(router), ["1 2 1.000000 2.000000"]);
+}
+
+#[test]
 fn a_full_table_ends_the_flow_that_would_end_next() {
     let out = Target::new("evict");
     let lines: Vec<String> =

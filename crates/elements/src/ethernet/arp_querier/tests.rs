@@ -239,7 +239,7 @@ fn both_forms_of_arguments() {
         errors("1.0.0.1, 2:0:0:0:0:1, CAPACITY_SLIM_FACTOR 0"),
         ["CAPACITY_SLIM_FACTOR cannot be zero"]
     );
-    assert_eq!(errors("1.0.0.1, CAPACITY x"), ["CAPACITY: invalid number", "ETH: invalid Ethernet address"]);
+    assert_eq!(errors("1.0.0.1, CAPACITY x"), ["CAPACITY: invalid number", "ETH: parse error"]);
 
     let mut env = Env::new(causeway_engine::Counters::new(1, 8, None).unwrap());
     let own = Addresses {

@@ -190,9 +190,9 @@ fn arguments_are_checked() {
     assert_eq!(errors("1.0.0.1"), ["TYPE: required argument missing"]);
     assert_eq!(errors("1.0.0.1, echo"), ["TYPE: 'echo' is not an ICMP error type"]);
     assert_eq!(errors("1.0.0.1, redirect, port"), ["CODE: 'port' is not a code of this ICMP type"]);
-    assert_eq!(errors("1.0.0.1, 3, 1, 1.2.3"), ["BADADDRS: invalid IP address"]);
+    assert_eq!(errors("1.0.0.1, 3, 1, 1.2.3"), ["BADADDRS: parse error"]);
     assert_eq!(errors("1.0.0.1, 3, MTU 40"), ["MTU: must be at least 96"]);
-    assert_eq!(errors("x, 3"), ["SRC: invalid IP address"]);
+    assert_eq!(errors("x, 3"), ["SRC: parse error"]);
 }
 
 proptest! {
