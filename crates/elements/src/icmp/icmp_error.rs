@@ -104,7 +104,7 @@ struct Source(Prefix4);
 
 impl Value for Source {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        Prefix4::parse(text, scope).map(Source).map_err(|_| "invalid IP address".to_owned())
+        Prefix4::parse(text, scope).map(Source).map_err(|_| "parse error".to_owned())
     }
 
     fn placeholder() -> Self {
