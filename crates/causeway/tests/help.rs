@@ -24,7 +24,8 @@ fn exit_statuses_are_told_with_every_command_and_in_the_manual() {
 #[test]
 fn the_manual_has_every_command_with_its_options() {
     let page = causeway(&["man"]);
-    for command in ["RUN", "UP", "DOCTOR", "CHECK", "GRAPH", "ELEMENTS", "HANDLERS", "READ", "WRITE", "BENCH"]
+    for command in
+        ["RUN", "UP", "DOCTOR", "CHECK", "GRAPH", "ELEMENTS", "HANDLERS", "READ", "WRITE", "BENCH", "LAB RUN"]
     {
         assert!(page.contains(&format!("\n.SH \"CAUSEWAY {command}\"\n")), "{command}");
     }
