@@ -324,7 +324,10 @@ fn router_name(text: &str) -> Result<String, String> {
 /// What the exit status says.
 const EXIT_STATUS: [(&str, &str); 4] = [
     ("0", "done; of doctor: up has what it needs"),
-    ("1", "failed; of run and up: a worker failed; of doctor: something is missing that up needs"),
+    (
+        "1",
+        "failed; of run and up: a worker failed; of doctor: something is missing that up needs; of lab compare: something became worse",
+    ),
     ("2", "the command line is wrong"),
     (
         "3",

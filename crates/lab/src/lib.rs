@@ -2,11 +2,26 @@
 //!
 //! # What this crate is for
 //!
-//! It measures; nothing of it is needed to route. `causeway bench` is its command line. The bench of the lookup tables
-//! against structures and libraries of others is a program of its own (`causeway-fib-bench`), so that none of those is in
-//! the router's binary.
+//! It measures; nothing of it is needed to route. It has benches, of which `causeway bench` is the command line, and a
+//! router tester, `causeway lab`. The bench of the lookup tables against structures and libraries of others is a program of its own
+//! (`causeway-fib-bench`), so that none of those is in the router's binary.
 //!
 //! # The parts, in the order to read them
+//!
+//! The tester's core is given times and counts and says what to do next; it sends nothing and reads no clock:
+//!
+//! * `causeway_results::traffic` defines what is offered, which models share; [`traffic`] reads it from a file, and a
+//!   [`timetable`] has the departures of one port in a trial;
+//! * [`frame`] writes test frames and tells them from others; the [`analyser`] counts what came, in which order and how late;
+//! * [`search`] says which trial answers a question: MLRsearch, and the tests of RFC 2544;
+//! * [`simulated`] is a device of which every loss is known, to hold the others to.
+//!
+//! Around it:
+//!
+//! * [`tester`] makes trials over ports, and tests itself; a [`bed`] has namespaces, cables and a device;
+//! * [`run`] compares devices and writes the document; [`regression`] compares two documents.
+//!
+//! The benches:
 //!
 //! * [`Settings`] is what is asked for, and [`bench`](bench()) does it: one part after another, each measured in rounds.
 //! * `report` has the lines for people and the document of `causeway-results`.
@@ -21,6 +36,7 @@
 //! * What is compared is measured in the same run, in interleaved rounds, on the same processor.
 //! * A test bed is removed when its value is dropped, also after an error and when a signal ends the run.
 //! * Traffic stays in namespaces that the run made.
+//! * A figure that the tester may have limited says so, and so does a trial that is shorter than a standard has it.
 //! * Nothing prints: lines go to whom the caller names.
 
 #![forbid(unsafe_code)]

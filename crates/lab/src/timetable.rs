@@ -27,6 +27,16 @@ impl Timetable {
     }
 }
 
+impl Timetable {
+    /// How many departures are left.
+    pub fn remaining(self) -> u64 {
+        let of = |(departures, begins_ns, ends_ns): (Departures, u64, u64)| {
+            departures.count_before(ends_ns - begins_ns)
+        };
+        self.segments.into_iter().map(of).sum::<u64>().min(self.left)
+    }
+}
+
 impl Iterator for Timetable {
     type Item = u64;
 
@@ -68,6 +78,18 @@ mod tests {
         };
         assert!(near(times(&request, 0), &[0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 150, 190, 230]));
         assert!(near(times(&request, 1), &[0, 30, 60, 90, 150]));
+        let traffic = Traffic { matrix: Matrix::Unidirectional, ..Traffic::simple(64) };
+        let plan = Plan::new(&traffic, 2).expect("a plan");
+        for most_frames in [None, Some(12)] {
+            let request = Request { most_frames, ..request.clone() };
+            let mut timetable = Timetable::new(&traffic, &plan, &request, 0);
+            let all = timetable.clone().count();
+            for taken in 0..all {
+                assert_eq!(timetable.clone().remaining(), (all - taken) as u64, "after {taken}");
+                timetable.next();
+            }
+            assert_eq!(timetable.remaining(), 0);
+        }
     }
 
     #[test]

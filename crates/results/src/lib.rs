@@ -13,6 +13,7 @@
 //! | [`stats`] | medians, quantiles, bootstrap intervals, paired comparison |
 //! | [`csv`] | a line for each measurement, for spreadsheets |
 //! | [`traffic`] | what is offered: streams, traffic matrices, schedules of departures |
+//! | [`html`] | a document as one page that stands alone |
 //! | [`chart`] | one description of a chart, drawn as SVG that is readable in light and dark |
 //!
 //! # Invariants
@@ -31,6 +32,7 @@ pub mod chart;
 pub mod csv;
 mod document;
 mod error;
+pub mod html;
 mod machine;
 pub mod stats;
 pub mod traffic;

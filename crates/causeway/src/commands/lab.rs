@@ -104,8 +104,9 @@ fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
         None => traffic::simple(args.size),
     };
     let destinations = [Some(args.destination.parse()?), None];
+    let interrupted = interrupted()?;
     let request = Request::new(args.rate, args.seconds.as_nanos() as u64);
-    let sent = transmit_only(&mut port, &traffic, destinations, &request, &[], &*interrupted()?)?;
+    let sent = transmit_only(&mut port, &traffic, destinations, &request, &[], &interrupted)?;
     let rate = sent.frames as f64 * 1e9 / (sent.took_ns as f64).max(1.0);
     output::print_line(format_args!("sent {} of {} frames, {rate:.0} frames/s", sent.frames, sent.intended))?;
     Ok(ExitCode::SUCCESS)
@@ -113,7 +114,8 @@ fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
 
 fn receive(args: &LabReceiveArgs) -> Result<ExitCode> {
     let mut port = port(&args.interface, &args.method, MacAddr::ZERO, [None, None], args.yes)?;
-    let received = receive_only(&mut port, args.seconds, &[], &*interrupted()?);
+    let interrupted = interrupted()?;
+    let received = receive_only(&mut port, args.seconds, &[], &interrupted);
     let (all, total) = (&received.analysis, received.analysis.total());
     for (what, count) in [
         ("in order", total.in_order),

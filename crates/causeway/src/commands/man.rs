@@ -37,7 +37,7 @@ pub fn man(command: &Command, exit_status: &[(&str, &str)]) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a command does, how it is called, and its options.
+/// What a command does, how it is called, and its options; then the same of its own commands.
 fn section(command: &Command) -> Result<String> {
     let of = Man::new(command.clone());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default().replace('-', "\\-");
@@ -49,5 +49,9 @@ fn section(command: &Command) -> Result<String> {
     // A section of its own to the renderer, a part of the command's here.
     let parts = String::from_utf8(parts)?.replace(".SH ", ".SS ");
     let name = command.get_bin_name().unwrap_or(command.get_name());
-    Ok(format!(".SH \"{}\"\n{about}.\n{parts}", name.to_uppercase()))
+    let mut section = format!(".SH \"{}\"\n{about}.\n{parts}", name.to_uppercase());
+    for each in command.get_subcommands().filter(|c| c.get_name() != "help") {
+        section += &self::section(each)?;
+    }
+    Ok(section)
 }

@@ -10,6 +10,7 @@ mod faults;
 mod flow;
 mod frames;
 mod hold;
+mod lab;
 mod left_behind;
 mod log;
 mod net;

@@ -21,18 +21,6 @@ pub use sequence::{Arrival, Counts, Sequence, WINDOW};
 
 use crate::frame::{Seen, wrap_ns};
 
-/// How the times of frames relate.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Clocks {
-    /// What the times of departure are, in words.
-    pub transmit: String,
-    /// What the times of arrival are, in words.
-    pub receive: String,
-    /// The smallest delay that the tester measured of itself, without a device, in nanoseconds. It is reported and not
-    /// subtracted: part of it is the medium's.
-    pub bias_ns: Option<u64>,
-}
-
 /// What was sent of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {

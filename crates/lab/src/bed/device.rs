@@ -39,6 +39,9 @@ pub enum Kind {
         /// What a line of its output says when it is ready; without it, it is when it has not ended after half a second.
         #[serde(default)]
         ready: Option<String>,
+        /// Whether the kernel forwards too what the program leaves to it.
+        #[serde(default)]
+        beside_kernel: bool,
     },
 }
 
@@ -51,6 +54,12 @@ impl Device {
     /// # Errors
     /// If it cannot be started or does not become ready.
     pub fn start(kind: &Kind, bed: &Bed, processors: &[usize]) -> Result<Device> {
+        // A program that gets copies of frames would be one of two that forward them.
+        bed.kernel_forwards(match kind {
+            Kind::Kernel {} | Kind::Causeway { .. } => true,
+            Kind::Click { .. } => false,
+            Kind::Command { beside_kernel, .. } => *beside_kernel,
+        })?;
         let (program, mut arguments, ready) = match kind {
             Kind::Kernel {} => return Ok(Device(None)),
             Kind::Causeway { arguments } => {
@@ -72,7 +81,7 @@ impl Device {
                 };
                 (program.to_string_lossy().into_owned(), arguments, None)
             }
-            Kind::Command { start, ready } => {
+            Kind::Command { start, ready, .. } => {
                 let (program, arguments) = start.split_first().context("the command to start is empty")?;
                 (program.clone(), arguments.to_vec(), ready.as_deref())
             }

@@ -62,11 +62,16 @@ impl Bed {
         for namespace in [&bed.tester, &bed.device] {
             namespace.ip("link set lo up")?;
         }
-        for setting in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
-            bed.device.set(setting, "1")?;
-        }
+        bed.kernel_forwards(true)?;
         (0..ports).try_for_each(|i| bed.link(i))?;
         Ok(bed)
+    }
+
+    /// Whether the kernel forwards what is not taken from it.
+    fn kernel_forwards(&self, on: bool) -> Result<()> {
+        let value = if on { "1" } else { "0" };
+        let set = |setting: &str| self.device.set(setting, value);
+        ["ipv4/ip_forward", "ipv6/conf/all/forwarding"].into_iter().try_for_each(set)
     }
 
     fn link(&self, i: usize) -> Result<()> {

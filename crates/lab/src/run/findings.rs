@@ -93,8 +93,20 @@ impl<'a> Findings<'a> {
         for step in &test.steps {
             let note = if step.limited { LIMITED } else { "" };
             let rate = ("forwarding rate", "frames/s");
-            self.add("tester/self-test/received", rate, (load(), step.asked_fps), step.received_fps, note);
-            self.add("tester/self-test/sent", rate, (load(), step.asked_fps), step.offered_fps, note);
+            self.add(
+                "tester, received/self-test over a cable",
+                rate,
+                (load(), step.asked_fps),
+                step.received_fps,
+                note,
+            );
+            self.add(
+                "tester, sent/self-test over a cable",
+                rate,
+                (load(), step.asked_fps),
+                step.offered_fps,
+                note,
+            );
         }
         if let Some(bias_ns) = test.bias_ns {
             self.setting(

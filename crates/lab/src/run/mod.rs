@@ -19,7 +19,7 @@ use crate::bed::{Bed, Device, Kind, VETH_NOTE};
 use crate::search::mlr::{GoalResult, Search};
 use crate::search::rfc2544::Repeat;
 use crate::search::{Outcome, Request, Tester, run as make};
-use crate::tester::{Control, Manner, Ports, SelfTest, self_test};
+use crate::tester::{Control, Manner, Ports, SelfTest, TIME_OF_DEPARTURE, self_test};
 use anyhow::{Context, Result, ensure};
 use causeway_results::Document;
 use causeway_results::traffic::{Matrix, Sizes, Traffic};
@@ -152,6 +152,9 @@ impl Comparison {
         let kinds =
             self.devices.iter().map(|name| self.description.device(name)).collect::<Result<Vec<_>>>()?;
         ensure!(!kinds.is_empty() && !self.sizes.is_empty(), "there is nothing to compare");
+        for (size, sizes) in &self.sizes {
+            self.traffic(sizes).check().with_context(|| format!("frames of {size}"))?;
+        }
         let mut findings = Findings::new(document, &self.devices);
         findings.setting("test bed", VETH_NOTE);
         findings.setting("ports of the tester", &self.description.method);
@@ -165,8 +168,7 @@ impl Comparison {
         let (began, steps) = (Instant::now(), self.repetitions * kinds.len() * self.sizes.len());
         let bed = Bed::new("cwl", self.description.ports)?;
         progress("self-test of the tester, over a cable", self.preset.estimate(steps));
-        let test = self.self_test(&bed, interrupted)?;
-        findings.self_test(&test);
+        let test = self.self_test(&bed, interrupted, &mut findings)?;
         let mut done = 0;
         for repetition in 0..self.repetitions {
             for (name, kind) in self.devices.iter().zip(&kinds) {
@@ -196,7 +198,12 @@ impl Comparison {
         Ok(())
     }
 
-    fn self_test(&self, bed: &Bed, interrupted: &Arc<AtomicBool>) -> Result<SelfTest> {
+    fn self_test(
+        &self,
+        bed: &Bed,
+        interrupted: &Arc<AtomicBool>,
+        findings: &mut Findings<'_>,
+    ) -> Result<SelfTest> {
         let control = Control { interrupted: interrupted.clone(), alive: Box::new(|| Ok(())) };
         let ports = bed.cable(&self.description.method)?;
         let traffic = Traffic { matrix: Matrix::Unidirectional, ..self.traffic(&self.sizes[0].1) };
@@ -204,6 +211,9 @@ impl Comparison {
         let highest = self.description.highest_fps;
         let loads: Vec<f64> = (0..8).rev().map(|halves| highest / f64::from(1 << halves)).collect();
         let test = self_test(&mut tester, &loads, self.preset.trial_ns, || bed.cable_received())?;
+        findings.self_test(&test);
+        findings.setting("time of departure", TIME_OF_DEPARTURE);
+        findings.setting("time of arrival", tester.time_of_arrival());
         drop(tester);
         bed.cut()?;
         ensure!(

@@ -6,7 +6,7 @@ use crate::regression::changes;
 use crate::report::{begun, write};
 use anyhow::{Context, Result, bail};
 use causeway_results::traffic::Sizes;
-use causeway_results::{Document, csv, stats};
+use causeway_results::{Document, csv, html, stats};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,7 +24,7 @@ pub struct Task {
     pub conformant: bool,
     /// How often all is measured.
     pub repetitions: usize,
-    /// Where the document goes; a table goes beside it.
+    /// Where the document goes; a table and a page go beside it.
     pub output: PathBuf,
 }
 
@@ -60,6 +60,7 @@ impl Task {
         } else {
             write(&self.output.with_extension("csv"), &csv::table(&document))?;
             write(&self.output, &document.to_json()?)?;
+            write(&self.output.with_extension("html"), &html::page("Router test", &document)?)?;
             outcome
                 .with_context(|| format!("ended early; what was found is in {}", self.output.display()))?;
         }

@@ -6,13 +6,14 @@ use crate::search::Request;
 use crate::timetable::Timetable;
 use causeway_packet::{Batch, Packet};
 use causeway_results::traffic::{Plan, Traffic};
-use std::iter::Peekable;
 
 /// What one port sends in a trial.
 pub struct Generator<'a> {
     templates: &'a [Template],
     order: &'a [u16],
-    timetable: Peekable<Timetable>,
+    timetable: Timetable,
+    /// When the next frame is due.
+    next_ns: Option<u64>,
     trial: u16,
     place: usize,
     sent: Vec<Sent>,
@@ -38,16 +39,17 @@ impl<'a> Generator<'a> {
         port: usize,
         trial: u16,
     ) -> Generator<'a> {
-        let timetable = Timetable::new(traffic, plan, request, port).peekable();
+        let mut timetable = Timetable::new(traffic, plan, request, port);
+        let next_ns = timetable.next();
         let sent = vec![Sent::default(); plan.flows().len()];
-        Generator { templates, order: plan.order(port), timetable, trial, place: 0, sent }
+        Generator { templates, order: plan.order(port), timetable, next_ns, trial, place: 0, sent }
     }
 
     /// Appends the frames that are due at `now_ns`, as far as `batch` and the pool have room. Says when the next is due
     /// that was not appended; `None`: there is none.
     #[inline]
     pub fn fill(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u64> {
-        while let Some(&due_ns) = self.timetable.peek() {
+        while let Some(due_ns) = self.next_ns {
             if due_ns > now_ns || batch.is_full() {
                 return Some(due_ns);
             }
@@ -59,7 +61,7 @@ impl<'a> Generator<'a> {
             let _ = batch.push(packet);
             *sent = Sent { frames: sent.frames + 1, last_ns: now_ns };
             self.place = (self.place + 1) % self.order.len();
-            self.timetable.next();
+            self.next_ns = self.timetable.next();
         }
         None
     }
@@ -72,7 +74,8 @@ impl<'a> Generator<'a> {
                 self.sent[usize::from(tag.flow)].frames -= 1;
             }
         }
-        Report { sent: self.sent, intended: made + self.timetable.count() as u64, last_ns }
+        let left = u64::from(self.next_ns.is_some()) + self.timetable.remaining();
+        Report { sent: self.sent, intended: made + left, last_ns }
     }
 }
 
@@ -81,4 +84,88 @@ fn frame(template: &Template, tag: Tag) -> Option<Packet> {
     let mut packet = Packet::new()?;
     template.write(tag, packet.put(template.length(tag.sequence)).ok()?);
     Some(packet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Ends;
+    use causeway_packet::BATCH;
+    use causeway_packet::wire::MacAddr;
+    use causeway_results::traffic::{Family, Matrix, Sizes, Stream};
+
+    /// 1 000 frames, one a microsecond, of two streams in the ratio 2:1.
+    fn with_generator(test: impl FnOnce(Generator<'_>)) {
+        let stream =
+            |name: &str, weight| Stream { weight, ..Stream::new(name, Family::Ipv4, Sizes::Fixed(64)) };
+        let streams = vec![stream("a", 2), stream("b", 1)];
+        let traffic = Traffic { matrix: Matrix::Unidirectional, streams, ..Traffic::simple(64) };
+        let plan = Plan::new(&traffic, 2).expect("a plan");
+        let network = "198.18.0.0/18".parse().expect("a network");
+        let mac = MacAddr([2; 6]);
+        let ends = Ends { source_mac: mac, gateway_mac: mac, source: network, destination: network };
+        let template = |flow: &causeway_results::traffic::Flow| {
+            Template::new(&traffic.streams[flow.stream], flow, &ends).expect("a template")
+        };
+        let templates: Vec<Template> = plan.flows().iter().map(template).collect();
+        let request = Request::new(1e6, 1_000_000);
+        test(Generator::new(&traffic, &plan, &request, &templates, 0, 7));
+    }
+
+    fn tags(batch: &Batch) -> Vec<(u16, u32, u64)> {
+        let tag = |packet: &Packet| match look(packet.data()) {
+            Seen::Test(tag) => (tag.flow, tag.sequence, tag.sent_ns),
+            other => panic!("{other:?}"),
+        };
+        batch.iter().map(tag).collect()
+    }
+
+    #[test]
+    fn what_is_due_is_made_and_nothing_else() {
+        with_generator(|mut generator| {
+            let mut batch = Batch::new();
+            assert_eq!(generator.fill(0, &mut batch), Some(1_000));
+            assert_eq!(generator.fill(999, &mut batch), Some(1_000));
+            assert_eq!(tags(&batch), [(0, 0, 0)]);
+            assert_eq!(generator.fill(3_500, &mut batch), Some(4_000));
+            assert_eq!(tags(&batch)[1..], [(1, 0, 3_500), (0, 1, 3_500), (0, 2, 3_500)]);
+        });
+    }
+
+    #[test]
+    fn a_full_batch_holds_back_what_is_due_and_what_is_never_sent_does_not_count() {
+        with_generator(|mut generator| {
+            let mut batch = Batch::new();
+            assert_eq!(generator.fill(900_000, &mut batch), Some(BATCH as u64 * 1_000));
+            assert_eq!(batch.len(), BATCH);
+            let mut unsent = Batch::new();
+            unsent.append_up_to(&mut batch, BATCH);
+            // Six of the last were not taken: of streams in the ratio 2:1, four and two.
+            let mut kept = Batch::new();
+            kept.append_up_to(&mut unsent, BATCH - 6);
+            let report = generator.finish(&unsent, 900_000);
+            assert_eq!(report.intended, 1_000);
+            let sent: u64 = report.sent.iter().map(|sent| sent.frames).sum();
+            assert_eq!(sent, BATCH as u64 - 6);
+            let made = tags(&kept);
+            for (flow, sent) in report.sent.iter().enumerate() {
+                assert_eq!(made.iter().filter(|tag| usize::from(tag.0) == flow).count() as u64, sent.frames);
+            }
+        });
+    }
+
+    #[test]
+    fn the_end_has_nothing_due() {
+        with_generator(|mut generator| {
+            let (mut batch, mut made) = (Batch::new(), 0);
+            while generator.fill(u64::MAX, &mut batch).is_some() {
+                made += batch.len();
+                batch.clear();
+            }
+            made += batch.len();
+            batch.clear();
+            let report = generator.finish(&batch, 0);
+            assert_eq!((made, report.intended), (1_000, 1_000));
+        });
+    }
 }

@@ -19,7 +19,7 @@ mod tests;
 pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_only};
 pub use self_test::{SelfTest, Step, self_test};
 
-use crate::analyser::{Analyser, Analysis, Clocks, Distribution, Sent};
+use crate::analyser::{Analyser, Analysis, Distribution, Sent};
 use crate::frame::{Ends, Template};
 use crate::network::Network;
 use crate::search::{Outcome, Request, Tester};
@@ -39,6 +39,8 @@ use std::time::Duration;
 
 /// The part of the frames that may be missing of what was asked for, and by which a trial may take longer.
 const SLACK: f64 = 0.005;
+/// Which clock the times of departure are of, and when it is read.
+pub const TIME_OF_DEPARTURE: &str = "CLOCK_REALTIME, when the tester wrote the frame";
 /// How often a wait looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -182,23 +184,12 @@ impl Ports {
         Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0 })
     }
 
-    /// How times are taken.
-    pub fn clocks(&self) -> Clocks {
-        let receive = match self.ports.iter().all(|port| port.stamped) {
+    /// Which clock the times of arrival are of, and when it is read.
+    pub fn time_of_arrival(&self) -> &'static str {
+        match self.ports.iter().all(|port| port.stamped) {
             true => "CLOCK_REALTIME, when the kernel took the frame from the driver",
             false => "CLOCK_REALTIME, when the tester found the frame",
-        };
-        let transmit = "CLOCK_REALTIME, when the tester wrote the frame";
-        Clocks { transmit: transmit.to_owned(), receive: receive.to_owned(), bias_ns: None }
-    }
-
-    /// The same ports for other traffic.
-    ///
-    /// # Errors
-    /// As [`Ports::new`].
-    pub fn offer(self, traffic: Traffic) -> Result<Ports> {
-        let trial = self.trial;
-        Ok(Ports { trial, ..Ports::new(self.ports, traffic, self.manner, self.control)? })
+        }
     }
 
     fn check(&mut self) -> Result<()> {
@@ -231,6 +222,11 @@ impl Tester for Ports {
     fn trial(&mut self, request: &Request) -> Result<Outcome> {
         self.check()?;
         ensure!(request.event.is_none(), "a tester of ports cannot disturb the device");
+        let frames = request.load_fps() * request.duration_ns() as f64 / 1e9;
+        ensure!(
+            frames < f64::from(u32::MAX),
+            "a trial of {frames:.0} frames is too long: numbers have 32 bits"
+        );
         self.trial = self.trial.wrapping_add(1);
         let (trial, flows) = (self.trial, self.plan.flows());
         let mut analysers: Vec<Analyser> =
@@ -264,8 +260,8 @@ impl Tester for Ports {
                 std::thread::sleep(LOOK.min(manner.settle));
             }
             ended.store(true, Ordering::Relaxed);
-            let fine = receivers.into_iter().map(|thread| thread.join().is_ok()).fold(true, |a, b| a && b);
-            sent.into_iter().map(|sent| sent.ok().filter(|_| fine)).collect::<Option<Vec<_>>>()
+            let failed = receivers.into_iter().filter_map(|thread| thread.join().err()).count();
+            sent.into_iter().map(|sent| sent.ok().filter(|_| failed == 0)).collect::<Option<Vec<_>>>()
         });
         let outcomes = outcomes.context("a thread of the tester failed")?;
         self.check()?;

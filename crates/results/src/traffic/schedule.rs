@@ -80,12 +80,12 @@ pub struct Departures {
 }
 
 impl Departures {
-    /// How many frames leave before `duration_ns`.
+    /// How many frames still leave before `duration_ns` from the start.
     pub fn count_before(mut self, duration_ns: u64) -> u64 {
         match (self.schedule, self.interval) {
             (Schedule::Constant, Some(interval)) if interval > 0 => {
-                // The first n with n * interval >> FRACTION not below the duration.
-                ((u128::from(duration_ns) << FRACTION).div_ceil(interval)) as u64
+                // The first n with n * interval >> FRACTION not below the duration, less those that have left.
+                ((u128::from(duration_ns) << FRACTION).div_ceil(interval) as u64).saturating_sub(self.n)
             }
             _ => std::iter::from_fn(|| self.next().filter(|&at| at < duration_ns)).count() as u64,
         }

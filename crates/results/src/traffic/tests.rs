@@ -163,7 +163,10 @@ proptest! {
         prop_assert!(times.is_sorted());
         let at = times[2_500];
         let before = times.iter().filter(|&&time| time < at).count() as u64;
-        prop_assert_eq!(departures.count_before(at), before);
+        prop_assert_eq!(departures.clone().count_before(at), before);
+        let mut later = departures;
+        later.by_ref().take(7).for_each(drop);
+        prop_assert_eq!(later.count_before(at), before.saturating_sub(7));
         let slack = match schedule {
             Schedule::Bursts { frames, .. } => f64::from(frames),
             Schedule::OnOff { on_ns, off_ns } => rate * (on_ns + off_ns) as f64 / 1e9 + 2.0,

@@ -1,0 +1,126 @@
+//! `causeway lab`: what it writes, what it says, and what it leaves behind.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn causeway(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    command.arg("lab").args(args);
+    command
+}
+
+fn output(args: &[&str]) -> Output {
+    causeway(args).output().expect("the binary that cargo built starts")
+}
+
+fn error(args: &[&str]) -> String {
+    let output = output(args);
+    assert_eq!(output.status.code(), Some(1), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("causeway-lab-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// A description of a bed for little traffic, which a busy machine can carry.
+fn description(folder: &Path, more: &str) -> String {
+    let file = folder.join("bed.toml");
+    std::fs::write(&file, format!("method = \"packet\"\nhighest_fps = 20000.0\n{more}")).expect("written");
+    file.to_string_lossy().into_owned()
+}
+
+fn left_behind(process: u32) -> bool {
+    let list = Command::new("ip").args(["netns", "list"]).output().expect("ip");
+    String::from_utf8_lossy(&list.stdout).contains(&format!("cwl-{process}-"))
+}
+
+fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: needs root to make network namespaces");
+    }
+    root
+}
+
+#[test]
+fn an_interrupt_leaves_a_valid_part_and_a_clean_machine() {
+    if !is_root() {
+        return;
+    }
+    let folder = folder("interrupt");
+    let (file, result) = (description(&folder, ""), folder.join("lab.json"));
+    let result_text = result.to_string_lossy().into_owned();
+    let args = [
+        "run",
+        "kernel",
+        "--file",
+        &file,
+        "--sizes",
+        "128",
+        "--repetitions",
+        "1000",
+        "--output",
+        &result_text,
+    ];
+    let mut run = causeway(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let process = run.id();
+    let lines = BufReader::new(run.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    // The second measurement has begun, so the first is done.
+    let mut told = lines.filter(|line| line.contains("repetition 2 of 1000; ") && line.ends_with(" left"));
+    assert!(told.next().is_some(), "the second repetition begins");
+    assert!(left_behind(process), "its namespaces are there");
+    kill_process(Pid::from_child(&run), Signal::INT).expect("interrupted");
+    let ended = run.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("ended early") && said.contains("interrupted"), "{said}");
+    assert!(!left_behind(process));
+    let text = std::fs::read_to_string(&result).expect("the part is there");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("valid");
+    assert!(json["run"]["settings"]["ended early"].as_str().is_some_and(|why| why.contains("interrupted")));
+    assert!(folder.join("lab.html").exists() && folder.join("lab.csv").exists());
+    // Compared with itself nothing is worse.
+    let same = output(&["compare", &result_text, &result_text, "--fail-on", "-3%"]);
+    assert_eq!(same.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&same.stdout).contains("kernel/NDR"));
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_device_that_is_never_ready_or_dies_is_told_of_and_nothing_stays() {
+    if !is_root() {
+        return;
+    }
+    let folder = folder("dead");
+    let devices = "[device.dead.command]\nstart = [\"sh\", \"-c\", \"echo no such port; exit 1\"]\nready = \"ready\"\n\
+                   [device.dying.command]\nstart = [\"sh\", \"-c\", \"echo ready; sleep 1\"]\nready = \"ready\"\n";
+    let file = description(&folder, devices);
+    let result = folder.join("lab.json").to_string_lossy().into_owned();
+    let run = |device: &str| error(&["run", device, "--file", &file, "--sizes", "128", "--output", &result]);
+    let said = run("dead");
+    assert!(said.contains("device 'dead'") && said.contains("no such port"), "{said}");
+    let said = run("dying");
+    assert!(said.contains("the device died") && said.contains("128 bytes"), "{said}");
+    let list = Command::new("ip").args(["netns", "list"]).output().expect("ip");
+    let mine = format!("cwl-{}", std::process::id());
+    assert!(!String::from_utf8_lossy(&list.stdout).contains(&mine));
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn what_cannot_be_is_said_in_a_line() {
+    let said = error(&["compare", "a.json", "kernel"]);
+    assert!(said.contains("two files of results, or names of devices"), "{said}");
+    assert!(
+        error(&["compare", "/no/such/a.json", "/no/such/b.json"]).contains("cannot read /no/such/a.json")
+    );
+    assert!(error(&["run", "cisco"]).contains("no device 'cisco'"));
+    assert!(error(&["run", "kernel", "--sizes", "63"]).contains("63 bytes has no room"));
+    assert!(error(&["transmit", "no-such-interface", "--to", "2:0:0:0:0:1"]).contains("no-such-interface"));
+    assert!(error(&["transmit", "lo", "--to", "here"]).contains("--to here"));
+}
