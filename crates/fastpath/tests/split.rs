@@ -3,8 +3,11 @@
 use causeway_engine::{Options, Plan, PlanElement, Router};
 use causeway_fastpath::{Known, Place, Table, Target, split};
 
-/// A plan of push elements, each with its class, configuration and edges.
-fn plan(elements: &[(&str, &str, &str, &[(usize, usize)])]) -> Plan {
+/// Name, class, configuration, and where the outputs lead.
+type Element = (&'static str, &'static str, &'static str, &'static [(usize, usize)]);
+
+/// A plan of push elements.
+fn plan(elements: &[Element]) -> Plan {
     let mut plan = Plan::default();
     for (number, (name, class, config, to)) in elements.iter().enumerate() {
         plan.elements.push(PlanElement {
@@ -21,7 +24,7 @@ fn plan(elements: &[(&str, &str, &str, &[(usize, usize)])]) -> Plan {
     plan
 }
 
-const GRAPH: &[(&str, &str, &str, &[(usize, usize)])] = &[
+const GRAPH: &[Element] = &[
     ("in", "Idle", "", &[(1, 0)]),
     ("kind", "Classifier", "12/0806, 12/0800, -", &[(2, 0), (3, 0), (8, 0)]),
     ("arp", "Discard", "", &[]),

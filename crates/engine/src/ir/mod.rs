@@ -302,13 +302,6 @@ impl Program {
         &self.blocks
     }
 
-    /// The same program with other blocks, which look up in its tables and add to its counters; `None` if they are none, as
-    /// for [`Builder::finish`].
-    pub fn with_blocks(self, blocks: Vec<Code>) -> Option<Program> {
-        let program = Program { blocks, ..self };
-        check::is_sound(&program).then_some(program)
-    }
-
     /// The counters, by number.
     pub fn counters(&self) -> &[Counter] {
         &self.counters
