@@ -128,8 +128,13 @@ pub fn compile(
 
 /// The bytes of a configuration; the error is the complete text for the user.
 pub fn read(source: &Source) -> Result<Vec<u8>, String> {
-    let explain = |e: std::io::Error| without_error_numbers(&format!("{}: {e}
-", source.name()));
+    let explain = |e: std::io::Error| {
+        without_error_numbers(&format!(
+            "{}: {e}
+",
+            source.name()
+        ))
+    };
     match source {
         Source::Text(_, text) => Ok(text.clone().into_bytes()),
         Source::Stdin => {

@@ -24,7 +24,9 @@ fn exit_statuses_are_told_with_every_command_and_in_the_manual() {
 #[test]
 fn the_manual_has_every_command_with_its_options() {
     let page = causeway(&["man"]);
-    let own = ["RUN", "UP", "DOCTOR", "CHECK", "GRAPH", "ELEMENTS", "HANDLERS", "READ", "WRITE", "BENCH", "LAB RUN"];
+    let own = [
+        "RUN", "UP", "DOCTOR", "CHECK", "GRAPH", "ELEMENTS", "HANDLERS", "READ", "WRITE", "BENCH", "LAB RUN",
+    ];
     let tools =
         ["FLATTEN", "PRETTY", "UNDEAD", "XFORM", "COMBINE", "UNCOMBINE", "ALIGN", "NEW", "NEW ROUTER"];
     for command in own.iter().chain(&tools) {
