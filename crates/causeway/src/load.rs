@@ -85,7 +85,7 @@ pub fn load(
     style: Style,
 ) -> Result<Loaded, String> {
     let (loaded, warnings) = compile(source, library, params, style)?;
-    logger::answer_warnings(&warnings);
+    logger::answer(&warnings);
     Ok(loaded)
 }
 
@@ -215,7 +215,7 @@ fn without_error_numbers(text: &str) -> String {
 /// Says, as Click does, that the configuration from `source` is not run because it has no elements.
 pub fn warn_empty(source: &Source) {
     let name = source.name();
-    logger::answer_warnings(&format!("warning: {name}: configuration has no elements, exiting\n"));
+    logger::answer(&format!("warning: {name}: configuration has no elements, exiting\n"));
 }
 
 /// The plan as the optimiser makes it.

@@ -22,7 +22,7 @@ use log::kv::Key;
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use std::io::Write;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -46,7 +46,6 @@ pub enum Style {
 
 static LOGGER: OnceLock<Logger> = OnceLock::new();
 static STYLE: OnceLock<Style> = OnceLock::new();
-static NO_WARNINGS: AtomicBool = AtomicBool::new(false);
 /// Texts that nobody will read: the queue was full, or they could not be written.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
@@ -98,23 +97,11 @@ pub fn set_style(style: Style) {
     let _ = STYLE.set(style);
 }
 
-/// Hides warnings from here on.
-pub fn hide_warnings() {
-    NO_WARNINGS.store(true, Ordering::Relaxed);
-}
-
 /// Writes a complete text as it is: what the program answers. It is there before whatever is printed next.
 pub fn answer(text: &str) {
     if let Some(logger) = LOGGER.get().filter(|_| !text.is_empty()) {
         logger.put(text.to_owned());
         logger.flush();
-    }
-}
-
-/// As [`answer`], unless warnings are hidden.
-pub fn answer_warnings(text: &str) {
-    if !NO_WARNINGS.load(Ordering::Relaxed) {
-        answer(text);
     }
 }
 
@@ -127,15 +114,13 @@ impl Logger {
 }
 
 impl Log for Logger {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.level() != Level::Warn || !NO_WARNINGS.load(Ordering::Relaxed)
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
     }
 
     fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            let style = STYLE.get().copied().unwrap_or(Style::Command);
-            self.put(text(record, style, SystemTime::now()));
-        }
+        let style = STYLE.get().copied().unwrap_or(Style::Command);
+        self.put(text(record, style, SystemTime::now()));
     }
 
     /// Waits until all is written, but not for ever: standard error may be a terminal that was stopped.

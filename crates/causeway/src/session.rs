@@ -122,7 +122,7 @@ impl Session {
         options.globals = Some(texts.clone());
         let plan = prepare(loaded.plan.clone());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
-        logger::answer_warnings(&loaded.explain_warnings(router.warnings()));
+        logger::answer(&loaded.explain_warnings(router.warnings()));
         if let Some(events) = router.take_events() {
             let sender = sender.clone();
             std::thread::spawn(move || events.iter().all(|e| sender.send(Input::Router(e)).is_ok()));

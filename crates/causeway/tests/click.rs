@@ -112,10 +112,10 @@ fn a_queue_tells_of_its_first_overflow() {
 
 #[test]
 fn the_time_is_told_as_csh_tells_it() {
-    let (_, errors, _) = run(&["-t", "--simtime", "-e", "InfiniteSource(LIMIT 1, STOP true) -> Discard"]);
-    let fields: Vec<&str> = errors.trim_end().split(' ').collect();
-    let [user, system, elapsed] = fields[..] else { panic!("{errors}") };
-    assert!(user.ends_with('u') && system.ends_with('s') && elapsed.contains(':'), "{errors}");
+    let (out, ..) = run(&["-t", "--simtime", "-e", "InfiniteSource(LIMIT 1, STOP true) -> Discard"]);
+    let fields: Vec<&str> = out.trim_end().split(' ').collect();
+    let [user, system, elapsed] = fields[..] else { panic!("{out}") };
+    assert!(user.ends_with('u') && system.ends_with('s') && elapsed.contains(':'), "{out}");
 }
 
 #[test]

@@ -83,11 +83,12 @@ fn scripts_do_what_they_do_in_click() {
 #[test]
 fn a_manager_has_its_say_when_the_process_is_told_to_end() {
     let config =
-        "DriverManager(wait_stop, print bye); Script(print $(kill TERM $$)); InfiniteSource -> Discard;";
+        "DriverManager(wait_stop, print \"bye\"); Script(print $(kill TERM $$)); InfiniteSource -> Discard;";
     let dir = std::env::temp_dir().join(format!("causeway-signals-{}", std::process::id()));
     let made = run(&Case { config, ..Case::default() }, &dir);
     assert_eq!(made, BTreeMap::from([("out".to_owned(), "\nbye\n".to_owned())]));
-    let config = "s :: Script(TYPE SIGNAL USR1 INT, print got, write stop); Script(print $(kill INT $$));";
+    let config =
+        "s :: Script(TYPE SIGNAL USR1 INT, print \"got\", write stop); Script(print $(kill INT $$));";
     let made = run(&Case { config, ..Case::default() }, &dir);
     assert_eq!(made, BTreeMap::from([("out".to_owned(), "\ngot\n".to_owned())]));
 }
@@ -99,6 +100,9 @@ fn scripts_call_elements_on_other_workers() {
                   print u.home_thread, write c.reset, print $?$(c.count), print c.nothing, stop)";
     let dir = std::env::temp_dir().join(format!("causeway-workers-{}", std::process::id()));
     let made = run(&Case { args: vec!["-j", "2"], config, ..Case::default() }, &dir);
-    let expected = [("out", "50\n1\n00\n"), ("err", "no 'c.nothing' read handler\n")];
+    let expected = [
+        ("out", "50\n1\n00\n"),
+        ("err", "While executing 'DriverManager@7 :: DriverManager':\n  no 'c.nothing' read handler\n"),
+    ];
     assert_eq!(made, expected.map(|(what, text)| (what.to_owned(), text.to_owned())).into_iter().collect());
 }

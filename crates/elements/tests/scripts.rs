@@ -2,7 +2,7 @@
 
 use causeway_engine::clock::SIMULATED_START_NS;
 use causeway_engine::harness::{Harness, packet};
-use causeway_engine::{Event, Options, Plan, Router};
+use causeway_engine::{Defaults, Event, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use std::time::Duration;
 
@@ -77,7 +77,8 @@ fn counts<const N: usize>(text: &str, counters: [&str; N]) -> [u64; N] {
     let library = causeway_elements::library();
     let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]);
     let plan = Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())));
-    let options = Options { simulated_ns: Some(SIMULATED_START_NS), ..Options::default() };
+    let simulated_ns = Some(SIMULATED_START_NS);
+    let options = Options { simulated_ns, defaults: Defaults::Click, ..Options::default() };
     let router = Router::start(library, plan, options).unwrap_or_else(|e| panic!("{e}"));
     router.resume();
     assert_eq!(
