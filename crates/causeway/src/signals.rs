@@ -27,13 +27,16 @@ pub struct Signals {
     scripts: Arc<Scripts>,
 }
 
+/// Is told the name of a script.
+type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
 /// Scripts that wait for signals, which then do not end the router.
 struct Scripts {
     handle: iterator::Handle,
     /// Signals with the names of scripts.
     waiting: Mutex<Vec<(i32, String)>>,
     /// Called with the name of a script whose signal came.
-    tell: OnceLock<Box<dyn Fn(&str) + Send + Sync>>,
+    tell: OnceLock<Tell>,
 }
 
 impl Scripts {

@@ -18,7 +18,11 @@ pub(crate) static SPEC: Spec = Spec {
           without the program the router does not start, and a rule that is refused is logged. FromDevice with SNIFFER false \
           takes packets before the kernel sees them and needs no rule.",
     args: &[
-        keyword("IPTABLES_COMMAND", "file name", "the program; default /sbin/iptables or /usr/sbin/iptables"),
+        keyword(
+            "IPTABLES_COMMAND",
+            "program",
+            "what is called; default /sbin/iptables or /usr/sbin/iptables",
+        ),
         rest("FILTERSPEC", "`drop dev DEVNAME`", "what to drop"),
     ],
     example: "KernelFilter(); InfiniteSource(LIMIT 1, STOP true) -> Discard;",

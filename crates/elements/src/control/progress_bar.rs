@@ -361,7 +361,7 @@ mod tests {
         let mut known = bar(true, 100.0);
         assert_eq!(
             known.line(Some(74.0), SECOND_NS, 50),
-            format!("\r 74% |{:19}|    74     00:00 ETA", "*".repeat(14))
+            format!("\r 74% |{:19}|    74      00:00 ETA", "*".repeat(14))
         );
         assert_eq!(known.line(None, SECOND_NS, 40), "\r  -% |---------| -----      --:-- ETA");
         let mut unknown = bar(false, -1.0);
@@ -369,10 +369,10 @@ mod tests {
             unknown.line(Some(5_000_000.0), SECOND_NS, 41),
             "\r|      ***      |  4882KB    --:-- ETA"
         );
-        assert_eq!(known.line(Some(75.0), 9 * SECOND_NS, 20), "\r 75%     75     00:02 ETA");
-        assert_eq!(known.line(Some(75.0), 15 * SECOND_NS, 20), "\r 75%     75   - stalled -");
+        assert_eq!(known.line(Some(75.0), 9 * SECOND_NS, 20), "\r 75%     75      00:00 ETA");
+        assert_eq!(known.line(Some(75.0), 15 * SECOND_NS, 20), "\r 75%     75    - stalled -");
         known.state = State::Done;
-        assert_eq!(known.line(Some(100.0), 16 * SECOND_NS, 20), "\r100%    100     00:09    \n");
+        assert_eq!(known.line(Some(100.0), 16 * SECOND_NS, 20), "\r100%    100      00:01    \n");
     }
 
     #[test]

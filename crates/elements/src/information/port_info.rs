@@ -19,8 +19,8 @@ pub(crate) static SPEC: Spec = Spec {
           defined inside a compound element is seen only there, and one that is defined here goes before the services that \
           everybody knows.",
     args: &[rest("NAME PORT[/PROTOCOL]", "name and number", "a name and what it stands for")],
-    example: "PortInfo(game 27015/udp); FastUDPSource(0, 9, 60, 2:0:0:0:0:1, 10.0.0.1, 7, 2:0:0:0:0:2, 10.0.0.2, 27015) \
-              -> Strip(14) -> c :: IPClassifier(dst port game, -); c[0] -> Discard; c[1] -> Discard;",
+    example: "PortInfo(game 27015/udp); InfiniteSource(LIMIT 1, STOP true) -> UDPIPEncap(10.0.0.1, 7, 10.0.0.2, game) \
+              -> c :: IPClassifier(dst port game, -); c[0] -> Discard; c[1] -> Discard;",
     see: &["AddressInfo", "IPNameInfo", "IPClassifier"],
     build,
     ..Spec::DEFAULT

@@ -51,7 +51,7 @@ fn busy_tasks_let_timers_and_devices_have_their_turn() {
         format!("Source(300, STOP true) -> l :: Log; x :: Source(0) -> y :: Log; Pin(x 1, y 0); {device}");
     let router = start(&half, 2);
     assert_eq!(router.wait(Some(Duration::from_secs(20))), Some(Event::StopRequested { worker: 0 }));
-    assert_eq!(at(&router.read("l", "log", "").unwrap(), "d:1"), Some(65));
+    assert_eq!(at(&router.read("l", "log", "").unwrap(), "d:1"), Some(64));
 
     // Where the router stopped, a step begins anew.
     let router = start(&format!("Source(50, STOP true) -> l :: Log; Source(1000) -> l; {device}"), 1);

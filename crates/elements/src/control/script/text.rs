@@ -15,8 +15,8 @@ fn without_comments(text: &str) -> &str {
     let text = text.trim_start();
     let end = if text.starts_with("//") {
         text.find(['\n', '\r'])
-    } else if text.starts_with("/*") {
-        text[2..].find("*/").map(|at| at + 4)
+    } else if let Some(inside) = text.strip_prefix("/*") {
+        inside.find("*/").map(|at| at + 4)
     } else {
         return text;
     };
