@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// Writes the configuration as it is, and says why.
 pub fn align(args: &AlignArgs) -> Result<ExitCode> {
     transform(&args.common, false, |source, flat| {
-        logger::answer_warnings(&format!(
+        logger::answer(&format!(
             "{}: warning: nothing to align: every element reads packets at any alignment\n",
             source.name()
         ));

@@ -3,7 +3,7 @@
 use super::{Flat, fail, from_name, read_bytes, write};
 use crate::cli::{CombineArgs, UncombineArgs};
 use crate::load::{self, Source};
-use crate::logger::answer_warnings;
+use crate::logger::answer;
 use anyhow::Result;
 use causeway_lang::transform::{self, Part};
 use causeway_lang::{archive, print};
@@ -54,7 +54,7 @@ fn combined(args: &CombineArgs) -> Result<Vec<u8>, String> {
     }
     let combined = transform::combine(&parts, &links)
         .map_err(|wrong| wrong.iter().map(|text| format!("click-combine: {text}\n")).collect::<String>())?;
-    combined.warnings.iter().for_each(|text| answer_warnings(&format!("warning: {text}\n")));
+    combined.warnings.iter().for_each(|text| answer(&format!("warning: {text}\n")));
     let text = print::graph(&combined.graph);
     if args.config {
         return Ok(text.into_bytes());

@@ -213,7 +213,7 @@ fn read_bytes(name: &str, bytes: &[u8], params: &[(String, String)], expand: boo
     all.append(whole.diagnostics);
     say(&all, &program.sources)?;
     if program.statements.is_empty() {
-        logger::answer_warnings(&format!("{name}: warning: empty configuration\n"));
+        logger::answer(&format!("{name}: warning: empty configuration\n"));
     }
     if expand {
         return Ok(Flat { sources: program.sources, graph: whole.graph, defines: vec![] });
@@ -248,7 +248,7 @@ fn say(diagnostics: &Diagnostics, sources: &Sources) -> Result<(), String> {
     if diagnostics.has_errors() {
         return Err(text);
     }
-    logger::answer_warnings(&text);
+    logger::answer(&text);
     Ok(())
 }
 

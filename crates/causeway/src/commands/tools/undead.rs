@@ -2,7 +2,7 @@
 
 use super::{AnyClass, transform};
 use crate::cli::UndeadArgs;
-use crate::logger::{answer, answer_warnings};
+use crate::logger::answer;
 use anyhow::Result;
 use causeway_lang::transform;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ pub fn undead(args: &UndeadArgs) -> Result<ExitCode> {
     transform(&args.common, false, |_, flat| {
         let classes = AnyClass(causeway_elements::library());
         let live = transform::undead(&flat.graph, &classes);
-        live.wrong.iter().for_each(|text| answer_warnings(&format!("warning: {text}\n")));
+        live.wrong.iter().for_each(|text| answer(&format!("warning: {text}\n")));
         if live.graph.elements.is_empty() && !flat.graph.elements.is_empty() {
             return Err("warning: no live elements in configuration\n".to_owned());
         }

@@ -3,7 +3,7 @@
 use super::{AnyClass, fail, read, source, write};
 use crate::cli::XformArgs;
 use crate::load::{self, Source};
-use crate::logger::answer_warnings;
+use crate::logger::answer;
 use anyhow::Result;
 use causeway_lang::render::{self, Quotes};
 use causeway_lang::transform::Patterns;
@@ -39,7 +39,7 @@ fn transformed(args: &XformArgs) -> Result<String, String> {
         read.map_err(|failed| render::plain(&failed.diagnostics, &failed.sources, Quotes::Ascii))?;
     }
     if !attempted {
-        answer_warnings("warning: no patterns read\n");
+        answer("warning: no patterns read\n");
     }
     let patterns = if args.reverse { patterns.reversed() } else { patterns };
     let rewritten = patterns.apply(&flat.graph);
