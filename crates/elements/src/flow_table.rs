@@ -247,10 +247,12 @@ impl<V, const N: usize> FlowTable<V, N> {
         }
     }
 
-    /// Lets a flow wait in `queue`, at its end, until `expires`.
+    /// Lets a flow wait in `queue` until `expires`: at its end, or where it is if that is before who waits behind it. So
+    /// the news of an old packet does not hide the flow behind those that expire later.
     #[inline]
     pub fn touch(&mut self, id: Id, queue: usize, expires: u64) {
-        if self.slots[id.0 as usize].queue == queue as u32 && self.queues[queue].back == id.0 {
+        let Slot { queue: waits_in, behind, .. } = self.slots[id.0 as usize];
+        if waits_in == queue as u32 && (behind == NIL || expires <= self.slots[behind as usize].expires) {
             self.slots[id.0 as usize].expires = expires;
             return;
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Elements with a file that they write, `@`.
 const WRITERS: &[(&str, &str)] = &[
+    ("ARPPrint", "ARPPrint(OUTFILE @)"),
     ("IPPrint", "IPPrint(OUTFILE @)"),
     ("ToDump", "ToDump(@)"),
     ("ToIPSummaryDump", "ToIPSummaryDump(@, FIELDS ip_src sport, HEADER false)"),

@@ -174,6 +174,6 @@ mod tests {
         assert_eq!(error(""), "OFFSET: required argument missing");
         assert_eq!(error("up"), "type mismatch: OFFSET requires integer");
         assert_eq!(error("1.2.3.4, -1"), "type mismatch: OFFSET requires integer");
-        assert_eq!(error("1.2.3, 4"), "ADDR: invalid IP address");
+        assert_eq!(error("1.2.3, 4"), "ADDR: parse error");
     }
 }
