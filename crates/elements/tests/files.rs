@@ -40,10 +40,13 @@ impl Target {
         Target(std::env::temp_dir().join(format!("causeway-files-{test}-{}", std::process::id())))
     }
 
-    /// A graph with `element` behind a source of one IPv4 packet.
+    /// A graph with `element` behind a source of one packet of IPv4 or, for who prints that, of ARP.
     fn graph(&self, element: &str) -> String {
         let element = element.replace('@', &self.0.display().to_string());
-        let packet = r"\<4500001c 00000000 40117cce 7f000001 7f000001 00070009 00080000>";
+        let packet = match element.starts_with("ARP") {
+            true => r"\<00010800 06040001 02000000 00010a00 00010000 00000000 0a000002>",
+            false => r"\<4500001c 00000000 40117cce 7f000001 7f000001 00070009 00080000>",
+        };
         format!("s :: InfiniteSource({packet}, LIMIT 1) -> MarkIPHeader -> e :: {element} -> Discard;")
     }
 }
