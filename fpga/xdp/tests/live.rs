@@ -13,7 +13,7 @@ use causeway_nic_xdp::{Error, Router};
 use causeway_packet::{BATCH, Batch, Packet};
 use common::Testbed;
 use std::net::UdpSocket;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A native program that passes everything: gives a veth the NAPI that redirects to its peer need.
 fn pass_program(name: &str) -> XdpLink {
@@ -112,7 +112,13 @@ fn frames_agree(mode: XdpMode) {
     assert_eq!(received, ("rx_frames".to_owned(), 3_000));
 
     drop(router);
-    assert!(!bed.router.ip("link show").contains("prog/xdp"));
+    // The kernel lets go of a program a little after its last descriptor is closed.
+    let gone = || !bed.router.ip("link show").contains("prog/xdp");
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !gone() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(gone());
 }
 
 #[test]

@@ -67,13 +67,17 @@ fn list(library: &Library, wanted: impl Fn(&Spec) -> bool) -> String {
     text
 }
 
-/// Whether a class has `word`, in any case, in its name, summary or documentation.
+/// Whether a class has `word`, in any case, in its name, or a word that begins with it in its summary or documentation.
 fn mentions(spec: &Spec, word: &str) -> bool {
     let word = word.to_lowercase();
-    let texts =
-        [spec.name, spec.category, spec.summary, spec.doc].into_iter().chain(spec.aliases.iter().copied());
-    let args = spec.args.iter().flat_map(|a| [a.name, a.doc]);
-    texts.chain(args).any(|text| text.to_lowercase().contains(&word))
+    let names = [spec.name, spec.category].into_iter().chain(spec.aliases.iter().copied());
+    let texts = [spec.summary, spec.doc].into_iter().chain(spec.args.iter().flat_map(|a| [a.name, a.doc]));
+    let in_a_name = |name: &str| name.to_lowercase().contains(&word);
+    let begins_a_word = |text: &str| {
+        let text = text.to_lowercase();
+        text.match_indices(&word).any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric))
+    };
+    names.into_iter().any(in_a_name) || texts.into_iter().any(begins_a_word)
 }
 
 fn write_all(library: &Library, dir: &Path) -> Result<()> {
