@@ -16,21 +16,22 @@ pub const CAUSEWAY: &str = env!("CARGO_BIN_EXE_causeway");
 /// The folder of the examples.
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf");
 
-/// Tests run one after another: each loads the machine.
-static ONE: Mutex<()> = Mutex::new(());
+/// Tests run two at a time: they wait for the kernel more than they load the machine, but more of them would be late.
+static PLACES: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
 
 /// Hosts `a` (10.77.1.2, 2001:db8:1::2) and `b` (10.77.2.2, 2001:db8:2::2) with the router `r` between them, whose
 /// interfaces are `ra` and `rb`. All goes with the value.
 pub struct Net {
     prefix: String,
-    _one: MutexGuard<'static, ()>,
+    _place: MutexGuard<'static, ()>,
 }
 
 impl Net {
     /// None, with a message, where namespaces cannot be made or `ping` is missing.
     pub fn new() -> Option<Net> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let place = PLACES[number as usize % PLACES.len()].lock().unwrap_or_else(PoisonError::into_inner);
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: needs root to make network namespaces");
             return None;
@@ -39,8 +40,7 @@ impl Net {
             eprintln!("skipped: needs ping (apt install iputils-ping)");
             return None;
         }
-        let prefix = format!("up-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let net = Net { prefix, _one: one };
+        let net = Net { prefix: format!("up-{}-{number}", std::process::id()), _place: place };
         for name in ["a", "r", "b"] {
             run("ip", &format!("netns add {}", net.name(name)));
             net.ip(name, "link set lo up");
