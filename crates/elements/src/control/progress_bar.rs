@@ -2,9 +2,9 @@
 
 use super::script::{general, real};
 use crate::printing::to_stderr;
+use causeway_engine::Named;
 use causeway_engine::prelude::*;
-use causeway_engine::value::Value;
-use causeway_engine::{Named, Scope};
+use causeway_engine::value::Raw;
 use causeway_lang::args::split_words;
 use causeway_lang::values::{MILLISECOND_NS, SECOND_NS, string, time_ns};
 use std::io::IsTerminal;
@@ -83,19 +83,6 @@ struct ProgressBar {
     start_ns: u64,
     last_ns: u64,
     stalled_ns: u64,
-}
-
-/// The raw text of an argument.
-struct Raw(String);
-
-impl Value for Raw {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        Ok(Raw(text.to_owned()))
-    }
-
-    fn placeholder() -> Self {
-        Raw(String::new())
-    }
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {

@@ -6,148 +6,33 @@ mod format;
 mod functions;
 mod number;
 mod report;
+mod signals;
+mod spec;
 mod step;
 mod text;
 
 pub(super) use self::functions::without_number;
 pub(super) use self::number::{general, real};
+pub use self::signals::{SIGNALS, WatchSignals};
+pub(crate) use self::spec::{DRIVER_MANAGER, SPEC};
 
 use self::compile::{Op, Program};
 use self::report::Report;
+use self::signals::{kill, signal_number, watcher};
+use self::spec::Reason;
 use self::step::{By, Status};
 use self::text::{shift, uncomment, words};
-use causeway_engine::Scope;
 use causeway_engine::prelude::*;
-use causeway_engine::spec::{Access, HandlerDoc, calls};
-use causeway_engine::value::Value;
+use causeway_engine::spec::Access;
+use causeway_engine::value::Raw;
 use causeway_lang::args::unquote;
 use causeway_lang::values::integer;
-
-pub(crate) static SPEC: Spec = Spec {
-    name: "Script",
-    category: "control",
-    summary: "runs a script that calls handlers, waits and stops the router",
-    ports: "-/-",
-    processing: "ah/ah",
-    doc: include_str!("script.md"),
-    args: ARGS,
-    handlers: HANDLERS,
-    drops: Reason::DOCS,
-    example: "c :: Counter; InfiniteSource(LIMIT 5) -> c -> Discard; \
-              s :: Script(set x 0, label again, set x $(add $x 1), goto again $(lt $x 3), wait 1ms, stop);",
-    see: &["DriverManager", "ControlSocket", "Message"],
-    copies: Copies::One,
-    acts: true,
-    build: |conf| build(conf, None),
-    ..Spec::DEFAULT
-};
-
-pub(crate) static DRIVER_MANAGER: Spec = Spec {
-    name: "DriverManager",
-    category: "control",
-    summary: "decides by a script whether the router stops when it is asked to",
-    ports: "0/0",
-    doc: "A Script of TYPE DRIVER, with all its instructions: it runs when the router has been asked to stop: by an \
-          element at the end of its packets, by the handler `stop`, or by a signal. The requests are counted: `pause` \
-          (or `wait_stop`, `wait_step`) waits for one, `pause 3` for three. Where it waits the router runs on; where it \
-          ends, or at `stop`, the router stops. Before its first `pause` or `wait` it runs at the start. Without \
-          instructions it stops at the first request, as a router without DriverManager does. There is one in a router.",
-    args: ARGS,
-    handlers: HANDLERS,
-    drops: Reason::DOCS,
-    example: "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard; DriverManager(wait_stop, wait 1ms, stop);",
-    see: &["Script"],
-    copies: Copies::One,
-    acts: false,
-    build: |conf| build(conf, Some(Kind::Driver)),
-    ..Spec::DEFAULT
-};
-
-const ARGS: &[causeway_engine::spec::ArgDoc] = &[
-    keyword(
-        "TYPE",
-        "`ACTIVE`, `PASSIVE`, `PACKET`, `PROXY`, `DRIVER` or `SIGNAL` with numbers or names",
-        "when it runs; default PACKET with ports, else ACTIVE",
-    ),
-    rest("INSTRUCTION", "an instruction with its text", "what it does"),
-];
-
-const HANDLERS: &[HandlerDoc] = &[
-    writes("step", "lets it go on past what it waits for, or past so many of those"),
-    writes("goto", "moves it to a label"),
-    calls("run", "runs it from its begin with the parameters as `$args`; what it returns is the value"),
-    reads_with("add", "the sum of numbers"),
-    reads_with("sub", "the first number less the others"),
-    reads_with("min", "the least of numbers"),
-    reads_with("max", "the greatest of numbers"),
-    reads_with("mul", "the product of numbers"),
-    reads_with("div", "the first number divided by the others"),
-    reads_with("idiv", "as `div`, cut to an integer"),
-    reads_with("mod", "what the division of two integers leaves"),
-    reads_with("rem", "what the division of two numbers leaves"),
-    reads_with("neg", "the number with the other sign"),
-    reads_with("abs", "the number without its sign"),
-    reads_with("eq", "whether two numbers, or else texts, are equal"),
-    reads_with("ne", "whether they are not"),
-    reads_with("gt", "whether the first is greater"),
-    reads_with("ge", "whether it is greater or equal"),
-    reads_with("lt", "whether the first is less"),
-    reads_with("le", "whether it is less or equal"),
-    reads_with("not", "the opposite of a truth value"),
-    reads_with(
-        "sprintf",
-        "the first word with the others in place of its conversions, as printf(3) knows them",
-    ),
-    reads_with("first", "the first word"),
-    reads_with("random", "a random number: below N1 if one is given, from N1 to N2 if two are"),
-    reads_with("and", "whether all truth values are true"),
-    reads_with("or", "whether one truth value is true"),
-    reads_with("nand", "whether not all truth values are true"),
-    reads_with("nor", "whether none of the truth values is true"),
-    reads_with("if", "the second word if the first is true, else the third"),
-    reads_with("in", "whether the first word is among the others"),
-    reads("now", "the time, seconds since the epoch"),
-    reads_with("readable", "whether all these handlers can be read"),
-    reads_with("writable", "whether all these handlers can be written"),
-    reads_with("length", "how many bytes the text has"),
-    reads_with("unquote", "the text without a layer of quotes"),
-    reads_with("htons", "the number's 16 bits in network order"),
-    reads_with("htonl", "the number's 32 bits in network order"),
-    reads_with("ntohs", "as `htons`"),
-    reads_with("ntohl", "as `htonl`"),
-    reads_with("cat", "the contents of a file").private(),
-    reads_with("catq", "the contents of a file, in quotes").private(),
-    reads_with("kill", "sends a signal, by number or name, to processes").private(),
-    reads_with("get", "the value of a variable"),
-    writes("set", "sets a variable to the text behind its name"),
-    reads_with("shift", "takes the first word off a variable, by default `args`"),
-];
-
-drop_reasons! {
-    enum Reason for SPEC {
-        NoOutput = "no-output", "the script ended without an output for the packet, or named one that is not there";
-    }
-}
+use std::sync::Arc;
 
 /// The only timer.
 const TIMER: u32 = 0;
 /// Key of the driver script's name among what the elements of a router share.
 const DRIVER: &str = "driver script";
-/// Key of a [`WatchSignals`] among the values that outlive a hot swap: an `Arc<dyn WatchSignals>` in an `Arc`.
-pub const SIGNALS: &str = "signals";
-/// Signals have numbers below.
-const MOST_SIGNALS: i128 = 32;
-
-/// Who learns of signals that come to the process: the program that owns the router.
-pub trait WatchSignals: Send + Sync {
-    /// From now on writes the handler `run` of the element called `name` when this signal comes, which then does nothing
-    /// else.
-    ///
-    /// # Errors
-    /// What keeps it from that.
-    fn watch(&self, signal: i32, name: &str) -> Result<(), String>;
-}
-
 /// When a script runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
@@ -180,20 +65,7 @@ struct Script {
     /// While a handler lets it go on: steps that were asked for meanwhile.
     asked: Option<i64>,
     signals: Vec<i32>,
-    watcher: Option<std::sync::Arc<std::sync::Arc<dyn WatchSignals>>>,
-}
-
-/// The raw text of an argument.
-struct Raw(String);
-
-impl Value for Raw {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        Ok(Raw(text.to_owned()))
-    }
-
-    fn placeholder() -> Self {
-        Raw(String::new())
-    }
+    watcher: Option<Arc<Arc<dyn WatchSignals>>>,
 }
 
 fn build(conf: &mut Conf<'_>, kind: Option<Kind>) -> Result<Box<dyn Element>, Invalid> {
@@ -230,12 +102,6 @@ fn fail(conf: &mut Conf<'_>, why: &str) -> Result<Box<dyn Element>, Invalid> {
     Err(Invalid)
 }
 
-#[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
-fn watcher(conf: &Conf<'_>) -> Option<std::sync::Arc<std::sync::Arc<dyn WatchSignals>>> {
-    let values = conf.env.persistent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    values.get(SIGNALS).and_then(|value| value.clone().downcast().ok())
-}
-
 /// The kind that TYPE says, if it says one; with the numbers of signals.
 fn kind_of(text: &str, signals: &mut Vec<i32>) -> Result<Option<Kind>, &'static str> {
     let words = words(text);
@@ -254,25 +120,6 @@ fn kind_of(text: &str, signals: &mut Vec<i32>) -> Result<Option<Kind>, &'static 
         _ => return Err("bad TYPE"),
     };
     if rest.is_empty() { Ok(Some(kind)) } else { Err("bad TYPE") }
-}
-
-/// The number of a signal (signal(7)).
-fn signal_number(word: &str) -> Option<i32> {
-    const NAMES: &[(&str, i32)] = &[
-        ("HUP", 1),
-        ("INT", 2),
-        ("QUIT", 3),
-        ("ABRT", 6),
-        ("USR1", 10),
-        ("USR2", 12),
-        ("PIPE", 13),
-        ("ALRM", 14),
-        ("TERM", 15),
-        ("TSTP", 20),
-        ("IO", 29),
-    ];
-    let named = NAMES.iter().find(|(name, _)| *name == word).map(|(_, number)| *number);
-    named.or_else(|| integer(word, 0, MOST_SIGNALS - 1).ok().and_then(|number| number.try_into().ok()))
 }
 
 impl Script {
@@ -410,28 +257,6 @@ impl Script {
 /// Below which line the errors of a script stand.
 fn executing(cx: &Cx<'_>) -> String {
     format!("While executing '{} :: {}':", cx.name(), cx.class())
-}
-
-/// Sends a signal to processes.
-fn kill(text: &str) -> Result<String, String> {
-    let words = words(text);
-    let number = words.first().and_then(|word| signal_number(word)).ok_or("bad SIGNO")?;
-    let signal = rustix::process::Signal::from_named_raw(number);
-    if number != 0 && signal.is_none() {
-        return Err("bad SIGNO".to_owned());
-    }
-    for word in &words[1..] {
-        let process =
-            integer(word, 1, i32::MAX.into()).ok().and_then(|n| rustix::process::Pid::from_raw(n as i32));
-        let process = process.ok_or("bad PID")?;
-        let done = match signal {
-            Some(signal) => rustix::process::kill_process(process, signal),
-            // Asks only whether it is there.
-            None => rustix::process::test_kill_process(process),
-        };
-        done.map_err(|e| format!("kill({word}, {number}): {}", functions::without_number(&e.into())))?;
-    }
-    Ok(String::new())
 }
 
 impl Element for Script {
