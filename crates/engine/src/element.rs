@@ -92,9 +92,10 @@ pub trait Element: Any + Send {
         Run::Sleep
     }
 
-    /// A timer set by [`Cx::set_timer`] with this `key` has expired.
+    /// A timer set by [`Cx::set_timer`] with this `key` has expired. The default wakes the element's task.
     fn timer(&mut self, key: u32, cx: &mut Cx<'_>) {
-        let _ = (key, cx);
+        let _ = key;
+        cx.wake();
     }
 
     /// The settings and counts that handlers show and change; what these know is not asked of [`Element::read`] and

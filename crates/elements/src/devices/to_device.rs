@@ -185,10 +185,6 @@ impl Element for ToDevice {
         Run::Sleep
     }
 
-    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        cx.wake();
-    }
-
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
             "count" => self.count.get().to_string(),

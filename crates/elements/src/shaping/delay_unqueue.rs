@@ -87,10 +87,6 @@ impl Element for DelayUnqueue {
         Run::Worked
     }
 
-    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        cx.wake();
-    }
-
     fn settings(&mut self) -> Option<&mut dyn Settings> {
         Some(&mut self.delay)
     }

@@ -155,10 +155,6 @@ impl Element for LinkUnqueue {
         }
     }
 
-    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        cx.wake();
-    }
-
     fn settings(&mut self) -> Option<&mut dyn Settings> {
         Some(&mut self.link)
     }

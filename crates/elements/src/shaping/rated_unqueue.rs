@@ -81,10 +81,6 @@ impl<L: Limits> Element for RatedUnqueue<L> {
         Run::Idle
     }
 
-    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        cx.wake();
-    }
-
     fn settings(&mut self) -> Option<&mut dyn Settings> {
         Some(&mut self.bucket.limits)
     }

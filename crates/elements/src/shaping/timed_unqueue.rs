@@ -74,10 +74,6 @@ impl Element for TimedUnqueue {
         cx.set_timer(NEXT, due_ns);
         Run::Sleep
     }
-
-    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        cx.wake();
-    }
 }
 
 #[cfg(test)]

@@ -132,10 +132,6 @@ impl Element for McastSocket {
         self.outlet.run(Peer::There, |packet| send(inlet, group, packet), cx)
     }
 
-    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        cx.wake();
-    }
-
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<McastSocket>() {
             self.inlet.go_on(&mut old.inlet);

@@ -151,10 +151,6 @@ impl Element for RawSocket {
         self.outlet.run(Peer::There, |packet| send(inlet, packet), cx)
     }
 
-    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        cx.wake();
-    }
-
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<RawSocket>() {
             self.inlet.go_on(&mut old.inlet);

@@ -381,10 +381,6 @@ impl Element for Socket {
         self.outlet.run(peer, |packet| send(inlet, to, packet), cx)
     }
 
-    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        cx.wake();
-    }
-
     fn take_state(&mut self, old: &mut dyn Element, cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<Socket>() {
             self.inlet.go_on(&mut old.inlet);
