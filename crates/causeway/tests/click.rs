@@ -86,9 +86,14 @@ fn a_flat_configuration_is_written_only_if_the_router_can_run() {
 
 #[test]
 fn printers_print_of_one_packet_after_the_other() {
-    let text = "InfiniteSource(DATA x, LIMIT 2, BURST 2, STOP true) -> Print(a) -> Print(b) -> Discard";
-    let expected = "a:    1 | 78\nb:    1 | 78\n".repeat(2);
-    assert_eq!(run(&["-e", text]).1, expected);
+    for class in ["Print", "IPPrint", "IP6Print", "ARPPrint"] {
+        let text = format!(
+            "InfiniteSource(DATA x, LIMIT 2, BURST 2, STOP true) -> MarkIPHeader -> {class}(a) -> {class}(b) -> Discard"
+        );
+        let errors = run(&["-e", &text]).1;
+        let labels: Vec<_> = errors.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
+        assert_eq!(labels, ["a", "b", "a", "b"], "{class}: {errors}");
+    }
 }
 
 #[test]

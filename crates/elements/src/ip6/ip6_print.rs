@@ -1,6 +1,6 @@
 //! IP6Print.
 
-use crate::printing::contents;
+use crate::printing::{Lines, contents};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::Ipv6;
 use std::fmt::Write as _;
@@ -17,6 +17,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 2, STOP true) -> UDPIP6Encap(2001:db8::1, 53, 2001:db8::2, 53) \
               -> IP6Print(in, CONTENTS true, NBYTES 40) -> Discard;",
     see: &["IPPrint", "Print"],
+    tells: |_| true,
     build,
     ..Spec::DEFAULT
 };
@@ -31,14 +32,13 @@ settings! {
 
 struct IP6Print {
     style: Style,
-    /// The text of a batch, kept for its memory.
-    lines: String,
+    lines: Lines,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let style = Style::configure(conf);
     conf.finish()?;
-    Ok(Box::new(IP6Print { style, lines: String::new() }))
+    Ok(Box::new(IP6Print { style, lines: Lines::to(None) }))
 }
 
 impl Style {
@@ -72,13 +72,7 @@ impl Style {
 
 impl Element for IP6Print {
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        let mut lines = std::mem::take(&mut self.lines);
-        for packet in batch.iter() {
-            self.style.lines(packet, &mut lines);
-        }
-        contents::to_stderr(&lines);
-        lines.clear();
-        self.lines = lines;
+        self.lines.write(batch, |packet, text| self.style.lines(packet, text));
     }
 }
 

@@ -1,14 +1,11 @@
 //! ARPPrint.
 
-use super::contents;
-use crate::out_file::OutFile;
+use super::lines::{self, Lines};
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Filename};
 use causeway_packet::wire::arp;
 use causeway_packet::wire::ethernet::{self, ether_type};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write as _;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ARPPrint",
@@ -22,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 1, DATA \\<0001080006040001 020000000001 0a000001 000000000000 0a000002>, STOP true) \
               -> MarkIPHeader -> ARPPrint(arp) -> Discard;",
     see: &["Print", "IPPrint", "CheckARPHeader"],
+    tells: |_| true,
     build,
     ..Spec::DEFAULT
 };
@@ -38,17 +36,14 @@ settings! {
 
 struct ArpPrint {
     style: Style,
-    /// OUTFILE, until the graph is put in place.
-    opened: Option<OutFile>,
-    file: Option<File>,
-    /// The text of a batch, kept for its memory.
-    lines: String,
+    lines: Lines,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let style = Style::configure(conf);
     conf.finish()?;
-    Ok(Box::new(ArpPrint { style, opened: None, file: None, lines: String::new() }))
+    let lines = Lines::to(style.filename.as_ref());
+    Ok(Box::new(ArpPrint { style, lines }))
 }
 
 /// Trailer encapsulation, an old way to carry IP (RFC 893).
@@ -121,18 +116,9 @@ impl Style {
         if header.as_ref().is_some_and(|h| !h.maps_ipv4()) {
             return;
         }
-        if !self.label.is_empty() {
-            let _ = write!(text, "{}: ", self.label);
-        }
-        if self.timestamp {
-            contents::timestamp(text, packet.timestamp_ns());
-            *text += ": ";
-        }
-        if self.ether
-            && let Some([d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5]) = link(packet)
-        {
-            let (src, dst) = (Ether([s0, s1, s2, s3, s4, s5]), Ether([d0, d1, d2, d3, d4, d5]));
-            let _ = write!(text, "{src} > {dst}: ");
+        lines::begin(text, &self.label, self.timestamp.then(|| packet.timestamp_ns()));
+        if let Some(addresses) = link(packet).filter(|_| self.ether) {
+            lines::ethernet(text, &addresses);
         }
         match header {
             Some(header) => header.write(text),
@@ -160,40 +146,22 @@ fn link(packet: &Packet) -> Option<[u8; 12]> {
 
 impl Element for ArpPrint {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.opened = self.style.filename.as_ref().map(|f| OutFile::open(&f.0)).transpose()?;
-        Ok(())
+        self.lines.open()
     }
 
     fn commit(&mut self, cx: &mut Cx<'_>) {
-        let opened = self.opened.take().filter(|_| self.file.is_none());
-        match opened.map(OutFile::commit).transpose() {
-            Ok(Some(file)) => self.file = Some(file),
-            Ok(None) => {}
-            Err(e) => log::error!("{}: OUTFILE: {e}", cx.name()),
-        }
+        self.lines.commit(cx);
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        if !self.style.active {
-            return;
+        if self.style.active {
+            self.lines.write(batch, |packet, text| self.style.line(packet, text));
         }
-        let mut lines = std::mem::take(&mut self.lines);
-        batch.iter().for_each(|packet| self.style.line(packet, &mut lines));
-        match &mut self.file {
-            // A full disk loses lines, never packets.
-            Some(file) => drop(file.write_all(lines.as_bytes())),
-            None if self.style.filename.is_none() => contents::to_stderr(&lines),
-            None => {}
-        }
-        lines.clear();
-        self.lines = lines;
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) =
-            old.downcast_mut::<ArpPrint>().filter(|old| old.style.filename == self.style.filename)
-        {
-            self.file = old.file.take();
+        if let Some(old) = old.downcast_mut::<ArpPrint>() {
+            self.lines.go_on(&mut old.lines);
         }
     }
 

@@ -2,13 +2,11 @@
 
 use super::contents::{self, Contents};
 use super::ip_text;
-use crate::out_file::OutFile;
+use super::lines::{self, Lines};
 use causeway_engine::prelude::*;
-use causeway_engine::value::{Ether, Filename};
+use causeway_engine::value::Filename;
 use causeway_packet::wire::{Ipv4, ethernet};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write as _;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPPrint",
@@ -59,11 +57,7 @@ settings! {
 
 struct IpPrint {
     style: Style,
-    /// OUTFILE, until the graph is put in place.
-    opened: Option<OutFile>,
-    file: Option<File>,
-    /// The text of a batch, kept for its memory.
-    lines: String,
+    lines: Lines,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -72,14 +66,11 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error("specify at most one of PAYLOAD and CONTENTS");
     }
     conf.finish()?;
-    Ok(Box::new(IpPrint { style, opened: None, file: None, lines: String::new() }))
+    let lines = Lines::to(style.filename.as_ref());
+    Ok(Box::new(IpPrint { style, lines }))
 }
 
 impl Style {
-    fn filename(&self) -> Option<&str> {
-        self.filename.as_ref().map(|f| f.0.as_str())
-    }
-
     /// Appends the packet's line. Writing to a string cannot fail.
     fn line(&self, packet: &Packet, text: &mut String) {
         let Some(bytes) = packet.network_header() else { return };
@@ -101,13 +92,7 @@ impl Style {
 
     fn annotations(&self, packet: &Packet, text: &mut String) {
         let &Style { timestamp, aggregate, paint, ether, .. } = self;
-        if !self.label.is_empty() {
-            let _ = write!(text, "{}: ", self.label);
-        }
-        if timestamp {
-            contents::timestamp(text, packet.timestamp_ns());
-            *text += ": ";
-        }
+        lines::begin(text, &self.label, timestamp.then(|| packet.timestamp_ns()));
         if aggregate {
             let _ = write!(text, "#{}", packet.anno_u32(Anno::AGGREGATE.offset));
         }
@@ -118,10 +103,9 @@ impl Style {
             *text += ": ";
         }
         let link = packet.mac_header().or_else(|| packet.stripped_mac_header());
-        let header = link.and_then(|h| h.first_chunk::<{ ethernet::HEADER_LEN }>());
-        if let Some(&[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, ..]) = header.filter(|_| ether) {
-            let (src, dst) = (Ether([s0, s1, s2, s3, s4, s5]), Ether([d0, d1, d2, d3, d4, d5]));
-            let _ = write!(text, "{src} > {dst}: ");
+        let whole = link.filter(|header| ether && header.len() >= ethernet::HEADER_LEN);
+        if let Some(addresses) = whole.and_then(|header| header.first_chunk()) {
+            lines::ethernet(text, addresses);
         }
     }
 
@@ -160,40 +144,22 @@ impl Style {
 
 impl Element for IpPrint {
     fn initialize(&mut self, _cx: &mut Cx<'_>) -> Result<(), String> {
-        self.opened = self.style.filename().map(OutFile::open).transpose()?;
-        Ok(())
+        self.lines.open()
     }
 
     fn commit(&mut self, cx: &mut Cx<'_>) {
-        let opened = self.opened.take().filter(|_| self.file.is_none());
-        match opened.map(OutFile::commit).transpose() {
-            Ok(Some(file)) => self.file = Some(file),
-            Ok(None) => {}
-            Err(e) => log::error!("{}: {}: {e}", cx.name(), self.style.filename().unwrap_or_default()),
-        }
+        self.lines.commit(cx);
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, _cx: &mut Cx<'_>) {
-        if !self.style.active {
-            return;
+        if self.style.active {
+            self.lines.write(batch, |packet, text| self.style.line(packet, text));
         }
-        let mut lines = std::mem::take(&mut self.lines);
-        batch.iter().for_each(|packet| self.style.line(packet, &mut lines));
-        match (&mut self.file, self.style.filename()) {
-            // A full disk loses lines, never packets.
-            (Some(file), _) => drop(file.write_all(lines.as_bytes())),
-            (None, None) => contents::to_stderr(&lines),
-            (None, Some(_)) => {}
-        }
-        lines.clear();
-        self.lines = lines;
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
-        if let Some(old) =
-            old.downcast_mut::<IpPrint>().filter(|old| old.style.filename() == self.style.filename())
-        {
-            self.file = old.file.take();
+        if let Some(old) = old.downcast_mut::<IpPrint>() {
+            self.lines.go_on(&mut old.lines);
         }
     }
 
