@@ -12,12 +12,14 @@ FUZZ_RUSTFLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: fuzz
+.PHONY: fuzz fuzz-build
+fuzz fuzz-build: fuzz_host = $(shell rustc -vV | sed -n 's/^host: //p')
 # Naming the target keeps the flags away from build scripts and procedural macros.
-fuzz: fuzz_host = $(shell rustc -vV | sed -n 's/^host: //p')
-fuzz: ## fuzz everything that reads foreign bytes (FUZZ_SECONDS=10 a target)
+fuzz-build:
 	cd fuzz && RUSTFLAGS="$(FUZZ_RUSTFLAGS)" cargo build --release --target $(fuzz_host) \
 		$(addprefix --bin ,$(FUZZ_TARGETS))
+
+fuzz: fuzz-build ## fuzz everything that reads foreign bytes (FUZZ_SECONDS=10 a target)
 	@set -e; for target in $(FUZZ_TARGETS); do \
 		echo "fuzz $$target: $(FUZZ_SECONDS) s"; \
 		mkdir -p fuzz/corpus/$$target fuzz/artifacts/$$target; \
