@@ -121,6 +121,20 @@ pub fn verify(data: &[u8]) -> bool {
     Sum::new().bytes(data).fold() == 0xffff
 }
 
+/// As [`verify`], of an IPv4 header without options.
+///
+/// What wide words add up to is -0 if it is a multiple of 2^16 - 1 and not 0. The product with the inverse of 2^16 - 1
+/// modulo 2^64 is the quotient of a multiple, and larger than any quotient for other numbers: no carry is brought round.
+#[inline]
+pub fn verify_ipv4_header(header: &[u8; 20]) -> bool {
+    const GREATEST_QUOTIENT: u64 = u64::MAX / 0xffff;
+    const INVERSE: u64 = GREATEST_QUOTIENT.wrapping_neg();
+    const { assert!(INVERSE.wrapping_mul(0xffff) == 1) };
+    let (words, _) = header.as_chunks::<4>();
+    let sum: u64 = words.iter().map(|&word| u64::from(u32::from_ne_bytes(word))).sum();
+    (1..=GREATEST_QUOTIENT).contains(&sum.wrapping_mul(INVERSE))
+}
+
 /// The IPv4 pseudo-header of UDP (RFC 768) and TCP (RFC 9293 §3.1); `length` is in bytes.
 #[inline]
 pub const fn pseudo_header_v4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, length: u16) -> Sum {
@@ -158,9 +172,9 @@ pub const fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
 
 /// The IPv4 header checksum after the TTL, not 0 before, went down by one.
 ///
-/// TTL is the upper byte of its word, so `~m + m'` is `0xffff - 0x0100` whatever the word was.
+/// TTL is the upper byte of its word, so `~m + m'` is `0xffff - 0x0100` whatever the word was, and [`update_u16`] comes to
+/// adding 0x0100 with the carry brought round; only where that gives -0 it gives +0, one more.
 #[inline]
 pub const fn decrement_ttl(checksum: u16) -> u16 {
-    let sum = !checksum as u32 + 0xfeff;
-    !((sum & 0xffff) + (sum >> 16)) as u16
+    checksum.wrapping_add(0x0100 + (checksum >= 0xfeff) as u16)
 }

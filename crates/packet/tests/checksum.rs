@@ -60,7 +60,30 @@ fn ttl_decrement_of_every_checksum() {
     }
 }
 
+#[test]
+fn headers_verify_at_both_ends_of_the_sums() {
+    assert!(!checksum::verify_ipv4_header(&[0; 20]), "+0 is no header's sum");
+    assert!(checksum::verify_ipv4_header(&[0xff; 20]));
+    for byte in 0..20 {
+        let mut header = [0xff; 20];
+        header[byte] = 0;
+        assert!(!checksum::verify_ipv4_header(&header), "{byte}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn a_header_verifies_like_other_bytes(mut header in any::<[u8; 20]>(), flip in prop::option::of((0..20usize, 0..8))) {
+        header[10..12].fill(0);
+        let sum = checksum::checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        if let Some((byte, bit)) = flip {
+            header[byte] ^= 1 << bit;
+        }
+        prop_assert_eq!(checksum::verify_ipv4_header(&header), checksum::verify(&header));
+        prop_assert_eq!(checksum::verify_ipv4_header(&header), flip.is_none());
+    }
+
     #[test]
     fn sum_is_the_naive_sum(data in prop::collection::vec(any::<u8>(), 0..2100), from in 0usize..9) {
         let data = &data[from.min(data.len())..];

@@ -1,7 +1,7 @@
 //! ARPQuerier.
 
 use super::ether_encap::lower_encap;
-use super::header_cache::{Header, HeaderCache, header};
+use super::header_cache::{Header, HeaderCache};
 use super::neighbour_table::{Found, Limits};
 use super::neighbours::{Neighbours, Shared};
 use causeway_engine::prelude::*;
@@ -348,7 +348,7 @@ impl Element for ArpQuerier {
         batch.filter_map(|packet| {
             let dst = u32::from_be_bytes(packet.dst_ip());
             match self.cache.find(dst, now_ns) {
-                Some(found) => encapsulate(packet, header(found), cx),
+                Some(header) => encapsulate(packet, header, cx),
                 None => self.resolve(packet, dst, now_ns, cx),
             }
         });

@@ -12,7 +12,7 @@ const SLOTS: usize = 512;
 pub(crate) type Header = [u8; HEADER_LEN];
 
 /// The header for one destination: until when it may be used, the destination, and the header's first eight bytes and
-/// the six behind them as numbers.
+/// the six behind them, as they lie in a frame.
 #[derive(Default)]
 #[repr(align(32))]
 struct Slot {
@@ -40,22 +40,25 @@ impl HeaderCache {
         HeaderCache(Arc::new(std::array::from_fn(|_| Slot::default())))
     }
 
-    /// The first eight bytes and the six behind them of the header for a destination, if it may be used at `now_ns`.
+    /// The header for a destination, if it may be used at `now_ns`.
     #[inline(always)]
-    pub fn find(&self, destination: u32, now_ns: u64) -> Option<[u64; 2]> {
+    pub fn find(&self, destination: u32, now_ns: u64) -> Option<Header> {
         let slot = &self.0[slot(destination)];
         let usable =
             slot.destination.load(Relaxed) == destination.into() && now_ns < slot.until_ns.load(Relaxed);
-        usable.then(|| [slot.front.load(Relaxed), slot.back.load(Relaxed)])
+        usable.then(|| bytes([&slot.front, &slot.back].map(|word| word.load(Relaxed).to_ne_bytes())))
     }
 
     /// Notes a header, which may be used until `until_ns`.
     pub fn insert(&self, destination: u32, until_ns: u64, header: &Header) {
-        let (slot, [front, back]) = (&self.0[slot(destination)], words(header));
+        let slot = &self.0[slot(destination)];
+        let (mut front, mut back) = ([0; 8], [0; 8]);
+        front.copy_from_slice(&header[..8]);
+        back[..6].copy_from_slice(&header[8..]);
         slot.until_ns.store(until_ns, Relaxed);
         slot.destination.store(destination.into(), Relaxed);
-        slot.front.store(front, Relaxed);
-        slot.back.store(back, Relaxed);
+        slot.front.store(u64::from_ne_bytes(front), Relaxed);
+        slot.back.store(u64::from_ne_bytes(back), Relaxed);
     }
 
     /// Forgets the header for a destination.
@@ -76,17 +79,22 @@ pub(crate) fn words(header: &Header) -> [u64; 2] {
 }
 
 /// A header of its two numbers.
-#[inline(always)]
 pub(crate) fn header([front, back]: [u64; 2]) -> Header {
+    bytes([front, back << 16].map(u64::to_be_bytes))
+}
+
+/// A header of its first eight bytes and the six behind them, which start the second word.
+#[inline(always)]
+fn bytes([front, back]: [[u8; 8]; 2]) -> Header {
     let mut header = [0; HEADER_LEN];
-    header[..8].copy_from_slice(&front.to_be_bytes());
-    header[8..].copy_from_slice(&back.to_be_bytes()[2..]);
+    header[..8].copy_from_slice(&front);
+    header[8..].copy_from_slice(&back[..6]);
     header
 }
 
 impl Table for HeaderCache {
     fn look_up(&mut self, key: [u64; 2], now_ns: u64) -> Option<[u64; 3]> {
-        let [front, back] = self.find(u32::try_from(key[0]).ok()?, now_ns)?;
+        let [front, back] = words(&self.find(u32::try_from(key[0]).ok()?, now_ns)?);
         Some([front, back, 0])
     }
 }

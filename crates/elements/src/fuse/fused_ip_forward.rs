@@ -2,7 +2,6 @@
 
 use super::pass::{Ask, Headers, Names, Pass, Rule};
 use crate::ethernet::drop_broadcasts::to_many;
-use crate::ethernet::header_cache;
 use crate::ip::check_ip_header::bit;
 use crate::ip::{dec_ip_ttl, header};
 use crate::iproute::hops;
@@ -73,6 +72,9 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }))
 }
 
+/// Bytes of the two headers of an ordinary packet.
+const HEADERS_LEN: usize = HEADER_LEN + ipv4::HEADER_LEN;
+
 /// The bytes where an IPv4 frame has its destination.
 #[inline(always)]
 fn destination(packet: &Packet) -> Option<u32> {
@@ -84,6 +86,8 @@ impl Pass {
     /// The destination of a packet that may be ordinary, as far as can be told before the lookup; else `None`.
     #[inline(always)]
     fn ordinary(&self, packet: &Packet) -> Option<u32> {
+        // One look at the length for both headers.
+        packet.data().first_chunk::<HEADERS_LEN>()?;
         let (link, data) = packet.data().split_first_chunk::<HEADER_LEN>()?;
         let ethernet = link[field::ETHER_TYPE] == ether_type::IPV4.to_be_bytes();
         // Without options, so that the length of what is summed is known when this is compiled.
@@ -96,7 +100,7 @@ impl Pass {
         if self.check.sources.is_bad(h.source, h.destination) {
             return None;
         }
-        Some(u32::from_be_bytes(h.destination))
+        Some(h.destination)
     }
 
     /// Does the chain's work on a packet whose hop is known and that goes to `next`; changes nothing if it is not ordinary
@@ -105,7 +109,8 @@ impl Pass {
     fn forward(&self, packet: &mut Packet, rule: &Rule, next: u32, now_ns: u64) -> bool {
         let effect = &rule.effect;
         let painted = self.paint.unwrap_or_else(|| packet.paint());
-        let Some((link, h)) = packet.data_mut().split_first_chunk_mut::<HEADER_LEN>() else { return false };
+        let Some(headers) = packet.data_mut().first_chunk_mut::<HEADERS_LEN>() else { return false };
+        let Some((link, h)) = headers.split_first_chunk_mut::<HEADER_LEN>() else { return false };
         let Some(h) = h.first_chunk_mut::<{ ipv4::HEADER_LEN }>() else { return false };
         let total_len = u16::from_be_bytes([h[2], h[3]]);
         if effect.copied_paint == Some(painted) || total_len > effect.mtu {
@@ -115,7 +120,7 @@ impl Pass {
             None => None,
             Some(Headers::Fixed(header)) => Some(*header),
             Some(Headers::Found(cache)) => match cache.find(next, now_ns) {
-                Some(words) => Some(header_cache::header(words)),
+                Some(header) => Some(header),
                 None => return false,
             },
         };
@@ -150,9 +155,9 @@ impl Pass {
         let mut addresses = [0u32; BATCH];
         let mut found = [MISS; BATCH];
         batch.iter().take(8).for_each(|p| p.prefetch_data());
-        for i in 0..n {
+        for (i, (packet, address)) in batch.iter().zip(&mut addresses).enumerate() {
             batch.prefetch_data(i + 8);
-            addresses[i] = self.ordinary(&batch[i]).unwrap_or(0);
+            *address = self.ordinary(packet).unwrap_or(0);
         }
         let this = &*self;
         let round = this.table.participant.pin();
@@ -161,19 +166,19 @@ impl Pass {
         // The last output is delivered last: what takes the detour comes behind what was before it.
         let mut outputs = [detour as u32; BATCH];
         let (mut taken, mut detours) = (0, 0u64);
-        for i in 0..n {
-            let (packet, address) = (&mut batch[i], addresses[i]);
+        let looked_up = addresses.iter().zip(&found).zip(&mut outputs);
+        for (packet, ((&address, &found), output)) in batch.iter_mut().zip(looked_up) {
             let hop = match address {
                 0 => None,
                 _ if detours != 0 && detours & bit(address) != 0 => None,
-                _ => hops::hop(&hops, found[i]),
+                _ => hops::hop(&hops, found),
             };
             let rule = hop.and_then(|h| this.rules.get(h.port as usize));
             if let (Some(hop), Some(rule)) = (hop, rule)
                 && this.forward(packet, rule, hop.next(address), now_ns)
             {
                 taken += 1;
-                outputs[i] = rule.output as u32;
+                *output = rule.output as u32;
             } else {
                 detours |= destination(packet).map_or(0, bit);
             }

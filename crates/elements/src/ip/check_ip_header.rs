@@ -179,9 +179,8 @@ impl Sources {
 
     /// Whether a packet from `source` to `destination` is bad.
     #[inline(always)]
-    pub fn is_bad(&self, source: [u8; 4], destination: [u8; 4]) -> bool {
-        let source = u32::from_be_bytes(source);
-        self.filter & bit(source) != 0 && self.is_listed(source, u32::from_be_bytes(destination))
+    pub fn is_bad(&self, source: u32, destination: u32) -> bool {
+        self.filter & bit(source) != 0 && self.is_listed(source, destination)
     }
 
     #[cold]
@@ -251,7 +250,7 @@ impl Checker {
         }
         packet.truncate(self.offset + h.total_len);
         packet.set_network_headers(self.offset, h.header_len);
-        packet.set_dst_ip(h.destination);
+        packet.set_dst_ip(h.destination.to_be_bytes());
         Ok(())
     }
 

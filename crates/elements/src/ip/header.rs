@@ -1,7 +1,7 @@
 //! What a router must check of an IPv4 header before it believes it (RFC 1812 §5.2.2).
 
 use causeway_engine::drop_reasons;
-use causeway_packet::checksum::Sum;
+use causeway_packet::checksum;
 
 drop_reasons! {
     /// What is wrong with a header.
@@ -22,8 +22,8 @@ pub(crate) struct Header {
     pub header_len: usize,
     /// Bytes of the whole packet as the header has it.
     pub total_len: usize,
-    pub source: [u8; 4],
-    pub destination: [u8; 4],
+    pub source: u32,
+    pub destination: u32,
 }
 
 /// Checks the header at the start of `data`.
@@ -38,21 +38,21 @@ pub(crate) fn check(data: &[u8], with_checksum: bool) -> Result<Header, Fault> {
         return Err(Fault::HeaderLength);
     }
     // The usual header has no options, and its length is known when this is compiled.
-    let sum = match header_len {
-        20 => Sum::new().array(h),
-        _ => Sum::new().bytes(data.get(..header_len).ok_or(Fault::HeaderLength)?),
+    let with_options = match header_len {
+        20 => None,
+        _ => Some(data.get(..header_len).ok_or(Fault::HeaderLength)?),
     };
     let total_len = u16::from_be_bytes([h[2], h[3]]) as usize;
     if total_len < header_len || total_len > data.len() {
         return Err(Fault::Length);
     }
-    if with_checksum && sum.finish() != 0 {
+    if with_checksum && !with_options.map_or_else(|| checksum::verify_ipv4_header(h), checksum::verify) {
         return Err(Fault::Checksum);
     }
     Ok(Header {
         header_len,
         total_len,
-        source: [h[12], h[13], h[14], h[15]],
-        destination: [h[16], h[17], h[18], h[19]],
+        source: u32::from_be_bytes([h[12], h[13], h[14], h[15]]),
+        destination: u32::from_be_bytes([h[16], h[17], h[18], h[19]]),
     })
 }
