@@ -1,11 +1,12 @@
 //! A capture file as a source of packets: those that were chosen, when they are due.
 
+use super::compressed::uncompressed;
 use super::range::{Place, Range};
 use causeway_engine::{Cx, DropReason};
 use causeway_netio::pcap::Reader;
 use causeway_packet::{Anno, Packet};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Stdin};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Stdin};
 
 /// The bytes of a file, and how many of them are behind.
 struct Source {
@@ -16,6 +17,7 @@ struct Source {
 enum Bytes {
     File(BufReader<File>),
     Stdin(BufReader<Stdin>),
+    Uncompressed(Box<dyn BufRead + Send>),
 }
 
 impl Read for Source {
@@ -23,6 +25,7 @@ impl Read for Source {
         let n = match &mut self.bytes {
             Bytes::File(bytes) => bytes.read(buffer),
             Bytes::Stdin(bytes) => bytes.read(buffer),
+            Bytes::Uncompressed(bytes) => bytes.read(buffer),
         }?;
         self.position += n as u64;
         Ok(n)
@@ -34,19 +37,22 @@ impl Source {
     fn open(filename: &str) -> io::Result<Source> {
         let bytes = match filename {
             "-" => Bytes::Stdin(BufReader::new(io::stdin())),
-            _ => Bytes::File(BufReader::new(File::open(filename)?)),
+            _ => match uncompressed(File::open(filename)?)? {
+                Ok(bytes) => Bytes::Uncompressed(bytes),
+                Err(bytes) => Bytes::File(bytes),
+            },
         };
         Ok(Source { bytes, position: 0 })
     }
 
-    /// Goes to `position`, which on standard input is not behind.
+    /// Goes to `position`, which must not be behind unless this is a file as it is.
     fn seek(&mut self, position: u64) -> io::Result<()> {
         match &mut self.bytes {
             Bytes::File(bytes) => {
                 bytes.seek(SeekFrom::Start(position))?;
                 self.position = position;
             }
-            Bytes::Stdin(_) => {
+            Bytes::Stdin(_) | Bytes::Uncompressed(_) => {
                 let skip = position.checked_sub(self.position).ok_or(io::ErrorKind::NotSeekable)?;
                 io::copy(&mut self.by_ref().take(skip), &mut io::sink())?;
             }

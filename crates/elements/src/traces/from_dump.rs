@@ -15,7 +15,8 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "0/1-2",
     processing: "a/ah",
     doc: "Emits the packets of a pcap or pcapng file, with the timestamps they were captured at and the lengths \
-          they had on the wire; `-` is standard input. With TIMING it keeps the times between them, otherwise \
+          they had on the wire; `-` is standard input. Files may be compressed by gzip or bzip2; then their `filepos` counts bytes as they \
+          are uncompressed, and goes forward only. With TIMING it keeps the times between them, otherwise \
           they come as fast as they are taken. At the end of the part of the file that START to INTERVAL choose it \
           becomes inactive; there, and at the end of the file, STOP stops the router. With FORCE_IP, and where the file has no link layer, only IPv4 packets \
           leave by output 0, with their headers marked and their destination annotation set; the others go to output 1 if that is connected, and are \
