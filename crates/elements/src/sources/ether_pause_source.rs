@@ -12,7 +12,7 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "makes Ethernet pause frames",
     ports: "0/1",
     doc: "Makes frames that ask the neighbour to be silent for PAUSETIME (IEEE 802.3 annex 31B): pushes one every INTERVAL, \
-          the first after an INTERVAL, or gives one for each pull. Frames are 64 bytes long.",
+          the first after an INTERVAL and, when it was silent, at once, or gives one for each pull. Frames are 64 bytes long.",
     args: EtherPauseSource::ARGS,
     handlers: EtherPauseSource::HANDLERS,
     drops: Reason::DOCS,
@@ -97,10 +97,9 @@ impl Source {
         Some(packet)
     }
 
-    /// Sets the timer going if frames are pushed, there are any to make and it does not run.
-    fn start(&mut self, from_ns: u64, cx: &mut Cx<'_>) {
+    /// Sets the timer to `due_ns` if frames are pushed, there are any to make and it does not run.
+    fn start(&mut self, due_ns: u64, cx: &mut Cx<'_>) {
         if self.works() && self.due_ns.is_none() && cx.connected(0) {
-            let due_ns = from_ns.saturating_add(self.own.interval.0);
             self.due_ns = Some(due_ns);
             cx.set_timer(NEXT, due_ns);
         }
@@ -109,8 +108,8 @@ impl Source {
 
 impl Element for Source {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        let now_ns = cx.now_ns();
-        self.start(now_ns, cx);
+        let due_ns = cx.now_ns().saturating_add(self.own.interval.0);
+        self.start(due_ns, cx);
         cx.notify_packets(self.works());
         Ok(())
     }
@@ -121,7 +120,7 @@ impl Element for Source {
             cx.emit(0, packet);
         }
         // An interval after the last frame was due, so that lateness does not add up.
-        self.start(due_ns, cx);
+        self.start(due_ns.saturating_add(self.own.interval.0), cx);
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
@@ -167,7 +166,7 @@ mod tests {
         h.write("dst", "2:0:0:0:0:9").unwrap();
         h.write("pausetime", "1").unwrap();
         h.write("reset_counts", "").unwrap();
-        h.advance(10_000_000);
+        h.advance(1);
         let out = h.take(0);
         assert_eq!((&out[0].data()[..6], &out[0].data()[16..18]), (&[2, 0, 0, 0, 0, 9][..], &[0, 1][..]));
         h.write("active", "false").unwrap();

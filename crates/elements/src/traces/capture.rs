@@ -81,7 +81,7 @@ pub(super) struct Capture {
     linktype: Option<u32>,
     /// Where the file is read from; 0 = from the first packet.
     start: u64,
-    /// Where in the file the last packet is that came out.
+    /// Where in the file the last packet is that came out, or its end.
     packet_position: u64,
     range: Range,
     /// Where in the file the packet is behind which nothing is wanted.
@@ -140,7 +140,13 @@ impl Capture {
         self.reader.as_mut().map_or(0, |reader| reader.input_mut().position)
     }
 
-    /// Where in the file the last packet is that came out.
+    /// Whether it is uncompressed on the way, so that the file's length says nothing.
+    pub fn is_uncompressed(&mut self) -> bool {
+        let input = self.reader.as_mut().map(|reader| &reader.input_mut().bytes);
+        matches!(input, Some(Bytes::Uncompressed(_)))
+    }
+
+    /// Where in the file the last packet is that came out, or its end.
     pub fn packet_position(&self) -> u64 {
         self.packet_position
     }
@@ -227,7 +233,11 @@ impl Capture {
             let mut packet = Packet::new().ok_or(Pause::NoFrame)?;
             let position = reader.input_mut().position;
             let record = match reader.next_record() {
-                Ok(record) => record.ok_or(OVER)?,
+                Ok(Some(record)) => record,
+                Ok(None) => {
+                    self.packet_position = position;
+                    return Err(OVER);
+                }
                 Err(e) => {
                     log::error!("{}: {}: {e}", cx.name(), self.filename);
                     self.reader = None;
@@ -246,11 +256,13 @@ impl Capture {
             if self.sample < 1.0 && cx.rng().f64() >= self.sample {
                 continue;
             }
-            let Ok(data) = packet.put(record.data.len()) else {
+            // There cannot be more bytes than there were on the wire.
+            let bytes = record.data.get(..record.wire_len as usize).unwrap_or(record.data);
+            let Ok(data) = packet.put(bytes.len()) else {
                 cx.drop(self.too_long, packet);
                 continue;
             };
-            data.copy_from_slice(record.data);
+            data.copy_from_slice(bytes);
             packet.set_timestamp_ns(record.timestamp_ns);
             packet.set_wire_len(record.wire_len as usize);
             let extra = record.wire_len.saturating_sub(record.data.len() as u32);

@@ -78,6 +78,7 @@ settings! {
             live("active", "whether it emits packets");
         burst: AtLeast<1> = keyword("BURST", "packets", "packets a turn; above 256 means 256; default 1"), or(AtLeast(1));
         mmap: bool = keyword("MMAP", "boolean", "without effect; older configurations have it"), or(false);
+        per_node: bool = keyword("PER_NODE", "boolean", "without effect; configurations of simulators have it"), or(false);
     }
     counts {
         count: Counter = reads("count", "packets read and emitted since the last reset").counts(Unit::Packets);
@@ -237,6 +238,7 @@ impl Element for FromDump {
             "filename" => filename.clone(),
             "filepos" => self.capture.position().to_string(),
             "packet_filepos" => self.capture.packet_position().to_string(),
+            _ if self.capture.is_uncompressed() => "-".to_owned(),
             _ => std::fs::metadata(filename).map_or("-".to_owned(), |m| m.len().to_string()),
         })
     }
@@ -345,7 +347,7 @@ mod tests {
         assert_eq!(run(&mut h), b"bcd");
         assert_eq!(
             (h.read("filepos").unwrap(), h.read("packet_filepos").unwrap()),
-            ("76".into(), "59".into())
+            ("76".into(), "76".into())
         );
         assert_eq!(h.read("active").unwrap(), "true");
         h.write("filepos", "24").unwrap();

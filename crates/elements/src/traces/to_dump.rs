@@ -33,6 +33,7 @@ pub(crate) static SPEC: Spec = Spec {
             "whether the length on the wire includes the EXTRA_LENGTH annotation; default true",
         ),
         keyword("UNBUFFERED", "boolean", "whether to write each batch at once; default false"),
+        keyword("PER_NODE", "boolean", "without effect; configurations of simulators have it"),
         keyword("NANO", "boolean", "whether timestamps have nanoseconds, not microseconds; default true"),
     ],
     handlers: &[
@@ -93,6 +94,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     });
     let extra_length = conf.keyword("EXTRA_LENGTH", true);
     let unbuffered = conf.keyword("UNBUFFERED", false);
+    conf.keyword("PER_NODE", false);
     let format = if conf.keyword("NANO", true) { Format::Pcap } else { Format::PcapMicroseconds };
     conf.finish()?;
     let count = conf.counter("count");

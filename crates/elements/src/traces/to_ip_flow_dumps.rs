@@ -3,6 +3,7 @@
 use super::file_pattern::FilePattern;
 use super::flow_dump::{FlowDump, Origin, Style};
 use crate::analysis::listeners::{Notifier, Subscription, companions, keyword_notifier};
+use crate::printing::contents::to_stderr;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Filename;
 use std::collections::{HashMap, VecDeque};
@@ -78,6 +79,7 @@ const ENDED: u32 = 0;
 const WAIT_NS: u64 = 250_000_000;
 
 struct ToIPFlowDumps {
+    name: String,
     text: String,
     pattern: FilePattern,
     style: Style,
@@ -117,7 +119,9 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }
     let style =
         Style { absolute_time, absolute_seq, binary, gzip, ip_id, tcp_window, tcp_opt, tcp_timestamp };
+    let name = conf.name().to_string();
     Ok(Box::new(ToIPFlowDumps {
+        name,
         text,
         pattern,
         style,
@@ -248,9 +252,13 @@ impl Element for ToIPFlowDumps {
 impl Drop for ToIPFlowDumps {
     fn drop(&mut self) {
         if self.written == 0 && self.unwritten > 0 {
-            log::warn!("ToIPFlowDumps: saw no packets with aggregate annotations");
+            to_stderr(&format!(
+                "{} :: ToIPFlowDumps: warning: saw no packets with aggregate annotations\n",
+                self.name
+            ));
         }
-        self.end_all("ToIPFlowDumps");
+        let name = std::mem::take(&mut self.name);
+        self.end_all(&name);
     }
 }
 
