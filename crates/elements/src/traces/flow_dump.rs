@@ -152,7 +152,7 @@ impl FlowDump {
         print_time(ns, &mut self.line);
         let _ = writeln!(self.line, " {} ICMP_error", ['<', '>'][back]);
         if self.style.binary {
-            self.lines.extend((self.line.len() as u32 + 4 | TEXT).to_be_bytes());
+            self.lines.extend((TEXT | (self.line.len() as u32 + 4)).to_be_bytes());
         }
         self.lines.extend(self.line.as_bytes());
     }

@@ -221,7 +221,8 @@ impl Element for ToIPFlowDumps {
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
         let now_ns = cx.now_ns();
-        while let Some((_, aggregate)) = self.ended.pop_front_if(|(due_ns, _)| *due_ns <= now_ns) {
+        while let Some(&(_, aggregate)) = self.ended.front().filter(|(due_ns, _)| *due_ns <= now_ns) {
+            self.ended.pop_front();
             if let Some(flow) = self.flows.remove(&aggregate) {
                 tell(cx.name(), flow.end(self.least));
             }
