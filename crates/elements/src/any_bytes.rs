@@ -48,6 +48,9 @@ const CONFIGS: &[(&str, &str)] = &[
     ("Clipboard", "4/4, 30/2"),
     ("CheckPaint", "1"),
     ("Classifier", "12/0800"),
+    ("DynamicUDPIPEncap", "1.0.0.1, 1, 1.0.0.2, 2, true, 3"),
+    ("RandomBitErrors", "0.01"),
+    ("TCPFragmenter", "MTU 60"),
     ("EtherEncap", "0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2"),
     ("FixIPSrc", "1.2.3.4"),
     ("AddressTranslator", "0, 1, 0, 0, 2001:db8::9"),
@@ -119,6 +122,7 @@ const MAKERS: &[&str] = &[
     "IPOutputCombo",
     "PaintSwitch",
     "PaintTee",
+    "TCPFragmenter",
     "Tee",
 ];
 

@@ -86,8 +86,9 @@ const KNOWN: &[(&str, Relation)] = &[
     ("AggregateIPFlows", More("CAPACITY flows at most, and 4096 packets held; Click's grow without bound")),
     (
         "CheckIP6Header",
-        More("sources that are multicast addresses are bad, and each fault has a named reason"),
+        Differs("sources that are multicast addresses are bad, and each fault has a named reason"),
     ),
+    ("BalancedThreadSched", Differs("tasks stay where they are, since what they know is there")),
     ("Classifier", More("patterns of any number become one program in which nothing is tested twice")),
     ("ControlSocket", More("numbers of elements and long answers are checked; the protocol is Click's")),
     (
@@ -95,6 +96,7 @@ const KNOWN: &[(&str, Relation)] = &[
         More("the counts are also in the shared counters' file, which can be read without the router"),
     ),
     ("DirectIPLookup", More("the table grows as it must, and changes while packets are forwarded")),
+    ("DiscardNoFree", Differs("the packets are given back; it is Discard")),
     ("Discard", More("counts what it drops for `causeway stats`")),
     (
         "FromDevice",
@@ -103,15 +105,36 @@ const KNOWN: &[(&str, Relation)] = &[
         default, as in Click), and METHOD is AFXDP where nothing is said",
         ),
     ),
+    ("EtherPauseSource", More("while ACTIVE is false it does not push frames either")),
+    ("FastTCPFlows", More("up to 1048576 flows; what is behind the headers is zero")),
+    ("FastUDPFlows", More("up to 1048576 flows; what is behind the headers is zero")),
     ("FromDump", More("reads pcapng, and nanosecond timestamps")),
     ("ICMPError", More("RATE limits the errors a second (RFC 1812 §4.3.2.8)")),
     (
         "IPRewriter",
         More("a million flows in constant time; flows come to an end by a wheel of timers, not by a walk"),
     ),
+    (
+        "IP6Fragmenter",
+        More("what is too long goes to output 1, where ICMP6Error can answer it; Click's drops it"),
+    ),
+    ("MSQueue", Differs("all queues here may be used from several workers, so it is Queue")),
     ("LookupIP6Route", More("a table of any size with the handlers of IPv4's; Click's is a list")),
     ("PollDevice", Differs("Click's is for its kernel driver; this is FromDevice with its arguments")),
     ("QuickNoteQueue", Differs("all queues here tell their pullers at once, so it is Queue")),
+    ("SortedTaskSched", Differs("tasks stay where they are, since what they know is there")),
+    ("SpinlockAcquire", Differs("nothing is locked, since an element belongs to one worker")),
+    ("SpinlockInfo", Differs("nothing is locked, since an element belongs to one worker")),
+    ("SpinlockPush", Differs("nothing is locked, since an element belongs to one worker")),
+    ("SpinlockRelease", Differs("nothing is locked, since an element belongs to one worker")),
+    ("TCPFragmenter", Differs("FIN stays in the last part alone; what is no whole TCP packet passes")),
+    (
+        "ToIPFlowDumps",
+        Differs(
+            "a UDP packet's payload_len is without its IP header, `tcp_window` is among the fields that the file names, at most \
+             CAPACITY flows are written at a time, and a hot swap goes on in their files",
+        ),
+    ),
     ("RadixIPLookup", More("changes while packets are forwarded")),
     ("RatedSource", More("under any name but click it makes up for at most 10 ms that it came late")),
     ("SourceIPHashMapper", More("up to a million points")),

@@ -15,7 +15,7 @@ const WRITERS: &[(&str, &str)] = &[
 /// Classes with a file that they read.
 const READERS: &[&str] = &["FromDump", "FromIPSummaryDump"];
 /// Classes that write a file when something has ended; the tests of these are elsewhere.
-const REPORTERS: &[&str] = &["AggregateIPFlows"];
+const REPORTERS: &[&str] = &["AggregateIPFlows", "ToIPFlowDumps"];
 /// An element that cannot be initialised, after all others.
 const FAILS: &str = "Idle -> ToDump(/no/such/folder/x);";
 

@@ -110,3 +110,22 @@ fn a_manager_counts_requests_to_stop() {
                 RatedSource(RATE 10) -> c :: Counter -> Discard; DriverManager(pause, wait 1.05s, stop)";
     assert_eq!(counts(text, ["a", "c"]), [5, 12]);
 }
+
+#[test]
+fn a_script_steers_elements_of_all_workers() {
+    let text = "StaticThreadSched(u 1, s 0);
+        InfiniteSource(LIMIT 40) -> Queue -> u :: Unqueue -> c :: Counter -> Discard;
+        s :: Script(label again, wait 10ms, goto again $(lt $(c.count) 40), set seen $(c.count), write c.reset, stop);";
+    let library = causeway_elements::library();
+    let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]).unwrap();
+    let options = Options { workers: 2, ..Options::default() };
+    let router = Router::start(library, Plan::new(&compiled), options).unwrap_or_else(|e| panic!("{e}"));
+    router.resume();
+    let event = router.wait(Some(Duration::from_secs(60)));
+    assert!(matches!(event, Some(Event::StopRequested { .. })));
+    let read = |element: &str, handler: &str, arg: &str| router.read(element, handler, arg).unwrap();
+    assert_eq!(
+        (read("u", "home_thread", ""), read("s", "get", "seen"), read("c", "count", "")),
+        ("1".into(), "40".into(), "0".into())
+    );
+}

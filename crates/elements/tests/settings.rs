@@ -101,6 +101,55 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
         "false",
         "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 7, 2:0:0:0:0:2, 1.0.0.2, 9, ACTIVE false",
     ),
+    ("EtherPauseSource", PAUSE, "src", "3:3:3:3:3:3", "3:3:3:3:3:3, 390"),
+    ("EtherPauseSource", PAUSE, "pausetime", "9", "2:0:0:0:0:1, 9"),
+    ("EtherPauseSource", PAUSE, "dst", "3:3:3:3:3:3", "2:0:0:0:0:1, 390, DST 3:3:3:3:3:3"),
+    ("EtherPauseSource", PAUSE, "limit", "9", "2:0:0:0:0:1, 390, LIMIT 9"),
+    ("EtherPauseSource", PAUSE, "active", "false", "2:0:0:0:0:1, 390, ACTIVE false"),
+    ("FastTCPFlows", TCP_FLOWS, "rate", "7", "7, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9"),
+    (
+        "FastTCPFlows",
+        TCP_FLOWS,
+        "limit",
+        "7",
+        "1000, 7, 60, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9",
+    ),
+    (
+        "FastTCPFlows",
+        TCP_FLOWS,
+        "active",
+        "false",
+        "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9, ACTIVE false",
+    ),
+    ("FastUDPFlows", TCP_FLOWS, "rate", "7", "7, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9"),
+    (
+        "FastUDPFlows",
+        TCP_FLOWS,
+        "limit",
+        "7",
+        "1000, 7, 60, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9",
+    ),
+    (
+        "FastUDPFlows",
+        TCP_FLOWS,
+        "length",
+        "70",
+        "1000, 50, 70, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9",
+    ),
+    (
+        "FastUDPFlows",
+        TCP_FLOWS,
+        "active",
+        "false",
+        "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9, ACTIVE false",
+    ),
+    ("RandomSource", "64, 5", "active", "false", "64, 5, ACTIVE false"),
+    ("RandomSource", "64, 5", "burst", "7", "64, 5, BURST 7"),
+    ("RandomSource", "64, 5", "length", "7", "7, 5"),
+    ("RandomSource", "64, 5", "limit", "7", "64, 7"),
+    ("RandomBitErrors", "0.5", "p_bit_error", "0.25", "0.25"),
+    ("RandomBitErrors", "0.5", "error_kind", "set", "0.5, KIND set"),
+    ("RandomBitErrors", "0.5", "active", "false", "0.5, ACTIVE false"),
     ("FrontDropQueue", "20", "capacity", "30", "30"),
     ("HostEtherFilter", "1:1:1:1:1:1", "ether", "3:3:3:3:3:3", "3:3:3:3:3:3"),
     ("InputSwitch", "0", "switch", "-1", "-1"),
@@ -193,6 +242,8 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
     ("VLANEncap", "7", "ethertype", "5", "7, ETHERTYPE 5"),
 ];
 
+const PAUSE: &str = "2:0:0:0:0:1, 390";
+const TCP_FLOWS: &str = "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9";
 const VLAN: &str = "2048, 1:1:1:1:1:1, 2:2:2:2:2:2, 7";
 
 const UDP6_SOURCE: &str = "1000, 50, 62, 2:0:0:0:0:1, ::1, 7, 2:0:0:0:0:2, ::2, 9";

@@ -34,7 +34,7 @@ impl Ended {
 
 /// The name of an element that numbers aggregates; none if it is not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Notifier(pub Option<String>);
+pub(crate) struct Notifier(pub Option<String>);
 
 impl Value for Notifier {
     fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
@@ -47,7 +47,7 @@ impl Value for Notifier {
 }
 
 /// Reads NOTIFIER.
-pub(super) fn keyword_notifier(conf: &mut Conf<'_>) -> Notifier {
+pub(crate) fn keyword_notifier(conf: &mut Conf<'_>) -> Notifier {
     let notifier = conf.keyword("NOTIFIER", Notifier(None));
     if let Some(name) = &notifier.0
         && !conf.env.elements.is_empty()
@@ -64,7 +64,7 @@ pub(super) fn keyword_notifier(conf: &mut Conf<'_>) -> Notifier {
 }
 
 /// The elements that a configuration with NOTIFIER names.
-pub(super) fn companions(config: &str) -> Vec<String> {
+pub(crate) fn companions(config: &str) -> Vec<String> {
     let args = split_args(config);
     let named = args.iter().find_map(|a| a.strip_prefix("NOTIFIER "));
     named.map(|name| name.trim().to_owned()).into_iter().collect()
@@ -79,7 +79,7 @@ fn ended_of<'c>(cx: &'c mut Cx<'_>, peer: Peer) -> Option<&'c mut Ended> {
 
 /// A listener's place among those of a notifier.
 #[derive(Clone, Copy)]
-pub(super) struct Subscription {
+pub(crate) struct Subscription {
     notifier: Peer,
     place: usize,
 }

@@ -21,7 +21,7 @@ mod anonymize_ip_addr;
 mod erase_ip_payload;
 mod fragments;
 mod ip_field;
-mod listeners;
+pub(crate) mod listeners;
 mod set_timestamp;
 mod set_timestamp_delta;
 mod store_timestamp;

@@ -6,7 +6,7 @@ mod codel;
 mod red;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&codel::SPEC, &red::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[&red::ADAPTIVE, &codel::SPEC, &red::SPEC];
 
 /// The queues called `names`, or the nearest ones if there are no names.
 fn queues(names: &[String], cx: &Cx<'_>) -> Result<Vec<Stored>, String> {

@@ -1,4 +1,4 @@
-//! RED.
+//! RED and AdaptiveRED.
 
 use super::{lines, queues};
 use crate::fixed::Probability;
@@ -28,6 +28,29 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
+pub(crate) static ADAPTIVE: Spec = Spec {
+    name: "AdaptiveRED",
+    category: "aqm",
+    summary: "drops packets early, so often that queues keep their length",
+    ports: "1/1-2",
+    processing: "a/ah",
+    doc: "As RED with thresholds of TARGET / 2 and 3 TARGET / 2, and with GENTLE. Twice a second MAX_P becomes a tenth smaller if the average is \
+          below TARGET, down to 0.01, and up to 0.01 greater if it is above, up to 0.5 (Floyd, Gummadi and Shenker, Adaptive RED, 2001).",
+    args: Target::ARGS,
+    handlers: handlers!(ADAPTED, Own::HANDLERS, STATE),
+    drops: Reason::DOCS,
+    example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> AdaptiveRED(20, 0.02) -> Queue(200) -> RatedUnqueue(50) -> Discard;",
+    see: &["RED", "CoDel"],
+    build: build_adaptive,
+    ..Spec::DEFAULT
+};
+
+const ADAPTED: &[HandlerDoc] = &[
+    reads("min_thresh", "average length up to which nothing is dropped"),
+    reads("max_thresh", "average length at which MAX_P is dropped"),
+    reads("max_p", "probability of dropping at MAX_THRESH"),
+];
+
 const THRESHOLDS: &[HandlerDoc] = &[
     reads_writes("min_thresh", "average length up to which nothing is dropped"),
     reads_writes("max_thresh", "average length at which MAX_P is dropped"),
@@ -55,6 +78,15 @@ settings! {
     }
 }
 
+settings! {
+    struct Target {
+        target: u32 = required("TARGET", "packets", "average length that is kept; at least 10");
+        p: Probability<16> = required("MAX_P", "number from 0 to 1", "probability of dropping at 3 TARGET / 2, to begin with");
+        queues: List<String> = keyword("QUEUES", "element names", "the queues; default the nearest ones"), or(List::default());
+        stability: u32 = keyword("STABILITY", "number up to 16", "a new length has a weight of 2^-STABILITY in the average; 0 means no average; default 4"), or(4);
+    }
+}
+
 drop_reasons! {
     enum Reason for SPEC {
         Early = "early", "RED chose it, and output 1 is not connected";
@@ -67,6 +99,9 @@ const BITS: u32 = 10;
 const ONE: i64 = Probability::<16>::ONE.0 as i64;
 /// While the queues are empty, the average falls once in this time.
 const EMPTY_NS: u64 = 20_000_000;
+/// The only timer, of AdaptiveRED: MAX_P is looked at, every so often.
+const ADAPT: u32 = 0;
+const ADAPT_NS: u64 = 500_000_000;
 /// So many times at once, and it is zero.
 const FORGOTTEN: u64 = 100;
 
@@ -80,6 +115,8 @@ struct Red {
     random: i64,
     /// When the queues were last found empty, if they have been since; in steps of [`EMPTY_NS`].
     empty_at: Option<u64>,
+    /// When MAX_P is looked at again, if it is.
+    adapt_ns: Option<u64>,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -88,7 +125,19 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error(why);
     }
     conf.finish()?;
-    Ok(Box::new(Red { own, queues: Vec::new(), average: 0, count: -1, random: 0, empty_at: None }))
+    Ok(Box::new(Red::new(own)))
+}
+
+fn build_adaptive(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let Target { target, p, queues, stability } = Target::configure(conf);
+    let target = target.max(10);
+    let (min, max) = (target / 2, target.saturating_add(target / 2));
+    let own = Own { min, max, p, queues, stability, gentle: true, drops: 0 };
+    if let Err(why) = own.check() {
+        conf.error(why);
+    }
+    conf.finish()?;
+    Ok(Box::new(Red { adapt_ns: Some(0), ..Red::new(own) }))
 }
 
 impl Own {
@@ -113,6 +162,18 @@ impl Own {
         ((slope * scaled) >> BITS) - offset
     }
 
+    /// Moves MAX_P by a tenth down, or by a hundredth of one up, as the average demands.
+    fn adapt(&mut self, average: i64) {
+        const HUNDREDTH: u32 = Probability::<16>::ONE.0 / 100;
+        let part = (self.max - self.min) / 2;
+        let p = &mut self.p.0;
+        if average < (self.min + part).into() && *p > HUNDREDTH {
+            *p -= p.div_ceil(10);
+        } else if average > (self.max - part).into() && *p < Probability::<16>::ONE.0 / 2 {
+            *p += HUNDREDTH.min(*p / 4);
+        }
+    }
+
     /// The average length above which all is dropped.
     fn most(&self) -> i64 {
         let max = i64::from(self.max);
@@ -121,6 +182,27 @@ impl Own {
 }
 
 impl Red {
+    fn new(own: Own) -> Red {
+        Red { own, queues: Vec::new(), average: 0, count: -1, random: 0, empty_at: None, adapt_ns: None }
+    }
+
+    /// Lets MAX_P follow the average.
+    fn adapt(&mut self, cx: &Cx<'_>) {
+        let average = match self.own.stability {
+            0 => self.length(cx) as i64,
+            _ => (self.average + (1 << (BITS - 1))) >> BITS,
+        };
+        self.own.adapt(average);
+    }
+
+    /// Sets the timer, from when it was due so that lateness does not add up.
+    fn adapt_later(&mut self, cx: &mut Cx<'_>) {
+        let Some(due_ns) = self.adapt_ns else { return };
+        let from_ns = if due_ns == 0 { cx.now_ns() } else { due_ns };
+        self.adapt_ns = Some(from_ns + ADAPT_NS);
+        cx.set_timer(ADAPT, from_ns + ADAPT_NS);
+    }
+
     fn length(&self, cx: &Cx<'_>) -> usize {
         self.queues.iter().map(|queue| cx.stored(queue)).sum()
     }
@@ -177,7 +259,13 @@ impl Red {
 impl Element for Red {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.queues = queues(&self.own.queues.0, cx)?;
+        self.adapt_later(cx);
         Ok(())
+    }
+
+    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
+        self.adapt(cx);
+        self.adapt_later(cx);
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
@@ -265,6 +353,20 @@ mod tests {
             (gentle.most(), own(10, 30, 0.5, false).most(), own(1, 30, 1.0, true).most()),
             (60, 30, 30)
         );
+    }
+
+    #[test]
+    fn max_p_follows_the_average_between_its_bounds() {
+        let mut adaptive = own(10, 30, 0.02, true);
+        let mut after = |average: i64, times: usize| {
+            (0..times).for_each(|_| adaptive.adapt(average));
+            f64::from(adaptive.p.0) / 65_536.0
+        };
+        assert!((after(30, 1) - 0.025).abs() < 0.0001);
+        assert!((after(20, 9) - 0.025).abs() < 0.0001, "it is where it should be");
+        assert!((after(19, 1) - 0.0225).abs() < 0.0001);
+        assert!((0.009..0.0101).contains(&after(0, 100)));
+        assert!((0.5..0.511).contains(&after(60, 100)));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use causeway_engine::value::AtLeast;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "Discard",
+    aliases: &["DiscardNoFree"],
     category: "basic",
     summary: "drops all packets",
     ports: "1/0",

@@ -14,6 +14,7 @@ mod pad;
 mod pull_null;
 mod pull_tee;
 mod push_null;
+mod random_bit_errors;
 mod resize;
 mod set_crc32;
 mod store_data;
@@ -38,6 +39,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &pull_null::SPEC,
     &pull_tee::SPEC,
     &push_null::SPEC,
+    &random_bit_errors::SPEC,
     &resize::SPEC,
     &set_crc32::SPEC,
     &store_data::SPEC,

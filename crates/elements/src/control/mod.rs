@@ -10,6 +10,7 @@ mod kernel_handler_proxy;
 mod message;
 mod progress_bar;
 mod script;
+mod spinlock;
 
 pub use control_socket::{CONTROL, ControlPlace, OpenControl, OpenedControl};
 pub use script::{SIGNALS, WatchSignals};
@@ -25,4 +26,8 @@ pub(crate) const SPECS: &[&Spec] = &[
     &progress_bar::SPEC,
     &script::DRIVER_MANAGER,
     &script::SPEC,
+    &spinlock::ACQUIRE,
+    &spinlock::INFO,
+    &spinlock::PUSH,
+    &spinlock::RELEASE,
 ];

@@ -6,7 +6,7 @@ use super::registry::{Method, PortOpener};
 use crate::traces::encap;
 use causeway_engine::measure::{Across, Unit};
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
-use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, optional, phase, reads, required};
+use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, optional, phase, reads, required, writes};
 use causeway_engine::value::{Nanoseconds, Raw};
 use causeway_engine::{Conf, ControlSide, Counter, Cx, Defaults, Element, Invalid, PortStatistics, Spec};
 use causeway_netio::opener;
@@ -100,6 +100,7 @@ causeway_engine::drop_reasons! {
 
 const HANDLERS: &[HandlerDoc] = &[
     reads("count", "packets received").counts(Unit::Packets),
+    writes("reset_counts", "sets the count to zero"),
     reads("mode", "how the interface is received from, and why not better"),
     reads(
         "counters",
@@ -281,6 +282,11 @@ impl Element for FromDevice {
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(self.count.get().to_string())
+    }
+
+    fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {
+        self.count.set(0);
+        Ok(())
     }
 
     fn control_side(&self, _cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {

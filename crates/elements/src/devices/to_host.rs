@@ -29,6 +29,7 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[
         reads("count", "packets handed over").counts(Unit::Packets),
         reads("drops", "packets the host did not take").counts(Unit::Packets),
+        reads("dev_name", "name of the interface"),
     ],
     drops: Reason::DOCS,
     example: "FromDevice(eth0) -> c :: Classifier(12/0800, -); c[0] -> Discard; c[1] -> ToHost(host0);",
@@ -45,6 +46,7 @@ causeway_engine::drop_reasons! {
 }
 
 struct ToHost {
+    name: String,
     opener: PortOpener,
     /// Each copy has a queue of its own, as far as there are so many.
     replica: (usize, usize),
@@ -62,7 +64,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let (opener, first) = PortOpener::shared(conf, &name, "sends to")?;
     let count = conf.counter("count");
     let replica = conf.replica();
-    Ok(Box::new(ToHost { opener, replica, first, method, port: None, count }))
+    Ok(Box::new(ToHost { name, opener, replica, first, method, port: None, count }))
 }
 
 impl Element for ToHost {
@@ -80,7 +82,11 @@ impl Element for ToHost {
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(if handler == "count" { self.count.get() } else { cx.dropped() }.to_string())
+        Ok(match handler {
+            "count" => self.count.get().to_string(),
+            "dev_name" => self.name.clone(),
+            _ => cx.dropped().to_string(),
+        })
     }
 
     fn port_statistics(&self) -> Option<PortStatistics> {

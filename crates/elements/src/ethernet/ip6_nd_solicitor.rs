@@ -31,8 +31,7 @@ pub(crate) static SPEC: Spec = Spec {
         required("ETH", "Ethernet address", "own Ethernet address"),
     ],
     handlers: &[
-        reads("table", "neighbours, a line each: address, 1 if known, Ethernet address, age in seconds")
-            .across(Across::Each),
+        reads("table", "neighbours, a line each: address, 1 if known, Ethernet address").across(Across::Each),
         reads("stats", "packets dropped and solicitations sent, in words"),
         reads("queries", "solicitations sent").counts(Unit::None),
         reads("count", "neighbours in the table").measures(Unit::Entries),
@@ -194,7 +193,13 @@ impl Element for Solicitor {
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         let drops = || KILLED.iter().map(|&reason| cx.dropped_for(reason)).sum::<u64>();
         Ok(match handler {
-            "table" => self.table.text(cx.now_ns()),
+            "table" => {
+                let line = |ip, mac: Option<MacAddr>| {
+                    let shown = Ether(mac.unwrap_or(MacAddr::ZERO).0);
+                    format!("{ip} {} {shown}\n", u8::from(mac.is_some()))
+                };
+                self.table.list().into_iter().map(|(ip, n)| line(ip, n.mac)).collect()
+            }
             "stats" => {
                 format!("{} packets killed\n{} ND Solicitation Message sent\n", drops(), self.queries)
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 mod address_info;
 mod alignment_info;
+mod balanced_thread_sched;
 mod ip_name_info;
 mod port_info;
 mod random_seed;
@@ -16,6 +17,7 @@ mod static_thread_sched;
 pub(crate) const SPECS: &[&Spec] = &[
     &address_info::SPEC,
     &alignment_info::SPEC,
+    &balanced_thread_sched::SPEC,
     &ip_name_info::SPEC,
     &port_info::SPEC,
     &random_seed::SPEC,

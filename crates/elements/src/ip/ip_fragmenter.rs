@@ -192,7 +192,7 @@ fn following_header(header: &[u8]) -> ([u8; MAX_HEADER_LEN], usize) {
 }
 
 /// A new packet of `head` and `payload` with the annotations of `packet`; `None` when the pool is exhausted.
-fn derived(packet: &Packet, head: &[u8], payload: &[u8]) -> Option<Packet> {
+pub(crate) fn derived(packet: &Packet, head: &[u8], payload: &[u8]) -> Option<Packet> {
     // It is shorter than the packet, and fits where that did.
     let mut out = Packet::with_headroom(Packet::HEADROOM.min(packet.headroom()))?;
     let (to_head, to_payload) = out.put(head.len() + payload.len()).ok()?.split_at_mut(head.len());

@@ -12,7 +12,7 @@ mod fix_ip_src;
 mod get_ip_address;
 pub(crate) mod header;
 mod ip_encap;
-mod ip_fragmenter;
+pub(crate) mod ip_fragmenter;
 mod ip_gw_options;
 mod ip_input_combo;
 mod ip_mirror;

@@ -1,6 +1,7 @@
 //! CheckIP6Header.
 
 use crate::ip::tally::{self, Tally};
+use crate::printing::contents::to_stderr;
 use causeway_engine::prelude::*;
 use causeway_engine::value::List;
 use causeway_packet::wire::ipv6::{HEADER_LEN, field};
@@ -45,13 +46,15 @@ settings! {
 
 struct CheckIP6Header {
     checker: Checker,
+    /// Whether a bad packet was told of.
+    said: bool,
     tally: Tally<Reason>,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let checker = Checker::configure(conf);
     conf.finish()?;
-    Ok(Box::new(CheckIP6Header { checker, tally: Tally::new(conf) }))
+    Ok(Box::new(CheckIP6Header { checker, said: false, tally: Tally::new(conf) }))
 }
 
 /// The address in `range` of the header.
@@ -88,8 +91,14 @@ impl Checker {
 
 impl Element for CheckIP6Header {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let checker = &self.checker;
-        self.tally.sift(batch, cx, |packet| checker.check(packet));
+        let (checker, said) = (&self.checker, &mut self.said);
+        self.tally.sift(batch, cx, |packet| {
+            checker.check(packet).inspect_err(|_| {
+                if !std::mem::replace(said, true) {
+                    to_stderr("IP6 header check failed\n");
+                }
+            })
+        });
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

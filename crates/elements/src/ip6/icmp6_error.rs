@@ -71,7 +71,7 @@ struct Icmp6Error {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let settings = Settings6::configure(conf);
     let is_error = (kind::UNREACHABLE..=kind::PARAMETER_PROBLEM).contains(&settings.message_type);
-    if !is_error && settings.message_type != kind::REDIRECT {
+    if conf.errors().is_empty() && !is_error && settings.message_type != kind::REDIRECT {
         conf.error(format!("ICMP6 type {} is not an error or redirect type", settings.message_type));
     }
     let default = if conf.env.defaults == Defaults::Click { 0 } else { RATE };
@@ -111,7 +111,12 @@ impl Icmp6Error {
             kind::REDIRECT => self.redirect(packet, &ip, quoted, &mut out),
             _ => {
                 let to = out.put(Icmpv6Error::packet_len(quoted)).map_err(|_| Reason::NoBuffer)?;
-                error.emit(src, quoted, to).ok()
+                error.emit(src, quoted, to).ok().inspect(|_| {
+                    if let Ok(mut ip) = Ipv6::new_quoted(out.data_mut()) {
+                        ip.set_traffic_class(0);
+                        ip.set_hop_limit(HOP_LIMIT);
+                    }
+                })
             }
         };
         written.ok_or(Reason::NoHeader)?;

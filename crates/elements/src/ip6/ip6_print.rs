@@ -2,8 +2,9 @@
 
 use crate::printing::{Lines, contents};
 use causeway_engine::prelude::*;
-use causeway_packet::wire::Ipv6;
-use std::fmt::Write as _;
+use causeway_packet::wire::ipv6::{HEADER_LEN, field};
+use std::fmt::{self, Write as _};
+use std::ops::Range;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IP6Print",
@@ -41,17 +42,37 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(IP6Print { style, lines: Lines::to(None) }))
 }
 
+/// The address in `range` of the header.
+fn address(header: &[u8; HEADER_LEN], range: Range<usize>) -> Ipv6Addr {
+    header[range].first_chunk::<16>().copied().unwrap_or_default().into()
+}
+
+/// An address as Click prints it: with the last four bytes in decimal where twelve zeros stand before them.
+struct Written(Ipv6Addr);
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.octets() {
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] if [a, b, c, d] != [0; 4] => {
+                write!(f, "::{a}.{b}.{c}.{d}")
+            }
+            _ => self.0.fmt(f),
+        }
+    }
+}
+
 impl Style {
     /// Appends the packet's lines. Writing to a string cannot fail.
     fn lines(&self, packet: &Packet, text: &mut String) {
         if !self.label.is_empty() {
             let _ = write!(text, "{}: ", self.label);
         }
-        match packet.network_header().map(Ipv6::new_quoted) {
-            Some(Ok(ip)) => {
-                let (length, next, hops) = (ip.payload_len(), ip.next_header(), ip.hop_limit());
-                let _ =
-                    writeln!(text, "{} -> {} plen {length}, next {next}, hlim {hops}", ip.src(), ip.dst());
+        // Whatever the version is: it is for looking at.
+        match packet.network_header().and_then(|bytes| bytes.first_chunk::<HEADER_LEN>()) {
+            Some(h) => {
+                let [src, dst] = [field::SRC, field::DST].map(|at| Written(address(h, at)));
+                let (length, next, hops) = (u16::from_be_bytes([h[4], h[5]]), h[6], h[7]);
+                let _ = writeln!(text, "{src} -> {dst} plen {length}, next {next}, hlim {hops}");
             }
             _ => text.push_str("no IPv6 header\n"),
         }
@@ -98,5 +119,12 @@ mod tests {
         let (_, second) = long.split_once("\n  ").unwrap();
         assert_eq!(second, "60000000 00073b40 20010db8 00000000 00000000 00000001\n  20\n");
         assert_eq!(text(false, 0, &marked(b"no", 0)), "in: no IPv6 header\n");
+        let mut other = bytes(64, b"payload");
+        other[0] = 0x45;
+        other[8..24].copy_from_slice(&Ipv6Addr::LOCALHOST.octets());
+        assert_eq!(
+            text(false, 0, &marked(&other, 0)),
+            "in: ::0.0.0.1 -> 2001:db8::2 plen 7, next 59, hlim 64\n"
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! IPv4 and IPv6 behind one trait, so that the lookup element is written once.
 
 use super::error::RouteError;
-use causeway_engine::Conf;
 use causeway_engine::ir::{self, Builder, Field, Reg};
 use causeway_engine::value::{self, Value};
+use causeway_engine::{Conf, Scope};
 use causeway_fib::route_cache::Flow;
 use causeway_fib::{Address, Prefix};
 use causeway_packet::{Anno, Packet};
@@ -14,6 +14,15 @@ pub(crate) trait Family: Address {
     /// An address as it is written.
     type Ip: Value + std::fmt::Display + Copy;
 
+    /// How a route is written, in the words of Click's error.
+    const ROUTE_SYNTAX: &str;
+    /// The first line of a table that is not empty.
+    const TABLE_HEAD: &str;
+    /// Whether of two routes of one prefix the last counts, and one that is not there may be removed, as in Click's table.
+    const LAST_COUNTS: bool;
+
+    /// What to say of the route that is argument `n`, whose output there is not.
+    fn bad_output(n: usize, output: usize) -> String;
     /// The destination annotation.
     fn destination(packet: &Packet) -> Self;
     /// Source address and type of service of the packet's network header, zero without one, with the destination
@@ -29,6 +38,8 @@ pub(crate) trait Family: Address {
     fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<Self>, bool)>;
     /// As [`Family::prefix`], without a configuration around it.
     fn prefix_of(text: &str) -> Result<Prefix<Self>, RouteError>;
+    /// As [`Family::prefix`], which says nothing of what is wrong.
+    fn prefix_in(text: &str, scope: &Scope<'_>) -> Option<(Prefix<Self>, bool)>;
     /// The destination annotation in a program, as the two words of a key.
     fn lower_destination(b: &mut Builder) -> [ir::Value; 2];
     /// Sets the destination annotation in a program to the words of an address.
@@ -50,6 +61,13 @@ pub(crate) fn bare<T: Value>(text: &str) -> Result<T, RouteError> {
 
 impl Family for u32 {
     type Ip = Ipv4Addr;
+    const ROUTE_SYNTAX: &str = "'ADDR/MASK [GATEWAY] OUTPUT'";
+    const TABLE_HEAD: &str = "";
+    const LAST_COUNTS: bool = false;
+
+    fn bad_output(n: usize, _output: usize) -> String {
+        format!("argument {n} bad OUTPUT")
+    }
 
     #[inline]
     fn destination(packet: &Packet) -> u32 {
@@ -89,6 +107,10 @@ impl Family for u32 {
         bare::<value::Prefix4>(text).map(|p| masked(p.address.into(), p.len).0)
     }
 
+    fn prefix_in(text: &str, scope: &Scope<'_>) -> Option<(Prefix<u32>, bool)> {
+        value::Prefix4::parse(text, scope).ok().map(|p| masked(p.address.into(), p.len))
+    }
+
     fn lower_destination(b: &mut Builder) -> [ir::Value; 2] {
         [b.get(Anno::DST_IP.into()).into(), 0.into()]
     }
@@ -111,6 +133,13 @@ const HALVES: [Field; 2] = [Field::Anno(Anno::DST_IP6.offset, 8), Field::Anno(An
 
 impl Family for u128 {
     type Ip = Ipv6Addr;
+    const ROUTE_SYNTAX: &str = "DADDR/MASK [GW] OUTPUT";
+    const TABLE_HEAD: &str = "# Active routes\n";
+    const LAST_COUNTS: bool = true;
+
+    fn bad_output(_n: usize, output: usize) -> String {
+        format!("need {} or more output ports", output + 1)
+    }
 
     #[inline]
     fn destination(packet: &Packet) -> u128 {
@@ -150,6 +179,10 @@ impl Family for u128 {
 
     fn prefix_of(text: &str) -> Result<Prefix<u128>, RouteError> {
         bare::<value::Prefix6>(text).map(|p| masked(p.address.into(), p.len).0)
+    }
+
+    fn prefix_in(text: &str, scope: &Scope<'_>) -> Option<(Prefix<u128>, bool)> {
+        value::Prefix6::parse(text, scope).ok().map(|p| masked(p.address.into(), p.len))
     }
 
     fn lower_destination(b: &mut Builder) -> [ir::Value; 2] {

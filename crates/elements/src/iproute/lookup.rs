@@ -4,7 +4,7 @@ use super::error::RouteError;
 use super::family::Family;
 use super::hops::{Hop, Hops, hop};
 use super::lower::RouteLookup;
-use super::routes::{self, Order, Route, Routes, Tables, address, configured};
+use super::routes::{self, Order, Route, Routes, Tables, address, argument};
 use causeway_engine::ControlSide;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
@@ -96,20 +96,25 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         structure: impl FnOnce() -> Result<S, FibError>,
     ) -> Result<Self, Invalid> {
         let texts = conf.rest();
-        let routes: Vec<Route<A>> = texts.iter().filter_map(|t| configured(conf, t)).collect();
+        let routes = texts.iter().zip(1..).filter_map(|(text, n)| argument(conf, n, text));
+        let routes: Vec<Route<A>> = routes.collect();
         conf.finish()?;
+        if texts.is_empty() && A::LAST_COUNTS {
+            conf.warn("no routes");
+        }
         let structure = structure().map_err(|e| {
             conf.error(e.to_string());
             Invalid
         })?;
         let mut control = Control::new(structure);
-        let duplicates = control.routes(()).and_then(|mut all| all.load(&routes)).map_err(|e| {
+        let ignored = control.routes(()).and_then(|mut all| all.load(&routes)).map_err(|e| {
             conf.error(e.to_string());
             Invalid
         })?;
-        for prefix in duplicates {
-            let (address, len) = (prefix.first().to_text(), prefix.len());
-            conf.warn(&format!("route '{address}/{len}' is there already, the first one counts"));
+        if ignored > 0 {
+            // In Click's words, although it is the first that stays there, too.
+            let noun = if ignored == 1 { "route" } else { "routes" };
+            conf.warn(&format!("{ignored} {noun} replaced by later versions"));
         }
         let key = format!("routes of {}", conf.name());
         let control = conf.env.shared(&key, || Mutex::new(control)).ok_or(Invalid)?;

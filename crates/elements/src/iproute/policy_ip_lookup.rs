@@ -172,7 +172,14 @@ fn read<A: Family>(conf: &mut Conf<'_>) -> Configured<A> {
             continue;
         }
         match pick(&text) {
-            Ok((number, text)) => all.routes.entry(number).or_default().extend(configured(conf, text)),
+            Ok((number, text)) => match configured(conf, text) {
+                None => conf.error(format!("bad route '{text}': should be 'ADDR/MASK [GATEWAY] OUTPUT'")),
+                Some(Route { hop, .. }) if usize::from(hop.port) >= conf.n_outputs() => {
+                    let route = text.to_owned();
+                    conf.error(RouteError::NotConnected { route, output: hop.port }.to_string());
+                }
+                Some(route) => all.routes.entry(number).or_default().push(route),
+            },
             Err(why) => conf.error(why.to_string()),
         }
     }

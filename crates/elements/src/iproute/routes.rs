@@ -4,8 +4,9 @@ use super::error::RouteError;
 use super::family::Family;
 use super::hops::{self, Hop, Hops};
 use causeway_engine::Conf;
+use causeway_engine::value::Value;
 use causeway_fib::{AdjacencyIndex, Fib, FibError, Lookup, Prefix, Structure, Table};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// A route as it is written: `ADDRESS/LENGTH [GATEWAY] OUTPUT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,28 +51,34 @@ struct Done<A: Family> {
     new: Option<AdjacencyIndex>,
 }
 
-/// Reads a route of the configuration; an error is recorded there.
+/// Reads argument number `n`, counted from 1, which is a route; an error is recorded.
+pub(crate) fn argument<A: Family>(conf: &mut Conf<'_>, n: usize, text: &str) -> Option<Route<A>> {
+    let Some(route) = configured(conf, text) else {
+        conf.error(format!("argument {n} should be {}", A::ROUTE_SYNTAX));
+        return None;
+    };
+    let port = usize::from(route.hop.port);
+    if port >= conf.n_outputs() {
+        conf.error(A::bad_output(n, port));
+        return None;
+    }
+    Some(route)
+}
+
+/// Reads a route of the configuration, whose output may be too high. `None` if it is none.
 pub(crate) fn configured<A: Family>(conf: &mut Conf<'_>, text: &str) -> Option<Route<A>> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    let (prefix, rest) = match words.split_first() {
-        Some((prefix, rest)) if !rest.is_empty() && rest.len() <= 2 => (*prefix, rest),
-        _ => {
-            conf.error(format!("bad route '{text}': should be 'ADDR/MASK [GATEWAY] OUTPUT'"));
-            return None;
-        }
+    let (prefix, gateway, port) = match words[..] {
+        [prefix, port] => (prefix, None, port),
+        [prefix, gateway, port] => (prefix, Some(gateway).filter(|g| *g != "-"), port),
+        _ => return None,
     };
-    let (prefix, host_bits) = A::prefix(conf, prefix)?;
+    let scope = conf.scope();
+    let (prefix, host_bits) = A::prefix_in(prefix, &scope)?;
+    let gateway = gateway.map_or(Some(A::ZERO), |g| A::Ip::parse(g, &scope).ok().map(A::from_text))?;
+    let port = u16::parse(port, &scope).ok()?;
     if host_bits {
         conf.warn(&format!("route '{text}': bits beyond the prefix length are ignored"));
-    }
-    let gateway = match rest {
-        [gateway, _] if *gateway != "-" => A::from_text(conf.parse("", gateway)?),
-        _ => A::ZERO,
-    };
-    let port: u16 = conf.parse("", rest[rest.len() - 1])?;
-    if port as usize >= conf.n_outputs() {
-        conf.error(RouteError::NotConnected { route: text.to_owned(), output: port }.to_string());
-        return None;
     }
     Some(Route { prefix, hop: Hop { gateway, port } })
 }
@@ -156,16 +163,23 @@ pub(crate) fn control<A: Family, S: Structure<A>>(
 }
 
 impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
-    /// Puts `routes` in the place of everything. Of duplicate prefixes the first counts, as in Click; returns the others.
-    pub fn load(&mut self, routes: &[Route<A>]) -> Result<Vec<Prefix<A>>, RouteError> {
-        let mut entries = Vec::with_capacity(routes.len());
-        let mut seen = HashSet::with_capacity(routes.len());
-        let mut duplicates = Vec::new();
+    /// Puts `routes` in the place of everything. Of routes of one prefix the first or the last counts, as in Click; returns how
+    /// many of the first do, where others are ignored for them.
+    pub fn load(&mut self, routes: &[Route<A>]) -> Result<usize, RouteError> {
+        let mut entries: Vec<(Prefix<A>, AdjacencyIndex)> = Vec::with_capacity(routes.len());
+        let mut places = HashMap::with_capacity(routes.len());
+        let mut ignored = 0;
         for route in routes {
-            if seen.insert(route.prefix) {
-                entries.push((route.prefix, self.acquire(route.hop)?));
-            } else {
-                duplicates.push(route.prefix);
+            match places.get(&route.prefix) {
+                None => {
+                    places.insert(route.prefix, entries.len());
+                    entries.push((route.prefix, self.acquire(route.hop)?));
+                }
+                Some(&place) if A::LAST_COUNTS => {
+                    let hop = self.acquire(route.hop)?;
+                    self.release(std::mem::replace(&mut entries[place].1, hop));
+                }
+                Some(_) => ignored += 1,
             }
         }
         self.fib.load(&entries)?;
@@ -173,7 +187,7 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
             **order = Order::default();
             entries.iter().for_each(|(prefix, _)| order.add(*prefix));
         }
-        Ok(duplicates)
+        Ok(ignored)
     }
 
     /// Removes all routes.
@@ -191,7 +205,7 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         match verb {
             "add" | "set" => {
                 let route = written(text, outputs)?;
-                if verb == "add" && self.fib.rib().exact(route.prefix).is_some() {
+                if verb == "add" && !A::LAST_COUNTS && self.fib.rib().exact(route.prefix).is_some() {
                     return Err(RouteError::Conflict { there: self.line(route.prefix, " ") });
                 }
                 self.put(route)
@@ -217,6 +231,7 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         let prefix = A::prefix_of(text.split_ascii_whitespace().next().unwrap_or(""))?;
         match self.fib.withdraw(prefix) {
             Ok(old) => Ok(Done { prefix, old: Some(old), new: None }),
+            Err(FibError::NotFound) if A::LAST_COUNTS => Ok(Done { prefix, old: None, new: None }),
             Err(FibError::NotFound) => Err(RouteError::NotFound { route: in_full(text) }),
             Err(e) => Err(e.into()),
         }
@@ -245,9 +260,10 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
     }
 
     fn undo(&mut self, done: Done<A>) -> Result<(), RouteError> {
-        match done.old {
-            Some(hop) => self.fib.replace(done.prefix, hop).map(drop),
-            None => self.fib.withdraw(done.prefix).map(drop),
+        match (done.old, done.new) {
+            (Some(hop), _) => self.fib.replace(done.prefix, hop).map(drop),
+            (None, Some(_)) => self.fib.withdraw(done.prefix).map(drop),
+            (None, None) => Ok(()),
         }?;
         done.new.into_iter().for_each(|hop| self.release(hop));
         Ok(())
@@ -264,7 +280,19 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         if let Some(order) = &self.order {
             prefixes.sort_by_key(|prefix| order.places.get(prefix));
         }
-        prefixes.into_iter().map(|prefix| self.line(prefix, "\t") + "\n").collect()
+        let head = if prefixes.is_empty() { "" } else { A::TABLE_HEAD };
+        prefixes.into_iter().fold(head.to_owned(), |table, prefix| table + &self.row(prefix))
+    }
+
+    /// A line of the table.
+    fn row(&self, prefix: Prefix<A>) -> String {
+        if !A::LAST_COUNTS {
+            return self.line(prefix, "\t") + "\n";
+        }
+        // Click's IPv6 table has one tab, and no word for what has no gateway.
+        let hop = self.fib.rib().exact(prefix).and_then(|n| self.hops.next_hop(n));
+        let (gateway, port) = hop.map_or((A::ZERO, "-".to_owned()), |h| (h.gateway, h.port.to_string()));
+        format!("{}/{}\t{}\t{port}\n", prefix.first().to_text(), prefix.len(), gateway.to_text())
     }
 
     /// A route, with `tab` behind its prefix and its gateway. Of tabs there are two behind what is short.

@@ -6,6 +6,7 @@ use causeway_fib::Compact16;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "StaticIPLookup",
+    aliases: &["LookupIPRouteMP"],
     category: "iproute",
     summary: "looks up IPv4 routes that never change",
     ports: "1/-",

@@ -6,6 +6,7 @@ use causeway_engine::spec::Notifies;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ThreadSafeQueue",
+    aliases: &["MSQueue"],
     category: "queues",
     summary: "stores packets in a drop-tail FIFO queue, as Queue does",
     ports: "1/1-2",

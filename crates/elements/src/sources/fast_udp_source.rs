@@ -191,7 +191,12 @@ fn build(conf: &mut Conf<'_>, ends: fn(&mut Conf<'_>) -> Ends) -> Result<Box<dyn
     let interval = conf.optional("INTERVAL", 0u32).into();
     let active = conf.optional("ACTIVE", true);
     conf.finish()?;
-    let packets = Generator::new(conf, flow.frame(), limit, active);
+    let mut packets = Generator::new(conf, flow.frame(), limit, active);
+    packets.set_stamp(false);
+    match flow.ip {
+        Ip::V4(ip) => packets.set_ip(ipv4::HEADER_LEN, Some(ip.dst)),
+        Ip::V6(_) => packets.set_ip(ipv6::HEADER_LEN, None),
+    }
     Ok(Box::new(FastUdpSource { packets, bucket: bucket(rate_pps), flow, interval, flow_left: interval }))
 }
 
@@ -338,6 +343,8 @@ mod tests {
         let out = h.pull(0, 9);
         assert_eq!((out.len(), out[0].len(), read(&out[4])), (5, 60, (1000, 2000, true)));
         assert_eq!(&out[0].data()[..14], b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0");
+        let marks = (out[0].network_offset(), out[0].transport_offset(), out[0].dst_ip());
+        assert_eq!(marks, (Some(14), Some(34), [10, 0, 0, 2]));
         let mut h = source(&format!("0, 5, {HEADERS}, false"));
         assert_eq!(read(&h.pull(0, 1)[0]), (1000, 2000, false));
     }

@@ -6,7 +6,9 @@ use causeway_engine::settings::written;
 use causeway_engine::spec::{ArgDoc, HandlerDoc, keyword, optional, reads, reads_writes, writes};
 use causeway_engine::value::Bytes;
 use causeway_engine::{Conf, Counter, Cx, Scope, Settings};
+use causeway_packet::wire::ethernet;
 use causeway_packet::{Batch, Packet, pool};
+use std::net::Ipv4Addr;
 
 /// What a packet holds unless DATA says otherwise: 69 bytes, the length that Click's sources have.
 pub(super) const DATA: &[u8] = b"Causeway made this packet; it needs no more than sixty-nine bytes :-)";
@@ -63,6 +65,8 @@ pub(super) struct Generator {
     bytes: Vec<u8>,
     headroom: usize,
     stamp: bool,
+    /// Of packets that are Ethernet frames: length of the IP header, and the IPv4 destination.
+    ip: Option<(usize, Option<Ipv4Addr>)>,
     /// Negative: none.
     limit: i64,
     end: Option<Call>,
@@ -80,6 +84,7 @@ impl Generator {
             length: -1,
             headroom: Packet::HEADROOM,
             stamp: true,
+            ip: None,
             limit,
             end: None,
             active,
@@ -93,21 +98,40 @@ impl Generator {
         generator.length = conf.keyword("LENGTH", -1);
         generator.length = conf.keyword("DATASIZE", generator.length);
         generator.headroom = conf.keyword("HEADROOM", Packet::HEADROOM as u32) as usize;
-        generator.end = conf.keyword("STOP", false).then(Call::stop);
+        generator.finish(conf);
+        generator
+    }
+
+    /// As [`Generator::configured`], of packets that have nothing but a length.
+    pub(super) fn sized(conf: &mut Conf<'_>, length: i32, limit: i64, active: bool) -> Self {
+        let mut generator = Generator::new(conf, Vec::new(), limit, active);
+        generator.length = length;
+        generator.finish(conf);
+        generator
+    }
+
+    /// Reads what happens at the limit, and makes the packet.
+    fn finish(&mut self, conf: &mut Conf<'_>) {
+        self.end = conf.keyword("STOP", false).then(Call::stop);
         if let Some(call) = conf.keyword_given("END_CALL")
-            && generator.end.replace(call).is_some()
+            && self.end.replace(call).is_some()
         {
             conf.error("END_CALL and STOP are mutually exclusive");
         }
-        if let Err(why) = generator.render() {
+        if let Err(why) = self.render() {
             conf.error(why);
         }
-        generator
     }
 
     /// Lets packets have no timestamp, or have one.
     pub(super) fn set_stamp(&mut self, stamp: bool) {
         self.stamp = stamp;
+    }
+
+    /// Lets packets, which are Ethernet frames, have their IP header of `header_len` bytes marked and their destination
+    /// annotation set.
+    pub(super) fn set_ip(&mut self, header_len: usize, dst: Option<Ipv4Addr>) {
+        self.ip = Some((header_len, dst));
     }
 
     /// The bytes of a packet, to be changed.
@@ -147,6 +171,10 @@ impl Generator {
             let Ok(data) = packet.put(self.bytes.len()) else { break };
             data.copy_from_slice(&self.bytes);
             packet.set_timestamp_ns(now_ns);
+            if let Some((header_len, dst)) = self.ip {
+                packet.set_network_headers(ethernet::HEADER_LEN, header_len);
+                packet.set_dst_ip(dst.unwrap_or(Ipv4Addr::UNSPECIFIED).octets());
+            }
             if batch.push(packet).is_err() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! InfiniteSource.
+//! InfiniteSource and RandomSource.
 
 use super::generator::{self, Generator};
 use crate::handlers::task;
@@ -51,9 +51,46 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
+pub(crate) static RANDOM: Spec = Spec {
+    name: "RandomSource",
+    category: "sources",
+    summary: "makes packets of random bytes as fast as they are taken",
+    ports: "0/1",
+    processing: "a/a",
+    doc: "As InfiniteSource, but each packet is of LENGTH bytes that are chosen at random.",
+    args: &[
+        required("LENGTH", "bytes", "length of the packets"),
+        generator::LIMIT_ARG,
+        optional("BURST", "packets", "packets a turn; above 256 means 256; default 1"),
+        generator::ACTIVE_ARG,
+        keyword("TIMESTAMP", "boolean", "whether packets get a timestamp; default true"),
+        generator::STOP_ARG,
+        generator::END_CALL_ARG,
+    ],
+    handlers: handlers!(
+        &[
+            generator::COUNT,
+            generator::RESET,
+            generator::LENGTH,
+            generator::LIMIT,
+            reads_writes("burst", "packets a turn"),
+            generator::ACTIVE,
+        ],
+        TASK,
+    ),
+    example: "RandomSource(64, LIMIT 100, STOP true) -> Queue -> Discard;",
+    see: &["InfiniteSource", "RandomBitErrors"],
+    notifies: Notifies { packets: true, room: false },
+    copies: Copies::One,
+    build: build_random,
+    ..Spec::DEFAULT
+};
+
 struct InfiniteSource {
     packets: Generator,
     burst: u32,
+    /// Whether the bytes of packets are chosen at random.
+    random: bool,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -67,7 +104,36 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mut packets = Generator::configured(conf, data, limit, active);
     packets.set_stamp(conf.keyword("TIMESTAMP", true));
     conf.finish()?;
-    Ok(Box::new(InfiniteSource { packets, burst }))
+    Ok(Box::new(InfiniteSource { packets, burst, random: false }))
+}
+
+fn build_random(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let length = conf.required::<i32>("LENGTH");
+    if !(0..64 * 1024).contains(&length) {
+        conf.error(format!("bad length {length}"));
+    }
+    let limit = conf.optional("LIMIT", -1);
+    let burst = conf.optional("BURST", 1u32);
+    let active = conf.optional("ACTIVE", true);
+    if burst == 0 {
+        conf.error("burst size must be >= 1");
+    }
+    let mut packets = Generator::sized(conf, length, limit, active);
+    packets.set_stamp(conf.keyword("TIMESTAMP", true));
+    conf.finish()?;
+    Ok(Box::new(InfiniteSource { packets, burst, random: true }))
+}
+
+impl InfiniteSource {
+    /// Appends at most `max` packets to `batch`; returns how many.
+    fn fill(&mut self, max: u64, batch: &mut Batch, cx: &mut Cx<'_>) -> usize {
+        let made = self.packets.fill(max, batch, cx);
+        if self.random {
+            let first = batch.len() - made;
+            batch.iter_mut().skip(first).for_each(|packet| cx.rng().fill(packet.data_mut()));
+        }
+        made
+    }
 }
 
 impl Element for InfiniteSource {
@@ -86,7 +152,7 @@ impl Element for InfiniteSource {
             return Run::Sleep;
         }
         let mut batch = cx.lend_batch();
-        let made = self.packets.fill(self.burst.into(), &mut batch, cx);
+        let made = self.fill(self.burst.into(), &mut batch, cx);
         cx.emit_batch(0, batch);
         if made > 0 { Run::Worked } else { Run::Idle }
     }
@@ -100,7 +166,7 @@ impl Element for InfiniteSource {
             self.packets.end(cx);
             return;
         }
-        self.packets.fill(max as u64, batch, cx);
+        self.fill(max as u64, batch, cx);
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {
@@ -197,5 +263,18 @@ mod tests {
         let mut h = Harness::with_ports(&SPEC, "LIMIT 5, STOP true", &ports).unwrap();
         assert_eq!((h.pull(0, 3).len(), h.pull(0, 3).len(), h.stopped()), (3, 2, false));
         assert_eq!((h.pull(0, 3).len(), h.stopped(), h.run_task()), (0, true, None));
+    }
+
+    #[test]
+    fn random_packets_have_their_length_and_nothing_else_in_common() {
+        let mut h = Harness::new(&RANDOM, "32, 5, 2, STOP true", 0, 1).unwrap();
+        let out = run(&mut h);
+        assert_eq!((out.len(), h.stopped()), (5, true));
+        assert!(out.iter().all(|p| p.len() == 32) && out.windows(2).all(|p| p[0] != p[1]));
+        let error = |config: &str| Harness::new(&RANDOM, config, 0, 1).err().unwrap().concat();
+        assert_eq!(
+            (error("-1"), error("9, 1, 0")),
+            ("bad length -1".into(), "burst size must be >= 1".into())
+        );
     }
 }

@@ -2,7 +2,10 @@
 
 use causeway_engine::Spec;
 
+mod ether_pause_source;
+mod fast_flows;
 mod fast_udp_source;
+mod flows;
 mod generator;
 mod infinite_source;
 mod rated_source;
@@ -10,9 +13,13 @@ mod timed_source;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
+    &ether_pause_source::SPEC,
+    &fast_flows::TCP,
+    &fast_flows::UDP,
     &fast_udp_source::SPEC,
     &fast_udp_source::SPEC_IP6,
     &infinite_source::SPEC,
+    &infinite_source::RANDOM,
     &rated_source::SPEC,
     &timed_source::SPEC,
 ];

@@ -8,11 +8,11 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "passes packets of one input that can be set",
     ports: "-/1",
     processing: "h/h",
-    doc: "Passes the packets that come in by input INPUT, and drops the others; all while INPUT is negative.",
-    args: &[optional("INPUT", "input", "whose packets pass; default 0")],
+    doc: "Passes the packets that come in by input OUTPUT, as Click calls it, and drops the others; all while that is negative.",
+    args: &[optional("OUTPUT", "input", "whose packets pass; default 0")],
     handlers: &[
         reads_writes("switch", "input whose packets pass; -1, or one that there is not, drops all")
-            .sets("INPUT"),
+            .sets("OUTPUT"),
         CONFIG,
     ],
     drops: Reason::DOCS,
@@ -34,7 +34,7 @@ struct InputSwitch {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let input: i32 = conf.optional("INPUT", 0);
+    let input: i32 = conf.optional("OUTPUT", 0);
     let (input, inputs) = (usize::try_from(input).ok(), conf.n_inputs());
     if input.is_some_and(|input| input > 0 && input >= inputs) {
         conf.error(format!("input must be < {inputs}"));
@@ -83,7 +83,7 @@ mod tests {
         h.write("switch", "2").unwrap();
         assert_eq!(
             (passing(&mut h), h.read("switch").unwrap(), h.read("config").unwrap()),
-            (vec![2], "2".into(), "INPUT 2".into())
+            (vec![2], "2".into(), "OUTPUT 2".into())
         );
         h.write("switch", "3").unwrap();
         assert_eq!((passing(&mut h), h.read("switch").unwrap()), (vec![], "-1".to_owned()));

@@ -3,6 +3,7 @@
 use causeway_engine::Spec;
 
 mod bypass;
+mod cpu_switch;
 mod hash_switch;
 mod input_switch;
 mod random_sample;
@@ -16,6 +17,7 @@ mod switch;
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
     &bypass::SPEC,
+    &cpu_switch::SPEC,
     &hash_switch::SPEC,
     &input_switch::SPEC,
     &random_sample::SPEC,

@@ -1,11 +1,12 @@
 //! A capture file as a source of packets: those that were chosen, when they are due.
 
+use super::compressed::uncompressed;
 use super::range::{Place, Range};
 use causeway_engine::{Cx, DropReason};
 use causeway_netio::pcap::Reader;
 use causeway_packet::{Anno, Packet};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Stdin};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Stdin};
 
 /// The bytes of a file, and how many of them are behind.
 struct Source {
@@ -16,6 +17,7 @@ struct Source {
 enum Bytes {
     File(BufReader<File>),
     Stdin(BufReader<Stdin>),
+    Uncompressed(Box<dyn BufRead + Send>),
 }
 
 impl Read for Source {
@@ -23,6 +25,7 @@ impl Read for Source {
         let n = match &mut self.bytes {
             Bytes::File(bytes) => bytes.read(buffer),
             Bytes::Stdin(bytes) => bytes.read(buffer),
+            Bytes::Uncompressed(bytes) => bytes.read(buffer),
         }?;
         self.position += n as u64;
         Ok(n)
@@ -34,19 +37,22 @@ impl Source {
     fn open(filename: &str) -> io::Result<Source> {
         let bytes = match filename {
             "-" => Bytes::Stdin(BufReader::new(io::stdin())),
-            _ => Bytes::File(BufReader::new(File::open(filename)?)),
+            _ => match uncompressed(File::open(filename)?)? {
+                Ok(bytes) => Bytes::Uncompressed(bytes),
+                Err(bytes) => Bytes::File(bytes),
+            },
         };
         Ok(Source { bytes, position: 0 })
     }
 
-    /// Goes to `position`, which on standard input is not behind.
+    /// Goes to `position`, which must not be behind unless this is a file as it is.
     fn seek(&mut self, position: u64) -> io::Result<()> {
         match &mut self.bytes {
             Bytes::File(bytes) => {
                 bytes.seek(SeekFrom::Start(position))?;
                 self.position = position;
             }
-            Bytes::Stdin(_) => {
+            Bytes::Stdin(_) | Bytes::Uncompressed(_) => {
                 let skip = position.checked_sub(self.position).ok_or(io::ErrorKind::NotSeekable)?;
                 io::copy(&mut self.by_ref().take(skip), &mut io::sink())?;
             }
@@ -75,7 +81,7 @@ pub(super) struct Capture {
     linktype: Option<u32>,
     /// Where the file is read from; 0 = from the first packet.
     start: u64,
-    /// Where in the file the last packet is that came out.
+    /// Where in the file the last packet is that came out, or its end.
     packet_position: u64,
     range: Range,
     /// Where in the file the packet is behind which nothing is wanted.
@@ -134,7 +140,13 @@ impl Capture {
         self.reader.as_mut().map_or(0, |reader| reader.input_mut().position)
     }
 
-    /// Where in the file the last packet is that came out.
+    /// Whether it is uncompressed on the way, so that the file's length says nothing.
+    pub fn is_uncompressed(&mut self) -> bool {
+        let input = self.reader.as_mut().map(|reader| &reader.input_mut().bytes);
+        matches!(input, Some(Bytes::Uncompressed(_)))
+    }
+
+    /// Where in the file the last packet is that came out, or its end.
     pub fn packet_position(&self) -> u64 {
         self.packet_position
     }
@@ -221,7 +233,11 @@ impl Capture {
             let mut packet = Packet::new().ok_or(Pause::NoFrame)?;
             let position = reader.input_mut().position;
             let record = match reader.next_record() {
-                Ok(record) => record.ok_or(OVER)?,
+                Ok(Some(record)) => record,
+                Ok(None) => {
+                    self.packet_position = position;
+                    return Err(OVER);
+                }
                 Err(e) => {
                     log::error!("{}: {}: {e}", cx.name(), self.filename);
                     self.reader = None;
@@ -240,11 +256,13 @@ impl Capture {
             if self.sample < 1.0 && cx.rng().f64() >= self.sample {
                 continue;
             }
-            let Ok(data) = packet.put(record.data.len()) else {
+            // There cannot be more bytes than there were on the wire.
+            let bytes = record.data.get(..record.wire_len as usize).unwrap_or(record.data);
+            let Ok(data) = packet.put(bytes.len()) else {
                 cx.drop(self.too_long, packet);
                 continue;
             };
-            data.copy_from_slice(record.data);
+            data.copy_from_slice(bytes);
             packet.set_timestamp_ns(record.timestamp_ns);
             packet.set_wire_len(record.wire_len as usize);
             let extra = record.wire_len.saturating_sub(record.data.len() as u32);

@@ -25,7 +25,7 @@ pub(crate) static SPEC: Spec = Spec {
           a line says otherwise, and zeros where nothing is said. Lengths may be longer than the packet's bytes; then the EXTRA_LENGTH \
           annotation is the rest. Lines that begin with `!` say what the fields are (`!data FIELD…`), and what they are where a line lacks them \
           (`!proto P`, `!flowid SRC SPORT DST DPORT [PROTO]`, `!aggregate N`); those that begin with `#` are comments. `-` is standard \
-          input; files compressed by gzip or bzip2 must be uncompressed first. With CHECKSUM packets are whole and their checksums right. \
+          input; files may be compressed by gzip or bzip2. With CHECKSUM packets are whole and their checksums right. \
           Click reads `!flowid` and FLOWID and makes no use of them.",
     args: &[
         optional("FILENAME", "file name", "the file; unless DATA is given"),

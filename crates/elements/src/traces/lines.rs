@@ -1,5 +1,6 @@
 //! Lines of a file of text, and binary records behind them.
 
+use super::compressed::uncompressed;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
@@ -49,9 +50,12 @@ impl Lines {
             self.size = None;
             let opened = match self.name.as_str() {
                 "-" => Ok(Box::new(BufReader::new(io::stdin())) as Box<dyn BufRead + Send>),
-                name => File::open(name).map(|file| {
-                    self.size = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
-                    Box::new(BufReader::new(file)) as Box<dyn BufRead + Send>
+                name => File::open(name).and_then(|file| {
+                    let size = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
+                    Ok(uncompressed(file)?.unwrap_or_else(|bytes| {
+                        self.size = size;
+                        Box::new(bytes)
+                    }))
                 }),
             };
             self.reader = match opened {

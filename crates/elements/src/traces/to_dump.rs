@@ -1,6 +1,6 @@
 //! ToDump.
 
-use super::encap;
+use super::{compressed, encap};
 use crate::out_file::OutFile;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
@@ -15,7 +15,7 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "1/0-1",
     processing: "a/a",
     phase: phase::DEFAULT + 100,
-    doc: "Writes packets to a pcap file, an existing one anew; `-` is standard output. Packets without a timestamp \
+    doc: "Writes packets to a pcap file, an existing one anew, compressed if its name ends in `.gz` or `.bz2`; `-` is standard output. Packets without a timestamp \
           get the present time. With an output the packets go on there, otherwise they end here, and behind a pull \
           output ToDump pulls them by itself. A hot swap goes on in the same file.",
     args: &[
@@ -33,6 +33,7 @@ pub(crate) static SPEC: Spec = Spec {
             "whether the length on the wire includes the EXTRA_LENGTH annotation; default true",
         ),
         keyword("UNBUFFERED", "boolean", "whether to write each batch at once; default false"),
+        keyword("PER_NODE", "boolean", "without effect; configurations of simulators have it"),
         keyword("NANO", "boolean", "whether timestamps have nanoseconds, not microseconds; default true"),
     ],
     handlers: &[
@@ -93,6 +94,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     });
     let extra_length = conf.keyword("EXTRA_LENGTH", true);
     let unbuffered = conf.keyword("UNBUFFERED", false);
+    conf.keyword("PER_NODE", false);
     let format = if conf.keyword("NANO", true) { Format::Pcap } else { Format::PcapMicroseconds };
     conf.finish()?;
     let count = conf.counter("count");
@@ -105,7 +107,7 @@ impl ToDump {
     /// Writes the head of the file.
     fn begin(&self, file: Option<OutFile>) -> io::Result<Output> {
         let out: Box<dyn Write + Send> = match file {
-            Some(file) => Box::new(BufWriter::new(file.commit()?)),
+            Some(file) => Box::new(BufWriter::new(compressed::compress(&self.filename, file.commit()?))),
             None => Box::new(BufWriter::new(io::stdout())),
         };
         let snap_len = u32::try_from(self.snap_len).unwrap_or(u32::MAX);
@@ -140,7 +142,10 @@ impl Element for ToDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.state = State::Ready(match self.filename.as_str() {
             "-" => None,
-            name => Some(OutFile::open(name)?),
+            name => {
+                compressed::check_name(name)?;
+                Some(OutFile::open(name)?)
+            }
         });
         if cx.pulls_from(0) && cx.n_outputs() == 0 {
             cx.wake();
@@ -281,6 +286,19 @@ mod tests {
         let (packets, _) = target.read();
         assert_eq!(packets.len(), 3);
         assert!(packets.iter().all(|p| p.0 >= 1_000_000_000_000_000_000));
+    }
+
+    #[test]
+    fn the_name_may_ask_for_compression() {
+        let target =
+            Target(std::env::temp_dir().join(format!("causeway-to-dump-{}.pcap.gz", std::process::id())));
+        let mut h = Harness::new(&SPEC, &target.config(""), 1, 0).unwrap();
+        h.push(0, packet(b"x"));
+        drop(h);
+        assert_eq!(std::fs::read(&target.0).unwrap()[..2], [0x1f, 0x8b]);
+        let mut h = Harness::new(&super::super::from_dump::SPEC, &target.config(""), 0, 1).unwrap();
+        while h.run_task().is_some() {}
+        assert_eq!((h.take(0)[0].data(), h.read("filepos").unwrap()), (&b"x"[..], "41".to_owned()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(crate) static SPEC: Spec = Spec {
     category: "udp",
     summary: "puts UDP and IPv6 headers in front of packets",
     doc: "Prepends a UDP header from SPORT to DPORT, with its checksum, and an IPv6 header from SRC to DST with hop limit \
-          250. Marks both headers and sets the IPv6 destination annotation to DST. With `DST_ANNO` for DST the annotation \
+          255. Marks both headers and sets the IPv6 destination annotation to DST. With `DST_ANNO` for DST the annotation \
           says where the packet goes. Ports may be given by service name.",
     args: UDPIP6Encap::ARGS,
     handlers: handlers!(UDPIP6Encap::HANDLERS, &[CONFIG]),
@@ -29,7 +29,7 @@ drop_reasons! {
     }
 }
 
-const HOP_LIMIT: u8 = 250;
+const HOP_LIMIT: u8 = 255;
 
 settings! {
     struct UDPIP6Encap {
@@ -87,7 +87,7 @@ mod tests {
     fn check(p: &Packet, dst: &str, sport: u16) {
         let ip = Ipv6::new_checked(p.data()).unwrap();
         assert_eq!((ip.src().to_string(), ip.dst().to_string()), ("2001:db8::1".into(), dst.into()));
-        assert_eq!((ip.hop_limit(), ip.next_header(), ip.payload_len()), (250, 17, 11));
+        assert_eq!((ip.hop_limit(), ip.next_header(), ip.payload_len()), (255, 17, 11));
         let udp = Udp::new_checked(ip.payload()).unwrap();
         assert_eq!((udp.src_port(), udp.dst_port(), udp.payload()), (sport, 53, &b"abc"[..]));
         assert!(udp.checksum() != 0 && udp.checksum_ok(ip.pseudo_header(17, 11)));

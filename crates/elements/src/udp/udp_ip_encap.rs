@@ -24,7 +24,7 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 drop_reasons! {
-    enum Reason for SPEC {
+    pub(super) enum Reason for SPEC {
         NoHeadroom = "no-headroom", "the packet's frame had no room for the headers";
         TooLong = "too-long", "the packet would be longer than 65535 bytes";
     }
@@ -91,17 +91,53 @@ settings! {
     }
 }
 
-struct UDPIPEncap {
-    headers: Headers,
+/// Between whom a packet goes.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    pub src: Ipv4Addr,
+    pub sport: u16,
+    /// `None` = where the destination annotation says.
+    pub dst: Option<Ipv4Addr>,
+    pub dport: u16,
+    /// Whether there is a UDP checksum.
+    pub checksum: bool,
+}
+
+/// Puts headers in front of packets of one source.
+pub(super) struct Encapsulation {
     template: Template,
     /// Identification of the next packet.
     id: u16,
 }
 
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let headers = Headers::configure(conf);
-    conf.finish()?;
-    Ok(Box::new(UDPIPEncap { template: template(headers.src), headers, id: 0 }))
+impl Encapsulation {
+    /// For packets from `src`.
+    pub fn new(src: Ipv4Addr) -> Encapsulation {
+        Encapsulation { template: template(src), id: 0 }
+    }
+
+    /// Puts headers in front of `packet`, whose source is the template's.
+    pub fn apply(&mut self, packet: &mut Packet, ends: Ends) -> Result<(), Reason> {
+        let dst = ends.dst.unwrap_or_else(|| packet.dst_ip().into());
+        let data = packet.push(HEADERS_LEN).map_err(|_| Reason::NoHeadroom)?;
+        let total_len = u16::try_from(data.len()).map_err(|_| Reason::TooLong)?;
+        let (ip, rest) = data.split_first_chunk_mut().ok_or(Reason::NoHeadroom)?;
+        let udp = rest.first_chunk_mut().ok_or(Reason::NoHeadroom)?;
+        self.template.write(ip, total_len, self.id, dst);
+        self.id = self.id.wrapping_add(1);
+        let udp_len = total_len - ipv4::HEADER_LEN as u16;
+        UdpHeader { src_port: ends.sport, dst_port: ends.dport, length: udp_len }.emit(udp);
+        if ends.checksum {
+            let pseudo_header =
+                causeway_packet::checksum::pseudo_header_v4(ends.src, dst, protocol::UDP, udp_len);
+            if let Ok(mut udp) = Udp::new_checked(&mut data[ipv4::HEADER_LEN..]) {
+                udp.fill_checksum(pseudo_header);
+            }
+        }
+        packet.set_dst_ip(dst.octets());
+        packet.set_network_headers(0, ipv4::HEADER_LEN);
+        Ok(())
+    }
 }
 
 /// The IP header of packets from `src`.
@@ -118,34 +154,27 @@ fn template(src: Ipv4Addr) -> Template {
     })
 }
 
-impl UDPIPEncap {
-    fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), Reason> {
-        let dst = self.headers.dst.0.unwrap_or_else(|| packet.dst_ip().into());
-        let data = packet.push(HEADERS_LEN).map_err(|_| Reason::NoHeadroom)?;
-        let total_len = u16::try_from(data.len()).map_err(|_| Reason::TooLong)?;
-        let (ip, rest) = data.split_first_chunk_mut().ok_or(Reason::NoHeadroom)?;
-        let udp = rest.first_chunk_mut().ok_or(Reason::NoHeadroom)?;
-        self.template.write(ip, total_len, self.id, dst);
-        self.id = self.id.wrapping_add(1);
-        let (src_port, dst_port) = (self.headers.sport.0, self.headers.dport.0);
-        let udp_len = total_len - ipv4::HEADER_LEN as u16;
-        UdpHeader { src_port, dst_port, length: udp_len }.emit(udp);
-        if self.headers.checksum {
-            let pseudo_header =
-                causeway_packet::checksum::pseudo_header_v4(self.headers.src, dst, protocol::UDP, udp_len);
-            if let Ok(mut udp) = Udp::new_checked(&mut data[ipv4::HEADER_LEN..]) {
-                udp.fill_checksum(pseudo_header);
-            }
-        }
-        packet.set_dst_ip(dst.octets());
-        packet.set_network_headers(0, ipv4::HEADER_LEN);
-        Ok(())
+struct UDPIPEncap {
+    headers: Headers,
+    encapsulation: Encapsulation,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let headers = Headers::configure(conf);
+    conf.finish()?;
+    Ok(Box::new(UDPIPEncap { encapsulation: Encapsulation::new(headers.src), headers }))
+}
+
+impl Headers {
+    fn ends(&self) -> Ends {
+        let (sport, dport) = (self.sport.0, self.dport.0);
+        Ends { src: self.src, sport, dst: self.dst.0, dport, checksum: self.checksum }
     }
 }
 
 impl Element for UDPIPEncap {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
-        self.encapsulate(packet).into()
+        self.encapsulation.apply(packet, self.headers.ends()).into()
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {
@@ -153,7 +182,7 @@ impl Element for UDPIPEncap {
     }
 
     fn settings_changed(&mut self, _cx: &mut Cx<'_>) {
-        self.template = template(self.headers.src);
+        self.encapsulation.template = template(self.headers.src);
     }
 }
 

@@ -48,7 +48,7 @@ fn a_packet_waits_until_its_neighbour_has_answered() {
     assert_eq!((h.take(0).len(), h.take(1).len()), (1, 0));
     assert_eq!(h.drops(), [("full", 1), ("advertisement", 1)]);
     let table = h.read("table").unwrap();
-    assert!(table.starts_with("2001:db8::ab:cdef 1 02-00-00-00-00-09 "), "{table}");
+    assert_eq!(table, "2001:db8::ab:cdef 1 02-00-00-00-00-09\n");
     assert_eq!(h.read("stats").unwrap(), "1 packets killed\n1 ND Solicitation Message sent\n");
 }
 

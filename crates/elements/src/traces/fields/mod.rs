@@ -8,7 +8,7 @@ mod finish;
 mod ip_options;
 pub(crate) mod make;
 mod md5;
-mod tcp_options;
+pub(crate) mod tcp_options;
 pub(crate) mod text;
 pub(crate) mod view;
 

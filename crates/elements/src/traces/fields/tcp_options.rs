@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// Which options are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(crate) enum Choice {
     /// All.
     All,
     /// All but padding and timestamps.
@@ -36,7 +36,7 @@ impl Choice {
 }
 
 /// Whether the option has the length that its kind has.
-fn is_well_formed(option: &[u8]) -> bool {
+pub(crate) fn is_well_formed(option: &[u8]) -> bool {
     match option[0] {
         kind::MSS => option.len() == 4,
         kind::WINDOW_SCALE => option.len() == 3,
@@ -48,7 +48,7 @@ fn is_well_formed(option: &[u8]) -> bool {
 }
 
 /// The options without padding, one after the other; an error behind the last good one.
-pub(super) fn each(mut rest: &[u8]) -> impl Iterator<Item = Result<&[u8], ()>> {
+pub(crate) fn each(mut rest: &[u8]) -> impl Iterator<Item = Result<&[u8], ()>> {
     std::iter::from_fn(move || {
         loop {
             match *rest.first()? {
@@ -77,7 +77,7 @@ pub(super) fn unknown(option: &[u8], text: &mut String) {
 }
 
 /// Appends the options; `.` if there are none, `?` if one is bad.
-pub(super) fn print(options: &[u8], choice: Choice, text: &mut String) {
+pub(crate) fn print(options: &[u8], choice: Choice, text: &mut String) {
     let start = text.len();
     let word = |option: &[u8], at: usize| super::text::number(&option[at..at + 4]);
     for option in each(options) {

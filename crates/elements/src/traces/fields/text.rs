@@ -27,6 +27,14 @@ pub(crate) fn print_time(ns: u64, text: &mut String) {
     };
 }
 
+/// Appends the letters of TCP flags; `.` if there are none.
+pub(crate) fn print_flags(flags: u64, text: &mut String) {
+    if flags == 0 {
+        text.push('.');
+    }
+    text.extend(FLAGS.chars().enumerate().filter(|(i, _)| flags >> i & 1 == 1).map(|(_, c)| c));
+}
+
 /// Appends the value of a field of `packet`, which `view` has looked at.
 pub(crate) fn print(what: What, value: &Value<'_>, view: &View, packet: &Packet, text: &mut String) {
     match value {
@@ -60,15 +68,10 @@ fn print_number(what: What, n: u64, view: &View, packet: &Packet, text: &mut Str
             n => write!(text, "{n}"),
         },
         What::IpEcn => write!(text, "{}", ["no", "ect1", "ect2", "ce"][n as usize & 3]),
-        What::TcpFlags => match n {
-            0 => write!(text, "."),
-            // As it is spelt since there are dumps.
-            0x18 => write!(text, "PA"),
-            n => {
-                text.extend(FLAGS.chars().enumerate().filter(|(i, _)| n >> i & 1 == 1).map(|(_, c)| c));
-                Ok(())
-            }
-        },
+        What::TcpFlags => {
+            print_flags(n, text);
+            Ok(())
+        }
         What::IcmpTypeName => match names::type_name(n as u8) {
             Some(name) => write!(text, "{name}"),
             None => write!(text, "{n}"),
