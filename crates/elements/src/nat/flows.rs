@@ -128,6 +128,24 @@ impl Flows {
         self.table.find(to.reverse().key(space)).is_none_or(|(id, _)| self.is_gone(id))
     }
 
+    /// Whether it pays to ask for flows in advance.
+    #[inline]
+    pub fn is_long(&self) -> bool {
+        self.table.is_long()
+    }
+
+    /// Asks for where the flow is to be found whose packets come as `from`; the answer is for [`Flows::prefetch_flow`].
+    #[inline]
+    pub fn prefetch_word(&self, space: u32, from: FlowId) -> usize {
+        self.table.prefetch_word(from.key(space))
+    }
+
+    /// Asks for the flow.
+    #[inline]
+    pub fn prefetch_flow(&self, word: usize) {
+        self.table.prefetch_flow(word);
+    }
+
     #[inline]
     pub fn get(&self, id: Id) -> Option<&Flow> {
         self.table.get(id)
