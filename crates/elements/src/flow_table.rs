@@ -481,4 +481,13 @@ mod tests {
         }
         assert_eq!((table.slots.as_ptr(), table.index.as_ptr(), table.len()), (before.0, before.1, 0));
     }
+
+    #[test]
+    fn of_a_key_that_a_flow_has_twice_the_last_counts() {
+        let mut table: FlowTable<(), 2> = FlowTable::new(4, 1);
+        let id = table.insert([5, 5], (), 0, 0).unwrap();
+        assert_eq!(table.find(5), Some((id, 1)));
+        table.remove(id);
+        assert_eq!(table.find(5), None);
+    }
 }

@@ -165,7 +165,7 @@ mod tests {
         for number in [5, 6, 5, 7] {
             let mut p = packet(b"x");
             p.set_anno_u32(Anno::AGGREGATE.offset, 1);
-            p.set_anno_u32(Anno::PACKET_NUMBER.offset, number);
+            p.set_anno_u32(32, number);
             h.push(0, p);
         }
         assert_eq!((h.read("count").unwrap(), h.read("refused").unwrap()), ("2".into(), "2".into()));

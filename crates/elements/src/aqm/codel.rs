@@ -196,3 +196,59 @@ impl Element for CoDel {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traces::fields::view::set_first_timestamp_ns;
+    use causeway_engine::clock::SIMULATED_START_NS;
+    use causeway_engine::harness::{Harness, packet};
+
+    /// Pulls once a millisecond; `waited_ms` says how long a packet has waited that is there at that time, if any is. Says at
+    /// which times packets were dropped. Where one is `expected` to be, another one is behind it.
+    fn drops(config: &str, ms: u64, expected: &[u64], waited_ms: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
+        let mut h = Harness::pulled(&SPEC, config).unwrap();
+        let mut at = Vec::new();
+        for now_ms in 0..ms {
+            if let Some(waited_ms) = waited_ms(now_ms) {
+                for _ in 0..1 + usize::from(expected.contains(&now_ms)) {
+                    let mut p = packet(b"x");
+                    set_first_timestamp_ns(
+                        &mut p,
+                        SIMULATED_START_NS + (now_ms - waited_ms.min(now_ms)) * 1_000_000,
+                    );
+                    h.feed(0, p);
+                }
+            }
+            let before = h.drops().first().map_or(0, |d| d.1);
+            h.pull(0, 1);
+            let more = h.drops().first().map_or(0, |d| d.1) - before;
+            at.extend((0..more).map(|_| now_ms));
+            h.advance(1_000_000);
+        }
+        h.assert_balanced();
+        at
+    }
+
+    #[test]
+    fn packets_are_dropped_at_the_times_of_the_control_law() {
+        // The third comes 100 / sqrt(2) ms behind the second, the fourth 100 / sqrt(3) behind that, and so on.
+        let expected = [200, 300, 373, 432, 482];
+        assert_eq!(drops("5ms, 100ms", 520, &expected, |_| Some(10)), expected);
+        // Soon after it has stopped it goes on with nearly as many.
+        let expected = [200, 300, 373, 432, 482, 584, 644];
+        let late_but_once = |ms| Some(if ms == 483 { 1 } else { 10 });
+        assert_eq!(drops("5ms, 100ms", 660, &expected, late_but_once), expected);
+    }
+
+    #[test]
+    fn target_is_too_long_and_less_is_not() {
+        assert_eq!(drops("10ms, 100ms", 250, &[], |ms| (ms >= 9).then_some(9)), []);
+        assert_eq!(drops("10ms, 100ms", 250, &[210], |ms| (ms >= 10).then_some(10)), [210]);
+    }
+
+    #[test]
+    fn an_empty_queue_is_a_good_one() {
+        assert_eq!(drops("5ms, 100ms", 300, &[], |ms| (ms >= 5 && ms != 151).then_some(5)), []);
+    }
+}

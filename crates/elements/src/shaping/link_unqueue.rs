@@ -263,4 +263,16 @@ mod tests {
         assert_eq!(h.take(0).len(), 600);
         h.assert_balanced();
     }
+
+    #[test]
+    fn on_a_link_that_was_idle_a_packet_is_sent_when_it_comes() {
+        // A packet takes 20 ms to be sent; the second comes 25 ms after the first, while that is still under way.
+        let mut h = link("100ms, 5kBps").unwrap();
+        h.feed(0, packet(&[0; 100]));
+        let first = arrivals(&mut h, 25);
+        h.feed(0, packet(&[0; 100]));
+        let came = arrivals(&mut h, 150);
+        assert!(first.is_empty() && came.len() == 2, "{came:?}");
+        assert!(came[0].abs_diff(95) <= 1 && came[1].abs_diff(120) <= 1, "{came:?}");
+    }
 }
