@@ -51,6 +51,8 @@ pub(super) struct AggregateIPAddrPair {
     next: u32,
     reap_at_s: u64,
     evicted: u64,
+    /// Packets so far: the time where there is no TIMEOUT, so that the order in which pairs were seen is known.
+    packets: u64,
     pub ended: Ended,
 }
 
@@ -60,7 +62,16 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let reap_s = seconds(conf.keyword("REAP", Nanoseconds(1_200_000_000_000)));
     conf.finish()?;
     let (pairs, ended) = (FlowTable::new(ROOM, 1), Ended::default());
-    Ok(Box::new(AggregateIPAddrPair { timeout_s, reap_s, pairs, next: 1, reap_at_s: 0, evicted: 0, ended }))
+    Ok(Box::new(AggregateIPAddrPair {
+        timeout_s,
+        reap_s,
+        pairs,
+        next: 1,
+        reap_at_s: 0,
+        evicted: 0,
+        packets: 0,
+        ended,
+    }))
 }
 
 impl AggregateIPAddrPair {
@@ -113,7 +124,8 @@ impl Element for AggregateIPAddrPair {
         let Some((source, destination)) = Headers::addresses(packet) else {
             return Verdict::divert(1, Reason::NoHeader);
         };
-        let mut now_s = 0;
+        self.packets += 1;
+        let mut now_s = self.packets;
         if self.timeout_s > 0 {
             if packet.timestamp_ns() == 0 {
                 packet.set_timestamp_ns(cx.now_ns());
@@ -147,6 +159,7 @@ impl Element for AggregateIPAddrPair {
         if let Some(old) = old.downcast_mut::<AggregateIPAddrPair>() {
             std::mem::swap(&mut self.pairs, &mut old.pairs);
             (self.next, self.reap_at_s, self.evicted) = (old.next, old.reap_at_s, old.evicted);
+            self.packets = old.packets;
         }
     }
 }

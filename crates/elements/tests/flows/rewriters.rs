@@ -64,7 +64,7 @@ fn a_full_table_keeps_guarantees_and_evicts_what_ends_first() {
     ));
     assert_eq!([read(&router, "rw", "size"), read(&router, "rw", "mapping_failures")], ["2", "2"]);
     assert!(read(&router, "rw", "drop_reasons").contains("full 2\n"));
-    assert_eq!(read(&router, "rw", "evicted"), "2");
+    assert_eq!(read(&router, "rw", "evicted"), "3");
     assert_eq!(out.lines(router), ["1024", "1025", "1024", "1027", "1028", "1029"]);
 }
 
