@@ -148,7 +148,9 @@ fn early_drops_keep_queues_short() {
 
 #[test]
 fn who_drops_all_that_an_endless_source_has_lets_others_work() {
-    for dropper in ["RED(0, 1, 1, QUEUES q, STABILITY 0)", "SetTimestamp(FIRST true) -> CoDel(0, 0)"] {
+    for dropper in
+        ["RED(0, 1, 1, QUEUES q, STABILITY 0)", "SetTimestamp(FIRST true) -> CoDel(0, 0, QUEUES q)"]
+    {
         run(&format!(
             "InfiniteSource -> {dropper} -> Unqueue -> Discard; InfiniteSource(LIMIT 9) -> q :: Queue -> Idle;
              TimedSource(INTERVAL 1us, LIMIT 1, STOP true) -> Discard;"
