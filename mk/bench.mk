@@ -1,5 +1,6 @@
 # The router's benchmarks. BENCH_ARGS hands on what `causeway bench` takes, for example
 #   make bench BENCH_ARGS="memory --rounds 9"
+#   make bench BENCH_ARGS="nat middleboxes --click /usr/local/bin/click"
 BENCH_OUTPUT ?= target/bench.json
 LUT_OUTPUT ?= target/bench-lut/lut.json
 .PHONY: bench bench-lut

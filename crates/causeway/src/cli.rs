@@ -285,7 +285,7 @@ pub struct NewElementArgs {
 /// `bench`.
 #[derive(Args)]
 pub struct BenchArgs {
-    /// Benchmarks to run: memory, nat, veth, latency, lut; all but lut by default
+    /// Benchmarks to run: memory, nat, middleboxes, veth, latency, lut; all but lut by default
     pub parts: Vec<String>,
     /// Seconds of each round
     #[arg(long, default_value_t = 0.4)]
@@ -296,6 +296,9 @@ pub struct BenchArgs {
     /// Processor to pin the measured worker to
     #[arg(long, default_value_t = 0)]
     pub processor: usize,
+    /// Measure the graphs of nat and middleboxes in this program of Click too, beside this one, with packets from a file
+    #[arg(long, value_name = "PROGRAM")]
+    pub click: Option<PathBuf>,
     /// Write the results to this file
     #[arg(short, long, value_name = "FILE", default_value = "bench.json")]
     pub output: PathBuf,

@@ -6,9 +6,16 @@
 //! timer wheel with a spoke for each of them: setting, moving and expiring are constant time and exact, nothing is
 //! sorted or moved from spoke to spoke, and a million flows that expire at once can be taken as slowly as one likes.
 //!
-//! Room for all flows is reserved when the table is made, and the system gives memory as it is first touched; nothing is
-//! allocated afterwards. Keys are hashed with a secret, so that nobody can choose flows that collide.
+//! Room for all flows is reserved when the table is made, and the system gives memory as it is first touched, by huge pages
+//! where the table is long; nothing is allocated afterwards. Keys are hashed with a secret, so that nobody can choose flows
+//! that collide.
+//!
+//! To find a flow is to read a word of the index, a line of the cache, and the flow. Where both are far away, who has a batch
+//! of packets asks for all of their words first ([`FlowTable::prefetch_word`]) and for the flows that these mean then
+//! ([`FlowTable::prefetch_flow`]), so that the batch waits about as long as one packet. A word says where it would lie if there
+//! were no others, and so the index is kept in order without a look at the flows.
 
+use causeway_packet::hints::{prefer_huge_pages, prefetch};
 use std::hash::{BuildHasher, RandomState};
 
 /// Flows that a table has room for where nobody says how many.
@@ -20,6 +27,8 @@ pub(crate) const MOST: usize = 1 << PLACE_BITS;
 const NIL: u32 = u32::MAX;
 /// Bits of a flow's place.
 const PLACE_BITS: u32 = 24;
+/// Flows with which a table is too long for the processor's second-level cache.
+const LONG: usize = 1 << 14;
 
 /// Place of a flow in its table, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,8 +67,8 @@ pub(crate) struct FlowTable<V, const N: usize> {
     len: usize,
     /// Most flows.
     limit: usize,
-    /// For each key in use, at the first free place from its hash on: half the hash, which key of the flow it is (8
-    /// bits), and the flow's place (24 bits); 0 = free.
+    /// For each key in use, at the first free place from its home on: the hash (32 bits), whose upper bits are the home, which
+    /// key of the flow it is (8 bits), and the flow's place (24 bits); 0 = free.
     index: Vec<u64>,
     queues: Vec<Queue>,
     secret: [u64; 2],
@@ -70,19 +79,23 @@ impl<V, const N: usize> FlowTable<V, N> {
     pub fn new(limit: usize, queues: usize) -> Self {
         let limit = limit.min(MOST);
         let random = RandomState::new();
+        let mut slots = Vec::with_capacity(limit);
+        prefer_huge_pages(slots.spare_capacity_mut());
         FlowTable {
-            slots: Vec::with_capacity(limit),
+            slots,
             free: NIL,
             len: 0,
             limit,
-            index: vec![0; Self::index_len(limit)],
+            index: Self::index_for(limit),
             queues: vec![Queue { front: NIL, back: NIL }; queues],
             secret: [random.hash_one(0), random.hash_one(1)],
         }
     }
 
-    fn index_len(limit: usize) -> usize {
-        (limit * N * 2).next_power_of_two().max(16)
+    fn index_for(limit: usize) -> Vec<u64> {
+        let index = vec![0; (limit * N * 2).next_power_of_two().max(16)];
+        prefer_huge_pages(&index);
+        index
     }
 
     /// How many flows there are.
@@ -101,7 +114,8 @@ impl<V, const N: usize> FlowTable<V, N> {
         self.limit = limit;
         if limit > self.slots.capacity() {
             self.slots.reserve_exact(limit - self.slots.len());
-            self.index = vec![0; Self::index_len(limit)];
+            prefer_huge_pages(self.slots.spare_capacity_mut());
+            self.index = Self::index_for(limit);
             for place in 0..self.slots.len() {
                 if self.slots[place].value.is_some() {
                     self.index_flow(place as u32);
@@ -116,14 +130,45 @@ impl<V, const N: usize> FlowTable<V, N> {
         self.queues.resize(queues, Queue { front: NIL, back: NIL });
     }
 
-    /// Half of `key`'s hash, not 0, and where its place in the index is looked for first.
+    /// Whether flows are likely to be far from the processor, so that it pays to ask for them in advance.
     #[inline]
-    fn hash(&self, key: u128) -> (u32, usize) {
+    pub fn is_long(&self) -> bool {
+        self.len >= LONG
+    }
+
+    /// Asks for the index's word of `key`, which the answer names.
+    #[inline]
+    pub fn prefetch_word(&self, key: u128) -> usize {
+        let home = self.home(self.hash(key));
+        prefetch(&self.index[home]);
+        home
+    }
+
+    /// Asks for the flow that the word means which [`FlowTable::prefetch_word`] named; in most cases it is the key's.
+    #[inline]
+    pub fn prefetch_flow(&self, word: usize) {
+        if let Some(&word) = self.index.get(word)
+            && let Some(slot) = self.slots.get(Self::meant(word).0 as usize)
+        {
+            prefetch(slot);
+        }
+    }
+
+    /// `key`'s hash, not 0.
+    #[inline]
+    fn hash(&self, key: u128) -> u32 {
         // A product of 128 bits, folded: every bit of the key and of the secret moves every bit of it.
         let (low, high) = (key as u64 ^ self.secret[0], (key >> 64) as u64 ^ self.secret[1]);
         let product = u128::from(low).wrapping_mul(u128::from(high) | 1 << 63);
         let folded = (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((folded as u32) | 1, (folded >> 32) as usize & (self.index.len() - 1))
+        (folded >> 32) as u32 | 1
+    }
+
+    /// Where in the index a key with this hash is looked for first.
+    #[inline]
+    fn home(&self, hash: u32) -> usize {
+        // The index has a power of two of places, at least 16 and at most 2 to the 26.
+        (hash >> (32 - self.index.len().trailing_zeros())) as usize
     }
 
     /// The flow that a word of the index means, and which of its keys.
@@ -141,13 +186,14 @@ impl<V, const N: usize> FlowTable<V, N> {
     /// Where in the index `key` is.
     #[inline]
     fn position(&self, key: u128) -> Option<usize> {
-        let (tag, mut at) = self.hash(key);
+        let hash = self.hash(key);
+        let mut at = self.home(hash);
         loop {
             let word = self.index[at];
             if word == 0 {
                 return None;
             }
-            if (word >> 32) as u32 == tag && self.key_at(word) == key {
+            if (word >> 32) as u32 == hash && self.key_at(word) == key {
                 return Some(at);
             }
             at = (at + 1) & (self.index.len() - 1);
@@ -194,11 +240,12 @@ impl<V, const N: usize> FlowTable<V, N> {
             if self.slots[place as usize].keys[which + 1..].contains(&key) {
                 continue;
             }
-            let (tag, mut at) = self.hash(key);
+            let hash = self.hash(key);
+            let mut at = self.home(hash);
             while self.index[at] != 0 {
                 at = (at + 1) & (self.index.len() - 1);
             }
-            self.index[at] = u64::from(tag) << 32 | (which as u64) << PLACE_BITS | u64::from(place);
+            self.index[at] = u64::from(hash) << 32 | (which as u64) << PLACE_BITS | u64::from(place);
         }
     }
 
@@ -213,7 +260,7 @@ impl<V, const N: usize> FlowTable<V, N> {
             if word == 0 {
                 break;
             }
-            let (_, home) = self.hash(self.key_at(word));
+            let home = self.home((word >> 32) as u32);
             // It may fill the hole unless its own place lies behind that.
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
                 self.index[hole] = word;
@@ -433,5 +480,14 @@ mod tests {
             }
         }
         assert_eq!((table.slots.as_ptr(), table.index.as_ptr(), table.len()), (before.0, before.1, 0));
+    }
+
+    #[test]
+    fn of_a_key_that_a_flow_has_twice_the_last_counts() {
+        let mut table: FlowTable<(), 2> = FlowTable::new(4, 1);
+        let id = table.insert([5, 5], (), 0, 0).unwrap();
+        assert_eq!(table.find(5), Some((id, 1)));
+        table.remove(id);
+        assert_eq!(table.find(5), None);
     }
 }

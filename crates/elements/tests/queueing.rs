@@ -145,3 +145,33 @@ fn early_drops_keep_queues_short() {
     router.write("aqm", "codel_interval", "50ms").unwrap();
     assert_eq!(router.read("aqm", "config", "").unwrap(), "5ms, 50ms");
 }
+
+#[test]
+fn who_drops_all_that_an_endless_source_has_lets_others_work() {
+    for dropper in
+        ["RED(0, 1, 1, QUEUES q, STABILITY 0)", "SetTimestamp(FIRST true) -> CoDel(0, 0, QUEUES q)"]
+    {
+        run(&format!(
+            "InfiniteSource -> {dropper} -> Unqueue -> Discard; InfiniteSource(LIMIT 9) -> q :: Queue -> Idle;
+             TimedSource(INTERVAL 1us, LIMIT 1, STOP true) -> Discard;"
+        ));
+    }
+}
+
+#[test]
+fn late_packets_are_dropped_at_the_times_of_the_control_law() {
+    // Twice what leaves comes: after 10 ms all have waited too long, and 200 ms later one is dropped, the next after 100 ms,
+    // 100 / sqrt(2), 100 / sqrt(3) and so on.
+    let router = run(
+        "RatedSource(RATE 2000, LIMIT 100000) -> SetTimestamp(FIRST true) -> q :: Queue(100000) -> c :: CoDel(5ms, 100ms)
+         -> RatedUnqueue(1000) -> Discard; TimedSource(INTERVAL 0.5, LIMIT 1, STOP true) -> Discard;",
+    );
+    let law = (1..).scan(210.0, |at_ms: &mut f64, n: u32| {
+        let due_ms = *at_ms;
+        *at_ms += 100.0 / f64::from(n).sqrt();
+        Some(due_ms)
+    });
+    let expected = law.take_while(|at_ms| *at_ms < 1_000.0).count() as f64;
+    let drops = number(&router, "c", "drops");
+    assert!((drops - expected).abs() <= 1.0, "{drops} beside {expected}");
+}

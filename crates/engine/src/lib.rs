@@ -104,4 +104,4 @@ pub use spec::{Library, Spec};
 pub use spin::SpinTime;
 pub use storage::Stored;
 pub use task::{DEFAULT_TICKETS, MAX_TICKETS};
-pub use verdict::{OrDrop, Verdict};
+pub use verdict::{OrDrop, Verdict, each};

@@ -84,9 +84,10 @@ impl<R: Into<DropReason>> From<Result<(), R>> for Verdict {
 }
 
 /// Asks `element` for a verdict on each packet of `batch`. Those that pass stay where they are, so that as long as all do,
-/// which is usual, nothing is moved; and an element that passes them all is a loop of what it does and no more.
+/// which is usual, nothing is moved; and an element that passes them all is a loop of what it does and no more. This is what
+/// [`Element::push`] does by itself; one that looks at the whole batch first ends with it.
 #[inline(always)]
-pub(crate) fn each<E: Element + ?Sized>(element: &mut E, port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+pub fn each<E: Element + ?Sized>(element: &mut E, port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
     let ahead = element.lookahead();
     batch.iter().take(ahead).for_each(|p| p.prefetch_data());
     for i in 0..batch.len() {

@@ -25,7 +25,7 @@ impl Trace {
 
     /// The bytes of frame `i`, which is not beyond the last.
     #[inline]
-    fn frame(&self, i: usize) -> &[u8] {
+    pub fn frame(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.bytes[start..self.ends[i]]
     }

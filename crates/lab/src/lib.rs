@@ -26,7 +26,9 @@
 //! * [`Settings`] is what is asked for, and [`bench`](bench()) does it: one part after another, each measured in rounds.
 //! * `report` has the lines for people and the document of `causeway-results`.
 //! * `graph` and `elements` are the standard router in memory: a source that plays a trace as fast as the graph takes it, and
-//!   a sink. `memory` is the part that measures it; `nat` measures translation of addresses with few and many flows.
+//!   a sink. `memory` is the part that measures it.
+//! * `passage` is any other graph in memory, and the same text in Click with packets from a file. `nat` is translation of
+//!   addresses with few and many flows; `middleboxes` are a firewall, queues of several classes, and flows that are counted.
 //! * `veth` measures between network namespaces: `testbed` makes and removes them, `traffic` loads them, and the router, the
 //!   kernel and a bare redirect forward in turn. `latency` is of packets at half of that load.
 //! * `lut` is the lookup paper's experiments, on the structures alone and inside the router.
@@ -49,9 +51,11 @@ pub mod frame;
 mod graph;
 mod lut;
 mod memory;
+mod middleboxes;
 pub mod namespace;
 mod nat;
 pub mod network;
+mod passage;
 mod process;
 pub mod regression;
 mod report;
@@ -71,7 +75,7 @@ use std::time::Duration;
 /// What is measured, and how.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Names of benchmarks: memory, nat, veth, latency, lut. All but lut without any.
+    /// Names of benchmarks: memory, nat, middleboxes, veth, latency, lut. All but lut without any.
     pub parts: Vec<String>,
     /// Length of a round.
     pub round: Duration,
@@ -79,6 +83,8 @@ pub struct Settings {
     pub rounds: usize,
     /// Processor to pin the measured worker to.
     pub processor: usize,
+    /// Click's program, to measure the same graphs in; only those of nat and middleboxes are.
+    pub click: Option<PathBuf>,
     /// Where the document goes; a table and charts go beside it.
     pub output: PathBuf,
 }
@@ -90,6 +96,7 @@ type Part = fn(&Settings, &mut Report) -> Result<()>;
 const PARTS: &[(&str, Part, bool)] = &[
     ("memory", memory::run, true),
     ("nat", nat::run, true),
+    ("middleboxes", middleboxes::run, true),
     ("veth", veth::rates, true),
     ("latency", veth::latency, true),
     ("lut", lut::run, false),

@@ -177,7 +177,10 @@ mod tests {
 
     fn report() -> Report {
         let (parts, round, output) = (Vec::new(), Duration::from_millis(400), PathBuf::from("bench.json"));
-        Report::new(&Settings { parts, round, rounds: 5, processor: 0, output }, Box::new(|_| ()))
+        Report::new(
+            &Settings { parts, round, rounds: 5, processor: 0, click: None, output },
+            Box::new(|_| ()),
+        )
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! * [`Batch`], and [`Receiver`]: whatever fills batches with packets from outside;
 //! * [`wire`]: checked views of Ethernet, ARP, IPv4, IPv6, ICMP, UDP and TCP;
 //! * [`checksum`]: the internet checksum, whole and incremental;
+//! * [`hints`]: what processor and system may be told of memory;
 //! * [`words`]: counters in a shared-memory file that any process may map and read.
 //!
 //! # Invariants
@@ -50,6 +51,7 @@ mod batch;
 pub mod checksum;
 mod fifo;
 pub mod flow;
+pub mod hints;
 pub mod ledger;
 mod memory;
 pub mod meta;

@@ -17,6 +17,7 @@
 //! | 56..64 | offset of the frames |
 //! | 64..72 | bytes of the file |
 
+use crate::hints::HUGE_PAGE;
 use crate::ledger::RINGS;
 use crate::meta::Meta;
 use std::io;
@@ -27,7 +28,6 @@ use std::sync::atomic::{AtomicU16, AtomicU64};
 const MAGIC: &[u8; 8] = b"CWFRAMES";
 const VERSION: u32 = 1;
 const PAGE: usize = 4_096;
-const HUGE_PAGE: usize = 2 << 20;
 
 /// The first page of the file.
 #[repr(C)]

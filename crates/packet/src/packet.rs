@@ -1,5 +1,6 @@
 //! A packet: the only owner of one frame.
 
+use crate::hints::prefetch_at;
 use crate::meta::{Far, Meta, NO_HEADER, Near};
 use crate::pool;
 use std::fmt;
@@ -255,25 +256,14 @@ impl Packet {
     #[inline(always)]
     pub fn prefetch_data(&self) {
         let m = self.m();
-        prefetch(m.frame.wrapping_add(m.data as usize));
+        prefetch_at(m.frame.wrapping_add(m.data as usize));
     }
 
     /// Asks the processor to fetch the packet's metadata.
     #[inline(always)]
     pub fn prefetch_meta(&self) {
-        prefetch(self.meta.as_ptr().cast());
+        prefetch_at(self.meta.as_ptr().cast());
     }
-}
-
-#[inline(always)]
-fn prefetch(p: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program can observe, whatever the address.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = p;
 }
 
 /// Header offsets. They are set and read relative to the start of the data, and survive moves of the window.

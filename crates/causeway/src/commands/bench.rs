@@ -14,6 +14,7 @@ pub fn bench(args: BenchArgs) -> Result<ExitCode> {
         round: Duration::from_secs_f64(args.seconds.clamp(0.05, 60.0)),
         rounds: args.rounds.clamp(1, 100),
         processor: args.processor,
+        click: args.click,
         output: args.output,
     };
     // The file will have what nobody reads along.

@@ -12,7 +12,7 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "counts packets by aggregate annotation",
     ports: "1-2/1-2",
     doc: "Counts packets, or bytes, of each aggregate; the handlers `write_…file` write the counts down. When it is frozen no new aggregates are added; \
-          the second input always is so. With two outputs packets that were not counted leave by the second. There is room for a million aggregates; beyond that it is as if it were frozen. `reaggregate_counts` counts \
+          the second input always is so. With two outputs packets that were not counted leave by the second. There is room for a million aggregates; beyond that it is as if it were frozen, and `refused` counts the packets. `reaggregate_counts` counts \
           aggregates; Click counts the inner nodes of its tree as well, as aggregates of count 0.",
     args: &[
         keyword("BYTES", "boolean", "whether to count bytes, not packets; default false"),
@@ -59,6 +59,8 @@ pub(crate) static SPEC: Spec = Spec {
         reads_writes("count_call", "COUNT_CALL"),
         reads("count", "the sum of the counts"),
         reads("nagg", "aggregates with a count").measures(Unit::None),
+        reads("refused", "packets that were not counted because there was no room for another aggregate")
+            .counts(Unit::Packets),
     ],
     example: "InfiniteSource(LIMIT 5) -> AggregateLength -> AggregateCounter -> Discard;",
     see: &["AggregateIP", "AggregateIPFlows", "AggregatePacketCounter"],
@@ -110,6 +112,8 @@ struct AggregateCounter {
     /// Those whose count is not 0.
     known: u64,
     count: u64,
+    /// Packets for whose aggregates there was no room.
+    refused: u64,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -130,6 +134,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         table: FlowTable::new(ROOM, 1),
         known: 0,
         count: 0,
+        refused: 0,
     };
     conf.finish()?;
     Ok(Box::new(counter))
@@ -197,7 +202,10 @@ impl AggregateCounter {
                     // What was called may have changed everything.
                     return self.count(packet, frozen, cx);
                 }
-                let Ok(id) = self.table.insert([aggregate.into()], 0, 0, 0) else { return false };
+                let Ok(id) = self.table.insert([aggregate.into()], 0, 0, 0) else {
+                    self.refused += 1;
+                    return false;
+                };
                 id
             }
         };
@@ -225,7 +233,7 @@ impl AggregateCounter {
         while let Some((_, id)) = self.table.next(0) {
             self.table.remove(id);
         }
-        (self.known, self.count) = (0, 0);
+        (self.known, self.count, self.refused) = (0, 0, 0);
     }
 
     /// Aggregates with their counts, in ascending order.
@@ -304,6 +312,7 @@ impl Element for AggregateCounter {
             "aggregate_call" => shown(&self.aggregates),
             "count_call" => shown(&self.counts),
             "count" => self.count.to_string(),
+            "refused" => self.refused.to_string(),
             _ => self.known.to_string(),
         })
     }
@@ -355,6 +364,7 @@ impl Element for AggregateCounter {
         if let Some(old) = old.downcast_mut::<AggregateCounter>() {
             std::mem::swap(&mut self.table, &mut old.table);
             (self.known, self.count, self.frozen) = (old.known, old.count, old.frozen);
+            self.refused = old.refused;
         }
     }
 }
@@ -402,6 +412,16 @@ mod tests {
         let mut h = Harness::new(&SPEC, "AGGREGATE_CALL 2 element.clear", 1, 1).unwrap();
         [1, 2, 3, 4].iter().for_each(|a| push(&mut h, 0, *a));
         assert_eq!((h.read("count").unwrap(), h.read("nagg").unwrap()), ("2".into(), "2".into()));
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_refused() {
+        let mut h = Harness::new(&SPEC, "", 1, 2).unwrap();
+        h.element::<AggregateCounter>().unwrap().table.set_limit(2);
+        [1, 2, 3, 4, 1].iter().for_each(|a| push(&mut h, 0, *a));
+        assert_eq!((h.take(0).len(), h.take(1).len(), h.read("refused").unwrap()), (3, 2, "2".into()));
+        h.write("clear", "").unwrap();
+        assert_eq!(h.read("refused").unwrap(), "0");
     }
 
     #[test]

@@ -14,12 +14,15 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "Packets between two addresses get one number, in both directions; numbers begin with 1. The paint annotation is 0 for the direction of the first packet, else 1. \
           With TIMEOUT a pair that was silent that long, by timestamps, gets a new number. Packets without IP header go to output 1, or are dropped. A million pairs are known at a time; \
-          for another the one that was silent longest is forgotten.",
+          for another the one that was silent longest is forgotten, which `evicted` counts.",
     args: &[
         keyword("TIMEOUT", "seconds", "silence after which a pair has ended; default never"),
         keyword("REAP", "seconds", "between searches for pairs that have ended; default 20 min"),
     ],
-    handlers: &[writes("clear", "forgets all pairs")],
+    handlers: &[
+        writes("clear", "forgets all pairs"),
+        reads("evicted", "pairs that were forgotten to make room").counts(Unit::None),
+    ],
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 7, 1.0.0.2, 53) -> MarkIPHeader -> AggregateIPAddrPair -> Discard;",
     see: &["AggregateIPFlows", "AggregateIP", "AggregateCounter"],
@@ -47,6 +50,9 @@ pub(super) struct AggregateIPAddrPair {
     pairs: FlowTable<Pair, 1>,
     next: u32,
     reap_at_s: u64,
+    evicted: u64,
+    /// Packets so far: the time where there is no TIMEOUT, so that the order in which pairs were seen is known.
+    packets: u64,
     pub ended: Ended,
 }
 
@@ -56,7 +62,16 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let reap_s = seconds(conf.keyword("REAP", Nanoseconds(1_200_000_000_000)));
     conf.finish()?;
     let (pairs, ended) = (FlowTable::new(ROOM, 1), Ended::default());
-    Ok(Box::new(AggregateIPAddrPair { timeout_s, reap_s, pairs, next: 1, reap_at_s: 0, ended }))
+    Ok(Box::new(AggregateIPAddrPair {
+        timeout_s,
+        reap_s,
+        pairs,
+        next: 1,
+        reap_at_s: 0,
+        evicted: 0,
+        packets: 0,
+        ended,
+    }))
 }
 
 impl AggregateIPAddrPair {
@@ -94,6 +109,7 @@ impl AggregateIPAddrPair {
         }
         if self.pairs.len() >= self.pairs.limit() {
             self.forget_oldest();
+            self.evicted += 1;
         }
         let aggregate = self.next;
         self.next = aggregate.checked_add(1).unwrap_or(1);
@@ -108,7 +124,8 @@ impl Element for AggregateIPAddrPair {
         let Some((source, destination)) = Headers::addresses(packet) else {
             return Verdict::divert(1, Reason::NoHeader);
         };
-        let mut now_s = 0;
+        self.packets += 1;
+        let mut now_s = self.packets;
         if self.timeout_s > 0 {
             if packet.timestamp_ns() == 0 {
                 packet.set_timestamp_ns(cx.now_ns());
@@ -126,6 +143,10 @@ impl Element for AggregateIPAddrPair {
         Verdict::Pass
     }
 
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.evicted.to_string())
+    }
+
     fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         while self.pairs.len() > 0 {
             self.forget_oldest();
@@ -137,7 +158,8 @@ impl Element for AggregateIPAddrPair {
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {
         if let Some(old) = old.downcast_mut::<AggregateIPAddrPair>() {
             std::mem::swap(&mut self.pairs, &mut old.pairs);
-            (self.next, self.reap_at_s) = (old.next, old.reap_at_s);
+            (self.next, self.reap_at_s, self.evicted) = (old.next, old.reap_at_s, old.evicted);
+            self.packets = old.packets;
         }
     }
 }
@@ -169,5 +191,18 @@ mod tests {
         h.push(0, packet(b"no ip"));
         assert_eq!(h.take(1).len(), 1);
         h.write("clear", "").unwrap();
+    }
+
+    #[test]
+    fn the_pair_that_was_silent_longest_makes_room() {
+        let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+        h.element::<AggregateIPAddrPair>().unwrap().pairs.set_limit(2);
+        for other in [2, 3, 2, 4, 2, 3] {
+            let mut bytes = datagram(&[], b"x", 64, 0);
+            bytes[19] = other;
+            h.push(0, marked(&bytes, 0));
+        }
+        let numbers: Vec<u32> = h.take(0).iter().map(|p| p.anno_u32(Anno::AGGREGATE.offset)).collect();
+        assert_eq!((numbers, h.read("evicted").unwrap()), (vec![1, 2, 1, 3, 1, 4], "2".into()));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) static SPEC: Spec = Spec {
           the flow's first packet, else 1. A flow that was silent for its timeout, by timestamps, has ended, and so has a closed TCP connection when a SYN comes; then there is a new number. \
           With ICMP, errors get the number of the flow that they are about, and the paint of the packet that they quote plus 2. Other packets go to output 1, or are dropped.\n\n\
           With FRAGMENTS packets between two addresses are held while it is not known to which flow a fragment among them belongs, so that their order stays: until its first fragment came, or for \
-          FRAGMENT_TIMEOUT; then they are dropped. `clear` lets what is held out. At most 4096 packets are held. CAPACITY flows are known at a time; for another one the flow that would end next ends. \
+          FRAGMENT_TIMEOUT; then they are dropped. `clear` lets what is held out. At most 4096 packets are held. CAPACITY flows are known at a time; for another one the flow that would end next ends, which `evicted` counts. \
           With TRACEINFO the packets of each flow are counted from 0; Click goes on with the count of an earlier flow between the same ports.",
     args: &[
         keyword("TCP_TIMEOUT", "seconds", "silence after which a TCP flow has ended; default 24 h"),
@@ -36,7 +36,10 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("SOURCE", "element", "whose handlers `filename` and `packet_filepos` are written there too"),
         keyword("CAPACITY", "flows", "most flows known at a time; default 1048576"),
     ],
-    handlers: &[writes("clear", "forgets all flows, and lets packets out that are held")],
+    handlers: &[
+        writes("clear", "forgets all flows, and lets packets out that are held"),
+        reads("evicted", "flows that ended to make room").counts(Unit::None),
+    ],
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 7, 1.0.0.2, 53) -> MarkIPHeader -> AggregateIPFlows -> Discard;",
     see: &["AggregateIP", "AggregateIPAddrPair", "AggregateCounter", "AggregateFirst"],
@@ -96,6 +99,7 @@ pub(super) struct AggregateIPFlows {
     icmp: bool,
     fragments: Option<bool>,
     flows: FlowTable<Flow, 1>,
+    evicted: u64,
     next: u32,
     now_s: u64,
     reap_at_s: u64,
@@ -128,6 +132,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         icmp,
         fragments,
         flows: FlowTable::new(capacity as usize, 3),
+        evicted: 0,
         next: 1,
         now_s: 0,
         reap_at_s: 0,
@@ -199,6 +204,7 @@ impl AggregateIPFlows {
             let all = [queue::TCP_DONE, queue::UDP, queue::TCP];
             let earliest = all.into_iter().filter_map(|q| self.flows.next(q)).min_by_key(|(s, _)| *s)?;
             self.forget(earliest.1);
+            self.evicted += 1;
         }
         let filepos = match self.source.filter(|_| self.trace.is_some()) {
             Some(source) => cx.read_peer(source, "packet_filepos").and_then(|t| t.trim().parse().ok()),
@@ -386,6 +392,10 @@ impl Element for AggregateIPFlows {
         batch.filter_map(|packet| self.handle(packet, cx));
     }
 
+    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(self.evicted.to_string())
+    }
+
     fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         self.sweep(u64::MAX, cx);
         Ok(())
@@ -398,6 +408,7 @@ impl Element for AggregateIPFlows {
             std::mem::swap(&mut self.flows, &mut old.flows);
             std::mem::swap(&mut self.held, &mut old.held);
             (self.next, self.now_s, self.reap_at_s) = (old.next, old.now_s, old.reap_at_s);
+            self.evicted = old.evicted;
             if self.trace_name == old.trace_name {
                 std::mem::swap(&mut self.trace, &mut old.trace);
             }

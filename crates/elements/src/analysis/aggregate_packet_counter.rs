@@ -10,7 +10,7 @@ pub(crate) static SPEC: Spec = Spec {
     ports: "1-/=",
     flow: "#/#",
     doc: "Packets leave by the output of their input's number. Which numbers of an aggregate came by which input is remembered, so that one can ask what was sent \
-          (input 0) and not received (input 1). Packets of aggregate 0 are not counted. There is room for a million pairs of aggregate and number.",
+          (input 0) and not received (input 1). Packets of aggregate 0 are not counted. There is room for a million pairs of aggregate and number; packets beyond that are not counted but by `refused`.",
     args: &[
         keyword(
             "ANNO",
@@ -22,6 +22,8 @@ pub(crate) static SPEC: Spec = Spec {
     handlers: &[
         writes("clear", "forgets all counts"),
         reads("count", "packets counted").counts(Unit::Packets),
+        reads("refused", "packets that were not counted because there was no room for another number")
+            .counts(Unit::Packets),
         reads_with("received", "numbers of an aggregate that came by any input, a line each"),
         reads_with("undelivered", "numbers of an aggregate that came by input 0 more often than by input 1"),
     ],
@@ -36,6 +38,8 @@ struct AggregatePacketCounter {
     anno: Option<u8>,
     /// By aggregate, number and input.
     counts: FlowTable<u32, 1>,
+    /// Packets that there was no room to count.
+    refused: u64,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -53,7 +57,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         },
     };
     conf.finish()?;
-    Ok(Box::new(AggregatePacketCounter { anno, counts: FlowTable::new(ROOM, 1) }))
+    Ok(Box::new(AggregatePacketCounter { anno, counts: FlowTable::new(ROOM, 1), refused: 0 }))
 }
 
 fn key(aggregate: u32, number: u32, port: usize) -> u128 {
@@ -80,8 +84,9 @@ impl AggregatePacketCounter {
             Some((id, _)) => Some(id),
             None => self.counts.insert([key], 0, 0, 0).ok(),
         };
-        if let Some(count) = id.and_then(|id| self.counts.get_mut(id)) {
-            *count += 1;
+        match id.and_then(|id| self.counts.get_mut(id)) {
+            Some(count) => *count = count.wrapping_add(1),
+            None => self.refused += 1,
         }
     }
 }
@@ -98,6 +103,9 @@ impl Element for AggregatePacketCounter {
     }
 
     fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        if handler == "refused" {
+            return Ok(self.refused.to_string());
+        }
         if handler == "count" {
             return Ok(self.counts.iter().map(|(_, count)| u64::from(*count)).sum::<u64>().to_string());
         }
@@ -121,6 +129,7 @@ impl Element for AggregatePacketCounter {
         while let Some((_, id)) = self.counts.next(0) {
             self.counts.remove(id);
         }
+        self.refused = 0;
         Ok(())
     }
 }
@@ -147,5 +156,20 @@ mod tests {
         h.write("clear", "").unwrap();
         assert_eq!(h.read("count").unwrap(), "0");
         assert!(Harness::new(&SPEC, "ANNO PAINT", 1, 1).is_err());
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_refused() {
+        let mut h = Harness::new(&SPEC, "", 1, 1).unwrap();
+        h.element::<AggregatePacketCounter>().unwrap().counts.set_limit(1);
+        for number in [5, 6, 5, 7] {
+            let mut p = packet(b"x");
+            p.set_anno_u32(Anno::AGGREGATE.offset, 1);
+            p.set_anno_u32(32, number);
+            h.push(0, p);
+        }
+        assert_eq!((h.read("count").unwrap(), h.read("refused").unwrap()), ("2".into(), "2".into()));
+        h.write("clear", "").unwrap();
+        assert_eq!(h.read("refused").unwrap(), "0");
     }
 }

@@ -5,6 +5,7 @@ use crate::traces::fields::view::first_timestamp_ns;
 use causeway_engine::Stored;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{List, Nanoseconds};
+use causeway_packet::BATCH;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "CoDel",
@@ -131,7 +132,11 @@ impl CoDel {
         }
         if self.dropping {
             self.dropping = pulled.may_drop;
-            while self.dropping && now_ns >= self.drop_next_ns {
+            // Where INTERVAL is so short that the next is due at once a source that always has packets must not keep the worker
+            // here.
+            let mut dropped = 0;
+            while self.dropping && now_ns >= self.drop_next_ns && dropped < BATCH {
+                dropped += 1;
                 self.drop(pulled.packet, cx);
                 self.in_a_row += 1;
                 pulled = match self.next(now_ns, cx) {

@@ -7,6 +7,7 @@ use causeway_engine::Stored;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::HandlerDoc;
 use causeway_engine::value::List;
+use causeway_packet::BATCH;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "RED",
@@ -282,13 +283,15 @@ impl Element for Red {
     }
 
     fn pull(&mut self, _port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let mut one = cx.lend_batch();
-        while batch.len() < max && batch.room() > 0 {
+        let (mut one, mut dropped) = (cx.lend_batch(), 0);
+        // A source that always has packets must not keep the worker here.
+        while batch.len() < max && batch.room() > 0 && dropped < BATCH {
             cx.pull(0, 1, &mut one);
             let Some(packet) = one.pop() else { break };
             let length = self.length(cx);
             if self.drops(length, cx) {
                 cx.divert(1, Reason::Early, packet);
+                dropped += 1;
             } else {
                 // There is room.
                 let _ = batch.push(packet);

@@ -294,6 +294,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_for_several_goes_everywhere_whoever_claims_to_be_all() {
+        let mut h = Harness::new(&SPEC, "", 3, 3).unwrap();
+        outputs(&mut h, 0, frame(255, 2, 1));
+        assert_eq!(outputs(&mut h, 1, frame(1, 255, 2)), [0, 2]);
+    }
+
+    #[test]
     fn any_number_of_stations_is_shown() {
         let mut h = Harness::new(&SPEC, "", 2, 2).unwrap();
         (0..200).for_each(|n| h.push(0, frame(n, 255, 1)));

@@ -328,9 +328,16 @@ mod tests {
     fn order_is_kept_and_annotations_copied() {
         let mut h = Harness::new(&SPEC, "28", 1, 1).unwrap();
         let mut packets = [datagram(&[], 1, 0), datagram(&[], 17, 0), datagram(&[], 2, 0)];
-        packets.iter_mut().zip(1..).for_each(|(p, i)| p.set_paint(i));
+        packets.iter_mut().zip(1..).for_each(|(p, i)| {
+            p.set_paint(i);
+            p.set_adjacency(u32::from(i) + 10);
+            p.set_wire_len(1_000);
+        });
         h.push_all(0, packets);
-        let out: Vec<_> = h.take(0).iter().map(|p| (p.paint(), p.len())).collect();
+        let out = h.take(0);
+        // A fragment has the length that it has, whatever was on the wire.
+        assert!(out[1..4].iter().all(|p| p.adjacency() == 12 && p.wire_len() == p.len()));
+        let out: Vec<_> = out.iter().map(|p| (p.paint(), p.len())).collect();
         assert_eq!(out, [(1, 21), (2, 28), (2, 28), (2, 21), (3, 22)]);
         assert_eq!(h.read("fragments").unwrap(), "3");
     }

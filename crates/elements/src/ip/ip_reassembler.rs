@@ -392,6 +392,42 @@ mod tests {
     }
 
     #[test]
+    fn fragments_of_another_protocol_belong_to_another_packet() {
+        let mut h = harness("");
+        h.push(0, fragment(7, 0, 16, true));
+        let mut other = fragment(7, 16, 20, false);
+        let mut ip = Ipv4::new_checked(other.network_header_mut().unwrap()).unwrap();
+        ip.set_protocol(1);
+        ip.fill_checksum();
+        h.push(0, other);
+        assert_eq!((h.take(0).len(), h.held()), (0, 2));
+    }
+
+    #[test]
+    fn memory_of_packets_that_are_whole_is_free_again() {
+        let mut h = harness("HIMEM 1000");
+        for id in 0..100 {
+            h.push(0, fragment(id, 0, 160, true));
+            h.push(0, fragment(id, 160, 320, false));
+        }
+        assert_eq!((h.take(0).len(), h.take(1).len(), h.held()), (100, 0, 0));
+        // What is added counts as what was there first.
+        for (from, to) in [(0, 160), (160, 800), (800, 1_120)] {
+            h.push(0, fragment(200, from, to, true));
+        }
+        h.push(0, fragment(201, 0, 8, true));
+        assert_eq!((h.take(1).len(), h.held()), (1, 1));
+    }
+
+    #[test]
+    fn when_memory_is_full_a_quarter_of_it_is_made_free() {
+        let mut h = harness("HIMEM 1000");
+        (0..7).for_each(|id| h.push(0, fragment(id, 0, 160, true)));
+        // Five hold 1000 bytes and the sixth makes it too much: three are left, and the one that came.
+        assert_eq!((h.take(1).len(), h.held()), (3, 4));
+    }
+
+    #[test]
     fn memory_is_bounded() {
         let mut h = harness("HIMEM 1000");
         for id in 0..100 {

@@ -186,7 +186,8 @@ mod tests {
         for (config, message_type, rest) in
             [("1, 3", 1, 0), ("2, 0, MTU 1400", 2, 1400), ("2, 0", 2, 1500), ("3, 0", 3, 0), ("4, 1", 4, 40)]
         {
-            let mut p = marked(&good, 0);
+            // The packet alone is quoted, not what it was padded with.
+            let mut p = marked(&[&good[..], &[9; 6]].concat(), 0);
             p.set_anno_u8(Anno::ICMP_PARAMPROB.offset, 40);
             let out = error(config, p).unwrap();
             let ip = Ipv6::new_checked(out.data()).unwrap();

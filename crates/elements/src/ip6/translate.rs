@@ -84,7 +84,11 @@ fn to_v6(packet: &[u8], map: Mapping, out: &mut [u8], whole: Whole) -> Result<us
         Whole::Quoted => Ipv4::new_quoted(packet),
     }
     .map_err(|_| NoPacket)?;
-    if whole == Whole::Packet && crate::icmp::source_route(ip.options_bytes()).is_some() {
+    // A source route of which all has been passed is left out as other options are (RFC 7915 §4.1).
+    let unexpired = |option: &[u8]| option.get(2).is_none_or(|&pointer| usize::from(pointer) <= option.len());
+    if whole == Whole::Packet
+        && crate::icmp::source_route(ip.options_bytes()).is_some_and(|(_, option)| unexpired(option))
+    {
         return Err(Header);
     }
     let header_len = ip.header_len();

@@ -12,11 +12,12 @@ pub(super) const UNLIMITED: i32 = i32::MAX;
 /// TCP connections whose sequence numbers may be shifted at a time.
 const SHIFTED: usize = 1_024;
 
-/// Live flows and failures of one input.
+/// Live flows of one input, new ones that failed, and those that had to go for others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub flows: u32,
     pub failures: u32,
+    pub evicted: u32,
 }
 
 /// One rewriter, as its flows' table sees it.
@@ -86,9 +87,22 @@ impl Flows {
 
     /// Counts a failure of an input.
     pub fn failed(&mut self, member: u32, input: usize) {
-        if let Some(tally) = self.members.get_mut(member as usize).and_then(|m| m.inputs.get_mut(input)) {
+        if let Some(tally) = self.tally(member, input) {
             tally.failures += 1;
         }
+    }
+
+    fn tally(&mut self, member: u32, input: usize) -> Option<&mut Tally> {
+        self.members.get_mut(member as usize)?.inputs.get_mut(input)
+    }
+
+    /// Removes a flow before its time.
+    fn evict(&mut self, id: Id) {
+        let of = self.table.get(id).map(|flow| (flow.member, usize::from(flow.input)));
+        if let Some(tally) = of.and_then(|(member, input)| self.tally(member, input)) {
+            tally.evicted += 1;
+        }
+        self.remove(id);
     }
 
     fn timeouts(&self, flow: &Flow) -> Timeouts {
@@ -126,6 +140,24 @@ impl Flows {
     /// Whether no flow of the part has replies that come as `to` would have them.
     pub fn is_free(&self, space: u32, to: FlowId) -> bool {
         self.table.find(to.reverse().key(space)).is_none_or(|(id, _)| self.is_gone(id))
+    }
+
+    /// Whether it pays to ask for flows in advance.
+    #[inline]
+    pub fn is_long(&self) -> bool {
+        self.table.is_long()
+    }
+
+    /// Asks for where the flow is to be found whose packets come as `from`; the answer is for [`Flows::prefetch_flow`].
+    #[inline]
+    pub fn prefetch_word(&self, space: u32, from: FlowId) -> usize {
+        self.table.prefetch_word(from.key(space))
+    }
+
+    /// Asks for the flow.
+    #[inline]
+    pub fn prefetch_flow(&self, word: usize) {
+        self.table.prefetch_flow(word);
     }
 
     #[inline]
@@ -167,7 +199,7 @@ impl Flows {
             if !queue::GUARANTEED.contains(&queue) && expires < earliest {
                 return None;
             }
-            self.remove(victim);
+            self.evict(victim);
         }
         let queue = member as usize * queue::COUNT + queue;
         let id = match self.table.insert(keys, flow, queue, expires) {
@@ -194,8 +226,7 @@ impl Flows {
         let keys = self.table.keys(id);
         let Some(flow) = self.table.remove(id) else { return };
         self.growths[(keys[0] >> 96) as usize].went(entries(keys));
-        let inputs = self.members.get_mut(flow.member as usize).map(|m| &mut m.inputs);
-        if let Some(tally) = inputs.and_then(|i| i.get_mut(flow.input as usize)) {
+        if let Some(tally) = self.tally(flow.member, usize::from(flow.input)) {
             tally.flows = tally.flows.saturating_sub(1);
         }
         if flow.shifts != NONE {
@@ -263,7 +294,7 @@ impl Flows {
             && let Some((_, id)) =
                 self.earliest(&queue::BEST_EFFORT).or_else(|| self.earliest(&queue::GUARANTEED))
         {
-            self.remove(id);
+            self.evict(id);
         }
     }
 

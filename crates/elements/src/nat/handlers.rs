@@ -73,6 +73,7 @@ impl Rewriter {
             "udp_table" | "udp_mappings" => self.list(flows, true, now_ms),
             "tcp_lookup" | "lookup" => self.lookup(flows, arg, cx)?,
             "table_size" | "nmappings" => tally(flows, |t| t.flows),
+            "evicted" => tally(flows, |t| t.evicted),
             "mapping_failures" => tally(flows, |t| t.failures),
             "size" => flows.len().to_string(),
             "capacity" => flows.capacity().to_string(),

@@ -67,6 +67,8 @@ pub(super) const REPLY_ANNO: ArgDoc = keyword(
 pub(super) const COMMON: &[HandlerDoc] = &[
     reads("table_size", "flows in its tables").measures(Unit::None),
     reads("nmappings", "`table_size`"),
+    reads("evicted", "flows that were forgotten before their time because another one needed their place")
+        .counts(Unit::None),
     reads("mapping_failures", "new flows that were refused because no port, address or place was free")
         .counts(Unit::None),
     reads("patterns", "the inputs' specifications, one a line, each with its number of flows if it has any"),

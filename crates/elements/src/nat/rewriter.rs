@@ -6,8 +6,9 @@ use super::flows::{Flow, Flows, Member, Tally, Timeouts, space};
 use super::input::{Action, Registry};
 use super::kind::Kind;
 use crate::flow_table::Id;
-use causeway_engine::Peer;
 use causeway_engine::prelude::*;
+use causeway_engine::{Peer, each};
+use causeway_packet::BATCH;
 use causeway_packet::wire::icmpv4::kind as icmp;
 use causeway_packet::wire::protocol;
 use std::sync::Arc;
@@ -307,6 +308,27 @@ impl Rewriter {
         }
     }
 
+    /// Asks for the flows of a batch's packets if they are likely to be far away: for the index first, so that it is there when
+    /// it is asked for the flows.
+    fn look_ahead(&self, batch: &Batch) {
+        let Some(flows) = self.flows.as_ref().filter(|flows| batch.len() > 1 && flows.is_long()) else {
+            return;
+        };
+        let mut words = [0; BATCH];
+        for (packet, word) in batch.iter().zip(&mut words) {
+            *word = self.key_of(packet).map_or(0, |(space, from)| flows.prefetch_word(space, from));
+        }
+        words.iter().take(batch.len()).for_each(|&word| flows.prefetch_flow(word));
+    }
+
+    /// Under what the flow of a packet is most likely known.
+    fn key_of(&self, packet: &Packet) -> Option<(u32, FlowId)> {
+        let headers = Headers::of(packet)?;
+        let (flow, is_reply) = self.flow_of(&headers, packet).ok()?;
+        let [first, _] = self.kind.candidates(headers.protocol, flow, is_reply)?;
+        Some((self.space(headers.protocol), first?))
+    }
+
     fn sweep(&mut self, cx: &mut Cx<'_>, now_ms: Option<u64>) {
         let Some(mut flows) = borrow(self, cx) else { return };
         if let Some(now_ms) = now_ms {
@@ -366,6 +388,11 @@ impl Element for Rewriter {
         let verdict = self.rewrite(&mut flows, port, packet, cx);
         give_back(self, flows, cx);
         verdict
+    }
+
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        self.look_ahead(batch);
+        each(self, port, batch, cx);
     }
 
     fn lookahead(&self) -> usize {

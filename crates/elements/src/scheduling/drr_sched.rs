@@ -153,4 +153,33 @@ mod tests {
         assert_eq!(sched(1, "0").err().unwrap(), ["bad QUANTUM"]);
         assert!(sched(0, "").unwrap().pull(0, 9).is_empty());
     }
+
+    /// From which inputs packets of these lengths come, in order.
+    fn order(quantum: &str, lengths: [usize; 2], packets: usize) -> Vec<u8> {
+        let mut h = sched(2, quantum).unwrap();
+        for _ in 0..packets {
+            (0..2).for_each(|input| h.feed(input, packet(&vec![input as u8; lengths[input]])));
+        }
+        (0..packets).flat_map(|_| h.pull(0, 1)).map(|p| p.data()[0]).collect()
+    }
+
+    #[test]
+    fn an_input_gives_what_it_may_and_then_the_next() {
+        assert_eq!(order("300", [100, 100], 9), [1, 1, 1, 0, 0, 0, 1, 1, 1]);
+        // What it may to the byte.
+        assert_eq!(order("100", [100, 99], 4), [1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn an_input_without_packets_saves_nothing_up() {
+        let mut h = sched(2, "500").unwrap();
+        (0..50).for_each(|_| h.feed(1, packet(&[1; 100])));
+        assert_eq!((0..50).map(|_| h.pull(0, 1).len()).sum::<usize>(), 50);
+        for _ in 0..20 {
+            h.feed(0, packet(&[0; 100]));
+            h.feed(1, packet(&[1; 100]));
+        }
+        let first: Vec<u8> = (0..12).flat_map(|_| h.pull(0, 1)).map(|p| p.data()[0]).collect();
+        assert!(first.iter().filter(|&&input| input == 0).count() <= 7, "{first:?}");
+    }
 }

@@ -119,4 +119,20 @@ mod tests {
         gap.reset();
         assert!(gap.open(now_ns) || gap.open(now_ns + 500_000));
     }
+
+    #[test]
+    fn the_first_event_comes_at_the_nearer_end_of_its_gap() {
+        assert!(GapRate::new(2).open(START_NS + 100_000_000));
+        let mut late = GapRate::new(2);
+        assert!(!late.open(START_NS + 400_000_000));
+        assert_eq!(late.next_ns(), START_NS + 500_000_000);
+    }
+
+    #[test]
+    fn seconds_without_events_save_nothing_up() {
+        let mut gap = GapRate::new(1);
+        assert!(gap.open(START_NS) && gap.open(START_NS + 2 * NS_PER_S));
+        gap.add(1);
+        assert!(!gap.open(START_NS + 2 * NS_PER_S));
+    }
 }

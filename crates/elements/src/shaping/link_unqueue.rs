@@ -2,6 +2,7 @@
 
 use causeway_engine::prelude::*;
 use causeway_engine::value::{BytesPerSecond, Nanoseconds};
+use causeway_packet::BATCH;
 use std::collections::VecDeque;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -101,11 +102,12 @@ impl LinkUnqueue {
         self.packets.back().map(Packet::timestamp_ns)
     }
 
-    /// Sends packets while the link is free; says how many.
+    /// Sends packets while the link is free, a batch of them at most: on a link so fast that they take no time there is no other
+    /// end. Says how many.
     fn send(&mut self, now_ns: u64, cx: &mut Cx<'_>) -> usize {
         let (arrival_ns, mut sent) = (now_ns.saturating_add(self.link.latency.0), 0);
         let mut batch = cx.lend_batch();
-        while self.last_ns().is_none_or(|last_ns| last_ns <= arrival_ns) {
+        while sent < BATCH && self.last_ns().is_none_or(|last_ns| last_ns <= arrival_ns) {
             cx.pull(0, 1, &mut batch);
             let Some(mut packet) = batch.pop() else {
                 self.busy = false;
@@ -241,5 +243,32 @@ mod tests {
         }
         assert_eq!((h.held(), h.drops()), (0, vec![("reset", 3)]));
         assert!(link("1, 99").is_err() && h.write("bandwidth", "99").is_err());
+    }
+
+    #[test]
+    fn packets_that_take_no_time_are_sent_a_batch_at_a_time() {
+        let mut h = link("1s, 100GBps").unwrap();
+        (0..600).for_each(|_| h.feed(0, packet(b"x")));
+        let held = [(); 4].map(|()| {
+            h.run_task();
+            h.held()
+        });
+        assert_eq!(held, [256, 512, 600, 600]);
+        h.advance(1_000_000_000);
+        h.run_task();
+        assert_eq!(h.take(0).len(), 600);
+        h.assert_balanced();
+    }
+
+    #[test]
+    fn on_a_link_that_was_idle_a_packet_is_sent_when_it_comes() {
+        // A packet takes 20 ms to be sent; the second comes 25 ms after the first, while that is still under way.
+        let mut h = link("100ms, 5kBps").unwrap();
+        h.feed(0, packet(&[0; 100]));
+        let first = arrivals(&mut h, 25);
+        h.feed(0, packet(&[0; 100]));
+        let came = arrivals(&mut h, 150);
+        assert!(first.is_empty() && came.len() == 2, "{came:?}");
+        assert!(came[0].abs_diff(95) <= 1 && came[1].abs_diff(120) <= 1, "{came:?}");
     }
 }

@@ -133,6 +133,7 @@ fn a_full_table_ends_the_flow_that_would_end_next() {
         source("timestamp src sport dst dport proto", &lines),
         out.sink("aggregate sport"),
     ));
+    assert_eq!(read(&router, "af", "evicted"), "2");
     assert_eq!(out.lines(router), ["1 1", "2 2", "3 3", "4 1"]);
 }
 

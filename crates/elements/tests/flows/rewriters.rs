@@ -64,6 +64,7 @@ fn a_full_table_keeps_guarantees_and_evicts_what_ends_first() {
     ));
     assert_eq!([read(&router, "rw", "size"), read(&router, "rw", "mapping_failures")], ["2", "2"]);
     assert!(read(&router, "rw", "drop_reasons").contains("full 2\n"));
+    assert_eq!(read(&router, "rw", "evicted"), "3");
     assert_eq!(out.lines(router), ["1024", "1025", "1024", "1027", "1028", "1029"]);
 }
 
@@ -395,4 +396,55 @@ fn checksums_follow_through_all_rewriters() {
         (rest, n) = (&behind[len..], n + 1);
     }
     assert_eq!(n, 200);
+}
+
+/// A UDP packet from 10.0.0.1, this port, to port 2 of 10.0.0.2, with this word of flags and offset and no UDP checksum.
+fn udp(port: u16, word: u16) -> String {
+    format!(
+        "InfiniteSource(DATA \\<4500001c 0007{word:04x} 40110000 0a000001 0a000002 {port:04x} 0002 0008 0000>, LIMIT 1)"
+    )
+}
+
+#[test]
+fn a_fragment_without_ports_is_no_packet_of_a_flow() {
+    let router = run(&format!(
+        "{} -> MarkIPHeader -> rw :: IPRewriter(pattern 1.0.0.1 1024-65535 - - 0 0) -> Discard;
+         TimedSource(0.1, LIMIT 1, STOP true) -> Discard;",
+        udp(1, 1)
+    ));
+    assert!(read(&router, "rw", "drop_reasons").contains("fragment 1\n"));
+    assert_eq!(read(&router, "rw", "size"), "0");
+}
+
+#[test]
+fn a_datagram_without_checksum_stays_without() {
+    let router = run(&format!(
+        "{} -> MarkIPHeader -> IPRewriter(pattern 1.0.0.1 1024-65535 - - 0 0) -> c :: Classifier(12/01000001 26/0000, -);
+         c[0] -> none :: Counter -> Discard; c[1] -> Discard; TimedSource(0.1, LIMIT 1, STOP true) -> Discard;",
+        udp(1, 0)
+    ));
+    assert_eq!(read(&router, "none", "count"), "1");
+}
+
+#[test]
+fn a_mapper_goes_on_to_the_next_pattern_when_one_has_nothing_free() {
+    let sources = [1, 2, 3, 4, 5].map(|port| format!("{} -> in;", udp(port, 0))).concat();
+    let router = run(&format!(
+        "m :: RoundRobinIPMapper(1.0.0.1 1024-1025 - - 0 0, 1.0.0.2 1024-1030 - - 0 0);
+         in :: MarkIPHeader -> rw :: IPRewriter(m) -> Discard; {sources}
+         TimedSource(0.1, LIMIT 1, STOP true) -> Discard;"
+    ));
+    assert_eq!([read(&router, "rw", "size"), read(&router, "rw", "mapping_failures")], ["5", "0"]);
+}
+
+#[test]
+fn only_replies_get_the_annotation_of_the_packet_that_began_their_flow() {
+    let router = run(&format!(
+        "{} -> Paint(3) -> in :: MarkIPHeader -> IPRewriter(pattern 1.0.0.1 1024-65535 - - 0 0, REPLY_ANNO PAINT)
+         -> s :: PaintSwitch; {} -> Paint(1) -> in; s[0] -> Discard; s[1] -> second :: Counter -> Discard;
+         s[2] -> Discard; s[3] -> first :: Counter -> Discard; TimedSource(0.1, LIMIT 1, STOP true) -> Discard;",
+        udp(1, 0),
+        udp(1, 0)
+    ));
+    assert_eq!([read(&router, "first", "count"), read(&router, "second", "count")], ["1", "1"]);
 }

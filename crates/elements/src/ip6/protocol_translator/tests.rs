@@ -102,6 +102,9 @@ fn fragments_keep_their_place() {
         let fragment = header.fragment().unwrap();
         assert_eq!((fragment.offset, fragment.more, fragment.identification), (offset, more, 77));
         assert_eq!((ip.next_header(), header.next_header, ip.payload().len()), (44, 6, 32));
+        // Only the first has a checksum, which follows the addresses where those of the prefix add up to something.
+        let other = to_six("PREFIX 2001:db8:1::/96", &four(6, word, &[1; 24])).unwrap();
+        assert_eq!(other.data()[48..] == [1; 24], offset != 0);
         let back = to_four("", out.data()).unwrap();
         let ip = Ipv4::new_checked(back.data()).unwrap();
         assert_eq!((ip.flags_fragment(), ip.identification(), ip.checksum_ok()), (word, 77, true));
@@ -200,8 +203,19 @@ fn what_has_no_translation_is_told() {
     assert_eq!((out.data()[9], &out.data()[20..]), (99, &[5][..]));
     // Neighbour discovery ends at the translator.
     assert_eq!(to_four("", &mapped(58, &[135; 24])).err(), Some("icmp"));
-    let long = to_four("", &mapped(99, &[0; 1241])).unwrap();
-    assert!(Ipv4::new_checked(long.data()).unwrap().dont_fragment());
+    // What fits into the least MTU of IPv6 may be fragmented on its way (RFC 7915 §5.1).
+    for (len, dont_fragment) in [(1_240, false), (1_241, true)] {
+        let out = to_four("", &mapped(99, &vec![0; len])).unwrap();
+        assert_eq!(Ipv4::new_checked(out.data()).unwrap().dont_fragment(), dont_fragment, "{len}");
+    }
+    // A fragment that is the whole packet becomes a packet.
+    assert!(to_four("", &mapped(44, &[58, 0, 0, 0, 0, 0, 0, 77, 128, 0, 0, 0, 0, 1, 0, 1])).is_ok());
+    // A source route that is not over.
+    let mut routed = corpus::datagram(&[131, 7, 4, 9, 9, 9, 9], b"x", 9, 0);
+    assert_eq!(to_six("", &routed).err(), Some("header"));
+    routed[22] = 8;
+    Ipv4::new_checked(&mut routed[..]).unwrap().fill_checksum();
+    assert!(to_six("", &routed).is_ok());
     let mut h = Harness::new(&SPEC_46, "", 1, 2).unwrap();
     h.push(0, packet(b"no"));
     assert_eq!((h.take(1).len(), h.drops()), (1, vec![]));
