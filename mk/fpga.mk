@@ -1,7 +1,7 @@
 # The FPGA-enhanced NIC. Needs Debian's verilator, yosys, z3, spin and g++; the cocotb bench and place and route come
 # from PyPI into folders of target/.
 
-.PHONY: fpga-lint fpga-mutants fpga-test fpga-long fpga-cocotb fpga-experiments fpga-report fpga-bitstream nic-live
+.PHONY: fpga-lint fpga-formal fpga-mutants fpga-test fpga-long fpga-cocotb fpga-experiments fpga-report fpga-bitstream nic-live
 
 NIC_CARGO = --locked --profile nic -p causeway-nic-sim
 # Of the bitstream: the board, a folder of fpga/boards.
@@ -10,12 +10,14 @@ BOARD ?= colorlight-i9
 fpga-lint: ## warnings of Verilator and Yosys, parameters, licences
 	@fpga/lint
 
-fpga-test: ## the NIC's unit benches, scenarios, proofs and protocol model
-	@. mk/rust && cargo test $(NIC_CARGO) -p causeway-nic-driver
+fpga-test: ## the NIC's unit benches, scenarios, shorter proofs and protocol model
+	@. mk/rust && cargo test $(NIC_CARGO)
 
-fpga-long: fpga-cocotb fpga-mutants ## what takes long: every mutant, a soak of NIC_SOAK_CASES=600 cases, the cocotb bench
-	@. mk/rust && NIC_LONG=1 cargo test $(NIC_CARGO) --test formal
+fpga-long: fpga-cocotb fpga-mutants fpga-formal ## what takes long: every mutant and proof, a soak of NIC_SOAK_CASES=600 cases, cocotb
 	@. mk/rust && NIC_SOAK_CASES=$${NIC_SOAK_CASES:-600} cargo test $(NIC_CARGO) --test soak
+
+fpga-formal: ## every proof, what it reaches, and its mutants
+	@. mk/rust && NIC_LONG=1 cargo test $(NIC_CARGO) --test formal
 
 fpga-mutants: ## each fault of the list in a copy of the NIC: a test must notice it (half an hour)
 	@. mk/rust && fpga/mutants/run

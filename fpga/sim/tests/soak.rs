@@ -18,10 +18,11 @@ use causeway_nic_sim::scenario::ResponsePolicy;
 use causeway_nic_sim::testbed::{PCI_66_PS, PCI_133_PS};
 use common::{CARDS, CORE, Router, mesh, setup};
 
-/// Seeds that once found something; 264 while this was written, in Verilog that no revision has.
+/// Seeds that once found something. What 264 found is not known: it failed while this was written, in Verilog that was
+/// changed before any revision had it. It passes today, and with most faults of `mutants/list.toml` as well.
 const KEPT: [u64; 1] = [264];
 /// Cases in CI, beside those.
-const CASES: u64 = 16;
+const CASES: u64 = 8;
 /// When the last incident has begun.
 const BEGUN_NS: u64 = 400_000;
 

@@ -55,6 +55,12 @@ fn what_is_read_is_right_or_nobody_answers() {
     let mut testbed = Testbed::new(&Setup::new(&table(2, true, false).unwrap()));
     let right = testbed.read_register(0, reg::PARAMETERS);
     assert_ne!(right, u64::MAX);
+    // Of either parity.
+    for words in [1, 3] {
+        testbed.host_mut().write(0, reg::GRANT_MIN_WORDS, words);
+        testbed.drain(10_000);
+        assert_eq!(testbed.read_register(0, reg::GRANT_MIN_WORDS), words);
+    }
     let mut refused = 0;
     for n in 0..20 {
         let at_ps = testbed.now_ps() + 15_000 * n;

@@ -25,6 +25,11 @@ fn while_it_crosses(testbed: &Testbed, n: u64) -> u64 {
     testbed.now_ps() + 1_000_000 + 30_000 * n
 }
 
+/// So many moments with `NIC_LONG` in the environment; otherwise every third of them.
+fn moments(count: u64) -> impl Iterator<Item = u64> {
+    (0..count).step_by(if std::env::var_os("NIC_LONG").is_some() { 1 } else { 3 })
+}
+
 #[test]
 fn whenever_a_card_vanishes_its_frame_has_left_or_is_counted() {
     let frame = frame_between(0, 1);
@@ -35,8 +40,9 @@ fn whenever_a_card_vanishes_its_frame_has_left_or_is_counted() {
             let counters = [0, 1].map(|nic| read_counters(testbed, nic));
             counted_losses(&counters, &testbed.host().counters)
         };
-        let [mut left, mut counted] = [0, 0];
-        for n in 0..100 {
+        let [mut tried, mut left, mut counted] = [0, 0, 0];
+        for n in moments(100) {
+            tried += 1;
             let before = (testbed.raw.len(), lost(&mut testbed));
             testbed.send_raw(0, &frame, check_sequence(&frame));
             let at_ps = while_it_crosses(&testbed, n);
@@ -53,19 +59,20 @@ fn whenever_a_card_vanishes_its_frame_has_left_or_is_counted() {
             left += leaves;
             counted += counts;
         }
-        assert!(left > 10 && counted > 10 && left + counted <= 103, "{left} {counted}");
+        let some = tried / 10;
+        assert!(left > some && counted > some && left + counted <= tried + 3, "{left} {counted} of {tried}");
         flushed += count(&mut testbed, "drop_peer_down");
         let whole = |(port, sent): &(u8, Vec<u8>)| *port == 1 && sent[34..] == frame[34..];
         assert!(testbed.raw.iter().all(whole), "what was cut off stayed");
     }
-    assert!(flushed > 5, "{flushed}: a frame for a card that is down waits for its return");
+    assert!(flushed > 1, "{flushed}: a frame for a card that is down waits for its return");
 }
 
 #[test]
 fn whenever_a_card_gets_no_bus_the_others_are_served() {
     let mut testbed = quiet(3);
     let (slow, other) = (frame_between(1, 0), frame_between(2, 0));
-    for n in 0..100 {
+    for n in moments(100) {
         let before = testbed.raw.len();
         testbed.send_raw(1, &slow, check_sequence(&slow));
         let at_ps = while_it_crosses(&testbed, n);
@@ -359,7 +366,7 @@ fn whenever_a_word_turns_over_on_the_way_to_the_host_its_frame_is_right_or_count
     let mut testbed = Testbed::new(&setup);
     let frame = frame_between(0, 1);
     // All but the highest bit, which in a descriptor says that it is one.
-    for n in 0..130 {
+    for n in moments(130) {
         let before = (testbed.raw.len(), count(&mut testbed, "drop_host"));
         testbed.send_raw(0, &frame, check_sequence(&frame));
         let at_ps = testbed.now_ps() + 1_000_000 + 15_000 * n;
