@@ -3,6 +3,7 @@
 //! - [`Asm`] assembles instructions (labels, map references, helper calls, stack slots) into a [`Code`];
 //! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`], [`TcxLink`] and
 //!   [`RawTracepointLink`] hold a program where it runs;
+//! - [`GracePeriod`] waits until what programs may be looking at is looked at no more;
 //! - `interp` (a feature, for tests) runs code without the kernel.
 //!
 //! Nothing is pinned: maps, programs and links are file descriptors, so the kernel takes all of it back when the
@@ -14,6 +15,7 @@
 
 mod asm;
 mod error;
+mod grace;
 mod insn;
 #[cfg(feature = "interp")]
 pub mod interp;
@@ -24,6 +26,7 @@ mod sys;
 
 pub use asm::{Asm, Code, Label, Slot};
 pub use error::{Error, ErrorKind, Result};
+pub use grace::GracePeriod;
 pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
 pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, tcx_programs};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};

@@ -21,6 +21,8 @@ pub enum MapKind {
     PerCpuArray = 6,
     /// Longest-prefix match; a key is a `u32` prefix length in host order and the address in network order.
     LpmTrie = 11,
+    /// Maps by index; values are descriptors of maps. An update waits for the programs that run.
+    ArrayOfMaps = 12,
     /// Interfaces by index of the map; values are `u32` interface indexes.
     DevMap = 14,
     /// AF_XDP sockets by queue; values are socket descriptors.
@@ -33,6 +35,13 @@ pub enum MapKind {
 const BPF_F_NO_PREALLOC: u32 = 1 << 0;
 /// The map's values can be mapped into the process.
 const BPF_F_MMAPABLE: u32 = 1 << 10;
+
+/// What few maps are made with.
+struct Extra {
+    flags: u32,
+    /// The descriptor of a map that those inside are like.
+    inner: u32,
+}
 
 /// A map, owned: it lives as long as this value or a program that uses it.
 #[derive(Debug)]
@@ -56,23 +65,33 @@ impl Map {
         max_entries: u32,
     ) -> Result<Map> {
         let flags = if kind == MapKind::LpmTrie { BPF_F_NO_PREALLOC } else { 0 };
-        Map::with_flags(kind, name, key_size, value_size, max_entries, flags)
+        Map::make(kind, name, key_size, value_size, max_entries, Extra { flags, inner: 0 })
     }
 
-    fn with_flags(
+    /// Makes an array of maps that are like `inner`.
+    ///
+    /// # Errors
+    /// As [`Map::new`].
+    pub(crate) fn of_maps(name: &str, inner: &Map, max_entries: u32) -> Result<Map> {
+        let inner = inner.fd.as_raw_fd() as u32;
+        Map::make(MapKind::ArrayOfMaps, name, 4, 4, max_entries, Extra { flags: 0, inner })
+    }
+
+    fn make(
         kind: MapKind,
         name: &str,
         key_size: usize,
         value_size: usize,
         max_entries: u32,
-        map_flags: u32,
+        extra: Extra,
     ) -> Result<Map> {
         let mut attr = sys::MapCreate {
             map_type: kind as u32,
             key_size: key_size as u32,
             value_size: value_size as u32,
             max_entries,
-            map_flags,
+            map_flags: extra.flags,
+            inner_map_fd: extra.inner,
             map_name: sys::object_name(name),
             ..Default::default()
         };
@@ -278,7 +297,14 @@ impl MappedArray {
     /// # Errors
     /// As [`Map::new`], and what mmap(2) says.
     pub fn new(name: &str, value_size: usize, entries: u32) -> Result<MappedArray> {
-        let map = Map::with_flags(MapKind::Array, name, 4, value_size, entries, BPF_F_MMAPABLE)?;
+        let map = Map::make(
+            MapKind::Array,
+            name,
+            4,
+            value_size,
+            entries,
+            Extra { flags: BPF_F_MMAPABLE, inner: 0 },
+        )?;
         let stride = value_size.next_multiple_of(8);
         let size = (stride * entries as usize).next_multiple_of(4096);
         let prot = libc::PROT_READ | libc::PROT_WRITE;

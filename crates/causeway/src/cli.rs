@@ -171,6 +171,9 @@ pub struct UpArgs {
     /// Attach to all of them here, instead of where it suits each
     #[arg(long, value_enum, value_name = "WHERE")]
     pub attach: Option<Attach>,
+    /// Forward in the driver what needs no graph: IPv4 packets to routes with one next hop. New, and off by default
+    #[arg(long)]
+    pub driver: bool,
     /// Start although packets would pass by rules that the kernel applies
     #[arg(long)]
     pub force: bool,

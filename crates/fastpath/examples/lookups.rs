@@ -12,7 +12,7 @@
 use causeway_bpf::{
     Alu, Asm, Cond, Helper, Map, MapKind, MappedArray, Program, ProgramKind, Reg, Size, action,
 };
-use causeway_fastpath::{HOP_BYTES, Routes, SharedRegion};
+use causeway_fastpath::{SharedRegion, Trie};
 use causeway_fib::{Domain, Fib, Lookup, Prefix4, Rank24, Rank24Layout, Table};
 use std::error::Error;
 use std::io::Write;
@@ -61,8 +61,7 @@ fn inside(path: &str) -> Any<()> {
     }
     let device = fill_kernel(&routes)?;
     let mut work = Work::new(&routes, rng)?;
-    let hops = SharedRegion::new(64 * HOP_BYTES)?;
-    let table = Routes { memory: memory.map(), layout, hops: hops.map(), hops_len: 64 };
+    let table = Trie { memory: &memory, layout };
     let contenders: [(&str, Program); 4] = [
         ("no lookup", work.program(|_, _| ())?),
         ("rank24 in an array map", work.program(|asm, _| rank24(asm, &table))?),
@@ -199,7 +198,7 @@ impl Work {
     }
 }
 
-fn rank24(asm: &mut Asm, table: &Routes<'_>) {
+fn rank24(asm: &mut Asm, table: &Trie<'_>) {
     table.adjacency(asm);
 }
 

@@ -22,6 +22,8 @@ pub enum Action<'m> {
     Return(i32),
     /// It goes to an entry of a map of interfaces.
     Redirect(&'m Map, u32),
+    /// It goes on in the first program of an array; what is returned without one is what is safe.
+    Program(&'m Map),
     /// It goes to the entry of a map of sockets that has the number of its queue.
     Socket(&'m Map),
 }
@@ -145,6 +147,20 @@ impl Leaving<'_> {
                 self.asm.mov64(Reg::R2, key.into());
                 self.asm.mov(Reg::R3, or);
                 self.asm.call(Helper::RedirectMap);
+            }
+            Action::Program(map) => {
+                self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
+                let ifindex = match self.hook {
+                    Hook::Tcx => causeway_bpf::sk_buff::IFINDEX,
+                    Hook::Xdp(_) => xdp_md::INGRESS_IFINDEX,
+                };
+                // 0, which the verifier must not know: with an index that it knows the kernel writes the call into the
+                // machine code of each program, and has to mend each when the array is emptied.
+                self.asm.load(Size::W, Reg::R3, Reg::R1, ifindex);
+                self.asm.alu(Alu::Rsh, Reg::R3, 31);
+                self.asm.map(Reg::R2, map.as_fd());
+                self.asm.call(Helper::TailCall);
+                self.asm.mov(Reg::R0, or);
             }
             Action::Socket(map) => {
                 self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);

@@ -10,7 +10,8 @@
 //! | [`compile()`] | one BPF program of it: elements are blocks, joined by jumps |
 //! | `state` | what is known of a packet at a place of the code, so that where its data and headers are costs no instruction |
 //! | `registers`, `write` | where registers are kept, and what an operation becomes |
-//! | [`Table`] | lookups: the memory of a routing table, or a hash table |
+//! | [`Table`] | lookups: the memory of a routing table, words, or a hash table |
+//! | [`Hops`] | what a routing table's entries lead to, each in one piece |
 //! | [`Exit`], [`Luggage`] | how packets leave: by a port, dropped, or up to the graph in user space with what is known of them |
 //! | [`Counters`] | what is counted, in memory that user space reads |
 //!
@@ -21,6 +22,8 @@
 //! - A packet that is given up goes up as it came to the element that gave it up, with its headers and annotations.
 //! - A program has no loops, and calls no helper for a packet that needs none but the number of its processor, which the
 //!   kernel compiles to an instruction.
+//! - A packet that leaves changed leaves: whether the kernel takes it is settled before it is written ([`Routes::interfaces`]),
+//!   or else it is dropped and counted, and never passed.
 //! - What cannot be compiled is not lost: its packets go up, and [`Compiled::left`] says why.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
@@ -31,6 +34,7 @@ mod diagram;
 mod exit;
 mod frame;
 mod graph;
+mod hops;
 mod intervals;
 mod load;
 mod registers;
@@ -44,6 +48,7 @@ pub use counters::Counters;
 pub use diagram::as_diagram;
 pub use exit::{Action, Arrival, Exit, Hook, Luggage, Place};
 pub use graph::{Graph, Node, Target};
+pub use hops::{Hop, Hops, Marks};
 pub use split::{Known, Split, split};
-pub use table::{HOP_BYTES, Routes, SharedRegion, Table, hop};
+pub use table::{Routes, SharedRegion, Table, Trie, Words};
 pub use write::SUM_BYTES;

@@ -10,10 +10,21 @@ impl Compiled {
     /// # Errors
     /// What [`Program::load`] says; of [`ErrorKind::Verifier`] the text names the element and gives the log's last lines.
     pub fn load(&self, hook: Hook, name: &str) -> Result<Program, Failure> {
-        let kind = match hook {
-            Hook::Xdp(_) => ProgramKind::Xdp,
-            Hook::Tcx => ProgramKind::SchedCls,
-        };
+        self.load_as(
+            match hook {
+                Hook::Xdp(_) => ProgramKind::Xdp,
+                Hook::Tcx => ProgramKind::SchedCls,
+            },
+            name,
+        )
+    }
+
+    /// Loads the program as one of a kind that its hook can be: one of [`ProgramKind::XdpFragments`] must be led to only with
+    /// frames that are in one piece.
+    ///
+    /// # Errors
+    /// As [`Compiled::load`].
+    pub fn load_as(&self, kind: ProgramKind, name: &str) -> Result<Program, Failure> {
         Program::load(kind, name, &self.code).map_err(|error| match error.kind() {
             ErrorKind::Verifier => self.blame(&error.to_string()),
             _ => error,

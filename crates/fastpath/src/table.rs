@@ -3,13 +3,11 @@
 //! A key is in R0 (and R1), and each word that is found becomes a register of the program. The machine's registers R0 to
 //! R5 are free here: no register of the program is kept in them across a lookup.
 
-use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, MappedArray, Reg, Result, Size, Slot};
+use crate::hops::{Hops, MARKS, flag};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, MappedArray, Reg, Result, Size, Slot, action};
 use causeway_fib::{Place, Rank24Layout, Region};
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
-
-/// Bytes of an entry of [`Routes::hops`].
-pub const HOP_BYTES: usize = 32;
 
 /// Memory that a table of `fib` and programs share: the value of an array map.
 #[derive(Debug)]
@@ -43,28 +41,43 @@ pub enum Table<'m> {
     /// A hash table: keys are the two words of a lookup, values the three words that it finds, each 64 bits in the order of
     /// the machine.
     Exact(&'m Map),
-    /// Routes of IPv4.
+    /// Next hops of IPv4.
     Routes(Routes<'m>),
+    /// Words by number.
+    Words(Words<'m>),
+    /// Words of IPv4 routes.
+    RouteWords(Trie<'m>, Words<'m>),
 }
 
 /// Longest-prefix match of IPv4: the very memory of a [`causeway_fib::Rank24`], which no helper is called for.
 #[derive(Clone, Copy, Debug)]
-pub struct Routes<'m> {
-    /// An array of one value, the table's region.
-    pub memory: &'m Map,
+pub struct Trie<'m> {
+    /// The table's region.
+    pub memory: &'m SharedRegion,
     /// Where its parts are.
     pub layout: Rank24Layout,
-    /// An array of one value: for each adjacency four words ([`hop`]).
-    pub hops: &'m Map,
-    /// Entries of `hops`, a power of two.
-    pub hops_len: u32,
 }
 
-/// The words of an adjacency that leads to an output and a gateway, or to the destination itself. An adjacency of zeros is
-/// none.
-#[must_use]
-pub fn hop(output: u16, gateway: Option<u32>) -> [u64; 4] {
-    [u64::from(output) + 1, gateway.unwrap_or(0).into(), 0, gateway.is_none().into()]
+/// The next hops of a longest-prefix match.
+#[derive(Clone, Copy, Debug)]
+pub struct Routes<'m> {
+    /// What finds an index.
+    pub trie: Trie<'m>,
+    /// What it leads to.
+    pub hops: &'m Hops,
+    /// Interfaces by the low 16 bits of what is found. A hop is found only if the kernel agrees to redirect the packet to
+    /// its interface, which is settled then: so nothing has been written yet if it does not, and a port that the packet
+    /// leaves by has nothing to do but to say [`action::XDP_REDIRECT`].
+    pub interfaces: Option<&'m Map>,
+}
+
+/// Words that lookups find, one each.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'m> {
+    /// They.
+    pub memory: &'m SharedRegion,
+    /// How many, a power of two; others count modulo this.
+    pub len: u32,
 }
 
 impl Table<'_> {
@@ -84,32 +97,87 @@ impl Table<'_> {
                 asm.load(Size::D, Reg::R0, Reg::R0, 0);
             }
             Table::Routes(routes) => routes.write(asm, key, missing),
+            Table::Words(words) => words.write(asm, Reg::R0),
+            Table::RouteWords(trie, words) => {
+                trie.adjacency(asm);
+                words.write(asm, Reg::R2);
+            }
         }
     }
 }
 
+impl Words<'_> {
+    /// R0 becomes the word of the number in `index`.
+    fn write(&self, asm: &mut Asm, index: Reg) {
+        part(asm, index, self.len);
+        asm.map_value(Reg::R3, self.memory.map().as_fd(), 0);
+        asm.alu(Alu::Add, Reg::R3, index);
+        asm.load(Size::D, Reg::R0, Reg::R3, 0);
+        asm.mov(Reg::R1, 0);
+        asm.mov(Reg::R2, 0);
+    }
+}
+
+/// An index becomes the offset of one of `len` words.
+fn part(asm: &mut Asm, index: Reg, len: u32) {
+    asm.alu(Alu::And, index, len as i32 - 1);
+    asm.alu(Alu::Lsh, index, 3);
+}
+
 impl Routes<'_> {
     fn write(&self, asm: &mut Asm, key: Slot, missing: Label) {
+        let (map, layout) = (self.hops.map().as_fd(), self.hops.layout());
+        let [indices, records, marks] = layout.offsets().map(|offset| offset as i32);
         // The key is a number of 32 bits.
         asm.mov32(Reg::R0, Reg::R0);
         asm.store_slot(Size::D, key, 0, Reg::R0);
-        self.adjacency(asm);
-        asm.alu(Alu::And, Reg::R2, self.hops_len as i32 - 1);
-        asm.alu(Alu::Lsh, Reg::R2, HOP_BYTES.trailing_zeros() as i32);
-        asm.map_value(Reg::R3, self.hops.as_fd(), 0);
+        self.trie.adjacency(asm);
+        part(asm, Reg::R2, layout.indices());
+        asm.map_value(Reg::R3, map, indices);
         asm.alu(Alu::Add, Reg::R3, Reg::R2);
+        asm.load(Size::D, Reg::R2, Reg::R3, 0);
+        asm.jump_if(Cond::Eq, Reg::R2, 0, missing);
+        part(asm, Reg::R2, layout.records());
+        asm.alu(Alu::Lsh, Reg::R2, 2);
+        if let Some(interfaces) = self.interfaces {
+            asm.store_slot(Size::D, key, 8, Reg::R2);
+            asm.map_value(Reg::R3, map, records);
+            asm.alu(Alu::Add, Reg::R3, Reg::R2);
+            asm.load(Size::H, Reg::R2, Reg::R3, LOW_HALF);
+            asm.map(Reg::R1, interfaces.as_fd());
+            asm.mov(Reg::R3, 0);
+            asm.call(Helper::RedirectMap);
+            asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, missing);
+            asm.load_slot(Size::D, Reg::R2, key, 8);
+        }
+        asm.map_value(Reg::R3, map, records);
+        asm.alu(Alu::Add, Reg::R3, Reg::R2);
+        asm.load(Size::D, Reg::R5, Reg::R3, 24);
+        asm.mov(Reg::R2, Reg::R5);
+        asm.alu(Alu::Rsh, Reg::R2, flag::MARK);
+        part(asm, Reg::R2, MARKS);
+        asm.map_value(Reg::R4, map, marks);
+        asm.alu(Alu::Add, Reg::R4, Reg::R2);
+        // Read before it is written: a line that all processors only read stays in all their caches.
+        let (marked, found) = (asm.label(), asm.label());
+        asm.load(Size::D, Reg::R2, Reg::R4, 0);
+        asm.jump_if(Cond::Ne, Reg::R2, 0, marked);
+        asm.store(Size::D, Reg::R4, 0, 1);
+        asm.bind(marked);
         asm.load(Size::D, Reg::R0, Reg::R3, 0);
-        asm.jump_if(Cond::Eq, Reg::R0, 0, missing);
-        let gateway = asm.label();
-        asm.alu(Alu::Sub, Reg::R0, 1);
         asm.load(Size::D, Reg::R1, Reg::R3, 8);
-        asm.load(Size::D, Reg::R2, Reg::R3, 24);
-        asm.jump_if(Cond::Eq, Reg::R2, 0, gateway);
+        asm.load(Size::D, Reg::R2, Reg::R3, 16);
+        asm.alu(Alu::And, Reg::R5, flag::ON_LINK);
+        asm.jump_if(Cond::Eq, Reg::R5, 0, found);
         asm.load_slot(Size::D, Reg::R1, key, 0);
-        asm.bind(gateway);
-        asm.mov(Reg::R2, 0);
+        asm.bind(found);
     }
+}
 
+/// Where the low half of a word's low half is.
+const LOW_HALF: i16 = if cfg!(target_endian = "little") { 0 } else { 6 };
+
+impl Trie<'_> {
     /// R2 becomes the adjacency of the address in R0, which is kept: the walk of [`causeway_fib::Rank24`], each index
     /// masked.
     pub fn adjacency(&self, asm: &mut Asm) {
@@ -123,7 +191,7 @@ impl Routes<'_> {
             };
             asm.alu(Alu::And, index, part.mask as i32);
             asm.alu(Alu::Lsh, index, log);
-            asm.map_value(base, self.memory.as_fd(), part.offset as i32);
+            asm.map_value(base, self.memory.map().as_fd(), part.offset as i32);
             asm.alu(Alu::Add, base, index);
             asm.load(size, to, base, 0);
         };

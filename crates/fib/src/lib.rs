@@ -37,8 +37,8 @@
 //! [`Rank24::in_region`] and [`Lines6::in_region`] put a table where the caller says, for example into the value of an array
 //! map, and [`Rank24Layout`] and [`Lines6Layout`] say where its parts are. A reader that knows these and the base
 //! finds the same answers with shifts, masks and popcounts, and needs no pointers (`tests/regions.rs` has one of each).
-//! When such a reader is done with what was replaced is for the caller to say: a [`Participant`] of the domain that is
-//! pinned holds it back.
+//! When such a reader is done with what was replaced is for the caller to say: [`Standing`] announcements of the domain
+//! hold it back.
 //!
 //! # Limits
 //!
@@ -106,7 +106,7 @@ pub use memory::region::{Place, Region};
 pub use prefix::{Prefix, Prefix4, Prefix6, WrittenPrefix};
 pub use reader::{Handle, InPlace, Reader};
 pub use rib::Rib;
-pub use sync::epoch::{Domain, Participant, Pinned};
+pub use sync::epoch::{Domain, Participant, Pinned, Standing};
 pub use sync::left_right::{InTwo, LeftRight};
 pub use table::{AdjacencyIndex, BATCH_MAX, Change, Lookup, MISS, Memory, Structure, Table};
 pub use v4::compact16::{Compact16, Compact16Core};

@@ -3,10 +3,11 @@
 //! The graph is written from the interfaces ([`graph`]). Its tables follow the kernel's ([`tables`], [`follow`]); what
 //! they are not sure of stays with the kernel, and so does everything when the router stops. [`checks`] looks before
 //! the start for what would keep the two from doing the same, [`inspection`] from then on; [`policy`] says what each
-//! port may do, [`rest`] which had better be left alone, and [`attendant`] attaches those again that come back.
+//! port may do, [`driver`] forwards before the graph what needs none, [`rest`] which had better be left alone, and [`attendant`] attaches those again that come back.
 
 mod attendant;
 mod checks;
+mod driver;
 mod follow;
 mod graph;
 mod inspection;
@@ -24,7 +25,7 @@ use crate::load::{self, Source, Style};
 use crate::output;
 use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
-use causeway_elements::devices::FRONT;
+use causeway_elements::devices::{FRONT, HANDLED, Handled};
 use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
@@ -70,7 +71,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     }
     let rooted = as_root(&args, &taken, known)?;
     let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
-    let kept = follow(&taken, &place.claim, rooted.punts, rooted.inspector)?;
+    let kept = follow(&taken, args.driver, &place.claim, rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());
@@ -152,22 +153,35 @@ struct Kept {
 }
 
 /// Fills the tables and keeps them in step with the kernel.
-fn follow(ports: &[Port], claim: &Arc<Claim>, punts: Punts, inspector: inspection::Prepared) -> Result<Kept> {
+fn follow(
+    ports: &[Port],
+    in_driver: bool,
+    claim: &Arc<Claim>,
+    punts: Punts,
+    inspector: inspection::Prepared,
+) -> Result<Kept> {
     let what = "cannot follow the kernel's routes";
     let names: Vec<String> = ports.iter().map(|p| p.name.clone()).collect();
     let indices: Vec<u32> = ports.iter().map(|p| p.index).collect();
-    let front = Arc::new(Front::new(Take::NOTHING)?);
+    let front = if in_driver { Front::with_graphs(Take::NOTHING) } else { Front::new(Take::NOTHING) };
+    let front = Arc::new(front?);
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
     // Others vouch before the workers do, and it must not be had without them.
     lease.objector().doubt(STARTING, "the router starts");
-    let deadline = front.clone();
-    let tables = tables::Tables::new(names.clone(), indices.clone(), deadline)?;
+    let tables = match in_driver {
+        true => tables::Tables::in_driver(names.clone(), indices.clone(), front.clone())?,
+        false => tables::Tables::new(names.clone(), indices.clone(), front.clone())?,
+    };
     let forwarding = tables.forwarding();
     let (marks, record, pulse) = (forwarding.clone(), claim.clone(), Pulse::new());
+    let (forwarded, marked) = (tables.forwarded(), tables.marks());
     let config = WatcherConfig {
         on_doubt: Arc::new(follow::object_in_doubt(lease.objector())),
         pulse: pulse.clone(),
-        was_used: Box::new(move |id| marks.take_mark(id.0 as u16)),
+        was_used: Box::new(move |id| {
+            let in_driver = marked.as_ref().is_some_and(|marked| marked.take(id.0 as u16));
+            marks.take_mark(id.0 as u16) || in_driver
+        }),
         on_managed: Box::new(move |list| follow::record_managed(&record, list)),
         ..WatcherConfig::new(indices.iter().copied())
     };
@@ -184,12 +198,19 @@ fn follow(ports: &[Port], claim: &Arc<Claim>, punts: Punts, inspector: inspectio
     follow.apply(&first);
     let (v4, v6) = follow.tables.routes();
     log::info!("the kernel has {v4} IPv4 and {v6} IPv6 routes");
+    let handled = forwarded.map(|forwarded| {
+        log::info!(code = "driver"; "IPv4 packets to routes with one next hop are forwarded in the driver");
+        Handled::new(follow.names.clone(), move |from, to| forwarded.packets(from, to))
+    });
     let follower = follow.start(&lease)?;
     let persistent = Persistent::default();
     let mut values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
     values.insert(FRONT.to_owned(), front_side);
     values.insert(FORWARDING.to_owned(), forwarding);
     values.insert(PUNTS.to_owned(), Arc::new(punts));
+    if let Some(handled) = handled {
+        values.insert(HANDLED.to_owned(), Arc::new(handled));
+    }
     drop(values);
     Ok(Kept { lease, persistent, changes, follower, inspector })
 }

@@ -11,9 +11,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// Packets in ten times the 10 ms within which a death is noticed.
-const DEATH: u32 = 10 * 10 * PER_MS;
+pub const DEATH: u32 = 10 * 10 * PER_MS;
 /// Packets in ten times the second within which a hang is noticed.
-const HANG: u32 = 10 * 1_000 * PER_MS;
+pub const HANG: u32 = 10 * 1_000 * PER_MS;
 
 /// Starts the router between the hosts and more ports, `ports` in all, and waits until it forwards.
 pub fn start(net: &Net, ports: usize) -> (Router, Log) {

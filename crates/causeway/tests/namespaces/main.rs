@@ -5,6 +5,7 @@ mod changes;
 mod click;
 mod control;
 mod doctor;
+mod driver;
 mod examples;
 mod faults;
 mod flow;

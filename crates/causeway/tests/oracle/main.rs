@@ -34,14 +34,27 @@ fn setting(name: &str, usual: u64) -> u64 {
 
 #[test]
 fn a_router_sends_what_the_kernel_would() {
+    let Some(mut trial) = Trial::new() else { return };
+    is_like_the_kernel(&mut trial);
+}
+
+#[test]
+fn a_router_sends_from_the_driver_what_the_kernel_would() {
+    let Some(mut trial) = Trial::with(&["--driver"]) else { return };
+    is_like_the_kernel(&mut trial);
+    let in_driver = trial.in_driver();
+    println!("{in_driver} of them in the driver");
+    assert!(trial.sums.simple < 300 || in_driver > 100, "the driver forwarded too few: {in_driver}");
+}
+
+fn is_like_the_kernel(trial: &mut Trial) {
     let (seed, first) = (setting("ORACLE_SEED", 1), setting("ORACLE_FIRST", 0));
     let (states, packets) = (setting("ORACLE_STATES", 10), setting("ORACLE_PACKETS", 200) as usize);
-    let Some(mut trial) = Trial::new() else { return };
     let mut failures = 0;
     for number in first..first + states {
         if let Some(failure) = trial.state(seed, number, packets) {
             failures += 1;
-            show(&failure, seed, &mut trial);
+            show(&failure, seed, trial);
             if failures == ENOUGH {
                 break;
             }

@@ -69,6 +69,11 @@ pub struct Failure {
 impl Trial {
     /// None, with a message, where it cannot be done.
     pub fn new() -> Option<Trial> {
+        Trial::with(&[])
+    }
+
+    /// The same with more options of `causeway up`.
+    pub fn with(options: &[&str]) -> Option<Trial> {
         static ONE: Mutex<()> = Mutex::new(());
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         if !rustix::process::geteuid().is_root() {
@@ -78,7 +83,7 @@ impl Trial {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let prefix = format!("oracle-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let (kernel, causeway) = (Twin::new(&format!("{prefix}k"))?, Twin::new(&format!("{prefix}c"))?);
-        let router = Router::start(&causeway);
+        let router = Router::start(&causeway, options);
         let (judge, undo, sums) = (Judge::default(), Vec::new(), Sums::default());
         Some(Trial {
             _one: one,
@@ -364,6 +369,13 @@ impl Trial {
             mine.lines().filter(has).for_each(|line| text += &format!("only {who} has {line}\n"));
         }
         text
+    }
+
+    /// Packets that the router forwarded in the driver, since its graph was made.
+    pub fn in_driver(&mut self) -> u64 {
+        // Of those every graph counts, one that took them has counted the rest.
+        let Counts { taken, forwarded, punted } = self.router.control.counts();
+        (forwarded + punted).saturating_sub(taken)
     }
 
     /// What the router's handler says.

@@ -111,9 +111,9 @@ struct Process {
 }
 
 impl Router {
-    /// Starts it and waits until it answers.
-    pub fn start(twin: &Twin) -> Router {
-        let process = Process::start(&twin.router.name);
+    /// Starts it with more options and waits until it answers.
+    pub fn start(twin: &Twin, options: &[&str]) -> Router {
+        let process = Process::start(&twin.router.name, options);
         let begin = Instant::now();
         loop {
             if let Some(control) = Control::connect(&process.socket) {
@@ -131,11 +131,11 @@ impl Router {
 }
 
 impl Process {
-    fn start(name: &str) -> Process {
+    fn start(name: &str, options: &[&str]) -> Process {
         let socket = std::env::temp_dir().join(format!("{name}.sock"));
         let mut command = Command::new("ip");
         command.args(["netns", "exec", name, CAUSEWAY, "up", "p0", "p1", "p2", "p3", "--attach", "xdp"]);
-        command.args(["--name", name, "--socket"]).arg(&socket);
+        command.args(options).args(["--name", name, "--socket"]).arg(&socket);
         // What it says of each state is of use only to who looks for a fault.
         if std::env::var_os("ORACLE_LOG").is_none() {
             command.stderr(Stdio::null());

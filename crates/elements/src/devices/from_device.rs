@@ -1,5 +1,6 @@
 //! FromDevice and PollDevice.
 
+use super::handled::{Role, Share, look_again};
 use super::open_port::{Direction, OpenPort, PortControl};
 use super::queues::Queues;
 use super::registry::{Method, PortOpener};
@@ -120,6 +121,9 @@ pub(super) const CAPABILITIES: HandlerDoc = reads(
 pub(super) const EVENTS: HandlerDoc =
     reads("events", "what happened to the interface since it was opened: how often, a line each");
 
+/// The timer for what was received in the driver.
+const HANDLED: u32 = 0;
+
 struct FromDevice {
     opener: PortOpener,
     method: Method,
@@ -133,6 +137,8 @@ struct FromDevice {
     port: Option<Arc<OpenPort>>,
     queues: Queues,
     count: Counter,
+    /// What is received in the driver.
+    share: Option<Share>,
 }
 
 /// What METHOD says, if it is given.
@@ -213,6 +219,7 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
         port: None,
         queues: Queues::default(),
         count: conf.counter("count"),
+        share: Share::find(conf, Role::Receives, &name),
     }))
 }
 
@@ -248,6 +255,15 @@ impl FromDevice {
     }
 }
 
+impl FromDevice {
+    /// Counts what was received in the driver since the last time.
+    fn count_handled(&self) {
+        if let Some(share) = &self.share {
+            self.count.add(share.take());
+        }
+    }
+}
+
 impl Element for FromDevice {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         let port = self.opener.open(self.method)?;
@@ -257,7 +273,15 @@ impl Element for FromDevice {
             port.announce(cx);
         }
         self.port = Some(port);
+        if self.share.is_some() {
+            look_again(HANDLED, cx);
+        }
         Ok(())
+    }
+
+    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
+        self.count_handled();
+        look_again(HANDLED, cx);
     }
 
     /// Received packets pass through here before they leave by the output.
@@ -281,6 +305,7 @@ impl Element for FromDevice {
     }
 
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        self.count_handled();
         Ok(self.count.get().to_string())
     }
 

@@ -4,6 +4,7 @@ use causeway_engine::Spec;
 
 mod from_device;
 mod from_host;
+pub(crate) mod handled;
 mod kernel_tap;
 mod kernel_tun;
 mod names;
@@ -24,6 +25,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &to_host::SPEC,
 ];
 
+pub use handled::{HANDLED, Handled};
 pub(crate) use kernel_tun::mark_ip;
 pub use names::{interface, interfaces};
 pub use registry::{FRONT, OpenPorts, PORTS};

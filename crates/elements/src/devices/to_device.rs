@@ -1,6 +1,7 @@
 //! ToDevice.
 
 use super::from_device;
+use super::handled::{Role, Share, look_again};
 use super::open_port::{Direction, OpenPort, PortControl};
 use super::registry::{Method, PortOpener};
 use causeway_engine::measure::Unit;
@@ -62,6 +63,8 @@ causeway_engine::drop_reasons! {
 /// How long packets wait in a ring that the device does not empty before it is asked again.
 const RETRY_NS: u64 = 50_000;
 const RETRY: u32 = 0;
+/// The timer for what was sent in the driver.
+const HANDLED: u32 = 1;
 /// The same while there is no device.
 const GONE_RETRY_NS: u64 = 250_000_000;
 
@@ -76,6 +79,8 @@ struct ToDevice {
     /// Pulled, and not yet taken by the ring.
     waiting: Box<Batch>,
     count: Counter,
+    /// What is sent in the driver.
+    share: Option<Share>,
 }
 
 /// How the interface is opened: as METHOD says, else as the graph receives from it.
@@ -107,6 +112,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         tx: None,
         waiting: Box::default(),
         count: conf.counter("count"),
+        share: Share::find(conf, Role::Sends, &name),
     }))
 }
 
@@ -121,6 +127,13 @@ impl ToDevice {
             sent += tx.offer(batch);
         }
         self.count.add(sent as u64);
+    }
+
+    /// Counts what was sent in the driver since the last time.
+    fn count_handled(&self) {
+        if let Some(share) = &self.share {
+            self.count.add(share.take());
+        }
     }
 
     /// Flushes, and comes back later while packets are under way.
@@ -166,6 +179,9 @@ impl Element for ToDevice {
         if self.pulled {
             cx.wake();
         }
+        if self.share.is_some() {
+            look_again(HANDLED, cx);
+        }
         Ok(())
     }
 
@@ -185,7 +201,16 @@ impl Element for ToDevice {
         Run::Sleep
     }
 
+    fn timer(&mut self, key: u32, cx: &mut Cx<'_>) {
+        if key == HANDLED {
+            self.count_handled();
+            return look_again(HANDLED, cx);
+        }
+        cx.wake();
+    }
+
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        self.count_handled();
         Ok(match handler {
             "count" => self.count.get().to_string(),
             _ => cx.dropped().to_string(),

@@ -72,6 +72,11 @@ impl Paths {
         Paths(0)
     }
 
+    /// The same as a number.
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
     /// An address of this machine, for sure.
     #[inline]
     pub(crate) fn is_ours(self) -> bool {
@@ -116,23 +121,28 @@ pub struct PortPolicy {
 }
 
 impl PortPolicy {
-    fn to_bits(self) -> u32 {
-        let reverse_path = match self.reverse_path {
-            ReversePath::Off => 0,
-            ReversePath::Loose => 1,
-            ReversePath::Strict => 2,
-        };
-        u32::from(self.ipv4) | u32::from(self.ipv6) << 1 | u32::from(self.hairpin) << 2 | reverse_path << 8
+    pub(super) const IPV4: u32 = 1;
+    const IPV6: u32 = 2;
+    pub(super) const HAIRPIN: u32 = 4;
+    /// The check's number is from this bit on.
+    pub(super) const REVERSE_PATH_BIT: u64 = 8;
+
+    /// The policy as a number.
+    pub fn to_bits(self) -> u32 {
+        let bit = |on: bool, bit: u32| if on { bit } else { 0 };
+        let may = bit(self.ipv4, Self::IPV4) | bit(self.ipv6, Self::IPV6) | bit(self.hairpin, Self::HAIRPIN);
+        may | (self.reverse_path as u32) << Self::REVERSE_PATH_BIT
     }
 
     #[inline]
     fn from_bits(bits: u32) -> PortPolicy {
-        let reverse_path = match bits >> 8 {
+        let reverse_path = match bits >> Self::REVERSE_PATH_BIT {
             0 => ReversePath::Off,
             1 => ReversePath::Loose,
             _ => ReversePath::Strict,
         };
-        PortPolicy { ipv4: bits & 1 != 0, ipv6: bits & 2 != 0, hairpin: bits & 4 != 0, reverse_path }
+        let has = |bit: u32| bits & bit != 0;
+        PortPolicy { ipv4: has(Self::IPV4), ipv6: has(Self::IPV6), hairpin: has(Self::HAIRPIN), reverse_path }
     }
 }
 
@@ -204,6 +214,15 @@ pub struct Forwarding {
     flow_hashes: [AtomicU64; 2],
     marks: Box<[AtomicU8]>,
     tallies: Box<[TallyWords]>,
+    in_driver: Option<Arc<dyn InDriver>>,
+}
+
+/// A program in the driver that forwards what it can in the place of the elements.
+pub trait InDriver: Send + Sync {
+    /// Has the program see what the routes with an adjacency are as ways back.
+    fn set_paths(&self, index: AdjacencyIndex, paths: Paths);
+    /// Has it see the policy of a port.
+    fn set_policy(&self, port: usize, policy: PortPolicy);
 }
 
 impl Forwarding {
@@ -227,7 +246,14 @@ impl Forwarding {
             lease,
             paths: (0..INDICES).map(|_| AtomicU64::new(0)).collect(),
             marks: (0..MARKS).map(|_| AtomicU8::new(0)).collect(),
+            in_driver: None,
         }
+    }
+
+    /// The same, where a program in the driver is told what it needs.
+    #[must_use]
+    pub fn with_driver(self, in_driver: Arc<dyn InDriver>) -> Forwarding {
+        Forwarding { in_driver: Some(in_driver), ..self }
     }
 
     /// Names of the ports.
@@ -245,6 +271,9 @@ impl Forwarding {
         if let Some(word) = self.paths.get(index as usize) {
             word.store(paths.0, Ordering::Relaxed);
         }
+        if let Some(in_driver) = &self.in_driver {
+            in_driver.set_paths(index, paths);
+        }
     }
 
     #[inline]
@@ -259,6 +288,9 @@ impl Forwarding {
     pub fn set_policy(&self, port: usize, policy: PortPolicy) {
         if let Some(word) = self.policies.get(port) {
             word.store(policy.to_bits(), Ordering::Release);
+        }
+        if let Some(in_driver) = &self.in_driver {
+            in_driver.set_policy(port, policy);
         }
     }
 

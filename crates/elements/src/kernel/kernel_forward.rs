@@ -3,6 +3,7 @@
 use super::flow::FlowHash;
 use super::forwarding::{Forwarding, KERNEL, Neighbour, PORTS_MAX, PortPolicy};
 use super::version::{ETHERNET, Header, Version};
+use crate::devices::handled::{Role, Share, look_again};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
 use causeway_fib::{
@@ -72,6 +73,9 @@ const TOO_LONG: usize = 6;
 const OTHER_PORT: usize = 7;
 const FLOW: usize = 8;
 
+/// The timer for what was forwarded in the driver.
+const HANDLED: u32 = 0;
+
 struct KernelForward {
     forwarding: Arc<Forwarding>,
     v4: Fib4Reader,
@@ -85,6 +89,8 @@ struct KernelForward {
     /// What the engine's clock is ahead of that of deadlines, nanoseconds.
     clock_ahead_ns: u64,
     count: Counter,
+    /// By input, what is forwarded in the driver.
+    shares: Vec<Option<Share>>,
     /// By [`PUNTS`], then by the reasons of the routes.
     punts: Vec<Counter>,
 }
@@ -126,6 +132,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         outputs,
         clock_ahead_ns: 0,
         count: conf.counter("count"),
+        shares: names.iter().map(|name| Share::find(conf, Role::Decides, name)).collect(),
         punts,
     }))
 }
@@ -236,6 +243,17 @@ impl KernelForward {
         self.forwarding.deadline_ns() >= now_ns
     }
 
+    /// Counts what was forwarded in the driver since the last time.
+    fn count_handled(&self) {
+        for (port, share) in self.inputs.iter().zip(&self.shares) {
+            let handled = share.as_ref().map_or(0, Share::take);
+            if handled > 0 {
+                self.count.add(handled);
+                self.forwarding.count(*port, handled, 0);
+            }
+        }
+    }
+
     /// Leaves all packets to the kernel.
     fn give_up(&self, batch: &mut Batch, reason: usize, output: usize, cx: &mut Cx<'_>) {
         self.punts[reason].add(batch.len() as u64);
@@ -262,7 +280,15 @@ impl KernelForward {
 impl Element for KernelForward {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.clock_ahead_ns = cx.now_ns().wrapping_sub(monotonic_ns());
+        if self.shares.iter().any(Option::is_some) {
+            look_again(HANDLED, cx);
+        }
         Ok(())
+    }
+
+    fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
+        self.count_handled();
+        look_again(HANDLED, cx);
     }
 
     fn push(&mut self, input: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
@@ -308,6 +334,7 @@ impl Element for KernelForward {
     }
 
     fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        self.count_handled();
         match handler {
             "count" => Ok(self.count.get().to_string()),
             "punts" => {

@@ -8,6 +8,7 @@ use causeway_engine::Spec;
 mod flow;
 mod forwarding;
 mod kernel_forward;
+pub mod lower;
 mod punts;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,8 @@ mod version;
 
 pub use flow::{FlowFields, FlowHash, FlowPolicy};
 pub use forwarding::{
-    Deadline, FORWARDING, Forwarding, KERNEL, Neighbour, PORTS_MAX, Paths, PortPolicy, ReversePath, Tally,
+    Deadline, FORWARDING, Forwarding, InDriver, KERNEL, Neighbour, PORTS_MAX, Paths, PortPolicy, ReversePath,
+    Tally,
 };
 pub use punts::{PUNTS, Punts};
 

@@ -4,13 +4,12 @@ use crate::frames;
 use crate::twin::Twin;
 use causeway_engine::harness::Harness;
 use causeway_fastpath::{
-    Counters, Exit, Graph, HOP_BYTES, Hook, Node, Place, Routes, SharedRegion, Table, Target, hop,
+    Counters, Exit, Graph, Hook, Hop, Hops, Node, Place, Routes, SharedRegion, Table, Target, Trie,
 };
-use causeway_fib::{Domain, Fib, Rank24, Rank24Layout, Region, Table as _};
+use causeway_fib::{Domain, Fib, Rank24, Rank24Layout, Table as _};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 const ROUTES: &[(&str, u16, Option<u32>)] = &[
     ("10.0.0.0/16", 0, None),
@@ -24,7 +23,7 @@ const ROUTES: &[(&str, u16, Option<u32>)] = &[
 /// The table of [`ROUTES`] in the driver: its memory, and its hops.
 struct Driver {
     memory: Arc<SharedRegion>,
-    hops: SharedRegion,
+    hops: Hops,
     layout: Rank24Layout,
     _fib: Fib<u32, Rank24>,
 }
@@ -35,20 +34,20 @@ impl Driver {
     fn new() -> Driver {
         let layout = Rank24Layout::new(16);
         let memory = Arc::new(SharedRegion::new(layout.bytes()).expect("memory"));
-        let hops = SharedRegion::new(HOPS as usize * HOP_BYTES).expect("memory");
+        let mut hops = Hops::new(HOPS).expect("memory");
         let structure = Rank24::in_region(layout, memory.clone(), &Domain::new()).expect("room");
         let mut fib = Fib::with_structure(structure);
         for (n, &(prefix, output, gateway)) in (1..).zip(ROUTES) {
             fib.insert(prefix.parse().expect("a prefix"), n).expect("room");
-            let words = &hops.words()[4 * n as usize..];
-            words.iter().zip(hop(output, gateway)).for_each(|(word, n)| word.store(n, Ordering::Relaxed));
+            let words = [output.into(), gateway.unwrap_or(0).into(), 0];
+            hops.set(n, Some(Hop { words, on_link: gateway.is_none(), mark: n as u16 }));
         }
         Driver { memory, hops, layout, _fib: fib }
     }
 
     fn table(&self) -> Table<'_> {
-        let (memory, hops) = (self.memory.map(), self.hops.map());
-        Table::Routes(Routes { memory, layout: self.layout, hops, hops_len: HOPS })
+        let trie = Trie { memory: &self.memory, layout: self.layout };
+        Table::Routes(Routes { trie, hops: &self.hops, interfaces: None })
     }
 }
 

@@ -4,6 +4,7 @@
 //! `FASTPATH_FRAMES` says how many frames there are for each of the tests; by default some thousands.
 
 mod elements;
+mod forwarding;
 mod frames;
 mod random;
 mod refusal;

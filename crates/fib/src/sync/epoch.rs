@@ -65,6 +65,14 @@ impl Domain {
         Participant { domain: self.clone(), slot, depth: Cell::new(0) }
     }
 
+    /// An announcement for readers that are no threads of this process, which stands until it is dropped.
+    #[must_use]
+    pub fn stand(&self) -> Standing {
+        let participant = self.participant();
+        std::mem::forget(participant.pin());
+        Standing(participant)
+    }
+
     fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,6 +162,14 @@ impl Drop for Pinned<'_> {
         }
     }
 }
+
+/// An announcement that stands by itself ([`Domain::stand`]), such as for programs in the kernel that read a table's region.
+///
+/// It holds back what is replaced while it stands. So whoever answers for such readers makes a new one, waits until all are
+/// done that began before that, and drops the old one: those that began since see nothing that was replaced before, and the
+/// new one holds back the rest.
+#[derive(Debug)]
+pub struct Standing(#[expect(dead_code, reason = "its announcement ends with it")] Participant);
 
 /// Things out of sight that wait for the readers to move on, oldest first.
 #[derive(Debug)]
@@ -308,6 +324,24 @@ mod tests {
         drop(pinned);
         limbo.reclaim(&domain, true, |thing| freed.push(thing));
         assert_eq!(freed, ["before", "during"]);
+    }
+
+    #[test]
+    fn an_announcement_that_stands_holds_back_until_it_is_replaced() {
+        let domain = Domain::new();
+        let (mut limbo, mut freed) = (Limbo::new(), Vec::new());
+        let first = domain.stand();
+        limbo.retire(&domain, ["first"]);
+        let second = domain.stand();
+        limbo.retire(&domain, ["second"]);
+        limbo.reclaim(&domain, true, |thing| freed.push(thing));
+        assert_eq!(freed, [""; 0]);
+        drop(first);
+        limbo.reclaim(&domain, true, |thing| freed.push(thing));
+        assert_eq!(freed, ["first"]);
+        drop(second);
+        limbo.reclaim(&domain, true, |thing| freed.push(thing));
+        assert_eq!(freed, ["first", "second"]);
     }
 
     #[test]

@@ -21,14 +21,16 @@ pub struct Maps<'a> {
     pub local4: BorrowedFd<'a>,
     /// Hash of IPv6 addresses, 16 bytes.
     pub local6: BorrowedFd<'a>,
+    /// Programs of graphs by number of the port, if there may be any.
+    pub graphs: Option<BorrowedFd<'a>>,
 }
 
 /// Registers that calls keep.
-const CTX: Reg = Reg::R6;
-const DATA: Reg = Reg::R7;
-const END: Reg = Reg::R8;
+pub(super) const CTX: Reg = Reg::R6;
+pub(super) const DATA: Reg = Reg::R7;
+pub(super) const END: Reg = Reg::R8;
 /// The port's record.
-const PORT: Reg = Reg::R9;
+pub(super) const PORT: Reg = Reg::R9;
 
 /// Bytes of an Ethernet header.
 const ETHERNET: i16 = 14;
@@ -64,17 +66,29 @@ pub fn code(maps: &Maps<'_>) -> Result<Code> {
     a.finish()
 }
 
+/// The program that takes every frame of a port, for those that a graph's program gives up: they have been judged.
+///
+/// # Errors
+/// As [`Asm::finish`].
+pub fn taking(maps: &Maps<'_>) -> Result<Code> {
+    let mut a = Asm::new();
+    let mut p = Parts::new(&mut a, *maps);
+    p.find_port(&mut a);
+    p.take(&mut a);
+    a.finish()
+}
+
 /// What the parts of the program share: maps, places on the stack, and where they leave to.
-struct Parts<'a> {
-    maps: Maps<'a>,
+pub(super) struct Parts<'a> {
+    pub maps: Maps<'a>,
     /// Takes the frame if the lease stands.
-    transit: Label,
+    pub transit: Label,
     /// Takes the frame.
-    taken: Label,
-    passes: Vec<(Reason, Label)>,
-    key: Slot,
+    pub taken: Label,
+    pub passes: Vec<(Reason, Label)>,
+    pub key: Slot,
     /// Bytes of the frame.
-    length: Slot,
+    pub length: Slot,
 }
 
 impl<'a> Parts<'a> {
@@ -84,7 +98,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Where to jump to leave the frame to the kernel for `reason`.
-    fn pass(&mut self, a: &mut Asm, reason: Reason) -> Label {
+    pub fn pass(&mut self, a: &mut Asm, reason: Reason) -> Label {
         if let Some(&(_, label)) = self.passes.iter().find(|(r, _)| *r == reason) {
             return label;
         }
@@ -296,47 +310,6 @@ impl<'a> Parts<'a> {
         a.call(Helper::MapLookup);
         a.jump_if(Cond::Ne, Reg::R0, 0, is_local);
         a.jump(self.transit);
-    }
-
-    /// The ends: the lease, the redirect, a stub for each reason used, the counting and the exit.
-    fn ends(&mut self, a: &mut Asm) {
-        let lease = self.pass(a, Reason::Lease);
-        let no_socket = self.pass(a, Reason::NoSocket);
-        let (count, exit) = (a.label(), a.label());
-        // From here on DATA is the verdict, and END the reason.
-        let (verdict, reason) = (DATA, END);
-        a.bind(self.transit);
-        a.call(Helper::KtimeGetCoarseNs);
-        a.map_value(Reg::R1, self.maps.lease, 0);
-        a.load(Size::D, Reg::R1, Reg::R1, 0);
-        a.jump_if(Cond::Gt, Reg::R0, Reg::R1, lease);
-        a.bind(self.taken);
-        // A queue that came up after the port was opened would have another port's socket.
-        a.load(Size::W, Reg::R2, CTX, xdp_md::RX_QUEUE_INDEX);
-        a.load(Size::W, Reg::R3, PORT, field::QUEUES);
-        a.jump_if(Cond::Ge, Reg::R2, Reg::R3, no_socket);
-        a.load(Size::W, Reg::R3, PORT, field::FIRST_SOCKET);
-        a.alu(Alu::Add, Reg::R2, Reg::R3);
-        a.map(Reg::R1, self.maps.sockets);
-        a.mov(Reg::R3, action::XDP_PASS);
-        a.call(Helper::RedirectMap);
-        a.mov(verdict, Reg::R0);
-        a.mov(reason, Reason::Taken as i32);
-        a.jump_if(Cond::Eq, verdict, action::XDP_REDIRECT, count);
-        a.jump(no_socket);
-        for (why, label) in std::mem::take(&mut self.passes) {
-            a.bind(label);
-            a.mov(reason, why as i32);
-            a.mov(verdict, action::XDP_PASS);
-            a.jump(count);
-        }
-        a.bind(count);
-        a.load(Size::W, Reg::R1, PORT, field::FIRST_COUNTER);
-        a.alu(Alu::Add, reason, Reg::R1);
-        a.count_per_cpu(self.maps.counters, reason, self.key, exit);
-        a.bind(exit);
-        a.mov(Reg::R0, verdict);
-        a.exit();
     }
 }
 

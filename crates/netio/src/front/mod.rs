@@ -9,12 +9,16 @@
 //!   without a look at options, neighbours or itself, and only while the [`Lease`] stands ([`Take::Transit`]), or
 //! - is passed to the kernel.
 //!
+//! What would be taken in transit goes on in the program of the port's graph first, where there is one
+//! ([`Front::set_graph`]): it does in the driver what the graph in user space would do, or gives the frame up as it came.
 //! What is taken goes to the socket of the receiving queue, with "pass" as the fallback where there is none. Every
 //! frame is counted by [`Reason`]. [`Bystander`] stands at ports whose packets are all left to the kernel.
 
 mod bystander;
 mod code;
+mod ends;
 mod gate;
+mod graphs;
 mod lease;
 mod local;
 mod port;
@@ -32,6 +36,7 @@ pub use reason::Reason;
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode};
 use gate::Gate;
+use graphs::Graphs;
 use port::{PortRecord, flag};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -59,6 +64,8 @@ pub struct Front {
     transit: Mutex<BTreeMap<u32, Transit>>,
     /// What the others take.
     first: Take,
+    /// Programs of graphs, if there may be any.
+    graphs: Option<Graphs>,
 }
 
 impl Front {
@@ -70,24 +77,40 @@ impl Front {
     /// # Errors
     /// As [`Map::new`] and [`Program::load`].
     pub fn new(first: Take) -> Result<Front> {
+        Front::load(first, false)
+    }
+
+    /// The same, with room for programs of graphs ([`Front::set_graph`]).
+    ///
+    /// # Errors
+    /// As [`Front::new`].
+    pub fn with_graphs(first: Take) -> Result<Front> {
+        Front::load(first, true)
+    }
+
+    fn load(first: Take, with_graphs: bool) -> Result<Front> {
         let (lease, local) = (Lease::new()?, LocalAddresses::new()?);
         let reasons = Reason::ALL.len() as u32;
         let ports = Map::new(MapKind::Hash, "ports", 4, PortRecord::LEN, PORTS)?;
         let sockets = Map::new(MapKind::XskMap, "sockets", 4, 4, SOCKETS)?;
         let counters = Map::new(MapKind::PerCpuArray, "xdp_counters", 4, 8, reasons * PORTS)?;
         let (local4, local6) = local.maps();
-        let code = code(&Maps {
+        let mut maps = Maps {
             ports: ports.as_fd(),
             sockets: sockets.as_fd(),
             counters: counters.as_fd(),
             lease: lease.map().as_fd(),
             local4,
             local6,
-        })?;
+            graphs: None,
+        };
+        let graphs = if with_graphs { Some(Graphs::new(&maps)?) } else { None };
+        maps.graphs = graphs.as_ref().map(Graphs::programs);
+        let code = code(&maps)?;
         let program = Program::load(ProgramKind::XdpFragments, "causeway_port", &code)?;
         let gate = Gate::new(ProgramKind::XdpFragments, "causeway_gate", &program)?;
         let (claims, transit) = (Mutex::default(), Mutex::default());
-        Ok(Front { gate, program, lease, local, ports, sockets, counters, claims, transit, first })
+        Ok(Front { gate, program, lease, local, ports, sockets, counters, claims, transit, first, graphs })
     }
 
     /// The right to forward.
@@ -129,7 +152,11 @@ impl Front {
         let free = |first: &u32| claims.values().all(|c| c.first_counter != *first);
         let first_counter = counters.find(free).ok_or_else(full)?;
         let first_socket = gap(claims.values(), queues).ok_or_else(full)?;
-        let record = PortRecord { first_socket, queues, first_counter, longest, rules };
+        let graph = first_counter / Reason::ALL.len() as u32;
+        let record = PortRecord { first_socket, queues, first_counter, longest, rules, graph };
+        if let Some(graphs) = &self.graphs {
+            graphs.begin(ifindex, graph)?;
+        }
         self.ports.insert(&ifindex.to_ne_bytes(), &record.to_bytes())?;
         claims.insert(ifindex, record);
         drop(claims);
@@ -260,6 +287,9 @@ impl Drop for Claim {
         (0..queues).for_each(|queue| self.clear_socket(queue));
         // Nobody else removes it, so it is there; without it the program passes everything.
         let _ = self.front.ports.remove(&self.ifindex.to_ne_bytes());
-        self.front.claims().remove(&self.ifindex);
+        let mut claims = self.front.claims();
+        if let (Some(record), Some(graphs)) = (claims.remove(&self.ifindex), &self.front.graphs) {
+            graphs.end(record.graph);
+        }
     }
 }

@@ -49,6 +49,7 @@ pub(super) mod field {
     pub const LONGEST: i16 = 12;
     pub const MAC: i16 = 16;
     pub const FLAGS: i16 = 22;
+    pub const GRAPH: i16 = 24;
 }
 
 /// A port as the program reads it, by interface index.
@@ -62,11 +63,13 @@ pub(super) struct PortRecord {
     /// Bytes of the longest frame that a socket can take.
     pub longest: u32,
     pub rules: Rules,
+    /// Place of its graph's program among those of all ports.
+    pub graph: u32,
 }
 
 impl PortRecord {
     /// Bytes of a record.
-    pub const LEN: usize = 24;
+    pub const LEN: usize = 28;
 
     /// The record as the program reads it.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
@@ -76,7 +79,8 @@ impl PortRecord {
             place.copy_from_slice(&word.to_ne_bytes());
         }
         bytes[field::MAC as usize..][..6].copy_from_slice(&self.rules.mac);
-        bytes[field::FLAGS as usize..].copy_from_slice(&self.flags().to_ne_bytes());
+        bytes[field::FLAGS as usize..][..2].copy_from_slice(&self.flags().to_ne_bytes());
+        bytes[field::GRAPH as usize..].copy_from_slice(&self.graph.to_ne_bytes());
         bytes
     }
 

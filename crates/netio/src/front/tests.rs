@@ -1,5 +1,7 @@
 //! One corpus, two machines: the interpreter always, the kernel where it lets us.
 
+mod graphs;
+
 use super::*;
 use crate::ErrorKind;
 use causeway_bpf::interp::{self, FakeMap};
@@ -155,6 +157,7 @@ fn fake_code() -> Code {
         lease: fake(LEASE),
         local4: fake(LOCAL4_FD),
         local6: fake(LOCAL6_FD),
+        graphs: None,
     };
     code(&maps).expect("assembled")
 }
@@ -176,6 +179,7 @@ fn interpret_at(now_ns: u64, rules: Rules, frame: &[u8], queue: u32) -> (i32, Re
         first_counter: FIRST_COUNTER,
         longest: LONGEST,
         rules,
+        graph: 0,
     };
     // Another port's socket stands behind the last queue, and its counters around those of this port.
     let sockets = [FIRST_SOCKET + WITH_SOCKET, FIRST_SOCKET + QUEUES].map(|n| (word(n), vec![0; 4]));

@@ -170,6 +170,7 @@ impl Follow {
                     std::thread::sleep(RETRY);
                 }
             }
+            self.tables.look();
             rest.look(monotonic_ns());
         }
     }

@@ -6,12 +6,15 @@
 
 mod routes;
 
+use super::driver::{Driver, Forwarded, Memory};
 use anyhow::Result;
 use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbour, Paths};
+use causeway_fastpath::Marks;
 use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, FibError, Lines6, Rank24, Shared, Table, Target};
 use causeway_kernel::{
     Action, Adjacency, AdjacencyId, Changes, Hop, HopId, Leg, Prefix, PuntReason, ReversePath,
 };
+use causeway_netio::front::Front;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -45,18 +48,46 @@ pub struct Tables {
     strays: HashMap<Prefix, HopId>,
     serial: u32,
     patience: Patience,
+    /// What forwards in the driver.
+    driver: Option<Driver>,
 }
 
 impl Tables {
     /// Empty tables for ports with these names and indices, by which packets are forwarded while the lease stands.
     pub fn new(names: Vec<String>, ports: Vec<u32>, lease: Arc<dyn Deadline>) -> Result<Tables> {
-        // A worker announces itself once for all three.
         let domain = Domain::new();
-        let (v4, v6) = (Rank24::in_domain(&domain)?, Lines6::in_domain(&domain)?);
+        let v4 = Rank24::in_domain(&domain)?;
+        Tables::of(&domain, v4, names, ports, lease, |forwarding| forwarding)
+    }
+
+    /// The same, in memory that programs behind `front` share, which forward in the driver what they can.
+    pub fn in_driver(names: Vec<String>, ports: Vec<u32>, front: Arc<Front>) -> Result<Tables> {
+        let (domain, memory) = (Domain::new(), Arc::new(Memory::new()?));
+        let v4 = memory.table(&domain)?;
+        let told = memory.clone();
+        let with = |forwarding: Forwarding| forwarding.with_driver(told);
+        let mut tables = Tables::of(&domain, v4, names, Vec::new(), front.clone(), with)?;
+        let driver = Driver::new(front, &memory, &tables.forwarding, &domain)?;
+        tables.patience = Patience::new(Some(driver.readers()));
+        tables.driver = Some(driver);
+        tables.set_ports(ports);
+        Ok(tables)
+    }
+
+    fn of(
+        domain: &Domain,
+        v4: Rank24,
+        names: Vec<String>,
+        ports: Vec<u32>,
+        lease: Arc<dyn Deadline>,
+        with: impl FnOnce(Forwarding) -> Forwarding,
+    ) -> Result<Tables> {
+        // A worker announces itself once for all three.
+        let v6 = Lines6::in_domain(domain)?;
         let (v4, v6) = (Routes::new(v4), Routes::new(v6));
-        let mut neighbours = Adjacencies::in_domain(&domain);
-        let tables = (&domain, v4.fib(), v6.fib(), &neighbours);
-        let forwarding = Arc::new(Forwarding::new(names, PuntReason::NAMES, lease, tables));
+        let mut neighbours = Adjacencies::in_domain(domain);
+        let tables = (domain, v4.fib(), v6.fib(), &neighbours);
+        let forwarding = Arc::new(with(Forwarding::new(names, PuntReason::NAMES, lease, tables)));
         let kernel = neighbours.acquire(left_to_kernel(0, PuntReason::TableFull))?;
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
@@ -72,13 +103,36 @@ impl Tables {
             waiting: BTreeSet::new(),
             strays: HashMap::new(),
             serial: 0,
-            patience: Patience::new(),
+            patience: Patience::new(None),
+            driver: None,
         })
     }
 
     /// What the elements read.
     pub fn forwarding(&self) -> Arc<Forwarding> {
         self.forwarding.clone()
+    }
+
+    /// What is forwarded in the driver, if anything is.
+    pub fn forwarded(&self) -> Option<Forwarded> {
+        self.driver.as_ref().map(Driver::forwarded)
+    }
+
+    /// Which neighbours the driver has sent packets to.
+    pub fn marks(&self) -> Option<Marks> {
+        self.driver.as_ref().map(Driver::marks)
+    }
+
+    #[cfg(test)]
+    pub fn driver(&mut self) -> &mut Driver {
+        self.driver.as_mut().expect("with a driver")
+    }
+
+    /// What goes on beside the changes; to be called again and again.
+    pub fn look(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.look();
+        }
     }
 
     /// Routes in the tables, IPv4 and IPv6.
@@ -99,6 +153,9 @@ impl Tables {
 
     /// The ports have these interface indices from now on; 0 for one that has none.
     pub fn set_ports(&mut self, ports: Vec<u32>) {
+        if let Some(driver) = &mut self.driver {
+            driver.set_ports(&ports);
+        }
         self.ports = ports;
         let hops: Vec<HopId> = self.hops.keys().copied().collect();
         hops.into_iter().for_each(|hop| self.publish(hop));
@@ -106,7 +163,7 @@ impl Tables {
 
     /// Brings the tables up to date. `progress` is called again and again meanwhile.
     pub fn apply(&mut self, changes: &Changes, progress: &mut dyn FnMut()) {
-        self.patience = Patience::new();
+        self.patience = Patience::new(self.driver.as_ref().map(Driver::readers));
         let all_fitted = self.waiting.is_empty();
         for (id, adjacency) in &changes.adjacencies {
             if let Some(adjacency) = adjacency {
@@ -129,6 +186,9 @@ impl Tables {
             self.adjacencies.remove(id);
         }
         self.serve_waiting(progress);
+        if let Some(driver) = &mut self.driver {
+            driver.note_change();
+        }
         match (all_fitted, self.waiting.len()) {
             (true, 1..) => log::error!(
                 code = "table-full";
@@ -212,6 +272,10 @@ impl Tables {
                 // The index is in use, so this cannot fail.
                 let _ = self.neighbours.replace(entry.index, Target::NextHop(hop));
             }
+        }
+        if let Some(driver) = self.driver.as_mut().filter(|_| entry.index != self.kernel) {
+            // None for a group.
+            driver.set_hop(entry.index, self.neighbours.next_hop(entry.index));
         }
         if fits {
             self.waiting.remove(&id)

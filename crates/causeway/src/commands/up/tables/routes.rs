@@ -1,6 +1,8 @@
 //! The routes of one family: the table that workers look up in, and what did not fit it.
 
+use super::super::driver::Readers;
 use causeway_fib::{Address, AdjacencyIndex, Fib, FibError, Prefix, Rib, Shared, Table};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Waits for workers between two tries of a change; a worker is done with a batch in much less.
@@ -15,12 +17,14 @@ const STRETCH: usize = 4_096;
 /// How long workers are waited for.
 pub(super) struct Patience {
     waits: u32,
+    /// The programs in the driver, which have to be waited for as well.
+    readers: Option<Arc<Readers>>,
 }
 
 impl Patience {
     /// For all changes that are made at once.
-    pub(super) fn new() -> Patience {
-        Patience { waits: WAITS }
+    pub(super) fn new(readers: Option<Arc<Readers>>) -> Patience {
+        Patience { waits: WAITS, readers }
     }
 
     /// Makes a change, and tries again as long as it is refused because of readers and patience lasts.
@@ -28,10 +32,16 @@ impl Patience {
         &mut self,
         mut change: impl FnMut() -> Result<R, FibError>,
     ) -> Result<R, FibError> {
+        // What was replaced before is the only thing in the way, so that programs are waited for once.
+        let mut readers = self.readers.as_ref();
         loop {
             match change() {
                 Err(FibError::Busy) if self.waits > 0 => {
                     self.waits -= 1;
+                    if let Some(readers) = readers.take() {
+                        readers.move_on();
+                        continue;
+                    }
                     std::thread::sleep(WAIT);
                 }
                 done => return done,

@@ -78,7 +78,7 @@ fn found(reader: &Fib4Reader, n: u32) -> AdjacencyIndex {
 
 #[test]
 fn patience_ends() {
-    let (mut patience, mut tries) = (Patience::new(), 0);
+    let (mut patience, mut tries) = (Patience::new(None), 0);
     let mut busy = || -> Result<(), FibError> {
         tries += 1;
         Err(FibError::Busy)
@@ -87,15 +87,19 @@ fn patience_ends() {
     assert_eq!(patience.until(&mut busy), Err(FibError::Busy));
     assert_eq!(tries, WAITS + 2);
     let mut full = [Err(FibError::Full), Ok(())].into_iter();
-    assert_eq!(Patience::new().until(|| full.next().unwrap()), Err(FibError::Full), "no waiting makes room");
+    assert_eq!(
+        Patience::new(None).until(|| full.next().unwrap()),
+        Err(FibError::Full),
+        "no waiting makes room"
+    );
 }
 
 #[test]
 fn a_worker_that_moves_on_is_waited_for() {
     let (mut routes, reader, refusals) = narrow(9);
-    routes.change(vec![(prefix(1), Some(1))], &mut Patience::new(), &mut || ()).unwrap();
+    routes.change(vec![(prefix(1), Some(1))], &mut Patience::new(None), &mut || ()).unwrap();
     refusals.store(3, Ordering::Relaxed);
-    let mut patience = Patience { waits: 3 };
+    let mut patience = Patience { waits: 3, readers: None };
     routes.change(vec![(prefix(1), Some(2)), (prefix(2), Some(3))], &mut patience, &mut || ()).unwrap();
     assert_eq!([found(&reader, 1), found(&reader, 2), patience.waits], [2, 3, 0]);
 }
@@ -104,14 +108,17 @@ fn a_worker_that_moves_on_is_waited_for() {
 fn a_worker_that_stands_still_leaves_all_to_the_kernel_until_a_change_after_it_moves() {
     let (mut routes, reader, refusals) = narrow(9);
     let first = (1..5).map(|n| (prefix(n), Some(n))).collect();
-    routes.change(first, &mut Patience::new(), &mut || ()).unwrap();
+    routes.change(first, &mut Patience::new(None), &mut || ()).unwrap();
     refusals.store(u32::MAX, Ordering::Relaxed);
     for change in [(prefix(1), None), (prefix(2), Some(7)), (prefix(5), Some(5))] {
-        assert_eq!(routes.change(vec![change], &mut Patience { waits: 2 }, &mut || ()), Err(FibError::Busy));
+        assert_eq!(
+            routes.change(vec![change], &mut Patience { waits: 2, readers: None }, &mut || ()),
+            Err(FibError::Busy)
+        );
         assert!(!routes.fit() && (1..6).all(|n| found(&reader, n) == MISS), "part of the routes");
     }
     refusals.store(0, Ordering::Relaxed);
-    routes.change(vec![(prefix(3), Some(8))], &mut Patience { waits: 0 }, &mut || ()).unwrap();
+    routes.change(vec![(prefix(3), Some(8))], &mut Patience { waits: 0, readers: None }, &mut || ()).unwrap();
     assert!(routes.fit());
     assert_eq!((0..6).map(|n| found(&reader, n)).collect::<Vec<_>>(), [MISS, MISS, 7, 8, 4, 5]);
 }
@@ -127,9 +134,9 @@ fn a_table_cut_to_pieces_is_built_anew() {
     let large: Vec<_> =
         (0..31).map(|n| (Prefix::truncated(99 << 13 | n << 8, 24), Some(1 + n % 2))).collect();
     // One by one, as into a table that is not empty.
-    routes.change(vec![(prefix(0x8000), Some(3))], &mut Patience::new(), &mut || ()).unwrap();
+    routes.change(vec![(prefix(0x8000), Some(3))], &mut Patience::new(None), &mut || ()).unwrap();
     for changes in [small.clone(), every_second, large.clone()] {
-        routes.change(changes, &mut Patience::new(), &mut || ()).unwrap();
+        routes.change(changes, &mut Patience::new(None), &mut || ()).unwrap();
     }
     let left = small.into_iter().skip(1).step_by(2).chain(large);
     assert!(left.into_iter().all(|(prefix, index)| Some(reader.lookup(prefix.first())) == index));
@@ -157,7 +164,7 @@ proptest! {
                 };
             }
             let changes = changes.into_iter().map(|(n, index)| (prefix(n), index)).collect();
-            let done = routes.change(changes, &mut Patience { waits: 1 }, &mut || ());
+            let done = routes.change(changes, &mut Patience { waits: 1, readers: None }, &mut || ());
             prop_assert_eq!(done.is_ok(), routes.fit());
             prop_assert!(done != Err(FibError::Full) || all.len() > room);
             prop_assert!(done.is_ok() || stalls > 0 || all.len() > room);

@@ -5,6 +5,8 @@
 //! ends whatever a packet says. An element that cannot be written, or that a packet would come to a second time, has its
 //! packets go up to the graph in user space.
 
+mod node;
+
 use crate::counters::{Counters, WORDS};
 use crate::exit::{Action, Exit, Hook, Leaving, Luggage, Place};
 use crate::frame::{self, Frame, Needs, SPILLS};
@@ -12,9 +14,8 @@ use crate::graph::{Graph, Order, Target};
 use crate::registers::Homes;
 use crate::state::{Reach, State};
 use crate::table::Table;
-use crate::write::{Stop, Writer};
-use causeway_bpf::{Alu, Asm, Code, Cond, Label, Reg, Size, action};
-use causeway_engine::ir::{End, Op, Program, Test, Value};
+use causeway_bpf::{Asm, Code, Label, Reg, action};
+use node::count;
 use std::collections::BTreeMap;
 
 /// Instructions after which no further element is begun: jumps reach over 32 767.
@@ -29,6 +30,9 @@ pub struct Options<'m> {
     pub ports: &'m [Action<'m>],
     /// What is done with packets that go up.
     pub up: Action<'m>,
+    /// What is done with those of them that are as they came, and are to enter where all come in: they bring no luggage.
+    /// Without it they are as others.
+    pub anew: Option<Action<'m>>,
     /// Where it counts.
     pub counters: &'m Counters,
 }
@@ -83,6 +87,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         asm,
         frame: &frame,
         needs,
+        first: State { cut: options.hook == Hook::Tcx, ..State::default() },
         pending: BTreeMap::new(),
         exits: Vec::new(),
         left: Vec::new(),
@@ -132,6 +137,8 @@ struct Compiler<'g, 'm> {
     asm: Asm,
     frame: &'g Frame,
     needs: Needs,
+    /// The state in which packets come.
+    first: State,
     /// Nodes to be written, by their place in the order and the state of packets.
     pending: Places,
     exits: Vec<Way>,
@@ -158,15 +165,11 @@ impl Compiler<'_, '_> {
         self.asm.mov(Reg::R6, Reg::R1);
         frame::find_counters(&mut self.asm, self.frame, counters.processors(), Counters::STRIDE);
         self.asm.mov(Reg::R1, Reg::R6);
-        let mut state = State::default();
         match self.options.hook {
             Hook::Xdp(address) => frame::enter_xdp(&mut self.asm, self.frame, &self.needs, address),
-            Hook::Tcx => {
-                frame::enter_tcx(&mut self.asm, self.frame, &self.needs);
-                state.cut = true;
-            }
+            Hook::Tcx => frame::enter_tcx(&mut self.asm, self.frame, &self.needs),
         }
-        let first = self.target(Target::Node(0), None, state, Reach::default());
+        let first = self.target(Target::Node(0), None, self.first, Reach::default());
         self.asm.jump(first);
     }
 
@@ -208,6 +211,7 @@ impl Compiler<'_, '_> {
         }
         let label = self.asm.label();
         let luggage = match exit {
+            Exit::Up(Place::Node(0)) if self.options.anew.is_some() && state == self.first => None,
             Exit::Up(place) => Some(Luggage::new(place, state, self.needs.eights().collect())),
             _ => None,
         };
@@ -236,165 +240,13 @@ impl Compiler<'_, '_> {
         self.asm.jump(up);
     }
 
-    fn program(
-        &mut self,
-        node: usize,
-        program: &Program,
-        state: State,
-        reach: Reach,
-    ) -> Result<(), &'static str> {
-        let blocks = program.blocks();
-        let homes = Homes::of(blocks);
-        if homes.slots > SPILLS {
-            return Err("it has too many registers in use at once");
-        }
-        let give_up = self.exit(Exit::Up(Place::Node(node)), state);
-        let mut places = Places::new();
-        let first = arrive(&mut self.asm, &mut places, (0, state), reach);
-        let mut w = self.writer(&homes, state, reach, give_up);
-        w.asm.mov(Reg::R0, 0);
-        homes.zeroed.iter().for_each(|&home| w.set_home(home, Reg::R0));
-        w.go(first, Some(first));
-        while let Some(((block, state), (label, reach))) = places.pop_first() {
-            self.asm.bind(label);
-            let mut at = (state, reach);
-            let mut done = Ok(());
-            for op in &blocks[block].ops {
-                done = self.op(node, op, &homes, &mut at, give_up);
-                if done.is_err() {
-                    break;
-                }
-            }
-            let done =
-                done.and_then(|()| self.end(node, blocks[block].end, &homes, at, &mut places, give_up));
-            match done {
-                Ok(()) | Err(Stop::Left) => {}
-                Err(Stop::Unsaid(why)) => return Err(why),
-            }
-        }
-        Ok(())
-    }
-
-    fn writer<'w>(&'w mut self, homes: &'w Homes, state: State, reach: Reach, give_up: Label) -> Writer<'w> {
-        let partial = self.options.hook == Hook::Tcx;
-        Writer { asm: &mut self.asm, frame: self.frame, homes, state, reach, give_up, partial }
-    }
-
-    fn op(
-        &mut self,
-        node: usize,
-        op: &Op,
-        homes: &Homes,
-        at: &mut (State, Reach),
-        give_up: Label,
-    ) -> Result<(), Stop> {
-        let table = match *op {
-            Op::LookUp { table, .. } => {
-                let table = self.graph.nodes[node].tables.get(usize::from(table)).and_then(Option::as_ref);
-                Some(table.ok_or(Stop::Unsaid("its table is not in the driver"))?)
-            }
-            _ => None,
-        };
-        let (map, first) = (self.options.counters.map(), self.node_counters[node]);
-        let frame = self.frame;
-        let mut w = self.writer(homes, at.0, at.1, give_up);
-        match (op, table) {
-            (Op::LookUp { to, key, .. }, Some(table)) => {
-                w.read(Reg::R0, key[0]);
-                w.read(Reg::R1, key[1]);
-                table.write(w.asm, frame.key, give_up);
-                for (&to, from) in to.iter().zip([Reg::R0, Reg::R1, Reg::R2]) {
-                    w.set(to, from);
-                }
-            }
-            (&Op::Count { counter, by }, _) => {
-                w.read(Reg::R0, by);
-                count(w.asm, frame, map, first + usize::from(counter));
-                w.reach.changed = true;
-            }
-            _ => w.op(op)?,
-        }
-        *at = (w.state, w.reach);
-        Ok(())
-    }
-
-    fn end(
-        &mut self,
-        node: usize,
-        end: End,
-        homes: &Homes,
-        (state, reach): (State, Reach),
-        places: &mut Places,
-        give_up: Label,
-    ) -> Result<(), Stop> {
-        let next = |places: &Places| places.first_key_value().map(|(_, &(label, _))| label);
-        match end {
-            End::Go(to) => {
-                let to = arrive(&mut self.asm, places, (to, state), reach);
-                let next = next(places);
-                self.writer(homes, state, reach, give_up).go(to, next);
-            }
-            End::If(Test::Has(place, bytes), yes, no) => {
-                // Only what a jump leads to is written, and the packet may be known to have them.
-                let there = places.get(&(no, state)).map(|&(label, _)| label);
-                let label = there.unwrap_or_else(|| self.asm.label());
-                let mut w = self.writer(homes, state, reach, give_up);
-                let done = w.spot(place, bytes, label);
-                let with = (w.state, w.reach);
-                if self.asm.is_target(label) {
-                    let (_, known) = places.entry((no, state)).or_insert((label, reach));
-                    *known = known.or(reach);
-                }
-                done?;
-                let yes = arrive(&mut self.asm, places, (yes, with.0), with.1);
-                let next = next(places);
-                self.writer(homes, state, reach, give_up).go(yes, next);
-            }
-            End::If(test, yes, no) => {
-                let no = arrive(&mut self.asm, places, (no, state), reach);
-                let yes = arrive(&mut self.asm, places, (yes, state), reach);
-                let next = next(places);
-                let (how, values) = match test {
-                    Test::Above(a, b) => ([Cond::Gt, Cond::Le], [a, b]),
-                    Test::Equal(a, b) => ([Cond::Eq, Cond::Ne], [a, b]),
-                    Test::Has(..) => return Ok(()),
-                };
-                self.writer(homes, state, reach, give_up).branch(how, values, [no, yes], next);
-            }
-            End::Leave(port) => {
-                let to = self.output(node, port.into(), state, reach);
-                self.asm.jump(to);
-            }
-            End::LeaveBy(port) => {
-                self.writer(homes, state, reach, give_up).read(Reg::R0, Value::Of(port));
-                for output in 0..self.graph.nodes[node].outputs.len() {
-                    let to = self.output(node, output, state, reach);
-                    self.asm.jump_if(Cond::Eq, Reg::R0, output as i32, to);
-                }
-                let nowhere = self.exit(Exit::Nowhere(node), state);
-                self.asm.jump(nowhere);
-            }
-            End::Drop(reason) => {
-                let to = self.exit(Exit::Drop(node, reason), state);
-                self.asm.jump(to);
-            }
-            End::GiveUp => self.asm.jump(give_up),
-        }
-        Ok(())
-    }
-
-    /// Where packets go on that leave a node by an output.
-    fn output(&mut self, node: usize, output: usize, state: State, reach: Reach) -> Label {
-        match self.graph.nodes[node].outputs.get(output).copied().flatten() {
-            Some(target) => self.target(target, Some(node), state, reach),
-            None => self.exit(Exit::Nowhere(node), state),
-        }
-    }
-
     /// Writes the exits that something leads to.
     fn leave(&mut self) {
         let (map, options) = (self.options.counters.map(), self.options);
-        let drop = if options.hook == Hook::Tcx { action::TCX_DROP } else { action::XDP_DROP };
+        let [drop, pass] = match options.hook {
+            Hook::Tcx => [action::TCX_DROP, action::TCX_NEXT],
+            Hook::Xdp(_) => [action::XDP_DROP, action::XDP_PASS],
+        };
         let ways = std::mem::take(&mut self.exits);
         let (kept, _): (Vec<_>, Vec<_>) = ways.into_iter().partition(|way| self.asm.is_target(way.label));
         for (number, way) in kept.iter().enumerate() {
@@ -409,11 +261,11 @@ impl Compiler<'_, '_> {
                     leaving.emit(&way.state, action);
                 }
                 (_, Some(luggage)) => leaving.up(number as u32, luggage, options.up),
+                (Exit::Up(_), None) => leaving.act(options.anew.unwrap_or(options.up), pass),
                 _ => leaving.act(Action::Return(drop), drop),
             }
         }
         self.exits = kept;
-        let pass = if options.hook == Hook::Tcx { action::TCX_NEXT } else { action::XDP_PASS };
         for (label, verdict) in self.refused.into_iter().zip([pass, drop]) {
             if self.asm.is_target(label) {
                 self.asm.bind(label);
@@ -426,15 +278,4 @@ impl Compiler<'_, '_> {
             }
         }
     }
-}
-
-/// Adds R0 to a counter of this processor; destroys R0 to R2. Programs of one kind do not interrupt each other, so that no
-/// atomic operation is needed.
-fn count(asm: &mut Asm, frame: &Frame, map: std::os::fd::BorrowedFd<'_>, counter: usize) {
-    asm.map_value(Reg::R1, map, 8 * counter as i32);
-    asm.load_slot(Size::D, Reg::R2, frame.counters, 0);
-    asm.alu(Alu::Add, Reg::R1, Reg::R2);
-    asm.load(Size::D, Reg::R2, Reg::R1, 0);
-    asm.alu(Alu::Add, Reg::R2, Reg::R0);
-    asm.store(Size::D, Reg::R1, 0, Reg::R2);
 }

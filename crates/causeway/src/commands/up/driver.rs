@@ -1,0 +1,226 @@
+//! The graph in the driver: what of it runs where packets arrive, and the memory that its program and the workers share.
+//!
+//! The program behind a port's own ([`Front::set_graph`]) is KernelForward's, compiled for that port. It reads the table of
+//! routes that workers read, and copies of the rest: next hops, ways back, policies. What it cannot do goes up as it came.
+
+mod memory;
+mod readers;
+#[cfg(test)]
+mod tests;
+
+pub use memory::Memory;
+pub use readers::Readers;
+
+use anyhow::{Context, Result};
+use causeway_bpf::{Map, MapKind, Program, ProgramKind, action};
+use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
+use causeway_fastpath::{
+    Action, Counters, Exit, Graph, Hook, Hop, Hops, Marks, Node, Options, Routes, Table, Target, Trie, Words,
+    compile,
+};
+use causeway_fib::{ADJACENCIES_MAX, AdjacencyIndex, Domain};
+use causeway_netio::features::FeatureQuery;
+use causeway_netio::front::Front;
+use memory::LAYOUT;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long what was replaced in the table waits at least until the programs are waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The control side of the programs.
+pub struct Driver {
+    front: Arc<Front>,
+    programs: Vec<Port>,
+    hops: Hops,
+    /// Interfaces that packets can be redirected to, by number of the port.
+    interfaces: Map,
+    features: FeatureQuery,
+    /// Interface indices by number of the port, and whether they are in the map.
+    present: Vec<(u32, bool)>,
+    readers: Arc<Readers>,
+    /// Since when something waits for the programs.
+    waiting: Option<Instant>,
+}
+
+/// The program of a port.
+struct Port {
+    program: Arc<Program>,
+    counts: Arc<Counts>,
+}
+
+/// What it counts.
+struct Counts {
+    counters: Counters,
+    /// By number of the port that packets leave by, the counter.
+    to: Vec<Option<usize>>,
+}
+
+/// How many packets went from port to port.
+pub struct Forwarded(Vec<Arc<Counts>>);
+
+impl Forwarded {
+    /// Packets that came in by port number `from` and left by number `to`.
+    pub fn packets(&self, from: usize, to: usize) -> u64 {
+        let counts = self.0.get(from);
+        counts.and_then(|c| Some(c.counters.get((*c.to.get(to)?)?))).unwrap_or(0)
+    }
+}
+
+impl Driver {
+    /// For the ports of `forwarding`, none of which is there yet.
+    pub fn new(
+        front: Arc<Front>,
+        memory: &Memory,
+        forwarding: &Arc<Forwarding>,
+        domain: &Domain,
+    ) -> Result<Driver> {
+        let what = "cannot forward in the driver";
+        let features = FeatureQuery::new();
+        let features = features.context("Linux 6.3 or later is needed to forward in the driver")?;
+        let ports = forwarding.ports().len();
+        let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, ports.max(1) as u32).context(what)?;
+        let hops = Hops::new(ADJACENCIES_MAX).context(what)?;
+        let readers = Arc::new(Readers::new(domain).context(what)?);
+        let program = |port| Port::new(port, &front, forwarding, memory, &hops, &interfaces);
+        let programs = (0..ports).map(program).collect::<Result<_>>().context(what)?;
+        let present = vec![(0, false); ports];
+        Ok(Driver { front, programs, hops, interfaces, features, present, readers, waiting: None })
+    }
+
+    /// What the programs count.
+    pub fn forwarded(&self) -> Forwarded {
+        Forwarded(self.programs.iter().map(|port| port.counts.clone()).collect())
+    }
+
+    /// Who answers for the programs as readers of the table.
+    pub fn readers(&self) -> Arc<Readers> {
+        self.readers.clone()
+    }
+
+    /// Has the programs see what an index leads to: a next hop, or what only the graph can tell.
+    pub fn set_hop(&mut self, index: AdjacencyIndex, neighbour: Option<&Neighbour>) {
+        let known = neighbour.filter(|neighbour| neighbour.port != KERNEL);
+        let hop = |n: &Neighbour| Hop { words: n.words(), on_link: false, mark: n.mark };
+        self.hops.set(index, known.map(hop));
+    }
+
+    /// Which neighbours packets were sent to.
+    pub fn marks(&self) -> Marks {
+        self.hops.marks()
+    }
+
+    /// The ports have these interface indices from now on; 0 for one that has none.
+    pub fn set_ports(&mut self, indices: &[u32]) {
+        for number in 0..self.present.len() {
+            let (before, _) = self.present[number];
+            let now = indices.get(number).copied().unwrap_or(0);
+            if now == before {
+                continue;
+            }
+            if before != 0 && !indices.contains(&before) {
+                self.set_graph(number, before, false);
+            }
+            self.forget_interface(number);
+            self.present[number] = (now, false);
+            if now != 0 {
+                self.set_graph(number, now, true);
+            }
+        }
+        self.look_at_interfaces();
+    }
+
+    fn set_graph(&self, number: usize, ifindex: u32, on: bool) {
+        let program = on.then(|| self.programs[number].program.clone());
+        if let Err(error) = self.front.set_graph(ifindex, program) {
+            // Then everything goes up.
+            log::warn!("interface {ifindex}: nothing is forwarded in the driver: {error}");
+        }
+    }
+
+    fn forget_interface(&mut self, number: usize) {
+        // The kernel removes those that are gone by itself.
+        let _ = self.interfaces.remove(&(number as u32).to_ne_bytes());
+        self.present[number].1 = false;
+    }
+
+    /// Something was replaced in the table.
+    pub fn note_change(&mut self) {
+        self.waiting.get_or_insert_with(Instant::now);
+    }
+
+    /// To be called again and again: looks which interfaces take redirected packets, and lets go of what was replaced.
+    pub fn look(&mut self) {
+        self.look_at_interfaces();
+        if self.waiting.is_some_and(|since| since.elapsed() >= PATIENCE) {
+            self.waiting = None;
+            self.readers.move_on();
+        }
+    }
+
+    /// A redirect to an interface that takes none loses the packet without a word, so that only those are in the map that
+    /// do. A veth's depends on what its peer has, now.
+    fn look_at_interfaces(&mut self) {
+        for number in 0..self.present.len() {
+            let (ifindex, was) = self.present[number];
+            let takes = ifindex != 0 && self.features.get(ifindex).is_ok_and(|f| f.redirect_target());
+            if takes == was {
+                continue;
+            }
+            match takes {
+                true => self.present[number].1 = self.interfaces.insert_u32(number as u32, ifindex).is_ok(),
+                false => self.forget_interface(number),
+            }
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        for number in 0..self.present.len() {
+            let (ifindex, _) = self.present[number];
+            if ifindex != 0 {
+                self.set_graph(number, ifindex, false);
+            }
+        }
+    }
+}
+
+impl Port {
+    fn new(
+        number: usize,
+        front: &Front,
+        forwarding: &Arc<Forwarding>,
+        memory: &Memory,
+        hops: &Hops,
+        interfaces: &Map,
+    ) -> Result<Port> {
+        let ports = forwarding.ports().len();
+        let trie = Trie { memory: &memory.routes, layout: LAYOUT };
+        let mut tables = vec![None; 3];
+        let policies = Words { memory: &memory.policies, len: Memory::POLICIES };
+        let paths = Words { memory: &memory.paths, len: ADJACENCIES_MAX };
+        tables[lower::table::POLICIES] = Some(Table::Words(policies));
+        tables[lower::table::PATHS] = Some(Table::RouteWords(trie, paths));
+        tables[lower::table::NEXT_HOPS] =
+            Some(Table::Routes(Routes { trie, hops, interfaces: Some(interfaces) }));
+        let node = Node {
+            name: "forward".to_owned(),
+            program: lower::program(forwarding, number as u16),
+            tables,
+            outputs: (0..ports).map(|port| Some(Target::Emit(port))).collect(),
+        };
+        let counters = Counters::new()?;
+        // The table has asked for the redirect already.
+        let redirected = vec![Action::Return(action::XDP_REDIRECT); ports];
+        let up = Action::Program(front.takers()?);
+        // Frames were judged by their address before.
+        let hook = Hook::Xdp([0; 6]);
+        let options = Options { hook, ports: &redirected, up, anew: Some(up), counters: &counters };
+        let compiled = compile(&Graph { nodes: vec![node] }, &options)?;
+        let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
+        let to = (0..ports).map(|to| Some(compiled.first_exit + exit(to)?)).collect();
+        let program = compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?;
+        Ok(Port { program: Arc::new(program), counts: Arc::new(Counts { counters, to }) })
+    }
+}

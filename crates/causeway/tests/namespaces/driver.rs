@@ -1,0 +1,143 @@
+//! `causeway up --driver`: what is forwarded in the driver is counted and forwarded as by the graph, and what is not, as ever.
+
+use crate::faults::{DEATH, HANG};
+use crate::flow::Flow;
+use crate::log::Log;
+use crate::net::{Net, Router, wait_for};
+use rustix::process::Signal;
+
+const ARGS: &str = "ra rb --attach xdp --driver";
+
+/// Starts the router and waits until it forwards in the driver.
+fn start(net: &Net) -> (Router, Log) {
+    let (up, log) = Log::up(net, "r", ARGS);
+    net.meet(&up, false);
+    wait_for("the driver to forward", || pings(net, &up).1 == 0);
+    (up, log)
+}
+
+/// Frames that the programs sent to the graph.
+fn taken(up: &Router) -> u64 {
+    up.counted("", |name| name == "port.xdp_taken")
+}
+
+/// Sends ten packets there and back: whether all were answered, and how many frames went to the graph.
+fn pings(net: &Net, up: &Router) -> (bool, u64) {
+    let before = taken(up);
+    let (good, text) = net.ping("-c 10 10.77.2.2");
+    (good && text.contains("ttl=63"), taken(up) - before)
+}
+
+#[test]
+fn what_the_driver_forwards_is_counted_as_if_the_graph_had() {
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = start(&net);
+    let counts =
+        || ["in0.count", "in1.count", "forward.count", "out0.count", "out1.count"].map(|h| up.number(h));
+    wait_for("twenty packets in the driver", || {
+        let before = counts();
+        let (good, taken) = pings(&net, &up);
+        assert!(good);
+        let more: Vec<u64> = counts().iter().zip(before).map(|(now, before)| now - before).collect();
+        // A few are the kernel's while something is looked at anew.
+        taken == 0 && more == [10, 10, 20, 10, 10]
+    });
+    // The words that everybody may read, which no element is asked for.
+    let handler = up.number("forward.count");
+    wait_for("the counters", || up.counted("forward", |name| name == "count") >= handler);
+    // Another version is the graph's.
+    net.meet(&up, true);
+    assert!(net.ping("-c 3 2001:db8:2::2").0);
+}
+
+#[test]
+fn the_kernel_answers_for_what_the_driver_gives_up() {
+    let Some(net) = Net::new() else { return };
+    for (space, device) in [("r", "rb"), ("b", "b0")] {
+        net.ip(space, &format!("link set {device} mtu 1280"));
+    }
+    let (up, _log) = start(&net);
+    let (_, text) = net.ping("-c 1 -t 1 10.77.2.2");
+    assert!(text.contains("Time to live exceeded"), "{text}");
+    let (_, text) = net.ping("-c 1 -M do -s 1400 10.77.2.2");
+    assert!(text.contains("mtu = 1280"), "{text}");
+    assert!(
+        up.line("forward.punts", "too-long") >= 1,
+        "it came to the graph, and went to the kernel from there"
+    );
+    assert!(net.ping("-c 2 -s 1400 -M dont 10.77.2.2").0, "fragments are the kernel's");
+    assert!(net.ping("-c 2 10.77.2.1").0, "the router's own address");
+}
+
+#[test]
+fn the_driver_follows_routes_and_neighbours() {
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = start(&net);
+    net.ip("b", "addr add 10.78.0.1 dev lo");
+    for _ in 0..3 {
+        net.ip("r", "route add 10.78.0.0/24 via 10.77.2.2");
+        wait_for("the new route in the driver", || {
+            let before = taken(&up);
+            let (good, _) = net.ping("-c 5 10.78.0.1");
+            good && taken(&up) == before
+        });
+        net.ip("r", "route replace 10.78.0.0/24 via 10.77.1.2");
+        wait_for("the way back", || up.read("forward.lookup 10.78.0.1").starts_with("ra "));
+        assert!(!net.ping("-c 1 10.78.0.1").0, "it leads away");
+        net.ip("r", "route del 10.78.0.0/24");
+        wait_for("the route to go", || up.read("forward.lookup 10.78.0.1") == "none");
+        assert!(!net.ping("-c 1 10.78.0.1").0);
+    }
+    // Another Ethernet address of the host behind it.
+    net.ip("b", "link set b0 address 02:00:00:00:77:01");
+    net.ip("r", "neigh flush dev rb");
+    wait_for("the neighbour", || pings(&net, &up) == (true, 0));
+}
+
+/// A redirect to a veth whose other end is not ready for it loses frames without a word.
+#[test]
+fn what_cannot_be_redirected_is_the_graphs() {
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = start(&net);
+    net.inside("b", "ethtool", "-K b0 gro off");
+    wait_for("the graph", || pings(&net, &up).1 > 0);
+    assert!(pings(&net, &up).0, "the graph sends as ever");
+    net.inside("b", "ethtool", "-K b0 gro on");
+    wait_for("the driver", || pings(&net, &up) == (true, 0));
+    net.ip("r", "link set rb down");
+    net.ip("r", "link set rb up");
+    wait_for("the driver again", || pings(&net, &up) == (true, 0));
+}
+
+#[test]
+fn the_kernel_forwards_when_a_router_with_a_driver_path_is_killed() {
+    let Some(net) = Net::new() else { return };
+    let (mut up, _log) = start(&net);
+    let flow = Flow::start(&net);
+    flow.wait(500);
+    up.end(Signal::KILL);
+    flow.wait(500);
+    let account = flow.end();
+    assert!(account.lost <= DEATH && account.duplicates == 0, "{account:?}");
+    let links = net.ip("r", "link show");
+    assert!(!links.contains("xdp"), "{links}");
+}
+
+#[test]
+fn the_kernel_forwards_when_a_router_with_a_driver_path_is_stopped() {
+    let Some(net) = Net::new() else { return };
+    let (up, log) = start(&net);
+    let flow = Flow::start(&net);
+    let told = log.count("forwarding", "forwarding again");
+    up.signal(Signal::STOP);
+    // The lease runs out: from there on the kernel forwards.
+    flow.run(3_000);
+    let forwarded = net.sent("r", "rb");
+    flow.wait(500);
+    assert!(net.sent("r", "rb") > forwarded, "by the kernel, which counts what it sends");
+    up.signal(Signal::CONT);
+    log.wait(told, "forwarding", "forwarding again");
+    flow.wait(500);
+    let account = flow.end();
+    assert!(account.lost <= HANG && account.duplicates == 0, "{account:?}");
+}

@@ -1,0 +1,179 @@
+//! What an element becomes.
+
+use super::{Compiler, Place, Places, arrive};
+use crate::exit::{Exit, Hook};
+use crate::frame::{Frame, SPILLS};
+use crate::registers::Homes;
+use crate::state::{Reach, State};
+use crate::write::{Stop, Writer};
+use causeway_bpf::{Alu, Asm, Cond, Label, Reg, Size};
+use causeway_engine::ir::{End, Op, Program, Test, Value};
+
+impl Compiler<'_, '_> {
+    /// Writes a node's program for packets in one state; the error is why that cannot be.
+    pub(super) fn program(
+        &mut self,
+        node: usize,
+        program: &Program,
+        state: State,
+        reach: Reach,
+    ) -> Result<(), &'static str> {
+        let blocks = program.blocks();
+        let homes = Homes::of(blocks);
+        if homes.slots > SPILLS {
+            return Err("it has too many registers in use at once");
+        }
+        let give_up = self.exit(Exit::Up(Place::Node(node)), state);
+        let mut places = Places::new();
+        let first = arrive(&mut self.asm, &mut places, (0, state), reach);
+        let mut w = self.writer(&homes, state, reach, give_up);
+        w.asm.mov(Reg::R0, 0);
+        homes.zeroed.iter().for_each(|&home| w.set_home(home, Reg::R0));
+        w.go(first, Some(first));
+        while let Some(((block, state), (label, reach))) = places.pop_first() {
+            self.asm.bind(label);
+            let mut at = (state, reach);
+            let mut done = Ok(());
+            for op in &blocks[block].ops {
+                done = self.op(node, op, &homes, &mut at, give_up);
+                if done.is_err() {
+                    break;
+                }
+            }
+            let done =
+                done.and_then(|()| self.end(node, blocks[block].end, &homes, at, &mut places, give_up));
+            match done {
+                Ok(()) | Err(Stop::Left) => {}
+                Err(Stop::Unsaid(why)) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
+    fn writer<'w>(&'w mut self, homes: &'w Homes, state: State, reach: Reach, give_up: Label) -> Writer<'w> {
+        let partial = self.options.hook == Hook::Tcx;
+        Writer { asm: &mut self.asm, frame: self.frame, homes, state, reach, give_up, partial }
+    }
+
+    fn op(
+        &mut self,
+        node: usize,
+        op: &Op,
+        homes: &Homes,
+        at: &mut (State, Reach),
+        give_up: Label,
+    ) -> Result<(), Stop> {
+        let table = match *op {
+            Op::LookUp { table, .. } => {
+                let table = self.graph.nodes[node].tables.get(usize::from(table)).and_then(Option::as_ref);
+                Some(table.ok_or(Stop::Unsaid("its table is not in the driver"))?)
+            }
+            _ => None,
+        };
+        let (map, first) = (self.options.counters.map(), self.node_counters[node]);
+        let frame = self.frame;
+        let mut w = self.writer(homes, at.0, at.1, give_up);
+        match (op, table) {
+            (Op::LookUp { to, key, .. }, Some(table)) => {
+                w.read(Reg::R0, key[0]);
+                w.read(Reg::R1, key[1]);
+                table.write(w.asm, frame.key, give_up);
+                for (&to, from) in to.iter().zip([Reg::R0, Reg::R1, Reg::R2]) {
+                    w.set(to, from);
+                }
+            }
+            (&Op::Count { counter, by }, _) => {
+                w.read(Reg::R0, by);
+                count(w.asm, frame, map, first + usize::from(counter));
+                w.reach.changed = true;
+            }
+            _ => w.op(op)?,
+        }
+        *at = (w.state, w.reach);
+        Ok(())
+    }
+
+    fn end(
+        &mut self,
+        node: usize,
+        end: End,
+        homes: &Homes,
+        (state, reach): (State, Reach),
+        places: &mut Places,
+        give_up: Label,
+    ) -> Result<(), Stop> {
+        let next = |places: &Places| places.first_key_value().map(|(_, &(label, _))| label);
+        match end {
+            End::Go(to) => {
+                let to = arrive(&mut self.asm, places, (to, state), reach);
+                let next = next(places);
+                self.writer(homes, state, reach, give_up).go(to, next);
+            }
+            End::If(Test::Has(place, bytes), yes, no) => {
+                // Only what a jump leads to is written, and the packet may be known to have them.
+                let there = places.get(&(no, state)).map(|&(label, _)| label);
+                let label = there.unwrap_or_else(|| self.asm.label());
+                let mut w = self.writer(homes, state, reach, give_up);
+                let done = w.spot(place, bytes, label);
+                let with = (w.state, w.reach);
+                if self.asm.is_target(label) {
+                    let (_, known) = places.entry((no, state)).or_insert((label, reach));
+                    *known = known.or(reach);
+                }
+                done?;
+                let yes = arrive(&mut self.asm, places, (yes, with.0), with.1);
+                let next = next(places);
+                self.writer(homes, state, reach, give_up).go(yes, next);
+            }
+            End::If(test, yes, no) => {
+                let no = arrive(&mut self.asm, places, (no, state), reach);
+                let yes = arrive(&mut self.asm, places, (yes, state), reach);
+                let next = next(places);
+                let (how, values) = match test {
+                    Test::Above(a, b) => ([Cond::Gt, Cond::Le], [a, b]),
+                    Test::Equal(a, b) => ([Cond::Eq, Cond::Ne], [a, b]),
+                    Test::Has(..) => return Ok(()),
+                };
+                self.writer(homes, state, reach, give_up).branch(how, values, [no, yes], next);
+            }
+            End::Leave(port) => {
+                let to = self.output(node, port.into(), state, reach);
+                self.asm.jump(to);
+            }
+            End::LeaveBy(port) => {
+                self.writer(homes, state, reach, give_up).read(Reg::R0, Value::Of(port));
+                for output in 0..self.graph.nodes[node].outputs.len() {
+                    let to = self.output(node, output, state, reach);
+                    self.asm.jump_if(Cond::Eq, Reg::R0, output as i32, to);
+                }
+                let nowhere = self.exit(Exit::Nowhere(node), state);
+                self.asm.jump(nowhere);
+            }
+            End::Drop(reason) => {
+                let to = self.exit(Exit::Drop(node, reason), state);
+                self.asm.jump(to);
+            }
+            End::GiveUp => self.asm.jump(give_up),
+        }
+        Ok(())
+    }
+
+    /// Where packets go on that leave a node by an output.
+    fn output(&mut self, node: usize, output: usize, state: State, reach: Reach) -> Label {
+        match self.graph.nodes[node].outputs.get(output).copied().flatten() {
+            Some(target) => self.target(target, Some(node), state, reach),
+            None => self.exit(Exit::Nowhere(node), state),
+        }
+    }
+}
+
+/// Adds R0 to a counter of this processor; destroys R0 to R2. Programs of one kind do not interrupt each other, so that no
+/// atomic operation is needed.
+pub(super) fn count(asm: &mut Asm, frame: &Frame, map: std::os::fd::BorrowedFd<'_>, counter: usize) {
+    asm.map_value(Reg::R1, map, 8 * counter as i32);
+    asm.load_slot(Size::D, Reg::R2, frame.counters, 0);
+    asm.alu(Alu::Add, Reg::R1, Reg::R2);
+    asm.load(Size::D, Reg::R2, Reg::R1, 0);
+    asm.alu(Alu::Add, Reg::R2, Reg::R0);
+    asm.store(Size::D, Reg::R1, 0, Reg::R2);
+}

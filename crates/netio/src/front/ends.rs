@@ -1,0 +1,68 @@
+//! How the program behind the gate ends.
+
+use super::Reason;
+use super::code::{CTX, DATA, END, PORT, Parts};
+use super::port::field;
+use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, action, xdp_md};
+
+impl Parts<'_> {
+    /// The ends: the lease, the graph, the redirect, a stub for each reason used, the counting and the exit.
+    pub fn ends(&mut self, a: &mut Asm) {
+        let lease = self.pass(a, Reason::Lease);
+        a.bind(self.transit);
+        a.call(Helper::KtimeGetCoarseNs);
+        a.map_value(Reg::R1, self.maps.lease, 0);
+        a.load(Size::D, Reg::R1, Reg::R1, 0);
+        a.jump_if(Cond::Gt, Reg::R0, Reg::R1, lease);
+        self.graph(a);
+        self.take(a);
+    }
+
+    /// Goes on in the program of the port's graph, if it has one and the frame is in one piece.
+    fn graph(&mut self, a: &mut Asm) {
+        let Some(graphs) = self.maps.graphs else { return };
+        a.mov(Reg::R2, END);
+        a.alu(Alu::Sub, Reg::R2, DATA);
+        a.load_slot(Size::D, Reg::R3, self.length, 0);
+        a.jump_if(Cond::Ne, Reg::R2, Reg::R3, self.taken);
+        a.mov(Reg::R1, CTX);
+        a.map(Reg::R2, graphs);
+        a.load(Size::W, Reg::R3, PORT, field::GRAPH);
+        a.call(Helper::TailCall);
+    }
+
+    /// Takes the frame, and the rest of the ends.
+    pub fn take(&mut self, a: &mut Asm) {
+        let no_socket = self.pass(a, Reason::NoSocket);
+        let (count, exit) = (a.label(), a.label());
+        // From here on DATA is the verdict, and END the reason.
+        let (verdict, reason) = (DATA, END);
+        a.bind(self.taken);
+        // A queue that came up after the port was opened would have another port's socket.
+        a.load(Size::W, Reg::R2, CTX, xdp_md::RX_QUEUE_INDEX);
+        a.load(Size::W, Reg::R3, PORT, field::QUEUES);
+        a.jump_if(Cond::Ge, Reg::R2, Reg::R3, no_socket);
+        a.load(Size::W, Reg::R3, PORT, field::FIRST_SOCKET);
+        a.alu(Alu::Add, Reg::R2, Reg::R3);
+        a.map(Reg::R1, self.maps.sockets);
+        a.mov(Reg::R3, action::XDP_PASS);
+        a.call(Helper::RedirectMap);
+        a.mov(verdict, Reg::R0);
+        a.mov(reason, Reason::Taken as i32);
+        a.jump_if(Cond::Eq, verdict, action::XDP_REDIRECT, count);
+        a.jump(no_socket);
+        for (why, label) in std::mem::take(&mut self.passes) {
+            a.bind(label);
+            a.mov(reason, why as i32);
+            a.mov(verdict, action::XDP_PASS);
+            a.jump(count);
+        }
+        a.bind(count);
+        a.load(Size::W, Reg::R1, PORT, field::FIRST_COUNTER);
+        a.alu(Alu::Add, reason, Reg::R1);
+        a.count_per_cpu(self.maps.counters, reason, self.key, exit);
+        a.bind(exit);
+        a.mov(Reg::R0, verdict);
+        a.exit();
+    }
+}

@@ -1,0 +1,92 @@
+//! Programs of graphs, which frames in transit go through before they are taken.
+
+use super::code::{Maps, taking};
+use super::{Front, PORTS};
+use crate::{Error, ErrorKind, Result};
+use causeway_bpf::{Map, MapKind, Program, ProgramKind};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The programs of the ports' graphs, and the one that takes what they give up.
+#[derive(Debug)]
+pub(super) struct Graphs {
+    programs: Map,
+    takers: Map,
+    /// By interface index, also of interfaces that are no ports yet.
+    known: Mutex<BTreeMap<u32, Arc<Program>>>,
+}
+
+impl Graphs {
+    /// Without a program of any graph.
+    pub fn new(maps: &Maps<'_>) -> Result<Graphs> {
+        let taker = Program::load(ProgramKind::XdpFragments, "causeway_take", &taking(maps)?)?;
+        let programs = Map::new(MapKind::ProgArray, "graphs", 4, 4, PORTS)?;
+        let takers = Map::new(MapKind::ProgArray, "take", 4, 4, 1)?;
+        takers.insert_u32(0, taker.as_fd().as_raw_fd() as u32)?;
+        Ok(Graphs { programs, takers, known: Mutex::default() })
+    }
+
+    /// The programs by number of the port.
+    pub fn programs(&self) -> BorrowedFd<'_> {
+        self.programs.as_fd()
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Program>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The interface is a port from now on, with this number.
+    pub fn begin(&self, ifindex: u32, number: u32) -> Result<()> {
+        match self.known().get(&ifindex) {
+            Some(program) => self.programs.insert_u32(number, program.as_fd().as_raw_fd() as u32),
+            None => Ok(()),
+        }
+    }
+
+    /// No port has this number any more.
+    pub fn end(&self, number: u32) {
+        // There may be no program.
+        let _ = self.programs.remove(&number.to_ne_bytes());
+    }
+}
+
+impl Front {
+    /// What frames in transit of an interface go through, now or once it is a port: a program of
+    /// [`ProgramKind::XdpFragments`] that gets frames in one piece only; it forwards a frame, or leaves it as it came and
+    /// goes on in the only program of [`Front::takers`]. Without one they are taken.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if there is no room for graphs; else what bpf(2) says.
+    pub fn set_graph(&self, ifindex: u32, program: Option<Arc<Program>>) -> Result<()> {
+        let graphs = self.graphs.as_ref().ok_or_else(none)?;
+        let claims = self.claims();
+        let number = claims.get(&ifindex).map(|record| record.graph);
+        let mut known = graphs.known();
+        match program {
+            Some(program) => {
+                if let Some(number) = number {
+                    graphs.programs.insert_u32(number, program.as_fd().as_raw_fd() as u32)?;
+                }
+                known.insert(ifindex, program);
+            }
+            None => {
+                known.remove(&ifindex);
+                number.into_iter().for_each(|number| graphs.end(number));
+            }
+        }
+        Ok(())
+    }
+
+    /// An array of one program, which takes a frame that was judged to be in transit.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if there is no room for graphs.
+    pub fn takers(&self) -> Result<&Map> {
+        self.graphs.as_ref().map(|graphs| &graphs.takers).ok_or_else(none)
+    }
+}
+
+fn none() -> Error {
+    Error::new(ErrorKind::Unsupported, "the programs at the ports know no graphs")
+}

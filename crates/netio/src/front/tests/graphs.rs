@@ -1,0 +1,70 @@
+//! Programs of graphs behind the one that decides.
+
+use super::*;
+use causeway_bpf::{Alu, Asm, Helper, Reg, Size, xdp_md};
+
+/// A program of a graph: changes the last byte of long frames and drops them, and gives short ones up.
+fn graph(takers: &causeway_bpf::Map) -> Program {
+    let (mut a, data, end) = (Asm::new(), Reg::R7, Reg::R8);
+    let up = a.label();
+    a.mov(Reg::R6, Reg::R1);
+    a.xdp_data(Reg::R6, data, end);
+    a.xdp_require(data, end, 60, Reg::R2, up);
+    a.store(Size::B, data, 59, 0xaa);
+    a.mov(Reg::R0, action::XDP_DROP);
+    a.exit();
+    a.bind(up);
+    a.mov(Reg::R1, Reg::R6);
+    a.map(Reg::R2, takers.as_fd());
+    a.load(Size::W, Reg::R3, Reg::R6, xdp_md::INGRESS_IFINDEX);
+    a.alu(Alu::Rsh, Reg::R3, 31);
+    a.call(Helper::TailCall);
+    a.mov(Reg::R0, action::XDP_PASS);
+    a.exit();
+    Program::load(ProgramKind::XdpFragments, "graph", &a.finish().expect("assembled")).expect("loaded")
+}
+
+#[test]
+fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
+    let front = match Front::with_graphs(Take::TRANSIT) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    front.local().insert_v4(LOCAL4).expect("insert");
+    front.lease().renew(u64::MAX);
+    let program = Arc::new(graph(front.takers().expect("room for graphs")));
+    // Before the interface is a port, and for one more, which has another number.
+    front.set_graph(LOOPBACK, Some(program.clone())).expect("set");
+    let other = front.claim(12, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+    let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    let count = |reason| port.count(reason).expect("count");
+    let run = |frame: &[u8]| {
+        let run = port.program().test_run(frame, None, 1).expect("run");
+        (run.verdict, run.data == frame)
+    };
+    let (short, long) = (v4(|_| ()), [v4(|_| ()), vec![0; 6]].concat());
+    assert_eq!(run(&long), (action::XDP_DROP, false), "the graph has it");
+    assert_eq!(run(&short), (action::XDP_PASS, true), "given up, and there is no socket");
+    assert_eq!(count(Reason::NoSocket), 1, "counted once");
+    let mut ours = long.clone();
+    ours[30..34].copy_from_slice(&LOCAL4.octets());
+    assert_eq!(run(&ours), (action::XDP_PASS, true), "not in transit");
+    front.lease().revoke();
+    assert_eq!(run(&long), (action::XDP_PASS, true));
+    assert_eq!((count(Reason::Local), count(Reason::Lease)), (1, 1));
+    front.lease().renew(u64::MAX);
+    front.set_graph(LOOPBACK, None).expect("removed");
+    assert_eq!(run(&long), (action::XDP_PASS, true));
+    front.set_graph(LOOPBACK, Some(program)).expect("set again");
+    assert_eq!(run(&long).0, action::XDP_DROP);
+    drop(port);
+    let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::All)).expect("claimed again");
+    assert_eq!(
+        port.program().test_run(&long, None, 1).expect("run").verdict,
+        action::XDP_PASS,
+        "not its own interface"
+    );
+    drop(other);
+}
