@@ -1,8 +1,8 @@
 //! BPF without a compiler: programs are emitted from Rust and loaded with bpf(2).
 //!
 //! - [`Asm`] assembles instructions (labels, map references, helper calls, stack slots) into a [`Code`];
-//! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`], [`TcxLink`] and
-//!   [`RawTracepointLink`] hold a program where it runs;
+//! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`], [`TcxLink`],
+//!   [`RawTracepointLink`] and [`ClockLink`] hold a program where it runs;
 //! - `interp` (a feature, for tests) runs code without the kernel.
 //!
 //! Nothing is pinned: maps, programs and links are file descriptors, so the kernel takes all of it back when the
@@ -19,6 +19,7 @@ mod insn;
 pub mod interp;
 mod link;
 mod map;
+mod perf;
 mod program;
 mod sys;
 
@@ -27,6 +28,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
 pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, tcx_programs};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};
+pub use perf::{ClockLink, INSTRUCTION_POINTER};
 pub use program::{Program, ProgramKind, TestRun, XdpContext};
 
 /// What programs may return.
