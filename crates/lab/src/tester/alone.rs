@@ -67,7 +67,7 @@ pub fn transmit_only(
     let templates = templates.collect::<Result<Vec<_>>>()?;
     pin(processors);
     let generator = Generator::new(&traffic, &plan, request, &templates, 0, TRIAL);
-    let report = send(&mut *port.tx, generator, request.duration_ns(), Since::now(), interrupted);
+    let report = send(&mut *port.tx, generator, Some(request.duration_ns()), Since::now(), interrupted);
     let frames = report.sent.iter().map(|sent| sent.frames).sum();
     Ok(Transmitted { intended: report.intended, frames, took_ns: report.last_ns })
 }
