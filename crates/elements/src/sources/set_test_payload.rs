@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn packets_are_numbered_one_after_the_other() {
         let mut h = Harness::new(&SPEC, "FLOW 4, TRIAL 7", 1, 1).unwrap();
-        let mut tag = |h: &mut Harness| {
+        let tag = |h: &mut Harness| {
             h.push(0, frame());
             match look(h.take(0)[0].data()) {
                 Seen::Test(tag) => (tag.trial, tag.flow, tag.sequence),

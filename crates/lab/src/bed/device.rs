@@ -99,8 +99,8 @@ impl Device {
     pub fn alive(&self) -> Box<dyn FnMut() -> Result<()> + Send> {
         let processes = self.watched();
         Box::new(move || {
-            let alive = processes.iter().filter_map(Weak::upgrade);
-            alive.map(|process| lock(&process).check()).collect()
+            let mut alive = processes.iter().filter_map(Weak::upgrade);
+            alive.try_for_each(|process| lock(&process).check())
         })
     }
 

@@ -37,7 +37,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use sending::send;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The part of the frames that may be missing of what was asked for, and by which a trial may take longer.
@@ -123,7 +123,8 @@ impl Control {
 pub struct Manner {
     /// Processors that the tester runs on; any if empty.
     pub processors: Vec<usize>,
-    /// How long frames are waited for after the last was sent (RFC 2544 §23: 2 s).
+    /// How long frames are waited for after the last was sent, at most: no longer than until all have come (RFC 2544 §23:
+    /// 2 s).
     pub settle: Duration,
     /// A pause after that (RFC 2544 §23: 5 s).
     pub pause: Duration,
@@ -263,7 +264,7 @@ impl Tester for Ports {
         let (trial, flows) = (self.trial, self.plan.flows());
         let mut analysers: Vec<Analyser> =
             self.ports.iter().map(|_| Analyser::new(trial, flows.len())).collect();
-        let ended = AtomicBool::new(false);
+        let (ended, came) = (AtomicBool::new(false), AtomicU64::new(0));
         let interrupted = &*self.control.interrupted;
         let disturb = &mut self.control.disturb;
         let (traffic, plan, templates, manner) =
@@ -282,11 +283,11 @@ impl Tester for Ports {
                         send(&mut **tx, generator, Some(request.duration_ns()), since, interrupted)
                     }));
                 }
-                let ended = &ended;
+                let (ended, came) = (&ended, &came);
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
                     let sort = |seen| at_home(seen, plan, number);
-                    receive(&mut **rx, stamped, sort, analyser, since, ended);
+                    receive(&mut **rx, stamped, sort, analyser, since, ended, came);
                 }));
             }
             let disturbed = request.event.map(|(event, at_ns)| {
@@ -296,9 +297,15 @@ impl Tester for Ports {
                 })
             });
             let sent: Vec<_> = senders.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            let all: u64 = sent.iter().flatten().flat_map(|of| &of.sent).map(|sent| sent.frames).sum();
             let began = std::time::Instant::now();
             while began.elapsed() < manner.settle && !interrupted.load(Ordering::Relaxed) {
+                // What comes once too often comes soon after, if at all.
+                let done = came.load(Ordering::Relaxed) >= all;
                 std::thread::sleep(LOOK.min(manner.settle));
+                if done {
+                    break;
+                }
             }
             ended.store(true, Ordering::Relaxed);
             let failed = receivers.into_iter().filter_map(|thread| thread.join().err()).count();

@@ -159,7 +159,6 @@ mod tests {
             writer.write((5_000 + at_ms) * MS, length as u32, &data).expect("a record");
         }
         writer.flush().expect("written");
-        drop(writer);
         bytes
     }
 
