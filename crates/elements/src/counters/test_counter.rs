@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn each_thing_that_can_happen_is_counted_apart() {
         let mut h = Harness::new(&SPEC, "FLOWS 2", 1, 1).unwrap();
-        [0, 1, 4, 3, 4].map(|number| h.push(0, frame(1, 0, number, 0)));
+        [0, 1, 4, 3, 4].into_iter().for_each(|number| h.push(0, frame(1, 0, number, 0)));
         h.push(0, frame(1, 1, 0, 0));
         h.push(0, frame(2, 0, 5, 0));
         h.push(0, frame(1, 2, 5, 0));
