@@ -62,7 +62,7 @@ mod tests {
     use causeway_packet::wire::tester::{Seen, look};
 
     fn frame() -> Packet {
-        let ip = b"\x45\0\0\x2e\0\0\0\0\x40\x11\0\0\x0a\0\0\x01\x0a\0\0\x02\0\x01\0\x02\0\x1a\0\0";
+        let ip = b"\x45\0\0\x2e\0\0\0\0\x40\x11\x66\xbd\x0a\0\0\x01\x0a\0\0\x02\0\x01\0\x02\0\x1a\0\0";
         packet(&[&b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0"[..], ip, &[0; 18]].concat())
     }
 
