@@ -1,7 +1,18 @@
 # The router tester.
 
-.PHONY: lab
+# Kohler's Click, which is tested beside the others where it is.
+CLICK ?= $(shell command -v click)
 
-lab: build ## the kernel's forwarding and Causeway under the router tester: target/lab/lab.html (LAB_ARGS="--sizes 64,imix")
+.PHONY: lab papers
+
+lab: build ## the kernel's forwarding, Causeway, and Click if it is there, under the router tester: target/lab/lab.html (LAB_ARGS="--sizes 64,imix")
 	@mkdir -p target/lab
-	$(CAUSEWAY) lab run kernel causeway --output target/lab/lab.json $(LAB_ARGS)
+	@printf '[device.click.click]\nprogram = "%s"\n' "$(CLICK)" > target/lab/bed.toml
+	$(CAUSEWAY) lab run --file target/lab/bed.toml --sizes 64,1518 --output target/lab/lab.json $(LAB_ARGS) \
+	  kernel causeway $(if $(CLICK),click)
+
+papers: build ## the papers' experiments on this machine, one after the other: target/lab/NAME.html
+	@mkdir -p target/lab
+	@for name in $$($(CAUSEWAY) lab paper --names); do \
+	  test -e target/lab/$$name.json || $(CAUSEWAY) lab paper $$name --output target/lab/$$name.json || exit 1; \
+	done

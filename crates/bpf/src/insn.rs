@@ -94,6 +94,8 @@ pub enum Helper {
     SmpProcessorId = 8,
     /// `(ctx, program array, index) -> goes on in that program, or returns if there is none`
     TailCall = 12,
+    /// `() -> process in the upper 32 bits, thread in the lower`
+    GetCurrentPidTgid = 14,
     /// `(ctx) -> 0 or -errno`; invalidates packet pointers
     SkbVlanPop = 19,
     /// `(ifindex, flags) -> action`
@@ -112,6 +114,8 @@ pub enum Helper {
     XdpAdjustTail = 65,
     /// `(ctx, &params, size, flags) -> result`
     FibLookup = 69,
+    /// `(&to, size, address) -> 0 or -errno`; reads the kernel's memory
+    ProbeReadKernel = 113,
     /// `() -> nanoseconds since boot, as of the last tick`; the clock of `CLOCK_MONOTONIC_COARSE`
     KtimeGetCoarseNs = 160,
     /// `(ctx) -> bytes of the frame, all fragments`

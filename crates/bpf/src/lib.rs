@@ -1,8 +1,8 @@
 //! BPF without a compiler: programs are emitted from Rust and loaded with bpf(2).
 //!
 //! - [`Asm`] assembles instructions (labels, map references, helper calls, stack slots) into a [`Code`];
-//! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`], [`TcxLink`] and
-//!   [`RawTracepointLink`] hold a program where it runs;
+//! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`], [`TcxLink`],
+//!   [`RawTracepointLink`] and [`ClockLink`] hold a program where it runs;
 //! - [`GracePeriod`] waits until what programs may be looking at is looked at no more;
 //! - `interp` (a feature, for tests) runs code without the kernel.
 //!
@@ -21,6 +21,7 @@ mod insn;
 pub mod interp;
 mod link;
 mod map;
+mod perf;
 mod program;
 mod sys;
 
@@ -30,6 +31,7 @@ pub use grace::GracePeriod;
 pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
 pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, tcx_programs};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};
+pub use perf::{ClockLink, INSTRUCTION_POINTER};
 pub use program::{Program, ProgramKind, TestRun, XdpContext};
 
 /// What programs may return.

@@ -18,6 +18,9 @@ pub enum ProgramKind {
     XdpFragments,
     /// Runs at a tracepoint; its context is the tracepoint's arguments, 64 bits each.
     RawTracepoint,
+    /// Runs at an event of the processor, such as a tick of its clock; its context begins with the registers of what was
+    /// interrupted.
+    PerfEvent,
 }
 
 impl ProgramKind {
@@ -29,6 +32,7 @@ impl ProgramKind {
             ProgramKind::Xdp => (6, 0),
             ProgramKind::XdpFragments => (6, BPF_F_XDP_HAS_FRAGS),
             ProgramKind::RawTracepoint => (17, 0),
+            ProgramKind::PerfEvent => (7, 0),
         }
     }
 }

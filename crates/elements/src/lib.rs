@@ -49,6 +49,7 @@ mod queues;
 mod rate;
 mod real;
 mod scheduling;
+pub mod sequence;
 mod shaping;
 #[cfg(test)]
 mod skeleton;

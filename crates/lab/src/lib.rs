@@ -19,7 +19,9 @@
 //! Around it:
 //!
 //! * [`tester`] makes trials over ports, and tests itself; a [`bed`] has namespaces, cables and a device;
-//! * [`run`] compares devices and writes the document; [`regression`] compares two documents.
+//! * [`inside`] looks into the machine while a trial runs: runs of network code, where processor time goes;
+//! * [`run`] compares devices and writes the document; [`regression`] compares two documents; [`papers`] has the papers'
+//!   experiments.
 //!
 //! The benches:
 //!
@@ -49,12 +51,14 @@ pub mod bed;
 mod elements;
 pub mod frame;
 mod graph;
+pub mod inside;
 mod lut;
 mod memory;
 mod middleboxes;
 pub mod namespace;
 mod nat;
 pub mod network;
+pub mod papers;
 mod passage;
 mod process;
 pub mod regression;

@@ -14,7 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// A device in a process of its own, stopped when this is dropped.
-pub struct Process(Child);
+pub struct Process {
+    child: Child,
+    command: Command,
+    ready: Option<String>,
+    patience: Duration,
+}
 
 impl Process {
     /// Starts it, and waits until it says a line with `ready` in it; without one it is ready if it has not ended after a
@@ -22,13 +27,22 @@ impl Process {
     ///
     /// # Errors
     /// If it cannot be started, ends, or is not ready in time; with what it said.
-    pub fn start(mut command: Command, ready: Option<&str>) -> Result<Process> {
-        let command =
-            command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut device = Process(command.spawn().context("cannot start the device")?);
+    pub fn start(command: Command, ready: Option<&str>) -> Result<Process> {
+        Process::start_within(PATIENCE, command, ready)
+    }
+
+    fn start_within(patience: Duration, mut command: Command, ready: Option<&str>) -> Result<Process> {
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().context("cannot start the device")?;
+        let mut process = Process { child, command, ready: ready.map(str::to_owned), patience };
+        process.wait_until_ready()?;
+        Ok(process)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
         let (sender, lines) = channel();
-        let out = device.0.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>);
-        let err = device.0.stderr.take().map(|err| Box::new(err) as Box<dyn Read + Send>);
+        let out = self.child.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>);
+        let err = self.child.stderr.take().map(|err| Box::new(err) as Box<dyn Read + Send>);
         // Read to the end, so that the device never waits for room in a pipe.
         for pipe in out.into_iter().chain(err) {
             let sender = sender.clone();
@@ -39,22 +53,38 @@ impl Process {
             });
         }
         drop(sender);
+        let ready = self.ready.as_deref();
         let (mut said, until) =
-            (Vec::new(), Instant::now() + if ready.is_some() { PATIENCE } else { SILENCE });
+            (Vec::new(), Instant::now() + if ready.is_some() { self.patience } else { SILENCE });
         loop {
             match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(line) if ready.is_some_and(|ready| line.contains(ready)) => return Ok(device),
+                Ok(line) if ready.is_some_and(|ready| line.contains(ready)) => return Ok(()),
                 Ok(line) => said.push(line),
                 Err(RecvTimeoutError::Disconnected) => bail!("the device did not start: {}", said.join("; ")),
-                Err(RecvTimeoutError::Timeout) if ready.is_none() => return Ok(device),
-                Err(RecvTimeoutError::Timeout) => bail!("the device is not ready: {}", said.join("; ")),
+                Err(RecvTimeoutError::Timeout) if ready.is_none() => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => bail!(
+                    "the device is not ready after {} s: {}",
+                    self.patience.as_secs_f64(),
+                    said.join("; ")
+                ),
             }
         }
     }
 
+    /// Kills it without a warning and starts it again (RFC 6201 §4.2.1: software reset). Returns when it is ready.
+    ///
+    /// # Errors
+    /// As [`Process::start`].
+    pub fn reset(&mut self) -> Result<()> {
+        self.child.kill().context("cannot kill the device")?;
+        self.child.wait().context("cannot wait for the device")?;
+        self.child = self.command.spawn().context("cannot start the device again")?;
+        self.wait_until_ready()
+    }
+
     /// Fails if it has ended.
     pub fn check(&mut self) -> Result<()> {
-        match self.0.try_wait() {
+        match self.child.try_wait() {
             Ok(Some(status)) => bail!("the device died: {status}"),
             _ => Ok(()),
         }
@@ -62,22 +92,22 @@ impl Process {
 
     /// The process.
     pub fn id(&self) -> u32 {
-        self.0.id()
+        self.child.id()
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let asked = Instant::now();
         while asked.elapsed() < PATIENCE {
-            if !matches!(self.0.try_wait(), Ok(None)) {
+            if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -104,6 +134,16 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_is_reset_is_another_process() {
+        let mut device = Process::start(shell("echo ready; exec sleep 60"), Some("ready")).expect("started");
+        let first = device.id();
+        device.reset().expect("started again");
+        assert_ne!(device.id(), first);
+        device.check().expect("alive");
+        assert!(!std::path::Path::new(&format!("/proc/{first}")).exists());
+    }
+
+    #[test]
     fn a_device_that_ends_or_dies_is_told_of_with_what_it_said() {
         let error =
             |script, ready| Process::start(shell(script), ready).err().expect("no device").to_string();
@@ -111,7 +151,19 @@ mod tests {
         assert_eq!(error("exit 1", None), "the device did not start: ");
         let mut device =
             Process::start(shell("echo ready; read x < /dev/null; exit 3"), Some("ready")).expect("started");
-        let _ = device.0.wait();
+        let _ = device.child.wait();
         assert!(device.check().expect_err("dead").to_string().contains("the device died: exit status: 3"));
+    }
+
+    #[test]
+    fn a_device_that_never_becomes_ready_is_told_of_and_stopped() {
+        let patience = Duration::from_millis(300);
+        let script = shell("echo $$; echo still waiting; exec sleep 60");
+        let error = Process::start_within(patience, script, Some("ready")).err().expect("not ready");
+        let error = error.to_string();
+        let said = error.strip_prefix("the device is not ready after 0.3 s: ").expect("why");
+        let (id, rest) = said.split_once("; ").expect("what it said");
+        assert_eq!(rest, "still waiting");
+        assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
     }
 }

@@ -23,7 +23,7 @@ fn a_frame_costs_no_allocation() {
     let ports = vec![attach(a, "198.18.0.0/18"), attach(b, "198.18.64.0/18")];
     let settle = Duration::from_millis(300);
     let manner = Manner { processors: Vec::new(), settle, pause: Duration::ZERO };
-    let control = Control { interrupted: Default::default(), alive: Box::new(|| Ok(())) };
+    let control = Control::new(Default::default());
     let mut tester = Ports::new(ports, Traffic::simple(64), manner, control).expect("a tester");
     let mut trial = |load_fps| {
         let before = dhat::HeapStats::get().total_blocks;

@@ -13,7 +13,10 @@
 //! and without a word. What is lost is told by the kernel's tracepoints ([`redirects`]) and counted by its reason;
 //! after frames were refused the others go another way for a while, until the kernel says that the target takes
 //! redirected frames again.
+//!
+//! On threads of other network namespaces than the one that it was made in a transmitter sends nothing ([`home`]).
 
+mod home;
 mod redirects;
 mod spare;
 #[cfg(test)]
@@ -26,6 +29,7 @@ use causeway_bpf::{
     Alu, Asm, Code, Cond, Helper, MappedArray, Program, ProgramKind, Reg, Size, XdpContext, action,
 };
 use causeway_packet::{BATCH, Batch, Packet};
+use home::Home;
 use redirects::{Account, Loss};
 use spare::Spare;
 pub use spare::prepare;
@@ -58,6 +62,7 @@ pub struct LiveTx {
     /// Word 0: next slot; word 1: packets that the program could not lay out; word 2: packets of the run.
     words: MappedArray,
     ifindex: u32,
+    home: Home,
     query: FeatureQuery,
     account: Account,
     /// What the account said after the last run, by reason.
@@ -106,6 +111,7 @@ impl LiveTx {
             slots,
             words,
             ifindex,
+            home: Home::here(),
             query,
             account,
             lost,
@@ -118,9 +124,10 @@ impl LiveTx {
 
     /// Takes all packets of `batch` and returns how many packets and bytes of them were sent; the others are counted
     /// by the reason. `None`, and nothing taken, when the packets must go another way: the target takes no redirected
-    /// frames now, or a packet is too long. A run that is cut short leaves in `batch` what it did not get to.
+    /// frames now, the thread is of another network namespace, or a packet is too long. A run that is cut short leaves in `batch` what it did not get to.
     pub fn send(&mut self, batch: &mut Batch) -> Option<(usize, usize)> {
-        if !self.is_usable(batch.len() as u32) || batch.iter().any(|p| !fits(p.len())) {
+        if !self.home.is_here() || !self.is_usable(batch.len() as u32) || batch.iter().any(|p| !fits(p.len()))
+        {
             return None;
         }
         self.lay_out(batch);

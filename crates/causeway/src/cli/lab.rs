@@ -11,8 +11,12 @@ pub enum LabCommand {
     Run(LabRunArgs),
     /// Compare devices, as run does, or two files of results: an older one and a newer one
     Compare(LabCompareArgs),
+    /// Measure an experiment of the papers; without a name: list those that are known
+    Paper(LabPaperArgs),
     /// Send test frames by an interface
     Transmit(LabTransmitArgs),
+    /// Send the frames of a capture by an interface: at their own times, scaled, or as fast as it goes
+    Replay(LabReplayArgs),
     /// Count the test frames that come by an interface
     Receive(LabReceiveArgs),
 }
@@ -20,7 +24,7 @@ pub enum LabCommand {
 /// `lab run`.
 #[derive(Args)]
 pub struct LabRunArgs {
-    /// Devices: kernel, causeway, click, or those of the description; the first is what the others are compared with
+    /// Devices: kernel, causeway, graph, click, or those of the description; the first is what the others are compared with
     #[arg(value_name = "DEVICE", default_values = ["kernel", "causeway"])]
     pub devices: Vec<String>,
     #[command(flatten)]
@@ -49,6 +53,9 @@ pub struct LabDevicesArgs {
     /// Lengths of frames in bytes, with the checksum, or imix
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',', default_values = ["64", "512", "1518"])]
     pub sizes: Vec<String>,
+    /// Also on an interface of the description that carries the default route
+    #[arg(long)]
+    pub yes: bool,
     /// Trials as long as RFC 2544 and CSIT have them; hours instead of minutes
     #[arg(long)]
     pub conformant: bool,
@@ -60,6 +67,23 @@ pub struct LabDevicesArgs {
     pub output: PathBuf,
 }
 
+/// `lab paper`.
+#[derive(Args)]
+pub struct LabPaperArgs {
+    /// Its name, such as OSR-4
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print the names of those that are measured
+    #[arg(long, conflicts_with = "name")]
+    pub names: bool,
+    /// How often all is measured; five times in the papers
+    #[arg(long, default_value_t = 5)]
+    pub repetitions: usize,
+    /// Write the results to this file instead of NAME.json
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 /// `lab transmit`.
 #[derive(Args)]
 pub struct LabTransmitArgs {
@@ -69,12 +93,15 @@ pub struct LabTransmitArgs {
     /// Ethernet address that frames go to
     #[arg(long, value_name = "MAC")]
     pub to: String,
-    /// Frames a second
+    /// Frames a second; 0: as many as the interface takes
     #[arg(long, default_value_t = 1000.0)]
     pub rate: f64,
-    /// How long
+    /// How long, at most
     #[arg(long, value_parser = super::seconds, default_value = "1")]
     pub seconds: Duration,
+    /// How many frames, at most
+    #[arg(long, value_name = "FRAMES")]
+    pub count: Option<u64>,
     /// Bytes of a frame, with the checksum
     #[arg(long, default_value_t = 64)]
     pub size: u32,
@@ -87,6 +114,32 @@ pub struct LabTransmitArgs {
     /// Network of the hosts that frames are for
     #[arg(long, value_name = "NETWORK", default_value = "198.18.64.0/18")]
     pub destination: String,
+    /// Kind of port: packet or afxdp
+    #[arg(long, default_value = "packet")]
+    pub method: String,
+    /// Also on the interface that carries the default route
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// `lab replay`.
+#[derive(Args)]
+pub struct LabReplayArgs {
+    /// The interface
+    #[arg(value_name = "IF")]
+    pub interface: String,
+    /// A capture, pcap or pcapng
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// So many times as fast as it was captured
+    #[arg(long, default_value_t = 1.0, conflicts_with = "fast")]
+    pub speed: f64,
+    /// As fast as the interface takes the frames
+    #[arg(long)]
+    pub fast: bool,
+    /// How many times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub times: u32,
     /// Kind of port: packet or afxdp
     #[arg(long, default_value = "packet")]
     pub method: String,

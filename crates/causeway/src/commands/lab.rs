@@ -1,13 +1,16 @@
 //! `causeway lab`: the tester.
 
-use crate::cli::{LabCommand, LabDevicesArgs, LabReceiveArgs, LabTransmitArgs};
+use crate::cli::{LabCommand, LabDevicesArgs, LabPaperArgs, LabReceiveArgs, LabReplayArgs, LabTransmitArgs};
 use crate::output;
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail, ensure};
 use causeway_lab::bed;
-use causeway_lab::run::{Task, compare_files};
+use causeway_lab::papers::{EXPERIMENTS, Experiment};
+use causeway_lab::run::{Task, check_rate, compare_files};
 use causeway_lab::search::Request;
-use causeway_lab::tester::{Attached, carries_default_route, receive_only, transmit_only};
+use causeway_lab::tester::{
+    Attached, Capture, Timing, Transmitted, carries_default_route, receive_only, replay, transmit_only,
+};
 use causeway_lab::traffic;
 use causeway_packet::wire::MacAddr;
 use std::path::{Path, PathBuf};
@@ -15,6 +18,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Frames a second that no interface takes.
+const AS_FAST_AS_IT_GOES: f64 = 1e9;
 
 /// Does what was asked for.
 pub fn lab(command: LabCommand) -> Result<ExitCode> {
@@ -32,7 +38,9 @@ pub fn lab(command: LabCommand) -> Result<ExitCode> {
                 _ => devices(args.things, args.how),
             }
         }
+        LabCommand::Paper(args) => paper(&args),
         LabCommand::Transmit(args) => transmit(&args),
+        LabCommand::Replay(args) => replayed(&args),
         LabCommand::Receive(args) => receive(&args),
     }
 }
@@ -55,19 +63,46 @@ fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
         description: how.file,
         sizes: how.sizes,
         conformant: how.conformant,
+        yes: how.yes,
         repetitions: how.repetitions.clamp(1, 1_000),
         output: how.output,
     };
     let interrupted = interrupted()?;
-    let mut progress = |what: &str, left: Duration| {
-        let seconds = left.as_secs();
-        // The results go to a file, whoever reads along.
-        drop(output::print_line(format_args!("{what}; {}:{:02} left", seconds / 60, seconds % 60)));
-    };
     for line in task.run(&interrupted, &mut progress)? {
         output::print_line(line)?;
     }
     output::print_line(format_args!("results in {}", task.output.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line for a step.
+fn progress(what: &str, left: Duration) {
+    let seconds = left.as_secs();
+    // The results go to a file, whoever reads along.
+    drop(output::print_line(format_args!("{what}; {}:{:02} left", seconds / 60, seconds % 60)));
+}
+
+fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
+    if args.names {
+        let mut measured = EXPERIMENTS.iter().filter(|one| one.refusal().is_none());
+        measured.try_for_each(|one| output::print_line(one.name))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some(name) = &args.name else {
+        for one in EXPERIMENTS {
+            let refusal = one.refusal().map_or(String::new(), |why| format!("; not measured here: {why}"));
+            output::print_line(format_args!("{:<8} {}{refusal}", one.name, one.about))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let experiment = Experiment::find(name)?;
+    let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.json", experiment.name)));
+    let interrupted = interrupted()?;
+    let repetitions = args.repetitions.clamp(1, 1_000);
+    for line in experiment.run(repetitions, &file, &interrupted, &mut progress)? {
+        output::print_line(line)?;
+    }
+    output::print_line(format_args!("results in {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,11 +140,32 @@ fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
     };
     let destinations = [Some(args.destination.parse()?), None];
     let interrupted = interrupted()?;
-    let request = Request::new(args.rate, args.seconds.as_nanos() as u64);
+    let (rate, seconds) = (if args.rate > 0.0 { args.rate } else { AS_FAST_AS_IT_GOES }, args.seconds);
+    if args.rate > 0.0 {
+        check_rate(&args.interface, rate, traffic.mean_length().unwrap_or_default())?;
+    }
+    let request = Request { most_frames: args.count, ..Request::new(rate, seconds.as_nanos() as u64) };
     let sent = transmit_only(&mut port, &traffic, destinations, &request, &[], &interrupted)?;
+    say_sent(&sent, args.rate > 0.0)
+}
+
+fn say_sent(sent: &Transmitted, intended: bool) -> Result<ExitCode> {
     let rate = sent.frames as f64 * 1e9 / (sent.took_ns as f64).max(1.0);
-    output::print_line(format_args!("sent {} of {} frames, {rate:.0} frames/s", sent.frames, sent.intended))?;
+    let of = if intended { format!(" of {}", sent.intended) } else { String::new() };
+    output::print_line(format_args!("sent {}{of} frames, {rate:.0} frames/s", sent.frames))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn replayed(args: &LabReplayArgs) -> Result<ExitCode> {
+    let capture = Capture::open(&args.file)?;
+    let mut port = port(&args.interface, &args.method, MacAddr::ZERO, [None, None], args.yes)?;
+    let timing = if args.fast { Timing::Fastest } else { Timing::Speed(args.speed) };
+    let sent = replay(&mut port, &capture, timing, args.times, &[], &*interrupted()?)?;
+    if capture.cut > 0 {
+        let what = "frames of the capture were not captured whole, and are sent as they are";
+        output::print_line(format_args!("{} {what}", capture.cut))?;
+    }
+    say_sent(&sent, true)
 }
 
 fn receive(args: &LabReceiveArgs) -> Result<ExitCode> {
@@ -117,6 +173,8 @@ fn receive(args: &LabReceiveArgs) -> Result<ExitCode> {
     let interrupted = interrupted()?;
     let received = receive_only(&mut port, args.seconds, &[], &interrupted);
     let (all, total) = (&received.analysis, received.analysis.total());
+    let rate = total.received() as f64 * 1e9 / (received.took_ns as f64).max(1.0);
+    output::print_line(format_args!("received {} frames, {rate:.0} frames/s", total.received()))?;
     for (what, count) in [
         ("in order", total.in_order),
         ("reordered", total.reordered),

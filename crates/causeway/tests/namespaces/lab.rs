@@ -112,6 +112,123 @@ fn a_device_that_is_never_ready_or_dies_is_told_of_and_nothing_stays() {
     std::fs::remove_dir_all(folder).expect("removed");
 }
 
+/// What happens to a router in a trial, and what is seen inside of the machine meanwhile.
+#[test]
+fn a_router_is_reset_and_changed_while_it_forwards() {
+    if !is_root() {
+        return;
+    }
+    let folder = folder("events");
+    let result = folder.join("lab.json");
+    let (file, text) = (description(&folder, ""), result.to_string_lossy().into_owned());
+    let ended = output(&[
+        "run",
+        "causeway",
+        "--file",
+        &file,
+        "--sizes",
+        "128",
+        "--repetitions",
+        "1",
+        "--output",
+        &text,
+    ]);
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    let text = std::fs::read_to_string(&result).expect("results");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("valid");
+    let series = |name: &str| {
+        let all = json["series"].as_array().expect("series");
+        all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+    };
+    for what in ["longest burst", "recovery time"] {
+        series(&format!("causeway/{what}"));
+    }
+    for event in ["reset", "change of routes", "swap of graphs"] {
+        let blocked = series(&format!("causeway/blocked by a {event}"));
+        assert!(blocked["measurements"][0]["repetitions"][0].as_f64().is_some_and(|ms| ms >= 0.0), "{event}");
+        series(&format!("causeway/128 bytes/{event}, as it went"));
+    }
+    if json["run"]["settings"]["inside of the device"].is_null() {
+        let idle = series("processor 0/inside causeway, 128 bytes: availability");
+        assert_eq!(idle["measurements"].as_array().map(Vec::len), Some(10), "at each load of the curve");
+        series("idle beyond what proc has/inside causeway, 128 bytes: processor time");
+    } else {
+        eprintln!("not seen inside: {}", json["run"]["settings"]["inside of the device"]);
+    }
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// A graph that sends, and a capture of it that is sent again: the receiving command counts both.
+#[test]
+fn a_graph_and_a_replay_send_what_the_receiver_counts() {
+    if !is_root() {
+        return;
+    }
+    let name = format!("cwlplain{}", std::process::id());
+    let ip = |line: &str| {
+        let status = Command::new("ip").args(line.split_whitespace()).status().expect("ip");
+        assert!(status.success(), "ip {line}");
+    };
+    ip(&format!("netns add {name}"));
+    for line in [
+        "link add va type veth peer name vb",
+        "link set va addrgenmode none up",
+        "link set vb addrgenmode none up",
+    ] {
+        ip(&format!("-n {name} {line}"));
+    }
+    let folder = folder("plain");
+    let capture = folder.join("sent.pcap").to_string_lossy().into_owned();
+    let inside = |args: &[&str]| {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &name, env!("CARGO_BIN_EXE_causeway")]).args(args);
+        command
+    };
+    let source = format!(
+        "FastUDPSource(2000, 200, 60, 2:0:0:0:0:1, 198.18.0.1, 7, 2:0:0:0:0:2, 198.18.64.1, 9) -> SetTestPayload \
+         -> t :: PullTee; t[0] -> ToDevice(va, METHOD PACKET); \
+         t[1] -> ToDump({capture}, SNAPLEN 0); \
+         DriverManager(wait 1, stop);"
+    );
+    let sent_while_receiving = |send: &mut dyn FnMut()| {
+        let receive = ["lab", "receive", "vb", "--seconds", "3"];
+        let receiver = inside(&receive).stdout(Stdio::piped()).spawn().expect("started");
+        // It opens its port at once; what is sent before is missing at the start, and the count says so.
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        send();
+        let out = receiver.wait_with_output().expect("its end");
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let run = |args: &[&str]| {
+        let out = inside(args).output().expect("run");
+        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let text = sent_while_receiving(&mut || drop(run(&["run", "-e", &source])));
+    assert!(text.starts_with("received 200 frames"), "{text}");
+    let mut said = String::new();
+    let text = sent_while_receiving(&mut || {
+        said = run(&["lab", "replay", "va", &capture, "--speed", "10", "--times", "1"]);
+    });
+    assert!(said.starts_with("sent 200 of 200 frames"), "{said}");
+    assert!(text.starts_with("received 200 frames"), "{text}");
+    let text = sent_while_receiving(&mut || {
+        said = run(&["lab", "transmit", "va", "--to", "2:0:0:0:0:2", "--rate", "0", "--count", "150"]);
+    });
+    assert!(said.starts_with("sent 150 frames"), "{said}");
+    assert!(text.starts_with("received 150 frames"), "{text}");
+    ip(&format!("netns del {name}"));
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn the_experiments_are_listed_and_what_cannot_be_measured_says_why() {
+    let listed = output(&["paper"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("OSR-4 "));
+    assert!(error(&["paper", "OSR-99"]).contains("there is no experiment 'OSR-99'"));
+    assert!(error(&["paper", "OSR-7"]).contains("not measured here: "));
+}
+
 #[test]
 fn what_cannot_be_is_said_in_a_line() {
     let said = error(&["compare", "a.json", "kernel"]);
@@ -123,4 +240,5 @@ fn what_cannot_be_is_said_in_a_line() {
     assert!(error(&["run", "kernel", "--sizes", "63"]).contains("63 bytes has no room"));
     assert!(error(&["transmit", "no-such-interface", "--to", "2:0:0:0:0:1"]).contains("no-such-interface"));
     assert!(error(&["transmit", "lo", "--to", "here"]).contains("--to here"));
+    assert!(error(&["replay", "lo", "/no/such/file"]).contains("/no/such/file"));
 }

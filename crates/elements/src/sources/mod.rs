@@ -9,6 +9,7 @@ mod flows;
 mod generator;
 mod infinite_source;
 mod rated_source;
+mod set_test_payload;
 mod timed_source;
 
 /// The classes of this subject.
@@ -21,5 +22,6 @@ pub(crate) const SPECS: &[&Spec] = &[
     &infinite_source::SPEC,
     &infinite_source::RANDOM,
     &rated_source::SPEC,
+    &set_test_payload::SPEC,
     &timed_source::SPEC,
 ];

@@ -12,14 +12,18 @@
 //!   minimum (PDV), or the difference of two frames that were sent one after the other (IPDV).
 
 mod latency;
-mod sequence;
 #[cfg(test)]
 mod tests;
 
+pub use causeway_elements::sequence::{Arrival, Counts, Sequence, WINDOW};
 pub use latency::{Distribution, Latency};
-pub use sequence::{Arrival, Counts, Sequence, WINDOW};
 
 use crate::frame::{Seen, wrap_ns};
+
+/// A step of a timeline in nanoseconds.
+pub const STEP_NS: u64 = 10_000_000;
+/// Steps of a timeline at most: frames that come later are not in it.
+const STEPS: usize = 6_000;
 
 /// What was sent of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +46,7 @@ pub struct Analyser {
     last_gap_ns: Option<u64>,
     last_arrival_ns: Option<u64>,
     longest_silence_ns: u64,
+    timeline: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +78,9 @@ pub struct Analysis {
     pub last_loss_ns: Option<u64>,
     /// The longest time between two arrivals of any flow, in nanoseconds.
     pub longest_silence_ns: u64,
+    /// Frames that came the first time in each [step](STEP_NS) from the start of the trial, up to the last in which one
+    /// came.
+    pub timeline: Vec<u64>,
 }
 
 impl Analysis {
@@ -100,6 +108,7 @@ impl Analyser {
             last_gap_ns: None,
             last_arrival_ns: None,
             longest_silence_ns: 0,
+            timeline: Vec::with_capacity(STEPS),
         }
     }
 
@@ -129,6 +138,7 @@ impl Analyser {
             Arrival::InOrder { .. } | Arrival::Reordered => self.latency.delay(tag.sent_ns, wrap_ns(at_ns)),
             Arrival::Duplicate | Arrival::TooLate => return,
         };
+        note(&mut self.timeline, at_ns);
         let Arrival::InOrder { missing } = arrival else { return };
         if missing > 0 {
             self.last_gap_ns = self.last_gap_ns.max(Some(tag.sent_ns));
@@ -168,6 +178,20 @@ impl Analyser {
             before_sent,
             last_loss_ns,
             longest_silence_ns: self.longest_silence_ns,
+            timeline: self.timeline,
         }
+    }
+}
+
+/// Counts a frame of this time.
+#[inline]
+fn note(timeline: &mut Vec<u64>, at_ns: u64) {
+    let step = usize::try_from(at_ns / STEP_NS).unwrap_or(STEPS);
+    if step < STEPS {
+        if step >= timeline.len() {
+            // There is room for it.
+            timeline.resize(step + 1, 0);
+        }
+        timeline[step] += 1;
     }
 }

@@ -140,6 +140,15 @@ fn any_order() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
+#[test]
+fn the_timeline_has_what_came_in_each_step() {
+    let mut analyser = Analyser::new(1, 1);
+    for (number, at_ns) in [(0, 0), (1, STEP_NS - 1), (1, STEP_NS), (2, 3 * STEP_NS), (3, u64::MAX)] {
+        analyser.record(test(0, number, 0), at_ns);
+    }
+    assert_eq!(analyser.finish(&[]).timeline, [2, 0, 0, 1], "a frame that comes again does not count");
+}
+
 proptest! {
     #[test]
     fn counts_are_those_of_a_naive_model(order in any_order()) {

@@ -1,13 +1,17 @@
 //! What forwards in a test bed.
 
 use super::Bed;
+use crate::namespace::{feed, ip_lines};
 use crate::process::Process;
-use anyhow::{Context, Result, bail};
+use crate::search::Event;
+use crate::tester::{Control, Disturb};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a router says once its ports are open.
 const READY: &str = "control socket";
@@ -20,6 +24,18 @@ pub enum Kind {
     Kernel {},
     /// This program's `up` between all ports.
     Causeway {
+        /// More arguments.
+        #[serde(default)]
+        arguments: Vec<String>,
+    },
+    /// This program's `run`: a plain IPv4 router, or a configuration of one's own.
+    Graph {
+        /// A configuration, for ports r0, r1 and so on.
+        #[serde(default)]
+        configuration: Option<PathBuf>,
+        /// More arguments of the plain router's FromDevice: of r0, r1 and so on, and again from the first.
+        #[serde(default)]
+        reception: Vec<String>,
         /// More arguments.
         #[serde(default)]
         arguments: Vec<String>,
@@ -43,10 +59,20 @@ pub enum Kind {
         #[serde(default)]
         beside_kernel: bool,
     },
+    /// What stands between interfaces of this machine already.
+    External {},
 }
 
-/// A device in its bed. It is stopped when it is dropped.
-pub struct Device(Option<Arc<Mutex<Process>>>);
+/// A device in its bed, or several in a row. They are stopped when it is dropped.
+pub struct Device {
+    kind: Kind,
+    /// Where each is.
+    places: Vec<String>,
+    processes: Vec<Arc<Mutex<Process>>>,
+}
+
+/// Routes that are added and taken away again when routes change.
+const ROUTES: u32 = 1_000;
 
 impl Device {
     /// Starts a device, which the bed outlives.
@@ -54,30 +80,138 @@ impl Device {
     /// # Errors
     /// If it cannot be started or does not become ready.
     pub fn start(kind: &Kind, bed: &Bed, processors: &[usize]) -> Result<Device> {
+        ensure!(*kind != Kind::External {}, "what is between interfaces of this machine is in no test bed");
         // A program that gets copies of frames would be one of two that forward them.
-        bed.kernel_forwards(match kind {
-            Kind::Kernel {} | Kind::Causeway { .. } => true,
-            Kind::Click { .. } => false,
-            Kind::Command { beside_kernel, .. } => *beside_kernel,
-        })?;
-        let (program, mut arguments, ready) = match kind {
-            Kind::Kernel {} => return Ok(Device(None)),
-            Kind::Causeway { arguments } => {
-                let binary = std::env::current_exe().context("cannot find this program")?;
-                let name = format!("lab-{}", std::process::id());
-                let mut all = vec!["up".to_owned()];
-                all.extend((0..bed.ports).map(|i| format!("r{i}")));
-                all.extend(["--attach", "xdp", "--name", &name].map(str::to_owned));
-                if !processors.is_empty() {
-                    all.extend(["--processors".to_owned(), list(processors)]);
+        bed.kernel_forwards(kind.is_beside_kernel())?;
+        let places = bed.devices.iter().map(|namespace| namespace.name.clone()).collect();
+        let start = |at| kind.start(bed, at, processors).transpose();
+        let processes = (0..bed.devices.len()).filter_map(start).collect::<Result<Vec<_>>>()?;
+        let processes = processes.into_iter().map(|process| Arc::new(Mutex::new(process))).collect();
+        Ok(Device { kind: kind.clone(), places, processes })
+    }
+
+    /// For trials of it.
+    pub fn control(&self, interrupted: Arc<AtomicBool>) -> Control {
+        Control { interrupted, alive: self.alive(), disturb: self.disturb() }
+    }
+
+    /// What fails once the device has died.
+    pub fn alive(&self) -> Box<dyn FnMut() -> Result<()> + Send> {
+        let processes = self.watched();
+        Box::new(move || {
+            let mut alive = processes.iter().filter_map(Weak::upgrade);
+            alive.try_for_each(|process| lock(&process).check())
+        })
+    }
+
+    /// Not kept alive by who watches.
+    fn watched(&self) -> Vec<Weak<Mutex<Process>>> {
+        self.processes.iter().map(Arc::downgrade).collect()
+    }
+
+    fn disturb(&self) -> Disturb {
+        let (kind, places, processes) = (self.kind.clone(), self.places.clone(), self.watched());
+        Box::new(move |event| {
+            ensure!(kind.events().contains(&event), "a device of this kind has none");
+            match event {
+                Event::Reset => {
+                    processes.iter().filter_map(Weak::upgrade).try_for_each(|process| lock(&process).reset())
                 }
-                all.extend(arguments.iter().cloned());
-                (binary.to_string_lossy().into_owned(), all, Some(READY))
+                Event::Routes => places.iter().try_for_each(|place| change_routes(place)),
+                Event::Swap => places.iter().try_for_each(|place| swap_graph(place)),
+            }
+        })
+    }
+
+    /// The processes of the device: none if it is the kernel.
+    pub fn ids(&self) -> Vec<u32> {
+        self.processes.iter().map(|process| lock(process).id()).collect()
+    }
+}
+
+fn lock(process: &Mutex<Process>) -> MutexGuard<'_, Process> {
+    process.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Routes to networks that no test frame is for (RFC 2544 appendix C.2.2 leaves 10/8 to others).
+fn change_routes(place: &str) -> Result<()> {
+    let lines = |verb: &str| -> String {
+        (0..ROUTES).map(|n| format!("route {verb} 10.{}.{}.0/24 dev r0\n", n / 256, n % 256)).collect()
+    };
+    ip_lines(place, &lines("add"))?;
+    ip_lines(place, &lines("del"))
+}
+
+fn swap_graph(place: &str) -> Result<()> {
+    let causeway = |arguments: &[&str]| -> Result<Command> {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", place]).arg(std::env::current_exe()?).args(arguments);
+        Ok(command)
+    };
+    let out = causeway(&["read", "config"])?.output()?;
+    ensure!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr).trim());
+    feed(causeway(&["write", "hotconfig", "-"])?, &String::from_utf8_lossy(&out.stdout))
+}
+
+fn list(processors: &[usize]) -> String {
+    processors.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+impl Kind {
+    /// Whether the kernel forwards what the device does not take.
+    fn is_beside_kernel(&self) -> bool {
+        match self {
+            Kind::Kernel {} | Kind::Causeway { .. } => true,
+            Kind::Graph { .. } | Kind::Click { .. } | Kind::External {} => false,
+            Kind::Command { beside_kernel, .. } => *beside_kernel,
+        }
+    }
+
+    /// What can happen to such a device in a trial.
+    pub fn events(&self) -> &'static [Event] {
+        match self {
+            Kind::Kernel {} => &[Event::Routes],
+            Kind::Causeway { .. } => &[Event::Reset, Event::Routes, Event::Swap],
+            Kind::Graph { .. } => &[Event::Reset, Event::Swap],
+            Kind::Command { beside_kernel: true, .. } => &[Event::Reset, Event::Routes],
+            Kind::Click { .. } | Kind::Command { .. } => &[Event::Reset],
+            Kind::External {} => &[],
+        }
+    }
+
+    /// Starts the `at`-th in the row, if it is a process.
+    fn start(&self, bed: &Bed, at: usize, processors: &[usize]) -> Result<Option<Process>> {
+        let own = || -> Result<String> {
+            let binary = std::env::current_exe().context("cannot find this program")?;
+            Ok(binary.to_string_lossy().into_owned())
+        };
+        let text = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let runtime = |mut all: Vec<String>, more: &[String]| {
+            all.extend(["--name".to_owned(), format!("lab-{}-{at}", std::process::id())]);
+            if !processors.is_empty() {
+                all.extend(["--processors".to_owned(), list(processors)]);
+            }
+            all.extend(more.iter().cloned());
+            all
+        };
+        let (program, mut arguments, ready) = match self {
+            Kind::Kernel {} | Kind::External {} => return Ok(None),
+            Kind::Causeway { arguments } => {
+                let ports = (0..bed.device_ports()).map(|i| format!("r{i}"));
+                let all = text(&["up", "--attach", "xdp"]).into_iter().chain(ports).collect();
+                (own()?, runtime(all, arguments), Some(READY))
+            }
+            Kind::Graph { configuration, reception, arguments } => {
+                let all = match configuration {
+                    Some(file) => text(&["run", &file.to_string_lossy()]),
+                    None => text(&["run", "-e", &ip_router(bed, at, "METHOD AFXDP", reception)?]),
+                };
+                (own()?, runtime(all, arguments), Some(READY))
             }
             Kind::Click { program, configuration } => {
                 let arguments = match configuration {
                     Some(file) => vec![file.to_string_lossy().into_owned()],
-                    None => vec!["-e".to_owned(), click_router(bed)?],
+                    None => vec!["-e".to_owned(), ip_router(bed, at, "METHOD LINUX, SNIFFER false", &[])?],
                 };
                 (program.to_string_lossy().into_owned(), arguments, None)
             }
@@ -87,36 +221,20 @@ impl Device {
             }
         };
         // Causeway pins its workers itself, and must not find its other threads on the same processor.
-        let pinned = !processors.is_empty() && !matches!(kind, Kind::Causeway { .. });
-        let mut command = if pinned {
-            let mut command = bed.device.command("taskset");
+        let pins_itself = matches!(self, Kind::Causeway { .. } | Kind::Graph { .. });
+        let namespace = &bed.devices[at];
+        let mut command = if processors.is_empty() || pins_itself {
+            namespace.command(&program)
+        } else {
+            let mut command = namespace.command("taskset");
             command.args(["--cpu-list", &list(processors)]);
             arguments.insert(0, program);
             command
-        } else {
-            bed.device.command(&program)
         };
         command.args(arguments);
-        Ok(Device(Some(Arc::new(Mutex::new(Process::start(command, ready)?)))))
+        Process::start(command, ready).map(Some)
     }
-
-    /// What fails once the device has died.
-    pub fn alive(&self) -> Box<dyn FnMut() -> Result<()> + Send> {
-        // Not kept alive by who asks.
-        let process = self.0.as_ref().map(Arc::downgrade);
-        Box::new(move || match process.as_ref().and_then(Weak::upgrade) {
-            Some(process) => process.lock().unwrap_or_else(PoisonError::into_inner).check(),
-            None => Ok(()),
-        })
-    }
-}
-
-fn list(processors: &[usize]) -> String {
-    processors.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
-}
-
-impl Kind {
-    /// The kind of a name: kernel, causeway, or click with the program of that name in the path.
+    /// The kind of a name: kernel, causeway, graph, or click with the program of that name in the path.
     ///
     /// # Errors
     /// If there is no such kind.
@@ -124,9 +242,10 @@ impl Kind {
         Ok(match name {
             "kernel" => Kind::Kernel {},
             "causeway" => Kind::Causeway { arguments: Vec::new() },
+            "graph" => Kind::Graph { configuration: None, reception: Vec::new(), arguments: Vec::new() },
             "click" => Kind::Click { program: PathBuf::from("click"), configuration: None },
             _ => bail!(
-                "there is no device '{name}'; there are kernel, causeway and click, and those of a description"
+                "there is no device '{name}'; there are kernel, causeway, graph and click, and those of a description"
             ),
         })
     }
@@ -141,31 +260,31 @@ impl Kind {
             Kind::Kernel {} => {
                 std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
             }
-            Kind::Causeway { .. } => env!("CARGO_PKG_VERSION").to_owned(),
+            Kind::Causeway { .. } | Kind::Graph { .. } => env!("CARGO_PKG_VERSION").to_owned(),
             Kind::Click { program, .. } => {
                 first_line(&program.to_string_lossy(), "--version").unwrap_or_default()
             }
             Kind::Command { start, .. } => start.join(" "),
+            Kind::External {} => "what stands between the interfaces".to_owned(),
         }
     }
 }
 
 /// An IPv4 router between the ports of a bed: check, look up, decrement, encapsulate, queue.
-fn click_router(bed: &Bed) -> Result<String> {
-    use causeway_netio::interface::Interface;
-    use causeway_packet::wire::MacAddr;
-    let mac = |namespace: &crate::namespace::Namespace, name: String| {
-        namespace.run(|| Ok(Interface::open(&name)?.mac)).map(MacAddr)
-    };
-    let routes: Vec<String> = (0..bed.ports).map(|i| format!("198.18.{}.0/18 {i}", 64 * i)).collect();
+fn ip_router(bed: &Bed, at: usize, from: &str, reception: &[String]) -> Result<String> {
+    let sides = bed.sides(at);
+    let networks = sides.iter().enumerate().map(|(i, side)| format!("{} {i}", side.networks[0]));
+    let routes: Vec<String> = networks.collect();
     let mut text = format!("route :: StaticIPLookup({});\n", routes.join(", "));
-    for i in 0..bed.ports {
-        let (own, peer) = (mac(&bed.device, format!("r{i}"))?, mac(&bed.tester, format!("t{i}"))?);
+    let (method, _) = from.split_once(',').unwrap_or((from, ""));
+    for (i, side) in sides.iter().enumerate() {
+        let (own, peer) = (bed.mac(&side.own)?, bed.mac(&side.peer)?);
+        let more = reception.iter().cycle().nth(i).map_or(String::new(), |more| format!(", {more}"));
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            "FromDevice(r{i}, SNIFFER false, METHOD LINUX) -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> route;\n\
-             route[{i}] -> DecIPTTL -> EtherEncap(0x0800, {own}, {peer}) -> Queue(1000) -> ToDevice(r{i}, METHOD LINUX);\n"
+            "FromDevice(r{i}, {from}{more}) -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> route;\n\
+             route[{i}] -> DecIPTTL -> EtherEncap(0x0800, {own}, {peer}) -> Queue(1000) -> ToDevice(r{i}, {method});\n"
         );
     }
     Ok(text)

@@ -1,10 +1,12 @@
 //! Test beds: a tester in one network namespace, a device in another, and veth pairs between them that stand for
 //! cables. All of it goes when it is dropped.
 //!
-//! Port i of the tester is `t`i, that of the device `r`i, with the network 198.19.i.0/24 (2001:2:0:100+i::/64) between
-//! them. Behind the tester's port are the hosts of 198.18.(64 i).0/18 (2001:2:0:i::/64): 16 384 in each
-//! network, from the blocks for benchmarks (RFC 2544 appendix C.2.2, RFC 5180 §8). The device's neighbours and routes are
-//! permanent, so no address is resolved in a trial.
+//! Port i of the tester is `t`i, that of the device `r`i. Behind the tester's port are hosts of 198.18.0.0/16, 16 384 of them
+//! (4 096 where there are more than four ports), and those of 2001:2:0:i::/64: blocks for benchmarks (RFC 2544 appendix C.2.2,
+//! RFC 5180 §8). Between the ends of the cable number i is the network 198.19.i.0/24 (2001:2:0:100+i::/64). The device's
+//! neighbours and routes are permanent, so no address is resolved in a trial.
+//!
+//! In a chain several devices stand in a row between t0 and t1; each has the ports r0 and r1.
 //!
 //! A veth forwards within the sender's system call what the kernel or an XDP program forwards: what such a device can do
 //! is then part of what the tester can offer, and its loss is less than it would be on cards. Results say so.
@@ -15,7 +17,7 @@ mod tests;
 
 pub use device::{Device, Kind};
 
-use crate::namespace::{Namespace, ip};
+use crate::namespace::{Namespace, ip, remove_stale};
 use crate::network::Network;
 use crate::tester::Attached;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -25,9 +27,16 @@ use causeway_netio::offload::{Offload, set_offload};
 use causeway_netio::opener::{self, Request};
 use causeway_packet::wire::MacAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Ports of a bed at most: so many networks of 18 bits are in 198.18.0.0/15, half of which is for the links.
-pub const MOST_PORTS: usize = 4;
+/// Ports of a bed at most: so many networks of 20 bits are in 198.18.0.0/16.
+pub const MOST_PORTS: usize = 16;
+/// Beds that this process has made, so that each has names of its own.
+static BEDS: AtomicU32 = AtomicU32::new(0);
+/// Ports that may have 16 384 hosts behind them.
+const LARGE: usize = 4;
+/// How the names of all beds begin.
+const PREFIX: &str = "cwl";
 /// What results of a bed of veth pairs say.
 pub const VETH_NOTE: &str = "veth pairs: what the kernel or an XDP program forwards, it forwards within the system call of \
                              the tester, so the offered rate is limited by the device too";
@@ -36,62 +45,129 @@ pub const VETH_NOTE: &str = "veth pairs: what the kernel or an XDP program forwa
 pub struct Bed {
     /// With t0, t1 and so on.
     pub tester: Namespace,
-    /// With r0, r1 and so on.
-    pub device: Namespace,
+    /// With r0, r1 and so on; several are a chain.
+    pub devices: Vec<Namespace>,
     ports: usize,
 }
 
-/// The hosts behind port `i`.
-fn hosts(i: usize) -> Result<[Option<Network>; 2]> {
-    let four = format!("198.18.{}.0/18", 64 * i).parse()?;
-    let six = format!("2001:2:0:{i}::/64").parse()?;
-    Ok([Some(four), Some(six)])
+/// The hosts behind port `i` of `ports`, of both families.
+fn hosts(i: usize, ports: usize) -> [String; 2] {
+    let four = match ports <= LARGE {
+        true => format!("198.18.{}.0/18", 64 * i),
+        false => format!("198.18.{}.0/20", 16 * i),
+    };
+    [four, format!("2001:2:0:{i}::/64")]
+}
+
+/// An interface: the number of its device, `None` for the tester, and its name.
+type End = (Option<usize>, String);
+
+/// A port of a device.
+struct Side {
+    own: End,
+    /// The other end of its cable.
+    peer: End,
+    /// The number of the cable.
+    cable: usize,
+    /// What is behind it.
+    networks: [String; 2],
 }
 
 impl Bed {
-    /// Makes a bed of so many ports; `name` begins the names of its namespaces.
+    /// Makes a bed of so many ports around a device; `name` is part of the names of its namespaces.
     ///
     /// # Errors
     /// If that is not allowed here, or there are too many ports.
     pub fn new(name: &str, ports: usize) -> Result<Bed> {
         ensure!((1..=MOST_PORTS).contains(&ports), "a test bed has 1 to {MOST_PORTS} ports");
+        Bed::build(name, ports, 1)
+    }
+
+    /// Makes a bed of two ports with so many devices in a row between them.
+    ///
+    /// # Errors
+    /// As [`Bed::new`].
+    pub fn chain(name: &str, devices: usize) -> Result<Bed> {
+        ensure!((1..=MOST_PORTS).contains(&devices), "a chain has 1 to {MOST_PORTS} devices");
+        Bed::build(name, 2, devices)
+    }
+
+    fn build(name: &str, ports: usize, devices: usize) -> Result<Bed> {
         ensure!(rustix::process::geteuid().is_root(), "a test bed of network namespaces needs root");
-        let name = format!("{name}-{}", std::process::id());
-        let (tester, device) = (format!("{name}-t"), format!("{name}-r"));
-        let bed = Bed { tester: Namespace::new(&tester)?, device: Namespace::new(&device)?, ports };
-        for namespace in [&bed.tester, &bed.device] {
+        remove_stale(PREFIX)?;
+        let number = BEDS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{name}-{}-{number}", std::process::id());
+        let tester = Namespace::new(&format!("{name}-t"))?;
+        let named = |i| Namespace::new(&format!("{name}-r{i}"));
+        let bed = Bed { tester, devices: (0..devices).map(named).collect::<Result<_>>()?, ports };
+        for namespace in bed.devices.iter().chain([&bed.tester]) {
             namespace.ip("link set lo up")?;
         }
         bed.kernel_forwards(true)?;
-        (0..ports).try_for_each(|i| bed.link(i))?;
+        let sides = || (0..devices).flat_map(|device| bed.sides(device));
+        // A cable between two devices is a port of both.
+        sides().filter(|side| side.own > side.peer).try_for_each(|side| bed.plug(&side.own, &side.peer))?;
+        sides().try_for_each(|side| bed.address(&side))?;
         Ok(bed)
     }
 
     /// Whether the kernel forwards what is not taken from it.
     fn kernel_forwards(&self, on: bool) -> Result<()> {
         let value = if on { "1" } else { "0" };
-        let set = |setting: &str| self.device.set(setting, value);
-        ["ipv4/ip_forward", "ipv6/conf/all/forwarding"].into_iter().try_for_each(set)
+        for device in &self.devices {
+            let set = |setting: &str| device.set(setting, value);
+            ["ipv4/ip_forward", "ipv6/conf/all/forwarding"].into_iter().try_for_each(set)?;
+        }
+        Ok(())
     }
 
-    fn link(&self, i: usize) -> Result<()> {
-        let (tester, device) = (&self.tester, &self.device);
-        ip(&format!("link add t{i} netns {} type veth peer name r{i} netns {}", tester.name, device.name))?;
-        for (namespace, name) in [(tester, format!("t{i}")), (device, format!("r{i}"))] {
-            up(namespace, &name)?;
-        }
-        let mac = tester.run(|| Ok(Interface::open(&format!("t{i}"))?.mac))?;
-        let mac = MacAddr(mac);
-        for (link, prefix, host) in [
-            (format!("198.19.{i}."), 24, format!("198.18.{}.0/18", 64 * i)),
-            (format!("2001:2:0:{}::", 100 + i), 64, format!("2001:2:0:{i}::/64")),
-        ] {
-            device.ip(&format!(
-                "addr add {link}1/{prefix} dev r{i}{}",
-                if prefix == 64 { " nodad" } else { "" }
-            ))?;
-            device.ip(&format!("neigh replace {link}2 lladdr {mac} nud permanent dev r{i}"))?;
-            device.ip(&format!("route add {host} via {link}2 dev r{i}"))?;
+    /// Ports of each device.
+    fn device_ports(&self) -> usize {
+        if self.devices.len() > 1 { 2 } else { self.ports }
+    }
+
+    /// The ports of a device, in the order of their numbers.
+    fn sides(&self, device: usize) -> Vec<Side> {
+        let last = self.devices.len() - 1;
+        let side = |i: usize| {
+            let peer = match i {
+                0 if device > 0 => (Some(device - 1), "r1".to_owned()),
+                1 if device < last => (Some(device + 1), "r0".to_owned()),
+                _ => (None, format!("t{i}")),
+            };
+            let cable = if last > 0 { device + i } else { i };
+            Side { own: (Some(device), format!("r{i}")), peer, cable, networks: hosts(i, self.ports) }
+        };
+        (0..self.device_ports()).map(side).collect()
+    }
+
+    fn namespace(&self, number: Option<usize>) -> &Namespace {
+        number.map_or(&self.tester, |number| &self.devices[number])
+    }
+
+    fn mac(&self, (number, name): &End) -> Result<MacAddr> {
+        self.namespace(*number).run(|| Ok(MacAddr(Interface::open(name)?.mac)))
+    }
+
+    fn plug(&self, a: &End, b: &End) -> Result<()> {
+        let (at, bt) = (self.namespace(a.0), self.namespace(b.0));
+        ip(&format!("link add {} netns {} type veth peer name {} netns {}", a.1, at.name, b.1, bt.name))?;
+        up(at, &a.1)?;
+        up(bt, &b.1)
+    }
+
+    /// Addresses, neighbour and routes of a device's port.
+    fn address(&self, side: &Side) -> Result<()> {
+        let (device, name, cable) = (self.namespace(side.own.0), &side.own.1, side.cable);
+        let mac = self.mac(&side.peer)?;
+        // The peer has the other address, 1 of the port with the higher name.
+        let (own, other) = if side.own > side.peer { (1, 2) } else { (2, 1) };
+        let links = [(format!("198.19.{cable}."), "24"), (format!("2001:2:0:{}::", 100 + cable), "64 nodad")];
+        for ((link, rest), network) in links.iter().zip(&side.networks) {
+            let (length, nodad) = rest.split_once(' ').unwrap_or((rest, ""));
+            device.ip(&format!("addr add {link}{own}/{length} dev {name} {nodad}"))?;
+            device.ip(&format!("neigh replace {link}{other} lladdr {mac} nud permanent dev {name}"))?;
+            device.ip(&format!("route add {network} via {link}{other} dev {name}"))?;
         }
         Ok(())
     }
@@ -101,11 +177,16 @@ impl Bed {
     /// # Errors
     /// If there is none, or it cannot open them.
     pub fn open(&self, method: &str) -> Result<Vec<Attached>> {
-        let port = |i: usize| {
-            let mac = self.device.run(|| Ok(Interface::open(&format!("r{i}"))?.mac))?;
-            attach(&self.tester, &format!("t{i}"), method, mac, hosts(i)?)
+        let mut ends: Vec<(String, MacAddr)> = Vec::new();
+        for side in (0..self.devices.len()).flat_map(|device| self.sides(device)) {
+            if side.peer.0.is_none() {
+                ends.push((side.peer.1, self.mac(&side.own)?));
+            }
+        }
+        let port = |(i, (name, gateway)): (usize, &(String, MacAddr))| {
+            attach(&self.tester, name, method, *gateway, networks(i, self.ports)?)
         };
-        (0..self.ports).map(port).collect()
+        ends.iter().enumerate().map(port).collect()
     }
 
     /// Two ports of the tester that are joined by a cable, c0 and c1, without a device.
@@ -115,11 +196,10 @@ impl Bed {
     pub fn cable(&self, method: &str) -> Result<Vec<Attached>> {
         self.tester.ip("link add c0 type veth peer name c1")?;
         ["c0", "c1"].into_iter().try_for_each(|name| up(&self.tester, name))?;
-        let mac = |name: &'static str| self.tester.run(|| Ok(Interface::open(name)?.mac));
-        Ok(vec![
-            attach(&self.tester, "c0", method, mac("c1")?, hosts(0)?)?,
-            attach(&self.tester, "c1", method, mac("c0")?, hosts(1)?)?,
-        ])
+        let end = |i: usize, name: &str, peer: &str| {
+            attach(&self.tester, name, method, self.mac(&(None, peer.to_owned()))?, networks(i, 2)?)
+        };
+        Ok(vec![end(0, "c0", "c1")?, end(1, "c1", "c0")?])
     }
 
     /// Frames that the ends of the cable have received, as the kernel counts them.
@@ -146,6 +226,12 @@ impl Bed {
     }
 }
 
+/// As [`hosts`].
+fn networks(i: usize, ports: usize) -> Result<[Option<Network>; 2]> {
+    let [four, six] = hosts(i, ports);
+    Ok([Some(four.parse()?), Some(six.parse()?)])
+}
+
 /// Sets an interface up that says nothing by itself and gets work to do for frames that are redirected to it.
 fn up(namespace: &Namespace, name: &str) -> Result<()> {
     namespace.ip(&format!("link set {name} addrgenmode none"))?;
@@ -161,10 +247,10 @@ fn attach(
     namespace: &Namespace,
     name: &str,
     method: &str,
-    gateway: [u8; 6],
+    gateway: MacAddr,
     hosts: [Option<Network>; 2],
 ) -> Result<Attached> {
-    namespace.run(|| open(name, method, MacAddr(gateway), hosts))
+    namespace.run(|| open(name, method, gateway, hosts))
 }
 
 /// Opens an interface of this network namespace for the tester, by the opener of this name; `gateway` is the device's

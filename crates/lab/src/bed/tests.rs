@@ -1,7 +1,7 @@
 use super::*;
 use crate::search::{Request as Trial, Tester};
 use crate::tester::{Control, Manner, Ports, self_test};
-use causeway_results::traffic::{Family, Sizes, Stream, Traffic};
+use causeway_results::traffic::{Family, Schedule, Sizes, Stream, Traffic};
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
@@ -19,7 +19,7 @@ fn manner() -> Manner {
 }
 
 fn control() -> Control {
-    Control { interrupted: Arc::default(), alive: Box::new(|| Ok(())) }
+    Control::new(Arc::default())
 }
 
 /// Streams of both families, some longer.
@@ -33,25 +33,26 @@ fn traffic() -> Traffic {
 
 #[test]
 fn the_kernel_forwards_between_the_ports() {
-    let Some(bed) = bed("cwlk") else { return };
+    let Some(bed) = bed("k") else { return };
     let kernel = Device::start(&Kind::Kernel {}, &bed, &[]).expect("started");
     for method in ["packet", "afxdp"] {
-        let control = Control { alive: kernel.alive(), ..control() };
+        let control = kernel.control(Arc::default());
         let ports = bed.open(method).expect("ports");
-        let mut tester = Ports::new(ports, traffic(), manner(), control).expect("a tester");
+        // Bursts are long enough that an AF_XDP port sends them in one go, as what is late on a busy machine.
+        let traffic = Traffic { schedule: Schedule::Bursts { frames: 40, gap_ns: 0 }, ..traffic() };
+        let mut tester = Ports::new(ports, traffic, manner(), control).expect("a tester");
         let outcome = tester.trial(&Trial::new(2_000.0, 200 * MS)).expect("an outcome");
         let total = outcome.analysis.total();
         assert!(total.sent > 0);
-        assert_eq!((total.duplicated, outcome.analysis.corrupt), (0, 0), "{method}: {total:?}");
-        // On an overloaded machine frames of an AF_XDP port have been seen to go missing over a veth, sixteen at a time.
-        assert!(method == "afxdp" || total.lost == 0, "{method}: {total:?}");
+        let broken = (total.lost, total.duplicated, outcome.analysis.corrupt);
+        assert_eq!(broken, (0, 0, 0), "{method}: {total:?}");
         assert!(outcome.analysis.flows.iter().all(|flow| flow.received() > 0), "{method}: all four flows");
     }
 }
 
 #[test]
 fn the_tester_agrees_with_the_counters_of_the_cable_at_three_rates() {
-    let Some(bed) = bed("cwls") else { return };
+    let Some(bed) = bed("s") else { return };
     for method in ["packet", "afxdp"] {
         let ports = bed.cable(method).expect("ports");
         let mut tester = Ports::new(ports, traffic(), manner(), control()).expect("a tester");
@@ -66,12 +67,12 @@ fn the_tester_agrees_with_the_counters_of_the_cable_at_three_rates() {
 
 #[test]
 fn the_kernel_does_not_forward_beside_a_program_that_gets_copies() {
-    let Some(bed) = bed("cwlb") else { return };
+    let Some(bed) = bed("b") else { return };
     let start = ["sleep", "60"].map(str::to_owned).to_vec();
     for (beside_kernel, lost) in [(false, 1.0), (true, 0.0)] {
         let kind = Kind::Command { start: start.clone(), ready: None, beside_kernel };
         let device = Device::start(&kind, &bed, &[]).expect("started");
-        let control = Control { alive: device.alive(), ..control() };
+        let control = device.control(Arc::default());
         let mut tester =
             Ports::new(bed.open("packet").expect("ports"), traffic(), manner(), control).expect("a tester");
         let outcome = tester.trial(&Trial::new(1_000.0, 100 * MS)).expect("an outcome");
@@ -81,12 +82,12 @@ fn the_kernel_does_not_forward_beside_a_program_that_gets_copies() {
 
 #[test]
 fn a_bed_and_its_device_go_when_they_are_dropped() {
-    let Some(bed) = bed("cwlg") else { return };
+    let Some(bed) = bed("g") else { return };
     let start = ["sh", "-c", "echo is ready; exec sleep 60"].map(str::to_owned).to_vec();
     let kind = Kind::Command { start, ready: Some("is ready".to_owned()), beside_kernel: false };
     let device = Device::start(&kind, &bed, &[0]).expect("started");
     device.alive()().expect("alive");
-    let paths = [&bed.tester.name, &bed.device.name].map(|name| format!("/run/netns/{name}"));
+    let paths = [&bed.tester.name, &bed.devices[0].name].map(|name| format!("/run/netns/{name}"));
     assert!(paths.iter().all(|path| std::path::Path::new(path).exists()));
     drop(device);
     drop(bed);
@@ -95,9 +96,9 @@ fn a_bed_and_its_device_go_when_they_are_dropped() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    assert!(Bed::new("cwlx", MOST_PORTS + 1).is_err());
+    assert!(Bed::new("x", MOST_PORTS + 1).is_err());
     assert!(Kind::by_name("cisco").is_err());
-    let Some(bed) = bed("cwlr") else { return };
+    let Some(bed) = bed("r") else { return };
     let error = bed.open("cardboard").err().expect("refused").to_string();
     assert!(error.contains("no ports of the kind 'cardboard'"), "{error}");
     let missing =

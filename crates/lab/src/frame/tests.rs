@@ -1,5 +1,5 @@
 use super::*;
-use causeway_packet::wire::MacAddr;
+use causeway_packet::wire::{Ipv4, MacAddr, protocol};
 use causeway_results::traffic::{Family, Flow, Sizes, Stream, Values};
 use proptest::prelude::*;
 

@@ -1,8 +1,11 @@
 //! What a run has found, put into the document as it comes.
 
 use super::Place;
-use crate::search::Outcome;
+use crate::analyser::STEP_NS;
+use crate::inside::Seen;
 use crate::search::mlr::GoalResult;
+use crate::search::rfc2544::{BurstLengths, blocked_ns, recovery_ns};
+use crate::search::{Event, Outcome, Request};
 use crate::tester::SelfTest;
 use causeway_results::{Axis, Document, Measurement, Series, Source};
 
@@ -23,6 +26,12 @@ fn axis(quantity: &str, unit: &str) -> Axis {
 
 /// Quantity and unit.
 type What<'a> = (&'a str, &'a str);
+
+/// Jain's index of fairness: 1 if all have the same, 1/n if one has all; `None` if nobody has anything.
+fn jain(parts: &[f64]) -> Option<f64> {
+    let (sum, squares) = (parts.iter().sum::<f64>(), parts.iter().map(|part| part * part).sum::<f64>());
+    (squares > 0.0).then(|| sum * sum / (parts.len() as f64 * squares))
+}
 
 impl<'a> Findings<'a> {
     /// Of these devices, of which the others are compared with the first.
@@ -158,6 +167,24 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// What each flow has of the forwarding rate at a load, and how fair that is: Jain's index, of what each flow has of
+    /// what it offered.
+    pub(super) fn flows(&mut self, place: &Place<'_>, load: f64, flows: &[String], outcome: &Outcome) {
+        let x = || (axis("offered load", "frames/s"), load.round());
+        let (rest, seconds) =
+            (format!("{}, {}", place.device, place.size), outcome.effective_ns as f64 / 1e9);
+        for (name, counts) in flows.iter().zip(&outcome.analysis.flows) {
+            let (what, rate) = (("forwarding rate", "frames/s"), counts.received() as f64 / seconds);
+            self.add(&format!("{name}/{rest}: flows"), what, x(), rate, "");
+        }
+        let parts = outcome.analysis.flows.iter().filter(|flow| flow.sent > 0);
+        let parts: Vec<f64> = parts.map(|flow| flow.received() as f64 / flow.sent as f64).collect();
+        if let Some(index) = jain(&parts) {
+            let (name, what) = (format!("{}/{}/fairness", place.device, place.size), ("Jain's index", ""));
+            self.add(&name, what, x(), index, "");
+        }
+    }
+
     /// Delay at a part of the PDR.
     pub(super) fn delay(&mut self, place: &Place<'_>, part: f64, outcomes: &[Outcome]) {
         let at = format!("delay at {:.0} % of its PDR", part * 100.0);
@@ -171,5 +198,114 @@ impl<'a> Findings<'a> {
                 self.compare(place.device, &rest);
             }
         }
+    }
+
+    /// The longest burst, and what it says of the device's buffer.
+    pub(super) fn bursts(&mut self, place: &Place<'_>, lengths: &BurstLengths) {
+        let note = if lengths.at_least { "at least: no longer one was sent" } else { "" };
+        let x = || (axis("frame length", "bytes"), place.length);
+        for (rest, what, value) in [
+            ("longest burst", ("frames of a burst", "frames"), lengths.mean),
+            ("buffer time", ("corrected buffer time", "us"), lengths.corrected_buffer_ns / 1e3),
+        ] {
+            self.add(&format!("{}/{rest}", place.device), what, x(), value, note);
+            self.compare(place.device, rest);
+        }
+    }
+
+    /// How long the device lost frames after an overload.
+    pub(super) fn recovery(&mut self, place: &Place<'_>, request: &Request, outcome: &Outcome) {
+        let note = if outcome.limited { LIMITED } else { "" };
+        let (x, ms) =
+            ((axis("frame length", "bytes"), place.length), recovery_ns(request, outcome) as f64 / 1e6);
+        self.add(&format!("{}/recovery time", place.device), ("time", "ms"), x, ms, note);
+        self.compare(place.device, "recovery time");
+        self.timeline(place, "recovery from overload", outcome);
+    }
+
+    /// For how long the device forwarded nothing, effectively, when something happened to it.
+    pub(super) fn blocked(&mut self, place: &Place<'_>, event: Event, outcome: &Outcome) {
+        let note = if outcome.limited { LIMITED } else { "" };
+        let (rest, x) =
+            (format!("blocked by a {}", event.name()), (axis("frame length", "bytes"), place.length));
+        let what = ("effective blocked time", "ms");
+        self.add(&format!("{}/{rest}", place.device), what, x, blocked_ns(outcome) / 1e6, note);
+        self.compare(place.device, &rest);
+        self.timeline(place, event.name(), outcome);
+    }
+
+    fn timeline(&mut self, place: &Place<'_>, what: &str, outcome: &Outcome) {
+        let name = format!("{}/{}/{what}, as it went", place.device, place.size);
+        let step_s = STEP_NS as f64 / 1e9;
+        for (n, &frames) in outcome.analysis.timeline.iter().enumerate() {
+            let x = (axis("time", "ms"), n as f64 * step_s * 1e3);
+            self.add(&name, ("forwarding rate", "frames/s"), x, frames as f64 / step_s, "");
+        }
+    }
+
+    /// What was seen inside at a load.
+    pub(super) fn inside(&mut self, place: &Place<'_>, load: f64, seen: &Seen) {
+        let x = || (axis("offered load", "frames/s"), load.round());
+        let of = |what: &str| format!("inside {}, {}: {what}", place.device, place.size);
+        let (time, percent) = (of("processor time"), ("processor time", "%"));
+        for (class, share) in &seen.shares {
+            self.add(&format!("{class}/{time}"), percent, x(), share * 100.0, "");
+        }
+        let more = "idle beyond what proc has";
+        self.add(&format!("{more}/{time}"), percent, x(), seen.idle_difference() * 100.0, "");
+        for (n, idle) in seen.load.availability.iter().enumerate() {
+            let name = format!("processor {n}/{}", of("availability"));
+            self.add(&name, ("availability", "%"), x(), idle * 100.0, "");
+        }
+        let seconds = seen.time.as_secs_f64();
+        for (what, count) in [
+            ("interrupts", seen.load.interrupts),
+            ("soft interrupts, reception", seen.load.receptions),
+            ("soft interrupts, transmission", seen.load.transmissions),
+            ("changes of thread", seen.load.switches),
+        ] {
+            let name = format!("{what}/{}", of("interrupts"));
+            self.add(&name, ("rate", "a second"), x(), count as f64 / seconds, "");
+        }
+        // Those of the tester's ends say nothing of the device.
+        for ((device, at), runs) in seen.runs.iter().filter(|((device, _), _)| device.starts_with('r')) {
+            let what = format!("{device}, {}s", at.name());
+            let rate = runs.runs as f64 / seconds;
+            self.add(&format!("{what}/{}", of("runs")), ("rate", "runs a second"), x(), rate, "");
+            let packets = runs.packets as f64 / runs.runs as f64;
+            self.add(
+                &format!("{what}/{}", of("packets of a run")),
+                ("packets of a run", ""),
+                x(),
+                packets,
+                "",
+            );
+        }
+    }
+
+    /// The most that the links carry, beside what the devices do.
+    pub(super) fn line_rate(&mut self, place: &Place<'_>, quantity: &str, rest: &str, most_fps: f64) {
+        let name = format!("line rate/{rest}");
+        let (x, what) = ((axis("frame length", "bytes"), place.length), (quantity, "frames/s"));
+        let known =
+            self.document.series(&name).is_some_and(|s| s.measurements.iter().any(|one| one.x == Some(x.1)));
+        if !known {
+            self.add(&name, what, x, most_fps, "");
+            let series = self.document.series.iter_mut().find(|series| series.name == name);
+            let measurements = series.into_iter().flat_map(|series| &mut series.measurements);
+            measurements.for_each(|one| one.source = Source::Modelled);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_is_between_one_and_one_of_n() {
+        assert_eq!(jain(&[0.5; 4]), Some(1.0));
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!((jain(&[0.0, 0.0]), jain(&[])), (None, None));
     }
 }

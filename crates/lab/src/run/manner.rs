@@ -15,6 +15,14 @@ pub struct Preset {
     pub trial_ns: u64,
     /// Trials that measure delay, in nanoseconds.
     pub delay_ns: u64,
+    /// Longest burst, in nanoseconds.
+    pub burst_ns: u64,
+    /// How often the longest burst is searched.
+    pub bursts: usize,
+    /// Overload before recovery, and time after it, in nanoseconds.
+    pub overload_ns: u64,
+    /// Trials in which the device is reset or changed, in nanoseconds.
+    pub event_ns: u64,
     /// After the last frame of a trial.
     pub settle: Duration,
     /// After that.
@@ -31,7 +39,11 @@ impl Preset {
             name: "quick",
             trial_ns: 100 * MS,
             delay_ns: 300 * MS,
-            settle: Duration::from_millis(30),
+            burst_ns: 50 * MS,
+            bursts: 1,
+            overload_ns: 300 * MS,
+            event_ns: 2 * S,
+            settle: Duration::from_millis(250),
             pause: Duration::ZERO,
             trials: 5,
             width: 0.03,
@@ -44,6 +56,10 @@ impl Preset {
             name: "conformant",
             trial_ns: S,
             delay_ns: 120 * S,
+            burst_ns: 2 * S,
+            bursts: 50,
+            overload_ns: 60 * S,
+            event_ns: 60 * S,
             settle: Duration::from_secs(2),
             pause: Duration::from_secs(5),
             trials: 21,
@@ -78,14 +94,30 @@ impl Preset {
             ("trials that judge a load", format!("{}, not 21 (CSIT)", self.trials)),
             ("width of a search", format!("{} %, not 0.5 % (CSIT)", self.width * 100.0)),
             ("trials of delay", format!("{} ms, not 120 s (RFC 2544 §26.2)", ms(self.delay_ns))),
-            ("wait after a trial", format!("{} ms, not 2 s and 5 s (RFC 2544 §23)", self.settle.as_millis())),
+            (
+                "bursts",
+                format!("{} ms and {} time, not 2 s and 50 (RFC 2544 §26.4)", ms(self.burst_ns), self.bursts),
+            ),
+            ("overload", format!("{} ms, not 60 s (RFC 2544 §26.5)", ms(self.overload_ns))),
+            (
+                "wait after a trial",
+                format!("at most {} ms, not 2 s and 5 s (RFC 2544 §23)", self.settle.as_millis()),
+            ),
             ("throughput of RFC 2544", "not searched: its trials are of 60 s".to_owned()),
         ]
     }
 
+    /// About how long the tests of bursts, recovery and so many events of a device take.
+    pub fn estimate_disturbed(&self, events: usize) -> Duration {
+        let trials =
+            self.bursts as u64 * 4 * self.burst_ns + 2 * self.overload_ns + events as u64 * self.event_ns;
+        Duration::from_nanos(trials) + (self.settle + self.pause) * (20 * self.bursts + events) as u32
+    }
+
     /// About how long so many measurements of a device at a frame length take.
     pub fn estimate(&self, steps: usize) -> Duration {
-        let trial = Duration::from_nanos(self.trial_ns) + self.settle + self.pause;
+        // Half of the trials lose something, and wait as long as they may.
+        let trial = Duration::from_nanos(self.trial_ns) + self.settle / 2 + self.pause;
         let delay = Duration::from_nanos(self.delay_ns) + self.settle + self.pause;
         // About ten loads, of which two thirds are judged by half of the trials, and ten of the curve.
         (trial * (10 * self.trials as u32 * 2 / 3 + 10) + delay * 3) * steps as u32

@@ -2,39 +2,35 @@
 //!
 //! First the tester is tested by itself, over a cable. Then, in each repetition, each device is started, warmed
 //! up by a trial that does not count, and asked at each frame length for its NDR and PDR, its forwarding rate and loss at loads up to the highest,
-//! and its delay at parts of its PDR. What was found is in the [`Document`] at any time, so a run that is ended early
+//! and its delay at parts of its PDR; at the first length also for its longest burst, its recovery from overload, and
+//! how long it forwards nothing when it is reset, its routes change or its graph is swapped. What was found is in the [`Document`] at any time, so a run that is ended early
 //! leaves what it had.
 
 mod findings;
+mod ground;
 mod manner;
+mod phases;
 mod task;
 #[cfg(test)]
 mod tests;
 
 pub use findings::Findings;
+pub use ground::{Side, check_rate};
 pub use manner::Preset;
-pub use task::{Task, compare_files, verdict};
+pub use task::{Task, compare_files, keep, verdict};
 
-use crate::bed::{Bed, Device, Kind, VETH_NOTE};
-use crate::search::mlr::{GoalResult, Search};
-use crate::search::rfc2544::Repeat;
-use crate::search::{Outcome, Request, Tester, run as make};
+use crate::bed::{Bed, Kind};
+use crate::inside::Inside;
 use crate::tester::{Control, Manner, Ports, SelfTest, TIME_OF_DEPARTURE, self_test};
 use anyhow::{Context, Result, ensure};
 use causeway_results::Document;
-use causeway_results::traffic::{Matrix, Sizes, Traffic};
+use causeway_results::traffic::{Matrix, Plan, Sizes, Traffic, line_rate_fps};
+use ground::Ground;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-
-/// Parts of the PDR at which delay is measured.
-const DELAY_LOADS: [f64; 3] = [0.1, 0.5, 0.9];
-/// Loads at which forwarding rate and loss are measured, as parts of the highest.
-const CURVE: [f64; 10] = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1];
-/// The lowest load of a search, as a part of the highest.
-const LOWEST: f64 = 0.001;
 
 /// What stands between which ports, as a file says it (TOML).
 #[derive(Clone, Debug, Deserialize)]
@@ -50,6 +46,11 @@ pub struct Description {
     pub device_processors: Vec<usize>,
     /// The most frames a second that are offered, by all ports together.
     pub highest_fps: f64,
+    /// Devices in a row, where that is more than one.
+    pub chain: usize,
+    /// Interfaces of this machine that are the ports, instead of those of a bed.
+    #[serde(rename = "interface")]
+    pub interfaces: Vec<Side>,
     /// Devices by name, beside kernel, causeway and click.
     #[serde(rename = "device")]
     pub devices: BTreeMap<String, Kind>,
@@ -65,6 +66,8 @@ impl Default for Description {
             tester_processors: Vec::new(),
             device_processors: Vec::new(),
             highest_fps: 2e6,
+            chain: 1,
+            interfaces: Vec::new(),
             devices: BTreeMap::new(),
             traffic: None,
         }
@@ -106,6 +109,10 @@ pub struct Comparison {
     pub preset: Preset,
     /// How often all is measured.
     pub repetitions: usize,
+    /// Whether only rates and losses at loads are measured.
+    pub only_curve: bool,
+    /// Also on an interface that carries the default route.
+    pub yes: bool,
 }
 
 /// Told of a step: what it is, and an estimate of the time that is left.
@@ -155,47 +162,125 @@ impl Comparison {
         for (size, sizes) in &self.sizes {
             self.traffic(sizes).check().with_context(|| format!("frames of {size}"))?;
         }
+        let ground = Ground::new(&self.description, self.yes)?;
+        let bits_per_s = ground.bits_per_s();
+        self.check_rate(bits_per_s)?;
         let mut findings = Findings::new(document, &self.devices);
-        findings.setting("test bed", VETH_NOTE);
-        findings.setting("ports of the tester", &self.description.method);
-        self.preset
-            .deviations()
-            .iter()
-            .for_each(|(name, text)| findings.setting(&format!("deviation: {name}"), text));
-        for (name, kind) in self.devices.iter().zip(&kinds) {
-            findings.version(name, &kind.version());
+        self.settings(&ground, bits_per_s, &kinds, &mut findings);
+        let mut left = self.estimates(&kinds);
+        progress("self-test of the tester, over a cable", left.iter().sum());
+        let test = self.self_test(ground.bed(), interrupted, &mut findings)?;
+        let inside = Inside::open();
+        if let Err(error) = &inside {
+            findings.setting("inside of the device", &format!("not seen: {error:#}"));
         }
-        let (began, steps) = (Instant::now(), self.repetitions * kinds.len() * self.sizes.len());
-        let bed = Bed::new("cwl", self.description.ports)?;
-        progress("self-test of the tester, over a cable", self.preset.estimate(steps));
-        let test = self.self_test(&bed, interrupted, &mut findings)?;
-        let mut done = 0;
+        let began = Instant::now();
+        let expected: Duration = left.iter().sum();
         for repetition in 0..self.repetitions {
             for (name, kind) in self.devices.iter().zip(&kinds) {
-                let device = Device::start(kind, &bed, &self.description.device_processors)
+                let device = ground
+                    .start(kind, &self.description.device_processors)
                     .with_context(|| format!("device '{name}'"))?;
-                for (size, sizes) in &self.sizes {
-                    let left = match done {
-                        0 => self.preset.estimate(steps),
-                        _ => began.elapsed().mul_f64((steps - done) as f64 / f64::from(done as u32)),
-                    };
-                    progress(
-                        &format!("{name}, {size}, repetition {} of {}", repetition + 1, self.repetitions),
-                        left,
-                    );
+                for (number, (size, sizes)) in self.sizes.iter().enumerate() {
+                    let still: Duration = left.iter().sum();
+                    // As the estimate was wrong so far.
+                    let so_far = (expected - still).as_secs_f64();
+                    let wrong = if so_far > 0.0 { began.elapsed().as_secs_f64() / so_far } else { 1.0 };
+                    let what =
+                        format!("{name}, {size}, repetition {} of {}", repetition + 1, self.repetitions);
+                    progress(&what, still.mul_f64(wrong));
+                    left.pop();
                     let traffic = self.traffic(sizes);
                     let length = traffic.mean_length().unwrap_or(0.0);
-                    let control = Control { interrupted: interrupted.clone(), alive: device.alive() };
-                    let ports = bed.open(&self.description.method)?;
-                    let mut tester = Ports::new(ports, traffic, self.manner(), control)?;
+                    let mut tester = Ports::new(
+                        ground.open()?,
+                        traffic,
+                        self.manner(),
+                        device.control(interrupted.clone()),
+                    )?;
                     let place = Place { device: name, size, length, repetition };
-                    self.measure(&mut tester, &place, &test, &mut findings)
+                    let line_fps = bits_per_s.map(|bits| line_rate_fps(bits, length) * self.senders());
+                    let events = if number == 0 { kind.events() } else { &[] };
+                    let how = phases::How {
+                        preset: &self.preset,
+                        test: &test,
+                        line_fps,
+                        events,
+                        only_curve: self.only_curve,
+                        inside: inside.as_ref().ok(),
+                        processes: device.ids(),
+                    };
+                    phases::measure(&how, &mut tester, &place, number == 0, &mut findings)
                         .with_context(|| format!("device '{name}', {size}"))?;
-                    done += 1;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Ports that send.
+    fn senders(&self) -> f64 {
+        let ports = if self.description.interfaces.is_empty() {
+            self.description.ports
+        } else {
+            self.description.interfaces.len()
+        };
+        let plan = self.sizes.first().and_then(|(_, sizes)| Plan::new(&self.traffic(sizes), ports).ok());
+        plan.map_or(1.0, |plan| (0..ports).filter(|&port| !plan.order(port).is_empty()).count() as f64)
+    }
+
+    /// The highest rate is one that interfaces of this machine carry at the shortest frames; that of virtual ones has no
+    /// meaning.
+    fn check_rate(&self, bits_per_s: Option<f64>) -> Result<()> {
+        let Some(bits_per_s) = bits_per_s.filter(|_| !self.description.interfaces.is_empty()) else {
+            return Ok(());
+        };
+        let lengths = self.sizes.iter().filter_map(|(_, sizes)| self.traffic(sizes).mean_length());
+        let shortest = lengths.fold(f64::INFINITY, f64::min);
+        let most = line_rate_fps(bits_per_s, shortest) * self.senders();
+        let highest = self.description.highest_fps;
+        ensure!(
+            highest <= most,
+            "highest_fps is {highest:.0}, and the interfaces carry {most:.0} frames/s of {shortest:.0} bytes"
+        );
+        Ok(())
+    }
+
+    /// How long the measurements take, by rough estimate, the last first.
+    fn estimates(&self, kinds: &[Kind]) -> Vec<Duration> {
+        let of = |(kind, number): (&Kind, usize)| {
+            let disturbed = self.preset.estimate_disturbed(kind.events().len());
+            self.preset.estimate(1) + if number == 0 { disturbed } else { Duration::ZERO }
+        };
+        let once = kinds.iter().flat_map(|kind| (0..self.sizes.len()).map(move |number| (kind, number)));
+        let once: Vec<Duration> = once.map(of).collect();
+        (0..self.repetitions).flat_map(|_| once.iter().copied()).rev().collect()
+    }
+
+    /// What the numbers depend on.
+    fn settings(
+        &self,
+        ground: &Ground<'_>,
+        bits_per_s: Option<f64>,
+        kinds: &[Kind],
+        findings: &mut Findings<'_>,
+    ) {
+        findings.setting("test bed", ground.note());
+        findings.setting("ports of the tester", &self.description.method);
+        if self.description.chain > 1 {
+            findings.setting("devices in a row", &self.description.chain.to_string());
+        }
+        if let Some(bits) = bits_per_s {
+            let what =
+                if self.description.interfaces.is_empty() { ", by name only: a veth has none" } else { "" };
+            findings.setting("line rate", &format!("{:.0} Mbit/s{what}", bits / 1e6));
+        }
+        for (name, text) in self.preset.deviations() {
+            findings.setting(&format!("deviation: {name}"), &text);
+        }
+        for (name, kind) in self.devices.iter().zip(kinds) {
+            findings.version(name, &kind.version());
+        }
     }
 
     fn self_test(
@@ -204,7 +289,7 @@ impl Comparison {
         interrupted: &Arc<AtomicBool>,
         findings: &mut Findings<'_>,
     ) -> Result<SelfTest> {
-        let control = Control { interrupted: interrupted.clone(), alive: Box::new(|| Ok(())) };
+        let control = Control::new(interrupted.clone());
         let ports = bed.cable(&self.description.method)?;
         let traffic = Traffic { matrix: Matrix::Unidirectional, ..self.traffic(&self.sizes[0].1) };
         let mut tester = Ports::new(ports, traffic, self.manner(), control)?;
@@ -222,41 +307,4 @@ impl Comparison {
         );
         Ok(test)
     }
-
-    fn measure(
-        &self,
-        tester: &mut Ports,
-        place: &Place<'_>,
-        test: &SelfTest,
-        findings: &mut Findings<'_>,
-    ) -> Result<()> {
-        let (preset, highest) = (&self.preset, test.most_fps());
-        tester.trial(&Request::new(highest * LOWEST, preset.trial_ns))?;
-        let mut trace = Vec::new();
-        let mut search = Search::new(preset.goals(), (highest * LOWEST) as u64, highest as u64);
-        make(&mut search, tester, |request, outcome, _| {
-            trace.push((request.load_fps(), outcome.loss_ratio(), outcome.limited));
-            Ok(())
-        })?;
-        let results = search.results();
-        findings.bounds(place, &results, test);
-        findings.trace(place, &trace);
-        let loads = CURVE.map(|part| highest * part);
-        findings.curve(place, &loads, &repeat(tester, Repeat::rates(&loads, preset.trial_ns, 1))?, test);
-        let pdr = results.iter().filter_map(|result: &GoalResult| result.lower_fps).max();
-        for (part, load) in DELAY_LOADS.iter().filter_map(|part| Some((part, pdr? as f64 * part))) {
-            let outcomes = repeat(tester, Repeat::latency(load, preset.delay_ns, 1))?;
-            findings.delay(place, *part, &outcomes);
-        }
-        Ok(())
-    }
-}
-
-fn repeat(tester: &mut Ports, mut repeat: Repeat) -> Result<Vec<Outcome>> {
-    let mut outcomes = Vec::new();
-    make(&mut repeat, tester, |_, outcome, _| {
-        outcomes.push(outcome.clone());
-        Ok(())
-    })?;
-    Ok(outcomes)
 }

@@ -6,7 +6,7 @@ use crate::regression::changes;
 use crate::report::{begun, write};
 use anyhow::{Context, Result, bail};
 use causeway_results::traffic::Sizes;
-use causeway_results::{Document, csv, html, stats};
+use causeway_results::{Document, Source, csv, html, stats};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,6 +24,8 @@ pub struct Task {
     pub conformant: bool,
     /// How often all is measured.
     pub repetitions: usize,
+    /// Also on an interface that carries the default route.
+    pub yes: bool,
     /// Where the document goes; a table and a page go beside it.
     pub output: PathBuf,
 }
@@ -41,7 +43,7 @@ impl Task {
         let preset = if self.conformant { Preset::conformant() } else { Preset::quick() };
         let sizes = self.sizes.iter().map(|text| size(text)).collect::<Result<_>>()?;
         let (devices, repetitions) = (self.devices.clone(), self.repetitions);
-        Ok(Comparison { description, devices, sizes, preset, repetitions })
+        Ok(Comparison { description, devices, sizes, preset, repetitions, only_curve: false, yes: self.yes })
     }
 
     /// Runs it, and writes what was found, also when it ends early. The lines are for people.
@@ -58,14 +60,34 @@ impl Task {
         if document.series.is_empty() {
             outcome?;
         } else {
-            write(&self.output.with_extension("csv"), &csv::table(&document))?;
-            write(&self.output, &document.to_json()?)?;
-            write(&self.output.with_extension("html"), &html::page("Router test", &document)?)?;
+            keep(&self.output, "Router test", &document)?;
             outcome
                 .with_context(|| format!("ended early; what was found is in {}", self.output.display()))?;
         }
         Ok(verdict(&document))
     }
+}
+
+/// Writes a document, and its table and page beside it; where there is no room, the document goes to the folder for
+/// temporary files instead.
+///
+/// # Errors
+/// That a file cannot be written, and where the document is.
+pub fn keep(file: &Path, title: &str, document: &Document) -> Result<()> {
+    let all = || {
+        write(file, &document.to_json()?)?;
+        write(&file.with_extension("csv"), &csv::table(document))?;
+        write(&file.with_extension("html"), &html::page(title, document)?)
+    };
+    all().map_err(|error| {
+        let name = format!("causeway-lab-{}.json", std::process::id());
+        let elsewhere = std::env::temp_dir().join(name);
+        let kept = document.to_json().map_err(Into::into).and_then(|json| write(&elsewhere, &json));
+        match kept {
+            Ok(()) => error.context(format!("the results are in {} instead", elsewhere.display())),
+            Err(_) => error,
+        }
+    })
 }
 
 /// A length as it is written on the command line.
@@ -85,10 +107,11 @@ pub fn verdict(document: &Document) -> Vec<String> {
     let told = |axis: &causeway_results::Axis| axis.quantity == "frame length";
     for series in document.series.iter().filter(|series| series.x.as_ref().is_some_and(told)) {
         let baseline = series.baseline.as_deref().and_then(|name| document.series(name));
-        for one in &series.measurements {
+        for one in series.measurements.iter().filter(|one| one.source == Source::Measured) {
             let (Some(median), Some(x)) = (stats::median(&one.repetitions), one.x) else { continue };
             let interval = stats::median_interval(&one.repetitions, stats::SEED);
-            let interval = interval.map_or(String::new(), |i| format!(" ({:.0} to {:.0})", i.low, i.high));
+            let interval =
+                interval.map_or(String::new(), |i| format!(" ({} to {})", short(i.low), short(i.high)));
             let other = baseline.and_then(|series| series.measurements.iter().find(|other| other.x == one.x));
             let ratio =
                 other.and_then(|other| stats::compare(&one.repetitions, &other.repetitions, stats::SEED));
@@ -98,10 +121,17 @@ pub fn verdict(document: &Document) -> Vec<String> {
             });
             let note = if one.note == LIMITED { format!("  {LIMITED}") } else { String::new() };
             let name = format!("{} at {x:.0} bytes", series.name);
-            lines.push(format!("{name:<52} {median:>9.0} {}{interval}{ratio}{note}", series.unit));
+            let median = short(median);
+            lines.push(format!("{name:<52} {median:>9} {}{interval}{ratio}{note}", series.unit));
         }
     }
     lines
+}
+
+/// A number with three places or more.
+fn short(value: f64) -> String {
+    let digits = if value.abs() >= 100.0 || value == 0.0 { 0 } else { 2 };
+    format!("{value:.digits$}")
 }
 
 /// Compares two documents: a line for each measurement that both have, and whether one became worse by more than
@@ -174,6 +204,7 @@ mod tests {
             sizes: vec!["64".to_owned(), "imix".to_owned()],
             conformant: false,
             repetitions: 1,
+            yes: false,
             output: PathBuf::from("unused.json"),
         };
         assert_eq!(task.comparison().expect("a comparison").sizes.len(), 2);
@@ -192,6 +223,33 @@ mod tests {
         assert!(
             refused(task(|t| t.description = Some(PathBuf::from("/no/such/file")))).contains("/no/such/file")
         );
+    }
+
+    #[test]
+    fn on_a_full_disk_the_results_are_kept_elsewhere() {
+        if !rustix::process::geteuid().is_root() {
+            return eprintln!("skipped: needs root to mount a disk that is full");
+        }
+        let folder = std::env::temp_dir().join(format!("causeway-lab-full-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let command = |program: &str, args: &[&str]| {
+            let status = std::process::Command::new(program).args(args).arg(&folder).status().expect("run");
+            assert!(status.success());
+        };
+        command("mount", &["-t", "tmpfs", "-o", "size=4k", "tmpfs"]);
+        let mut document = Document::new(begun());
+        let values = Measurement::measured(vec![1.5; 5_000]);
+        document.series.push(Series::single("kernel/rate", "rate", "frames/s", values));
+        let error = keep(&folder.join("lab.json"), "full", &document).expect_err("full");
+        command("umount", &[]);
+        std::fs::remove_dir(&folder).expect("removed");
+        let error = format!("{error:#}");
+        let elsewhere = error.strip_prefix("the results are in ").and_then(|rest| rest.split(' ').next());
+        let elsewhere = PathBuf::from(elsewhere.expect("where"));
+        assert!(error.contains("No space left on device"), "{error}");
+        let text = std::fs::read_to_string(&elsewhere).expect("there");
+        assert_eq!(Document::from_json(&text).expect("whole"), document);
+        std::fs::remove_file(elsewhere).expect("removed");
     }
 
     #[test]

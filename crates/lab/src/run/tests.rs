@@ -1,5 +1,8 @@
 use super::*;
 use crate::analyser::{Analyser, Counts};
+use crate::search::mlr::GoalResult;
+use crate::search::rfc2544::BurstLengths;
+use crate::search::{Event, Outcome, Request};
 use crate::tester::Step;
 use causeway_results::{Machine, Run, csv};
 
@@ -40,6 +43,19 @@ fn what_is_found_is_a_valid_document_at_any_time() {
             let outcomes = [outcome(1_000_000, rate, false), outcome(500_000, rate.min(500_000), false)];
             findings.curve(&place, &[1e6, 5e5], &outcomes, &test);
             findings.delay(&place, 0.5, &[outcome(10, 10, false)]);
+            let lengths = BurstLengths {
+                mean: 99.0,
+                min: 99,
+                max: 99,
+                deviation: 0.0,
+                implied_buffer_ns: 990e3,
+                corrected_buffer_ns: 495e3,
+                at_least: false,
+            };
+            findings.bursts(&place, &lengths);
+            findings.recovery(&place, &Request::new(1.0, 5_000_000), &outcome(10, 8, false));
+            findings.blocked(&place, Event::Reset, &outcome(1_000, 990, false));
+            findings.line_rate(&place, "load", "NDR", 1_488_095.0);
             check(&document);
         }
     }
@@ -51,6 +67,11 @@ fn what_is_found_is_a_valid_document_at_any_time() {
     let curve = document.series("kernel/64 bytes/loss").expect("found");
     let points: Vec<_> = curve.measurements.iter().map(|one| (one.x, one.repetitions[0])).collect();
     assert_eq!(points, [(Some(5e5), 0.2), (Some(1e6), 0.6)]);
+    let only = |name: &str| document.series(name).expect("found").measurements[0].repetitions.clone();
+    assert_eq!(only("causeway/buffer time"), [495.0; 2]);
+    // Ten of a thousand in a second.
+    assert_eq!(only("causeway/blocked by a reset"), [10.0; 2]);
+    assert_eq!(only("line rate/NDR"), [1_488_095.0], "once, however often the devices are measured");
     assert_eq!(document.series("kernel/64 bytes/search 2/load").expect("found").measurements.len(), 2);
     assert!(
         csv::table(&document).contains("causeway/NDR,load,frames/s,frame length,bytes,64,measured,2,950000")
@@ -122,13 +143,16 @@ fn a_short_comparison_between_namespaces() {
     let description =
         Description { highest_fps: 20_000.0, method: "packet".to_owned(), ..Description::default() };
     let mut short = Preset::quick();
-    (short.trial_ns, short.delay_ns) = (20_000_000, 20_000_000);
+    (short.trial_ns, short.delay_ns, short.burst_ns) = (20_000_000, 20_000_000, 5_000_000);
+    (short.overload_ns, short.event_ns) = (20_000_000, 100_000_000);
     let comparison = Comparison {
         description,
         devices: vec!["kernel".to_owned()],
         sizes: vec![("128 bytes".to_owned(), Sizes::Fixed(128))],
         preset: short,
         repetitions: 1,
+        only_curve: false,
+        yes: false,
     };
     let mut document = Document::new(Run::default());
     let mut told = Vec::new();
@@ -137,11 +161,58 @@ fn a_short_comparison_between_namespaces() {
         .expect("a comparison");
     assert_eq!(told.last().map(String::as_str), Some("kernel, 128 bytes, repetition 1 of 1"));
     document.to_json().expect("valid");
-    for name in ["kernel/NDR", "kernel/PDR", "kernel/saturation forwarding rate", "kernel/128 bytes/loss"] {
-        assert!(document.series(name).is_some(), "{name}");
+    for name in [
+        "NDR",
+        "PDR",
+        "saturation forwarding rate",
+        "128 bytes/loss",
+        "longest burst",
+        "recovery time",
+        "blocked by a change of routes",
+        "128 bytes/change of routes, as it went",
+    ] {
+        assert!(document.series(&format!("kernel/{name}")).is_some(), "{name}");
     }
     let stopped = Arc::new(AtomicBool::new(true));
     let error = comparison.run(&mut document, &stopped, &mut |_, _| ()).expect_err("interrupted");
     assert_eq!(format!("{error:#}"), "interrupted");
     document.to_json().expect("what was found is kept and valid");
+}
+
+/// A device that dies, or that is never there, in a run that has found something already.
+#[test]
+fn a_device_that_dies_leaves_what_was_found_and_a_clean_machine() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root to make network namespaces");
+    }
+    let run = |script: &str, ready: &str| {
+        let start = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let kind = Kind::Command { start, ready: Some(ready.to_owned()), beside_kernel: true };
+        let description = Description {
+            highest_fps: 5_000.0,
+            method: "packet".to_owned(),
+            devices: [("mortal".to_owned(), kind)].into(),
+            ..Description::default()
+        };
+        let mut short = Preset::quick();
+        (short.trial_ns, short.settle) = (20_000_000, Duration::from_millis(10));
+        let comparison = Comparison {
+            description,
+            devices: vec!["mortal".to_owned()],
+            sizes: vec![("128 bytes".to_owned(), Sizes::Fixed(128))],
+            preset: short,
+            repetitions: 1,
+            only_curve: false,
+            yes: false,
+        };
+        let mut document = Document::new(Run::default());
+        let error = comparison.run(&mut document, &Arc::default(), &mut |_, _| ()).expect_err("dead");
+        document.to_json().expect("valid");
+        assert!(document.series("tester, received/self-test over a cable").is_some());
+        format!("{error:#}")
+    };
+    let error = run("echo ready; sleep 0.3; exit 3", "ready");
+    assert_eq!(error, "device 'mortal', 128 bytes: the device died: exit status: 3");
+    let error = run("echo no such port; exit 1", "ready");
+    assert_eq!(error, "device 'mortal': the device did not start: no such port");
 }

@@ -33,8 +33,21 @@ pub struct Segment {
 pub enum Event {
     /// It is killed and started again (RFC 6201 §4.2.1: software reset).
     Reset,
-    /// Its routes change, or its graph.
-    Reconfigure,
+    /// Routes are added, and taken away again.
+    Routes,
+    /// Its graph is put in the place of itself.
+    Swap,
+}
+
+impl Event {
+    /// As a noun.
+    pub fn name(self) -> &'static str {
+        match self {
+            Event::Reset => "reset",
+            Event::Routes => "change of routes",
+            Event::Swap => "swap of graphs",
+        }
+    }
 }
 
 /// A trial that is asked for.

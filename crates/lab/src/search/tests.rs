@@ -112,7 +112,7 @@ fn recovery_takes_as_long_as_the_queue_needs() {
 
 #[test]
 fn a_disturbance_is_as_long_as_the_device_is_blocked() {
-    for event in [Event::Reset, Event::Reconfigure] {
+    for event in [Event::Reset, Event::Routes, Event::Swap] {
         let mut repeat = Repeat::disturbed(25_000.0, 400 * MS, event, 2);
         for (request, outcome) in go(&mut repeat, LIMITED) {
             assert_eq!(request.event, Some((event, 100 * MS)));

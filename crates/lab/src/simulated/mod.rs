@@ -114,7 +114,9 @@ impl Tester for Simulated {
     fn trial(&mut self, request: &Request) -> Result<Outcome> {
         self.trial = self.trial.wrapping_add(1);
         let blocked = match request.event {
-            Some((Event::Reset | Event::Reconfigure, at_ns)) => at_ns..at_ns + self.device.blocked_ns,
+            Some((Event::Reset | Event::Routes | Event::Swap, at_ns)) => {
+                at_ns..at_ns + self.device.blocked_ns
+            }
             None => 0..0,
         };
         let mut running = Running { device: self.device, seen: 0, free_ns: 0, blocked, out: Vec::new() };

@@ -10,7 +10,7 @@ use crate::network::Network;
 use crate::search::Request;
 use anyhow::{Context, Result, ensure};
 use causeway_results::traffic::{Family, Matrix, Plan, Traffic};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The trial that a transmitter by itself is of, and a receiver by itself counts.
@@ -67,7 +67,7 @@ pub fn transmit_only(
     let templates = templates.collect::<Result<Vec<_>>>()?;
     pin(processors);
     let generator = Generator::new(&traffic, &plan, request, &templates, 0, TRIAL);
-    let report = send(&mut *port.tx, generator, request.duration_ns(), Since::now(), interrupted);
+    let report = send(&mut *port.tx, generator, Some(request.duration_ns()), Since::now(), interrupted);
     let frames = report.sent.iter().map(|sent| sent.frames).sum();
     Ok(Transmitted { intended: report.intended, frames, took_ns: report.last_ns })
 }
@@ -80,11 +80,11 @@ pub fn receive_only(
     interrupted: &AtomicBool,
 ) -> Received {
     let mut analyser = Analyser::new(TRIAL, FLOWS);
-    let (ended, since) = (AtomicBool::new(false), Since::now());
+    let (ended, came, since) = (AtomicBool::new(false), AtomicU64::new(0), Since::now());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             pin(processors);
-            receive(&mut *port.rx, port.stamped, |seen| seen, &mut analyser, since, &ended);
+            receive(&mut *port.rx, port.stamped, |seen| seen, &mut analyser, since, &ended, &came);
         });
         while since.ns() < time.as_nanos() as u64 && !interrupted.load(Ordering::Relaxed) {
             std::thread::sleep(super::LOOK.min(time));

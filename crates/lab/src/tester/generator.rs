@@ -1,5 +1,6 @@
 //! Which frames are due, without a clock and without a port.
 
+use super::sending::Source;
 use crate::analyser::Sent;
 use crate::frame::{Seen, Tag, Template, look};
 use crate::search::Request;
@@ -44,11 +45,13 @@ impl<'a> Generator<'a> {
         let sent = vec![Sent::default(); plan.flows().len()];
         Generator { templates, order: plan.order(port), timetable, next_ns, trial, place: 0, sent }
     }
+}
 
-    /// Appends the frames that are due at `now_ns`, as far as `batch` and the pool have room. Says when the next is due
-    /// that was not appended; `None`: there is none.
+impl Source for Generator<'_> {
+    type Report = Report;
+
     #[inline]
-    pub fn fill(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u64> {
+    fn fill(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u64> {
         while let Some(due_ns) = self.next_ns {
             if due_ns > now_ns || batch.is_full() {
                 return Some(due_ns);
@@ -66,16 +69,15 @@ impl<'a> Generator<'a> {
         None
     }
 
-    /// Ends it at `last_ns`. What is left in `batch` was not sent after all.
-    pub fn finish(mut self, batch: &Batch, last_ns: u64) -> Report {
+    fn finish(mut self, left: &Batch, last_ns: u64) -> Report {
         let made: u64 = self.sent.iter().map(|sent| sent.frames).sum();
-        for packet in batch.iter() {
+        for packet in left.iter() {
             if let Seen::Test(tag) = look(packet.data()) {
                 self.sent[usize::from(tag.flow)].frames -= 1;
             }
         }
-        let left = u64::from(self.next_ns.is_some()) + self.timetable.remaining();
-        Report { sent: self.sent, intended: made + left, last_ns }
+        let later = u64::from(self.next_ns.is_some()) + self.timetable.remaining();
+        Report { sent: self.sent, intended: made + later, last_ns }
     }
 }
 

@@ -11,30 +11,33 @@
 mod alone;
 mod generator;
 mod receiving;
+mod replay;
 mod self_test;
 mod sending;
 #[cfg(test)]
 mod tests;
 
 pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_only};
+pub use replay::{Capture, Timing, replay};
 pub use self_test::{SelfTest, Step, self_test};
 
 use crate::analyser::{Analyser, Analysis, Distribution, Sent};
 use crate::frame::{Ends, Template};
+use crate::namespace::Home;
 use crate::network::Network;
-use crate::search::{Outcome, Request, Tester};
+use crate::search::{Event, Outcome, Request, Tester};
 use anyhow::{Context, Result, bail, ensure};
 use causeway_netio::completion::Clock;
 use causeway_netio::{Port, Rx, Tx};
 use causeway_packet::wire::MacAddr;
-use causeway_results::traffic::{Plan, Traffic};
+use causeway_results::traffic::{Flow, Plan, Traffic};
 use generator::Generator;
 use receiving::{at_home, receive};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use sending::send;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The part of the frames that may be missing of what was asked for, and by which a trial may take longer.
@@ -56,13 +59,15 @@ pub struct Attached {
     hosts6: Option<Network>,
     max_frame: usize,
     stamped: bool,
+    home: Home,
 }
 
 impl Attached {
     /// The first queue of a port; `gateway` is the device's Ethernet address there, `hosts` are behind it.
     ///
     /// # Errors
-    /// If it has several queues, of which frames would be missed, or none.
+    /// If it has several queues, of which frames would be missed, or none. The calling thread is in the network namespace
+    /// of the port.
     pub fn new(port: Port, gateway: MacAddr, hosts: [Option<Network>; 2]) -> Result<Attached> {
         let name = port.name;
         ensure!(
@@ -86,17 +91,31 @@ impl Attached {
                 port.mtu as usize + 14
             },
             stamped: port.capabilities.rx_timestamps == Some(Clock::Realtime),
+            home: Home::here()?,
             name,
         })
     }
 }
 
-/// What decides whether trials go on.
+/// Does something to the device.
+pub type Disturb = Box<dyn FnMut(Event) -> Result<()> + Send>;
+
+/// What decides whether trials go on, and what happens in them.
 pub struct Control {
     /// Set when the run is to end.
     pub interrupted: Arc<AtomicBool>,
     /// Fails if the device has died.
     pub alive: Box<dyn FnMut() -> Result<()> + Send>,
+    /// Has something happen to the device, and returns when it has.
+    pub disturb: Disturb,
+}
+
+impl Control {
+    /// Of nothing that could die or be disturbed.
+    pub fn new(interrupted: Arc<AtomicBool>) -> Control {
+        let disturb: Disturb = Box::new(|_| bail!("there is none that could be disturbed"));
+        Control { interrupted, alive: Box::new(|| Ok(())), disturb }
+    }
 }
 
 /// How trials are made.
@@ -104,7 +123,8 @@ pub struct Control {
 pub struct Manner {
     /// Processors that the tester runs on; any if empty.
     pub processors: Vec<usize>,
-    /// How long frames are waited for after the last was sent (RFC 2544 §23: 2 s).
+    /// How long frames are waited for after the last was sent, at most: no longer than until all have come (RFC 2544 §23:
+    /// 2 s).
     pub settle: Duration,
     /// A pause after that (RFC 2544 §23: 5 s).
     pub pause: Duration,
@@ -184,6 +204,12 @@ impl Ports {
         Ok(Ports { ports, traffic, plan, templates, manner, control, trial: 0 })
     }
 
+    /// The flows, by the ports that they go from and to, in the order of the counts of an [`Analysis`].
+    pub fn flows(&self) -> Vec<String> {
+        let name = |flow: &Flow| format!("{} to {}", self.ports[flow.from].name, self.ports[flow.to].name);
+        self.plan.flows().iter().map(name).collect()
+    }
+
     /// Which clock the times of arrival are of, and when it is read.
     pub fn time_of_arrival(&self) -> &'static str {
         match self.ports.iter().all(|port| port.stamped) {
@@ -207,6 +233,14 @@ impl Ports {
     }
 }
 
+/// Some ports send by the namespace of the thread, not by their own.
+fn go_home(home: &Home) {
+    if let Err(e) = home.enter() {
+        // Without privileges it has not left it either.
+        log::debug!("{e:#}");
+    }
+}
+
 /// Where the threads of a trial run.
 fn pin(processors: &[usize]) {
     if processors.is_empty() {
@@ -221,7 +255,6 @@ fn pin(processors: &[usize]) {
 impl Tester for Ports {
     fn trial(&mut self, request: &Request) -> Result<Outcome> {
         self.check()?;
-        ensure!(request.event.is_none(), "a tester of ports cannot disturb the device");
         let frames = request.load_fps() * request.duration_ns() as f64 / 1e9;
         ensure!(
             frames < f64::from(u32::MAX),
@@ -231,39 +264,57 @@ impl Tester for Ports {
         let (trial, flows) = (self.trial, self.plan.flows());
         let mut analysers: Vec<Analyser> =
             self.ports.iter().map(|_| Analyser::new(trial, flows.len())).collect();
-        let ended = AtomicBool::new(false);
+        let (ended, came) = (AtomicBool::new(false), AtomicU64::new(0));
         let interrupted = &*self.control.interrupted;
+        let disturb = &mut self.control.disturb;
         let (traffic, plan, templates, manner) =
             (&self.traffic, &self.plan, &self.templates[..], &self.manner);
         let since = Since::now();
         let outcomes = std::thread::scope(|scope| {
             let (mut senders, mut receivers) = (Vec::new(), Vec::new());
             for (number, (port, analyser)) in self.ports.iter_mut().zip(&mut analysers).enumerate() {
-                let (rx, tx, stamped) = (&mut port.rx, &mut port.tx, port.stamped);
+                let Attached { rx, tx, stamped, home, .. } = port;
+                let (stamped, home) = (*stamped, &*home);
                 if !plan.order(number).is_empty() {
                     let generator = Generator::new(traffic, plan, request, templates, number, trial);
                     senders.push(scope.spawn(move || {
+                        go_home(home);
                         pin(&manner.processors);
-                        send(&mut **tx, generator, request.duration_ns(), since, interrupted)
+                        send(&mut **tx, generator, Some(request.duration_ns()), since, interrupted)
                     }));
                 }
-                let ended = &ended;
+                let (ended, came) = (&ended, &came);
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
                     let sort = |seen| at_home(seen, plan, number);
-                    receive(&mut **rx, stamped, sort, analyser, since, ended);
+                    receive(&mut **rx, stamped, sort, analyser, since, ended, came);
                 }));
             }
+            let disturbed = request.event.map(|(event, at_ns)| {
+                scope.spawn(move || {
+                    wait_until(at_ns, since, interrupted);
+                    disturb(event).with_context(|| format!("{} of the device", event.name()))
+                })
+            });
             let sent: Vec<_> = senders.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            let all: u64 = sent.iter().flatten().flat_map(|of| &of.sent).map(|sent| sent.frames).sum();
             let began = std::time::Instant::now();
             while began.elapsed() < manner.settle && !interrupted.load(Ordering::Relaxed) {
+                // What comes once too often comes soon after, if at all.
+                let done = came.load(Ordering::Relaxed) >= all;
                 std::thread::sleep(LOOK.min(manner.settle));
+                if done {
+                    break;
+                }
             }
             ended.store(true, Ordering::Relaxed);
             let failed = receivers.into_iter().filter_map(|thread| thread.join().err()).count();
-            sent.into_iter().map(|sent| sent.ok().filter(|_| failed == 0)).collect::<Option<Vec<_>>>()
+            let sent: Option<Vec<_>> =
+                sent.into_iter().map(|sent| sent.ok().filter(|_| failed == 0)).collect();
+            disturbed.map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())))?;
+            sent.context("a thread of the tester failed")
         });
-        let outcomes = outcomes.context("a thread of the tester failed")?;
+        let outcomes = outcomes?;
         self.check()?;
         let mut sent = vec![Sent::default(); self.plan.flows().len()];
         let (mut intended, mut last_ns) = (0, 0);
@@ -283,6 +334,21 @@ impl Tester for Ports {
     }
 }
 
+fn add_timeline(all: &mut Vec<u64>, part: &[u64]) {
+    all.resize(all.len().max(part.len()), 0);
+    all.iter_mut().zip(part).for_each(|(all, part)| *all += part);
+}
+
+/// Waits for a time of the trial, or until the run is to end.
+fn wait_until(at_ns: u64, since: Since, interrupted: &AtomicBool) {
+    while !interrupted.load(Ordering::Relaxed) {
+        match at_ns.saturating_sub(since.ns()) {
+            0 => return,
+            left => std::thread::sleep(LOOK.min(Duration::from_nanos(left))),
+        }
+    }
+}
+
 /// What all ports received, as if it were one. Each flow is its port's alone.
 fn together(analysers: Vec<Analyser>, plan: &Plan, sent: &[Sent]) -> Analysis {
     let mut whole = Analysis {
@@ -295,6 +361,7 @@ fn together(analysers: Vec<Analyser>, plan: &Plan, sent: &[Sent]) -> Analysis {
         before_sent: 0,
         last_loss_ns: None,
         longest_silence_ns: 0,
+        timeline: Vec::new(),
     };
     for (port, analyser) in analysers.into_iter().enumerate() {
         let mine = plan.flows().iter().zip(sent);
@@ -309,6 +376,7 @@ fn together(analysers: Vec<Analyser>, plan: &Plan, sent: &[Sent]) -> Analysis {
         whole.ipdv.add(&part.ipdv);
         whole.before_sent += part.before_sent;
         whole.last_loss_ns = whole.last_loss_ns.max(part.last_loss_ns);
+        add_timeline(&mut whole.timeline, &part.timeline);
         whole.longest_silence_ns = whole.longest_silence_ns.max(part.longest_silence_ns);
     }
     whole

@@ -6,13 +6,14 @@ use crate::frame::{Seen, look};
 use causeway_netio::Rx;
 use causeway_packet::{BATCH, Batch};
 use causeway_results::traffic::Plan;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A pause when nothing waits, where the kernel has the time of arrival.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// Receives until `ended` is set and nothing waits; `sort` may take what is not for this port for something else.
+/// Receives until `ended` is set and nothing waits; `sort` may take what is not for this port for something else. `came`
+/// has how many test frames came so far.
 pub fn receive(
     rx: &mut dyn Rx,
     stamped: bool,
@@ -20,6 +21,7 @@ pub fn receive(
     analyser: &mut Analyser,
     since: Since,
     ended: &AtomicBool,
+    came: &AtomicU64,
 ) {
     let mut batch = Batch::new();
     loop {
@@ -38,13 +40,17 @@ pub fn receive(
             continue;
         }
         let found_ns = since.ns();
+        let mut tests = 0;
         for packet in batch.iter() {
             let at_ns = match packet.timestamp_ns() {
                 time if stamped && time > 0 => since.at(time),
                 _ => found_ns,
             };
-            analyser.record(sort(look(packet.data())), at_ns);
+            let seen = sort(look(packet.data()));
+            tests += u64::from(matches!(seen, Seen::Test(_)));
+            analyser.record(seen, at_ns);
         }
+        came.fetch_add(tests, Ordering::Relaxed);
         batch.clear();
     }
 }

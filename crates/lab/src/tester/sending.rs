@@ -1,7 +1,6 @@
 //! The loop of a thread that sends.
 
 use super::Since;
-use super::generator::{Generator, Report};
 use causeway_netio::Tx;
 use causeway_packet::Batch;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,20 +15,33 @@ const GRACE_NS: u64 = 50_000_000;
 /// How long what was taken may be on its way into the device.
 const FLUSHES: usize = 1_000;
 
-/// Sends what is due until nothing is left, or the time is over.
-pub fn send(
+/// What is sent, and when; without a clock and without a port.
+pub trait Source {
+    /// What is to be said of it in the end.
+    type Report;
+
+    /// Appends the frames that are due at `now_ns`, as far as `batch` and the pool have room. Says when the next is due
+    /// that was not appended; `None`: there is none.
+    fn fill(&mut self, now_ns: u64, batch: &mut Batch) -> Option<u64>;
+
+    /// Ends it at `last_ns`. What is in `left` was not sent after all.
+    fn finish(self, left: &Batch, last_ns: u64) -> Self::Report;
+}
+
+/// Sends what is due until nothing is left, or `duration_ns` and some more are over.
+pub fn send<S: Source>(
     tx: &mut dyn Tx,
-    mut generator: Generator<'_>,
-    duration_ns: u64,
+    mut source: S,
+    duration_ns: Option<u64>,
     since: Since,
     interrupted: &AtomicBool,
-) -> Report {
-    let end_ns = duration_ns + duration_ns / 20 + GRACE_NS;
+) -> S::Report {
+    let end_ns = duration_ns.map_or(u64::MAX, |ns| ns.saturating_add(ns / 20 + GRACE_NS));
     let mut batch = Batch::new();
     let mut last_ns = 0;
     while !interrupted.load(Ordering::Relaxed) {
         let now_ns = since.ns();
-        let next = generator.fill(now_ns, &mut batch);
+        let next = source.fill(now_ns, &mut batch);
         if now_ns > end_ns {
             break;
         }
@@ -55,7 +67,7 @@ pub fn send(
         tx.flush();
         std::thread::yield_now();
     }
-    generator.finish(&batch, last_ns)
+    source.finish(&batch, last_ns)
 }
 
 fn wait(ns: u64, tx: &mut dyn Tx) {

@@ -1,6 +1,7 @@
 //! Trials over memory ports: a cable, and a device of a few lines.
 
 use super::*;
+use crate::search::Event;
 use causeway_netio::memory;
 use causeway_packet::{BATCH, Batch, Packet};
 use causeway_results::traffic::{Matrix, Schedule};
@@ -9,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 const MS: u64 = 1_000_000;
 const CAPACITY: usize = 4_096;
 
-fn attached(port: Port, network: &str) -> Attached {
+pub fn attached(port: Port, network: &str) -> Attached {
     let hosts = [Some(network.parse().expect("a network")), None];
     Attached::new(port, MacAddr([2, 0, 0, 0, 0, 9]), hosts).expect("a port")
 }
@@ -19,7 +20,7 @@ fn manner() -> Manner {
 }
 
 fn control() -> Control {
-    Control { interrupted: Arc::default(), alive: Box::new(|| Ok(())) }
+    Control::new(Arc::default())
 }
 
 /// Two ports of a tester, joined by a cable.
@@ -133,6 +134,24 @@ fn an_interrupt_and_a_dead_device_end_trials() {
     });
     let error = tester.trial(&Request::new(1_000.0, 10 * MS)).expect_err("dead").to_string();
     assert_eq!(error, "the device died");
+}
+
+#[test]
+fn what_happens_to_the_device_happens_in_a_trial_or_fails_it() {
+    let mut tester = cable("disturb", Traffic::simple(64)).expect("a tester");
+    let request = |event| Request { event: Some((event, 20 * MS)), ..Request::new(1_000.0, 60 * MS) };
+    let error = tester.trial(&request(Event::Reset)).expect_err("nobody to reset");
+    assert_eq!(format!("{error:#}"), "reset of the device: there is none that could be disturbed");
+    let seen = Arc::new(AtomicU64::new(0));
+    let count = seen.clone();
+    tester.control.disturb = Box::new(move |event| {
+        assert_eq!(event, Event::Swap);
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    });
+    let outcome = tester.trial(&request(Event::Swap)).expect("an outcome");
+    assert_eq!((seen.load(Ordering::Relaxed), outcome.loss_ratio()), (1, 0.0));
+    assert_eq!(outcome.analysis.timeline.iter().sum::<u64>(), outcome.received());
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Way {
 /// What keeps a way of forwarding in place.
 enum Forwarder {
     Kernel,
-    Causeway(Process),
+    Causeway(Box<Process>),
     Redirect { _link: XdpLink },
 }
 
@@ -69,8 +69,8 @@ impl Forwarder {
                 bed.kernel()?;
                 Forwarder::Kernel
             }
-            Way::Causeway => Forwarder::Causeway(bed.causeway(processor, &[])?),
-            Way::Spinning => Forwarder::Causeway(bed.causeway(processor, &["--spin", SPIN_US])?),
+            Way::Causeway => Forwarder::Causeway(Box::new(bed.causeway(processor, &[])?)),
+            Way::Spinning => Forwarder::Causeway(Box::new(bed.causeway(processor, &["--spin", SPIN_US])?)),
             Way::Redirect => Forwarder::Redirect { _link: bed.redirect()? },
         })
     }

@@ -128,6 +128,29 @@ fn a_peer_that_takes_no_frames_is_left_alone() {
     });
 }
 
+/// There the interface's number is another interface's, or nobody's.
+#[test]
+fn a_thread_of_another_namespace_sends_another_way() {
+    testnet::run(&[("s0", "r1")], || {
+        let sink = Sink::new("s0");
+        let mut live = transmitter();
+        let (left, live) = std::thread::scope(|scope| {
+            let elsewhere = scope.spawn(move || {
+                // SAFETY: changes only this thread.
+                assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
+                let mut batch = batch_of(50, 60);
+                assert_eq!(live.send(&mut batch), None);
+                (batch.len(), live)
+            });
+            elsewhere.join().expect("no panic")
+        });
+        let mut live = live;
+        assert_eq!((left, taken(&live)), (50, 0));
+        assert_eq!(live.send(&mut batch_of(50, 60)), Some((50, 3_000)), "at home again");
+        assert_eq!(sink.count(), 50);
+    });
+}
+
 #[test]
 fn packets_longer_than_the_interface_takes_are_counted() {
     testnet::run(&[("s0", "r1")], || {

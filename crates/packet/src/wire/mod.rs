@@ -43,6 +43,7 @@ mod malformed;
 pub mod ndisc;
 pub mod protocol;
 pub mod tcp;
+pub mod tester;
 pub mod udp;
 pub mod vlan;
 

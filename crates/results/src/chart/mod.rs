@@ -6,7 +6,7 @@
 
 mod draw;
 mod scale;
-mod style;
+pub(crate) mod style;
 
 use crate::document::{Axis, Series, Source};
 use crate::stats::{self, Interval, SEED};

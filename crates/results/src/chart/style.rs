@@ -49,13 +49,18 @@ fn hex(RGBColor(red, green, blue): RGBColor) -> String {
 
 /// The style block.
 pub fn block() -> String {
-    let mut text = "<style>\n@media (prefers-color-scheme: dark) {\n".to_owned();
+    format!("<style>\n@media (prefers-color-scheme: dark) {{\n{}}}\n</style>\n", rules(""))
+}
+
+/// What makes shapes dark; `before` begins each selector.
+pub fn rules(before: &str) -> String {
+    let mut text = String::new();
     for Colour { light, dark } in [&BACKGROUND, &INK, &GRID].into_iter().chain(&SERIES) {
         let (light, dark) = (hex(*light), hex(*dark));
         for property in ["fill", "stroke"] {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "[{property}=\"{light}\"] {{ {property}: {dark} }}");
+            let _ = writeln!(text, "{before}[{property}=\"{light}\"] {{ {property}: {dark} }}");
         }
     }
-    text + "}\n</style>\n"
+    text
 }

@@ -2,29 +2,24 @@
 //!
 //! What is shown follows from the document alone, whoever wrote it. Series whose names differ in the first part only,
 //! up to the first `/`, are of one kind of thing: they share a chart, and a table where they have one point each.
-//! Traces, of which the x is a count of trials, are folded away; so is the table of everything. The document itself is in
-//! the page.
+//! Traces, of which the x is a count of trials, are folded away; so are what was seen inside of devices and the table of
+//! everything. The document itself is in the page. A script shows numbers at the points, hides lines, sorts tables and
+//! changes between light and dark; without it all is there too.
 
 #[cfg(test)]
 mod tests;
 
-use crate::chart::{Chart, DrawError, Line, Plot, Scale};
+use crate::chart::{self, Chart, DrawError, Line, Plot, Scale};
 use crate::document::{Axis, Document, Measurement, Series};
 use crate::stats::{self, Comparison, Interval, SEED};
 use std::fmt::Write;
 
 /// Units whose values span powers of ten.
 const LOGARITHMIC: [&str; 3] = ["ns", "us", "ms"];
-const STYLE: &str = "
-:root { color-scheme: light dark; --ink: #1f2328; --ground: #ffffff; --line: #d8dee4; --soft: #59636e }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --ground: #0d1117; --line: #30363d; --soft: #9198a1 } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.2rem; border-bottom: 1px solid var(--line) }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums } div.wide { overflow-x: auto }
-th, td { padding: .25rem .8rem .25rem 0; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top }
-td.n { text-align: right } td.soft, p.soft { color: var(--soft) } code { overflow-wrap: anywhere }
-svg { max-width: 100%; height: auto } summary { cursor: pointer; margin: .6rem 0 }
-";
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// How names of series begin, behind the first part, that say what was inside of a device.
+const INSIDE: &str = "inside ";
 
 /// The page.
 ///
@@ -35,33 +30,54 @@ pub fn page(title: &str, document: &Document) -> Result<String, crate::Error> {
     let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page += "<meta name=\"viewport\" content=\"width=device-width\">\n";
     page +=
-        &format!("<title>{0}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{0}</h1>\n", text(title));
+        &format!("<title>{}</title>\n<style>{STYLE}{}</style>\n</head>\n<body>\n", text(title), colours());
+    page += "<button id=\"theme\" type=\"button\">Colours: as the system</button>\n<div id=\"tip\"></div>\n";
+    page += &format!("<h1>{}</h1>\n", text(title));
     page += &format!("<p class=\"soft\"><code>{}</code></p>\n", text(&document.run.command.join(" ")));
     let kinds = kinds(document);
     let (traces, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.is_trace());
+    let (inside, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.name.starts_with(INSIDE));
     page += "<h2>In numbers</h2>\n";
-    page +=
-        &table(document, kinds.iter().filter(|kind| !kind.is_curve()).flat_map(|kind| &kind.series).copied());
+    let told = kinds.iter().filter(|kind| !kind.is_curve() || kind.is_by_length());
+    page += &table(document, told.flat_map(|kind| &kind.series).copied());
     for kind in kinds.iter().filter(|kind| kind.is_curve()) {
         page += &format!("<h2>{}</h2>\n{}", text(&kind.name), kind.chart().map_err(drawn)?);
+    }
+    if !inside.is_empty() {
+        page += "<h2>Inside, while it was loaded</h2>\n";
+        page += &folded(&inside)?;
     }
     page += "<h2>What the numbers depend on</h2>\n";
     page += &provenance(document);
     page += "<h2>Everything</h2>\n";
-    for kind in &traces {
-        page += &format!(
-            "<details><summary>{}</summary>\n{}</details>\n",
-            text(&kind.name),
-            kind.chart().map_err(drawn)?
-        );
-    }
+    page += &folded(&traces)?;
     page += "<details><summary>All measurements</summary>\n";
     page += &table(document, document.series.iter());
     page += "</details>\n<script type=\"application/json\" id=\"results\">\n";
     // Nothing in it may end the element.
     page += &json.replace('<', "\\u003c");
-    page += "</script>\n</body>\n</html>\n";
+    page += &format!("</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     Ok(page)
+}
+
+/// Charts that are shown when they are asked for.
+fn folded(kinds: &[Kind<'_>]) -> Result<String, crate::Error> {
+    let mut all = String::new();
+    for kind in kinds {
+        let (name, chart) = (text(&kind.name), kind.chart().map_err(drawn)?);
+        all += &format!("<details><summary>{name}</summary>\n{chart}</details>\n");
+    }
+    Ok(all)
+}
+
+/// Colours of charts in dark, where the system prefers it and where it was asked for.
+fn colours() -> String {
+    let dark = |before: &str| chart::style::rules(&format!("{before} svg "));
+    format!(
+        "@media (prefers-color-scheme: dark) {{\n{}}}\n{}",
+        dark(":root:not([data-theme=light])"),
+        dark(":root[data-theme=dark]")
+    )
 }
 
 fn drawn(error: DrawError) -> crate::Error {
@@ -104,6 +120,11 @@ impl Kind<'_> {
         self.series[0].x.as_ref().is_some_and(|axis| axis.quantity == "trial")
     }
 
+    /// Whether it is a result for each length of frames.
+    fn is_by_length(&self) -> bool {
+        self.series[0].x.as_ref().is_some_and(|axis| axis.quantity == "frame length")
+    }
+
     fn is_curve(&self) -> bool {
         self.series.iter().any(|series| series.measurements.len() > 1)
     }
@@ -127,10 +148,37 @@ impl Kind<'_> {
                 lines: self.series.iter().map(line).collect(),
             },
         };
-        // What an SVG file begins with has no place inside of a page.
         let svg = chart.svg()?;
-        Ok(svg.find("<svg").map_or(String::new(), |at| svg[at..].to_owned()))
+        let lines: Vec<_> = self.series.iter().map(|series| (line(series).name, points(series))).collect();
+        Ok(figure(&svg, &lines))
     }
+}
+
+/// A chart inside of a page, and what there is to say of its points.
+fn figure(svg: &str, lines: &[(String, Vec<String>)]) -> String {
+    // What an SVG file begins with has no place there, and the page has the colours.
+    let svg = svg.find("<svg").map_or("", |at| &svg[at..]);
+    let (head, rest) = svg.split_once("<style>").unwrap_or((svg, ""));
+    let shapes = rest.split_once("</style>\n").map_or("", |(_, shapes)| shapes);
+    let lines: Vec<_> =
+        lines.iter().map(|(name, points)| serde_json::json!({ "name": name, "points": points })).collect();
+    let json = serde_json::Value::from(lines).to_string().replace('<', "\\u003c");
+    format!("<figure>\n{head}{shapes}<script type=\"application/json\">{json}</script>\n</figure>\n")
+}
+
+/// A text for each point of a series.
+fn points(series: &Series) -> Vec<String> {
+    let axis = series.x.as_ref();
+    let point = |one: &Measurement| {
+        let (x, median) = (one.x?, stats::median(&one.repetitions)?);
+        let (quantity, unit) = axis.map_or(("", ""), |axis| (axis.quantity.as_str(), axis.unit.as_str()));
+        let interval = ends(stats::median_interval(&one.repetitions, SEED));
+        let interval = if interval.is_empty() { interval } else { format!(" ({interval})") };
+        let note = if one.note.is_empty() { String::new() } else { format!("\n{}", one.note) };
+        let place = format!("{quantity} {} {unit}", number(x));
+        Some(format!("{}\n{} {}{interval}{note}", place.trim(), number(median), series.unit))
+    };
+    series.measurements.iter().filter_map(point).collect()
 }
 
 fn number(value: f64) -> String {
@@ -185,8 +233,9 @@ fn table<'a>(document: &Document, series: impl Iterator<Item = &'a Series>) -> S
         }
     }
     format!(
-        "<div class=\"wide\"><table>\n<tr><th>what</th><th>at</th><th>median</th><th>95 % interval</th>\
-         <th>times its baseline</th><th></th><th>note</th></tr>\n{rows}</table></div>\n"
+        "<div class=\"wide\"><table>\n<tr><th class=\"sorts\">what</th><th class=\"sorts\">at</th>\
+         <th class=\"sorts\">median</th><th>95 % interval</th><th class=\"sorts\">times its baseline</th><th></th>\
+         <th class=\"sorts\">note</th></tr>\n{rows}</table></div>\n"
     )
 }
 

@@ -44,7 +44,7 @@ fn the_page_stands_alone_and_has_all() {
     for loaded in ["src=", "href=", "@import", "url("] {
         assert!(!page.contains(loaded), "{loaded} loads something");
     }
-    assert_eq!(page.matches("</script>").count(), 1, "nothing in the document ends its element");
+    assert_eq!(page.matches("</script>").count(), 4, "nothing in the document ends its element");
 }
 
 #[test]
@@ -73,4 +73,38 @@ fn elements_are_closed_in_order() {
 #[test]
 fn a_document_without_series_is_a_page() {
     assert!(page("t", &Document::new(Run::default())).is_ok());
+}
+
+/// Each point has its text, in the order in which the points are drawn.
+#[test]
+fn points_have_what_a_pointer_shows() {
+    let page = page("t", &document()).expect("a page");
+    let (_, figure) = page.split_once("<figure>").expect("a figure");
+    let (figure, _) = figure.split_once("</figure>").expect("its end");
+    assert_eq!(figure.matches("<circle").count(), 4);
+    let (_, json) = figure.split_once("application/json\">").expect("the points");
+    let lines: serde_json::Value =
+        serde_json::from_str(json.split("</script>").next().expect("all")).expect("JSON");
+    assert_eq!(lines[1]["name"], "causeway");
+    assert_eq!(lines[1]["points"][1], "offered load 400.0 frames/s\n210.0 frames/s (200.0 to 220.0)");
+}
+
+#[test]
+fn what_is_inside_is_folded_and_results_by_length_are_in_the_table() {
+    let mut document = document();
+    for series in &mut document.series {
+        series.baseline = None;
+        if let Some(rest) = series.name.strip_prefix("kernel/64") {
+            series.name = format!("idle/inside kernel, 64{rest}");
+        }
+        if series.name == "causeway/64 bytes/forwarding rate" {
+            series.name = "causeway/rate".to_owned();
+            series.x = Some(Axis { quantity: "frame length".to_owned(), unit: "bytes".to_owned() });
+        }
+    }
+    let page = page("t", &document).expect("a page");
+    let (head, rest) = page.split_once("<h2>Inside, while it was loaded</h2>").expect("a part");
+    assert!(rest.contains("<summary>inside kernel, 64 bytes/forwarding rate</summary>"));
+    assert_eq!(head.matches("<td>causeway/rate</td>").count(), 2, "a row for each length");
+    assert_eq!(head.matches("<figure>").count(), 1, "and a chart");
 }

@@ -1,0 +1,127 @@
+//! Where processor time goes: samples of all processors by their software clock, sorted into classes.
+
+use super::symbols::{Class, Symbols};
+use anyhow::Result;
+use causeway_bpf::{
+    Alu, Asm, ClockLink, Code, Cond, Helper, INSTRUCTION_POINTER, Map, MapKind, Program, ProgramKind, Reg,
+    Size,
+};
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+
+/// Samples a second of each processor; no divisor of what happens a thousand times a second.
+const FREQUENCY_HZ: u64 = 997;
+/// Places in code that are told apart.
+const PLACES: u32 = 1 << 16;
+const KEY: usize = 16;
+
+/// Samples while it lives.
+pub struct Profile {
+    map: Map,
+    _link: ClockLink,
+}
+
+/// A sample: where, in which process, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    address: u64,
+    process: u32,
+    count: u64,
+}
+
+impl Profile {
+    /// Begins.
+    ///
+    /// # Errors
+    /// If this kernel or this user cannot.
+    pub fn begin() -> Result<Profile> {
+        let map = Map::new(MapKind::Hash, "lab_profile", KEY, size_of::<u64>(), PLACES)?;
+        let program = Program::load(ProgramKind::PerfEvent, "lab_profile", &program(&map)?)?;
+        Ok(Profile { _link: ClockLink::attach(&program, FREQUENCY_HZ)?, map })
+    }
+
+    /// What was seen so far.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn samples(&self) -> Result<Vec<Sample>> {
+        let mut all = Vec::new();
+        for key in self.map.keys()? {
+            let number =
+                |bytes: &[u8], at: usize| bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes);
+            let count = self.map.get(&key)?.and_then(|value| number(&value, 0)).unwrap_or(0);
+            let (address, process) = (number(&key, 0).unwrap_or(0), number(&key, 8).unwrap_or(0) as u32);
+            all.push(Sample { address, process, count });
+        }
+        Ok(all)
+    }
+}
+
+fn program(map: &Map) -> Result<Code> {
+    let mut a = Asm::new();
+    let (key, value) = (a.slot(KEY as i16), a.slot(8));
+    let (absent, end) = (a.label(), a.label());
+    a.load(Size::D, Reg::R2, Reg::R1, INSTRUCTION_POINTER);
+    a.store_slot(Size::D, key, 0, Reg::R2);
+    a.call(Helper::GetCurrentPidTgid);
+    a.alu(Alu::Rsh, Reg::R0, 32);
+    a.store_slot(Size::D, key, 8, Reg::R0);
+    a.map(Reg::R1, map.as_fd());
+    a.slot_address(Reg::R2, key);
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, Reg::R0, 0, absent);
+    a.mov(Reg::R1, 1);
+    a.atomic_add(Size::D, Reg::R0, 0, Reg::R1);
+    a.jump(end);
+    a.bind(absent);
+    a.store_slot(Size::D, value, 0, 1);
+    a.map(Reg::R1, map.as_fd());
+    a.slot_address(Reg::R2, key);
+    a.slot_address(Reg::R3, value);
+    a.mov(Reg::R4, 0);
+    a.call(Helper::MapUpdate);
+    a.bind(end);
+    a.mov(Reg::R0, 0);
+    a.exit();
+    Ok(a.finish()?)
+}
+
+/// The parts of the time of all processors, 0 to 1, by class; `device`: its processes, `tester`: this one.
+pub fn shares(samples: &[Sample], symbols: &Symbols, device: &[u32], tester: u32) -> BTreeMap<Class, f64> {
+    let all: u64 = samples.iter().map(|sample| sample.count).sum();
+    let mut shares = BTreeMap::new();
+    for sample in samples {
+        let class = symbols.find(sample.address).unwrap_or(match sample.process {
+            process if device.contains(&process) => Class::Device,
+            process if process == tester => Class::Tester,
+            _ => Class::Others,
+        });
+        *shares.entry(class).or_insert(0.0) += sample.count as f64 / all.max(1) as f64;
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_shared_out_by_function_and_process() {
+        let symbols = Symbols::parse("ffffffff81000000 t do_idle\nffffffff81000100 T ip_rcv\n");
+        let sample = |address, process, count| Sample { address, process, count };
+        let (idle, ip) = (0xffff_ffff_8100_0004, 0xffff_ffff_8100_0104);
+        let samples = [
+            sample(idle, 0, 5),
+            sample(idle + 4, 0, 1),
+            sample(ip, 7, 2),
+            sample(0x1000, 7, 1),
+            sample(0x1000, 8, 0),
+            sample(0x1000, 9, 1),
+        ];
+        let found = shares(&samples, &symbols, &[7], 8);
+        let told = [(Class::Idle, 0.6), (Class::Ip, 0.2), (Class::Device, 0.1), (Class::Tester, 0.0)];
+        assert!(told.iter().all(|(class, share)| (found[class] - share).abs() < 1e-9), "{found:?}");
+        assert!((found.values().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(shares(&[], &symbols, &[], 1).is_empty());
+    }
+}

@@ -1,0 +1,153 @@
+//! What is measured of a device at a frame length, in its order.
+
+use super::{Findings, Place, Preset};
+use crate::inside::Inside;
+use crate::search::mlr::{GoalResult, Search};
+use crate::search::rfc2544::{BackToBack, Repeat};
+use crate::search::{Event, Outcome, Procedure, Request, Tester, run};
+use crate::tester::{Ports, SelfTest};
+use anyhow::Result;
+
+/// Parts of the PDR at which delay is measured.
+const DELAY_LOADS: [f64; 3] = [0.1, 0.5, 0.9];
+/// Loads at which forwarding rate and loss are measured, as parts of the highest.
+const CURVE: [f64; 10] = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1];
+/// The lowest load of a search, as a part of the highest.
+const LOWEST: f64 = 0.001;
+/// The load at which something happens to a device, as a part of its PDR: what is lost then is not lost to the load.
+const EVENT_LOAD: f64 = 0.5;
+
+/// How it is measured.
+pub struct How<'a> {
+    /// How long trials take.
+    pub preset: &'a Preset,
+    /// What the tester can do.
+    pub test: &'a SelfTest,
+    /// Frames a second that the links carry, where that is known.
+    pub line_fps: Option<f64>,
+    /// What is to happen to the device.
+    pub events: &'static [Event],
+    /// Whether only rates at loads are asked for.
+    pub only_curve: bool,
+    /// Looks into the machine, where it lets itself be looked into.
+    pub inside: Option<&'a Inside>,
+    /// The device's processes.
+    pub processes: Vec<u32>,
+}
+
+/// Measures; `all`: bursts, recovery and events too.
+///
+/// # Errors
+/// Those of trials.
+pub fn measure(
+    how: &How<'_>,
+    tester: &mut Ports,
+    place: &Place<'_>,
+    all: bool,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    let preset = how.preset;
+    let highest = how.line_fps.map_or(how.test.most_fps(), |line| how.test.most_fps().min(line));
+    tester.trial(&Request::new(highest * LOWEST, preset.trial_ns))?;
+    if how.only_curve {
+        return curve(how, tester, place, highest, findings);
+    }
+    let results = search(how, tester, place, highest, findings)?;
+    curve(how, tester, place, highest, findings)?;
+    if let Some(line) = how.line_fps {
+        findings.line_rate(place, "forwarding rate", "saturation forwarding rate", line);
+    }
+    let Some(pdr) = results.iter().filter_map(|result| result.lower_fps).max() else { return Ok(()) };
+    for (part, load) in DELAY_LOADS.map(|part| (part, pdr as f64 * part)) {
+        let outcomes = made(tester, Repeat::latency(load, preset.delay_ns, 1))?;
+        findings.delay(place, part, &outcomes);
+    }
+    if all {
+        let ndr = results.iter().filter_map(|result| result.lower_fps).min().unwrap_or(0);
+        disturb(how, tester, place, (ndr as f64, pdr as f64, highest), findings)?;
+    }
+    Ok(())
+}
+
+/// Rate, loss, and what is seen inside, at loads up to the highest.
+fn curve(
+    how: &How<'_>,
+    tester: &mut Ports,
+    place: &Place<'_>,
+    highest: f64,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    let (loads, mut outcomes) = (CURVE.map(|part| highest * part), Vec::new());
+    for load in loads {
+        let look = how.inside.map(Inside::begin).transpose()?;
+        let outcome = tester.trial(&Request::new(load, how.preset.trial_ns))?;
+        let flows = tester.flows();
+        if flows.len() > 1 {
+            findings.flows(place, load, &flows, &outcome);
+        }
+        outcomes.push(outcome);
+        if let Some(look) = look {
+            findings.inside(place, load, &look.end(&how.processes)?);
+        }
+    }
+    findings.curve(place, &loads, &outcomes, how.test);
+    Ok(())
+}
+
+fn search(
+    how: &How<'_>,
+    tester: &mut Ports,
+    place: &Place<'_>,
+    highest: f64,
+    findings: &mut Findings<'_>,
+) -> Result<Vec<GoalResult>> {
+    let mut trace = Vec::new();
+    let mut search = Search::new(how.preset.goals(), (highest * LOWEST) as u64, highest as u64);
+    run(&mut search, tester, |request, outcome, _| {
+        trace.push((request.load_fps(), outcome.loss_ratio(), outcome.limited));
+        Ok(())
+    })?;
+    let results = search.results();
+    findings.bounds(place, &results, how.test);
+    findings.trace(place, &trace);
+    for result in results.iter().filter(|result| result.lower_fps.is_some()) {
+        if let Some(line) = how.line_fps {
+            findings.line_rate(place, "load", &result.goal, line);
+        }
+    }
+    Ok(results)
+}
+
+/// Bursts, recovery, and what happens to the device: at a device with this NDR and PDR.
+fn disturb(
+    how: &How<'_>,
+    tester: &mut Ports,
+    place: &Place<'_>,
+    (ndr, pdr, highest): (f64, f64, f64),
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    let preset = how.preset;
+    let mut bursts = BackToBack::new(highest, preset.burst_ns, preset.bursts);
+    run(&mut bursts, tester, |_, _, _| Ok(()))?;
+    if let Some(lengths) = bursts.lengths(ndr) {
+        findings.bursts(place, &lengths);
+    }
+    let mut recovery = Repeat::recovery(ndr, highest, preset.overload_ns, preset.overload_ns, 1);
+    if let Some(request) = recovery.next() {
+        made(tester, recovery)?.iter().for_each(|outcome| findings.recovery(place, &request, outcome));
+    }
+    for &event in how.events {
+        let outcomes = made(tester, Repeat::disturbed(pdr * EVENT_LOAD, preset.event_ns, event, 1))?;
+        outcomes.iter().for_each(|outcome| findings.blocked(place, event, outcome));
+    }
+    Ok(())
+}
+
+fn made(tester: &mut Ports, mut repeat: Repeat) -> Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    run(&mut repeat, tester, |_, outcome, _| {
+        outcomes.push(outcome.clone());
+        Ok(())
+    })?;
+    Ok(outcomes)
+}
