@@ -78,7 +78,7 @@ proptest! {
         let sum = checksum::checksum(&header);
         header[10..12].copy_from_slice(&sum.to_be_bytes());
         if let Some((byte, bit)) = flip {
-            header[byte] ^= 1 << bit;
+            header[byte] ^= 1u8 << bit;
         }
         prop_assert_eq!(checksum::verify_ipv4_header(&header), checksum::verify(&header));
         prop_assert_eq!(checksum::verify_ipv4_header(&header), flip.is_none());

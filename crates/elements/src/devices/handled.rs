@@ -49,13 +49,13 @@ impl Handled {
 
     /// Packets of a port that nobody in this role has counted yet; from now on somebody has.
     fn take(&self, role: Role, port: usize) -> u64 {
+        let Some(counted) = self.counted[role as usize].get(port) else { return 0 };
         let others = 0..self.ports.len();
         let all: u64 = match role {
             Role::Receives | Role::Decides => others.map(|to| (self.forwarded)(port, to)).sum(),
             Role::Sends => others.map(|from| (self.forwarded)(from, port)).sum(),
         };
-        let counted = self.counted[role as usize].get(port);
-        counted.map_or(0, |counted| all.saturating_sub(counted.fetch_max(all, Ordering::Relaxed)))
+        all.saturating_sub(counted.fetch_max(all, Ordering::Relaxed))
     }
 }
 
