@@ -186,7 +186,7 @@ impl Reception {
         p.armed = true;
         p.counters.rearms += 1;
         // A packet that came before the unmasking raises no interrupt of its own.
-        p.raised |= look(io, port);
+        p.raised = look(io, port);
     }
 
     /// False: the limit is used up.

@@ -91,6 +91,7 @@ impl Ports for Rings {
     }
 
     fn forward(&mut self, max: usize) -> usize {
+        assert!(max > 0, "nothing is asked of an empty backlog");
         let n = max.min(self.backlog.len());
         for port in self.backlog.drain(..n) {
             self.forwarded[port] += 1;
@@ -195,6 +196,8 @@ fn disable_enable_empties_the_ring() {
     rings.arrive(&mut r, 0, 1_000);
     assert!(!r.run(&mut rings, 0, usize::MAX).1);
     assert_eq!((rings.rings[0].waiting, rings.forwarded[0], rings.rings[0].armed), (0, 1_000, true));
+    assert_eq!(r.budget_exhausted, 0, "nobody waits for the next run");
+    assert_eq!(r.counters(0).unwrap().rearms, 2, "at the start, and after the ring was empty");
 }
 
 #[test]
@@ -245,14 +248,50 @@ fn a_backlog_that_was_there_before_is_forwarded() {
 }
 
 #[test]
+fn a_long_backlog_is_forwarded_over_several_runs() {
+    let (mut r, mut rings) = with(&[Mechanism::Interrupt], 300);
+    rings.backlog.extend([0; BACKLOG_WEIGHT + 1]);
+    r.set_backlog(BACKLOG_WEIGHT + 1);
+    let first = r.run(&mut rings, 0, usize::MAX);
+    assert_eq!(first, (BACKLOG_WEIGHT, true), "there is more, and no interrupt will tell of it");
+    assert_eq!(r.run(&mut rings, 0, usize::MAX), (1, false));
+}
+
+#[test]
+fn packets_that_come_while_others_are_forwarded_keep_the_worker_awake() {
+    let (mut r, mut rings) = with(&[Mechanism::Interrupt], 300);
+    rings.arrive(&mut r, 0, 1);
+    rings.arrivals_per_forward = 1;
+    assert_eq!(r.run(&mut rings, 0, usize::MAX), (1, true));
+}
+
+#[test]
+fn a_turn_that_was_stopped_is_more_to_do() {
+    let (mut r, mut rings) = with(&[Mechanism::Polling], 300);
+    rings.rings[0].waiting = 5;
+    assert_eq!((r.run(&mut rings, 0, 2), r.under_way()), ((2, true), true));
+    assert_eq!((r.run(&mut rings, 0, usize::MAX), r.under_way()), ((3, false), false));
+}
+
+#[test]
+fn mechanisms_are_shown_with_what_was_set() {
+    let names =
+        Mechanism::NAMES.iter().map(|name| Mechanism::by_name(name, 7, 8, 9_000).unwrap().to_string());
+    let shown: Vec<String> = names.collect();
+    assert_eq!(shown, ["interrupt", "moderated(8, 9us)", "napi(7)", "disable-enable", "polling"]);
+    assert_eq!(Mechanism::by_name("interrupts", 1, 1, 1), None);
+}
+
+#[test]
 fn polling_needs_no_interrupt_and_counts_empty_polls() {
     let (mut r, mut rings) = with(&[Mechanism::Polling], 300);
     assert!(!rings.rings[0].armed && r.polls_for_ever() && !r.any_armed());
     r.run(&mut rings, 0, usize::MAX);
+    r.run(&mut rings, 0, usize::MAX);
     rings.rings[0].waiting = 5;
     r.run(&mut rings, 0, usize::MAX);
     let c = r.counters(0).unwrap();
-    assert_eq!((c.interrupts, c.polls, c.empty_polls, c.packets), (0, 2, 1, 5));
+    assert_eq!((c.interrupts, c.polls, c.empty_polls, c.packets), (0, 3, 2, 5));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Replacing the graph.
 
 use super::{plan, seen, start, until};
+use causeway_engine::Router;
 
 #[test]
 fn a_swap_keeps_packets_and_state_and_a_bad_one_changes_nothing() {
@@ -64,4 +65,21 @@ fn packets_without_a_place_in_the_new_graph_are_counted() {
     router.swap(plan("Pin();")).unwrap();
     let lost: u64 = router.counters().filter(|(line, _)| line.name == "drop.swap").map(|(_, n)| n).sum();
     assert_eq!(lost, 5, "a worker's own counters go on, too");
+}
+
+#[test]
+fn an_element_goes_on_counting_while_its_class_stays() {
+    let mut router = start("s :: Source(3) -> c :: Copy; c[0] -> a :: Log; c[1] -> b :: Log; x :: Pin();", 1);
+    let counted = |router: &Router| -> u64 {
+        router
+            .counters()
+            .filter(|(line, _)| line.element == "c" && line.name == "out.0")
+            .map(|(_, n)| n)
+            .sum()
+    };
+    until("all passed", || counted(&router) == 3);
+    router.swap(plan("c :: Copy; c[0] -> a :: Log; c[1] -> b :: Log; x :: Source(0) -> c;")).unwrap();
+    assert_eq!(counted(&router), 3, "others may change");
+    router.swap(plan("x :: Source(0) -> c :: Log -> a :: Log;")).unwrap();
+    assert_eq!(counted(&router), 0, "another class by the same name begins anew");
 }
