@@ -43,7 +43,7 @@ pub(crate) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
 
 impl Headers {
     /// Those of a packet whose headers are marked.
-    #[inline]
+    #[inline(always)]
     pub fn of(packet: &Packet) -> Option<Headers> {
         let (network, transport) = (packet.network_offset()?, packet.transport_offset()?);
         let ip = packet.data().get(network..)?.first_chunk::<20>()?;

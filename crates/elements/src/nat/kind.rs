@@ -60,6 +60,7 @@ impl Kind {
 
     /// Under what the flow of a packet may be known, the first being what a new one is called. `None` if packets of that
     /// protocol have no flows here. Of an echo, `flow` has the identifier as its source port.
+    #[inline(always)]
     pub fn candidates(self, number: u8, flow: FlowId, is_reply: bool) -> Option<[Option<FlowId>; 2]> {
         let FlowId { source, destination, source_port: identifier, .. } = flow;
         Some(match self {

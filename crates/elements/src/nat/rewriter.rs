@@ -194,7 +194,7 @@ impl Rewriter {
     }
 
     /// The packet's protocol and flow, as this class tells flows apart.
-    #[inline]
+    #[inline(always)]
     fn flow_of(&self, headers: &Headers, packet: &Packet) -> Result<(FlowId, bool), Reason> {
         let addresses = FlowId::new(headers.source, 0, headers.destination, 0);
         if matches!(self.kind, Kind::Addr | Kind::AddrPair) {
@@ -310,6 +310,7 @@ impl Rewriter {
 
     /// Asks for the flows of a batch's packets if they are likely to be far away: for the index first, so that it is there when
     /// it is asked for the flows.
+    #[inline(never)]
     fn look_ahead(&self, batch: &Batch) {
         let Some(flows) = self.flows.as_ref().filter(|flows| batch.len() > 1 && flows.is_long()) else {
             return;
