@@ -188,3 +188,25 @@ fn a_device_that_is_enslaved_renamed_or_moved_away_and_back_is_the_same_one() {
     router.write("hotconfig", &bridge("other", "rb")).expect("a good configuration");
     assert!(net.ping("-c 3 10.77.1.9").0);
 }
+
+#[test]
+fn the_old_name_of_a_device_makes_no_other_one_its_successor_while_it_is_there() {
+    let Some(net) = Net::new() else { return };
+    net.ip("b", "addr add 10.77.1.9/24 dev b0");
+    let file = std::env::temp_dir().join(format!("{}.click", net.name("heir")));
+    std::fs::write(&file, bridge("ra", "rb")).expect("a file");
+    let router = net.start("r", &format!("run {}", file.display()));
+    let _ = std::fs::remove_file(file);
+    assert!(net.ping("-c 3 10.77.1.9").0);
+    net.ip("r", "link set ra name other");
+    wait_for("the name to be told", || router.line("back.events", "renamed") == 1);
+    net.ip("r", "link add ra type veth peer name heir");
+    net.ip("r", "link set ra up");
+    net.ip("r", "link set heir up");
+    assert!(net.ping("-c 10 10.77.1.9").0, "packets take the device and not its old name");
+    assert_eq!((router.line("back.events", "gone"), router.line("back.events", "back")), (0, 0));
+    // When it goes, whatever has the name that the configuration says is taken: another port, whose events begin anew.
+    net.ip("r", "link del other");
+    wait_for("the other one to be opened", || router.line("back.events", "renamed") == 0);
+    assert_eq!(router.line("back.events", "gone"), 0, "none is missing now");
+}
