@@ -32,7 +32,8 @@
 //! * `passage` is any other graph in memory, and the same text in Click with packets from a file. `nat` is translation of
 //!   addresses with few and many flows; `middleboxes` are a firewall, queues of several classes, and flows that are counted.
 //! * `veth` measures between network namespaces: `testbed` makes and removes them, `traffic` loads them, and the router, the
-//!   kernel and a bare redirect forward in turn. `latency` is of packets at half of that load.
+//!   kernel and a bare redirect forward in turn, with few routes and, in `routes`, a million. `latency` is of packets at half
+//!   of that load.
 //! * `lut` is the lookup paper's experiments, on the structures alone and inside the router.
 //!
 //! # Invariants
@@ -79,7 +80,7 @@ use std::time::Duration;
 /// What is measured, and how.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Names of benchmarks: memory, nat, middleboxes, veth, latency, lut. All but lut without any.
+    /// Names of benchmarks: memory, nat, middleboxes, veth, routes, latency, lut. All but lut without any.
     pub parts: Vec<String>,
     /// Length of a round.
     pub round: Duration,
@@ -102,6 +103,7 @@ const PARTS: &[(&str, Part, bool)] = &[
     ("nat", nat::run, true),
     ("middleboxes", middleboxes::run, true),
     ("veth", veth::rates, true),
+    ("routes", veth::routes, true),
     ("latency", veth::latency, true),
     ("lut", lut::run, false),
 ];

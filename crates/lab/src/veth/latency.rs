@@ -2,8 +2,8 @@
 
 use super::super::report::{Report, Row};
 use super::testbed::{SINK, Testbed};
-use super::traffic::{Load, Sink, Stream};
-use super::{FRAME_LENS, Forwarder, WARM_UP, Way, measure, possible};
+use super::traffic::{Load, Sink, Stream, To};
+use super::{FRAME_LENS, Forwarder, WARM_UP, Way, all, measure, possible};
 use crate::Settings;
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::event::{EventfdFlags, eventfd};
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Seconds after which a round is over in any case.
 const DEADLINE: &str = "10";
 /// What is compared, the kernel first.
-const WAYS: [Way; 3] = [Way::Kernel, Way::Causeway, Way::Spinning];
+const WAYS: [Way; 4] = [Way::Kernel, Way::Causeway, Way::Spinning, Way::Driver];
 
 /// Round trips of one round, in microseconds, rising.
 struct RoundTrips(Vec<f64>);
@@ -43,11 +43,11 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
     let mut most_mpps = f64::INFINITY;
     for way in [Way::Kernel, Way::Causeway] {
         let forwarder = Forwarder::start(&bed, way, settings.processor)?;
-        most_mpps = most_mpps.min(measure(&bed, &sink, &forwarder, FRAME_LENS[0], settings)?.mpps);
+        most_mpps = most_mpps
+            .min(measure(&bed, &sink, &forwarder, all(settings, FRAME_LENS[0], To::Sink), settings)?.mpps);
     }
     // The same load for both: half of what the slower forwards.
-    let half =
-        Stream { frame_len: FRAME_LENS[0], rate_pps: Some(most_mpps / 2.0 * 1e6), avoid: settings.processor };
+    let half = Stream { rate_pps: Some(most_mpps / 2.0 * 1e6), ..all(settings, FRAME_LENS[0], To::Sink) };
     let loads = [("idle".to_owned(), None), (format!("{:.2} Mpps", most_mpps / 2.0), Some(half))];
     // By load, then by way: medians and 99th percentiles of the rounds.
     let mut results = vec![vec![(Vec::new(), Vec::new()); WAYS.len()]; loads.len()];

@@ -1,14 +1,16 @@
 //! Between network namespaces: the router against the kernel's forwarding and a bare XDP redirect.
 //!
-//! Generator, router and sink share the machine. The kernel and the redirect forward within the generator's system
-//! call, on its processor; Causeway is a process on another. So the processor time a packet is shown beside the rate,
+//! Generator, router and sink share the machine. The kernel, the redirect and what of the router runs in the driver forward
+//! within the generator's system call, on its processor; the router's workers run on another. So the processor time a packet is shown beside the rate,
 //! with the generator's and the sink's share in all three.
 
 mod latency;
+mod routes;
 mod testbed;
 mod traffic;
 
 pub use latency::latency;
+pub use routes::routes;
 
 use super::report::{Report, Row};
 use crate::Settings;
@@ -19,7 +21,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use testbed::Testbed;
-use traffic::{Load, Sink, Stream};
+use traffic::{Load, Sink, Stream, To};
 
 /// Bytes of a frame on the wire, with the checksum.
 const FRAME_LENS: [usize; 3] = [64, 512, 1518];
@@ -37,18 +39,21 @@ enum Way {
     Causeway,
     /// Causeway whose worker looks for packets without sleeping.
     Spinning,
+    /// Causeway whose graph runs in the driver.
+    Driver,
     Redirect,
 }
 
 impl Way {
     /// Those whose rates are compared: with enough to do no worker sleeps.
-    const ALL: [Way; 3] = [Way::Kernel, Way::Causeway, Way::Redirect];
+    const ALL: [Way; 4] = [Way::Kernel, Way::Causeway, Way::Driver, Way::Redirect];
 
     fn name(self) -> &'static str {
         match self {
             Way::Kernel => "kernel",
             Way::Causeway => "causeway up",
             Way::Spinning => "causeway up --spin",
+            Way::Driver => "causeway up --driver",
             Way::Redirect => "XDP redirect",
         }
     }
@@ -71,6 +76,7 @@ impl Forwarder {
             }
             Way::Causeway => Forwarder::Causeway(Box::new(bed.causeway(processor, &[])?)),
             Way::Spinning => Forwarder::Causeway(Box::new(bed.causeway(processor, &["--spin", SPIN_US])?)),
+            Way::Driver => Forwarder::Causeway(Box::new(bed.causeway(processor, &["--driver"])?)),
             Way::Redirect => Forwarder::Redirect { _link: bed.redirect()? },
         })
     }
@@ -97,6 +103,11 @@ fn process_ns(process: u32) -> Result<u64> {
     Ok(sum)
 }
 
+/// Frames of this length, as many as arrive.
+fn all(settings: &Settings, frame_len: usize, to: To) -> Stream {
+    Stream { frame_len, rate_pps: None, avoid: settings.processor, to }
+}
+
 /// What one measurement gives.
 #[derive(Clone, Copy)]
 struct Cost {
@@ -109,11 +120,11 @@ fn measure(
     bed: &Testbed,
     sink: &Arc<Sink>,
     forwarder: &Forwarder,
-    frame_len: usize,
+    stream: Stream,
     settings: &Settings,
 ) -> Result<Cost> {
     bed.check()?;
-    let load = Load::start(bed, sink, Stream { frame_len, rate_pps: None, avoid: settings.processor })?;
+    let load = Load::start(bed, sink, stream)?;
     std::thread::sleep(WARM_UP);
     let mut by_kernel = bed.kernel_forwarded()?;
     // Until a router that has just started has the right to forward, the kernel does.
@@ -131,7 +142,7 @@ fn measure(
     let by_kernel = bed.kernel_forwarded()? - by_kernel;
     load.finish()?;
     if packets == 0 {
-        bail!("nothing of {frame_len}-byte frames arrived");
+        bail!("nothing of {}-byte frames arrived", stream.frame_len);
     }
     let should = if matches!(forwarder, Forwarder::Kernel) { packets } else { 0 };
     if by_kernel.abs_diff(should) > packets / 20 {
@@ -167,29 +178,41 @@ pub fn rates(settings: &Settings, report: &mut Report) -> Result<()> {
         for (w, way) in Way::ALL.into_iter().enumerate() {
             let forwarder = Forwarder::start(&bed, way, settings.processor)?;
             for (l, frame_len) in FRAME_LENS.into_iter().enumerate() {
-                costs[l][w].push(measure(&bed, &sink, &forwarder, frame_len, settings)?);
+                let stream = all(settings, frame_len, To::Sink);
+                costs[l][w].push(measure(&bed, &sink, &forwarder, stream, settings)?);
             }
         }
     }
     for (frame_len, ways) in FRAME_LENS.into_iter().zip(&costs) {
-        compare(report, frame_len, ways, ("Mpps", "rate"), |c| c.mpps);
-        compare(report, frame_len, ways, ("ns", "processor time"), |c| c.cpu_ns);
+        let ways: Vec<_> = Way::ALL.into_iter().zip(ways.iter().map(Vec::as_slice)).collect();
+        compare(report, &format!("veth/{frame_len} bytes"), &ways);
     }
     Ok(())
 }
 
-/// Reports one value of all ways, against the kernel's.
-fn compare(
+/// Reports rate and processor time of some ways, against the kernel's, and what of a bare redirect's rate the driver has.
+fn compare(report: &mut Report, of: &str, ways: &[(Way, &[Cost])]) {
+    compare_by(report, of, ways, ("Mpps", "rate"), |c| c.mpps);
+    compare_by(report, of, ways, ("ns", "processor time"), |c| c.cpu_ns);
+    let rates = |way| ways.iter().find(|(of, _)| *of == way).map(|(_, costs)| costs.iter().map(|c| c.mpps));
+    if let (Some(driver), Some(redirect)) = (rates(Way::Driver), rates(Way::Redirect)) {
+        let ratios: Vec<f64> = driver.zip(redirect).map(|(driver, redirect)| driver / redirect).collect();
+        let name = format!("{of}/{} to {}", Way::Driver.name(), Way::Redirect.name());
+        Row::of(name, "ratio of rates", "", &ratios).into_iter().for_each(|row| report.add(row));
+    }
+}
+
+fn compare_by(
     report: &mut Report,
-    frame_len: usize,
-    ways: &[Vec<Cost>],
+    of: &str,
+    ways: &[(Way, &[Cost])],
     (unit, what): (&str, &str),
     value: impl Fn(&Cost) -> f64,
 ) {
     let mut kernel: Option<Row> = None;
-    for (way, costs) in Way::ALL.into_iter().zip(ways) {
+    for (way, costs) in ways {
         let rounds: Vec<f64> = costs.iter().map(&value).collect();
-        let name = format!("veth/{frame_len} bytes/{}/{what}", way.name());
+        let name = format!("{of}/{}/{what}", way.name());
         let Some(row) = Row::of(name, what, unit, &rounds) else { continue };
         match &kernel {
             Some(kernel) => report.add(row.against(kernel)),

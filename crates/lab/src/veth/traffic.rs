@@ -84,6 +84,17 @@ pub struct Stream {
     pub rate_pps: Option<f64>,
     /// The processor that the router runs on, which the generator avoids.
     pub avoid: usize,
+    /// Where frames go.
+    pub to: To,
+}
+
+/// Where frames go.
+#[derive(Clone, Copy)]
+pub enum To {
+    /// To the sink, all of them.
+    Sink,
+    /// Each to an address by chance: the first that may be, and how many.
+    Any(u32, u32),
 }
 
 impl Load {
@@ -125,9 +136,13 @@ fn generate(
     let g0 = Interface::open("g0")?;
     let frame = udp_frame(gateway, g0.mac, stream.frame_len.saturating_sub(FCS));
     let mut live = LiveTx::new(g0.index)?;
+    let mut chance = Chance(1);
     let mut send = |n: usize| -> u64 {
         let mut batch = Batch::new();
         batch.extend((0..n).filter_map(|_| Packet::from_bytes(&frame)));
+        if let To::Any(first, addresses) = stream.to {
+            batch.iter_mut().for_each(|p| send_to(p.data_mut(), first + chance.below(addresses)));
+        }
         live.send(&mut batch).map_or(0, |(packets, _)| packets as u64)
     };
     match stream.rate_pps {
@@ -159,6 +174,26 @@ fn udp_frame(to: [u8; 6], from: [u8; 6], len: usize) -> Vec<u8> {
     }
     f.resize(len, 0);
     f
+}
+
+/// Has a frame go to another address.
+fn send_to(frame: &mut [u8], address: u32) {
+    frame[30..34].copy_from_slice(&address.to_be_bytes());
+    frame[24..26].fill(0);
+    let sum = checksum(&frame[14..34]);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Random numbers, the same in every run: Marsaglia's xorshift of 64 bits.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u32) -> u32 {
+        for (left, by) in [(true, 13), (false, 7), (true, 17)] {
+            self.0 ^= if left { self.0 << by } else { self.0 >> by };
+        }
+        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
+    }
 }
 
 /// Sends as fast as frames arrive.
@@ -217,5 +252,15 @@ mod tests {
             assert_eq!(usize::from(u16::from_be_bytes([f[16], f[17]])), len - 14);
             assert_eq!(usize::from(u16::from_be_bytes([f[38], f[39]])), len - 34);
         }
+    }
+
+    #[test]
+    fn a_frame_for_another_address_is_whole() {
+        let mut f = udp_frame([1; 6], [2; 6], 60);
+        send_to(&mut f, 0x0102_0304);
+        assert_eq!((&f[30..34], checksum(&f[14..34])), (&[1, 2, 3, 4][..], 0));
+        let mut chance = Chance(1);
+        let drawn: Vec<u32> = (0..10_000).map(|_| chance.below(10)).collect();
+        assert!((0..10).all(|n| drawn.iter().filter(|&&d| d == n).count() > 800), "all are as likely");
     }
 }
