@@ -6,9 +6,15 @@
 //!
 //! In the papers an interrupt takes the processor from the forwarding code; here a worker does first what an interrupt would
 //! do. The order is the same, and so is livelock, but the interrupt itself costs nothing.
+//!
+//! A tester on one processor cannot saturate the router on another of the same machine. So each packet makes a detour, a
+//! lookup in a long list, and costs about what it did on the papers' machines: what the mechanisms do at saturation can be
+//! seen, and the rates are not the router's.
+
+mod chart;
 
 use crate::bed::Kind;
-use crate::report::begun;
+use crate::report::{begun, write};
 use crate::run::{Comparison, Description, Preset, Progress, keep, verdict};
 use anyhow::{Context, Result, anyhow, bail};
 use causeway_results::Document;
@@ -25,8 +31,25 @@ pub struct Experiment {
     pub about: &'static str,
     /// What the paper found.
     pub paper: &'static str,
+    /// Points of the paper's curves, in thousands of frames a second: those that its text gives.
+    points: &'static [Curve],
+    shows: Shows,
     what: What,
 }
+
+/// What an experiment's picture shows of the forwarding rates.
+#[derive(Clone, Copy)]
+enum Shows {
+    /// Each router's, against the offered load.
+    Loads,
+    /// Each router's at saturation, against the frame length.
+    Lengths,
+    /// Each flow's, against the offered load.
+    Flows,
+}
+
+/// A curve's name, and its points.
+type Curve = (&'static str, &'static [(f64, f64)]);
 
 enum What {
     /// Comparisons, one after the other.
@@ -39,7 +62,7 @@ enum What {
 struct Setup {
     ports: usize,
     matrix: Matrix,
-    sizes: Vec<u32>,
+    sizes: Vec<(String, Sizes)>,
     /// Each with a name and the arguments of FromDevice at each port, and those of the program.
     routers: Vec<(String, Vec<String>, Vec<String>)>,
 }
@@ -48,6 +71,10 @@ struct Setup {
 const OSR_SIZES: [u32; 6] = [82, 146, 274, 530, 1042, 1518];
 const QUOTA: u32 = 64;
 const BUDGET: u32 = 300;
+/// Routes of the detour, some 2 us: OSR's processor took 5 500 cycles of 2.8 GHz for a packet (section 4.2).
+const DETOUR_ROUTES: u32 = 2_000;
+/// What a gigabit link carries of minimum-size frames, in thousands a second.
+const LINE_KPPS: f64 = 1488.0;
 
 fn router(name: &str, reception: &str) -> (String, Vec<String>, Vec<String>) {
     let budget = vec!["--budget".to_owned(), BUDGET.to_string()];
@@ -61,18 +88,30 @@ fn napi(name: &str, quotas: &[u32]) -> (String, Vec<String>, Vec<String>) {
 }
 
 fn two_ports(matrix: Matrix, sizes: &[u32], routers: Vec<(String, Vec<String>, Vec<String>)>) -> Vec<Setup> {
-    vec![Setup { ports: 2, matrix, sizes: sizes.to_vec(), routers }]
+    vec![Setup { ports: 2, matrix, sizes: sizes.iter().copied().map(fixed).collect(), routers }]
+}
+
+fn fixed(bytes: u32) -> (String, Sizes) {
+    (format!("{bytes} bytes"), Sizes::Fixed(bytes))
+}
+
+/// From ports 0 and 1 to port 2, by those of AFF's mechanisms that it compares.
+fn two_to_one(size: (String, Sizes)) -> Vec<Setup> {
+    let matrix = Matrix::Custom(vec![vec![0, 0, 1], vec![0, 0, 1], vec![0; 3]]);
+    let de = router("disable-enable", "disable-enable");
+    let routers = vec![napi("napi, Q 300", &[300]), napi("napi, Q 2", &[2]), de];
+    vec![Setup { ports: 3, matrix, sizes: vec![size], routers }]
 }
 
 /// From port 0 to 1 ten times of what goes from port 2 to 3.
 fn uneven(routers: Vec<(String, Vec<String>, Vec<String>)>) -> Vec<Setup> {
     let matrix = Matrix::Custom(vec![vec![0, 10, 0, 0], vec![0; 4], vec![0, 0, 0, 1], vec![0; 4]]);
-    vec![Setup { ports: 4, matrix, sizes: vec![64], routers }]
+    vec![Setup { ports: 4, matrix, sizes: vec![fixed(64)], routers }]
 }
 
 fn many(matrix: Matrix, ports: usize, name: &str) -> Setup {
     let routers = vec![napi(&format!("napi, {ports} ports, {name}"), &[QUOTA])];
-    Setup { ports, matrix, sizes: vec![64], routers }
+    Setup { ports, matrix, sizes: vec![fixed(64)], routers }
 }
 
 /// All experiments that are known here.
@@ -81,6 +120,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "OSR-4",
         about: "mechanisms of reception: forwarding rate against offered load, one way, 64 bytes",
         paper: "interrupts peak at 230 kpps and moderated ones at 500 kpps, then both fall to 0; NAPI stays at 510 kpps",
+        points: &[
+            ("interrupt", &[(230.0, 230.0), (LINE_KPPS, 0.0)]),
+            ("moderated", &[(500.0, 500.0), (LINE_KPPS, 0.0)]),
+            ("napi", &[(510.0, 510.0), (LINE_KPPS, 510.0)]),
+        ],
+        shows: Shows::Loads,
         what: What::Measured(|| {
             let mechanisms = ["interrupt", "moderated", "napi", "disable-enable", "polling"];
             let routers = mechanisms.map(|mechanism| router(mechanism, mechanism));
@@ -91,12 +136,19 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "OSR-5",
         about: "lengths of frames with NAPI, one way",
         paper: "near 500 kpps up to 128 bytes of payload, where the processor is the limit; 1 Gbit/s from 512 bytes on",
+        points: &[(
+            "napi",
+            &[(82.0, 500.0), (146.0, 500.0), (530.0, 227.0), (1042.0, 118.0), (1518.0, 81.0)],
+        )],
+        shows: Shows::Lengths,
         what: What::Measured(|| two_ports(Matrix::Unidirectional, &OSR_SIZES, vec![napi("napi", &[QUOTA])])),
     },
     Experiment {
         name: "OSR-6",
         about: "one way and both ways with NAPI, 64 bytes",
         paper: "510 kpps one way, 620 kpps both ways",
+        points: &[("napi, one way", &[(LINE_KPPS, 510.0)]), ("napi, both ways", &[(LINE_KPPS, 620.0)])],
+        shows: Shows::Loads,
         what: What::Measured(|| {
             let one = two_ports(Matrix::Unidirectional, &[64], vec![napi("napi, one way", &[QUOTA])]);
             let both = two_ports(Matrix::OneToOne, &[64], vec![napi("napi, both ways", &[QUOTA])]);
@@ -107,6 +159,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "OSR-7",
         about: "recycling of buffers",
         paper: "620 kpps without, 730 kpps with it",
+        points: &[],
+        shows: Shows::Loads,
         what: What::Refused(
             "ports over AF_XDP need the pool that recycles; without it the kernel copies each packet once more, which would \
              be the difference",
@@ -116,27 +170,51 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "OSR-8",
         about: "ports with loads of 10:1, quota 64, budget 300",
         paper: "past saturation the smaller flow grows at the cost of the other, to max-min fairness; the sum is constant",
+        points: &[],
+        shows: Shows::Flows,
         what: What::Measured(|| uneven(vec![napi("napi, Q 64", &[QUOTA])])),
     },
     Experiment {
         name: "OSR-9",
         about: "as OSR-8, with quotas in the ratio of the loads",
         paper: "the shares follow the quotas 270 and 27, and the sum is higher",
+        points: &[],
+        shows: Shows::Flows,
         what: What::Measured(|| uneven(vec![napi("napi, Q 270 and 27", &[270, 270, 27, 27])])),
     },
     Experiment {
         name: "OSR-10",
         about: "6, 10 and 14 ports in pairs, both ways",
         paper: "the saturation rate falls slightly with the number of ports",
+        points: &[],
+        shows: Shows::Loads,
         what: What::Measured(|| [6, 10, 14].map(|ports| many(Matrix::OneToOne, ports, "in pairs")).into()),
     },
     Experiment {
         name: "OSR-11",
         about: "14 ports, in pairs and each to all others",
         paper: "each to all others is slightly lower",
+        points: &[],
+        shows: Shows::Loads,
         what: What::Measured(|| {
             vec![many(Matrix::OneToOne, 14, "in pairs"), many(Matrix::Uniform, 14, "each to all")]
         }),
+    },
+    Experiment {
+        name: "AFF-5",
+        about: "two ports to a third one, NAPI with quotas of 300 and 2, and Disable-Enable, 64 bytes",
+        paper: "saturation near 500 kpps in all, whatever the mechanism; its modes of affinity take four processors",
+        points: &[("all", &[(500.0, 500.0), (1400.0, 500.0)])],
+        shows: Shows::Loads,
+        what: What::Measured(|| two_to_one(fixed(64))),
+    },
+    Experiment {
+        name: "AFF-11",
+        about: "as AFF-5, with frames of 64, 594 and 1 518 bytes, 7:4:1",
+        paper: "saturation at 280 kpps in all",
+        points: &[("all", &[(280.0, 280.0), (320.0, 280.0)])],
+        shows: Shows::Loads,
+        what: What::Measured(|| two_to_one(("imix".to_owned(), Sizes::simple_imix()))),
     },
 ];
 
@@ -192,6 +270,9 @@ impl Experiment {
             outcome?;
         } else {
             keep(output, self.name, &document)?;
+            if let Some(chart) = chart::chart(self, &document) {
+                write(&output.with_extension("svg"), &chart.svg()?)?;
+            }
             outcome.with_context(|| format!("ended early; what was found is in {}", output.display()))?;
         }
         let mut lines = vec![format!("the paper: {}", self.paper)];
@@ -205,7 +286,8 @@ impl Setup {
         let traffic = Traffic { matrix: self.matrix, ..Traffic::simple(64) };
         let devices: Vec<String> = self.routers.iter().map(|(name, ..)| name.clone()).collect();
         let kind = |(name, reception, arguments): (String, Vec<String>, Vec<String>)| {
-            (name, Kind::Graph { configuration: None, reception, arguments })
+            let detour_routes = DETOUR_ROUTES;
+            (name, Kind::Graph { configuration: None, reception, detour_routes, arguments })
         };
         Comparison {
             description: Description {
@@ -217,7 +299,7 @@ impl Setup {
                 ..Description::default()
             },
             devices,
-            sizes: self.sizes.iter().map(|size| (format!("{size} bytes"), Sizes::Fixed(*size))).collect(),
+            sizes: self.sizes,
             preset: Preset::quick(),
             repetitions,
             only_curve: true,

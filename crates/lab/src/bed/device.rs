@@ -8,6 +8,7 @@ use crate::tester::{Control, Disturb};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -36,6 +37,10 @@ pub enum Kind {
         /// More arguments of the plain router's FromDevice: of r0, r1 and so on, and again from the first.
         #[serde(default)]
         reception: Vec<String>,
+        /// So many routes more in the plain router's table, which it then looks through from the first to the last: so a
+        /// packet can cost as much as it did on slower machines.
+        #[serde(default)]
+        detour_routes: u32,
         /// More arguments.
         #[serde(default)]
         arguments: Vec<String>,
@@ -201,17 +206,20 @@ impl Kind {
                 let all = text(&["up", "--attach", "xdp"]).into_iter().chain(ports).collect();
                 (own()?, runtime(all, arguments), Some(READY))
             }
-            Kind::Graph { configuration, reception, arguments } => {
+            Kind::Graph { configuration, reception, detour_routes, arguments } => {
                 let all = match configuration {
                     Some(file) => text(&["run", &file.to_string_lossy()]),
-                    None => text(&["run", "-e", &ip_router(bed, at, "METHOD AFXDP", reception)?]),
+                    None => {
+                        let router = ip_router(bed, at, "METHOD AFXDP", reception, *detour_routes)?;
+                        text(&["run", "-e", &router])
+                    }
                 };
                 (own()?, runtime(all, arguments), Some(READY))
             }
             Kind::Click { program, configuration } => {
                 let arguments = match configuration {
                     Some(file) => vec![file.to_string_lossy().into_owned()],
-                    None => vec!["-e".to_owned(), ip_router(bed, at, "METHOD LINUX, SNIFFER false", &[])?],
+                    None => vec!["-e".to_owned(), ip_router(bed, at, "METHOD LINUX, SNIFFER false", &[], 0)?],
                 };
                 (program.to_string_lossy().into_owned(), arguments, None)
             }
@@ -242,7 +250,10 @@ impl Kind {
         Ok(match name {
             "kernel" => Kind::Kernel {},
             "causeway" => Kind::Causeway { arguments: Vec::new() },
-            "graph" => Kind::Graph { configuration: None, reception: Vec::new(), arguments: Vec::new() },
+            "graph" => {
+                let (reception, arguments) = (Vec::new(), Vec::new());
+                Kind::Graph { configuration: None, reception, detour_routes: 0, arguments }
+            }
             "click" => Kind::Click { program: PathBuf::from("click"), configuration: None },
             _ => bail!(
                 "there is no device '{name}'; there are kernel, causeway, graph and click, and those of a description"
@@ -270,12 +281,17 @@ impl Kind {
     }
 }
 
+/// Where the detour routes lead to: the first hosts of the block that providers share (RFC 6598).
+const DETOUR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
+
 /// An IPv4 router between the ports of a bed: check, look up, decrement, encapsulate, queue.
-fn ip_router(bed: &Bed, at: usize, from: &str, reception: &[String]) -> Result<String> {
+fn ip_router(bed: &Bed, at: usize, from: &str, reception: &[String], detour_routes: u32) -> Result<String> {
     let sides = bed.sides(at);
     let networks = sides.iter().enumerate().map(|(i, side)| format!("{} {i}", side.networks[0]));
-    let routes: Vec<String> = networks.collect();
-    let mut text = format!("route :: StaticIPLookup({});\n", routes.join(", "));
+    let detour = (0..detour_routes).map(|n| format!("{}/32 0", Ipv4Addr::from(u32::from(DETOUR) + n)));
+    let routes: Vec<String> = detour.chain(networks).collect();
+    let class = if detour_routes > 0 { "LinearIPLookup" } else { "StaticIPLookup" };
+    let mut text = format!("route :: {class}({});\n", routes.join(", "));
     let (method, _) = from.split_once(',').unwrap_or((from, ""));
     for (i, side) in sides.iter().enumerate() {
         let (own, peer) = (bed.mac(&side.own)?, bed.mac(&side.peer)?);

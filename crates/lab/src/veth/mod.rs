@@ -69,6 +69,7 @@ enum Forwarder {
 impl Forwarder {
     fn start(bed: &Testbed, way: Way, processor: usize) -> Result<Forwarder> {
         bed.check()?;
+        bed.redirect_back(way == Way::Driver)?;
         Ok(match way {
             Way::Kernel => {
                 bed.kernel()?;

@@ -103,6 +103,11 @@ impl Testbed {
         self.router.run(|| Ok(set_offload("r0", Offload::Gro, true)?))
     }
 
+    /// Whether what is for the generator can be redirected to r0 in the driver, which a veth takes if its peer polls.
+    pub fn redirect_back(&self, on: bool) -> Result<()> {
+        self.generator.run(|| Ok(set_offload("g0", Offload::Gro, on)?))
+    }
+
     /// Redirects every frame from r0 to r1 in the driver, unchanged.
     pub fn redirect(&self) -> Result<XdpLink> {
         self.router.run(|| {
