@@ -1,11 +1,12 @@
-//! Latency: ping through the router, idle and at half load, against the kernel.
+//! Latency: echo requests through the router, idle and at half load, against the kernel.
 
 use super::super::report::{Report, Row};
+use super::echo::round_trips_us;
 use super::testbed::{SINK, Testbed};
-use super::traffic::{Load, Sink, Stream, To};
+use super::traffic::{Load, Sink, Stream, To, keep_off};
 use super::{FRAME_LENS, Forwarder, WARM_UP, Way, all, measure, possible};
 use crate::Settings;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::net::Ipv4Addr;
@@ -16,8 +17,6 @@ use std::time::{Duration, Instant};
 /// Echo requests of a round, and the pause between two.
 const PINGS: usize = 500;
 const PAUSE: Duration = Duration::from_millis(2);
-/// Seconds after which a round is over in any case.
-const DEADLINE: &str = "10";
 /// What is compared, the kernel first.
 const WAYS: [Way; 4] = [Way::Kernel, Way::Causeway, Way::Spinning, Way::Driver];
 
@@ -34,8 +33,8 @@ impl RoundTrips {
 
 /// Latency at idle and at half load.
 pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
-    report.heading("Latency: ping over veth, there and back through the router");
-    if !possible("ip") || !possible("ping") {
+    report.heading("Latency: echo requests over veth, there and back through the router");
+    if !possible("ip") {
         return Ok(());
     }
     let bed = Testbed::new()?;
@@ -57,7 +56,7 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
             for (l, (_, stream)) in loads.iter().enumerate() {
                 let load = stream.map(|stream| Load::start(&bed, &sink, stream)).transpose()?;
                 std::thread::sleep(WARM_UP);
-                let trips = ping(&bed)?;
+                let trips = ping(&bed, settings.processor)?;
                 load.map_or(Ok(()), Load::finish)?;
                 bed.check()?;
                 let (medians, tails) = &mut results[l][w];
@@ -78,8 +77,8 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
 }
 
 /// What it takes to wake a thread that sleeps on `processor`, the median in microseconds, by one that runs elsewhere if
-/// there is more than one processor. A worker that sleeps pays it in each direction of a round trip, and ping too for
-/// the answer, unless the kernel forwards, which does all within the call that sends. After a pause as long as that between
+/// there is more than one processor. A worker that sleeps pays it once in a round trip, which is over before it sleeps again;
+/// where the kernel forwards all is done within the call that sends. After a pause as long as that between
 /// pings: how deep a processor sleeps depends on how long it had nothing to do.
 fn wake_up_us(processor: usize) -> Result<f64> {
     let elsewhere = sched_getaffinity(None)?;
@@ -119,29 +118,18 @@ fn wake_up_us(processor: usize) -> Result<f64> {
     })
 }
 
-/// Pings the sink from the generator's host.
-fn ping(bed: &Testbed) -> Result<RoundTrips> {
-    let (to, count) = (Ipv4Addr::from(SINK).to_string(), PINGS.to_string());
-    let mut command = bed.generator.command("ping");
-    command.args(["-n", "-i", &PAUSE.as_secs_f64().to_string(), "-c", &count, "-w", DEADLINE, &to]);
-    let out = command.output().context("cannot run ping")?;
-    let mut trips = round_trips_us(&String::from_utf8_lossy(&out.stdout));
+/// Asks the sink from the generator's host, on another processor than the router's if there is one.
+fn ping(bed: &Testbed, avoid: usize) -> Result<RoundTrips> {
+    let mut trips = bed.generator.run(|| {
+        keep_off(avoid);
+        round_trips_us(Ipv4Addr::from(SINK), PINGS, PAUSE)
+    })?;
     // What is lost has no round trip: the percentiles would be those of the lucky.
     if trips.len() < PINGS * 9 / 10 {
-        bail!(
-            "{} of {PINGS} pings were answered {}",
-            trips.len(),
-            String::from_utf8_lossy(&out.stderr).trim()
-        );
+        bail!("{} of {PINGS} echo requests were answered", trips.len());
     }
     trips.sort_by(f64::total_cmp);
     Ok(RoundTrips(trips))
-}
-
-/// The round trips that ping printed, in microseconds.
-fn round_trips_us(text: &str) -> Vec<f64> {
-    let times = text.lines().filter_map(|l| l.split_once(" time=")?.1.strip_suffix(" ms"));
-    times.filter_map(|ms| ms.parse::<f64>().ok()).map(|ms| ms * 1e3).collect()
 }
 
 /// Reports one value of all ways, against the kernel's.
@@ -160,16 +148,6 @@ fn compare<'a>(report: &mut Report, load: &str, what: &str, ways: impl Iterator<
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reads_what_ping_prints() {
-        let text = "PING 198.18.2.1 (198.18.2.1) 56(84) bytes of data.\n\
-                    64 bytes from 198.18.2.1: icmp_seq=1 ttl=63 time=0.052 ms\n\
-                    64 bytes from 198.18.2.1: icmp_seq=2 ttl=63 time=1.20 ms\n\n\
-                    --- 198.18.2.1 ping statistics ---\n\
-                    2 packets transmitted, 2 received, 0% packet loss, time 2ms\n";
-        assert_eq!(round_trips_us(text), [52.0, 1200.0]);
-    }
 
     #[test]
     fn percentiles_are_of_the_sorted_round_trips() {

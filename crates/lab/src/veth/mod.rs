@@ -4,6 +4,7 @@
 //! within the generator's system call, on its processor; the router's workers run on another. So the processor time a packet is shown beside the rate,
 //! with the generator's and the sink's share in all three.
 
+mod echo;
 mod latency;
 mod routes;
 mod testbed;

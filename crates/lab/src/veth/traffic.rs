@@ -229,7 +229,7 @@ fn paced(rate: f64, stop: &AtomicBool, send: &mut impl FnMut(usize) -> u64) {
 }
 
 /// Keeps the calling thread off the router's processor, where there is another.
-fn keep_off(processor: usize) {
+pub fn keep_off(processor: usize) {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let mut set = CpuSet::new();
     (0..all.min(CpuSet::MAX_CPU)).filter(|&cpu| cpu != processor).for_each(|cpu| set.set(cpu));
