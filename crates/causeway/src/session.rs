@@ -3,20 +3,20 @@
 use crate::control::{Ask, Opener, Question, Watch, Watched};
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
-use crate::metrics;
 use crate::signals::Signals;
 use anyhow::{Context, Result};
 use causeway_elements::devices::OpenPorts;
 use causeway_elements::packet_filter;
-use causeway_engine::handler::{self, HandlerError};
-use causeway_engine::spec::Access;
+use causeway_engine::handler::HandlerError;
 use causeway_engine::watch::trace::Filter;
-use causeway_engine::{Edge, Event, Library, NoAnswer, Options, PlanElement, Router};
+use causeway_engine::{Event, Library, NoAnswer, Options, PlanElement, Router};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
+mod handlers;
 mod texts;
 
+use handlers::global_name;
 use texts::Texts;
 
 /// How often a signal asks the router to stop: more often than any script of it asks for it to run on.
@@ -245,31 +245,6 @@ impl Session {
         closed
     }
 
-    /// Answers one question.
-    pub fn answer(&mut self, question: Question) -> Result<String, HandlerError> {
-        match question {
-            Question::Read(handler, argument) => match self.split(&handler) {
-                Some((element, name)) => self.router.read(&element, &name, &argument),
-                None => {
-                    let name = global_name(&handler);
-                    let value = self.global(name, &argument)?;
-                    let takes_some =
-                        GLOBALS.iter().any(|&(n, access)| n == name && access.takes_parameters());
-                    match argument.is_empty() || takes_some {
-                        true => Ok(value),
-                        false => Err(HandlerError::NoParameters(name.to_owned())),
-                    }
-                }
-            },
-            Question::Write(handler, value) => match self.split(&handler) {
-                Some((element, name)) => self.router.write(&element, &name, &value).map(|()| String::new()),
-                None => self.write_global(global_name(&handler), &value).map(|()| String::new()),
-            },
-            Question::CheckRead(handler) => self.check(&handler, Access::reads, HandlerError::WriteOnly),
-            Question::CheckWrite(handler) => self.check(&handler, Access::writes, HandlerError::ReadOnly),
-        }
-    }
-
     /// Begins to watch packets.
     fn watch(&mut self, watch: Watch) -> Result<Watched, HandlerError> {
         let all = self.router.edges()?;
@@ -298,109 +273,6 @@ impl Session {
         }
     }
 
-    /// Element and handler of `element.handler`; elements may be named by number from 1.
-    fn split(&self, handler: &str) -> Option<(String, String)> {
-        let (element, name) = handler.split_once('.').filter(|(element, _)| !element.is_empty())?;
-        let by_number =
-            element.parse::<usize>().ok().and_then(|n| self.router.elements().get(n.checked_sub(1)?));
-        Some((by_number.map_or(element.to_owned(), |n| n.to_string()), name.to_owned()))
-    }
-
-    fn check(
-        &self,
-        handler: &str,
-        may: fn(Access) -> bool,
-        refused: fn(String) -> HandlerError,
-    ) -> Result<String, HandlerError> {
-        let allowed = match self.split(handler) {
-            Some((element, name)) => self.access(&element, &name)?.is_some_and(may),
-            None => match GLOBALS.iter().find(|(n, _)| *n == global_name(handler)) {
-                Some(&(_, access)) => may(access),
-                None => return Err(HandlerError::NoHandler(handler.to_owned())),
-            },
-        };
-        if allowed { Ok(String::new()) } else { Err(refused(handler.to_owned())) }
-    }
-
-    fn access(&self, element: &str, name: &str) -> Result<Option<Access>, HandlerError> {
-        let class = self.router.read(element, "class", "")?;
-        let plan = self.router.plan();
-        let ports = plan.find(element).map(|i| &plan.elements[i]);
-        let ports = ports.map_or((0, 0), |e| (e.pulled_inputs.len(), e.pulled_outputs.len()));
-        let found = self
-            .library
-            .get(&class)
-            .and_then(|spec| handler::find(spec, name, spec.numbered(ports.0, ports.1)));
-        match found {
-            Some(handler) => Ok(Some(handler.access)),
-            None => Err(HandlerError::NoHandler(format!("{element}.{name}"))),
-        }
-    }
-
-    fn global(&self, handler: &str, argument: &str) -> Result<String, HandlerError> {
-        let lines = |names: &mut dyn Iterator<Item = String>| names.map(|n| n + "\n").collect::<String>();
-        if let Some(text) = self.texts.get(handler) {
-            return Ok(text);
-        }
-        Ok(match handler {
-            "handlers" => {
-                lines(&mut GLOBALS.iter().filter(|(n, _)| self.has_global(n)).map(|(name, access)| {
-                    format!(
-                        "{name}\t{}{}{}",
-                        if access.reads() { "r" } else { "" },
-                        if access.writes() { "w" } else { "" },
-                        if access.takes_parameters() { "+" } else { "" }
-                    )
-                }))
-            }
-            "counters" => {
-                let ports = self.router.port_counters();
-                let ports = ports.iter().map(|(line, n)| (line, *n));
-                lines(
-                    &mut self
-                        .router
-                        .counters()
-                        .chain(ports)
-                        .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
-                )
-            }
-            "edges" => lines(&mut self.router.edges()?.iter().map(edge_line)),
-            "held" => self.router.held()?.to_string(),
-            "metrics" => match metrics::Format::by_name(argument) {
-                Some(format) => metrics::text(&self.router, format)?,
-                None => {
-                    return Err(HandlerError::Failed(format!(
-                        "'{argument}' is no format; they are prometheus and openmetrics"
-                    )));
-                }
-            },
-            "stop" | "meter" | "hotconfig" => return Err(HandlerError::WriteOnly(handler.to_owned())),
-            _ => return Err(HandlerError::NoHandler(handler.to_owned())),
-        })
-    }
-
-    /// Whether there is the router's own handler `name`: not all routers take another configuration.
-    fn has_global(&self, name: &str) -> bool {
-        GLOBALS.iter().any(|(n, _)| *n == name) && (name != "hotconfig" || self.reconfigurable)
-    }
-
-    fn write_global(&mut self, handler: &str, value: &str) -> Result<(), HandlerError> {
-        match handler {
-            "stop" => Ok(()),
-            "meter" => match value.trim() {
-                "true" => Ok(self.router.meter(true)?),
-                "false" => Ok(self.router.meter(false)?),
-                other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
-            },
-            "hotconfig" if self.reconfigurable => self.swap(value).map_err(HandlerError::Failed),
-            "hotconfig" => Err(HandlerError::NoHandler(handler.to_owned())),
-            _ if GLOBALS.iter().any(|(n, _)| *n == handler) => {
-                Err(HandlerError::ReadOnly(handler.to_owned()))
-            }
-            _ => Err(HandlerError::NoHandler(handler.to_owned())),
-        }
-    }
-
     /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.
     pub fn swap(&mut self, text: &str) -> Result<(), String> {
         let source = Source::Text("hotconfig", text.to_owned());
@@ -417,38 +289,6 @@ impl Session {
         Ok(())
     }
 }
-
-/// An edge with what passed it: packets, and bytes while they are counted.
-fn edge_line(edge: &Edge) -> String {
-    let bytes = edge.bytes.map_or(String::new(), |bytes| format!("\t{bytes}"));
-    format!("{edge}\t{}\t{}{bytes}", if edge.pulled { "pull" } else { "push" }, edge.packets)
-}
-
-/// The name of a handler of the router itself, which may have a dot in front.
-fn global_name(handler: &str) -> &str {
-    handler.strip_prefix('.').filter(|name| !name.is_empty()).unwrap_or(handler)
-}
-
-/// The handlers of the router itself.
-const GLOBALS: &[(&str, Access)] = &[
-    ("version", Access::Read),
-    ("driver", Access::Read),
-    ("config", Access::Read),
-    ("flatconfig", Access::Read),
-    ("requirements", Access::Read),
-    ("handlers", Access::Read),
-    ("list", Access::Read),
-    ("stop", Access::Write),
-    ("classes", Access::Read),
-    ("packages", Access::Read),
-    ("counters", Access::Read),
-    ("edges", Access::Read),
-    ("meter", Access::Write),
-    ("held", Access::Read),
-    ("timewarp", Access::Read),
-    ("metrics", Access::ReadParam),
-    ("hotconfig", Access::Write),
-];
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,9 @@
-//! The running router, seen from the control side: start, handlers, hot swap ([`swap`]), stop.
+//! The running router, seen from the control side: start, handlers ([`handlers`]), hot swap ([`swap`]), stop.
 //!
 //! Every question to a worker has a time limit, so that one that is stuck keeps nobody else from going on.
 
 mod edges;
+mod handlers;
 mod measure;
 mod options;
 mod swap;
@@ -11,7 +12,7 @@ pub use edges::{Edge, MOST_TRACED};
 pub use measure::Measure;
 pub use options::{Options, StartError};
 
-use crate::assemble::{Assembly, ControlSides, ElementWarning, Index, Layout, Place, PortOf, assemble};
+use crate::assemble::{Assembly, ControlSides, ElementWarning, Index, Layout, PortOf, assemble};
 use crate::clock::Clock;
 use crate::conf::Env;
 use crate::core::Core;
@@ -19,22 +20,21 @@ use crate::counters::{Counters, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver, Event};
-use crate::element::ControlSide;
-use crate::handler::{self, HandlerError, NoAnswer};
+use crate::handler::NoAnswer;
 use crate::ir::Program;
-use crate::measure::{Across, Unit};
+use crate::measure::Unit;
 use crate::others::Others;
 use crate::plan::Plan;
 use crate::pulse::Pulse;
-use crate::spec::{HandlerDoc, Library};
+use crate::spec::Library;
 use crate::spin::Spin;
 use crate::waiter::Waiter;
 use crate::watch::meter::Meter;
 use crate::worker::Worker;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -279,62 +279,6 @@ impl Router {
     pub fn measures(&self) -> Result<Vec<Measure>, NoAnswer> {
         let all = (0..self.handles.len()).map(|w| self.call(w, measure::of_worker));
         Ok(measure::combine(all.collect::<Result<_, _>>()?))
-    }
-
-    /// Reads handler `name` of `element`. When the graph is replicated, the values of the workers make one in the way
-    /// that the handler's declaration says.
-    pub fn read(&self, element: &str, name: &str, arg: &str) -> Result<String, HandlerError> {
-        let declared = self.handler(element, name);
-        if declared.is_some_and(|handler| handler.private) {
-            return Err(HandlerError::NoHandler(format!("{element}.{name}")));
-        }
-        if let (Some(mut side), Some(handler)) = (self.control_side(element), declared)
-            && handler.access.reads()
-            && (arg.is_empty() || handler.access.takes_parameters())
-            && let Some(value) = side.read(name, arg)
-        {
-            return value.map_err(HandlerError::Failed);
-        }
-        let mut values = Vec::new();
-        for place in self.places(element)? {
-            let (name, arg) = (name.to_owned(), arg.to_owned());
-            let value = self.call(place.worker, move |w| handler::read(&mut w.core, place.node, &name, &arg));
-            values.push(value??);
-        }
-        Ok(declared.map_or(Across::First, |h| h.across).combine(values))
-    }
-
-    /// Writes handler `name` of `element`, on every worker that has it.
-    pub fn write(&self, element: &str, name: &str, value: &str) -> Result<(), HandlerError> {
-        if let Some(mut side) = self.control_side(element)
-            && self.handler(element, name).is_some_and(|h| h.access.writes())
-            && let Some(done) = side.write(name, value)
-        {
-            return done.map_err(HandlerError::Failed);
-        }
-        for place in self.places(element)? {
-            let (name, value) = (name.to_owned(), value.to_owned());
-            let done =
-                self.call(place.worker, move |w| handler::write(&mut w.core, place.node, &name, &value));
-            done??;
-        }
-        Ok(())
-    }
-
-    /// The declaration of a handler.
-    fn handler(&self, element: &str, name: &str) -> Option<&'static HandlerDoc> {
-        let element = &self.plan.elements[self.plan.find(element)?];
-        let spec = self.library.get(&element.class)?;
-        handler::find(spec, name, spec.numbered(element.pulled_inputs.len(), element.pulled_outputs.len()))
-    }
-
-    #[allow(clippy::disallowed_methods, reason = "the control side")]
-    fn control_side(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn ControlSide>>> {
-        self.control_sides.get(element).map(|side| side.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn places(&self, element: &str) -> Result<Vec<Place>, HandlerError> {
-        self.index.get(element).cloned().ok_or_else(|| HandlerError::NoElement(element.to_owned()))
     }
 
     /// Runs `f` on a worker between two steps and returns its result. A worker that answers too late does it all the

@@ -1,0 +1,67 @@
+//! Reading and writing the handlers of elements: where they can be answered without a worker, there.
+
+use super::Router;
+use crate::assemble::Place;
+use crate::element::ControlSide;
+use crate::handler::{self, HandlerError};
+use crate::measure::Across;
+use crate::spec::HandlerDoc;
+use std::sync::{MutexGuard, PoisonError};
+
+impl Router {
+    /// Reads handler `name` of `element`. When the graph is replicated, the values of the workers make one in the way
+    /// that the handler's declaration says.
+    pub fn read(&self, element: &str, name: &str, arg: &str) -> Result<String, HandlerError> {
+        let declared = self.handler(element, name);
+        if declared.is_some_and(|handler| handler.private) {
+            return Err(HandlerError::NoHandler(format!("{element}.{name}")));
+        }
+        if let (Some(mut side), Some(handler)) = (self.control_side(element), declared)
+            && handler.access.reads()
+            && (arg.is_empty() || handler.access.takes_parameters())
+            && let Some(value) = side.read(name, arg)
+        {
+            return value.map_err(HandlerError::Failed);
+        }
+        let mut values = Vec::new();
+        for place in self.places(element)? {
+            let (name, arg) = (name.to_owned(), arg.to_owned());
+            let value = self.call(place.worker, move |w| handler::read(&mut w.core, place.node, &name, &arg));
+            values.push(value??);
+        }
+        Ok(declared.map_or(Across::First, |h| h.across).combine(values))
+    }
+
+    /// Writes handler `name` of `element`, on every worker that has it.
+    pub fn write(&self, element: &str, name: &str, value: &str) -> Result<(), HandlerError> {
+        if let Some(mut side) = self.control_side(element)
+            && self.handler(element, name).is_some_and(|h| h.access.writes())
+            && let Some(done) = side.write(name, value)
+        {
+            return done.map_err(HandlerError::Failed);
+        }
+        for place in self.places(element)? {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            let done =
+                self.call(place.worker, move |w| handler::write(&mut w.core, place.node, &name, &value));
+            done??;
+        }
+        Ok(())
+    }
+
+    /// The declaration of a handler.
+    fn handler(&self, element: &str, name: &str) -> Option<&'static HandlerDoc> {
+        let element = &self.plan.elements[self.plan.find(element)?];
+        let spec = self.library.get(&element.class)?;
+        handler::find(spec, name, spec.numbered(element.pulled_inputs.len(), element.pulled_outputs.len()))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the control side")]
+    fn control_side(&self, element: &str) -> Option<MutexGuard<'_, Box<dyn ControlSide>>> {
+        self.control_sides.get(element).map(|side| side.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn places(&self, element: &str) -> Result<Vec<Place>, HandlerError> {
+        self.index.get(element).cloned().ok_or_else(|| HandlerError::NoElement(element.to_owned()))
+    }
+}
