@@ -13,20 +13,20 @@ pub fn print(text: impl Display) -> io::Result<()> {
     out.flush()
 }
 
-/// As [`print`], of bytes that need not be a text.
+/// As [`print()`], of bytes that need not be a text.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()
 }
 
-/// As [`print`], with a line's end after it.
+/// As [`print()`], with a line's end after it.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_line(text: impl Display) -> io::Result<()> {
     print(format_args!("{text}\n"))
 }

@@ -1,12 +1,12 @@
 //! Settings of elements: one declaration for each.
 //!
-//! [`settings!`](crate::settings) makes a structure from a list of arguments, and with it the reading of the
+//! [`settings!`](macro@crate::settings) makes a structure from a list of arguments, and with it the reading of the
 //! configuration, the documentation of arguments and handlers, the handlers of those that may change while packets
 //! flow, and the live `config`. An element is such a structure, or has one; which, it says by
-//! [`Element::settings`](crate::Element::settings).
+//! [`Element::settings`].
 //!
 //! A hot swap takes settings from the new configuration; of the counts, those go on that are a [`Counter`]. What an
-//! element keeps beyond that it takes over in [`Element::take_state`](crate::Element::take_state).
+//! element keeps beyond that it takes over in [`Element::take_state`].
 
 use crate::conf::{Conf, Invalid};
 use crate::counters::Counter;
@@ -16,7 +16,7 @@ use crate::spec::HandlerDoc;
 use crate::value::Value;
 use std::any::Any;
 
-/// Settings and counts of an element, by the names of their handlers; made by [`settings!`](crate::settings).
+/// Settings and counts of an element, by the names of their handlers; made by [`settings!`](macro@crate::settings).
 pub trait Settings: Any {
     /// The value that `handler` shows, if it is one of these.
     fn read(&self, handler: &str) -> Option<String>;
@@ -29,7 +29,7 @@ pub trait Settings: Any {
     fn take(&mut self, new: &mut dyn Settings);
 }
 
-/// What is read from a configuration; made by [`settings!`](crate::settings).
+/// What is read from a configuration; made by [`settings!`](macro@crate::settings).
 pub trait Configure: Sized {
     /// Reads the arguments, without complaining of what else is there.
     fn configure(conf: &mut Conf<'_>) -> Self;

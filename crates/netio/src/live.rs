@@ -10,11 +10,11 @@
 //! which nothing else ever happens and which goes with the descriptors that name it.
 //!
 //! The target must be able to take redirected frames. On a veth that depends on the peer and may change, at any time
-//! and without a word. What is lost is told by the kernel's tracepoints ([`redirects`]) and counted by its reason;
+//! and without a word. What is lost is told by the kernel's tracepoints (`redirects`) and counted by its reason;
 //! after frames were refused the others go another way for a while, until the kernel says that the target takes
 //! redirected frames again.
 //!
-//! On threads of other network namespaces than the one that it was made in a transmitter sends nothing ([`home`]).
+//! On threads of other network namespaces than the one that it was made in a transmitter sends nothing (`home`).
 
 mod home;
 mod redirects;

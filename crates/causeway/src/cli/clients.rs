@@ -1,5 +1,7 @@
 //! What is asked of a running router.
 
+#![allow(rustdoc::broken_intra_doc_links, reason = "brackets in the help are what users write")]
+
 use super::seconds;
 use clap::Args;
 use std::path::PathBuf;

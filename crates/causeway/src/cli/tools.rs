@@ -1,6 +1,8 @@
 //! What the tools that read configurations and write others take: the same as commands, and under Click's names
 //! (`click-flatten`).
 
+#![allow(rustdoc::broken_intra_doc_links, reason = "brackets in the help are what users write")]
+
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! `causeway up`: forwards between interfaces by the kernel's routes, beside the kernel.
 //!
-//! The graph is written from the interfaces ([`graph`]). Its tables follow the kernel's ([`tables`], [`follow`]); what
+//! The graph is written from the interfaces ([`graph`]). Its tables follow the kernel's ([`tables`], [`mod@follow`]); what
 //! they are not sure of stays with the kernel, and so does everything when the router stops. [`checks`] looks before
 //! the start for what would keep the two from doing the same, [`inspection`] from then on; [`policy`] says what each
 //! port may do, [`driver`] forwards before the graph what needs none, [`rest`] which had better be left alone, and [`attendant`] attaches those again that come back.

@@ -5,7 +5,7 @@
 //! which says again and again that it is well; the deadline is the time of the oldest word plus the voucher's term. So
 //! whatever stops, hangs, loops or dies, the right runs out by itself and the kernel forwards.
 //!
-//! An [objection](Lease::object) takes the right away at once, for as long as it stands: tables in doubt, a packet
+//! An [objection](Objector::object) takes the right away at once, for as long as it stands: tables in doubt, a packet
 //! filter that would be passed by. When the right was lost by somebody's silence, it comes back only when every voucher
 //! has given its word anew. Loss and return are logged with their cause.
 //!

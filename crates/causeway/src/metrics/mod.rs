@@ -1,5 +1,5 @@
 //! What a router counts and measures, for monitoring systems: families of samples, made from the declarations of the
-//! elements' handlers alone, as a text ([`text`]) and over HTTP ([`http`]).
+//! elements' handlers alone, as a text ([`mod@text`]) and over HTTP ([`http`]).
 //!
 //! A handler that counts or measures is a family; its name is `causeway_`, the handler, the unit, and `_total` where
 //! something is counted. The elements are told apart by the labels `element` and `class`, and the lines of a list by

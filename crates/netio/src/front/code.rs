@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 /// The maps of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Maps<'a> {
-    /// Hash of [`PortRecord`](super::port::PortRecord)s by interface index.
+    /// Hash of `PortRecord`s by interface index.
     pub ports: BorrowedFd<'a>,
     /// XSKMAP of all ports' sockets.
     pub sockets: BorrowedFd<'a>,

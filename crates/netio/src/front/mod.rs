@@ -2,7 +2,7 @@
 //!
 //! One [`Front`] serves all AF_XDP ports of a process. On every port sits the same small program, which goes through a
 //! gate into the one that decides; when the process dies the gate closes and everything passes to the kernel
-//! ([`gate`]). Behind it, by the record of the port ([`Rules`], changed while frames come), a frame
+//! (`gate`). Behind it, by the record of the port ([`Rules`], changed while frames come), a frame
 //!
 //! - is taken, for graphs that own their interface as Click's do ([`Take::All`]), or
 //! - is taken if it is surely in transit ("sure or pass"): what a plain router would forward by its destination alone,

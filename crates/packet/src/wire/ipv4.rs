@@ -30,7 +30,7 @@ header! {
     FLAGS_FRAGMENT @ 6: u16 => flags_fragment, set_flags_fragment;
     /// Time to live in hops.
     TTL @ 8: u8 => ttl, set_ttl;
-    /// Protocol of the payload: see [`protocol`](super::protocol).
+    /// Protocol of the payload: see [`protocol`](crate::wire::protocol).
     PROTOCOL @ 9: u8 => protocol, set_protocol;
     /// Header checksum.
     CHECKSUM @ 10: u16 => checksum, set_checksum;

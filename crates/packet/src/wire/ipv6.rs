@@ -14,7 +14,7 @@ header! {
     VERSION_CLASS_FLOW @ 0: u32 => version_class_flow, set_version_class_flow;
     /// Length of what follows the fixed header, in bytes.
     PAYLOAD_LEN @ 4: u16 => payload_len, set_payload_len;
-    /// Type of the next header: an extension header, or the payload's [`protocol`](super::protocol).
+    /// Type of the next header: an extension header, or the payload's [`protocol`](crate::wire::protocol).
     NEXT_HEADER @ 6: u8 => next_header, set_next_header;
     /// Hop limit.
     HOP_LIMIT @ 7: u8 => hop_limit, set_hop_limit;
