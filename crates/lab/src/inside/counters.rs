@@ -1,12 +1,12 @@
 //! Runs of the kernel's network code and packets of a run, by device (LUT §3.4), counted at its tracepoints.
 
 use super::btf::Types;
+use super::tally::add;
 use anyhow::{Context, Result};
 use causeway_bpf::{
     Alu, Asm, Code, Cond, Helper, Map, MapKind, Program, ProgramKind, RawTracepointLink, Reg, Size,
 };
 use std::collections::BTreeMap;
-use std::os::fd::AsFd;
 
 /// Bytes of an interface's name.
 const NAME: usize = 16;
@@ -108,7 +108,7 @@ fn program(place: Place, types: &Types<'_>, map: &Map) -> Result<Code> {
     };
     let mut a = Asm::new();
     let (pointer, key, value) = (a.slot(8), a.slot(NAME as i16), a.slot(16));
-    let (absent, end) = (a.label(), a.label());
+    let end = a.label();
     a.load(Size::D, Reg::R6, Reg::R1, device);
     a.load(Size::D, Reg::R7, Reg::R1, packets);
     // The argument is 32 bits wide.
@@ -128,22 +128,7 @@ fn program(place: Place, types: &Types<'_>, map: &Map) -> Result<Code> {
     a.alu(Alu::Add, Reg::R3, offset(("net_device", "name"))?);
     a.call(Helper::ProbeReadKernel);
     a.jump_if(Cond::Ne, Reg::R0, 0, end);
-    a.map(Reg::R1, map.as_fd());
-    a.slot_address(Reg::R2, key);
-    a.call(Helper::MapLookup);
-    a.jump_if(Cond::Eq, Reg::R0, 0, absent);
-    a.mov(Reg::R1, 1);
-    a.atomic_add(Size::D, Reg::R0, 0, Reg::R1);
-    a.atomic_add(Size::D, Reg::R0, 8, Reg::R7);
-    a.jump(end);
-    a.bind(absent);
-    a.store_slot(Size::D, value, 0, 1);
-    a.store_slot(Size::D, value, 8, Reg::R7);
-    a.map(Reg::R1, map.as_fd());
-    a.slot_address(Reg::R2, key);
-    a.slot_address(Reg::R3, value);
-    a.mov(Reg::R4, 0);
-    a.call(Helper::MapUpdate);
+    add(&mut a, map, key, value, &[1.into(), Reg::R7.into()]);
     a.bind(end);
     a.mov(Reg::R0, 0);
     a.exit();

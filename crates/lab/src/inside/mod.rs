@@ -9,6 +9,7 @@ mod counters;
 mod proc;
 mod profile;
 mod symbols;
+mod tally;
 
 pub use counters::{Place, Runs};
 pub use proc::Load;

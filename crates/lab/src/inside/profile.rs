@@ -1,13 +1,12 @@
 //! Where processor time goes: samples of all processors by their software clock, sorted into classes.
 
 use super::symbols::{Class, Symbols};
+use super::tally::add;
 use anyhow::Result;
 use causeway_bpf::{
-    Alu, Asm, ClockLink, Code, Cond, Helper, INSTRUCTION_POINTER, Map, MapKind, Program, ProgramKind, Reg,
-    Size,
+    Alu, Asm, ClockLink, Code, Helper, INSTRUCTION_POINTER, Map, MapKind, Program, ProgramKind, Reg, Size,
 };
 use std::collections::BTreeMap;
-use std::os::fd::AsFd;
 
 /// Samples a second of each processor; no divisor of what happens a thousand times a second.
 const FREQUENCY_HZ: u64 = 997;
@@ -60,27 +59,12 @@ impl Profile {
 fn program(map: &Map) -> Result<Code> {
     let mut a = Asm::new();
     let (key, value) = (a.slot(KEY as i16), a.slot(8));
-    let (absent, end) = (a.label(), a.label());
     a.load(Size::D, Reg::R2, Reg::R1, INSTRUCTION_POINTER);
     a.store_slot(Size::D, key, 0, Reg::R2);
     a.call(Helper::GetCurrentPidTgid);
     a.alu(Alu::Rsh, Reg::R0, 32);
     a.store_slot(Size::D, key, 8, Reg::R0);
-    a.map(Reg::R1, map.as_fd());
-    a.slot_address(Reg::R2, key);
-    a.call(Helper::MapLookup);
-    a.jump_if(Cond::Eq, Reg::R0, 0, absent);
-    a.mov(Reg::R1, 1);
-    a.atomic_add(Size::D, Reg::R0, 0, Reg::R1);
-    a.jump(end);
-    a.bind(absent);
-    a.store_slot(Size::D, value, 0, 1);
-    a.map(Reg::R1, map.as_fd());
-    a.slot_address(Reg::R2, key);
-    a.slot_address(Reg::R3, value);
-    a.mov(Reg::R4, 0);
-    a.call(Helper::MapUpdate);
-    a.bind(end);
+    add(&mut a, map, key, value, &[1.into()]);
     a.mov(Reg::R0, 0);
     a.exit();
     Ok(a.finish()?)
