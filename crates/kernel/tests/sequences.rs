@@ -329,6 +329,8 @@ fn check(mut kernel: NaiveKernel, steps: &[Step]) -> Result<(), TestCaseError> {
     kernel.dump(&mut fresh, Scope::ALL);
     collect(&mut fresh, &mut anew);
     prop_assert!(seen.routes.keys().eq(anew.routes.keys()));
+    let addresses = kernel.addresses.iter().map(|address| address.address).collect::<BTreeSet<_>>();
+    prop_assert_eq!([&seen.addresses, &anew.addresses], [&addresses; 2]);
     for address in all_hosts() {
         let truth = kernel.lookup(address);
         for snapshot in [&seen, &anew] {

@@ -1,0 +1,123 @@
+//! What the mirror says of itself, and what it is told beside the kernel's messages.
+
+mod common;
+#[allow(dead_code, reason = "sequences ask more of it")]
+mod model;
+
+use causeway_kernel::{Family, Mirror, Neighbour, Path, Prefix, Route, Scope, Snapshot, Target};
+use common::describe;
+use model::{NaiveKernel, PORTS};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+const REACHABLE: u16 = 0x02;
+const STALE: u16 = 0x04;
+
+fn host() -> IpAddr {
+    "10.1.1.1".parse().unwrap()
+}
+
+/// A network on the link of the first port.
+fn network() -> Route {
+    let path = Path { ifindex: PORTS[0], gateway: None, weight: 1 };
+    Route {
+        prefix: Prefix::new("10.1.0.0".parse().unwrap(), 16),
+        table: 254,
+        tos: 0,
+        metric: 0,
+        protocol: 2,
+        source_specific: false,
+        target: Target::Paths(vec![path]),
+        mtu_bytes: None,
+        source: None,
+        dead: Vec::new(),
+        identity: 0,
+    }
+}
+
+fn neighbour(state: u16) -> Neighbour {
+    let mac = Some([2, 1, 0, 0, 0, 1]);
+    Neighbour { address: host(), ifindex: PORTS[0], mac, state, managed: false, learned: false }
+}
+
+/// A mirror of a kernel with that network and a neighbour in it.
+fn mirror(state: u16) -> (NaiveKernel, Mirror) {
+    let mut kernel = NaiveKernel::new(false);
+    kernel.add_route(network(), false, false);
+    kernel.set_neighbour(neighbour(state), true);
+    let mut mirror = Mirror::new(PORTS);
+    kernel.dump(&mut mirror, Scope::ALL);
+    (kernel, mirror)
+}
+
+/// What becomes of packets to the host.
+fn answer(mirror: &mut Mirror) -> String {
+    mirror.collect(|| {});
+    let seen: Snapshot = mirror.snapshot();
+    seen.lookup(host()).map_or("none".to_owned(), |hop| describe(&seen, hop))
+}
+
+#[test]
+fn an_interface_that_is_no_port_any_more_is_the_kernels_at_once() {
+    let (_, mut mirror) = mirror(REACHABLE);
+    assert!(!answer(&mut mirror).starts_with("punt"));
+    mirror.take_urgent();
+    mirror.set_ports(PORTS);
+    assert!(!mirror.take_urgent(), "nothing changed");
+    mirror.set_ports([PORTS[1]]);
+    assert!(mirror.take_urgent() && !mirror.take_urgent(), "it is said once");
+    assert!(answer(&mut mirror).starts_with("punt"));
+    assert_eq!(mirror.ports().collect::<Vec<_>>(), [PORTS[1]]);
+    mirror.set_ports(PORTS);
+    assert!(!answer(&mut mirror).starts_with("punt"));
+}
+
+#[test]
+fn exceptions_are_the_kernels_while_they_stand() {
+    let (_, mut mirror) = mirror(REACHABLE);
+    let forwarded = answer(&mut mirror);
+    assert!(!mirror.set_exceptions(BTreeSet::new()), "none before, none now");
+    assert!(mirror.set_exceptions(BTreeSet::from([host()])));
+    assert!(!mirror.set_exceptions(BTreeSet::from([host()])), "the same ones");
+    assert!(answer(&mut mirror).starts_with("punt"));
+    assert!(!mirror.set_exceptions(BTreeSet::from([host()])), "the same ones, with nothing else to tell");
+    assert!(mirror.set_exceptions(BTreeSet::new()));
+    assert_eq!(answer(&mut mirror), forwarded);
+}
+
+#[test]
+fn stale_hosts_are_those_in_use() {
+    let (mut kernel, mut with_stale) = mirror(STALE);
+    let stale = |mirror: &Mirror| mirror.stale_hosts().collect::<Vec<_>>();
+    answer(&mut with_stale);
+    assert_eq!(stale(&with_stale), [(PORTS[0], host())]);
+    kernel.set_neighbour(neighbour(REACHABLE), true);
+    kernel.dump(&mut with_stale, Scope::NEIGHBOURS);
+    answer(&mut with_stale);
+    assert_eq!(stale(&with_stale), []);
+}
+
+#[test]
+fn routes_are_counted_and_a_dump_takes_away_what_it_does_not_show() {
+    let (mut kernel, mut mirror) = mirror(REACHABLE);
+    assert_eq!((mirror.route_count(), mirror.unclear_count()), (1, 0));
+    assert!(mirror.follows_rules(Family::V4) && mirror.follows_rules(Family::V6));
+    kernel.remove_route(0);
+    kernel.dump(&mut mirror, Scope::ROUTES6);
+    assert_eq!(mirror.route_count(), 1, "the other family's table tells nothing of it");
+    kernel.dump(&mut mirror, Scope::ROUTES4);
+    assert_eq!((mirror.route_count(), answer(&mut mirror).as_str()), (0, "none"));
+}
+
+#[test]
+fn collecting_says_that_it_gets_on() {
+    let (_, mut mirror) = mirror(REACHABLE);
+    let words = Cell::new(0);
+    mirror.collect(|| words.set(words.get() + 1));
+    assert_eq!(words.get(), 1, "a few prefixes");
+    let many = (0..5_000u32).map(|n| IpAddr::from(n.to_be_bytes())).collect();
+    assert!(mirror.set_exceptions(many));
+    mirror.collect(|| words.set(words.get() + 1));
+    assert_eq!(words.get(), 3, "at the first, and after some thousands");
+}
