@@ -79,6 +79,8 @@ impl Task {
     /// What is wrong with the task or missing on this machine, what ended it, or that the files cannot be written.
     pub fn run(&self, interrupted: &Arc<AtomicBool>, say: &mut dyn FnMut(&str)) -> Result<()> {
         let parts = self.parts()?;
+        ensure!(rustix::process::geteuid().is_root(), "a cluster of network namespaces needs root");
+        parts.iter().try_for_each(|(plan, _)| plan.daemon.check())?;
         let mut document = Document::new(begun());
         self.settings(&parts, &mut document)?;
         let outcome = run(&parts, interrupted, &mut document, say);
@@ -122,7 +124,11 @@ fn run(
     say: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let seconds: u64 = parts.iter().map(estimate_s).sum();
-    say(&format!("about {}:{:02} minutes", seconds / 60, seconds % 60));
+    say(&format!(
+        "about {}:{:02} minutes on a machine that has little else to do",
+        seconds / 60,
+        seconds % 60
+    ));
     for (plan, runs) in parts {
         say(&format!("{} nodes, {}, {}", plan.nodes, plan.hashing.name(), plan.daemon.timers(plan.timers)));
         let mut headed = false;

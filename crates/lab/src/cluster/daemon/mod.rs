@@ -70,7 +70,7 @@ impl Kind {
         let missing: Vec<&str> = programs.iter().copied().filter(|name| program(name).is_none()).collect();
         ensure!(
             missing.is_empty(),
-            "{} is not there: apt-get install --no-install-recommends {package} (Debian then also starts it for the \
+            "missing: {}; apt-get install --no-install-recommends {package} (Debian then also starts it for the \
              machine itself; systemctl disable --now {} ends that)",
             missing.join(", "),
             self.name()
