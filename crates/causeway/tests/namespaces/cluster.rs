@@ -56,7 +56,8 @@ fn a_node_that_falls_silent_is_left_and_used_again() {
         return;
     }
     let file = file("silent");
-    let mut command = causeway(&["silent", "--nodes", "2", "--hashing", "resilient", "--output"]);
+    // With two nodes there are no others whose flows could move.
+    let mut command = causeway(&["silent", "--nodes", "3", "--hashing", "resilient", "--output"]);
     let run = command.arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     let process = run.id();
     let Output { status, stdout, stderr } = run.wait_with_output().expect("its end");
@@ -64,15 +65,16 @@ fn a_node_that_falls_silent_is_left_and_used_again() {
     assert!(status.success(), "{said:?}");
     let document = serde_json::from_str(&std::fs::read_to_string(&file).expect("written")).expect("JSON");
     let of = |what: &str| values(&document, &format!("resilient/node hangs: {what}"));
-    // Each of the two hung once, and all flows that went through it were moved. BFD took its time, in which they were lost.
+    // Each hung once. All flows that went through it were moved, about a third of 512, so those before it were used again;
+    // BFD took its time, in which they were lost. No other flow moved.
     let (moved, others) = (of("flows moved that were the node's"), of("flows moved of other nodes"));
-    assert_eq!((moved.len(), &others[..]), (2, &[0.0, 0.0][..]), "{said:?}");
+    assert_eq!((moved.len(), others), (3, vec![0.0; 3]), "{said:?}");
     let (lost, others) = (of("frames lost of the node's flows"), of("frames lost of other flows"));
     for ((moved, lost), others) in moved.iter().zip(&lost).zip(&others) {
-        assert!((100.0..412.0).contains(moved) && *lost > 100.0 && others < lost, "{said:?}");
+        assert!((100.0..240.0).contains(moved) && *lost > 100.0 && others < lost, "{said:?}");
     }
     let back = values(&document, "resilient/comes back: flows moved of other nodes");
-    assert!(back.iter().all(|moved| *moved > 0.0), "it is used again: {said:?}");
+    assert!(back.iter().all(|moved| *moved < 50.0), "flows in progress stay: {said:?}");
     assert!(["csv", "html"].iter().all(|kind| file.with_extension(kind).exists()));
     assert_eq!(left_behind(process), [PathBuf::new(); 0]);
     std::fs::remove_dir_all(file.parent().expect("a folder")).expect("removed");
