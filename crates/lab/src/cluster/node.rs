@@ -34,7 +34,7 @@ pub struct Node {
 pub enum Failure {
     /// It forwards nothing and says nothing, and its cables stay as they are: a machine that hangs.
     Silent,
-    /// Its cable to the router in front has no carrier any more: a machine without power.
+    /// Its cable to the router in front is pulled: neither end has a carrier any more.
     Cable,
 }
 
@@ -93,20 +93,21 @@ impl Node {
             Failure::Silent => {
                 self.namespace.set(FORWARDING, "0")?;
                 self.daemon.iter().for_each(Daemon::hang);
+                self.kill_router()
             }
-            Failure::Cable => {
-                self.namespace.ip("link set front down")?;
-                self.daemon.take().into_iter().for_each(Daemon::kill);
-            }
+            Failure::Cable => self.namespace.ip("link set front down"),
         }
-        self.router.take().iter().try_for_each(kill)
     }
 
-    /// It comes back, as after a new start of the machine.
-    pub fn come_back(&mut self) -> Result<()> {
-        self.daemon.take().into_iter().for_each(Daemon::kill);
-        self.namespace.set(FORWARDING, "1")?;
-        self.namespace.ip("link set front up")?;
+    /// It comes back from a failure: what hung starts again, and what runs does not notice.
+    pub fn come_back(&mut self, from: Failure) -> Result<()> {
+        match from {
+            Failure::Silent => {
+                self.daemon.take().into_iter().for_each(Daemon::kill);
+                self.namespace.set(FORWARDING, "1")?;
+            }
+            Failure::Cable => self.namespace.ip("link set front up")?,
+        }
         self.start()
     }
 

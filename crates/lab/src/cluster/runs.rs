@@ -146,7 +146,7 @@ impl<'a> Course<'a> {
             Ok(Some(clock.ns()))
         })?;
         self.event(back, node, |site, clock, interrupted| {
-            site.nodes[node - 1].come_back()?;
+            site.nodes[node - 1].come_back(how)?;
             site.wait_for(others + 1, interrupted)?;
             Ok(Some(clock.ns()))
         })?;
@@ -163,7 +163,7 @@ impl<'a> Course<'a> {
             site.nodes[node - 1].stop()?;
             Ok(Some(known_ns))
         })?;
-        self.site.nodes[node - 1].come_back()?;
+        self.site.nodes[node - 1].come_back(Failure::Cable)?;
         self.site.wait_for(others + 1, &self.interrupted)?;
         self.settle()
     }
