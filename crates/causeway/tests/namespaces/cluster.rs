@@ -76,7 +76,7 @@ fn a_node_that_falls_silent_is_left_and_used_again() {
     let back = values(&document, "resilient/comes back: flows moved of other nodes");
     assert!(back.iter().all(|moved| *moved < 50.0), "flows in progress stay: {said:?}");
     assert!(["csv", "html"].iter().all(|kind| file.with_extension(kind).exists()));
-    assert_eq!(left_behind(process), [PathBuf::new(); 0]);
+    assert_eq!(left_behind(process), Vec::<PathBuf>::new());
     std::fs::remove_dir_all(file.parent().expect("a folder")).expect("removed");
 }
 
@@ -98,7 +98,7 @@ fn an_interrupt_ends_it_and_leaves_nothing() {
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(1), "{said}");
     assert!(said.contains("ended early") && said.contains("interrupted"), "{said}");
-    assert_eq!(left_behind(process), [PathBuf::new(); 0]);
+    assert_eq!(left_behind(process), Vec::<PathBuf>::new());
     let text = std::fs::read_to_string(&file).expect("what was found");
     assert!(text.contains("\"ended early\""));
     std::fs::remove_dir_all(file.parent().expect("a folder")).expect("removed");
