@@ -98,7 +98,7 @@ pub struct LabClusterArgs {
     /// The routing daemon: bird or frr
     #[arg(long, value_name = "NAME", default_value = "bird")]
     pub daemon: String,
-    /// How the router in front chooses a node: hash-threshold or resilient; one after the other without it
+    /// How the router in front chooses a node: hash-threshold or resilient; without it one after the other
     #[arg(long, value_name = "HOW")]
     pub hashing: Option<String>,
     /// Write the results to this file

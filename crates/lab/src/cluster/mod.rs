@@ -1,19 +1,20 @@
 //! A cluster for real, between network namespaces: a router in front that spreads packets over several nodes, each of
 //! which is `causeway up` beside a routing daemon, and what happens when one of them goes.
 //!
-//! The front is the kernel's own forwarding with equal-cost routes; its daemon and those of the nodes are BIRD or FRR as their
-//! authors made them, which speak BGP and find out by BFD who is dead. The configurations are those of `conf/cluster`, for
-//! people to take. All nodes reach the same networks.
+//! The front is the kernel's own forwarding with equal-cost routes; its daemon and those of the nodes are BIRD or FRR as
+//! their authors made them, which speak BGP and find out by BFD who is dead. The configurations are those of
+//! `conf/cluster`, for people to take. All nodes reach the same networks.
 //!
-//! * A [`Site`](site) has the namespaces, cables and routers; a [node](node::Node) may be killed, hang, lose its cable, be drained and come back;
+//! * A [`Site`](site) has the namespaces, cables and routers; a [node](node::Node) may be killed, hang, lose its cable,
+//!   be drained and come back;
 //! * [`Daemon`](daemon::Daemon) starts the routing daemons;
 //! * [`Paths`](paths::Paths) tells which flow goes through which node, and which moved;
 //! * a [`Run`] is a story with traffic under it; what came of each trial is a [`Record`](records::Record);
 //! * a [`Task`] goes through the runs and writes the results.
 //!
-//! How the front chooses a node decides which flows move when one goes or comes: with hash-threshold (RFC 2992), the kernel's default, each
-//! node has a region of the hash's values, and all borders move; in a resilient group the values are in buckets, and
-//! only buckets without a node get another.
+//! How the front chooses a node decides which flows move when one goes or comes: with hash-threshold (RFC 2992), the
+//! kernel's default, each node has a region of the hash's values, and all borders move; in a resilient group the values
+//! are in buckets, and only buckets without a node get another.
 
 mod daemon;
 mod node;

@@ -4,6 +4,9 @@ use super::paths::Moved;
 use super::trial::Observed;
 use causeway_results::{Axis, Document, Measurement, Series, Source};
 
+/// What the rate of a flood is: nodes, front and tester share the processors.
+const LIMITED: &str = "limited by the tester, which has the same processors as all nodes";
+
 /// What came of a trial in which something happened to a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -160,8 +163,7 @@ impl Steady {
     /// Puts it into the document.
     pub fn put(&self, document: &mut Document) {
         let [most, least] = self.spread();
-        let note = self.line();
-        let lost = self.lost as f64;
+        let (note, lost) = (self.line(), self.lost as f64);
         for (name, unit, value) in [
             ("flows of the busiest node", "even shares", most),
             ("flows of the least busy node", "even shares", least),
@@ -169,7 +171,8 @@ impl Steady {
             ("forwarding rate of a flood", "frames/s", self.flood_fps),
         ] {
             let full = format!("{}/steady: {name}", self.group);
-            add(document, &full, (name, unit), Some(self.shares.len() as f64), value, &note);
+            let note = if unit == "frames/s" { LIMITED } else { &note };
+            add(document, &full, (name, unit), Some(self.shares.len() as f64), value, note);
         }
     }
 }

@@ -67,7 +67,7 @@ pub struct Site {
     follower: Option<Process>,
     daemon: Option<Daemon>,
     plan: Plan,
-    _folder: Folder,
+    folder: Folder,
     front: Namespace,
     source: Namespace,
     sink: Namespace,
@@ -104,14 +104,13 @@ impl Site {
             let how = (plan.daemon, plan.timers, folder.0.join(format!("node{number}")));
             nodes.push(Node::new(number, namespace, [&front, &sink], how)?);
         }
-        let mut site =
-            Site { nodes, follower: None, daemon: None, plan, _folder: folder, front, source, sink };
+        let mut site = Site { nodes, follower: None, daemon: None, plan, folder, front, source, sink };
         site.start_front()?;
         Ok(site)
     }
 
     fn start_front(&mut self) -> Result<()> {
-        let (aside, folder) = (self.plan.hashing == Hashing::Resilient, self._folder.0.join("front"));
+        let (aside, folder) = (self.plan.hashing == Hashing::Resilient, self.folder.0.join("front"));
         let Plan { daemon, timers, .. } = self.plan;
         self.daemon = Some(Daemon::start(daemon, Role::Front { aside }, timers, &self.front, &folder)?);
         if aside {

@@ -56,7 +56,8 @@ fn settings_are_read_as_sysctl_reads_them() {
     assert!(pairs(NODE_SETTINGS).any(|pair| pair == ("net.ipv4.ip_forward", "1")));
 }
 
-/// Two flows through two nodes, a frame a period; node 0 loses the frames 2 and 3 of flow 0, which then goes through node 1.
+/// Two flows through two nodes, a frame a period; node 0 loses the frames 2 and 3 of flow 0, which then goes through
+/// node 1.
 fn observed() -> Observed {
     let macs = [1, 2].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
     let (mut analyser, mut paths) = (Analyser::new(1, 2), Paths::new(macs.to_vec(), 2));
