@@ -16,3 +16,10 @@ papers: build ## the papers' experiments on this machine, one after the other: t
 	@for name in $$($(CAUSEWAY) lab paper --names); do \
 	  test -e target/lab/$$name.json || $(CAUSEWAY) lab paper $$name --output target/lab/$$name.json || exit 1; \
 	done
+
+# Which runs, how many nodes, whose daemon: `causeway lab cluster --help`.
+CLUSTER_ARGS ?=
+
+.PHONY: cluster
+cluster: build ## routers behind one that spreads packets over them, of which one fails, as root, with BIRD: target/lab/cluster.html (CLUSTER_ARGS="--daemon frr")
+	$(CAUSEWAY) lab cluster --output target/lab/cluster.json $(CLUSTER_ARGS)

@@ -21,7 +21,8 @@
 //! * [`tester`] makes trials over ports, and tests itself; a [`bed`] has namespaces, cables and a device;
 //! * [`inside`] looks into the machine while a trial runs: runs of network code, where processor time goes;
 //! * [`run`] compares devices and writes the document; [`regression`] compares two documents; [`papers`] has the papers'
-//!   experiments.
+//!   experiments;
+//! * a [`cluster`] is several routers behind one that spreads packets over them, and what happens when one of them goes.
 //!
 //! The benches:
 //!
@@ -49,6 +50,7 @@
 
 pub mod analyser;
 pub mod bed;
+pub mod cluster;
 mod elements;
 pub mod frame;
 mod graph;

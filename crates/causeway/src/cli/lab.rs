@@ -13,6 +13,8 @@ pub enum LabCommand {
     Compare(LabCompareArgs),
     /// Measure an experiment of the papers; without a name: list those that are known
     Paper(LabPaperArgs),
+    /// Run a cluster between network namespaces: routers behind one that spreads packets over them, of which one fails
+    Cluster(LabClusterArgs),
     /// Send test frames by an interface
     Transmit(LabTransmitArgs),
     /// Send the frames of a capture by an interface: at their own times, scaled, or as fast as it goes
@@ -82,6 +84,26 @@ pub struct LabPaperArgs {
     /// Write the results to this file instead of NAME.json
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `lab cluster`.
+#[derive(Args)]
+pub struct LabClusterArgs {
+    /// What happens: steady, router (one is killed), silent (nodes hang), cable (it is pulled), drain; all of it without any
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Nodes behind the router in front, 2 to 4
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub nodes: usize,
+    /// The routing daemon: bird or frr
+    #[arg(long, value_name = "NAME", default_value = "bird")]
+    pub daemon: String,
+    /// How the router in front chooses a node: hash-threshold or resilient; without it one after the other
+    #[arg(long, value_name = "HOW")]
+    pub hashing: Option<String>,
+    /// Write the results to this file
+    #[arg(short, long, value_name = "FILE", default_value = "cluster.json")]
+    pub output: PathBuf,
 }
 
 /// `lab transmit`.

@@ -1,10 +1,13 @@
 //! `causeway lab`: the tester.
 
-use crate::cli::{LabCommand, LabDevicesArgs, LabPaperArgs, LabReceiveArgs, LabReplayArgs, LabTransmitArgs};
+use crate::cli::{
+    LabClusterArgs, LabCommand, LabDevicesArgs, LabPaperArgs, LabReceiveArgs, LabReplayArgs, LabTransmitArgs,
+};
 use crate::output;
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail, ensure};
 use causeway_lab::bed;
+use causeway_lab::cluster;
 use causeway_lab::papers::{EXPERIMENTS, Experiment};
 use causeway_lab::run::{Task, check_rate, compare_files};
 use causeway_lab::search::Request;
@@ -39,6 +42,7 @@ pub fn lab(command: LabCommand) -> Result<ExitCode> {
             }
         }
         LabCommand::Paper(args) => paper(&args),
+        LabCommand::Cluster(args) => cluster(args),
         LabCommand::Transmit(args) => transmit(&args),
         LabCommand::Replay(args) => replayed(&args),
         LabCommand::Receive(args) => receive(&args),
@@ -103,6 +107,15 @@ fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
         output::print_line(line)?;
     }
     output::print_line(format_args!("results in {}", file.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cluster(args: LabClusterArgs) -> Result<ExitCode> {
+    let LabClusterArgs { runs, nodes, daemon, hashing, output: file } = args;
+    let task = cluster::Task { runs, nodes, daemon, hashing, output: file };
+    // The results go to a file, whoever reads along.
+    task.run(&interrupted()?, &mut |line| drop(output::print_line(line)))?;
+    output::print_line(format_args!("results in {}", task.output.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,6 +3,7 @@
 
 mod changes;
 mod click;
+mod cluster;
 mod control;
 mod doctor;
 mod driver;

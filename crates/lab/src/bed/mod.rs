@@ -36,7 +36,7 @@ static BEDS: AtomicU32 = AtomicU32::new(0);
 /// Ports that may have 16 384 hosts behind them.
 const LARGE: usize = 4;
 /// How the names of all beds begin.
-const PREFIX: &str = "cwl";
+pub(crate) const PREFIX: &str = "cwl";
 /// What results of a bed of veth pairs say.
 pub const VETH_NOTE: &str = "veth pairs: what the kernel or an XDP program forwards, it forwards within the system call of \
                              the tester, so the offered rate is limited by the device too";
@@ -233,7 +233,7 @@ fn networks(i: usize, ports: usize) -> Result<[Option<Network>; 2]> {
 }
 
 /// Sets an interface up that says nothing by itself and gets work to do for frames that are redirected to it.
-fn up(namespace: &Namespace, name: &str) -> Result<()> {
+pub(crate) fn up(namespace: &Namespace, name: &str) -> Result<()> {
     namespace.ip(&format!("link set {name} addrgenmode none"))?;
     namespace.ip(&format!("link set {name} up"))?;
     namespace.run(|| {

@@ -1,6 +1,7 @@
 use super::*;
+use crate::frame::{Seen, Tag, look};
 use crate::search::{Request as Trial, Tester};
-use crate::tester::{Control, Manner, Ports, self_test};
+use crate::tester::{Control, Manner, Ports, TrialClock, one_way, self_test};
 use causeway_results::traffic::{Family, Schedule, Sizes, Stream, Traffic};
 use std::time::Duration;
 
@@ -63,6 +64,36 @@ fn the_tester_agrees_with_the_counters_of_the_cable_at_three_rates() {
         drop(tester);
         bed.cut().expect("cut");
     }
+}
+
+#[test]
+fn a_trial_one_way_lasts_as_long_as_its_story_and_shows_every_frame() {
+    let Some(bed) = bed("o") else { return };
+    let mut ports = bed.cable("packet").expect("ports");
+    let [source, sink] = &mut ports[..] else { panic!("two ports") };
+    let request = Trial::new(2_000.0, 60_000 * MS);
+    let story = |clock: TrialClock| {
+        while clock.ns() < 100 * MS {
+            std::thread::yield_now();
+        }
+        Ok("its end")
+    };
+    let (mut shown, mut flows) = (0, std::collections::BTreeSet::new());
+    let show = |tag: Tag, frame: &[u8]| {
+        assert_eq!((look(frame), tag.trial), (Seen::Test(tag), 7));
+        shown += 1;
+        flows.insert(tag.flow);
+    };
+    let (outcome, told) =
+        one_way([source, sink], &traffic(), &request, &manner(), 7, show, story).expect("an outcome");
+    let total = outcome.analysis.total();
+    assert_eq!((told, total.lost, shown, flows.len()), ("its end", 0, total.received(), 2));
+    assert!(total.sent >= 100 && outcome.intended < 60_000, "{total:?}");
+    // An error of the story is that of the trial, and ends it too.
+    let failed = |_| anyhow::bail!("it broke");
+    let error =
+        one_way([source, sink], &traffic(), &request, &manner(), 8, |_, _| {}, failed).map(|(_, ())| ());
+    assert_eq!(error.expect_err("it broke").to_string(), "it broke");
 }
 
 #[test]

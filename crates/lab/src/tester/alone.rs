@@ -84,7 +84,7 @@ pub fn receive_only(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             pin(processors);
-            receive(&mut *port.rx, port.stamped, |seen| seen, &mut analyser, since, &ended, &came);
+            receive(&mut *port.rx, port.stamped, |seen, _| seen, &mut analyser, since, &ended, &came);
         });
         while since.ns() < time.as_nanos() as u64 && !interrupted.load(Ordering::Relaxed) {
             std::thread::sleep(super::LOOK.min(time));

@@ -10,6 +10,7 @@
 
 mod alone;
 mod generator;
+mod one_way;
 mod receiving;
 mod replay;
 mod self_test;
@@ -18,6 +19,7 @@ mod sending;
 mod tests;
 
 pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_only};
+pub use one_way::{TrialClock, one_way};
 pub use replay::{Capture, Timing, replay};
 pub use self_test::{SelfTest, Step, self_test};
 
@@ -128,6 +130,21 @@ pub struct Manner {
     pub settle: Duration,
     /// A pause after that (RFC 2544 §23: 5 s).
     pub pause: Duration,
+}
+
+impl Manner {
+    /// Waits until `all` frames `came`, or as long as they are waited for.
+    fn settle(&self, all: u64, came: &AtomicU64, interrupted: &AtomicBool) {
+        let began = std::time::Instant::now();
+        while began.elapsed() < self.settle && !interrupted.load(Ordering::Relaxed) {
+            // What comes once too often comes soon after, if at all.
+            let done = came.load(Ordering::Relaxed) >= all;
+            std::thread::sleep(LOOK.min(self.settle));
+            if done {
+                break;
+            }
+        }
+    }
 }
 
 /// A tester of real ports.
@@ -286,7 +303,7 @@ impl Tester for Ports {
                 let (ended, came) = (&ended, &came);
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
-                    let sort = |seen| at_home(seen, plan, number);
+                    let sort = |seen, _: &[u8]| at_home(seen, plan, number);
                     receive(&mut **rx, stamped, sort, analyser, since, ended, came);
                 }));
             }
@@ -298,15 +315,7 @@ impl Tester for Ports {
             });
             let sent: Vec<_> = senders.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
             let all: u64 = sent.iter().flatten().flat_map(|of| &of.sent).map(|sent| sent.frames).sum();
-            let began = std::time::Instant::now();
-            while began.elapsed() < manner.settle && !interrupted.load(Ordering::Relaxed) {
-                // What comes once too often comes soon after, if at all.
-                let done = came.load(Ordering::Relaxed) >= all;
-                std::thread::sleep(LOOK.min(manner.settle));
-                if done {
-                    break;
-                }
-            }
+            manner.settle(all, &came, interrupted);
             ended.store(true, Ordering::Relaxed);
             let failed = receivers.into_iter().filter_map(|thread| thread.join().err()).count();
             let sent: Option<Vec<_>> =

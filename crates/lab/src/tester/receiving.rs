@@ -12,12 +12,12 @@ use std::time::Duration;
 /// A pause when nothing waits, where the kernel has the time of arrival.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// Receives until `ended` is set and nothing waits; `sort` may take what is not for this port for something else. `came`
+/// Receives until `ended` is set and nothing waits; `sort` is shown each frame and may take it for something else. `came`
 /// has how many test frames came so far.
 pub fn receive(
     rx: &mut dyn Rx,
     stamped: bool,
-    sort: impl Fn(Seen) -> Seen,
+    mut sort: impl FnMut(Seen, &[u8]) -> Seen,
     analyser: &mut Analyser,
     since: Since,
     ended: &AtomicBool,
@@ -46,7 +46,7 @@ pub fn receive(
                 time if stamped && time > 0 => since.at(time),
                 _ => found_ns,
             };
-            let seen = sort(look(packet.data()));
+            let seen = sort(look(packet.data()), packet.data());
             tests += u64::from(matches!(seen, Seen::Test(_)));
             analyser.record(seen, at_ns);
         }

@@ -1,0 +1,100 @@
+//! A trial from one port to another, of which each frame that comes is shown to who asks, and in which things happen.
+
+use super::generator::Generator;
+use super::receiving::receive;
+use super::sending::send;
+use super::{Attached, Manner, SLACK, Since, go_home, pin};
+use crate::analyser::Analyser;
+use crate::frame::{Ends, Tag, Template};
+use crate::search::{Outcome, Request};
+use anyhow::{Context, Result};
+use causeway_results::traffic::{Family, Matrix, Plan, Traffic};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The time of a trial that runs.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialClock(Since);
+
+impl TrialClock {
+    /// Nanoseconds from its start.
+    pub fn ns(self) -> u64 {
+        self.0.ns()
+    }
+}
+
+/// Offers `traffic` from `source` to the hosts behind `sink`, while `meanwhile` runs and no longer than `request` has it.
+/// Shows `show` each frame of the tester that comes to the sink. The streams of the definition are the flows.
+///
+/// # Errors
+/// If the traffic is not possible, or those of `meanwhile`.
+pub fn one_way<T>(
+    [source, sink]: [&mut Attached; 2],
+    traffic: &Traffic,
+    request: &Request,
+    manner: &Manner,
+    trial: u16,
+    mut show: impl FnMut(Tag, &[u8]) + Send,
+    meanwhile: impl FnOnce(TrialClock) -> Result<T>,
+) -> Result<(Outcome, T)> {
+    let traffic = Traffic { matrix: Matrix::Unidirectional, ..traffic.clone() };
+    let plan = Plan::new(&traffic, 2)?;
+    let templates = plan.flows().iter().map(|flow| {
+        let stream = &traffic.streams[flow.stream];
+        let hosts = |port: &Attached| match stream.family {
+            Family::Ipv4 => port.hosts4,
+            Family::Ipv6 => port.hosts6,
+        };
+        let missing =
+            |port: &Attached| format!("nobody of the family of '{}' is behind {}", stream.name, port.name);
+        let ends = Ends {
+            source_mac: source.mac,
+            gateway_mac: source.gateway,
+            source: hosts(source).with_context(|| missing(source))?,
+            destination: hosts(sink).with_context(|| missing(sink))?,
+        };
+        Template::new(stream, flow, &ends)
+    });
+    let templates = templates.collect::<Result<Vec<_>>>()?;
+    let mut analyser = Analyser::new(trial, plan.flows().len());
+    let (over, ended, came) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
+    let since = Since::now();
+    let (report, told) = std::thread::scope(|scope| {
+        let (over, ended, came) = (&over, &ended, &came);
+        let generator = Generator::new(&traffic, &plan, request, &templates, 0, trial);
+        let Attached { tx, home, .. } = source;
+        let sender = scope.spawn(move || {
+            go_home(home);
+            pin(&manner.processors);
+            send(&mut **tx, generator, Some(request.duration_ns()), since, over)
+        });
+        let (stamped, rx) = (sink.stamped, &mut *sink.rx);
+        let analyser = &mut analyser;
+        let receiver = scope.spawn(move || {
+            pin(&manner.processors);
+            let shown = |seen, frame: &[u8]| {
+                if let crate::frame::Seen::Test(tag) = seen
+                    && tag.trial == trial
+                {
+                    show(tag, frame);
+                }
+                seen
+            };
+            receive(rx, stamped, shown, analyser, since, ended, came);
+        });
+        let told = meanwhile(TrialClock(since));
+        over.store(true, Ordering::Relaxed);
+        let report = sender.join();
+        let sent = report.iter().flat_map(|report| &report.sent).map(|sent| sent.frames).sum();
+        manner.settle(sent, came, &AtomicBool::new(false));
+        ended.store(true, Ordering::Relaxed);
+        let received = receiver.join();
+        (report.ok().filter(|_| received.is_ok()), told)
+    });
+    let (report, told) = (report.context("a thread of the tester failed")?, told?);
+    let effective_ns = report.last_ns;
+    let frames: u64 = report.sent.iter().map(|sent| sent.frames).sum();
+    // What would have been sent later is not missing.
+    let intended = (request.load_fps() * effective_ns as f64 / 1e9) as u64;
+    let limited = (frames as f64) < intended as f64 * (1.0 - SLACK);
+    Ok((Outcome { intended, effective_ns, limited, analysis: analyser.finish(&report.sent) }, told))
+}
