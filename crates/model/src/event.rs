@@ -118,21 +118,28 @@ impl<E: Copy> Queue<E> {
         self.heap[place] = entry;
     }
 
-    /// Lets the root sink to its place.
+    /// Lets the root sink to its place: down to a leaf first and up again from there, since it was a leaf before and is
+    /// likely to be late.
     fn sink(&mut self) {
         let Some(&entry) = self.heap.first() else { return };
         let mut place = 0;
-        loop {
-            let first = place * CHILDREN + 1;
-            let children = first..(first + CHILDREN).min(self.heap.len());
-            let Some(least) = children.min_by_key(|&child| self.heap[child].key) else { break };
-            if entry.key <= self.heap[least].key {
-                break;
-            }
+        while let Some(least) = self.least_child(place) {
             self.heap[place] = self.heap[least];
             place = least;
         }
         self.heap[place] = entry;
+        self.rise(place);
+    }
+
+    fn least_child(&self, place: usize) -> Option<usize> {
+        let first = place * CHILDREN + 1;
+        if let Some([a, b, c, d]) = self.heap.get(first..first + CHILDREN) {
+            // Two rounds, which the compiler makes without branches.
+            let (ab, left) = if b.key < a.key { (b.key, 1) } else { (a.key, 0) };
+            let (cd, right) = if d.key < c.key { (d.key, 3) } else { (c.key, 2) };
+            return Some(first + if cd < ab { right } else { left });
+        }
+        (first..self.heap.len()).min_by_key(|&child| self.heap[child].key)
     }
 }
 
