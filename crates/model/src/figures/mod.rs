@@ -3,7 +3,7 @@
 mod osr;
 mod report;
 
-pub use report::{document, lines, ways, why};
+pub use report::{document, keep, lines, ways, why};
 
 use crate::machine::Machine;
 use crate::router::Scenario;

@@ -70,17 +70,17 @@ fn transmit() -> Vec<Curve> {
 }
 
 fn mechanisms() -> Vec<Curve> {
-    // The peak of interrupts is between two of the coarse loads.
+    // The peaks are between two of the coarse loads.
     let mut interrupt = curve("interrupt", 30, line(), |load| one_way(Mechanism::Interrupt, load));
     interrupt
         .points
         .extend([210e3, 220e3, 230e3, 240e3].map(|load| (load, one_way(Mechanism::Interrupt, load))));
     interrupt.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    vec![
-        interrupt,
-        curve("moderated", 30, line(), |load| moderated(one_way(Mechanism::Interrupt, load))),
-        curve("napi", 15, line(), |load| one_way(NAPI, load)),
-    ]
+    let mut throttled = curve("moderated", 30, line(), |load| moderated(one_way(Mechanism::Interrupt, load)));
+    let near = [460e3, 470e3, 480e3, 490e3, 500e3];
+    throttled.points.extend(near.map(|load| (load, moderated(one_way(Mechanism::Interrupt, load)))));
+    throttled.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    vec![interrupt, throttled, curve("napi", 15, line(), |load| one_way(NAPI, load))]
 }
 
 fn lengths() -> Vec<Curve> {

@@ -1,9 +1,12 @@
 //! What was found, for people and for the common format. Everything says that it is modelled.
 
 use super::{Along, Curve, Figure, Found, Told};
+use crate::machine::Machine;
 use crate::run::Outcome;
 use crate::software::linux::{Class, Drop};
-use causeway_results::{Axis, Document, Measurement, Run, Series, Source};
+use anyhow::{Context, Result};
+use causeway_results::{Axis, Document, Measurement, Run, Series, Source, csv, html};
+use std::path::{Path, PathBuf};
 
 /// What a resource is used from which on it counts as saturated.
 const SATURATED: f64 = 0.97;
@@ -101,9 +104,42 @@ pub fn ways(found: &Found) -> Vec<String> {
     lines
 }
 
+/// Writes the document into a folder, with a table and a page beside it; says which file it is.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn keep(folder: &Path, figure: &Figure, found: &Found, machine: &Machine, seed: u64) -> Result<PathBuf> {
+    let document = document(figure, found, machine, seed);
+    let file = folder.join(format!("model-{}.json", figure.name));
+    let write = |extension: &str, text: &str| {
+        let file = file.with_extension(extension);
+        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
+    };
+    write("json", &document.to_json()?)?;
+    write("csv", &csv::table(&document))?;
+    write("html", &html::page(&format!("{}, modelled", figure.name), &document)?)?;
+    Ok(file)
+}
+
+/// What was run. No date and nothing of the machine it ran on: the same seed gives the same bytes anywhere.
+fn run(figure: &Figure, machine: &Machine, seed: u64) -> Run {
+    let command = ["causeway", "model", figure.name, "--seed", &seed.to_string()].map(str::to_owned);
+    let bed = &machine.bed;
+    let modelled = causeway_results::Machine {
+        processor: format!("modelled: {}, {}", machine.name, bed.about),
+        processors: 1,
+        kernel: bed.kernel.clone(),
+        load_average: String::new(),
+    };
+    let settings = [("tick", &bed.tick), ("routes", &bed.routes), ("wires", &bed.wires)];
+    let settings = settings.map(|(name, text)| (name.to_owned(), text.clone())).into();
+    Run { command: command.into(), machine: modelled, settings, ..Run::default() }
+}
+
 /// The document: curves, what is inside of them, and the paper's numbers beside them.
-pub fn document(figure: &Figure, found: &Found, run: Run) -> Document {
-    let mut document = Document::new(run);
+pub fn document(figure: &Figure, found: &Found, machine: &Machine, seed: u64) -> Document {
+    let mut document = Document::new(run(figure, machine, seed));
     let settings = &mut document.run.settings;
     settings.insert("experiment".to_owned(), format!("{}, modelled: {}", figure.name, figure.about));
     settings.insert("the paper".to_owned(), figure.paper.to_owned());

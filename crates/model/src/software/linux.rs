@@ -5,9 +5,12 @@
 //! for costs processor time here, by class. Where a handler of an interrupt comes in the middle of a packet that is being
 //! forwarded, that packet stays in the kernel's hands and goes on afterwards.
 
+mod account;
+mod io;
 mod stack;
 
-pub use stack::{Class, Drop, Stack};
+pub use account::{Class, Drop, Spent};
+pub use stack::Stack;
 
 use crate::event::{Queue, Time};
 use crate::hardware::Hardware;
@@ -16,7 +19,7 @@ use crate::nic::Engine;
 use crate::router::Event;
 use crate::trace::Trace;
 use causeway_engine::reception::{Mechanism, Reception};
-use stack::Io;
+use io::Io;
 
 /// What the kernel does with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,122 +1,23 @@
 //! What the kernel does with a packet, and what that takes.
 
+use super::account::{Class, Drop, Spent};
+use super::io::Line;
 use super::{Around, Role, Setup};
 use crate::event::Time;
 use crate::hardware::Place;
 use crate::machine::Machine;
 use crate::nic::{Engine, Frame};
-use causeway_engine::reception::{BACKLOG, Ports, Received};
-use causeway_packet::{Batch, Receiver};
 use std::collections::VecDeque;
-use std::os::fd::BorrowedFd;
-
-/// What processor time goes to, by the classes of LUT §4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Interrupts and registers.
-    Interrupt,
-    /// Deferred work and turns of cards.
-    Scheduler,
-    /// Taking packets from rings.
-    Receive,
-    /// Reading what a card wrote.
-    Ethernet,
-    /// Buffers.
-    Memory,
-    /// The network layer.
-    Ip,
-    /// Queues and rings on the way out.
-    Transmit,
-}
-
-impl Class {
-    /// All of them.
-    pub const ALL: [Class; 7] = [
-        Class::Interrupt,
-        Class::Scheduler,
-        Class::Receive,
-        Class::Ethernet,
-        Class::Memory,
-        Class::Ip,
-        Class::Transmit,
-    ];
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Interrupt => "interrupts",
-            Class::Scheduler => "scheduler",
-            Class::Receive => "reception",
-            Class::Ethernet => "Ethernet",
-            Class::Memory => "memory management",
-            Class::Ip => "IP",
-            Class::Transmit => "transmission",
-        }
-    }
-}
-
-/// Why the kernel or a card drops a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drop {
-    /// The ring for reception has no buffers.
-    Ring,
-    /// The card's FIFO is full although it has.
-    Fifo,
-    /// The backlog is full.
-    Backlog,
-    /// The queue on the way out is full.
-    Queue,
-}
-
-impl Drop {
-    /// All of them.
-    pub const ALL: [Drop; 4] = [Drop::Ring, Drop::Fifo, Drop::Backlog, Drop::Queue];
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Drop::Ring => "reception ring",
-            Drop::Fifo => "card's FIFO",
-            Drop::Backlog => "backlog",
-            Drop::Queue => "transmission queue",
-        }
-    }
-}
-
-/// Processor time that was spent and not yet taken.
-#[derive(Clone, Debug, Default)]
-pub struct Spent {
-    now_ps: Time,
-    /// All that was ever spent, by class.
-    pub by_class_ps: [Time; Class::ALL.len()],
-}
-
-impl Spent {
-    fn add(&mut self, class: Class, duration_ps: Time) {
-        self.now_ps += duration_ps;
-        self.by_class_ps[class as usize] += duration_ps;
-    }
-
-    /// What was spent since it was last taken.
-    pub fn total(&self) -> Time {
-        self.now_ps
-    }
-
-    /// Takes it.
-    pub fn take(&mut self) -> Time {
-        std::mem::take(&mut self.now_ps)
-    }
-}
 
 /// Picoseconds of each thing that the kernel does.
 #[derive(Clone, Debug)]
-struct Costs {
+pub(super) struct Costs {
     interrupt: Time,
     register_write: Time,
     soft_interrupt: Time,
-    poll: Time,
+    pub poll: Time,
     receive: Time,
-    backlog: Time,
+    pub backlog: Time,
     allocate: Time,
     free: Time,
     route: Time,
@@ -127,57 +28,28 @@ struct Costs {
 
 /// The packet that deferred work has in its hands.
 #[derive(Clone, Copy, Debug)]
-enum Hand {
+pub(super) enum Hand {
     Empty,
     /// It was taken from the backlog and takes so long.
     Waits(Frame, Time),
     Works(Option<Frame>),
 }
 
-/// The interrupt of a port, as the mechanisms see it. That packets wait is told by the card alone.
-#[derive(Clone, Debug, Default)]
-struct Line {
-    masked: bool,
-}
-
-impl Receiver for Line {
-    fn poll(&mut self, _: &mut Batch, _: usize) -> bool {
-        false
-    }
-
-    fn arm(&mut self) -> bool {
-        self.masked = false;
-        false
-    }
-
-    fn disarm(&mut self) {
-        self.masked = true;
-    }
-
-    fn waiting(&mut self) -> usize {
-        0
-    }
-
-    fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        Vec::new()
-    }
-}
-
 /// What the kernel knows of packets.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    costs: Costs,
+    pub(super) costs: Costs,
     role: Role,
-    lines: Vec<Line>,
-    backlog: VecDeque<Frame>,
+    pub(super) lines: Vec<Line>,
+    pub(super) backlog: VecDeque<Frame>,
     /// Queues on the way out, and what each holds at most.
     queues: Vec<VecDeque<Frame>>,
     queue_most: usize,
     /// Buffers that each ring lacks.
     lacks: Vec<usize>,
     /// The port whose turn is under way.
-    turn: Option<usize>,
-    hand: Hand,
+    pub(super) turn: Option<usize>,
+    pub(super) hand: Hand,
     /// Whether the handler under way has emptied its ring.
     pub drained: bool,
     /// Processor time.
@@ -276,7 +148,7 @@ impl Stack {
     }
 
     /// Takes the next packet from a ring.
-    fn take(&mut self, port: usize, around: &mut Around<'_>) -> Option<Frame> {
+    pub(super) fn take(&mut self, port: usize, around: &mut Around<'_>) -> Option<Frame> {
         let place = around.hardware.nics[port].receive_place();
         let frame = around.hardware.nics[port].take()?;
         self.lacks[port] += 1;
@@ -290,7 +162,7 @@ impl Stack {
     }
 
     /// What the packet's way through the kernel takes, once it was received.
-    fn route(&mut self) {
+    pub(super) fn route(&mut self) {
         match self.role {
             Role::Forward => {
                 self.spent.add(Class::Ip, self.costs.route);
@@ -328,7 +200,7 @@ impl Stack {
         around.hardware.buffers.give(frame.buffer);
     }
 
-    fn drop(&mut self, frame: Frame, reason: Drop, around: &mut Around<'_>) {
+    pub(super) fn drop(&mut self, frame: Frame, reason: Drop, around: &mut Around<'_>) {
         self.drops[reason as usize] += 1;
         around.trace.note(frame.number, around.queue.now_ps(), "is dropped by the kernel");
         self.free(frame, around);
@@ -408,61 +280,5 @@ impl Stack {
         let frame = Frame { number, from: 0, to: 0, bytes: 64, arrived_ps: around.queue.now_ps(), buffer: 0 };
         self.post(0, frame, around);
         self.tell(0, Engine::Transmit, around);
-    }
-}
-
-/// The ports, as the mechanisms ask them.
-pub(super) struct Io<'a, 'b> {
-    pub stack: &'a mut Stack,
-    pub around: &'a mut Around<'b>,
-}
-
-impl Ports for Io<'_, '_> {
-    fn receiver(&mut self, port: usize) -> Option<&mut dyn Receiver> {
-        self.stack.lines.get_mut(port).map(|line| line as &mut dyn Receiver)
-    }
-
-    fn receive(&mut self, port: usize, _: usize) -> Received {
-        let Io { stack, around } = self;
-        if stack.turn != Some(port) {
-            stack.turn = Some(port);
-            stack.spent.add(Class::Scheduler, stack.costs.poll);
-            stack.clean(port, around);
-        }
-        let Some(frame) = stack.take(port, around) else { return Received::default() };
-        stack.route();
-        stack.hand = Hand::Waits(frame, 0);
-        Received { packets: 1, more: around.hardware.nics[port].waiting() > 0 }
-    }
-
-    fn enqueue(&mut self, port: usize, _: usize, _: usize) -> Received {
-        let Io { stack, around } = self;
-        let Some(frame) = stack.take(port, around) else {
-            stack.drained = true;
-            return Received::default();
-        };
-        if stack.backlog.len() < BACKLOG {
-            stack.spent.add(Class::Receive, stack.costs.backlog);
-            stack.backlog.push_back(frame);
-        } else {
-            stack.drop(frame, Drop::Backlog, around);
-        }
-        let more = around.hardware.nics[port].waiting() > 0;
-        stack.drained = !more;
-        Received { packets: 1, more }
-    }
-
-    fn forward(&mut self, max: usize) -> usize {
-        let stack = &mut self.stack;
-        // A handler asks in the middle of a packet: that one is still to be finished.
-        if matches!(stack.hand, Hand::Empty)
-            && let Some(frame) = stack.backlog.pop_front()
-        {
-            let before_ps = stack.spent.take();
-            stack.route();
-            stack.hand = Hand::Waits(frame, stack.spent.take());
-            stack.spent.now_ps = before_ps;
-        }
-        max
     }
 }
