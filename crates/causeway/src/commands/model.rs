@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub fn model(args: &ModelArgs) -> Result<ExitCode> {
     let figures: Vec<&Figure> = match args.figure.as_deref() {
         None | Some("list") => return list(),
-        Some("all") => Figure::all().iter().collect(),
+        Some("all") => Figure::all().collect(),
         Some(name) => vec![Figure::find(name)?],
     };
     let given = args.machine.as_deref().map(Machine::read).transpose()?;

@@ -1,5 +1,6 @@
 //! The papers' figures: what is run for each, what the paper found, and how far the model is from it.
 
+mod fpga;
 mod osr;
 mod report;
 
@@ -20,6 +21,7 @@ pub struct Figure {
     pub paper: &'static str,
     /// What the model misses, and why; empty if nothing.
     pub missed: &'static str,
+    machine: fn() -> Result<Machine>,
     curves: fn() -> Vec<Curve>,
     numbers: &'static [Number],
 }
@@ -107,9 +109,9 @@ impl Found {
 }
 
 impl Figure {
-    /// All figures.
-    pub fn all() -> &'static [Figure] {
-        osr::FIGURES
+    /// All figures, by paper.
+    pub fn all() -> impl Iterator<Item = &'static Figure> {
+        osr::FIGURES.iter().chain(fpga::FIGURES)
     }
 
     /// The figure of this name, in small or capital letters.
@@ -118,8 +120,8 @@ impl Figure {
     ///
     /// If there is none, with those that there are.
     pub fn find(name: &str) -> Result<&'static Figure> {
-        let names = || Figure::all().iter().map(|one| one.name).collect::<Vec<_>>().join(", ");
-        let found = Figure::all().iter().find(|one| one.name.eq_ignore_ascii_case(name));
+        let names = || Figure::all().map(|one| one.name).collect::<Vec<_>>().join(", ");
+        let found = Figure::all().find(|one| one.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| anyhow!("there is no figure '{name}'; there are {}", names()))
     }
 
@@ -129,7 +131,7 @@ impl Figure {
     ///
     /// None, or the program was built with a file that is wrong.
     pub fn machine(&self) -> Result<Machine> {
-        Machine::osr()
+        (self.machine)()
     }
 
     /// Runs it on a machine. Same seed, same numbers.

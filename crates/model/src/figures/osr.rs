@@ -2,23 +2,24 @@
 
 use super::{Along, Curve, Figure, Found, Number, Told};
 use crate::link::Link;
+use crate::machine::Machine;
 use crate::router::{Flow, Scenario};
 use crate::software::linux::{Role, Setup};
 use causeway_engine::reception::{DEFAULT_BUDGET, DEFAULT_QUOTA, Mechanism};
 
-const GIGABIT: Link = Link { rate_bps: 1_000_000_000 };
+pub(super) const GIGABIT: Link = Link { rate_bps: 1_000_000_000 };
 const FAST: Link = Link { rate_bps: 100_000_000 };
-const NAPI: Mechanism = Mechanism::Napi { quota: DEFAULT_QUOTA };
+pub(super) const NAPI: Mechanism = Mechanism::Napi { quota: DEFAULT_QUOTA };
 /// Bytes of a frame around what it carries: addresses, type, checksum.
 const AROUND: u32 = 18;
 /// Payloads of OSR-5; what is called 64 bytes there is the shortest frame.
 const PAYLOADS: [u32; 6] = [46, 128, 256, 512, 1_024, 1_500];
 
-fn flow(from: usize, to: usize, rate_fps: f64) -> Flow {
+pub(super) fn flow(from: usize, to: usize, rate_fps: f64) -> Flow {
     Flow { from, to: vec![to], rate_fps }
 }
 
-fn scenario(links: Vec<Link>, flows: Vec<Flow>, mechanism: Mechanism) -> Scenario {
+pub(super) fn scenario(links: Vec<Link>, flows: Vec<Flow>, mechanism: Mechanism) -> Scenario {
     let kernel = Setup {
         mechanisms: vec![mechanism; links.len()],
         budget: DEFAULT_BUDGET,
@@ -139,7 +140,7 @@ fn by_pattern() -> Vec<Curve> {
     vec![many("napi, 14 ports, in pairs", 14, false), many("napi, 14 ports, each to all", 14, true)]
 }
 
-const fn kpps(
+pub(super) const fn kpps(
     what: &'static str,
     paper: f64,
     told: Told,
@@ -158,6 +159,7 @@ pub const FIGURES: &[Figure] = &[
         about: "one card, receiving only, 64 bytes",
         paper: "a little more than 1 000 kpps by interrupts, 1 100 kpps by NAPI",
         missed: "",
+        machine: Machine::osr,
         curves: receive,
         numbers: &[
             kpps("highest rate, interrupts", 1_000.0, Told::Text, None, |found| found.peak_kpps("interrupt")),
@@ -169,6 +171,7 @@ pub const FIGURES: &[Figure] = &[
         about: "one card, transmitting only what the kernel makes, 64 bytes",
         paper: "650 kpps at most",
         missed: "",
+        machine: Machine::osr,
         curves: transmit,
         numbers: &[kpps("highest rate", 650.0, Told::Calibrated, None, |found| found.last_kpps("packetgen"))],
     },
@@ -178,6 +181,7 @@ pub const FIGURES: &[Figure] = &[
         paper: "interrupts peak at 230 kpps and moderated ones at 500 kpps, then both fall to 0; NAPI stays at 510 kpps, and all \
                 losses are at the reception ring",
         missed: "",
+        machine: Machine::osr,
         curves: mechanisms,
         numbers: &[
             kpps("peak, interrupts", 230.0, Told::Calibrated, Some(("interrupt", 230e3)), |found| {
@@ -204,6 +208,7 @@ pub const FIGURES: &[Figure] = &[
                 the wire carries at 256 bytes, for which the paper has no explanation",
         missed: "At 256 bytes the model carries what the wire does: the bus, on which the paper suspects a loss, is held for less \
                  than half of the time there.",
+        machine: Machine::osr,
         curves: lengths,
         numbers: &[
             kpps("64 bytes", 500.0, Told::Text, Some(("napi", 64.0)), |found| {
@@ -230,6 +235,7 @@ pub const FIGURES: &[Figure] = &[
                  each of these would have to take 20 us, and then interrupts alone would peak far below 230 kpps. So the \
                  gain has another reason, which the paper does not show. Both ways the model's cards never interrupt past \
                  saturation, where the paper counts some hundreds a second.",
+        machine: Machine::osr,
         curves: ways,
         numbers: &[
             kpps("one way", 510.0, Told::Calibrated, Some(("napi, one way", LINE)), |found| {
@@ -245,6 +251,7 @@ pub const FIGURES: &[Figure] = &[
         about: "recycling of buffers, both ways, 64 bytes",
         paper: "620 kpps without, 730 kpps with it; about 600 buffers",
         missed: "Both rates are lower than the paper's for what is said at OSR-6; their ratio is calibrated.",
+        machine: Machine::osr,
         curves: recycling,
         numbers: &[
             kpps("without", 620.0, Told::Text, Some(("napi", 2.0 * LINE)), |found| found.last_kpps("napi")),
@@ -276,6 +283,7 @@ pub const FIGURES: &[Figure] = &[
         about: "ports with loads of 10:1, quota 64, budget 300",
         paper: "past saturation the smaller flow grows at the cost of the other, to max-min fairness; the sum is constant",
         missed: "",
+        machine: Machine::osr,
         curves: || uneven("napi, Q 64", [64, 64]),
         numbers: &[],
     },
@@ -284,6 +292,7 @@ pub const FIGURES: &[Figure] = &[
         about: "as OSR-8, with quotas in the ratio of the loads",
         paper: "the shares follow the quotas 270 and 27, and the sum is higher",
         missed: "",
+        machine: Machine::osr,
         curves: || uneven("napi, Q 270 and 27", [270, 27]),
         numbers: &[],
     },
@@ -292,6 +301,7 @@ pub const FIGURES: &[Figure] = &[
         about: "6, 10 and 14 ports in pairs, both ways",
         paper: "the saturation rate falls slightly with the number of ports",
         missed: "",
+        machine: Machine::osr,
         curves: by_ports,
         numbers: &[],
     },
@@ -300,6 +310,7 @@ pub const FIGURES: &[Figure] = &[
         about: "14 ports, in pairs and each to all others",
         paper: "each to all others is slightly lower",
         missed: "",
+        machine: Machine::osr,
         curves: by_pattern,
         numbers: &[],
     },

@@ -5,7 +5,8 @@ mod quantity;
 mod tests;
 
 pub use quantity::{
-    ByteRate, Cycles, Descriptors, Frequency, Kind, Origin, Packets, Size, Span, Value, Ways, Width,
+    ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets, Size, Span, Value,
+    Ways, Width,
 };
 
 use crate::bus::{Bus, BusParameters, Protocol};
@@ -74,11 +75,11 @@ values! {
         /// Cycles a second.
         clock: Frequency,
         /// Bytes of its last cache.
-        cache: Size,
+        cache: CacheSize,
         /// Ways of it.
         cache_ways: Ways,
         /// Bytes of a line.
-        cache_line: Size,
+        cache_line: LineSize,
     }
     /// Memory.
     MemoryValues {
@@ -206,6 +207,15 @@ impl Machine {
         Machine::parse(include_str!("../../machines/osr.toml"), "osr.toml")
     }
 
+    /// The machine of FPGA, with commercial cards.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::osr`].
+    pub fn fpga() -> Result<Machine> {
+        Machine::parse(include_str!("../../machines/fpga.toml"), "fpga.toml")
+    }
+
     /// Reads a machine from a file.
     ///
     /// # Errors
@@ -239,14 +249,21 @@ impl Machine {
                 buses()
             );
             let most = (Bus::MASTERS - 1) / Engine::COUNT;
-            let all: usize =
-                machine.ports.iter().filter(|p| p.bus == ports.bus).map(|p| *p.count.get_ref()).sum();
+            let on_it = machine.ports.iter().filter(|p| p.bus.get_ref() == bus);
+            let all = on_it.fold(0usize, |sum, p| sum.saturating_add(*p.count.get_ref()));
             ensure!(
                 all <= most && *ports.count.get_ref() > 0,
                 "{}: bus '{bus}' would have {all} ports; 1 to {most} are possible",
                 at(ports.count.span().start)
             );
         }
+        let p = &machine.processor;
+        let set = p.cache_ways.value * p.cache_line.value;
+        ensure!(
+            p.cache.value >= set,
+            "{name}: a cache of {} bytes has no set of {set} bytes: ways by line",
+            p.cache.value
+        );
         let calibrated = Machine::calibrated(text)?;
         ensure!(
             calibrated.len() <= CALIBRATED_MOST,

@@ -30,6 +30,10 @@ kinds! {
     Frequency: [("Hz", 1), ("kHz", 1_000), ("MHz", 1_000_000), ("GHz", 1_000_000_000)], (1_000_000, 100_000_000_000);
     /// Bytes of memory.
     Size: [("bytes", 1), ("KiB", 1 << 10), ("MiB", 1 << 20)], (1, 1 << 30);
+    /// Bytes of a cache.
+    CacheSize: [("bytes", 1), ("KiB", 1 << 10), ("MiB", 1 << 20)], (1 << 10, 256 << 20);
+    /// Bytes of a cache's line.
+    LineSize: [("bytes", 1)], (32, 1_024);
     /// Bytes a second.
     ByteRate: [("MB/s", 1_000_000), ("GB/s", 1_000_000_000)], (1_000_000, 10_000_000_000_000);
     /// Lines of a bus.

@@ -59,6 +59,13 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
 }
 
 #[test]
+fn a_cache_without_a_set_is_refused() {
+    let text = OSR.replace("512 KiB", "1 KiB").replace("8 ways", "16 ways");
+    let error = Machine::parse(&text, "mine.toml").expect_err("refused").to_string();
+    assert!(error.contains("a cache of 1024 bytes has no set of 2048 bytes"), "{error}");
+}
+
+#[test]
 fn a_machine_of_which_too_much_is_calibrated_is_refused() {
     let error = refused("assumed = \"packetgen", "calibrated = \"packetgen");
     assert!(error.starts_with("mine.toml: 7 values are calibrated, at most 6 may be"), "{error}");
