@@ -9,7 +9,7 @@ fn found(machine: &Machine) -> Found {
 }
 
 fn ends(found: &Found) -> (&Outcome, &Outcome) {
-    let all = found.curve("commercial cards");
+    let all = found.curve("commercial cards, every wire full");
     (&all[0], &all[all.len() - 1])
 }
 
@@ -33,4 +33,7 @@ fn short_frames_are_bound_by_the_processor_and_long_ones_by_the_bus() {
     assert!(slow_short.rate_fps() > 0.95 * short.rate_fps());
     let part = slow_long.rate_fps() / long.rate_fps();
     assert!((0.45..0.6).contains(&part), "{part}");
+    // Who offers no more than the bus carries twice has more of it.
+    let most = with.curve("commercial cards, offered 4 Gbit/s").last().expect("a point");
+    assert!(most.rate_fps() > 1.1 * long.rate_fps(), "{} {}", most.rate_fps(), long.rate_fps());
 }
