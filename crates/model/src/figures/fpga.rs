@@ -34,10 +34,10 @@ pub const FIGURES: &[Figure] = &[Figure {
     name: "FPGA-4",
     about: "commercial cards, lengths of frames, eight gigabit ports in pairs on one bus of 8 Gbit/s",
     paper: "a bound of 600 kpps for small frames, and of 4 Gbit/s, which is half of the bus, for large ones",
-    missed: "For small frames it misses what it misses at OSR-6: the rate is that of OSR one way. The paper's bound for large \
-             frames is half of the bus without what its transactions cost beside their data; and it is reached only if no \
-             more is offered: cards that receive ask for the bus as often as those that send, so when every wire is full \
-             they bring in what nobody can send.",
+    missed: "For small frames it misses what it misses at OSR-6: the rate is near that of OSR one way. The paper's bound for \
+             large frames is half of the bus without what transactions cost beside their data, addresses, turnarounds and \
+             descriptors, which leave 3.7 Gbit/s. And a bus that is offered more forwards less: cards that receive ask for \
+             it as often as those that send, and bring in what nobody can send.",
     machine: Machine::fpga,
     curves: lengths,
     numbers: &[
