@@ -2,10 +2,12 @@
 
 mod clients;
 mod lab;
+mod model;
 mod tools;
 
 pub use clients::*;
 pub use lab::*;
+pub use model::*;
 pub use tools::*;
 
 use crate::logger::{self, Style};
@@ -80,6 +82,8 @@ enum Command {
     /// Test routers as a router tester does
     #[command(subcommand)]
     Lab(LabCommand),
+    /// Model the papers' machines: their figures, beside the papers' numbers, and why they are so
+    Model(ModelArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -380,6 +384,7 @@ pub fn main() -> Result<ExitCode> {
         Command::Metrics(args) => commands::metrics::metrics(&args),
         Command::Bench(args) => commands::bench::bench(args),
         Command::Lab(command) => commands::lab::lab(command),
+        Command::Model(args) => commands::model::model(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "causeway", &mut script);

@@ -10,6 +10,7 @@ pub mod handlers;
 pub mod lab;
 pub mod man;
 pub mod metrics;
+pub mod model;
 pub mod new_element;
 pub mod new_router;
 mod ports;

@@ -158,6 +158,9 @@ impl Reception {
     /// lets each packet cost time says one.
     pub fn run(&mut self, io: &mut impl Ports, now_ns: u64, limit: usize) -> (usize, bool) {
         let (mut left, mut forwarded) = (limit.max(1), 0);
+        if self.under_way && self.phase == Phase::Listed {
+            self.list_raised(io);
+        }
         let done = self.take_interrupts(io, now_ns, &mut left)
             && self.forward_backlog(io, &mut left, &mut forwarded)
             && self.poll_listed(io, &mut left, &mut forwarded)
@@ -209,20 +212,35 @@ impl Reception {
         self.enter(Phase::Backlog)
     }
 
+    /// Ports that interrupted while a NAPI run was stopped have a turn in it, behind those that are listed, as a handler of
+    /// their interrupts would put them there. A run that is never stopped hears of none.
+    fn list_raised(&mut self, io: &mut impl Ports) {
+        for port in 0..self.ports.len() {
+            let p = &self.ports[port];
+            if p.raised && matches!(p.mechanism, Mechanism::Napi { .. } | Mechanism::DisableEnable) {
+                self.list(io, port);
+            }
+        }
+    }
+
+    /// Masks the interrupt of a port that raised it, and has it polled.
+    fn list(&mut self, io: &mut impl Ports, port: usize) {
+        let p = &mut self.ports[port];
+        p.raised = false;
+        p.armed = false;
+        p.counters.interrupts += 1;
+        disarm(io, port);
+        if !std::mem::replace(&mut p.listed, true) {
+            self.list.push_back(port);
+        }
+    }
+
     /// Serves the interrupt of a port. False: the limit is used up.
     fn serve(&mut self, io: &mut impl Ports, port: usize, now_ns: u64, limit: &mut usize) -> bool {
         let p = &mut self.ports[port];
         match p.mechanism {
             Mechanism::Polling => p.raised = false,
-            Mechanism::Napi { .. } | Mechanism::DisableEnable => {
-                p.raised = false;
-                p.armed = false;
-                p.counters.interrupts += 1;
-                disarm(io, port);
-                if !std::mem::replace(&mut p.listed, true) {
-                    self.list.push_back(port);
-                }
-            }
+            Mechanism::Napi { .. } | Mechanism::DisableEnable => self.list(io, port),
             Mechanism::Interrupt => return self.drain_to_backlog(io, port, limit),
             Mechanism::Moderated { packets, .. } => {
                 p.since_ns.get_or_insert(now_ns);

@@ -319,6 +319,19 @@ fn napi_is_stopped_in_the_middle_of_its_quota_and_goes_on_later() {
     assert!(rings.rings.iter().all(|ring| ring.armed && ring.waiting == 0));
 }
 
+#[test]
+fn a_port_that_interrupts_while_a_napi_run_is_stopped_has_a_turn_in_it() {
+    let (mut r, mut rings) = with(&[NAPI_4, NAPI_4], 300);
+    rings.arrive(&mut r, 0, 100);
+    r.run(&mut rings, 0, 2);
+    rings.arrive(&mut r, 1, 3);
+    r.run(&mut rings, 0, 2);
+    assert_eq!((rings.forwarded.as_slice(), rings.rings[1].armed), (&[4, 0][..], false), "the turn goes on");
+    r.run(&mut rings, 0, 3);
+    assert_eq!(rings.forwarded, [4, 3]);
+    assert_eq!(r.counters(1).unwrap().interrupts, 1);
+}
+
 /// Those that let the worker sleep.
 fn woken_mechanism() -> impl Strategy<Value = Mechanism> {
     prop_oneof![

@@ -1,0 +1,51 @@
+//! The figure of FPGA that is of commercial cards. Those of its own card come from the Verilog.
+
+use super::osr::{GIGABIT, NAPI, kpps, scenario};
+use super::{Along, Curve, Figure, Told};
+use crate::machine::Machine;
+use crate::router::{Flow, Scenario};
+
+/// Enough to offer more than a bus of 8 Gbit/s can carry twice.
+const PORTS: usize = 8;
+/// What the paper's axis goes through.
+const LENGTHS: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
+/// What is offered in all, where it is half of what the bus carries.
+const HALF_BPS: f64 = 4e9;
+const FULL: &str = "commercial cards, every wire full";
+const HALF: &str = "commercial cards, offered 4 Gbit/s";
+
+fn curve(name: &str, most_fps: impl Fn(u32) -> f64) -> Curve {
+    let at = |bytes: u32| {
+        let rate_fps = GIGABIT.most_fps(bytes).min(most_fps(bytes) / PORTS as f64);
+        let of = |from: usize| Flow { from, to: vec![from ^ 1], rate_fps };
+        let all = scenario(vec![GIGABIT; PORTS], (0..PORTS).map(of).collect(), NAPI);
+        (f64::from(bytes), Scenario { bytes, ..all })
+    };
+    let points = LENGTHS.map(at).into();
+    Curve { name: name.to_owned(), along: Along::Length, flows: Vec::new(), points }
+}
+
+fn lengths() -> Vec<Curve> {
+    vec![curve(FULL, |_| f64::INFINITY), curve(HALF, |bytes| HALF_BPS / 8.0 / f64::from(bytes))]
+}
+
+/// All of them.
+pub const FIGURES: &[Figure] = &[Figure {
+    name: "FPGA-4",
+    about: "commercial cards, lengths of frames, eight gigabit ports in pairs on one bus of 8 Gbit/s",
+    paper: "a bound of 600 kpps for small frames, and of 4 Gbit/s, which is half of the bus, for large ones",
+    missed: "For small frames it misses what it misses at OSR-6: the rate is near that of OSR one way. The paper's bound for \
+             large frames is half of the bus without what transactions cost beside their data, addresses, turnarounds and \
+             descriptors, which leave 3.7 Gbit/s. And a bus that is offered more forwards less: cards that receive ask for \
+             it as often as those that send, and bring in what nobody can send.",
+    machine: Machine::fpga,
+    curves: lengths,
+    numbers: &[
+        kpps("64 bytes", 600.0, Told::Text, Some((FULL, 64.0)), |found| {
+            found.near(FULL, 64.0).rate_fps() / 1e3
+        }),
+        kpps("1518 bytes, 4 Gbit/s", 329.4, Told::Text, Some((HALF, 1518.0)), |found| {
+            found.near(HALF, 1518.0).rate_fps() / 1e3
+        }),
+    ],
+}];

@@ -1,0 +1,243 @@
+//! What was found, for people and for the common format. Everything says that it is modelled.
+
+use super::{Along, Curve, Figure, Found, Told};
+use crate::machine::Machine;
+use crate::run::Outcome;
+use crate::software::linux::{Class, Drop};
+use anyhow::{Context, Result};
+use causeway_results::{Axis, Document, Measurement, Run, Series, Source, csv, html};
+use std::path::{Path, PathBuf};
+
+/// What a resource is used from which on it counts as saturated.
+const SATURATED: f64 = 0.97;
+
+/// The table: paper, model, error.
+pub fn lines(figure: &Figure, found: &Found) -> Vec<String> {
+    let mut lines = vec![
+        format!("{}, modelled: {}", figure.name, figure.about),
+        format!("  the paper: {}", figure.paper),
+    ];
+    if !figure.numbers.is_empty() {
+        lines.push(format!("  {:<28} {:>9} {:>9} {:>8}", "", "paper", "model", "error"));
+    }
+    for number in figure.numbers {
+        let model = (number.of)(found);
+        let error = if number.paper > 0.0 {
+            format!("{:+.1} %", (model / number.paper - 1.0) * 100.0)
+        } else {
+            String::new()
+        };
+        let note = if number.told == Told::Calibrated { "  calibrated on it: no result" } else { "" };
+        let what = format!("{}, {}", number.what, number.unit);
+        let digits = if number.paper < 10.0 && number.paper > 0.0 { 2 } else { 0 };
+        lines.push(format!("  {what:<28} {:>9.digits$} {model:>9.digits$} {error:>8}{note}", number.paper));
+    }
+    for (curve, outcomes) in &found.curves {
+        let peak = outcomes.iter().map(Outcome::rate_fps).fold(0.0, f64::max) / 1e3;
+        let last = outcomes.last().map_or(0.0, Outcome::rate_fps) / 1e3;
+        lines.push(format!("  {:<28} at most {peak:.0} kpps, {last:.0} kpps at the last point", curve.name));
+    }
+    if !figure.missed.is_empty() {
+        lines.push(format!("  what it misses: {}", figure.missed));
+    }
+    lines
+}
+
+fn place(curve: &Curve, x: f64) -> String {
+    match curve.along {
+        Along::Load => format!("{:.0} kpps", x / 1e3),
+        Along::Length => format!("{x:.0} bytes"),
+    }
+}
+
+/// What is saturated at each point, where the processor's time goes, and where the losses are.
+pub fn why(found: &Found) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (curve, outcomes) in &found.curves {
+        lines.push(format!("  why, {} (modelled; parts of the time in %, losses in kpps)", curve.name));
+        for ((x, _), outcome) in curve.points.iter().zip(outcomes) {
+            lines.push(format!("  {:>12}: {}", place(curve, *x), reasons(outcome)));
+        }
+    }
+    lines
+}
+
+fn reasons(outcome: &Outcome) -> String {
+    let busy: f64 = outcome.classes.iter().sum();
+    let bus = outcome.buses.iter().copied().fold(0.0, f64::max);
+    let resources = [("processor", busy), ("bus", bus), ("memory", outcome.memory)];
+    let saturated: Vec<&str> =
+        resources.iter().filter(|(_, part)| *part > SATURATED).map(|(name, _)| *name).collect();
+    let first =
+        if saturated.is_empty() { "nothing is saturated".to_owned() } else { saturated.join(" and ") };
+    let of_class = |class: &Class| (class.name(), outcome.classes[*class as usize] * 100.0);
+    let classes = Class::ALL.iter().map(of_class).filter(|(_, part)| *part >= 0.5);
+    let classes: Vec<String> = classes.map(|(name, part)| format!("{name} {part:.0}")).collect();
+    let of_drop = |drop: &Drop| (drop.name(), outcome.drops_fps[*drop as usize] / 1e3);
+    let drops = Drop::ALL.iter().map(of_drop).filter(|(_, rate)| *rate >= 0.05);
+    let drops: Vec<String> = drops.map(|(name, rate)| format!("{name} {rate:.1}")).collect();
+    let [receiving, backlog, queued, sending] = outcome.fullness;
+    format!(
+        "{first}; {}; bus {:.0}, memory {:.0}; packets waiting {receiving:.0} to be received, {backlog:.0} on the backlog, \
+         {queued:.0} queued, {sending:.0} to be sent; lost {}",
+        classes.join(", "),
+        bus * 100.0,
+        outcome.memory * 100.0,
+        if drops.is_empty() { "nothing".to_owned() } else { drops.join(", ") },
+    )
+}
+
+/// The way of the packet that was followed, at the first and the last point of each curve.
+pub fn ways(found: &Found) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (curve, outcomes) in &found.curves {
+        let ends = [0, outcomes.len() - 1];
+        for n in ends.into_iter().take(outcomes.len()) {
+            lines.push(format!(
+                "  one packet, {} at {} (modelled)",
+                curve.name,
+                place(curve, curve.points[n].0)
+            ));
+            lines.extend(outcomes[n].trace.iter().map(|step| format!("    {step}")));
+        }
+    }
+    lines
+}
+
+/// Writes the document into a folder, with a table and a page beside it; says which file it is.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn keep(folder: &Path, figure: &Figure, found: &Found, machine: &Machine, seed: u64) -> Result<PathBuf> {
+    let document = document(figure, found, machine, seed);
+    let file = folder.join(format!("model-{}.json", figure.name));
+    let write = |extension: &str, text: &str| {
+        let file = file.with_extension(extension);
+        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
+    };
+    write("json", &document.to_json()?)?;
+    write("csv", &csv::table(&document))?;
+    write("html", &html::page(&format!("{}, modelled", figure.name), &document)?)?;
+    Ok(file)
+}
+
+/// What was run. No date and nothing of the machine it ran on: the same seed gives the same bytes anywhere.
+fn run(figure: &Figure, machine: &Machine, seed: u64) -> Run {
+    let command = ["causeway", "model", figure.name, "--seed", &seed.to_string()].map(str::to_owned);
+    let bed = &machine.bed;
+    let modelled = causeway_results::Machine {
+        processor: format!("modelled: {}, {}", machine.name, bed.about),
+        processors: 1,
+        kernel: bed.kernel.clone(),
+        load_average: String::new(),
+    };
+    let settings = [("tick", &bed.tick), ("routes", &bed.routes), ("wires", &bed.wires)];
+    let settings = settings.map(|(name, text)| (name.to_owned(), text.clone())).into();
+    Run { command: command.into(), machine: modelled, settings, ..Run::default() }
+}
+
+/// The document: curves, what is inside of them, and the paper's numbers beside them.
+pub fn document(figure: &Figure, found: &Found, machine: &Machine, seed: u64) -> Document {
+    let mut document = Document::new(run(figure, machine, seed));
+    let settings = &mut document.run.settings;
+    settings.insert("experiment".to_owned(), format!("{}, modelled: {}", figure.name, figure.about));
+    settings.insert("the paper".to_owned(), figure.paper.to_owned());
+    if !figure.missed.is_empty() {
+        settings.insert("what the model misses".to_owned(), figure.missed.to_owned());
+    }
+    for (curve, outcomes) in &found.curves {
+        curve_series(&mut document, figure, found, curve, outcomes);
+    }
+    document
+}
+
+fn curve_series(
+    document: &mut Document,
+    figure: &Figure,
+    found: &Found,
+    curve: &Curve,
+    outcomes: &[Outcome],
+) {
+    let (name, rate) = (&curve.name, ("forwarding rate", "frames/s"));
+    let rest = match curve.along {
+        Along::Load => "64 bytes/forwarding rate",
+        Along::Length => "saturation forwarding rate",
+    };
+    let all = |value: fn(&Outcome) -> Vec<f64>| outcomes.iter().map(value).collect::<Vec<_>>();
+    add(document, curve, format!("{name}/{rest}"), rate, all(|outcome| outcome.windows_fps.clone()));
+    paper_series(document, figure, found, curve, rest);
+    for &(port, flow) in &curve.flows {
+        let values = outcomes.iter().map(|outcome| vec![outcome.flows_fps[port]]).collect();
+        add(document, curve, format!("{flow}/{name}, 64 bytes: flows"), rate, values);
+    }
+    let time = format!("inside {name}, 64 bytes: processor time");
+    for class in Class::ALL {
+        let values = outcomes.iter().map(|outcome| vec![outcome.classes[class as usize] * 100.0]).collect();
+        add(document, curve, format!("{}/{time}", class.name()), ("processor time", "%"), values);
+    }
+    let losses = format!("inside {name}, 64 bytes: losses");
+    for drop in Drop::ALL {
+        let values = outcomes.iter().map(|outcome| vec![outcome.drops_fps[drop as usize]]).collect();
+        add(document, curve, format!("{}/{losses}", drop.name()), ("losses", "frames/s"), values);
+    }
+    let interrupts = format!("inside {name}, 64 bytes: interrupts");
+    for port in 0..outcomes.first().map_or(0, |outcome| outcome.interrupts.len()) {
+        let values = outcomes.iter().map(|outcome| vec![outcome.interrupts[port]]).collect();
+        add(document, curve, format!("port {port}/{interrupts}"), ("interrupts", "1/s"), values);
+    }
+}
+
+fn axis(along: Along) -> Axis {
+    let (quantity, unit) = match along {
+        Along::Load => ("offered load", "frames/s"),
+        Along::Length => ("frame length", "bytes"),
+    };
+    Axis { quantity: quantity.to_owned(), unit: unit.to_owned() }
+}
+
+fn add(document: &mut Document, curve: &Curve, name: String, what: (&str, &str), values: Vec<Vec<f64>>) {
+    let measurement = |((x, _), repetitions): (&(f64, _), Vec<f64>)| Measurement {
+        x: Some(*x),
+        source: Source::Modelled,
+        repetitions,
+        note: String::new(),
+    };
+    document.series.push(Series {
+        name,
+        quantity: what.0.to_owned(),
+        unit: what.1.to_owned(),
+        x: Some(axis(curve.along)),
+        baseline: None,
+        measurements: curve.points.iter().zip(values).map(measurement).collect(),
+    });
+}
+
+/// The paper's numbers of a curve, as points.
+fn paper_series(document: &mut Document, figure: &Figure, found: &Found, curve: &Curve, rest: &str) {
+    let of_curve = figure.numbers.iter().filter_map(|number| Some((number, number.shown?)));
+    let mut measurements: Vec<Measurement> = of_curve
+        .filter(|(_, (name, _))| *name == curve.name)
+        .map(|(number, (_, x))| {
+            let model = (number.of)(found);
+            let note = if number.told == Told::Calibrated { "; the model is calibrated on it" } else { "" };
+            Measurement {
+                x: Some(x),
+                source: Source::Measured,
+                repetitions: vec![number.paper * 1e3],
+                note: format!("{}, text of the paper; the model has {model:.0} kpps{note}", number.what),
+            }
+        })
+        .collect();
+    measurements.sort_by(|a, b| a.x.partial_cmp(&b.x).unwrap_or(std::cmp::Ordering::Equal));
+    if !measurements.is_empty() {
+        document.series.push(Series {
+            name: format!("the paper: {}/{rest}", curve.name),
+            quantity: "forwarding rate".to_owned(),
+            unit: "frames/s".to_owned(),
+            x: Some(axis(curve.along)),
+            baseline: None,
+            measurements,
+        });
+    }
+}

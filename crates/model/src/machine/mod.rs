@@ -1,0 +1,306 @@
+//! Machines: what the model is told of one, from a file, a value for each line, with where it comes from.
+
+mod quantity;
+#[cfg(test)]
+mod tests;
+
+pub use quantity::{
+    ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets, Size, Span, Value,
+    Ways, Width,
+};
+
+use crate::bus::{Bus, BusParameters, Protocol};
+use crate::nic::{Engine, NicParameters};
+use anyhow::{Context, Result, anyhow, ensure};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+
+/// Values of a machine that may be calibrated: more would fit anything.
+pub const CALIBRATED_MOST: usize = 6;
+
+/// A machine.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it was, for people.
+    pub bed: Bed,
+    /// Its processor.
+    pub processor: ProcessorValues,
+    /// Its memory.
+    pub memory: MemoryValues,
+    /// Its buses, by name.
+    pub bus: BTreeMap<String, BusValues>,
+    /// Its network cards, all of one kind.
+    pub card: CardValues,
+    /// Where the cards are.
+    pub ports: Vec<PortValues>,
+    /// What its kernel takes for what.
+    pub software: SoftwareValues,
+}
+
+/// What there is to know of a test bed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bed {
+    /// Board and cards.
+    pub about: String,
+    /// The kernel.
+    pub kernel: String,
+    /// Its clock's interrupts.
+    pub tick: String,
+    /// The table of routes.
+    pub routes: String,
+    /// What reaches each wire.
+    pub wires: String,
+}
+
+macro_rules! values {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: Value<$kind>,)*
+        }
+    )*};
+}
+
+values! {
+    /// A processor.
+    ProcessorValues {
+        /// Cycles a second.
+        clock: Frequency,
+        /// Bytes of its last cache.
+        cache: CacheSize,
+        /// Ways of it.
+        cache_ways: Ways,
+        /// Bytes of a line.
+        cache_line: LineSize,
+    }
+    /// Memory.
+    MemoryValues {
+        /// Bytes a second that it moves.
+        rate: ByteRate,
+        /// How long the processor waits for a line.
+        latency: Span,
+    }
+    /// Network cards.
+    CardValues {
+        /// Memory on the card for what comes in.
+        receive_fifo: Size,
+        /// And for what goes out.
+        transmit_fifo: Size,
+        /// Ring for reception.
+        receive_ring: Descriptors,
+        /// Ring for transmission.
+        transmit_ring: Descriptors,
+        /// Fetched at a time, at most.
+        fetch: Descriptors,
+        /// Reported at a time, unless there is nothing else to do.
+        report: Descriptors,
+        /// Least time between two interrupts, where they are moderated.
+        throttle: Span,
+    }
+    /// What a kernel takes for what.
+    SoftwareValues {
+        /// An interrupt, without what its handler does.
+        interrupt: Cycles,
+        /// A read of a card's register.
+        register_read: Span,
+        /// A write to one.
+        register_write: Cycles,
+        /// Entry to deferred work.
+        soft_interrupt: Cycles,
+        /// A turn of a card that is polled.
+        poll: Cycles,
+        /// Taking a packet from the ring.
+        receive: Cycles,
+        /// The backlog, of a packet.
+        backlog: Cycles,
+        /// A buffer from the general allocator.
+        allocate: Cycles,
+        /// A buffer back to it.
+        free: Cycles,
+        /// Either with recycling.
+        recycle: Cycles,
+        /// The network layer.
+        route: Cycles,
+        /// Queue and driver on the way out.
+        transmit: Cycles,
+        /// A descriptor that was sent.
+        clean: Cycles,
+        /// A packet of the generator in the kernel.
+        generate: Cycles,
+        /// Packets of a queue on the way out.
+        queue: Packets,
+    }
+}
+
+/// A bus.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusValues {
+    /// How it treats reads.
+    pub protocol: Protocol,
+    /// Cycles a second.
+    pub clock: Value<Frequency>,
+    /// Lines for data.
+    pub width: Value<Width>,
+    /// Cycles of a burst beside its data.
+    pub overhead: Value<Cycles>,
+    /// Bytes of a burst at most.
+    pub burst: Value<Size>,
+    /// From a read to its first data.
+    pub read_latency: Value<Span>,
+}
+
+/// Ports on a bus.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortValues {
+    /// The bus.
+    pub bus: Spanned<String>,
+    /// How many ports.
+    pub count: Spanned<usize>,
+}
+
+impl BusValues {
+    /// As the bus takes them.
+    pub fn parameters(&self) -> BusParameters {
+        BusParameters {
+            protocol: self.protocol,
+            clock_hz: self.clock.value,
+            width_bytes: (self.width.value / 8) as u32,
+            overhead_cycles: self.overhead.value as u32,
+            burst_bytes: self.burst.value as u32,
+            read_latency_ps: self.read_latency.value,
+        }
+    }
+}
+
+impl CardValues {
+    /// As a card takes them; without moderation nothing throttles its interrupts.
+    pub fn parameters(&self, moderated: bool) -> NicParameters {
+        NicParameters {
+            receive_fifo_bytes: self.receive_fifo.value as u32,
+            transmit_fifo_bytes: self.transmit_fifo.value as u32,
+            receive_ring: self.receive_ring.value as usize,
+            transmit_ring: self.transmit_ring.value as usize,
+            fetch_descriptors: self.fetch.value as usize,
+            report_descriptors: self.report.value as usize,
+            throttle_ps: if moderated { self.throttle.value } else { 0 },
+        }
+    }
+}
+
+impl Machine {
+    /// The machine of OSR.
+    ///
+    /// # Errors
+    ///
+    /// None, or the program was built with a file that is wrong.
+    pub fn osr() -> Result<Machine> {
+        Machine::parse(include_str!("../../machines/osr.toml"), "osr.toml")
+    }
+
+    /// The machine of FPGA, with commercial cards.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::osr`].
+    pub fn fpga() -> Result<Machine> {
+        Machine::parse(include_str!("../../machines/fpga.toml"), "fpga.toml")
+    }
+
+    /// Reads a machine from a file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with file and line, and what is allowed.
+    pub fn read(file: &Path) -> Result<Machine> {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        Machine::parse(&text, &file.display().to_string())
+    }
+
+    /// Reads a machine from a text that is called `name`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::read`].
+    pub fn parse(text: &str, name: &str) -> Result<Machine> {
+        let machine: Machine = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line(text, span.start));
+            anyhow!("{name}, line {line}: {}: {}", excerpt(text, line), error.message())
+        })?;
+        for ports in &machine.ports {
+            let at = |from: usize| format!("{name}, line {}", line(text, from));
+            let buses = || machine.bus.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let bus = ports.bus.get_ref();
+            let known = machine.bus.contains_key(bus);
+            ensure!(
+                known,
+                "{}: no bus '{bus}' carries these ports; there are {}",
+                at(ports.bus.span().start),
+                buses()
+            );
+            let most = (Bus::MASTERS - 1) / Engine::COUNT;
+            let on_it = machine.ports.iter().filter(|p| p.bus.get_ref() == bus);
+            let all = on_it.fold(0usize, |sum, p| sum.saturating_add(*p.count.get_ref()));
+            ensure!(
+                all <= most && *ports.count.get_ref() > 0,
+                "{}: bus '{bus}' would have {all} ports; 1 to {most} are possible",
+                at(ports.count.span().start)
+            );
+        }
+        let p = &machine.processor;
+        let set = p.cache_ways.value * p.cache_line.value;
+        ensure!(
+            p.cache.value >= set,
+            "{name}: a cache of {} bytes has no set of {set} bytes: ways by line",
+            p.cache.value
+        );
+        let calibrated = Machine::calibrated(text)?;
+        ensure!(
+            calibrated.len() <= CALIBRATED_MOST,
+            "{name}: {} values are calibrated, at most {CALIBRATED_MOST} may be, on: {}",
+            calibrated.len(),
+            calibrated.join("; ")
+        );
+        Ok(machine)
+    }
+
+    /// What each value that was calibrated was calibrated on.
+    fn calibrated(text: &str) -> Result<Vec<String>> {
+        let table: toml::Table = toml::from_str(text)?;
+        let mut points = Vec::new();
+        let mut left: Vec<&toml::Value> = table.values().collect();
+        while let Some(value) = left.pop() {
+            if let toml::Value::Table(inner) = value {
+                points.extend(inner.get("calibrated").and_then(toml::Value::as_str).map(str::to_owned));
+                left.extend(inner.values());
+            }
+        }
+        Ok(points)
+    }
+
+    /// How many ports it has.
+    pub fn port_count(&self) -> usize {
+        self.ports.iter().map(|ports| *ports.count.get_ref()).sum()
+    }
+}
+
+/// The number of the line at a place of a text, from 1.
+fn line(text: &str, place: usize) -> usize {
+    text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// The key that a line has, or all of it.
+fn excerpt(text: &str, line: usize) -> &str {
+    let whole = text.lines().nth(line - 1).unwrap_or_default();
+    whole.split('=').next().unwrap_or_default().trim()
+}

@@ -1,0 +1,207 @@
+//! Runs: a router under load until its numbers are sure.
+
+use crate::event::{MILLISECOND, SECOND, Time};
+use crate::machine::Machine;
+use crate::router::{Router, Scenario};
+use crate::software::linux::{Class, Drop};
+use anyhow::Result;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How sure numbers are to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// What is let pass before anything counts.
+    pub warm_up_ps: Time,
+    /// A window, of which each is a repetition.
+    pub window_ps: Time,
+    /// Windows at least.
+    pub windows: usize,
+    /// Windows at most.
+    pub windows_most: usize,
+}
+
+impl Effort {
+    /// As results are: 50 ms at least, and until the interval is narrow.
+    pub const FULL: Effort =
+        Effort { warm_up_ps: 20 * MILLISECOND, window_ps: 5 * MILLISECOND, windows: 10, windows_most: 100 };
+    /// As a look is.
+    pub const SHORT: Effort =
+        Effort { warm_up_ps: 10 * MILLISECOND, window_ps: 5 * MILLISECOND, windows: 3, windows_most: 3 };
+}
+
+/// The width that half of the 95 % interval of a mean is to be under, as a part of it.
+const NARROW: f64 = 0.01;
+/// The same as a part of what is offered, for rates near zero.
+const NARROW_OF_OFFERED: f64 = 0.001;
+
+/// What a run gave. All rates are packets a second.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What came in.
+    pub offered_fps: f64,
+    /// What left, or was counted, in each window.
+    pub windows_fps: Vec<f64>,
+    /// What left, by the port that it came in by.
+    pub flows_fps: Vec<f64>,
+    /// Interrupts a second, by port.
+    pub interrupts: Vec<f64>,
+    /// What was dropped, by reason.
+    pub drops_fps: [f64; Drop::ALL.len()],
+    /// The processor's time, as parts, by class; the rest is idle.
+    pub classes: [f64; Class::ALL.len()],
+    /// How much of the time each bus was held.
+    pub buses: Vec<f64>,
+    /// How much of the time memory moved data.
+    pub memory: f64,
+    /// Packets in cards and on rings for reception, on the backlog, in queues on the way out, and behind those.
+    pub fullness: [f64; 4],
+    /// Mean time inside, nanoseconds.
+    pub delay_ns: f64,
+    /// Buffers that there are, and of those, free ones.
+    pub buffers: (u32, usize),
+    /// Events that happened.
+    pub events: u64,
+    /// The way of the packet that was followed.
+    pub trace: Vec<String>,
+}
+
+impl Outcome {
+    /// What left, mean over the windows.
+    pub fn rate_fps(&self) -> f64 {
+        self.windows_fps.iter().sum::<f64>() / self.windows_fps.len().max(1) as f64
+    }
+}
+
+/// What is counted from the start on.
+#[derive(Clone, Default)]
+struct Counts {
+    offered: u64,
+    done: u64,
+    left: Vec<u64>,
+    interrupts: Vec<u64>,
+    drops: [u64; Drop::ALL.len()],
+    classes_ps: [Time; Class::ALL.len()],
+    buses_ps: Vec<Time>,
+    memory_ps: Time,
+    samples: u64,
+    fullness: [u64; 4],
+    delay_ps: u128,
+}
+
+fn count(router: &Router) -> Counts {
+    let (hardware, stack, full) = (router.hardware(), &router.kernel().stack, &router.fullness);
+    Counts {
+        offered: router.arrived.iter().sum(),
+        done: router.left.iter().sum::<u64>() + stack.counted,
+        left: router.left.clone(),
+        interrupts: hardware.nics.iter().map(|nic| nic.interrupts).collect(),
+        drops: stack.drops,
+        classes_ps: stack.spent.by_class_ps,
+        buses_ps: hardware.buses.iter().map(|bus| bus.busy_ps).collect(),
+        memory_ps: hardware.memory.busy_ps,
+        samples: full.samples,
+        fullness: [full.receiving, full.backlog, full.queued, full.sending],
+        delay_ps: router.delay_ps,
+    }
+}
+
+/// Runs a scenario on a machine. Same seed, same numbers.
+///
+/// # Errors
+///
+/// If the machine has too few ports for it.
+pub fn run(
+    machine: &Machine,
+    scenario: &Scenario,
+    seed: u64,
+    effort: Effort,
+    followed: Option<u64>,
+) -> Result<Outcome> {
+    let mut router = Router::new(machine, scenario, seed, followed)?;
+    let mut now_ps = effort.warm_up_ps;
+    router.run(now_ps);
+    let before = count(&router);
+    let (mut done, mut windows) = (before.done, Vec::new());
+    let window_s = effort.window_ps as f64 / SECOND as f64;
+    let offered: f64 = scenario.flows.iter().map(|flow| flow.rate_fps).sum();
+    while windows.len() < effort.windows
+        || (windows.len() < effort.windows_most && half_interval(&windows) > width(&windows, offered))
+    {
+        now_ps += effort.window_ps;
+        router.run(now_ps);
+        let now = count(&router).done;
+        windows.push((now - done) as f64 / window_s);
+        done = now;
+    }
+    Ok(outcome(&router, &before, windows, now_ps - effort.warm_up_ps))
+}
+
+/// Half of the 95 % interval of the mean.
+fn half_interval(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    2.0 * (variance / n).sqrt()
+}
+
+fn width(values: &[f64], offered_fps: f64) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (NARROW * mean).max(NARROW_OF_OFFERED * offered_fps)
+}
+
+fn outcome(router: &Router, before: &Counts, windows_fps: Vec<f64>, took_ps: Time) -> Outcome {
+    let now = count(router);
+    let (took, seconds) = (took_ps as f64, took_ps as f64 / SECOND as f64);
+    let rate = |now: u64, before: u64| (now - before) as f64 / seconds;
+    let rates = |now: &[u64], before: &[u64]| now.iter().zip(before).map(|(&n, &b)| rate(n, b)).collect();
+    let samples = (now.samples - before.samples).max(1) as f64;
+    let left = (now.left.iter().sum::<u64>() - before.left.iter().sum::<u64>()).max(1);
+    let hardware = router.hardware();
+    Outcome {
+        offered_fps: rate(now.offered, before.offered),
+        windows_fps,
+        flows_fps: rates(&now.left, &before.left),
+        interrupts: rates(&now.interrupts, &before.interrupts),
+        drops_fps: std::array::from_fn(|n| rate(now.drops[n], before.drops[n])),
+        classes: std::array::from_fn(|n| (now.classes_ps[n] - before.classes_ps[n]) as f64 / took),
+        buses: now.buses_ps.iter().zip(&before.buses_ps).map(|(&n, &b)| (n - b) as f64 / took).collect(),
+        memory: (now.memory_ps - before.memory_ps) as f64 / took,
+        fullness: std::array::from_fn(|n| (now.fullness[n] - before.fullness[n]) as f64 / samples),
+        delay_ns: (now.delay_ps - before.delay_ps) as f64 / left as f64 / 1e3,
+        buffers: (hardware.buffers.made, hardware.buffers.free()),
+        events: router.events(),
+        trace: router.trace.lines(),
+    }
+}
+
+/// Runs many scenarios, as many at a time as there are processors; outcomes are in the scenarios' order, whoever ran them.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_all(
+    machine: &Machine,
+    scenarios: &[&Scenario],
+    seed: u64,
+    effort: Effort,
+    followed: Option<u64>,
+) -> Result<Vec<Outcome>> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(scenario) = scenarios.get(number) else { return done };
+            done.push((number, run(machine, scenario, seed, effort, followed)));
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(scenarios.len()).max(1);
+    let mut all = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let done =
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
+        done.flatten().collect::<Vec<_>>()
+    });
+    all.sort_by_key(|(number, _)| *number);
+    all.into_iter().map(|(_, outcome)| outcome).collect()
+}

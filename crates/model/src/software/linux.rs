@@ -1,0 +1,197 @@
+//! Linux of the papers: the reception mechanisms of the live router over simulated rings, and around them what the kernel of
+//! the time did with a packet.
+//!
+//! The mechanisms are [`causeway_engine::reception`] as the live router runs them, one packet at a time. What they ask a port
+//! for costs processor time here, by class. Where a handler of an interrupt comes in the middle of a packet that is being
+//! forwarded, that packet stays in the kernel's hands and goes on afterwards.
+
+mod account;
+mod io;
+mod stack;
+
+pub use account::{Class, Drop, Spent};
+pub use stack::Stack;
+
+use crate::event::{Queue, Time};
+use crate::hardware::Hardware;
+use crate::machine::Machine;
+use crate::nic::Engine;
+use crate::router::Event;
+use crate::trace::Trace;
+use causeway_engine::reception::{Mechanism, Reception};
+use io::Io;
+
+/// What the kernel does with packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Forwards them.
+    Forward,
+    /// Counts what comes in (udpcount).
+    Count,
+    /// Sends by port 0 what it makes itself (packetgen).
+    Generate,
+}
+
+/// What a kernel is set to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// The mechanism of each port.
+    pub mechanisms: Vec<Mechanism>,
+    /// Packets of a NAPI run.
+    pub budget: usize,
+    /// Whether buffers are recycled.
+    pub recycling: bool,
+    /// What it does with packets.
+    pub role: Role,
+}
+
+/// How often a mechanism is asked before it is believed to have nothing to do: once for each phase of a run, and once more.
+const PHASES: usize = 5;
+
+/// A kernel.
+pub struct Linux {
+    reception: Reception,
+    mechanisms: Vec<Mechanism>,
+    polls: Vec<u64>,
+    /// What it knows of packets.
+    pub stack: Stack,
+    /// The handler of this port's interrupt is under way; whether it has begun.
+    handler: Option<(usize, bool)>,
+    idle: bool,
+}
+
+/// What the kernel works on.
+pub struct Around<'a> {
+    /// The hardware.
+    pub hardware: &'a mut Hardware,
+    /// What is to happen.
+    pub queue: &'a mut Queue<Event>,
+    /// The packet that is followed.
+    pub trace: &'a mut Trace,
+}
+
+impl Linux {
+    /// A kernel that has just started; its ports have their buffers and can interrupt.
+    pub fn new(machine: &Machine, setup: &Setup, around: &mut Around<'_>) -> Linux {
+        let mut reception = Reception::new(setup.budget);
+        setup.mechanisms.iter().for_each(|&mechanism| reception.add(mechanism));
+        let ports = setup.mechanisms.len();
+        let mut linux = Linux {
+            reception,
+            mechanisms: setup.mechanisms.clone(),
+            polls: vec![0; ports],
+            stack: Stack::new(machine, setup, ports),
+            handler: None,
+            idle: true,
+        };
+        for port in 0..ports {
+            for _ in 0..around.hardware.nics[port].parameters().receive_ring {
+                let buffer = around.hardware.buffers.take();
+                around.hardware.nics[port].give(buffer);
+            }
+            around.hardware.ring(port, Engine::Receive, around.queue);
+        }
+        linux.reception.start(&mut Io { stack: &mut linux.stack, around });
+        linux.stack.set_masks(around);
+        linux.stack.spent.take();
+        linux
+    }
+
+    /// The processor takes a port's interrupt; says for how long, until the handler has its own work.
+    pub fn interrupt(&mut self, port: usize, around: &mut Around<'_>) -> Time {
+        around.hardware.nics[port].acknowledge(around.queue.now_ps());
+        self.handler = Some((port, false));
+        self.stack.spent_on_interrupt();
+        self.stack.spent.take()
+    }
+
+    /// Whether a handler is under way.
+    pub fn in_handler(&self) -> bool {
+        self.handler.is_some()
+    }
+
+    /// The next piece of the handler under way; `None`: it is over.
+    pub fn handle(&mut self, around: &mut Around<'_>) -> Option<Time> {
+        let (port, begun) = self.handler?;
+        self.handler = Some((port, true));
+        let driven = matches!(self.mechanisms[port], Mechanism::Interrupt | Mechanism::Moderated { .. });
+        if !begun {
+            self.reception.interrupt(port);
+            self.stack.drained = false;
+            if driven {
+                self.stack.clean(port, around);
+            } else {
+                // The handler masks the card and leaves it to the deferred run.
+                self.stack.mask(port);
+                self.stack.set_masks(around);
+            }
+        }
+        for _ in 0..PHASES {
+            if !driven || self.stack.drained {
+                break;
+            }
+            let before = self.stack.spent.total();
+            self.run(around);
+            if self.stack.spent.total() > before {
+                return Some(self.stack.spent.take());
+            }
+        }
+        let last_ps = self.stack.spent.take();
+        if last_ps > 0 {
+            self.stack.drained = true;
+            return Some(last_ps);
+        }
+        self.handler = None;
+        None
+    }
+
+    /// The next piece of deferred work; `None`: there is none.
+    pub fn soften(&mut self, around: &mut Around<'_>) -> Option<Time> {
+        for _ in 0..PHASES {
+            if let Some(duration_ps) = self.stack.begin_hand() {
+                let entry_ps = if std::mem::take(&mut self.idle) { self.stack.spent_on_entry() } else { 0 };
+                return Some(duration_ps + entry_ps);
+            }
+            self.run(around);
+            if self.stack.hand_waits() {
+                continue;
+            }
+            let spent_ps = self.stack.spent.take();
+            if spent_ps > 0 {
+                return Some(spent_ps);
+            }
+        }
+        self.idle = true;
+        None
+    }
+
+    /// The piece of deferred work is at its end: its packet goes on.
+    pub fn end_soft(&mut self, around: &mut Around<'_>) {
+        self.stack.finish(around);
+    }
+
+    /// The next piece of the thread that makes packets; `None`: it waits for room.
+    pub fn think(&mut self, around: &mut Around<'_>) -> Option<Time> {
+        self.stack.generate(around)
+    }
+
+    /// The thread's piece is at its end.
+    pub fn end_thread(&mut self, around: &mut Around<'_>) {
+        self.stack.generated(around);
+    }
+
+    /// One packet's worth of reception.
+    fn run(&mut self, around: &mut Around<'_>) {
+        let now_ns = around.queue.now_ps() / crate::event::NANOSECOND;
+        self.reception.run(&mut Io { stack: &mut self.stack, around }, now_ns, 1);
+        // A packet may have been said to be forwarded that is not, because another was in hand.
+        self.reception.set_backlog(self.stack.backlog_length());
+        for port in 0..self.mechanisms.len() {
+            let polls = self.reception.counters(port).map_or(0, |counters| counters.polls);
+            if std::mem::replace(&mut self.polls[port], polls) != polls {
+                self.stack.end_turn(port, around);
+            }
+        }
+        self.stack.set_masks(around);
+    }
+}

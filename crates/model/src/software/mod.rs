@@ -1,0 +1,3 @@
+//! What runs on the processor.
+
+pub mod linux;
