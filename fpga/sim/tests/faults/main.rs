@@ -2,6 +2,7 @@
 //! wrong, flows between healthy cards lose nothing, every loss is counted, and when the fault ends the router is whole
 //! again within a stated time.
 
+mod bursts;
 #[allow(dead_code)] // Each test file uses its own part.
 #[path = "../common/mod.rs"]
 mod common;
