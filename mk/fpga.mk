@@ -13,8 +13,8 @@ fpga-lint: ## warnings of Verilator and Yosys, parameters, licences
 fpga-test: ## the NIC's unit benches, scenarios, shorter proofs and protocol model
 	@. mk/rust && cargo test $(NIC_CARGO)
 
-fpga-long: fpga-cocotb fpga-mutants fpga-formal ## what takes long: every mutant and proof, a soak of NIC_SOAK_CASES=600 cases, cocotb
-	@. mk/rust && NIC_SOAK_CASES=$${NIC_SOAK_CASES:-600} cargo test $(NIC_CARGO) --test soak
+fpga-long: fpga-cocotb fpga-mutants fpga-formal ## what takes long: every mutant and proof, a soak of NIC_SOAK_CASES=1000 cases, cocotb
+	@. mk/rust && NIC_SOAK_CASES=$${NIC_SOAK_CASES:-1000} cargo test $(NIC_CARGO) --test soak
 
 fpga-formal: ## every proof, what it reaches, and its mutants
 	@. mk/rust && NIC_LONG=1 cargo test $(NIC_CARGO) --test formal

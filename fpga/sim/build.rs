@@ -4,10 +4,13 @@
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 /// What is translated.
+#[derive(Debug)]
 struct Model {
     /// The Rust type.
     name: &'static str,
@@ -16,19 +19,25 @@ struct Model {
     parameters: &'static [&'static str],
     /// Text of the top module's file, and what to put in its place: a fault, to see that it is found.
     fault: Option<(&'static str, &'static str)>,
+    /// How much the compiler optimises. Of a card more than 1 takes longer than all tests win by it.
+    level: u32,
 }
 
 impl Model {
     const fn new(name: &'static str, top: &'static str, parameters: &'static [&'static str]) -> Self {
-        Self { name, top, parameters, fault: None }
+        Self { name, top, parameters, fault: None, level: 1 }
     }
 }
+
+/// The library of what comes with Verilator.
+const RUNTIME: &str = "verilated";
 
 const MODELS: [Model; 9] = [
     Model::new("Nic4", "nic_pcix", &["-GNICS=4"]),
     Model::new("Nic8", "nic_pcix", &["-GNICS=8"]),
     Model::new("Chipset", "chipset", &[]),
-    Model::new("InputProcessing", "input_processing", &[]),
+    // A million frames.
+    Model { level: 2, ..Model::new("InputProcessing", "input_processing", &[]) },
     Model::new("AsyncFifo", "async_fifo", &["-GW=32"]),
     Model::new("GearboxTx", "mac_gearbox_tx", &[]),
     // The two boards' delays.
@@ -48,101 +57,168 @@ struct Port {
     output: bool,
 }
 
-fn main() {
-    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let verilator = env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());
-    let root = verilator_root(&verilator);
-    println!("cargo::rerun-if-env-changed=VERILATOR");
-    println!("cargo::rerun-if-changed=../rtl");
-    println!("cargo::rerun-if-changed=../tb");
-    println!("cargo::rerun-if-changed=../boards/common");
-    println!("cargo::rerun-if-changed=build.rs");
-    let waves = env::var("CARGO_FEATURE_WAVES").is_ok();
+/// What all models have in common.
+struct Tools {
+    verilator: String,
+    /// Verilator's own files, and its version.
+    root: PathBuf,
+    version: String,
+    out: PathBuf,
+    waves: bool,
+}
 
-    // More than 2 takes longer to compile and is no faster.
-    let level =
-        env::var("OPT_LEVEL").ok().and_then(|level| level.parse().ok()).map_or(2, |level: u32| level.min(2));
-    // What runs once needs no optimising.
-    let [mut build, mut slow] = [level, 0].map(|level| {
-        let mut build = cc::Build::new();
-        build.cpp(true).std("c++17").warnings(false).debug(false).opt_level(level);
-        build.flag_if_supported("-fno-strict-aliasing");
-        build.include(root.join("include")).include(root.join("include/vltstd")).include(&out);
-        build.define("VM_TRACE", if waves { "1" } else { "0" });
-        build
+fn main() {
+    println!("cargo::rerun-if-env-changed=VERILATOR");
+    for path in ["../rtl", "../tb", "../boards/common", "build.rs"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    let verilator = env::var("VERILATOR").unwrap_or_else(|_| "verilator".into());
+    let ask = |what: &[&str]| {
+        let answer = Command::new(&verilator).args(what).output();
+        let answer =
+            answer.unwrap_or_else(|e| panic!("{verilator}: {e}; the NIC's simulation needs Verilator"));
+        String::from_utf8_lossy(&answer.stdout).trim().to_string()
+    };
+    let (root, version) = (ask(&["--getenv", "VERILATOR_ROOT"]).into(), ask(&["--version"]));
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let waves = env::var("CARGO_FEATURE_WAVES").is_ok();
+    let tools = Tools { verilator, root, version, out, waves };
+
+    let rust: String = thread::scope(|scope| {
+        let runtime = scope.spawn(|| tools.runtime());
+        let models = MODELS.each_ref().map(|model| scope.spawn(|| tools.model(model)));
+        runtime.join().expect("it compiles");
+        models.map(|model| model.join().expect("it compiles")).concat()
     });
-    for file in ["verilated.cpp", "verilated_threads.cpp"] {
-        build.file(root.join("include").join(file));
+    fs::write(tools.out.join("models.rs"), rust).expect("OUT_DIR is writable");
+    for name in MODELS.iter().map(|model| model.name).chain([RUNTIME]) {
+        println!("cargo::rustc-link-search=native={}", tools.out.join(name).display());
+        println!("cargo::rustc-link-lib=static={name}");
     }
-    if waves {
-        build.file(root.join("include/verilated_vcd_c.cpp"));
-    }
-    let mut rust = String::new();
-    for model in MODELS {
-        let name = model.name;
-        let dir = out.join(name);
-        translate(&verilator, &model, &dir, waves);
-        let header = fs::read_to_string(dir.join(format!("V{name}.h"))).expect("Verilator wrote the header");
-        let ports = ports(&header);
-        fs::write(dir.join("shim.cpp"), shim(name, &ports, waves)).expect("OUT_DIR is writable");
-        rust += &binding(name, &ports);
-        // As one unit, because each of the many files reads all of Verilator's headers.
-        let mut units = [String::new(), String::new()];
-        let mut files: Vec<_> = fs::read_dir(&dir).expect("the directory was just made").flatten().collect();
-        files.sort_by_key(fs::DirEntry::file_name);
-        for file in files.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
-            if file.ends_with(".cpp") {
-                let _ =
-                    writeln!(units[usize::from(file.ends_with("Slow.cpp"))], "#include \"{name}/{file}\"");
-            }
-        }
-        for (build, text, kind) in [(&mut build, &units[0], "fast"), (&mut slow, &units[1], "slow")] {
-            let unit = out.join(format!("{name}_{kind}.cpp"));
-            fs::write(&unit, text).expect("OUT_DIR is writable");
-            build.include(&dir).file(unit);
-        }
-    }
-    fs::write(out.join("models.rs"), rust).expect("OUT_DIR is writable");
-    build.compile("nic_models");
-    slow.compile("nic_models_slow");
+    println!("cargo::rustc-link-lib=stdc++");
     println!("cargo::rustc-link-lib=pthread");
 }
 
-fn verilator_root(verilator: &str) -> PathBuf {
-    let answer = Command::new(verilator).args(["--getenv", "VERILATOR_ROOT"]).output();
-    let answer = answer.unwrap_or_else(|e| panic!("{verilator}: {e}; the NIC's simulation needs Verilator"));
-    PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim())
-}
+impl Tools {
+    /// What Verilated models are linked with.
+    fn runtime(&self) {
+        let dir = self.out.join(RUNTIME);
+        self.unless_made(&dir, "", || {
+            let mut files = vec!["verilated.cpp", "verilated_threads.cpp"];
+            if self.waves {
+                files.push("verilated_vcd_c.cpp");
+            }
+            let files = files.iter().map(|file| self.root.join("include").join(file));
+            self.compiler(&dir, 2).files(files).compile(RUNTIME);
+            Vec::new()
+        });
+    }
 
-fn translate(verilator: &str, model: &Model, dir: &Path, waves: bool) {
-    let Model { name, top, parameters, fault } = *model;
-    // What an earlier build of other parameters left would be compiled in.
-    let _ = fs::remove_dir_all(dir);
-    fs::create_dir_all(dir).expect("OUT_DIR is writable");
-    let in_folder = |folder| Path::new(folder).join(format!("{top}.sv"));
-    let mut source = in_folder("../rtl");
-    if !source.exists() {
-        source = in_folder("../tb");
+    /// Makes a model's library; gives its Rust.
+    fn model(&self, model: &Model) -> String {
+        let name = model.name;
+        let dir = self.out.join(name);
+        let header = dir.join(format!("V{name}.h"));
+        let read = |path: &Path| ports(&fs::read_to_string(path).expect("Verilator wrote the header"));
+        self.unless_made(&dir, &format!("{model:?}"), || {
+            let sources = self.translate(model, &dir);
+            fs::write(dir.join("shim.cpp"), shim(name, &read(&header), self.waves))
+                .expect("OUT_DIR is writable");
+            self.compile(model, &dir);
+            sources
+        });
+        binding(name, &read(&header))
     }
-    if let Some((from, to)) = fault {
-        let text = fs::read_to_string(&source).expect("the module has a file");
-        assert!(text.contains(from), "{top} no longer has what the fault changes");
-        source = dir.join(format!("{top}.sv"));
-        fs::write(&source, text.replace(from, to)).expect("OUT_DIR is writable");
+
+    /// Makes what is in a folder, unless an earlier build did from the same: `make` says from which files.
+    fn unless_made(&self, dir: &Path, what: &str, make: impl FnOnce() -> Vec<String>) {
+        let state = |files: &[String]| {
+            let mut hasher = DefaultHasher::new();
+            (what, &self.version, self.waves, fs::read("build.rs").ok()).hash(&mut hasher);
+            files.iter().for_each(|file| (file, fs::read(file).ok()).hash(&mut hasher));
+            hasher.finish().to_string()
+        };
+        let stamp = dir.join("made-from");
+        if let Ok(text) = fs::read_to_string(&stamp) {
+            let lines: Vec<String> = text.lines().map(String::from).collect();
+            if lines.split_first().is_some_and(|(before, files)| *before == state(files)) {
+                return;
+            }
+        }
+        // What an earlier build of other parameters left would be compiled in.
+        let _ = fs::remove_dir_all(dir);
+        fs::create_dir_all(dir).expect("OUT_DIR is writable");
+        let files = make();
+        fs::write(stamp, format!("{}\n{}\n", state(&files), files.join("\n"))).expect("OUT_DIR is writable");
     }
-    let mut command = Command::new(verilator);
-    command.args(["--cc", "-O3", "--assert", "-DASSERTIONS", "--x-initial", "unique"]);
-    // The elaboration checks; the linter has the rest.
-    command.args(["-Wno-fatal", "-Werror-USERERROR"]);
-    command.args(["--output-split", "20000", "--top-module", top, "--prefix", &format!("V{name}")]);
-    command.args(parameters).arg("--Mdir").arg(dir);
-    if waves {
-        command.arg("--trace");
+
+    /// Gives the files that were read.
+    fn translate(&self, model: &Model, dir: &Path) -> Vec<String> {
+        let Model { name, top, parameters, fault, .. } = *model;
+        let in_folder = |folder| Path::new(folder).join(format!("{top}.sv"));
+        let mut source = in_folder("../rtl");
+        if !source.exists() {
+            source = in_folder("../tb");
+        }
+        let mut files = vec![source.display().to_string()];
+        if let Some((from, to)) = fault {
+            let text = fs::read_to_string(&source).expect("the module has a file");
+            assert!(text.contains(from), "{top} no longer has what the fault changes");
+            source = dir.join(format!("{top}.sv"));
+            fs::write(&source, text.replace(from, to)).expect("OUT_DIR is writable");
+        }
+        let mut command = Command::new(&self.verilator);
+        command.args(["--cc", "-O3", "--assert", "-DASSERTIONS", "--x-initial", "unique"]);
+        // The elaboration checks; the linter has the rest.
+        command.args(["-Wno-fatal", "-Werror-USERERROR"]);
+        command.args(["--output-split", "20000", "--top-module", top, "--prefix", &format!("V{name}")]);
+        command.args(parameters).arg("--Mdir").arg(dir);
+        if self.waves {
+            command.arg("--trace");
+        }
+        command.args(["../rtl/nic_pkg.sv", "../rtl/pcix_pkg.sv", "-y", "../rtl", "-y", "../tb"]);
+        command.args(["-y", "../boards/common", "+libext+.sv"]);
+        let status =
+            command.arg("../tb/axis_bind.sv").arg(source).status().expect("Verilator was found above");
+        assert!(status.success(), "Verilator refused {top}");
+        // As make would read it: what was made, a colon, what it was made from.
+        let rule = fs::read_to_string(dir.join(format!("V{name}__ver.d"))).expect("Verilator wrote it");
+        let read = rule.split_once(" : ").expect("it is a rule").1.split_whitespace();
+        files.extend(
+            read.filter(|file| file.ends_with(".sv") && !Path::new(file).starts_with(dir)).map(String::from),
+        );
+        files
     }
-    command.args(["../rtl/nic_pkg.sv", "../rtl/pcix_pkg.sv", "-y", "../rtl", "-y", "../tb"]);
-    command.args(["-y", "../boards/common", "+libext+.sv"]);
-    let status = command.arg("../tb/axis_bind.sv").arg(source).status().expect("Verilator was found above");
-    assert!(status.success(), "Verilator refused {top}");
+
+    /// As two units, because each of the many files reads all of Verilator's headers: what runs, and what runs once,
+    /// which needs no optimising.
+    fn compile(&self, model: &Model, dir: &Path) {
+        let name = model.name;
+        let mut units = [String::new(), String::new()];
+        let mut files: Vec<_> = fs::read_dir(dir).expect("the directory was just made").flatten().collect();
+        files.sort_by_key(fs::DirEntry::file_name);
+        for file in files.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+            if file.ends_with(".cpp") {
+                let _ = writeln!(units[usize::from(file.ends_with("Slow.cpp"))], "#include \"{file}\"");
+            }
+        }
+        let mut objects = Vec::new();
+        for (text, kind, level) in [(&units[0], "fast", model.level), (&units[1], "slow", 0)] {
+            let unit = dir.join(format!("{kind}.cc"));
+            fs::write(&unit, text).expect("OUT_DIR is writable");
+            objects.extend(self.compiler(dir, level).file(unit).compile_intermediates());
+        }
+        self.compiler(dir, 0).objects(objects).compile(name);
+    }
+
+    fn compiler(&self, dir: &Path, level: u32) -> cc::Build {
+        let mut build = cc::Build::new();
+        build.cpp(true).std("c++17").warnings(false).debug(false).opt_level(level).cargo_metadata(false);
+        build.flag("-fno-strict-aliasing").out_dir(dir).include(dir);
+        build.include(self.root.join("include")).include(self.root.join("include/vltstd"));
+        build.define("VM_TRACE", if self.waves { "1" } else { "0" });
+        build
+    }
 }
 
 /// Reads lines such as `VL_IN8(&clk,0,0);` and `VL_INW(&key,79,0,3);`.

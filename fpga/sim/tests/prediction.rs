@@ -30,7 +30,7 @@ fn they_agree_for_every_rule_of_the_response_scheduler() {
 fn agree(scenarios: Vec<Scenario>) {
     let mut wrong = Vec::new();
     for scenario in scenarios {
-        let scenario = scenario.lasting(700, 1_000);
+        let scenario = scenario.lasting(600, 700);
         let outcome = run(&scenario).unwrap();
         assert!(outcome.errors.is_empty(), "{}: {:?}", scenario.name, outcome.errors);
         let model = predict(&scenario);

@@ -103,6 +103,9 @@ fn what_is_lost_of_the_high_class_is_counted_as_such() {
     let outcome = checked(two_to_one("D-high", 1.0, 64, 1.0).lasting(1_200, 500));
     assert!(outcome.lost() > 100);
     assert_eq!(outcome.lost(), outcome.counted("drop_fifo_nic2_high"));
+    let slow = checked(slow_mix("slow-high", 1.0, 1.0, true).lasting(1_200, 500));
+    assert!(slow.lost() > 100);
+    assert_eq!(slow.lost(), slow.counted("drop_fifo_host_high"));
 }
 
 #[test]

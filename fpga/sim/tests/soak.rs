@@ -1,9 +1,9 @@
 //! Random faults, several at a time, from a seed each: the rules of `faults` hold whatever happens, and the router is
 //! whole again afterwards.
 //!
-//! `NIC_SOAK_CASES=3000 cargo test --release -p causeway-nic-sim --test soak -- --nocapture` runs more of them, and
-//! `NIC_SOAK_SEED=17` that one alone. The seed of the case that runs stands in `soak.seed` of cargo's folder for test
-//! files, because a failed assertion of the Verilog ends the process.
+//! `NIC_SOAK_FIRST=200 NIC_SOAK_CASES=100 cargo test --profile nic -p causeway-nic-sim --test soak -- --nocapture` runs
+//! others of them, and `NIC_SOAK_SEED=17` that one alone. The seed of the case that runs stands in `soak.seed` of cargo's
+//! folder for test files, because a failed assertion of the Verilog ends the process.
 
 #[allow(dead_code)] // Each test file uses its own part.
 mod common;
@@ -18,8 +18,8 @@ use causeway_nic_sim::scenario::ResponsePolicy;
 use causeway_nic_sim::testbed::{PCI_66_PS, PCI_133_PS};
 use common::{CARDS, CORE, Router, mesh, setup};
 
-/// Seeds that once found something. What 264 found is not known: it failed while this was written, in Verilog that was
-/// changed before any revision had it. It passes today, and with most faults of `mutants/list.toml` as well.
+/// Seeds that once found something. 264: card 1 loses the bus in the very cycle in which it has taken a packet's last word,
+/// so that its sender counts as lost what leaves; 30 ns before or after all is counted exactly.
 const KEPT: [u64; 1] = [264];
 /// Cases in CI, beside those.
 const CASES: u64 = 8;
@@ -157,7 +157,12 @@ fn whatever_fails_nothing_comes_wrong_and_all_is_well_afterwards() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let cases = match number("NIC_SOAK_SEED") {
         Some(seed) => vec![seed],
-        None => KEPT.into_iter().chain(0..number("NIC_SOAK_CASES").unwrap_or(CASES)).collect(),
+        None => {
+            let first = number("NIC_SOAK_FIRST").unwrap_or(0);
+            KEPT.into_iter()
+                .chain((first..).take(number("NIC_SOAK_CASES").unwrap_or(CASES) as usize))
+                .collect()
+        }
     };
     for seed in cases {
         std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("soak.seed"), seed.to_string()).unwrap();

@@ -8,13 +8,18 @@ use crate::host::{Transaction, command};
 
 impl Testbed {
     /// Reads a register over the bus; all ones if nobody answers, as on PCI.
+    ///
+    /// # Panics
+    /// If the bus is not done with it after a millisecond.
     pub fn read_register(&mut self, nic: u8, register: u16) -> u64 {
         while self.transaction.is_some() {
             self.step();
         }
         let address = reg::bus_address(nic, register);
         self.start(Transaction { command: command::READ_DWORD, address, tag: 0, data: vec![0] });
+        let end_ps = self.now_ps + 1_000_000_000;
         while self.transaction.is_some() {
+            assert!(self.now_ps < end_ps, "the read of {address:x} does not end");
             self.step();
         }
         if self.failed { u64::MAX } else { self.chipset.read_data() }

@@ -76,6 +76,25 @@ fn what_is_read_is_right_or_nobody_answers() {
 }
 
 #[test]
+fn a_read_ends_whenever_its_card_vanishes() {
+    let mut testbed = Testbed::new(&Setup::new(&table(2, true, false).unwrap()));
+    let right = testbed.read_register(0, reg::PARAMETERS);
+    let mut unanswered = 0;
+    for n in 0..24 {
+        let at_ps = testbed.now_ps() + 15_000 * n;
+        testbed.schedule([Scheduled { at_ps, fault: Fault::Unplug(0) }]);
+        let read = testbed.read_register(0, reg::PARAMETERS);
+        assert!(read == right || read == u64::MAX, "{n}: {read:x}");
+        unanswered += u32::from(read != right);
+        testbed.run_until(testbed.now_ns() + 1_000);
+        testbed.schedule([Scheduled { at_ps: testbed.now_ps(), fault: Fault::Plug(0) }]);
+        testbed.run_until(testbed.now_ns() + 1_000);
+        assert_eq!(testbed.read_register(0, reg::PARAMETERS), right, "{n}");
+    }
+    assert!((3..24).contains(&unanswered), "{unanswered}");
+}
+
+#[test]
 fn a_peer_that_goes_down_is_told_and_nothing_else() {
     let mut testbed = Testbed::new(&Setup::new(&table(2, true, false).unwrap()));
     let at_ps = testbed.now_ps();

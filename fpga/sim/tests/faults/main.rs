@@ -2,6 +2,7 @@
 //! wrong, flows between healthy cards lose nothing, every loss is counted, and when the fault ends the router is whole
 //! again within a stated time.
 
+mod bursts;
 #[allow(dead_code)] // Each test file uses its own part.
 #[path = "../common/mod.rs"]
 mod common;
@@ -128,7 +129,7 @@ fn reads_that_are_not_answered_or_too_late_cost_their_frames_alone() {
         let sources = [Source { load: 0.2, ..source(0, &[2]) }, Source { load: 0.1, ..source(1, &[2, 0]) }];
         let mut router = Router::new(&setup, &sources);
         router.schedule(&[(200_000, fault.clone())]);
-        router.run(4_000_000);
+        router.run(1_500_000);
         let done = router.finish();
         let failed: u64 = (0..3).map(|nic| done.counted(nic, "tx_failed")).sum();
         assert_eq!(failed, if fault == Fault::IgnoreReads(40) { 40 } else { 5 });

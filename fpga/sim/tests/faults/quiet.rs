@@ -15,7 +15,7 @@ const PATIENCE: u64 = 32;
 const RECOVERY_TICKS: u64 = 64;
 
 /// A frame of 64 bytes from a port to another one's network.
-fn frame_between(port: u8, dest: u8) -> Vec<u8> {
+pub(super) fn frame_between(port: u8, dest: u8) -> Vec<u8> {
     let stamp = Stamp { port, dest, high: false, sequence: 1, sent_ns: 0, frame_bytes: 64 };
     stamp.frame(Mac([2, 0, 0, 0, 0, port]))
 }
@@ -26,7 +26,7 @@ fn while_it_crosses(testbed: &Testbed, n: u64) -> u64 {
 }
 
 /// So many moments with `NIC_LONG` in the environment; otherwise every third of them.
-fn moments(count: u64) -> impl Iterator<Item = u64> {
+pub(super) fn moments(count: u64) -> impl Iterator<Item = u64> {
     (0..count).step_by(if std::env::var_os("NIC_LONG").is_some() { 1 } else { 3 })
 }
 
@@ -89,7 +89,7 @@ fn whenever_a_card_gets_no_bus_the_others_are_served() {
 }
 
 /// Some cards and no traffic.
-fn quiet(cards: usize) -> Testbed {
+pub(super) fn quiet(cards: usize) -> Testbed {
     let mut testbed = Testbed::new(&Setup::new(&table(cards, true, false).unwrap()));
     (0..cards as u8).for_each(|nic| testbed.host_mut().write(nic, reg::PATIENCE, PATIENCE));
     testbed
@@ -137,7 +137,7 @@ fn descriptors_that_cannot_be_meant_are_refused_and_told() {
 }
 
 /// The value of a counter of card 0.
-fn count(testbed: &mut Testbed, name: &str) -> u64 {
+pub(super) fn count(testbed: &mut Testbed, name: &str) -> u64 {
     read_counters(testbed, 0).into_iter().find(|c| c.0 == name).unwrap().1
 }
 
