@@ -57,6 +57,67 @@ fn pullers_sleep_until_a_shaper_has_packets_again() {
 }
 
 #[test]
+fn a_shaper_with_two_outputs_lets_nobody_sleep_while_there_are_packets() {
+    let router = run(
+        "RatedSource(RATE 1000, LIMIT 100000) -> Queue(100000) -> s :: Shaper(100);
+         s[0] -> RatedUnqueue(400) -> slow :: Counter -> Discard; s[1] -> RatedUnqueue(400) -> rest :: Counter -> Discard;
+         TimedSource(INTERVAL 2.5, LIMIT 1, STOP true) -> Discard;",
+    );
+    // What the second output gives comes while the first one waits: most of the time.
+    let (slow, rest) = (number(&router, "slow", "count"), number(&router, "rest", "count"));
+    assert!((slow - 250.0).abs() <= 3.0 && rest >= 700.0, "{slow} and {rest}");
+}
+
+#[test]
+fn what_is_pushed_out_while_it_is_pulled_goes_on_first_and_in_order() {
+    // Copies have no paint. A shaper pulls one packet after the other, all in one turn or each in its own.
+    for (burst, order) in
+        [(3, ["1 0", "2 0", "3 0", "1 1", "2 1", "3 1"]), (1, ["1 0", "1 1", "2 0", "2 1", "3 0", "3 1"])]
+    {
+        let file = std::env::temp_dir().join(format!("causeway-pulled-{burst}-{}", std::process::id()));
+        let router = run(&format!(
+            "FromIPSummaryDump(DATA \"!data sport proto\\n1 U\\n2 U\\n3 U\\n\") -> Queue -> t :: PullTee;
+             t[0] -> Shaper(1000000) -> u :: Unqueue(BURST {burst}, ACTIVE false) -> Paint(1) -> d;
+             t[1] -> d :: ToIPSummaryDump({}, FIELDS sport link, HEADER false);
+             DriverManager(wait 0.1, write u.active true, wait 0.1, stop);",
+            file.display()
+        ));
+        drop(router);
+        let lines = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(lines.lines().collect::<Vec<_>>(), order, "{burst}");
+    }
+}
+
+#[test]
+fn a_drr_scheduler_wakes_its_puller_when_any_input_has_packets_again() {
+    let router = run(
+        "TimedSource(INTERVAL 0.1, LIMIT 5) -> Queue -> [0] d :: DRRSched(1500) -> Unqueue -> c :: Counter -> Discard;
+         TimedSource(INTERVAL 0.3, LIMIT 4) -> Queue -> [1] d; Idle -> [2] d;
+         TimedSource(INTERVAL 3.5, LIMIT 1, STOP true) -> Discard;",
+    );
+    assert_eq!(number(&router, "c", "count"), 9.0);
+}
+
+#[test]
+fn a_watcher_stops_the_router_when_an_element_has_nothing_more_to_do() {
+    let router = run(
+        "s :: RatedSource(RATE 100, LIMIT 20) -> c :: Counter -> Discard; i :: InfiniteSource(ACTIVE false) -> Discard;
+         t :: RatedSource(RATE 100) -> Discard; QuitWatcher(t, s);",
+    );
+    assert_eq!(number(&router, "c", "count"), 20.0);
+    let refused = |config: &str| {
+        let text = format!("c :: Counter; Idle -> c -> Discard; QuitWatcher({config});");
+        let library = causeway_elements::library();
+        let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]);
+        let plan = Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())));
+        Router::start(library, plan, Options::default()).err().unwrap().to_string()
+    };
+    assert!(refused("c").contains("no 'c.scheduled' read handler"), "{}", refused("c"));
+    assert!(refused("nobody").contains("no element named 'nobody'"), "{}", refused("nobody"));
+}
+
+#[test]
 fn an_empty_queue_above_a_shaper_lets_its_puller_sleep() {
     let router = run(
         "TimedSource(INTERVAL 1, LIMIT 5) -> Queue -> Shaper(10) -> DelayShaper(0.1) -> Unqueue -> c :: Counter -> Discard;
