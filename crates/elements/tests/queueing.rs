@@ -59,13 +59,13 @@ fn pullers_sleep_until_a_shaper_has_packets_again() {
 #[test]
 fn a_shaper_with_two_outputs_lets_nobody_sleep_while_there_are_packets() {
     let router = run(
-        "RatedSource(RATE 1000, LIMIT 100000) -> Queue(100000) -> s :: Shaper(100);
-         s[0] -> RatedUnqueue(400) -> slow :: Counter -> Discard; s[1] -> RatedUnqueue(400) -> rest :: Counter -> Discard;
-         TimedSource(INTERVAL 2.5, LIMIT 1, STOP true) -> Discard;",
+        "InfiniteSource(LIMIT 100) -> Queue -> s :: Shaper(1000); s[0] -> Unqueue -> slow :: Counter -> Discard;
+         s[1] -> [0] r :: RoundRobinSched -> Unqueue -> rest :: Counter -> Discard; Idle -> [1] r;
+         TimedSource(3ms, LIMIT 1, STOP true) -> Discard;",
     );
-    // What the second output gives comes while the first one waits: most of the time.
+    // What the second output may give comes while the first one waits; the scheduler asks who says that there is something.
     let (slow, rest) = (number(&router, "slow", "count"), number(&router, "rest", "count"));
-    assert!((slow - 500.0).abs() <= 3.0 && rest >= 1_400.0, "{slow} and {rest}");
+    assert!(slow >= 1.0 && rest >= 90.0, "{slow} and {rest}");
 }
 
 #[test]
@@ -90,7 +90,14 @@ fn what_is_pushed_out_while_it_is_pulled_goes_on_first_and_in_order() {
 }
 
 #[test]
-fn a_drr_scheduler_wakes_its_puller_when_any_input_has_packets_again() {
+fn a_drr_scheduler_is_asked_again_while_any_input_may_have_packets() {
+    // A SimpleQueue tells nobody when it has some.
+    let router = run(
+        "Idle -> Queue -> [0] d :: DRRSched(1500) -> Unqueue -> c :: Counter -> Discard;
+         TimedSource(1ms, LIMIT 3) -> SimpleQueue -> [1] d; TimedSource(3ms, LIMIT 1, STOP true) -> Discard;",
+    );
+    assert_eq!(number(&router, "c", "count"), 3.0);
+    // Queues do, and wake who sleeps.
     let router = run(
         "TimedSource(INTERVAL 0.1, LIMIT 5) -> Queue -> [0] d :: DRRSched(1500) -> Unqueue -> c :: Counter -> Discard;
          TimedSource(INTERVAL 0.3, LIMIT 4) -> Queue -> [1] d; Idle -> [2] d;
