@@ -2,7 +2,7 @@
 
 mod names;
 
-use names::{KERNEL, USER_LEVEL};
+use names::{INSTEAD, KERNEL, USER_LEVEL};
 
 /// What a class is beside Click's of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +52,16 @@ const KNOWN: &[(&str, Relation)] = &[
     ),
     (
         "ICMP6Error",
-        More("MTU, RATE, and quotations up to 1280 bytes (RFC 4443); Click's are of 568, and of a fixed MTU"),
+        More(
+            "MTU, RATE, no errors about errors or to who is no single node, and quotations up to 1280 bytes (RFC 4443); \
+             Click's are of 568, and of a fixed MTU whose bytes are in the wrong order",
+        ),
     ),
     (
         "IP6NDAdvertiser",
         Differs(
             "an advertisement for a single address overrides what the asker knows (RFC 4861 §7.2.4), and who asks \
-             without an address is answered by multicast",
+             without an address is answered by multicast; an entry must have an Ethernet address",
         ),
     ),
     (
@@ -86,14 +89,24 @@ const KNOWN: &[(&str, Relation)] = &[
     ("AggregateIPFlows", More("CAPACITY flows at most, and 4096 packets held; Click's grow without bound")),
     (
         "CheckIP6Header",
-        Differs("sources that are multicast addresses are bad, and each fault has a named reason"),
+        Differs(
+            "sources that are multicast addresses are bad, each fault has a named reason, and BADADDRS may be several \
+             addresses, of which Click's takes one",
+        ),
     ),
+    ("DecIP6HLIM", More("a header that is cut short is none; Click's reads beyond the packet")),
+    ("IP6Mirror", More("a header that is cut short is none; Click's reads beyond the packet")),
+    ("IP6Print", More("a header that is cut short is none; Click's reads beyond the packet")),
     ("BalancedThreadSched", Differs("tasks stay where they are, since what they know is there")),
     ("Classifier", More("patterns of any number become one program in which nothing is tested twice")),
     ("ControlSocket", More("numbers of elements and long answers are checked; the protocol is Click's")),
     (
         "Counter",
         More("the counts are also in the shared counters' file, which can be read without the router"),
+    ),
+    (
+        "CPUQueue",
+        Differs("one queue of CAPACITY packets for a worker's processors; a copy of the graph has its own"),
     ),
     ("DirectIPLookup", More("the table grows as it must, and changes while packets are forwarded")),
     ("DiscardNoFree", Differs("the packets are given back; it is Discard")),
@@ -127,6 +140,12 @@ const KNOWN: &[(&str, Relation)] = &[
     ("SpinlockInfo", Differs("nothing is locked, since an element belongs to one worker")),
     ("SpinlockPush", Differs("nothing is locked, since an element belongs to one worker")),
     ("SpinlockRelease", Differs("nothing is locked, since an element belongs to one worker")),
+    (
+        "StoreUDPTimeSeqRecord",
+        Differs(
+            "what is no UDP over IPv4 is dropped as well, and packets without a UDP checksum stay without",
+        ),
+    ),
     ("TCPFragmenter", Differs("FIN stays in the last part alone; what is no whole TCP packet passes")),
     (
         "ToIPFlowDumps",
@@ -140,6 +159,7 @@ const KNOWN: &[(&str, Relation)] = &[
     ("SourceIPHashMapper", More("up to a million points")),
     ("StaticThreadSched", More("a packet that goes to another worker crosses by a ring; nothing is locked")),
     ("ThreadSafeQueue", Differs("all queues here may be used from several workers, so it is Queue")),
+    ("Unqueue2", Differs("it moves a packet a turn while the queues downstream tell that they have room")),
     ("ToDevice", Differs("METHOD is AFXDP where nothing is said, and PACKET under the name click")),
     ("ToDump", More("a hot swap goes on in the same file")),
     ("ToHost", More("without DEVNAME, as for Click's kernel driver, the interface is called causeway")),
@@ -159,6 +179,9 @@ fn is_clicks(name: &str) -> bool {
 pub fn missing(name: &str) -> Option<String> {
     if let Some((_, instead)) = KERNEL.iter().find(|(class, _)| *class == name) {
         return Some(format!("Click has {name} in its kernel driver or simulator alone; here {instead}"));
+    }
+    if let Some((_, instead)) = INSTEAD.iter().find(|(class, _)| *class == name) {
+        return Some(format!("Click has {name}, Causeway does not: {instead}"));
     }
     is_clicks(name).then(|| format!("Click has {name}, Causeway does not yet"))
 }
@@ -190,7 +213,10 @@ mod tests {
         assert_eq!(told("AiroInfo"), "Click has AiroInfo, Causeway does not yet");
         assert!(told("ToHostSniffers").contains("SNIFFER"));
         assert!(told("ScheduleLinux").contains("kernel driver"));
+        assert!(told("FromTcpdump").contains("tcpdump -w"));
         assert_eq!(missing("Nonsense"), None);
+        let library = crate::library();
+        assert!(INSTEAD.iter().all(|(name, _)| is_clicks(name) && library.get(name).is_none()));
         assert!(KERNEL.iter().all(|(name, _)| !USER_LEVEL.split(' ').any(|n| n == *name)));
     }
 }

@@ -128,3 +128,32 @@ fn a_hot_swap_goes_on_in_the_same_file() {
         assert_eq!(all - head, 4 * (one - head), "{class}: one of the first graph, three of the second");
     }
 }
+
+#[test]
+fn a_dump_begins_as_its_sources_say() {
+    let (one, two, out) = (Target::new("encap-one"), Target::new("encap-two"), Target::new("encap-out"));
+    let written = |target: &Target, encap: &str| {
+        let [file, linktype] = [target.0.display().to_string(), encap.to_owned()];
+        drop(start(&format!("Idle -> ToDump({file}, ENCAP {linktype});")).unwrap());
+    };
+    let graph = |more: &str| {
+        let [one, two, out] = [&one, &two, &out].map(|target| target.0.display());
+        format!(
+            "a :: FromDump({one}) -> d :: ToDump({out}, USE_ENCAP_FROM a{more}); b :: FromDump({two}) -> d; n :: Null; Idle -> n -> Discard;"
+        )
+    };
+    written(&one, "IP");
+    written(&two, "IP");
+    drop(start(&graph(" b")).unwrap());
+    assert_eq!(std::fs::read(&out.0).unwrap()[20..24], 101u32.to_ne_bytes());
+    written(&two, "PPP");
+    let error = |more: &str| start(&graph(more)).err().unwrap();
+    let disagree = error(" b");
+    assert!(disagree.contains("source encapsulation types disagree:"), "{disagree}");
+    assert!(
+        disagree.contains("a :: FromDump has IP") && disagree.contains("b :: FromDump has PPP"),
+        "{disagree}"
+    );
+    assert!(error(" n").contains("'n :: Null' has no 'encap' read handler"));
+    assert!(error(" nobody").contains("no element named 'nobody'"));
+}

@@ -57,6 +57,75 @@ fn pullers_sleep_until_a_shaper_has_packets_again() {
 }
 
 #[test]
+fn a_shaper_with_two_outputs_lets_nobody_sleep_while_there_are_packets() {
+    let router = run(
+        "InfiniteSource(LIMIT 100) -> Queue -> s :: Shaper(1000); s[0] -> Unqueue -> slow :: Counter -> Discard;
+         s[1] -> [0] r :: RoundRobinSched -> Unqueue -> rest :: Counter -> Discard; Idle -> [1] r;
+         TimedSource(3ms, LIMIT 1, STOP true) -> Discard;",
+    );
+    // What the second output may give comes while the first one waits; the scheduler asks who says that there is something.
+    let (slow, rest) = (number(&router, "slow", "count"), number(&router, "rest", "count"));
+    assert!(slow >= 1.0 && rest >= 90.0, "{slow} and {rest}");
+}
+
+#[test]
+fn what_is_pushed_out_while_it_is_pulled_goes_on_first_and_in_order() {
+    // Copies have no paint. A scheduler pulls one packet after the other, all in one turn or each in its own.
+    for (burst, order) in
+        [(3, ["1 0", "2 0", "3 0", "1 1", "2 1", "3 1"]), (1, ["1 0", "1 1", "2 0", "2 1", "3 0", "3 1"])]
+    {
+        let file = std::env::temp_dir().join(format!("causeway-pulled-{burst}-{}", std::process::id()));
+        let router = run(&format!(
+            "FromIPSummaryDump(DATA \"!data sport proto\\n1 U\\n2 U\\n3 U\\n\") -> Queue -> t :: PullTee;
+             t[1] -> d :: ToIPSummaryDump({}, FIELDS sport link, HEADER false);
+             t[0] -> [0] r :: DRRSched(9000) -> u :: Unqueue(BURST {burst}, ACTIVE false) -> Paint(1) -> d; Idle -> [1] r;
+             DriverManager(wait 0.1, write u.active true, wait 0.1, stop);",
+            file.display()
+        ));
+        drop(router);
+        let lines = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(lines.lines().collect::<Vec<_>>(), order, "{burst}");
+    }
+}
+
+#[test]
+fn a_drr_scheduler_is_asked_again_while_any_input_may_have_packets() {
+    // A SimpleQueue tells nobody when it has some.
+    let router = run(
+        "Idle -> Queue -> [0] d :: DRRSched(1500) -> Unqueue -> c :: Counter -> Discard;
+         TimedSource(1ms, LIMIT 3) -> SimpleQueue -> [1] d; TimedSource(3ms, LIMIT 1, STOP true) -> Discard;",
+    );
+    assert_eq!(number(&router, "c", "count"), 3.0);
+    // Queues do, and wake who sleeps.
+    let router = run(
+        "TimedSource(INTERVAL 0.1, LIMIT 5) -> Queue -> [0] d :: DRRSched(1500) -> Unqueue -> c :: Counter -> Discard;
+         TimedSource(INTERVAL 0.3, LIMIT 4) -> Queue -> [1] d; Idle -> [2] d;
+         TimedSource(INTERVAL 3.5, LIMIT 1, STOP true) -> Discard;",
+    );
+    assert_eq!(number(&router, "c", "count"), 9.0);
+}
+
+#[test]
+fn a_watcher_stops_the_router_when_an_element_has_nothing_more_to_do() {
+    // It looks at 10 ms, and finds it at 20.
+    let router = run(
+        "s :: InfiniteSource -> Discard; QuitWatcher(s); Script(wait 12ms, write s.active false);
+         TimedSource(15ms) -> before :: Counter -> Discard; TimedSource(30ms) -> after :: Counter -> Discard;",
+    );
+    assert_eq!([number(&router, "before", "count"), number(&router, "after", "count")], [1.0, 0.0]);
+    let refused = |config: &str| {
+        let text = format!("c :: Counter; Idle -> c -> Discard; QuitWatcher({config});");
+        let library = causeway_elements::library();
+        let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]);
+        let plan = Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())));
+        Router::start(library, plan, Options::default()).err().unwrap().to_string()
+    };
+    assert!(refused("c").contains("no 'c.scheduled' read handler"), "{}", refused("c"));
+    assert!(refused("nobody").contains("no element named 'nobody'"), "{}", refused("nobody"));
+}
+
+#[test]
 fn an_empty_queue_above_a_shaper_lets_its_puller_sleep() {
     let router = run(
         "TimedSource(INTERVAL 1, LIMIT 5) -> Queue -> Shaper(10) -> DelayShaper(0.1) -> Unqueue -> c :: Counter -> Discard;

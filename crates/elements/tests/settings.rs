@@ -143,6 +143,7 @@ const WRITES: &[(&str, &str, &str, &str, &str)] = &[
         "false",
         "1000, 50, 60, 2:0:0:0:0:1, 1.0.0.1, 2:0:0:0:0:2, 1.0.0.2, 5, 9, ACTIVE false",
     ),
+    ("TimedSource", "5", "headroom", "40", "5, HEADROOM 40"),
     ("RandomSource", "64, 5", "active", "false", "64, 5, ACTIVE false"),
     ("RandomSource", "64, 5", "burst", "7", "64, 5, BURST 7"),
     ("RandomSource", "64, 5", "length", "7", "7, 5"),

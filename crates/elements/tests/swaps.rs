@@ -113,6 +113,56 @@ fn fragments_from_before_a_swap_are_of_packets_that_become_whole_after_it() {
 }
 
 #[test]
+fn what_a_drr_scheduler_holds_and_owes_outlives_a_swap() {
+    // The first input's packet of 1000 bytes is at its head, and waits for more rounds, when the second one's has left.
+    let graph = |limits: &str, limit: &str| {
+        format!(
+            "InfiniteSource(LENGTH 1000, {limits}) -> Queue -> [0] a :: DRRSched(300) -> u :: Unqueue(ACTIVE false{limit})
+             -> s :: CheckLength(500) -> short :: Counter -> Discard; s[1] -> long :: Counter -> Discard;
+             InfiniteSource(LENGTH 100, {limits}) -> Queue -> [1] a;
+             Script(wait 50ms, write u.active true); TimedSource(0.1, LIMIT 1, STOP true) -> Discard;"
+        )
+    };
+    let mut router = run(&graph("LIMIT 1", ", LIMIT 1"));
+    let counts = |router: &Router| ["short", "long"].map(|name| read(router, name, "count"));
+    assert_eq!(counts(&router), ["1", "0"]);
+    router.swap(plan(&graph("ACTIVE false", ""))).unwrap();
+    router.resume();
+    let event = router.wait(Some(Duration::from_secs(60)));
+    assert!(matches!(event, Some(Event::StopRequested { .. })));
+    assert_eq!(counts(&router), ["1", "1"]);
+}
+
+#[test]
+fn a_switch_with_fewer_ports_forgets_who_was_at_the_others() {
+    let graph = |ports: usize, source: &str, port: usize| {
+        let rest: String = (0..ports)
+            .map(|n| {
+                let idle = if n == port { String::new() } else { format!("Idle -> [{n}] s;") };
+                format!("{idle} s[{n}] -> c{n} :: Counter -> Discard;")
+            })
+            .collect();
+        format!("s :: EtherSwitch; {source} -> [{port}] s; {rest}")
+    };
+    let to_it =
+        r"InfiniteSource(DATA \<02 00 00 00 00 09 02 00 00 00 00 01 08 00 45 00>, LIMIT 1, STOP true)";
+    for (ports, table, counts) in [(3, "02-00-00-00-00-09 2\n", [0, 0, 1]), (2, "", [0, 1, 0])] {
+        let mut router = run(&graph(3, FRAME, 2));
+        router.swap(plan(&graph(ports, to_it, 0))).unwrap();
+        assert_eq!(read(&router, "s", "table"), table);
+        let count = |router: &Router, n: usize| match n < ports {
+            true => read(router, &format!("c{n}"), "count").parse().unwrap(),
+            false => 0u64,
+        };
+        let before = [0, 1, 2].map(|n| count(&router, n));
+        router.resume();
+        let event = router.wait(Some(Duration::from_secs(60)));
+        assert!(matches!(event, Some(Event::StopRequested { .. })));
+        assert_eq!([0, 1, 2].map(|n| count(&router, n) - before[n]), counts);
+    }
+}
+
+#[test]
 fn a_script_and_a_driver_manager_begin_anew() {
     let graph = |value: u32| {
         format!(

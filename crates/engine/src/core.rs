@@ -72,6 +72,8 @@ pub(crate) struct Core {
     /// Follows some packets.
     pub tracer: Option<Box<Tracer>>,
     pub stack: Vec<Delivery>,
+    /// What elements pushed out while they were pulled from, in order: it goes on before what the puller emits.
+    drawn: VecDeque<Delivery>,
     /// Deliveries since nothing was under way.
     deliveries: usize,
     pub spare: Vec<Box<Batch>>,
@@ -122,6 +124,7 @@ impl Core {
             watched: false,
             tracer: None,
             stack: Vec::new(),
+            drawn: VecDeque::new(),
             deliveries: 0,
             spare: Vec::new(),
             costs: None,
@@ -246,7 +249,8 @@ impl Core {
         self.run_calls();
         let Some(Delivery { node, port, mut batch }) = self.stack.pop() else {
             self.deliveries = 0;
-            return false;
+            self.stack.extend(self.drawn.drain(..).rev());
+            return !self.stack.is_empty();
         };
         self.deliveries += 1;
         if self.watched {
@@ -295,8 +299,9 @@ impl Core {
     /// Does something apart from what is under way, which goes on afterwards.
     pub fn aside<R>(&mut self, f: impl FnOnce(&mut Core) -> R) -> R {
         let (stack, deliveries) = (std::mem::take(&mut self.stack), std::mem::take(&mut self.deliveries));
+        let drawn = std::mem::take(&mut self.drawn);
         let result = f(self);
-        (self.stack, self.deliveries) = (stack, deliveries);
+        (self.stack, self.deliveries, self.drawn) = (stack, deliveries, drawn);
         result
     }
 
@@ -312,6 +317,7 @@ impl Core {
     /// Fills the empty `batch` with at most `max` packets from output `port` of `node`.
     pub fn pull(&mut self, node: usize, port: usize, max: usize, batch: &mut Batch) {
         let max = if self.nodes.get(node).is_some_and(|n| n.one_by_one) { max.min(1) } else { max };
+        let under_way = self.stack.len();
         self.activate(node, |element, cx| {
             element.pull(port, max, batch, cx);
             // What an agnostic element emits to the output that is being pulled is part of the answer.
@@ -327,7 +333,16 @@ impl Core {
                 cx.core.trace_given(batch);
             }
         });
+        if self.stack.len() > under_way {
+            self.set_aside(under_way);
+        }
         self.charge(node, Work::Pull, batch.len());
+    }
+
+    /// Sets aside what lies above `under_way` on the stack, since more may be pulled before it can go on.
+    #[cold]
+    fn set_aside(&mut self, under_way: usize) {
+        self.drawn.extend(self.stack.drain(under_way..).rev());
     }
 
     /// Runs one task; returns what it says, or `None` if none is scheduled.
@@ -336,6 +351,7 @@ impl Core {
         let run = self.activate(node, |element, cx| element.task(cx)).unwrap_or(Run::Sleep);
         self.tasks.done(node, run);
         self.charge(node, Work::Task, 0);
+        self.stack.extend(self.drawn.drain(..).rev());
         self.go_on();
         Some(run)
     }
@@ -348,6 +364,7 @@ impl Core {
             _ => {
                 self.activate(node, |element, cx| element.timer(key, cx));
                 self.charge(node, Work::Timer, 0);
+                self.stack.extend(self.drawn.drain(..).rev());
                 self.go_on();
             }
         }

@@ -102,11 +102,20 @@ pub fn ip6(text: &str) -> Result<Ipv6Addr, ValueError> {
 /// An IPv6 prefix: `address/len`; with `allow_bare`, an address alone stands for 128 bits.
 pub fn ip6_prefix(text: &str, allow_bare: bool) -> Result<Prefix6, ValueError> {
     let (address, len) = match text.split_once('/') {
-        Some((address, len)) => (address, prefix_length(len, 128).ok_or(PREFIX6)?),
+        Some((address, len)) => {
+            (address, prefix_length(len, 128).or_else(|| mask_length(len)).ok_or(PREFIX6)?)
+        }
         None if allow_bare => (text, 128),
         None => return Err(PREFIX6),
     };
     Ok(Prefix6 { address: ip6(address).map_err(|_| PREFIX6)?, len })
+}
+
+/// The length of the prefix of which `text` is the mask, written as an address.
+fn mask_length(text: &str) -> Option<u8> {
+    let mask = u128::from(ip6(text).ok()?);
+    let len = mask.leading_ones();
+    (len + mask.trailing_zeros() >= 128).then_some(len as u8)
 }
 
 /// An Ethernet address: six groups of one or two hexadecimal digits, all separated by `:` or all by `-`.
@@ -267,6 +276,9 @@ mod tests {
     fn ip6_addresses() {
         assert_eq!(ip6("::1.2.3.4").map(|a| a.to_bits()), Ok(0x0102_0304));
         assert_eq!(ip6_prefix("fe80::/10", false).map(|p| p.len), Ok(10));
+        assert_eq!(ip6_prefix("fe80::/ffc0::", false).map(|p| p.len), Ok(10));
+        assert_eq!(ip6_prefix("::/::", false).map(|p| p.len), Ok(0));
+        assert_eq!(ip6_prefix("fe80::/ff40::", false), Err(PREFIX6));
         assert_eq!(ip6_prefix("::/129", false), Err(PREFIX6));
         assert_eq!(ip6_prefix("::", false), Err(PREFIX6));
         assert_eq!(ip6_prefix("::", true).map(|p| p.len), Ok(128));

@@ -37,6 +37,9 @@ drop_reasons! {
     }
 }
 
+/// Pairs that are forgotten with a packet at most, when many have ended.
+const REAPED: usize = 64;
+
 struct Pair {
     aggregate: u32,
     /// Whether its first packet came from the higher address.
@@ -83,13 +86,17 @@ impl AggregateIPAddrPair {
         }
     }
 
+    /// Forgets some of the pairs that have ended; the next packets go on until there is none left.
     fn reap(&mut self, now_s: u64) {
-        while let Some((last_s, _)) = self.pairs.next(0)
-            && last_s + self.timeout_s < now_s
-        {
-            self.forget_oldest();
+        for _ in 0..REAPED {
+            match self.pairs.next(0) {
+                Some((last_s, _)) if last_s + self.timeout_s < now_s => self.forget_oldest(),
+                _ => {
+                    self.reap_at_s = now_s + self.reap_s;
+                    return;
+                }
+            }
         }
-        self.reap_at_s = now_s + self.reap_s;
     }
 
     fn number(&mut self, key: u128, flipped: bool, now_s: u64) -> (u32, bool) {
@@ -191,6 +198,29 @@ mod tests {
         h.push(0, packet(b"no ip"));
         assert_eq!(h.take(1).len(), 1);
         h.write("clear", "").unwrap();
+    }
+
+    #[test]
+    fn many_pairs_that_have_ended_are_forgotten_a_few_at_a_time() {
+        let mut h = Harness::new(&SPEC, "TIMEOUT 10, REAP 5", 1, 1).unwrap();
+        let send = |h: &mut Harness, other: u16, s: u64| {
+            let mut bytes = datagram(&[], b"x", 64, 0);
+            bytes[18..20].copy_from_slice(&other.to_be_bytes());
+            let mut p = marked(&bytes, 0);
+            p.set_timestamp_ns(s * 1_000_000_000);
+            h.push(0, p);
+            h.element::<AggregateIPAddrPair>().unwrap().pairs.len()
+        };
+        let many = 3 * REAPED as u16;
+        // The first packet of all looks for pairs that have ended, and the next look is 5 seconds later.
+        let grown: Vec<usize> = (0..many).map(|other| send(&mut h, other, 1)).collect();
+        assert_eq!(grown, (1..=usize::from(many)).collect::<Vec<_>>());
+        let left = [(1_000, 11), (1_001, 17), (1_001, 17), (1_001, 17), (1_001, 17)]
+            .map(|(other, s)| send(&mut h, other, s));
+        let many = usize::from(many);
+        assert_eq!(left, [many + 1, many + 2 - REAPED, many + 2 - 2 * REAPED, 2, 2], "at 11 none has ended");
+        // Once all have been looked at the next look is later again.
+        assert_eq!([send(&mut h, 1_002, 22), send(&mut h, 1_002, 23), send(&mut h, 1_002, 29)], [3, 2, 1]);
     }
 
     #[test]

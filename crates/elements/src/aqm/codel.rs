@@ -196,3 +196,108 @@ impl Element for CoDel {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traces::fields::view::set_first_timestamp_ns;
+    use causeway_engine::harness::{Harness, packet};
+
+    /// CoDel alone: there is no queue whose length it could tell.
+    struct Alone(Box<dyn Element>);
+
+    impl Element for Alone {
+        fn pull(&mut self, port: usize, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+            self.0.pull(port, max, batch, cx);
+        }
+    }
+
+    static ALONE: Spec = Spec { build: |conf| Ok(Box::new(Alone(build(conf)?))), ..SPEC };
+
+    /// Pulls a packet each millisecond. Packets count up, and one that is pulled has waited for as long as `waited_ms` says of
+    /// the millisecond; `None` = nobody knows. Says when which packet was dropped.
+    fn drops(config: &str, milliseconds: u64, waited_ms: impl Fn(u64) -> Option<u64>) -> Vec<(u64, u16)> {
+        let mut h = Harness::pulled(&ALONE, config).unwrap();
+        let (mut dropped, mut next, mut due) = (Vec::new(), 0u16, 0u16);
+        // A packet for that millisecond.
+        let mut feed = |h: &mut Harness, ms: u64| {
+            let mut p = packet(&next.to_be_bytes());
+            let now_ns = causeway_engine::clock::SIMULATED_START_NS + ms * 1_000_000;
+            set_first_timestamp_ns(&mut p, waited_ms(ms).map_or(0, |waited| now_ns - waited * 1_000_000));
+            h.feed(0, p);
+            next += 1;
+        };
+        feed(&mut h, 1);
+        for ms in 1..=milliseconds {
+            // There is always one more, for the place of one that is dropped.
+            feed(&mut h, ms + 1);
+            h.advance(1_000_000);
+            for p in h.pull(0, 1) {
+                let came = u16::from_be_bytes([p.data()[0], p.data()[1]]);
+                for n in due..came {
+                    dropped.push((ms, n));
+                    feed(&mut h, ms + 1);
+                }
+                due = came + 1;
+            }
+        }
+        h.assert_balanced();
+        dropped
+    }
+
+    /// When packets were dropped.
+    fn times(config: &str, milliseconds: u64, waited_ms: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
+        drops(config, milliseconds, waited_ms).into_iter().map(|(ms, _)| ms).collect()
+    }
+
+    #[test]
+    fn drops_come_closer_by_the_square_root_of_their_number() {
+        // It begins two intervals after the first that is late; the roots are those of 256 times the numbers, cut to
+        // whole numbers.
+        assert_eq!(times("5ms, 100ms", 530, |_| Some(50)), [201, 301, 374, 433, 483, 529]);
+        assert_eq!(times("5ms, 40ms", 215, |_| Some(50)), [81, 121, 151, 174, 194, 213]);
+    }
+
+    #[test]
+    fn what_is_dropped_is_what_has_waited_longest() {
+        let dropped = drops("5ms, 100ms", 310, |_| Some(50));
+        assert_eq!(dropped, [(201, 200), (301, 301)]);
+    }
+
+    #[test]
+    fn one_that_is_in_time_ends_it_and_soon_after_it_goes_on_where_it_was() {
+        // At 530 six have been dropped: 4 count when it begins anew within an interval.
+        let at = |good: std::ops::Range<u64>| move |ms: u64| Some(if good.contains(&ms) { 4 } else { 50 });
+        let again = times("5ms, 100ms", 740, at(531..532));
+        assert_eq!(again[6..], [632, 682, 728], "{again:?}");
+        // Long after it begins with one.
+        let again = times("5ms, 100ms", 1_250, at(531..800));
+        assert_eq!(again[6..], [1_000, 1_100, 1_173, 1_232], "{again:?}");
+    }
+
+    #[test]
+    fn packets_that_have_waited_for_the_target_are_late_and_unknown_ones_are_not() {
+        assert_eq!(times("5ms, 100ms", 202, |_| Some(5)), [201]);
+        assert_eq!(times("5ms, 100ms", 500, |_| Some(4)), []);
+        assert_eq!(times("5ms, 100ms", 500, |_| None), []);
+        // One without a time ends the dropping, though not what is known of the others.
+        assert_eq!(times("5ms, 100ms", 320, |ms| (ms != 250).then_some(50)), [201, 251]);
+    }
+
+    #[test]
+    fn when_there_is_nothing_to_pull_it_begins_anew() {
+        let mut h = Harness::pulled(&ALONE, "5ms, 10ms").unwrap();
+        let mut pull = |ms: u64, packets: usize| {
+            h.advance(ms * 1_000_000);
+            for _ in 0..packets {
+                let mut p = packet(b"x");
+                set_first_timestamp_ns(&mut p, 1);
+                h.feed(0, p);
+            }
+            h.pull(0, packets.max(1)).len()
+        };
+        assert_eq!([pull(1, 1), pull(19, 1), pull(1, 2)], [1, 1, 1], "two intervals after the first");
+        assert_eq!([pull(1, 0), pull(30, 1), pull(19, 1)], [0, 1, 1], "there was nothing");
+        assert_eq!(pull(1, 2), 1);
+    }
+}

@@ -59,9 +59,34 @@ settings! {
     }
 }
 
+/// A number that is not negative, as it is written.
+struct Real(String);
+
+impl Value for Real {
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let number = f64::parse(text, scope).ok().filter(|number| *number >= 0.0);
+        number.map(|_| Real(text.to_owned())).ok_or("parse error".to_owned())
+    }
+
+    fn placeholder() -> Self {
+        Real("0".to_owned())
+    }
+}
+
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let errors = RandomBitErrors::configure(conf);
+    let p: Real = conf.required("P");
+    let kind = conf.optional("KIND", String::new());
+    let active = conf.optional("ACTIVE", true);
     conf.finish()?;
+    // In Click's words and order, without the names of the arguments.
+    let scope = conf.scope();
+    let (kind, p) = (Kind::parse(&kind, &scope), Probability::parse(&p.0, &scope));
+    let told = kind.and_then(|kind| Ok((kind, p.map_err(|why| format!("drop probability {why}"))?)));
+    let (kind, p) = told.map_err(|why| {
+        conf.error(why);
+        Invalid
+    })?;
+    let errors = RandomBitErrors { p, kind, active };
     if errors.p.0 == 0 {
         conf.warn("zero bit error probability (underflow?)");
     }
@@ -125,6 +150,14 @@ mod tests {
         assert_eq!(ones(&mut h, 0xff), 800_000);
         h.write("active", "false").unwrap();
         assert_eq!((ones(&mut h, 0), h.read("p_bit_error").unwrap()), (0, "0.01".to_owned()));
+    }
+
+    #[test]
+    fn bad_arguments_are_told_in_clicks_words() {
+        let error = |config: &str| Harness::new(&SPEC, config, 1, 1).err().unwrap().concat();
+        assert_eq!([error("x"), error("-1, set")], ["P: parse error"; 2]);
+        assert_eq!(error("2, foo"), "bad action 'foo' (must be 'set', 'clear', or 'flip')");
+        assert_eq!(error("2"), "drop probability must be between 0 and 1");
     }
 
     #[test]

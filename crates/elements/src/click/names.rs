@@ -60,6 +60,36 @@ pub(super) const USER_LEVEL: &str = "\
     VLANEncap VectorTest WebGen WepDecap WepEncap WifiDecap WifiDefrag WifiDupeFilter WifiEncap WifiFragment \
     WifiSeq WirelessInfo YarvisMetric";
 
+/// Those of its user-level driver that there are not going to be here, and what does their work.
+pub(super) const INSTEAD: &[(&str, &str)] = &[
+    (
+        "ChatterSocket",
+        "messages go to standard error, which tee(1) or a service manager passes on, and ControlSocket reads handlers",
+    ),
+    ("DPDKInfo", "FromDevice and ToDevice with METHOD AFXDP need no setting up"),
+    (
+        "Error",
+        "it stands for what Click's parser could not read, and Message with ERROR keeps a graph from starting",
+    ),
+    (
+        "ErrorElement",
+        "it stands for what Click's parser could not read, and Message with ERROR keeps a graph from starting",
+    ),
+    ("FromCapDump", "FromIPSummaryDump reads lines, with a `!data` line in front that names their columns"),
+    ("FromDAGDump", "dagconvert or editcap makes a pcap file of it, which FromDump reads"),
+    ("FromDPDKDevice", "FromDevice with METHOD AFXDP takes packets at the card"),
+    ("FromFlanDump", "FromIPSummaryDump reads lines, with a `!data` line in front that names their columns"),
+    ("FromNLANRDump", "a converter such as tsh2pcap makes a pcap file of it, which FromDump reads"),
+    (
+        "FromNetFlowSummaryDump",
+        "FromIPSummaryDump reads lines, with a `!data` line in front that names their columns",
+    ),
+    ("FromTcpdump", "tcpdump -w writes a file with whole packets, which FromDump reads"),
+    ("RFC2507Comp", "nothing compresses headers: links for which that pays are the kernel's, with pppd(8)"),
+    ("RFC2507Decomp", "nothing compresses headers: links for which that pays are the kernel's, with pppd(8)"),
+    ("ToDPDKDevice", "ToDevice with METHOD AFXDP gives packets to the card"),
+];
+
 /// Those of its kernel drivers and of its simulator alone, and what does their work here.
 pub(super) const KERNEL: &[(&str, &str)] = &[
     ("CycleCountAccum", "`causeway stats` and `causeway trace` say where time goes"),

@@ -94,6 +94,9 @@ impl Value for Kind {
         match word.to_ascii_lowercase().as_str() {
             "tcp" => Ok(Kind::Tcp),
             "unix" => Ok(Kind::Unix),
+            "socket" => {
+                Err("a socket of the parent's cannot be taken over; UNIX has a name instead".to_owned())
+            }
             _ => Err(format!("unknown socket type '{word}'")),
         }
     }

@@ -9,6 +9,7 @@ mod kernel_filter;
 mod kernel_handler_proxy;
 mod message;
 mod progress_bar;
+mod quit_watcher;
 mod script;
 mod spinlock;
 
@@ -24,6 +25,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &kernel_handler_proxy::SPEC,
     &message::SPEC,
     &progress_bar::SPEC,
+    &quit_watcher::SPEC,
     &script::DRIVER_MANAGER,
     &script::SPEC,
     &spinlock::ACQUIRE,

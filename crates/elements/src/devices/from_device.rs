@@ -88,7 +88,11 @@ const ARGS: &[ArgDoc] = &[
     keyword("TIMESTAMP", "boolean", "whether packets keep the time at which they came; default true"),
     keyword("OUTBOUND", "boolean", "receive frames that the host sends too; only false is possible"),
     keyword("BPF_FILTER", "expression", "accepted for compatibility and ignored, with a warning"),
-    keyword("ENCAP", "word", "accepted for compatibility"),
+    keyword(
+        "ENCAP",
+        "word",
+        "what frames begin with, as ToDump's ENCAP has it, for FORCE_IP and `encap`; default ETHER",
+    ),
     keyword("HEADROOM", "bytes", "accepted for compatibility"),
 ];
 
@@ -102,6 +106,7 @@ causeway_engine::drop_reasons! {
 const HANDLERS: &[HandlerDoc] = &[
     reads("count", "packets received").counts(Unit::Packets),
     writes("reset_counts", "sets the count to zero"),
+    reads("encap", "ENCAP, as ToDump's has it"),
     reads("mode", "how the interface is received from, and why not better"),
     reads(
         "counters",
@@ -131,6 +136,8 @@ struct FromDevice {
     replica: (usize, usize),
     snaplen: usize,
     force_ip: bool,
+    /// What frames begin with.
+    linktype: u32,
     /// Any, if 0.
     protocol: u16,
     timestamp: bool,
@@ -202,7 +209,10 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
     if conf.keyword_given::<Raw>("BPF_FILTER").is_some() {
         conf.warn("not using METHOD PCAP, BPF filter ignored");
     }
-    conf.keyword("ENCAP", String::new());
+    let linktype = encap::by_name(&conf.keyword("ENCAP", "ETHER".to_owned())).unwrap_or_else(|| {
+        conf.error("bad encapsulation type");
+        encap::ETHER
+    });
     conf.keyword("HEADROOM", 0u32);
     conf.finish()?;
     let opener = PortOpener::new(conf, &name, "receives from")?;
@@ -214,6 +224,7 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
         replica: conf.replica(),
         snaplen: snaplen as usize,
         force_ip,
+        linktype,
         protocol,
         timestamp,
         port: None,
@@ -246,7 +257,7 @@ impl FromDevice {
             if !self.timestamp {
                 packet.set_timestamp_ns(0);
             }
-            if self.force_ip && !encap::mark(&mut packet, encap::ETHER) {
+            if self.force_ip && !encap::mark(&mut packet, self.linktype) {
                 cx.divert(1, Reason::NotIp, packet);
                 return None;
             }
@@ -304,7 +315,10 @@ impl Element for FromDevice {
         }
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+        if handler == "encap" {
+            return Ok(encap::name(self.linktype));
+        }
         self.count_handled();
         Ok(self.count.get().to_string())
     }

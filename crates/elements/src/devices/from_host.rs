@@ -25,7 +25,13 @@ pub(crate) static SPEC: Spec = Spec {
           router. ToHost of the same name is the way back. In a router \
           that runs a copy of its graph on each of several workers, each copy has a queue of its own.",
     args: Own::ARGS,
-    handlers: handlers!(Own::HANDLERS, &[reads("dev_name", "the interface's name")]),
+    handlers: handlers!(
+        Own::HANDLERS,
+        &[
+            reads("dev_name", "the interface's name"),
+            reads("signal", "whether the queues that its packets go to have room"),
+        ]
+    ),
     example: "FromHost(host0, 10.9.0.1/24) -> Print(host) -> Discard;",
     see: &["ToHost", "FromDevice"],
     copies: Copies::AsMany(names::any_number),
@@ -148,8 +154,8 @@ impl Element for FromHost {
         Some(&mut self.own)
     }
 
-    fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        Ok(self.own.devname.clone())
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        Ok(if handler == "signal" { cx.room_downstream(0).to_string() } else { self.own.devname.clone() })
     }
 
     fn port_statistics(&self) -> Option<PortStatistics> {

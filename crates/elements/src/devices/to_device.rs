@@ -5,7 +5,7 @@ use super::handled::{Role, Share, look_again};
 use super::open_port::{Direction, OpenPort, PortControl};
 use super::registry::{Method, PortOpener};
 use causeway_engine::measure::Unit;
-use causeway_engine::spec::{Copies, keyword, phase, reads, required};
+use causeway_engine::spec::{Copies, keyword, phase, reads, reads_writes, required};
 use causeway_engine::{
     Conf, ControlSide, Counter, Cx, Defaults, Element, Invalid, PortStatistics, Run, Spec,
 };
@@ -39,6 +39,9 @@ pub(crate) static SPEC: Spec = Spec {
         &[
             reads("count", "packets handed to the interface").counts(Unit::Packets),
             reads("drops", "packets dropped because the ring was full").counts(Unit::Packets),
+            reads("q", "whether packets that were pulled wait for the ring"),
+            reads("signal", "whether what it pulls from says that there are packets"),
+            reads_writes("debug", "DEBUG"),
             reads("mode", "how the interface is sent to"),
             reads("counters", "all that the interface and its sockets counted, a line each"),
             from_device::CAPABILITIES,
@@ -74,6 +77,8 @@ struct ToDevice {
     replica: (usize, usize),
     burst: usize,
     pulled: bool,
+    /// As it was written; nothing is told that the handlers do not.
+    debug: bool,
     port: Option<Arc<OpenPort>>,
     tx: Option<(usize, Box<dyn Tx>)>,
     /// Pulled, and not yet taken by the ring.
@@ -98,7 +103,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let name: String = conf.required("DEVNAME");
     let burst = conf.keyword("BURST", BATCH as u32);
     conf.keyword("NO_PAD", false);
-    conf.keyword("DEBUG", false);
+    let debug = conf.keyword("DEBUG", false);
     let method = method_of(conf, &name);
     conf.finish()?;
     let opener = PortOpener::new(conf, &name, "sends to")?;
@@ -108,6 +113,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         replica: conf.replica(),
         burst: (burst as usize).clamp(1, BATCH),
         pulled: false,
+        debug,
         port: None,
         tx: None,
         waiting: Box::default(),
@@ -213,8 +219,16 @@ impl Element for ToDevice {
         self.count_handled();
         Ok(match handler {
             "count" => self.count.get().to_string(),
+            "q" => (!self.waiting.is_empty()).to_string(),
+            "signal" => (self.pulled && cx.packets_upstream(0)).to_string(),
+            "debug" => self.debug.to_string(),
             _ => cx.dropped().to_string(),
         })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.debug = cx.value(handler, value)?;
+        Ok(())
     }
 
     fn control_side(&self, _cx: &mut Cx<'_>) -> Option<Box<dyn ControlSide>> {

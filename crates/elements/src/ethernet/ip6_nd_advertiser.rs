@@ -45,7 +45,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     for (number, text) in conf.rest().iter().enumerate() {
         match entry(number, text, &conf.scope()) {
             Ok(more) => entries.extend(more),
-            Err(why) => conf.error(why),
+            Err(faults) => faults.into_iter().for_each(|fault| conf.error(fault)),
         }
     }
     conf.finish()?;
@@ -54,23 +54,28 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 }
 
 /// Reads `PREFIX… ETH`, in any order; a name may be both.
-fn entry(number: usize, text: &str, scope: &Scope<'_>) -> Result<Vec<(Prefix6, MacAddr)>, String> {
-    let (mut prefixes, mut mac) = (Vec::new(), None);
+fn entry(number: usize, text: &str, scope: &Scope<'_>) -> Result<Vec<(Prefix6, MacAddr)>, Vec<String>> {
+    let (mut prefixes, mut mac, mut faults) = (Vec::new(), None, Vec::new());
     for word in text.split_whitespace() {
         let (prefix, ether) = (Prefix6::parse(word, scope).ok(), Ether::parse(word, scope).ok());
         if prefix.is_none() && ether.is_none() {
-            return Err(format!("argument {number} should be `IP6/MASK ETHADDR'"));
+            faults.push(format!("argument {number} should be `IP6/MASK ETHADDR'"));
+            break;
         }
         if ether.is_some() && mac.is_some() && prefix.is_none() {
-            return Err(format!("argument {number} has more than one Ethernet address"));
+            faults.push(format!("argument {number} has more than one Ethernet address"));
         }
         prefixes.extend(prefix);
         mac = mac.or(ether);
     }
-    match (prefixes.is_empty(), mac) {
-        (true, _) => Err(format!("argument {number} had no IP6 address and masks")),
-        (_, None) => Err(format!("argument {number} has no Ethernet address")),
-        (false, Some(mac)) => Ok(prefixes.into_iter().map(|prefix| (prefix, MacAddr(mac.0))).collect()),
+    if prefixes.is_empty() {
+        faults.push(format!("argument {number} had no IP6 address and masks"));
+    } else if mac.is_none() && faults.is_empty() {
+        faults.push(format!("argument {number} has no Ethernet address"));
+    }
+    match mac {
+        Some(mac) if faults.is_empty() => Ok(prefixes.into_iter().map(|p| (p, MacAddr(mac.0))).collect()),
+        _ => Err(faults),
     }
 }
 
@@ -197,7 +202,9 @@ mod tests {
         let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
         assert_eq!(errors("::1"), ["argument 0 has no Ethernet address"]);
         assert_eq!(errors("1:2:3:4:5:6"), ["argument 0 had no IP6 address and masks"]);
-        assert_eq!(errors("::1 1:2:3:4:5:6, x"), ["argument 1 should be `IP6/MASK ETHADDR'"]);
+        let both = ["argument 1 should be `IP6/MASK ETHADDR'", "argument 1 had no IP6 address and masks"];
+        assert_eq!(errors("::1 1:2:3:4:5:6, x"), both);
+        assert_eq!(errors("::1 x"), ["argument 0 should be `IP6/MASK ETHADDR'"]);
         assert_eq!(errors("::1 1:2:3:4:5:6 1:2:3:4:5:7"), ["argument 0 has more than one Ethernet address"]);
     }
 

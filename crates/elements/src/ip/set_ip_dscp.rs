@@ -16,7 +16,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPDSCP(46) -> Discard;",
     see: &["SetIPECN", "MarkIPCE"],
-    build: configured::<SetIPDSCP>,
+    build: |conf| Ok(Box::new(SetIPDSCP { dscp: Dscp::configured(conf)? })),
     ..Spec::DEFAULT
 };
 
@@ -35,11 +35,25 @@ drop_reasons! {
 /// A code point.
 pub(crate) struct Dscp(pub(crate) u8);
 
+const OUT_OF_RANGE: &str = "diffserv code point out of range";
+
+impl Dscp {
+    /// The only argument, DSCP.
+    pub(crate) fn configured(conf: &mut Conf<'_>) -> Result<Dscp, Invalid> {
+        let number: u32 = conf.required("DSCP");
+        if number > 63 {
+            conf.error(OUT_OF_RANGE);
+        }
+        conf.finish()?;
+        Ok(Dscp(number as u8))
+    }
+}
+
 impl Value for Dscp {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
         match u32::parse(text, scope)? {
             n @ 0..=63 => Ok(Dscp(n as u8)),
-            _ => Err("diffserv code point out of range".to_owned()),
+            _ => Err(OUT_OF_RANGE.to_owned()),
         }
     }
 
@@ -83,9 +97,6 @@ mod tests {
         let mut h = Harness::new(&SPEC, "46", 1, 1).unwrap();
         h.write("dscp", "8").unwrap();
         assert_eq!(h.read("dscp").unwrap(), "8");
-        assert_eq!(
-            Harness::new(&SPEC, "64", 1, 1).err().unwrap(),
-            ["DSCP: diffserv code point out of range"]
-        );
+        assert_eq!(Harness::new(&SPEC, "64", 1, 1).err().unwrap(), ["diffserv code point out of range"]);
     }
 }

@@ -252,6 +252,16 @@ mod tests {
         let mut h = Harness::new(&SPEC, &format!("{SRC}, 3, 0, RATE 40"), 1, 1).unwrap();
         h.push_all(0, (0..5).map(|_| marked(&bytes(1, b""), 0)));
         assert_eq!((h.take(0).len(), h.drops()), (2, vec![("rate-limited", 3)]));
+        // There is one each 25 ms, and never more than a twentieth of RATE at once.
+        let mut more = |ns: u64| {
+            h.advance(ns);
+            h.push_all(0, (0..5).map(|_| marked(&bytes(1, b""), 0)));
+            h.take(0).len()
+        };
+        assert_eq!([more(24_000_000), more(1_000_000), more(60_000_000_000)], [0, 1, 2]);
+        let mut odd = Harness::new(&SPEC, &format!("{SRC}, 3, 0, RATE 41"), 1, 1).unwrap();
+        odd.push_all(0, (0..5).map(|_| marked(&bytes(1, b""), 0)));
+        assert_eq!(odd.take(0).len(), 3);
         h.write("mtu", "1300").unwrap();
         assert_eq!((h.read("mtu").unwrap(), h.read("src").unwrap()), ("1300".into(), SRC.into()));
         let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();

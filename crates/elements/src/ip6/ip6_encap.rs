@@ -1,5 +1,6 @@
 //! IP6Encap.
 
+use super::written::Written;
 use causeway_engine::Scope;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
@@ -20,7 +21,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) \
               -> IP6Encap(ipip, 2001:db8::1, 2001:db8::2, HLIM 20) -> CheckIP6Header -> Discard;",
     see: &["UDPIP6Encap", "IPEncap"],
-    build: configured::<IP6Encap>,
+    build,
     ..Spec::DEFAULT
 };
 
@@ -34,7 +35,7 @@ drop_reasons! {
 settings! {
     struct IP6Encap {
         protocol: Protocol = required("PROTO", "IP protocol", "what the packets are, by name or number");
-        src: Ipv6Addr = required("SRC", "IPv6 address", "the source"), live("src", "the source address");
+        src: Written = required("SRC", "IPv6 address", "the source"), live("src", "the source address");
         dst: Destination6 = required("DST", "IPv6 address or DST_ANNO", "the destination"),
             live("dst", "the destination address, or DST_ANNO");
         hop_limit: u8 = keyword("HLIM", "byte", "hop limit; default 250"), or(250);
@@ -42,16 +43,28 @@ settings! {
     }
 }
 
-/// A protocol, by name or number.
-struct Protocol(u8);
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let encap = IP6Encap::configure(conf);
+    if encap.protocol.0.is_none() {
+        conf.error("bad IP protocol");
+    }
+    conf.finish()?;
+    Ok(Box::new(encap))
+}
+
+/// A protocol, by name or number; `None` for a number that none has.
+struct Protocol(Option<u8>);
 
 impl Value for Protocol {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        addresses::protocol(text).map(Protocol).map_err(|e| e.to_string())
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        match addresses::protocol(text) {
+            Err(_) if text.is_empty() || i64::parse(text, scope).is_ok() => Ok(Protocol(None)),
+            known => known.map(|number| Protocol(Some(number))).map_err(|e| e.to_string()),
+        }
     }
 
     fn placeholder() -> Self {
-        Protocol(0)
+        Protocol(Some(0))
     }
 }
 
@@ -75,7 +88,7 @@ impl Value for Destination6 {
 impl std::fmt::Display for Destination6 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
-            Some(address) => address.fmt(f),
+            Some(address) => Written(address).fmt(f),
             None => f.write_str("DST_ANNO"),
         }
     }
@@ -92,9 +105,9 @@ impl IP6Encap {
             traffic_class: self.class,
             flow_label: 0,
             payload_len,
-            next_header: self.protocol.0,
+            next_header: self.protocol.0.unwrap_or(0),
             hop_limit: self.hop_limit,
-            src: self.src,
+            src: self.src.0,
             dst,
         }
         .emit(to);

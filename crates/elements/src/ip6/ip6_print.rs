@@ -1,9 +1,10 @@
 //! IP6Print.
 
+use super::written::Written;
 use crate::printing::{Lines, contents};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::ipv6::{HEADER_LEN, field};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::ops::Range;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -45,20 +46,6 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 /// The address in `range` of the header.
 fn address(header: &[u8; HEADER_LEN], range: Range<usize>) -> Ipv6Addr {
     header[range].first_chunk::<16>().copied().unwrap_or_default().into()
-}
-
-/// An address as Click prints it: with the last four bytes in decimal where twelve zeros stand before them.
-struct Written(Ipv6Addr);
-
-impl fmt::Display for Written {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.octets() {
-            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] if [a, b, c, d] != [0; 4] => {
-                write!(f, "::{a}.{b}.{c}.{d}")
-            }
-            _ => self.0.fmt(f),
-        }
-    }
 }
 
 impl Style {

@@ -16,6 +16,7 @@ mod protocol_translator;
 mod set_ip6_address;
 mod set_ip6_dscp;
 mod translate;
+pub(crate) mod written;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[

@@ -1,13 +1,14 @@
 //! IPv4 and IPv6 behind one trait, so that the lookup element is written once.
 
 use super::error::RouteError;
+use crate::ip6::written::Written;
 use causeway_engine::ir::{self, Builder, Field, Reg};
 use causeway_engine::value::{self, Value};
 use causeway_engine::{Conf, Scope};
 use causeway_fib::route_cache::Flow;
 use causeway_fib::{Address, Prefix};
 use causeway_packet::{Anno, Packet};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 /// An IP version, as routes and packets show it.
 pub(crate) trait Family: Address {
@@ -21,6 +22,8 @@ pub(crate) trait Family: Address {
     /// Whether of two routes of one prefix the last counts, and one that is not there may be removed, as in Click's table.
     const LAST_COUNTS: bool;
 
+    /// Why a change is refused, in Click's words.
+    fn refusal(error: &RouteError) -> String;
     /// What to say of the route that is argument `n`, whose output there is not.
     fn bad_output(n: usize, output: usize) -> String;
     /// The destination annotation.
@@ -64,6 +67,10 @@ impl Family for u32 {
     const ROUTE_SYNTAX: &str = "'ADDR/MASK [GATEWAY] OUTPUT'";
     const TABLE_HEAD: &str = "";
     const LAST_COUNTS: bool = false;
+
+    fn refusal(error: &RouteError) -> String {
+        error.to_string()
+    }
 
     fn bad_output(n: usize, _output: usize) -> String {
         format!("argument {n} bad OUTPUT")
@@ -132,10 +139,18 @@ impl Family for u32 {
 const HALVES: [Field; 2] = [Field::Anno(Anno::DST_IP6.offset, 8), Field::Anno(Anno::DST_IP6.offset + 8, 8)];
 
 impl Family for u128 {
-    type Ip = Ipv6Addr;
+    type Ip = Written;
     const ROUTE_SYNTAX: &str = "DADDR/MASK [GW] OUTPUT";
     const TABLE_HEAD: &str = "# Active routes\n";
     const LAST_COUNTS: bool = true;
+
+    fn refusal(error: &RouteError) -> String {
+        match error {
+            RouteError::Verb(_) => "bad command, should be `add' or `remove'".to_owned(),
+            RouteError::NotConnected { .. } => "output port out of range".to_owned(),
+            other => other.to_string(),
+        }
+    }
 
     fn bad_output(_n: usize, output: usize) -> String {
         format!("need {} or more output ports", output + 1)
@@ -164,12 +179,12 @@ impl Family for u128 {
         packet.set_dst_ip6(self.to_be_bytes());
     }
 
-    fn to_text(self) -> Ipv6Addr {
-        self.into()
+    fn to_text(self) -> Written {
+        Written(self.into())
     }
 
-    fn from_text(ip: Ipv6Addr) -> u128 {
-        ip.into()
+    fn from_text(ip: Written) -> u128 {
+        ip.0.into()
     }
 
     fn prefix(conf: &mut Conf<'_>, text: &str) -> Option<(Prefix<u128>, bool)> {

@@ -29,9 +29,11 @@ pub(crate) const ROUTES: ArgDoc = rest(
 pub(crate) const TABLE: HandlerDoc = reads("table", "all routes: prefix, gateway or -, output");
 pub(crate) const LOOKUP: HandlerDoc =
     reads_with("lookup", "output and gateway for an address; -1 if there is no route");
-pub(crate) const ADD: HandlerDoc = writes("add", "adds a route; an error if its prefix has one");
+pub(crate) const ADD: HandlerDoc =
+    writes("add", "adds a route; one that its prefix has is an error for IPv4, and replaced for IPv6");
 pub(crate) const SET: HandlerDoc = writes("set", "adds a route or replaces the one of its prefix");
-pub(crate) const REMOVE: HandlerDoc = writes("remove", "removes the route of a prefix");
+pub(crate) const REMOVE: HandlerDoc =
+    writes("remove", "removes the route of a prefix; that there is none is an error for IPv4 alone");
 pub(crate) const CTRL: HandlerDoc =
     writes("ctrl", "several lines `add ROUTE`, `set ROUTE` or `remove ROUTE`: all or none");
 pub(crate) const FLUSH: HandlerDoc = writes("flush", "removes all routes");
@@ -90,7 +92,6 @@ pub(crate) struct Table<A: Family, S: Shared<A>> {
 
 impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
     /// Reads the rest of the configuration as routes, into a table over what `structure` makes.
-    #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
     pub fn configured(
         conf: &mut Conf<'_>,
         structure: impl FnOnce() -> Result<S, FibError>,
@@ -102,12 +103,22 @@ impl<A: Family, S: Shared<A> + Send + 'static> Table<A, S> {
         if texts.is_empty() && A::LAST_COUNTS {
             conf.warn("no routes");
         }
+        Self::of(conf, &routes, structure)
+    }
+
+    /// A table of `routes`, over what `structure` makes.
+    #[allow(clippy::disallowed_methods, reason = "the control side; workers have readers")]
+    pub fn of(
+        conf: &mut Conf<'_>,
+        routes: &[Route<A>],
+        structure: impl FnOnce() -> Result<S, FibError>,
+    ) -> Result<Self, Invalid> {
         let structure = structure().map_err(|e| {
             conf.error(e.to_string());
             Invalid
         })?;
         let mut control = Control::new(structure);
-        let ignored = control.routes(()).and_then(|mut all| all.load(&routes)).map_err(|e| {
+        let ignored = control.routes(()).and_then(|mut all| all.load(routes)).map_err(|e| {
             conf.error(e.to_string());
             Invalid
         })?;
@@ -194,7 +205,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S
 
     fn write(&mut self, handler: &str, value: &str) -> Option<Result<(), String>> {
         let known = HANDLERS.iter().any(|h| h.name == handler && h.access.writes());
-        known.then(|| write(&self.control, handler, value, self.outputs).map_err(|e| e.to_string()))
+        known.then(|| write(&self.control, handler, value, self.outputs).map_err(|e| A::refusal(&e)))
     }
 }
 
@@ -226,6 +237,14 @@ pub(crate) fn build<A: Family, S: Shared<A> + Send + 'static>(
     conf: &mut Conf<'_>,
 ) -> Result<Box<dyn Element>, Invalid> {
     build_over(conf, S::empty)
+}
+
+/// Builds the element of a class whose routes are found elsewhere than in its arguments.
+pub(crate) fn build_of<A: Family, S: Shared<A> + Send + 'static>(
+    conf: &mut Conf<'_>,
+    routes: &[Route<A>],
+) -> Result<Box<dyn Element>, Invalid> {
+    Ok(Box::new(IpLookup(Table::of(conf, routes, S::empty)?)))
 }
 
 /// Builds the element of a class over a structure with parameters of its own.

@@ -14,6 +14,7 @@ pub(crate) mod hops;
 mod ip_lookup;
 mod lc_trie_ip_lookup;
 mod linear_ip_lookup;
+mod linux_ip_lookup;
 pub(crate) mod lookup;
 mod lookup_ip6_route;
 pub(crate) mod lower;
@@ -22,6 +23,7 @@ mod policy_ip_lookup;
 mod policy_tests;
 mod radix_ip_lookup;
 mod range_ip_lookup;
+mod rip_send;
 mod routes;
 mod rules;
 mod static_ip_lookup;
@@ -37,11 +39,13 @@ pub(crate) const SPECS: &[&Spec] = &[
     &lc_trie_ip_lookup::SPEC,
     &lc_trie_ip_lookup::SPEC6,
     &linear_ip_lookup::SPEC,
+    &linux_ip_lookup::SPEC,
     &lookup_ip6_route::SPEC,
     &policy_ip_lookup::SPEC,
     &policy_ip_lookup::SPEC6,
     &radix_ip_lookup::SPEC,
     &radix_ip_lookup::SPEC6,
     &range_ip_lookup::SPEC,
+    &rip_send::SPEC,
     &static_ip_lookup::SPEC,
 ];

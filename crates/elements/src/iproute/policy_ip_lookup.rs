@@ -80,7 +80,10 @@ const HANDLERS: &[HandlerDoc] = &[
     ),
     ADD,
     SET,
-    writes("remove", "removes the route `[table N] ADDR/MASK`"),
+    writes(
+        "remove",
+        "removes the route `[table N] ADDR/MASK`; that there is none is an error for IPv4 alone",
+    ),
     CTRL,
     writes("flush", "removes all routes of the table with that number; default 254"),
     reads("rules", "the rules in their order, a line each"),

@@ -192,3 +192,6 @@ fn shift_sacks(tcp: &mut [u8], shift: impl Fn(u32) -> u32) {
 }
 
 type Vec3 = [u16; 3];
+
+#[cfg(test)]
+mod tests;

@@ -146,3 +146,39 @@ impl Flow {
         if self.is_tcp { queue::TCP_GUARANTEE } else { queue::GUARANTEE }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_packet::wire::tcp::flag::{ACK, FIN, RST, SYN};
+
+    /// Where a connection waits after these segments: direction, flags and whether there is payload.
+    fn waits(segments: &[(usize, u8, bool)]) -> usize {
+        let mut flow = Flow::new(FlowId::default(), FlowId::default(), 6, true, [0, 1]);
+        segments.iter().for_each(|&(direction, flags, payload)| flow.seen_tcp(direction, flags, payload));
+        flow.best_effort()
+    }
+
+    #[test]
+    fn a_connection_is_over_when_both_have_ended_it_and_none_goes_on() {
+        let over = [(0, FIN, false), (1, FIN, false)];
+        let then = |segment| waits(&[over[0], over[1], segment]);
+        assert_eq!(waits(&over[..1]), queue::TCP_NO_DATA);
+        assert_eq!([waits(&over), then((0, ACK, false))], [queue::TCP_DONE; 2]);
+        assert_eq!(waits(&[(0, RST, false)]), queue::TCP_DONE);
+        // It goes on in the direction in which something comes, and the other one stays ended.
+        assert_eq!(
+            [then((0, ACK, true)), then((1, ACK, true)), then((1, SYN, false))],
+            [queue::TCP_NO_DATA; 3]
+        );
+        assert_eq!(waits(&[over[0], over[1], (0, ACK, true), (0, FIN, false)]), queue::TCP_DONE);
+        // Payload of a last segment is none that goes on.
+        assert_eq!([then((0, FIN, true)), then((1, RST, true))], [queue::TCP_DONE; 2]);
+    }
+
+    #[test]
+    fn a_connection_with_payload_of_both_waits_longer() {
+        assert_eq!(waits(&[(0, ACK, true), (0, ACK, true)]), queue::TCP_NO_DATA);
+        assert_eq!(waits(&[(0, ACK, true), (1, ACK, true)]), queue::TCP_DATA);
+    }
+}

@@ -374,3 +374,6 @@ impl Flows {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

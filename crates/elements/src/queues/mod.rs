@@ -2,6 +2,7 @@
 
 use causeway_engine::Spec;
 
+mod cpu_queue;
 mod deque;
 mod fifo;
 mod front_drop_queue;
@@ -13,9 +14,11 @@ mod quick_note_queue;
 mod simple_queue;
 mod thread_safe_queue;
 mod unqueue;
+mod unqueue2;
 
 /// The classes of this subject.
 pub(crate) const SPECS: &[&Spec] = &[
+    &cpu_queue::SPEC,
     &front_drop_queue::SPEC,
     &mixed_queue::SPEC,
     &notifier_debug::SPEC,
@@ -25,4 +28,5 @@ pub(crate) const SPECS: &[&Spec] = &[
     &simple_queue::SPEC,
     &thread_safe_queue::SPEC,
     &unqueue::SPEC,
+    &unqueue2::SPEC,
 ];

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 mod descriptors;
 mod inlet;
 mod mcast_socket;
+mod one_way;
 mod outlet;
 mod raw_socket;
 mod socket;
@@ -16,7 +17,15 @@ mod socket_args;
 mod stream;
 
 /// The classes of this subject.
-pub(crate) const SPECS: &[&Spec] = &[&mcast_socket::SPEC, &raw_socket::SPEC, &socket::SPEC];
+pub(crate) const SPECS: &[&Spec] = &[
+    &mcast_socket::SPEC,
+    &one_way::FROM,
+    &one_way::FROM_RAW,
+    &one_way::TO,
+    &one_way::TO_RAW,
+    &raw_socket::SPEC,
+    &socket::SPEC,
+];
 
 /// The error of a system call in Click's words.
 fn failed(call: &str) -> impl Fn(Errno) -> String {

@@ -44,93 +44,75 @@ pub(crate) static UDP: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-settings! {
-    struct TcpFlows {
-        rate: u32 = required("RATE", "packets a second", "how many; 0 means as many as are pulled"), live("rate", "packets a second; 0 means as many as are pulled");
-        limit: i64 = required("LIMIT", "packets", "most packets made, but for the last FINs; negative means no limit"), live("limit", "most packets made; negative means no limit");
-        length: u32 = required("LENGTH", "bytes", "length of a frame without its checksum; at least 60");
-        srceth: Ether = required("SRCETH", "Ethernet address", "source address");
-        srcip: Ipv4Addr = required("SRCIP", "IPv4 address", "source address");
-        dsteth: Ether = required("DSTETH", "Ethernet address", "destination address");
-        dstip: Ipv4Addr = required("DSTIP", "IPv4 address", "destination address");
-        flows: AtLeast<1> = required("FLOWS", "flows", "how many at a time, at most 1048576");
-        flowsize: u32 = required("FLOWSIZE", "packets", "length of a flow; at least 3");
-        active: bool = optional("ACTIVE", "boolean", "whether to give packets; default true"), or(true), live("active", "whether it gives packets");
-    }
-    counts {
-        count: Fresh = reads("count", "packets made since the last reset").counts(Unit::Packets);
-    }
-    resets {
-        "reset", "sets the count to zero, so that LIMIT packets are made again";
-    }
+/// The settings of both classes, where they are the same.
+macro_rules! fast_flows {
+    (
+        $name:ident, $transport:expr, limit $limit:literal, flowsize $flowsize:literal,
+        length { $($length:tt)* }, { $($checksum:tt)* }
+    ) => {
+        settings! {
+            struct $name {
+                rate: u32 = required("RATE", "packets a second", "how many; 0 means as many as are pulled"), live("rate", "packets a second; 0 means as many as are pulled");
+                limit: i64 = required("LIMIT", "packets", $limit), live("limit", "most packets made; negative means no limit");
+                length: u32 = required("LENGTH", "bytes", "length of a frame without its checksum; at least 60") $($length)*;
+                srceth: Ether = required("SRCETH", "Ethernet address", "source address");
+                srcip: Ipv4Addr = required("SRCIP", "IPv4 address", "source address");
+                dsteth: Ether = required("DSTETH", "Ethernet address", "destination address");
+                dstip: Ipv4Addr = required("DSTIP", "IPv4 address", "destination address");
+                flows: AtLeast<1> = required("FLOWS", "flows", "how many at a time, at most 1048576");
+                flowsize: u32 = required("FLOWSIZE", "packets", $flowsize);
+                $($checksum)*
+                active: bool = optional("ACTIVE", "boolean", "whether to give packets; default true"), or(true), live("active", "whether it gives packets");
+            }
+            counts {
+                count: Fresh = reads("count", "packets made since the last reset").counts(Unit::Packets);
+            }
+            resets {
+                "reset", "sets the count to zero, so that LIMIT packets are made again";
+            }
+        }
+
+        impl Told for $name {
+            fn plan(&self) -> Plan {
+                let transport: fn(&$name) -> Transport = $transport;
+                Plan {
+                    rate_pps: self.rate,
+                    limit: self.limit,
+                    active: self.active,
+                    length: self.length,
+                    ether: [self.srceth.0, self.dsteth.0],
+                    ip: [self.srcip, self.dstip],
+                    flows: self.flows.0,
+                    flow_len: self.flowsize,
+                    transport: transport(self),
+                }
+            }
+
+            fn count(&self) -> &Counter {
+                &self.count
+            }
+        }
+    };
 }
 
-settings! {
-    struct UdpFlows {
-        rate: u32 = required("RATE", "packets a second", "how many; 0 means as many as are pulled"), live("rate", "packets a second; 0 means as many as are pulled");
-        limit: i64 = required("LIMIT", "packets", "most packets made; negative means no limit"), live("limit", "most packets made; negative means no limit");
-        length: u32 = required("LENGTH", "bytes", "length of a frame without its checksum; at least 60"), live("length", "bytes of a frame without its checksum");
-        srceth: Ether = required("SRCETH", "Ethernet address", "source address");
-        srcip: Ipv4Addr = required("SRCIP", "IPv4 address", "source address");
-        dsteth: Ether = required("DSTETH", "Ethernet address", "destination address");
-        dstip: Ipv4Addr = required("DSTIP", "IPv4 address", "destination address");
-        flows: AtLeast<1> = required("FLOWS", "flows", "how many at a time, at most 1048576");
-        flowsize: u32 = required("FLOWSIZE", "packets", "length of a flow");
-        checksum: bool = optional("CHECKSUM", "boolean", "whether packets have a UDP checksum; default true"), or(true);
-        active: bool = optional("ACTIVE", "boolean", "whether to give packets; default true"), or(true), live("active", "whether it gives packets");
-    }
-    counts {
-        count: Fresh = reads("count", "packets made since the last reset").counts(Unit::Packets);
-    }
-    resets {
-        "reset", "sets the count to zero, so that LIMIT packets are made again";
-    }
+fast_flows! {
+    TcpFlows, |_| Transport::Tcp,
+    limit "most packets made, but for the last FINs; negative means no limit",
+    flowsize "length of a flow; at least 3", length {}, {}
+}
+
+fast_flows! {
+    UdpFlows, |told| Transport::Udp { checksum: told.checksum },
+    limit "most packets made; negative means no limit",
+    flowsize "length of a flow",
+    length { , live("length", "bytes of a frame without its checksum") },
+    { checksum: bool = optional("CHECKSUM", "boolean", "whether packets have a UDP checksum; default true"), or(true); }
 }
 
 /// What the two classes have in common.
 trait Told: Settings + Configure + Send {
     fn plan(&self) -> Plan;
     fn count(&self) -> &Counter;
-}
-
-impl Told for TcpFlows {
-    fn plan(&self) -> Plan {
-        Plan {
-            rate_pps: self.rate,
-            limit: self.limit,
-            active: self.active,
-            length: self.length,
-            ether: [self.srceth.0, self.dsteth.0],
-            ip: [self.srcip, self.dstip],
-            flows: self.flows.0,
-            flow_len: self.flowsize,
-            transport: Transport::Tcp,
-        }
-    }
-
-    fn count(&self) -> &Counter {
-        &self.count
-    }
-}
-
-impl Told for UdpFlows {
-    fn plan(&self) -> Plan {
-        Plan {
-            rate_pps: self.rate,
-            limit: self.limit,
-            active: self.active,
-            length: self.length,
-            ether: [self.srceth.0, self.dsteth.0],
-            ip: [self.srcip, self.dstip],
-            flows: self.flows.0,
-            flow_len: self.flowsize,
-            transport: Transport::Udp { checksum: self.checksum },
-        }
-    }
-
-    fn count(&self) -> &Counter {
-        &self.count
-    }
 }
 
 /// The only timer: the next token.

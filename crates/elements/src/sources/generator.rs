@@ -56,6 +56,10 @@ pub(super) const LENGTH: HandlerDoc = reads_writes("length", "LENGTH");
 /// See [`LENGTH`]; the name that older scripts have.
 pub(super) const DATASIZE: HandlerDoc = reads_writes("datasize", "the same as `length`");
 
+/// The room in front.
+pub(super) const HEADROOM: HandlerDoc =
+    reads_writes("headroom", "room in front of the packets' data, in bytes");
+
 /// Makes copies of one packet, at most so many.
 pub(super) struct Generator {
     data: Vec<u8>,
@@ -200,6 +204,11 @@ impl Generator {
         match handler {
             "limit" => self.limit = written(handler, text, scope)?,
             "active" => self.active = written(handler, text, scope)?,
+            "headroom" => {
+                let room: u32 = written(handler, text, scope)?;
+                let before = std::mem::replace(&mut self.headroom, room as usize);
+                self.render().inspect_err(|_| self.headroom = before)?;
+            }
             "length" | "datasize" => {
                 let before = std::mem::replace(&mut self.length, written(handler, text, scope)?);
                 self.render().inspect_err(|_| self.length = before)?;
@@ -225,13 +234,14 @@ impl Settings for Generator {
             "limit" => self.limit.to_string(),
             "active" => self.active.to_string(),
             "length" | "datasize" => self.length.to_string(),
+            "headroom" => self.headroom.to_string(),
             "data" => String::from_utf8_lossy(&self.data).into_owned(),
             _ => return None,
         })
     }
 
     fn write(&mut self, handler: &str, text: &str, scope: &Scope<'_>) -> Option<Result<(), String>> {
-        let known = ["reset", "limit", "active", "length", "datasize", "data"].contains(&handler);
+        let known = ["reset", "limit", "active", "length", "datasize", "data", "headroom"].contains(&handler);
         known.then(|| self.set(handler, text, scope))
     }
 

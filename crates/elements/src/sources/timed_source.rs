@@ -28,6 +28,7 @@ pub(crate) static SPEC: Spec = Spec {
         generator::RESET,
         generator::DATA_HANDLER,
         generator::LENGTH,
+        generator::HEADROOM,
         reads_writes("interval", "seconds between packets"),
         generator::LIMIT,
         generator::ACTIVE,

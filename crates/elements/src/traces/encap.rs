@@ -38,12 +38,12 @@ const RAW: [u32; 3] = [101, 14, 12];
 const NULL: u32 = 0;
 
 /// The link type called `name`, in any case.
-pub(super) fn by_name(name: &str) -> Option<u32> {
+pub(crate) fn by_name(name: &str) -> Option<u32> {
     ENCAPS.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|&(_, linktype)| linktype)
 }
 
 /// The name of `linktype`, or its number.
-pub(super) fn name(linktype: u32) -> String {
+pub(crate) fn name(linktype: u32) -> String {
     let named = ENCAPS.iter().find(|(_, l)| *l == linktype);
     named.map_or_else(|| linktype.to_string(), |(n, _)| (*n).to_owned())
 }

@@ -4,7 +4,8 @@ use super::{compressed, encap};
 use crate::out_file::OutFile;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
-use causeway_engine::value::Filename;
+use causeway_engine::value::{Filename, Raw};
+use causeway_lang::args::{keyword as keyword_of, split_args, split_words};
 use causeway_netio::pcap::{Format, Writer};
 use std::io::{self, BufWriter, Write};
 
@@ -28,6 +29,11 @@ pub(crate) static SPEC: Spec = Spec {
              PPP_HDLC, PPP, SUNATM, PRISM or NULL; default ETHER",
         ),
         keyword(
+            "USE_ENCAP_FROM",
+            "element names",
+            "instead of ENCAP: what the `encap` handlers of these say, such as FromDumps, on whose worker it then is",
+        ),
+        keyword(
             "EXTRA_LENGTH",
             "boolean",
             "whether the length on the wire includes the EXTRA_LENGTH annotation; default true",
@@ -45,6 +51,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 9, STOP true) -> ToDump(/tmp/causeway-example.pcap);",
     see: &["FromDump"],
     copies: Copies::One,
+    lives_with: sources,
     build,
     ..Spec::DEFAULT
 };
@@ -53,6 +60,18 @@ drop_reasons! {
     enum Reason for SPEC {
         WriteError = "write-error", "the file cannot be written, and there is no output";
     }
+}
+
+/// The keyword that names elements.
+const FROM: &str = "USE_ENCAP_FROM";
+
+/// The elements that a configuration calls USE_ENCAP_FROM.
+fn sources(config: &str) -> Vec<String> {
+    let named = |argument: &String| match keyword_of(argument) {
+        Some((FROM, names)) => split_words(names),
+        _ => Vec::new(),
+    };
+    split_args(config).iter().flat_map(named).collect()
 }
 
 /// Packets pulled a turn.
@@ -74,6 +93,8 @@ struct ToDump {
     filename: String,
     snap_len: usize,
     linktype: u32,
+    /// The elements whose packets are written.
+    sources: Vec<String>,
     format: Format,
     extra_length: bool,
     unbuffered: bool,
@@ -87,11 +108,23 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         0 => usize::MAX,
         n => n as usize,
     };
-    let word = conf.optional("ENCAP", "ETHER".to_owned());
-    let linktype = encap::by_name(&word).unwrap_or_else(|| {
-        conf.error(format!("ENCAP: unknown encapsulation '{word}'"));
+    let word = conf.optional("ENCAP", None::<String>);
+    let linktype = encap::by_name(word.as_deref().unwrap_or("ETHER")).unwrap_or_else(|| {
+        conf.error("bad encapsulation type");
         0
     });
+    let sources = conf.keyword_given::<Raw>(FROM).map(|names| split_words(&names.0));
+    if sources.is_some() && word.is_some() {
+        conf.error("specify at most one of 'ENCAP' and 'USE_ENCAP_FROM'");
+    } else if sources.as_ref().is_some_and(Vec::is_empty) {
+        conf.error("element names missing after 'USE_ENCAP_FROM'");
+    }
+    let sources = sources.unwrap_or_default();
+    for name in &sources {
+        if !conf.env.elements.is_empty() && conf.element(name).is_none() {
+            conf.error(format!("no element named '{name}'"));
+        }
+    }
     let extra_length = conf.keyword("EXTRA_LENGTH", true);
     let unbuffered = conf.keyword("UNBUFFERED", false);
     conf.keyword("PER_NODE", false);
@@ -99,11 +132,33 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.finish()?;
     let count = conf.counter("count");
     let state = State::Closed;
-    let dump = ToDump { filename, snap_len, linktype, format, extra_length, unbuffered, state, count };
+    let dump =
+        ToDump { filename, snap_len, linktype, sources, format, extra_length, unbuffered, state, count };
     Ok(Box::new(dump))
 }
 
 impl ToDump {
+    /// What the sources' packets begin with, on which they must agree; the own link type if there are none.
+    fn linktype_of_sources(&self, cx: &mut Cx<'_>) -> Result<u32, String> {
+        let mut found: Vec<(String, u32, String)> = Vec::new();
+        for name in &self.sources {
+            let peer = cx.find_peer(name)?;
+            let source = format!("{} :: {}", cx.peer_name(peer), cx.peer_class(peer));
+            let said = cx.ask_peer(peer, "encap", "");
+            let said = said.ok_or_else(|| format!("'{source}' has no 'encap' read handler"))?;
+            let linktype = encap::by_name(said.trim()).ok_or_else(|| {
+                format!("'{}.encap' did not return a valid encapsulation type", cx.peer_name(peer))
+            })?;
+            found.push((source, linktype, said));
+        }
+        let Some((_, linktype, _)) = found.first() else { return Ok(self.linktype) };
+        if found.iter().any(|(_, other, _)| other != linktype) {
+            let lines = found.iter().map(|(source, _, said)| format!("\n  {source} has {}", said.trim()));
+            return Err(format!("source encapsulation types disagree:{}", lines.collect::<String>()));
+        }
+        Ok(*linktype)
+    }
+
     /// Writes the head of the file.
     fn begin(&self, file: Option<OutFile>) -> io::Result<Output> {
         let out: Box<dyn Write + Send> = match file {
@@ -140,6 +195,7 @@ impl ToDump {
 
 impl Element for ToDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        self.linktype = self.linktype_of_sources(cx)?;
         self.state = State::Ready(match self.filename.as_str() {
             "-" => None,
             name => {
@@ -178,16 +234,7 @@ impl Element for ToDump {
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
-        let mut batch = cx.lend_batch();
-        cx.pull(0, BURST, &mut batch);
-        let pulled = batch.len();
-        self.push(0, &mut batch, cx);
-        cx.return_batch(batch);
-        match pulled {
-            0 if !cx.packets_upstream(0) => Run::Sleep,
-            0 => Run::Idle,
-            _ => Run::Worked,
-        }
+        super::pull_and_write(self, BURST, cx)
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
@@ -289,6 +336,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_packets_begin_with_is_asked_of_one_source_at_most() {
+        let error = |keywords: &str| {
+            let config = Target::new("encap").config(keywords);
+            Harness::new(&SPEC, &config, 1, 0).err().unwrap().concat()
+        };
+        assert_eq!(error(", ENCAP foo"), "bad encapsulation type");
+        assert_eq!(
+            error(", ENCAP IP, USE_ENCAP_FROM d"),
+            "specify at most one of 'ENCAP' and 'USE_ENCAP_FROM'"
+        );
+        assert_eq!((SPEC.lives_with)("f, USE_ENCAP_FROM a b/c, NANO true"), ["a", "b/c"]);
+    }
+
+    #[test]
     fn the_name_may_ask_for_compression() {
         let target =
             Target(std::env::temp_dir().join(format!("causeway-to-dump-{}.pcap.gz", std::process::id())));
@@ -329,6 +390,6 @@ mod tests {
     fn bad_configurations_are_named() {
         let error = |config: &str| Harness::new(&SPEC, config, 1, 0).err().unwrap().concat();
         assert!(error("/no/such/folder/x").starts_with("/no/such/folder/x: No such file"));
-        assert_eq!(error("x, ENCAP X25"), "ENCAP: unknown encapsulation 'X25'");
+        assert_eq!(error("x, ENCAP X25"), "bad encapsulation type");
     }
 }

@@ -316,16 +316,7 @@ impl Element for ToIPSummaryDump {
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
-        let mut batch = cx.lend_batch();
-        cx.pull(0, BURST, &mut batch);
-        let pulled = batch.len();
-        self.push(0, &mut batch, cx);
-        cx.emit_batch(0, batch);
-        match pulled {
-            0 if !cx.packets_upstream(0) => Run::Sleep,
-            0 => Run::Idle,
-            _ => Run::Worked,
-        }
+        super::pull_and_write(self, BURST, cx)
     }
 
     fn write(&mut self, _handler: &str, _value: &str, _cx: &mut Cx<'_>) -> Result<(), String> {

@@ -66,7 +66,10 @@ pub(super) struct Port(pub(super) u16);
 impl Value for Port {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
         let defined = scope.port(text, Transport::Udp).ok_or(());
-        defined.or_else(|()| addresses::port(text, Transport::Udp)).map(Port).map_err(|e| e.to_string())
+        defined.or_else(|()| addresses::port(text, Transport::Udp)).map(Port).map_err(|e| {
+            let is_number = u32::parse(text, scope).is_ok();
+            if is_number { "overflow, range 0-65535".to_owned() } else { e.to_string() }
+        })
     }
 
     fn placeholder() -> Self {
@@ -233,7 +236,7 @@ mod tests {
         assert_eq!(errors("1.0.0.1, 7, 1.0.0.2"), ["DPORT: required argument missing"]);
         assert_eq!(
             errors("1.0.0.1, x, 1.0.0, 70000"),
-            ["SPORT: invalid number", "DST: parse error", "DPORT: out of range, bound 65535"]
+            ["SPORT: invalid number", "DST: parse error", "DPORT: overflow, range 0-65535"]
         );
         let mut h = Harness::new(&SPEC, "1.0.0.1, 7, 1.0.0.2, 53", 1, 1).unwrap();
         assert_eq!(h.write("sport", "x").unwrap_err(), "sport: invalid number");

@@ -81,6 +81,18 @@ fn annotations_are_set_as_told() {
 }
 
 #[test]
+fn who_rewrites_sources_leaves_the_annotation_and_who_answers_sets_it() {
+    let router = run(&format!(
+        "rw :: IPAddrRewriter(pattern 1.0.0.1 - 0 1, drop); \
+         {} -> SetIPAddress(5.5.5.5) -> c :: IPClassifier(dst host 1.0.0.1, -); c[1] -> rw; c[0] -> [1] rw; \
+         rw[0] -> there :: StaticIPLookup(5.5.5.5 0, 0/0 1); rw[1] -> back :: StaticIPLookup(9.9.9.9 0, 0/0 1); \
+         there[0] -> t :: Counter -> Discard; there[1] -> Discard; back[0] -> b :: Counter -> Discard; back[1] -> Discard;",
+        source("src sport dst dport proto", &["9.9.9.9 7 2.2.2.2 80 U", "2.2.2.2 80 1.0.0.1 7 U"]),
+    ));
+    assert_eq!([read(&router, "t", "count"), read(&router, "b", "count")], ["1", "1"]);
+}
+
+#[test]
 fn the_other_classes_have_their_timeouts() {
     for (class, fields, lines, default, options, chosen) in [
         ("IPAddrRewriter", "src dst proto", "1.1.1.1 2.2.2.2 T", "7200", ", TIMEOUT 60, GUARANTEE 5", "60"),

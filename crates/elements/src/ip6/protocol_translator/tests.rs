@@ -80,6 +80,27 @@ fn udp_without_checksum_gets_one_unless_it_is_a_fragment() {
     assert_eq!(to_six("", &fragment).err(), Some("fragment"));
 }
 
+/// The UDP checksum behind a header of that length.
+fn sum_at(out: &Packet, header_len: usize) -> [u8; 2] {
+    out.data()[header_len + 6..header_len + 8].try_into().unwrap()
+}
+
+#[test]
+fn a_udp_checksum_never_becomes_none() {
+    // With what is missing to it as data the sum is 0, for which all ones stand.
+    let missing = sum_at(&to_six(WELL_KNOWN, &udp4(&[0, 0])).unwrap(), 40);
+    assert_eq!(sum_at(&to_six(WELL_KNOWN, &udp4(&missing)).unwrap(), 40), [0xff; 2]);
+    let without = |data: &[u8]| {
+        let mut bytes = udp4(data);
+        bytes[26..28].fill(0);
+        sum_at(&to_six(WELL_KNOWN, &bytes).unwrap(), 40)
+    };
+    assert_eq!((without(&[0, 0]), without(&missing)), (missing, [0xff; 2]));
+    let six = |data: &[u8]| to_six(WELL_KNOWN, &udp4(data)).unwrap();
+    let missing = sum_at(&to_four(WELL_KNOWN, six(&[0, 0]).data()).unwrap(), 20);
+    assert_eq!(sum_at(&to_four(WELL_KNOWN, six(&missing).data()).unwrap(), 20), [0xff; 2]);
+}
+
 #[test]
 fn tcp_checksums_are_adjusted() {
     let mut segment = vec![0; 21];

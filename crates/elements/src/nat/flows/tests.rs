@@ -1,0 +1,144 @@
+use super::*;
+
+const TIMEOUTS: Timeouts = Timeouts {
+    tcp_guarantee: 0,
+    tcp_no_data: 300,
+    tcp_data: 800,
+    tcp_done: 30,
+    guarantee: 0,
+    idle: 100,
+    streaming: 500,
+};
+
+fn flows(capacity: i32, timeouts: Timeouts) -> Flows {
+    let mut flows = Flows::new(capacity);
+    flows.join(Member { name: "rw".to_owned(), timeouts, inputs: vec![Tally::default()] });
+    flows
+}
+
+fn from(port: u16) -> FlowId {
+    FlowId::new(1, port, 2, 80)
+}
+
+fn to(port: u16) -> FlowId {
+    FlowId::new(9, port, 2, 80)
+}
+
+fn udp(flows: &mut Flows, port: u16, now_ms: u64) -> Option<Id> {
+    flows.insert(Flow::new(from(port), to(port), 17, false, [0, 1]), 0, 0, 0, now_ms)
+}
+
+fn tcp(flows: &mut Flows, port: u16, now_ms: u64) -> Option<Id> {
+    flows.insert(Flow::new(from(port), to(port), 6, true, [0, 1]), 0, 0, 0, now_ms)
+}
+
+/// The ports of the flows that have places.
+fn ports(flows: &Flows) -> Vec<u16> {
+    let mut ports: Vec<u16> = flows.table.iter().map(|(_, flow)| flow.from.source_port).collect();
+    ports.sort_unstable();
+    ports
+}
+
+fn tally(flows: &mut Flows) -> Tally {
+    flows.member(0).unwrap().inputs[0]
+}
+
+#[test]
+fn a_flow_is_gone_from_the_moment_on_at_which_it_expires() {
+    for (guarantee, over) in [(0, 100), (50, 100), (200, 200)] {
+        let mut f = flows(10, Timeouts { guarantee, ..TIMEOUTS });
+        udp(&mut f, 1, 0).unwrap();
+        f.reap(over - 1);
+        assert!(!f.is_free(0, to(1)) && f.find(0, from(1)).is_some(), "{guarantee}");
+        f.sweep(9);
+        assert_eq!(ports(&f), [1], "{guarantee}");
+        f.reap(over);
+        assert!(f.is_free(0, to(1)), "{guarantee}");
+        assert_eq!((f.find(0, from(1)), tally(&mut f).flows, f.table.len()), (None, 0, 0), "{guarantee}");
+        // By sweeping likewise.
+        udp(&mut f, 2, 0).unwrap();
+        f.sweep(9);
+        assert_eq!(ports(&f), [], "{guarantee}");
+    }
+}
+
+#[test]
+fn the_flow_that_expires_next_makes_room_whatever_it_waits_for() {
+    let mut f = flows(3, TIMEOUTS);
+    tcp(&mut f, 1, 0).unwrap();
+    udp(&mut f, 2, 0).unwrap();
+    let streaming = udp(&mut f, 3, 0).unwrap();
+    (0..4).for_each(|n| f.get_mut(streaming).unwrap().seen(n % 2));
+    f.touch(streaming, 0);
+    let left = [(4, 50), (5, 60), (6, 250), (7, 260), (8, 270)].map(|(port, now_ms)| {
+        udp(&mut f, port, now_ms).unwrap();
+        ports(&f)
+    });
+    assert_eq!(left, [[1, 3, 4], [1, 3, 5], [1, 3, 6], [3, 6, 7], [3, 7, 8]]);
+    assert_eq!((tally(&mut f).evicted, tally(&mut f).flows), (5, 3));
+}
+
+#[test]
+fn a_flow_that_ends_before_all_others_is_refused() {
+    let mut f = flows(1, TIMEOUTS);
+    tcp(&mut f, 1, 0).unwrap();
+    assert_eq!([udp(&mut f, 2, 0), udp(&mut f, 2, 199)], [None, None]);
+    assert_eq!((ports(&f), tally(&mut f).evicted), (vec![1], 0));
+    assert!(udp(&mut f, 2, 200).is_some(), "as late as the other");
+    // One with a guarantee is not, but it makes none of those go whose guarantee lasts.
+    let mut f = flows(1, Timeouts { guarantee: 10, ..TIMEOUTS });
+    tcp(&mut f, 1, 0).unwrap();
+    assert!(udp(&mut f, 2, 0).is_some());
+    assert_eq!([udp(&mut f, 3, 9), tcp(&mut f, 3, 9)], [None, None]);
+    assert!(udp(&mut f, 3, 10).is_some());
+}
+
+#[test]
+fn a_smaller_capacity_ends_flows_without_guarantee_first_and_of_these_the_oldest() {
+    let mut f = flows(9, Timeouts { guarantee: 1_000, ..TIMEOUTS });
+    udp(&mut f, 2, 0).unwrap();
+    udp(&mut f, 1, 1).unwrap();
+    tcp(&mut f, 4, 2).unwrap();
+    tcp(&mut f, 3, 3).unwrap();
+    let left = [3, 2, 1, 0].map(|capacity| {
+        f.set_capacity(capacity, 5);
+        ports(&f)
+    });
+    assert_eq!(left, [vec![1, 2, 3], vec![1, 2], vec![1], vec![]]);
+    assert_eq!(tally(&mut f).evicted, 4);
+    // What has expired is not evicted.
+    let mut f = flows(9, TIMEOUTS);
+    udp(&mut f, 1, 0).unwrap();
+    udp(&mut f, 2, 1).unwrap();
+    f.set_capacity(1, 100);
+    assert_eq!((ports(&f), tally(&mut f).evicted), (vec![2], 0));
+}
+
+#[test]
+fn places_are_freed_as_many_as_are_asked_for() {
+    let mut f = flows(9, TIMEOUTS);
+    (0..5).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
+    f.reap(1_000);
+    let left = [2, 2, 2].map(|most| (f.sweep(most), f.table.len()));
+    assert_eq!(left, [(true, 3), (true, 1), (false, 0)]);
+    // The end of a guarantee is work, too.
+    let mut f = flows(9, Timeouts { guarantee: 50, ..TIMEOUTS });
+    (0..3).for_each(|port| assert!(udp(&mut f, port, 0).is_some()));
+    f.reap(1_000);
+    let left = [2, 2, 2, 2].map(|most| (f.sweep(most), f.table.len()));
+    assert_eq!(left, [(true, 3), (true, 2), (true, 0), (false, 0)]);
+}
+
+#[test]
+fn a_flow_begins_without_the_shifts_of_the_one_before() {
+    let mut f = flows(9, TIMEOUTS);
+    let first = tcp(&mut f, 1, 0).unwrap();
+    assert!(f.shift(first, 0, 100, 5) && f.shift(first, 0, 200, 5));
+    assert_eq!(f.shifts(first).unwrap().map(|s| s.latest()), [10, 0]);
+    f.remove_all(|_| true);
+    let second = tcp(&mut f, 2, 0).unwrap();
+    assert!(f.shifts(second).is_none());
+    assert!(f.shift(second, 1, 50, -3));
+    assert_eq!(f.shifts(second).unwrap().map(|s| s.latest()), [0, -3]);
+    assert_eq!(f.shifts.len(), 1, "in the same place");
+}
