@@ -265,11 +265,18 @@ pub const INTERRUPTS: Proof = Proof {
     engine: Engine::Reachability,
     clocks: false,
     reach: false,
-    mutants: &[(
-        "register_file.sv",
-        "irq_status <= (irq_status & ~wr_data[2:0]) | {errors != 0, irq_tx, irq_rx}",
-        "irq_status <= irq_status & ~wr_data[2:0]",
-    )],
+    mutants: &[
+        (
+            "register_file.sv",
+            "irq_status <= (irq_status & ~wr_data[2:0]) | {errors != 0, irq_tx, irq_rx}",
+            "irq_status <= irq_status & ~wr_data[2:0]",
+        ),
+        (
+            "register_file.sv",
+            "error_status <= (error_status & ~wr_data[9:0]) | errors",
+            "error_status <= error_status & ~wr_data[9:0]",
+        ),
+    ],
 };
 
 pub const COUNTERS: Proof = Proof {
