@@ -39,11 +39,21 @@ fn the_kernel_answers_for_what_cannot_be_forwarded() {
         net.meet(&up, target.contains(':'));
         let (_, text) = net.ping(&format!("-c 1 -t 1 {target}"));
         assert!(text.contains(expired), "{text}");
-        let (_, text) = net.ping(&format!("-c 1 -M do -s 1400 {target}"));
-        assert!(text.contains(too_long), "{text}");
+        // These the driver's program cannot know: they come to the graph, and go to the kernel from there. On a busy machine the
+        // router may have lost its right to forward for a moment.
+        // The handler lists only what has happened.
+        let told = || up.read("forward.punts").lines().any(|line| line.starts_with("too-long"));
+        let count = || if told() { up.line("forward.punts", "too-long") } else { 0 };
+        let before = count();
+        wait_for("one that is too long to come to the graph", || {
+            for family in ["-4", "-6"] {
+                net.ip("a", &format!("{family} route flush cache"));
+            }
+            let (_, text) = net.ping(&format!("-c 1 -M do -s 1400 {target}"));
+            assert!(text.contains(too_long), "{text}");
+            count() > before
+        });
     }
-    // These the driver's program cannot know: they came to the graph, and went to the kernel from there.
-    assert_eq!(up.line("forward.punts", "too-long"), 2);
     assert!(up.number("kernel.count") >= 2);
     assert_eq!(up.number("kernel.drops"), 0);
 }
