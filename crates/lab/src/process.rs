@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ const SILENCE: Duration = Duration::from_millis(500);
 pub struct Process {
     child: Child,
     command: Command,
+    /// What it reads from its standard input, again after each start.
+    input: Option<Arc<str>>,
     ready: Option<String>,
     patience: Duration,
 }
@@ -28,13 +31,27 @@ impl Process {
     /// # Errors
     /// If it cannot be started, ends, or is not ready in time; with what it said.
     pub fn start(command: Command, ready: Option<&str>) -> Result<Process> {
-        Process::start_within(PATIENCE, command, ready)
+        Process::start_within(PATIENCE, command, ready, None)
     }
 
-    fn start_within(patience: Duration, mut command: Command, ready: Option<&str>) -> Result<Process> {
-        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().context("cannot start the device")?;
-        let mut process = Process { child, command, ready: ready.map(str::to_owned), patience };
+    /// As [`Process::start`], one that reads `input` from its standard input.
+    ///
+    /// # Errors
+    /// As [`Process::start`].
+    pub fn fed(command: Command, ready: Option<&str>, input: &str) -> Result<Process> {
+        Process::start_within(PATIENCE, command, ready, Some(input))
+    }
+
+    fn start_within(
+        patience: Duration,
+        mut command: Command,
+        ready: Option<&str>,
+        input: Option<&str>,
+    ) -> Result<Process> {
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let input = input.map(Arc::from);
+        let child = spawn(&mut command, input.as_ref()).context("cannot start the device")?;
+        let mut process = Process { child, command, input, ready: ready.map(str::to_owned), patience };
         process.wait_until_ready()?;
         Ok(process)
     }
@@ -78,7 +95,8 @@ impl Process {
     pub fn reset(&mut self) -> Result<()> {
         self.child.kill().context("cannot kill the device")?;
         self.child.wait().context("cannot wait for the device")?;
-        self.child = self.command.spawn().context("cannot start the device again")?;
+        self.child =
+            spawn(&mut self.command, self.input.as_ref()).context("cannot start the device again")?;
         self.wait_until_ready()
     }
 
@@ -94,6 +112,15 @@ impl Process {
     pub fn id(&self) -> u32 {
         self.child.id()
     }
+}
+
+fn spawn(command: &mut Command, input: Option<&Arc<str>>) -> std::io::Result<Child> {
+    let mut child = command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() }).spawn()?;
+    if let Some((mut stdin, input)) = child.stdin.take().zip(input.cloned()) {
+        // It may be longer than a pipe. A device that ends before it has read everything says why.
+        std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    }
+    Ok(child)
 }
 
 impl Drop for Process {
@@ -134,6 +161,16 @@ mod tests {
     }
 
     #[test]
+    fn a_device_reads_its_input_again_when_it_is_reset() {
+        // More than a pipe holds.
+        let input = "line\n".repeat(100_000);
+        let script = "test $(wc -l) = 100000 && echo ready; exec sleep 60";
+        let mut device = Process::fed(shell(script), Some("ready"), &input).expect("started");
+        device.reset().expect("started again");
+        device.check().expect("alive");
+    }
+
+    #[test]
     fn a_device_that_is_reset_is_another_process() {
         let mut device = Process::start(shell("echo ready; exec sleep 60"), Some("ready")).expect("started");
         let first = device.id();
@@ -159,7 +196,7 @@ mod tests {
     fn a_device_that_never_becomes_ready_is_told_of_and_stopped() {
         let patience = Duration::from_millis(300);
         let script = shell("echo $$; echo still waiting; exec sleep 60");
-        let error = Process::start_within(patience, script, Some("ready")).err().expect("not ready");
+        let error = Process::start_within(patience, script, Some("ready"), None).err().expect("not ready");
         let error = error.to_string();
         let said = error.strip_prefix("the device is not ready after 0.3 s: ").expect("why");
         let (id, rest) = said.split_once("; ").expect("what it said");

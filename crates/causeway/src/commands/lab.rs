@@ -8,7 +8,7 @@ use crate::signals::Signals;
 use anyhow::{Context, Result, bail, ensure};
 use causeway_lab::bed;
 use causeway_lab::cluster;
-use causeway_lab::papers::{EXPERIMENTS, Experiment};
+use causeway_lab::papers::{Experiment, experiments};
 use causeway_lab::run::{Task, check_rate, compare_files};
 use causeway_lab::search::Request;
 use causeway_lab::tester::{
@@ -88,19 +88,21 @@ fn progress(what: &str, left: Duration) {
 
 fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
     if args.names {
-        let mut measured = EXPERIMENTS.iter().filter(|one| one.refusal().is_none());
-        measured.try_for_each(|one| output::print_line(one.name))?;
+        let mut measured = experiments().filter(|one| one.refusal().is_none());
+        measured.try_for_each(|one| output::print_line(one.name()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let Some(name) = &args.name else {
-        for one in EXPERIMENTS {
+        for one in experiments() {
             let refusal = one.refusal().map_or(String::new(), |why| format!("; not measured here: {why}"));
-            output::print_line(format_args!("{:<8} {}{refusal}", one.name, one.about))?;
+            let more: Vec<&str> = one.figures().skip(1).collect();
+            let more = if more.is_empty() { String::new() } else { format!(" (with {})", more.join(", ")) };
+            output::print_line(format_args!("{:<8} {}{more}{refusal}", one.name(), one.about))?;
         }
         return Ok(ExitCode::SUCCESS);
     };
     let experiment = Experiment::find(name)?;
-    let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.json", experiment.name)));
+    let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.json", experiment.name())));
     let interrupted = interrupted()?;
     let repetitions = args.repetitions.clamp(1, 1_000);
     for line in experiment.run(repetitions, &file, &interrupted, &mut progress)? {

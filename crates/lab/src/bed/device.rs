@@ -1,14 +1,14 @@
 //! What forwards in a test bed.
 
 use super::Bed;
+use super::graph::{Graph, click_router};
+use crate::inside::reception::{self, Receptions};
 use crate::namespace::{feed, ip_lines};
 use crate::process::Process;
 use crate::search::Event;
 use crate::tester::{Control, Disturb};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
-use std::fmt::Write;
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -29,22 +29,8 @@ pub enum Kind {
         #[serde(default)]
         arguments: Vec<String>,
     },
-    /// This program's `run`: a plain IPv4 router, or a configuration of one's own.
-    Graph {
-        /// A configuration, for ports r0, r1 and so on.
-        #[serde(default)]
-        configuration: Option<PathBuf>,
-        /// More arguments of the plain router's FromDevice: of r0, r1 and so on, and again from the first.
-        #[serde(default)]
-        reception: Vec<String>,
-        /// So many routes more in the plain router's table, which it then looks through from the first to the last: so a
-        /// packet can cost as much as it did on slower machines.
-        #[serde(default)]
-        detour_routes: u32,
-        /// More arguments.
-        #[serde(default)]
-        arguments: Vec<String>,
-    },
+    /// This program's `run`.
+    Graph(Graph),
     /// Kohler's Click in user space: an IPv4 router over packet sockets, or a configuration of one's own.
     Click {
         /// The program.
@@ -128,6 +114,16 @@ impl Device {
         })
     }
 
+    /// What the device's reception mechanisms have counted, the first of several in a row; `None` if it has none that can
+    /// be asked.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn receptions(&self) -> Result<Option<Receptions>> {
+        let place = self.places.first().filter(|_| self.kind.is_own());
+        place.map(|place| reception::parse(&ask(place, "counters")?)).transpose()
+    }
+
     /// The processes of the device: none if it is the kernel.
     pub fn ids(&self) -> Vec<u32> {
         self.processes.iter().map(|process| lock(process).id()).collect()
@@ -147,15 +143,21 @@ fn change_routes(place: &str) -> Result<()> {
     ip_lines(place, &lines("del"))
 }
 
-fn swap_graph(place: &str) -> Result<()> {
-    let causeway = |arguments: &[&str]| -> Result<Command> {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", place]).arg(std::env::current_exe()?).args(arguments);
-        Ok(command)
-    };
-    let out = causeway(&["read", "config"])?.output()?;
+fn causeway(place: &str, arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", place]).arg(std::env::current_exe()?).args(arguments);
+    Ok(command)
+}
+
+/// What a handler of the router in a namespace says.
+fn ask(place: &str, handler: &str) -> Result<String> {
+    let out = causeway(place, &["read", handler])?.output()?;
     ensure!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr).trim());
-    feed(causeway(&["write", "hotconfig", "-"])?, &String::from_utf8_lossy(&out.stdout))
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+fn swap_graph(place: &str) -> Result<()> {
+    feed(causeway(place, &["write", "hotconfig", "-"])?, &ask(place, "config")?)
 }
 
 fn list(processors: &[usize]) -> String {
@@ -167,9 +169,14 @@ impl Kind {
     fn is_beside_kernel(&self) -> bool {
         match self {
             Kind::Kernel {} | Kind::Causeway { .. } => true,
-            Kind::Graph { .. } | Kind::Click { .. } | Kind::External {} => false,
+            Kind::Graph(_) | Kind::Click { .. } | Kind::External {} => false,
             Kind::Command { beside_kernel, .. } => *beside_kernel,
         }
+    }
+
+    /// Whether it is this program.
+    fn is_own(&self) -> bool {
+        matches!(self, Kind::Causeway { .. } | Kind::Graph(_))
     }
 
     /// What can happen to such a device in a trial.
@@ -177,7 +184,7 @@ impl Kind {
         match self {
             Kind::Kernel {} => &[Event::Routes],
             Kind::Causeway { .. } => &[Event::Reset, Event::Routes, Event::Swap],
-            Kind::Graph { .. } => &[Event::Reset, Event::Swap],
+            Kind::Graph(_) => &[Event::Reset, Event::Swap],
             Kind::Command { beside_kernel: true, .. } => &[Event::Reset, Event::Routes],
             Kind::Click { .. } | Kind::Command { .. } => &[Event::Reset],
             Kind::External {} => &[],
@@ -199,39 +206,42 @@ impl Kind {
             all.extend(more.iter().cloned());
             all
         };
-        let (program, mut arguments, ready) = match self {
+        let (mut input, mut ready) = (None, Some(READY));
+        let (program, mut arguments) = match self {
             Kind::Kernel {} | Kind::External {} => return Ok(None),
             Kind::Causeway { arguments } => {
                 let ports = (0..bed.device_ports()).map(|i| format!("r{i}"));
                 let all = text(&["up", "--attach", "xdp"]).into_iter().chain(ports).collect();
-                (own()?, runtime(all, arguments), Some(READY))
+                (own()?, runtime(all, arguments))
             }
-            Kind::Graph { configuration, reception, detour_routes, arguments } => {
-                let all = match configuration {
-                    Some(file) => text(&["run", &file.to_string_lossy()]),
+            Kind::Graph(graph) => {
+                let file = match &graph.configuration {
+                    Some(file) => file.to_string_lossy().into_owned(),
+                    // Many routes are longer than an argument may be.
                     None => {
-                        let router = ip_router(bed, at, "METHOD AFXDP", reception, *detour_routes)?;
-                        text(&["run", "-e", &router])
+                        input = Some(graph.text(bed, at)?);
+                        "-".to_owned()
                     }
                 };
-                (own()?, runtime(all, arguments), Some(READY))
+                (own()?, runtime(text(&["run", &file]), &graph.arguments))
             }
             Kind::Click { program, configuration } => {
                 let arguments = match configuration {
                     Some(file) => vec![file.to_string_lossy().into_owned()],
-                    None => vec!["-e".to_owned(), ip_router(bed, at, "METHOD LINUX, SNIFFER false", &[], 0)?],
+                    None => vec!["-e".to_owned(), click_router(bed, at)?],
                 };
-                (program.to_string_lossy().into_owned(), arguments, None)
+                ready = None;
+                (program.to_string_lossy().into_owned(), arguments)
             }
-            Kind::Command { start, ready, .. } => {
+            Kind::Command { start, ready: says, .. } => {
+                ready = says.as_deref();
                 let (program, arguments) = start.split_first().context("the command to start is empty")?;
-                (program.clone(), arguments.to_vec(), ready.as_deref())
+                (program.clone(), arguments.to_vec())
             }
         };
-        // Causeway pins its workers itself, and must not find its other threads on the same processor.
-        let pins_itself = matches!(self, Kind::Causeway { .. } | Kind::Graph { .. });
         let namespace = &bed.devices[at];
-        let mut command = if processors.is_empty() || pins_itself {
+        // Causeway pins its workers itself, and must not find its other threads on the same processor.
+        let mut command = if processors.is_empty() || self.is_own() {
             namespace.command(&program)
         } else {
             let mut command = namespace.command("taskset");
@@ -240,8 +250,13 @@ impl Kind {
             command
         };
         command.args(arguments);
-        Process::start(command, ready).map(Some)
+        match input {
+            Some(input) => Process::fed(command, ready, &input),
+            None => Process::start(command, ready),
+        }
+        .map(Some)
     }
+
     /// The kind of a name: kernel, causeway, graph, or click with the program of that name in the path.
     ///
     /// # Errors
@@ -250,10 +265,7 @@ impl Kind {
         Ok(match name {
             "kernel" => Kind::Kernel {},
             "causeway" => Kind::Causeway { arguments: Vec::new() },
-            "graph" => {
-                let (reception, arguments) = (Vec::new(), Vec::new());
-                Kind::Graph { configuration: None, reception, detour_routes: 0, arguments }
-            }
+            "graph" => Kind::Graph(Graph::default()),
             "click" => Kind::Click { program: PathBuf::from("click"), configuration: None },
             _ => bail!(
                 "there is no device '{name}'; there are kernel, causeway, graph and click, and those of a description"
@@ -271,7 +283,7 @@ impl Kind {
             Kind::Kernel {} => {
                 std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
             }
-            Kind::Causeway { .. } | Kind::Graph { .. } => env!("CARGO_PKG_VERSION").to_owned(),
+            Kind::Causeway { .. } | Kind::Graph(_) => env!("CARGO_PKG_VERSION").to_owned(),
             Kind::Click { program, .. } => {
                 first_line(&program.to_string_lossy(), "--version").unwrap_or_default()
             }
@@ -279,29 +291,4 @@ impl Kind {
             Kind::External {} => "what stands between the interfaces".to_owned(),
         }
     }
-}
-
-/// Where the detour routes lead to: the first hosts of the block that providers share (RFC 6598).
-const DETOUR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
-
-/// An IPv4 router between the ports of a bed: check, look up, decrement, encapsulate, queue.
-fn ip_router(bed: &Bed, at: usize, from: &str, reception: &[String], detour_routes: u32) -> Result<String> {
-    let sides = bed.sides(at);
-    let networks = sides.iter().enumerate().map(|(i, side)| format!("{} {i}", side.networks[0]));
-    let detour = (0..detour_routes).map(|n| format!("{}/32 0", Ipv4Addr::from(u32::from(DETOUR) + n)));
-    let routes: Vec<String> = detour.chain(networks).collect();
-    let class = if detour_routes > 0 { "LinearIPLookup" } else { "StaticIPLookup" };
-    let mut text = format!("route :: {class}({});\n", routes.join(", "));
-    let (method, _) = from.split_once(',').unwrap_or((from, ""));
-    for (i, side) in sides.iter().enumerate() {
-        let (own, peer) = (bed.mac(&side.own)?, bed.mac(&side.peer)?);
-        let more = reception.iter().cycle().nth(i).map_or(String::new(), |more| format!(", {more}"));
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "FromDevice(r{i}, {from}{more}) -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> route;\n\
-             route[{i}] -> DecIPTTL -> EtherEncap(0x0800, {own}, {peer}) -> Queue(1000) -> ToDevice(r{i}, {method});\n"
-        );
-    }
-    Ok(text)
 }

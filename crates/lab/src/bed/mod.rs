@@ -12,10 +12,12 @@
 //! is then part of what the tester can offer, and its loss is less than it would be on cards. Results say so.
 
 mod device;
+mod graph;
 #[cfg(test)]
 mod tests;
 
 pub use device::{Device, Kind};
+pub use graph::Graph;
 
 use crate::namespace::{Namespace, ip, remove_stale};
 use crate::network::Network;

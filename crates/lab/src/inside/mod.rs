@@ -8,6 +8,7 @@ mod btf;
 mod counters;
 mod proc;
 mod profile;
+pub mod reception;
 mod symbols;
 mod tally;
 

@@ -1,35 +1,100 @@
-//! An experiment as a picture, with the points of the paper's curves beside what was measured.
+//! An experiment as pictures, with the points of the paper's curves beside what was measured.
 
-use super::{Experiment, Shows};
+use super::Picture;
 use causeway_results::chart::{Chart, Line, Plot, Scale, Value};
-use causeway_results::{Axis, Document, Series, Source};
+use causeway_results::{Axis, Document, Measurement, Series, Source};
 
-const KPPS: f64 = 1e3;
+const THOUSAND: f64 = 1e3;
 
-/// The chart of an experiment; `None` if nothing was measured that it shows.
-pub fn chart(experiment: &Experiment, document: &Document) -> Option<Chart> {
+/// What a picture shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    /// Each router's forwarding rate, against the offered load.
+    Loads,
+    /// Each router's forwarding rate at saturation, against the frame length.
+    Lengths,
+    /// Each flow's forwarding rate, against the offered load.
+    Flows,
+    /// Each router's median delay, against the offered load.
+    Delay,
+    /// How much of its time each processor has to spare, against the offered load.
+    Availability,
+    /// Interrupts that each router takes at each port, against the offered load.
+    Interrupts,
+    /// Polls of a received packet at each port, against the offered load.
+    Polls,
+    /// Processor time by class of function, against the offered load.
+    Profile,
+}
+
+impl Shows {
+    /// Quantity and unit of the values, and how many of the document's are one of them.
+    fn values(self) -> (&'static str, &'static str, f64) {
+        match self {
+            Shows::Loads | Shows::Lengths | Shows::Flows => ("forwarding rate", "kframes/s", THOUSAND),
+            Shows::Delay => ("median delay", "us", 1.0),
+            Shows::Availability => ("availability", "%", 1.0),
+            Shows::Interrupts => ("interrupts", "thousands a second", THOUSAND),
+            Shows::Polls => ("polls of a packet", "", 1.0),
+            Shows::Profile => ("processor time", "%", 1.0),
+        }
+    }
+
+    /// What a series is called in the picture, if it belongs there.
+    fn line_name(self, series: &Series) -> Option<String> {
+        let name = series.name.as_str();
+        // What is seen inside: `which/inside router, length: what`.
+        let inside = |what: &str| {
+            let (which, rest) = name.strip_suffix(&format!(": {what}"))?.split_once("/inside ")?;
+            Some((which, rest.rsplit_once(", ")?.0))
+        };
+        let each = |which: &str, router: &str| format!("{router}: {which}");
+        Some(match self {
+            Shows::Loads => name.strip_suffix("/forwarding rate")?.split('/').next()?.to_owned(),
+            Shows::Lengths => name.strip_suffix("/saturation forwarding rate")?.to_owned(),
+            Shows::Flows => name.strip_suffix(": flows")?.split('/').next()?.to_owned(),
+            Shows::Delay => name.strip_suffix("/median delay")?.split('/').next()?.to_owned(),
+            Shows::Availability => inside("availability").map(|(which, router)| each(which, router))?,
+            Shows::Interrupts => {
+                let (which, router) = inside("taken interrupts")?;
+                each(which.strip_suffix(", taken interrupts")?, router)
+            }
+            Shows::Polls => inside("polls of a packet").map(|(which, router)| each(which, router))?,
+            Shows::Profile => inside("processor time").map(|(which, router)| each(which, router))?,
+        })
+    }
+}
+
+/// The chart of a picture; `None` if nothing was measured that it shows.
+pub fn chart(picture: &Picture, about: &str, document: &Document) -> Option<Chart> {
+    let (quantity, unit, scale) = picture.shows.values();
+    // A line that is zero everywhere says nothing, such as the interrupts of a port that only sends.
+    let says = |line: &Line| line.points.iter().any(|(_, y)| *y != Value::exact(0.0));
     let lines: Vec<Line> = document
         .series
         .iter()
-        .filter_map(|series| Some(line(name(experiment.shows, series)?, series)))
+        .filter_map(|series| Some((picture.shows.line_name(series)?, series)))
+        .filter(|(name, _)| name.starts_with(picture.of))
+        .map(|(name, series)| line(name, series, scale))
+        .filter(says)
         .collect();
     if lines.is_empty() {
         return None;
     }
-    let paper = experiment.points.iter().map(|(name, points)| Line {
+    let paper = picture.points.iter().map(|(name, points)| Line {
         name: format!("{name} (the paper)"),
         points: points.iter().map(|&(x, y)| (x, Value::exact(y))).collect(),
     });
     let axis = |quantity: &str, unit: &str| Axis { quantity: quantity.to_owned(), unit: unit.to_owned() };
     Some(Chart {
-        title: format!("{}: {}", experiment.name, experiment.about),
+        title: format!("{}: {about}", picture.figure),
         source: Source::Measured,
-        values: axis("forwarding rate", "kframes/s"),
+        values: axis(quantity, unit),
         scale: Scale::Linear,
         plot: Plot::Lines {
-            x: match experiment.shows {
+            x: match picture.shows {
                 Shows::Lengths => axis("frame length", "bytes"),
-                Shows::Loads | Shows::Flows => axis("offered load", "kframes/s"),
+                _ => axis("offered load", "kframes/s"),
             },
             x_scale: Scale::Linear,
             lines: lines.into_iter().chain(paper).collect(),
@@ -37,31 +102,20 @@ pub fn chart(experiment: &Experiment, document: &Document) -> Option<Chart> {
     })
 }
 
-/// What a series is called in the chart, if it belongs there.
-fn name(shows: Shows, series: &Series) -> Option<&str> {
-    let rate = series.quantity == "forwarding rate";
-    let name = match shows {
-        Shows::Loads => series.name.strip_suffix("/forwarding rate")?.split('/').next()?,
-        Shows::Lengths => series.name.strip_suffix("/saturation forwarding rate")?,
-        Shows::Flows => series.name.strip_suffix(": flows")?.split('/').next()?,
-    };
-    rate.then_some(name)
-}
-
-/// In thousands of frames a second, and of offered ones.
-fn line(name: &str, series: &Series) -> Line {
+/// The points of a series, with loads in thousands.
+fn line(name: String, series: &Series, scale: f64) -> Line {
     let by_load = series.x.as_ref().is_some_and(|x| x.quantity == "offered load");
-    let point = |one: &causeway_results::Measurement| {
-        let rates: Vec<f64> = one.repetitions.iter().map(|rate| rate / KPPS).collect();
-        Some((one.x? / if by_load { KPPS } else { 1.0 }, Value::of(&rates)?))
+    let point = |one: &Measurement| {
+        let values: Vec<f64> = one.repetitions.iter().map(|value| value / scale).collect();
+        Some((one.x? / if by_load { THOUSAND } else { 1.0 }, Value::of(&values)?))
     };
-    Line { name: name.to_owned(), points: series.measurements.iter().filter_map(point).collect() }
+    Line { name, points: series.measurements.iter().filter_map(point).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_results::Measurement;
+    use crate::papers::experiments;
 
     fn measured(name: &str, x: &str, points: &[(f64, f64)]) -> Series {
         let at = |&(x, y): &(f64, f64)| Measurement { x: Some(x), ..Measurement::measured([y]) };
@@ -71,13 +125,19 @@ mod tests {
         series
     }
 
-    fn lines(experiment: &str, series: Vec<Series>) -> Option<Vec<Line>> {
+    fn lines(figure: &str, series: Vec<Series>) -> Option<Vec<Line>> {
         let mut document = Document::new(crate::report::begun());
         document.series = series;
-        match chart(Experiment::find(experiment).expect("known"), &document)?.plot {
+        let mut pictures = experiments().flat_map(|one| one.pictures);
+        let picture = pictures.find(|one| one.figure == figure).expect("known");
+        match chart(picture, "", &document)?.plot {
             Plot::Lines { lines, .. } => Some(lines),
             Plot::Bars { .. } => panic!("lines were expected"),
         }
+    }
+
+    fn names(lines: &[Line]) -> Vec<&str> {
+        lines.iter().map(|line| line.name.as_str()).collect()
     }
 
     #[test]
@@ -86,8 +146,8 @@ mod tests {
         let other = measured("napi/saturation forwarding rate", "frame length", &[(64.0, 4.2e5)]);
         let drawn = lines("OSR-4", vec![load, other]).expect("a chart");
         assert_eq!(drawn[0].points, [(500.0, Value::exact(400.0)), (1000.0, Value::exact(420.0))]);
-        let names: Vec<&str> = drawn.iter().map(|line| line.name.as_str()).collect();
-        assert_eq!(names, ["napi", "interrupt (the paper)", "moderated (the paper)", "napi (the paper)"]);
+        let all = ["napi", "interrupt (the paper)", "moderated (the paper)", "napi (the paper)"];
+        assert_eq!(names(&drawn), all);
         assert_eq!(drawn[1].points[0], (230.0, Value::exact(230.0)));
     }
 
@@ -96,8 +156,36 @@ mod tests {
         let rate = || measured("napi/saturation forwarding rate", "frame length", &[(82.0, 4.2e5)]);
         assert_eq!(lines("OSR-5", vec![rate()]).expect("a chart")[0].points, [(82.0, Value::exact(420.0))]);
         let flow = measured("t0 to t1/napi, 64 bytes: flows", "offered load", &[(1e6, 1e5)]);
-        let drawn = lines("OSR-8", vec![rate(), flow]).expect("a chart");
-        assert_eq!((drawn.len(), drawn[0].name.as_str()), (1, "t0 to t1"));
+        assert_eq!(names(&lines("OSR-8", vec![rate(), flow]).expect("a chart")), ["t0 to t1"]);
         assert!(lines("OSR-8", vec![rate()]).is_none(), "nothing to show");
+    }
+
+    #[test]
+    fn what_is_seen_inside_is_by_router_and_place() {
+        let inside = |which: &str, what: &str, y| {
+            let name = format!("{which}/inside napi, Q 2, 64 bytes: {what}");
+            measured(&name, "offered load", &[(1e6, y)])
+        };
+        let all = || {
+            let silent = inside("in2, taken interrupts", "taken interrupts", 0.0);
+            let polls = inside("in0", "polls of a packet", 0.5);
+            vec![inside("in0, taken interrupts", "taken interrupts", 3e3), silent, polls]
+        };
+        let drawn = lines("AFF-9", all()).expect("a chart");
+        assert_eq!(names(&drawn), ["napi, Q 2: in0"]);
+        assert_eq!(drawn[0].points, [(1000.0, Value::exact(3.0))]);
+        assert_eq!(names(&lines("LUT-7", all()).expect("a chart"))[0], "napi, Q 2: in0");
+        let delay = measured("napi, Q 2/64 bytes/median delay", "offered load", &[(1e6, 20.0)]);
+        assert_eq!(lines("AFF-6", vec![delay]).expect("a chart")[0].points, [(1000.0, Value::exact(20.0))]);
+    }
+
+    #[test]
+    fn a_picture_may_be_of_some_routers_only() {
+        let of = |router: &str| {
+            measured(&format!("{router}/64 bytes/forwarding rate"), "offered load", &[(1e6, 4e5)])
+        };
+        let both = || vec![of("radix, 256 routes"), of("lc-trie, 256 routes")];
+        assert_eq!(names(&lines("LUT-11", both()).expect("a chart")), ["radix, 256 routes"]);
+        assert_eq!(names(&lines("LUT-13", both()).expect("a chart")), ["lc-trie, 256 routes"]);
     }
 }

@@ -3,6 +3,7 @@
 use super::Place;
 use crate::analyser::STEP_NS;
 use crate::inside::Seen;
+use crate::inside::reception::Receptions;
 use crate::search::mlr::GoalResult;
 use crate::search::rfc2544::{BurstLengths, blocked_ns, recovery_ns};
 use crate::search::{Event, Outcome, Request};
@@ -157,6 +158,9 @@ impl<'a> Findings<'a> {
             let rate = outcome.forwarding_fps();
             self.add(&format!("{name}/forwarding rate"), ("forwarding rate", "frames/s"), x(), rate, note);
             self.add(&format!("{name}/loss"), ("loss ratio", ""), x(), outcome.loss_ratio(), note);
+            if let Some(ns) = outcome.analysis.latency.percentile_ns(0.5) {
+                self.add(&format!("{name}/median delay"), ("delay", "us"), x(), ns as f64 / 1e3, note);
+            }
         }
         if let Some(highest) = outcomes.first() {
             let rate = highest.forwarding_fps();
@@ -280,6 +284,37 @@ impl<'a> Findings<'a> {
                 packets,
                 "",
             );
+        }
+    }
+
+    /// What the device's reception mechanisms counted in a trial of `trial_ns` at a load. Its rates are of the time in which
+    /// frames were sent.
+    pub(super) fn receptions(
+        &mut self,
+        place: &Place<'_>,
+        load: f64,
+        before: &Receptions,
+        after: &Receptions,
+        trial_ns: u64,
+    ) {
+        let of = |what: &str| format!("inside {}, {}: {what}", place.device, place.size);
+        let seconds = trial_ns as f64 / 1e9;
+        for (element, now) in after {
+            let x = || (axis("offered load", "frames/s"), load.round());
+            let counted = now.since(&before.get(element).copied().unwrap_or_default());
+            let rate = counted.interrupts as f64 / seconds;
+            let name = format!("{element}, taken interrupts/{}", of("taken interrupts"));
+            self.add(&name, ("rate", "a second"), x(), rate, "");
+            if counted.packets > 0 {
+                let polls = counted.polls as f64 / counted.packets as f64;
+                self.add(
+                    &format!("{element}/{}", of("polls of a packet")),
+                    ("polls of a packet", ""),
+                    x(),
+                    polls,
+                    "",
+                );
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Description;
 use crate::bed::{self, Bed, Device, Kind, VETH_NOTE};
+use crate::inside::reception::Receptions;
 use crate::network::Network;
 use crate::tester::{Attached, Control, carries_default_route};
 use anyhow::{Context, Result, ensure};
@@ -47,6 +48,14 @@ impl Ready {
             Some(device) => device.control(interrupted),
             None => Control::new(interrupted),
         }
+    }
+
+    /// What its reception mechanisms have counted, if it has any.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn receptions(&self) -> Result<Option<Receptions>> {
+        self.0.as_ref().map_or(Ok(None), Device::receptions)
     }
 
     /// Its processes.

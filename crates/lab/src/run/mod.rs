@@ -208,7 +208,7 @@ impl Comparison {
                         events,
                         only_curve: self.only_curve,
                         inside: inside.as_ref().ok(),
-                        processes: device.ids(),
+                        device: &device,
                     };
                     phases::measure(&how, &mut tester, &place, number == 0, &mut findings)
                         .with_context(|| format!("device '{name}', {size}"))?;

@@ -1,5 +1,6 @@
 //! What is measured of a device at a frame length, in its order.
 
+use super::ground::Ready;
 use super::{Findings, Place, Preset};
 use crate::inside::Inside;
 use crate::search::mlr::{GoalResult, Search};
@@ -31,8 +32,8 @@ pub struct How<'a> {
     pub only_curve: bool,
     /// Looks into the machine, where it lets itself be looked into.
     pub inside: Option<&'a Inside>,
-    /// The device's processes.
-    pub processes: Vec<u32>,
+    /// The device.
+    pub device: &'a Ready,
 }
 
 /// Measures; `all`: bursts, recovery and events too.
@@ -79,6 +80,7 @@ fn curve(
 ) -> Result<()> {
     let (loads, mut outcomes) = (CURVE.map(|part| highest * part), Vec::new());
     for load in loads {
+        let before = how.device.receptions()?;
         let look = how.inside.map(Inside::begin).transpose()?;
         let outcome = tester.trial(&Request::new(load, how.preset.trial_ns))?;
         let flows = tester.flows();
@@ -87,7 +89,10 @@ fn curve(
         }
         outcomes.push(outcome);
         if let Some(look) = look {
-            findings.inside(place, load, &look.end(&how.processes)?);
+            findings.inside(place, load, &look.end(&how.device.ids())?);
+        }
+        if let Some((before, after)) = before.zip(how.device.receptions()?) {
+            findings.receptions(place, load, &before, &after, how.preset.trial_ns);
         }
     }
     findings.curve(place, &loads, &outcomes, how.test);

@@ -1,0 +1,158 @@
+//! This program's `run` as a device: a plain IPv4 router between the ports of a bed, or a configuration of one's own.
+
+use super::{Bed, Side};
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// What is run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Graph {
+    /// A configuration, for ports r0, r1 and so on, instead of the plain router.
+    pub configuration: Option<PathBuf>,
+    /// More arguments of the plain router's FromDevice: of r0, r1 and so on, and again from the first.
+    pub reception: Vec<String>,
+    /// Routes of a table that packets are looked up in first, from its first route to its last, for nothing: so a packet can
+    /// cost as much as it did on slower machines.
+    pub detour_routes: u32,
+    /// The class of the routing table, and behind a blank its arguments beside the routes; `StaticIPLookup` without it.
+    pub lookup: Option<String>,
+    /// Into how many routes the network behind each port is divided: a power of two; one without it.
+    pub routes: Option<u32>,
+    /// Instead of a router: what comes by a port of a pair, r0 and r1, r2 and r3, goes out by the other, unseen.
+    pub transfer: bool,
+    /// More arguments of the program.
+    pub arguments: Vec<String>,
+}
+
+/// The class of the routing table where nothing else is asked for.
+const LOOKUP: &str = "StaticIPLookup";
+/// Where the detour's routes lead to: the first hosts of the block that providers share (RFC 6598).
+const DETOUR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
+
+impl Graph {
+    /// What the `at`-th device of a bed runs if no configuration is given.
+    ///
+    /// # Errors
+    /// As [`Graph::router`].
+    pub fn text(&self, bed: &Bed, at: usize) -> Result<String> {
+        if !self.transfer {
+            return self.router(bed, at);
+        }
+        let line = |port: usize| {
+            let to = port ^ 1;
+            format!(
+                "in{port} :: FromDevice(r{port}, METHOD AFXDP) -> Queue(1000) -> ToDevice(r{to}, METHOD AFXDP);\n"
+            )
+        };
+        Ok((0..bed.device_ports()).map(line).collect())
+    }
+
+    /// The plain router of the `at`-th device of a bed: check, look up, decrement, encapsulate, queue. Ports are opened by
+    /// METHOD AFXDP.
+    ///
+    /// # Errors
+    /// If networks cannot be divided as is asked for, or an interface is gone.
+    fn router(&self, bed: &Bed, at: usize) -> Result<String> {
+        let lookup = self.lookup.as_deref().unwrap_or(LOOKUP);
+        let (class, own) = lookup.split_once(' ').map_or((lookup, None), |(class, own)| (class, Some(own)));
+        let sides = bed.sides(at);
+        let mut routes = Vec::new();
+        for (i, side) in sides.iter().enumerate() {
+            routes.extend(
+                divided(&side.networks[0], self.routes.unwrap_or(1))?.map(|net| format!("{net} {i}")),
+            );
+        }
+        routes.extend(own.map(str::to_owned));
+        let mut text = format!("route :: {class}({});\n", routes.join(", "));
+        let entry = if self.detour_routes == 0 { "route" } else { "detour" };
+        if self.detour_routes > 0 {
+            let hosts = (0..self.detour_routes).map(|n| Ipv4Addr::from(u32::from(DETOUR) + n));
+            let hosts: Vec<String> = hosts.map(|host| format!("{host}/32 0")).collect();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "detour :: LinearIPLookup({}, 0.0.0.0/0 0) -> route;", hosts.join(", "));
+        }
+        for (i, side) in sides.iter().enumerate() {
+            let reception =
+                self.reception.iter().cycle().nth(i).map_or(String::new(), |more| format!(", {more}"));
+            port(&mut text, bed, (i, side), &format!("METHOD AFXDP{reception}"), "METHOD AFXDP", entry)?;
+        }
+        Ok(text)
+    }
+}
+
+/// The same router as [`Graph::router`] for Kohler's Click, over packet sockets.
+///
+/// # Errors
+/// If an interface is gone.
+pub fn click_router(bed: &Bed, at: usize) -> Result<String> {
+    let sides = bed.sides(at);
+    let routes: Vec<String> =
+        sides.iter().enumerate().map(|(i, side)| format!("{} {i}", side.networks[0])).collect();
+    let mut text = format!("route :: {LOOKUP}({});\n", routes.join(", "));
+    for side in sides.iter().enumerate() {
+        port(&mut text, bed, side, "METHOD LINUX, SNIFFER false", "METHOD LINUX", "route")?;
+    }
+    Ok(text)
+}
+
+/// What the router does at a port.
+fn port(
+    text: &mut String,
+    bed: &Bed,
+    (i, side): (usize, &Side),
+    from: &str,
+    to: &str,
+    entry: &str,
+) -> Result<()> {
+    let (own, peer) = (bed.mac(&side.own)?, bed.mac(&side.peer)?);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "in{i} :: FromDevice(r{i}, {from}) -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> {entry};\n\
+         route[{i}] -> DecIPTTL -> EtherEncap(0x0800, {own}, {peer}) -> Queue(1000) -> ToDevice(r{i}, {to});\n"
+    );
+    Ok(())
+}
+
+/// The equal parts of a network, such as `198.18.0.0/18`.
+fn divided(network: &str, parts: u32) -> Result<impl Iterator<Item = String>> {
+    let (address, length) = network.split_once('/').context("a network has a length")?;
+    let (address, length): (Ipv4Addr, u32) = (address.parse()?, length.parse()?);
+    let longer = length + parts.trailing_zeros();
+    ensure!(
+        parts.is_power_of_two() && longer <= 32,
+        "routes is {parts}: it is a power of two, at most {} of a network of {length} bits",
+        1_u64 << (32 - length)
+    );
+    let step = 1_u64 << (32 - longer);
+    let part = move |n: u32| Ipv4Addr::from(u32::from(address) + (u64::from(n) * step) as u32);
+    Ok((0..parts).map(move |n| format!("{}/{longer}", part(n))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_divided_into_powers_of_two() {
+        let parts = |network: &str, n: u32| divided(network, n).map(Iterator::collect::<Vec<_>>);
+        assert_eq!(parts("198.18.0.0/18", 1).expect("whole"), ["198.18.0.0/18"]);
+        assert_eq!(
+            parts("198.18.64.0/18", 4).expect("quarters"),
+            ["198.18.64.0/20", "198.18.80.0/20", "198.18.96.0/20", "198.18.112.0/20"]
+        );
+        let hosts = parts("198.18.64.0/18", 16_384).expect("hosts");
+        assert_eq!((hosts.len(), hosts[16_383].as_str()), (16_384, "198.18.127.255/32"));
+        for wrong in [0, 3, 32_768] {
+            let error = parts("198.18.64.0/18", wrong).expect_err("refused").to_string();
+            assert!(
+                error.contains(&format!("routes is {wrong}")) && error.contains("at most 16384"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! *Click vs. Linux* (CvL): frames from port to port without a look at them, and IP routing, over one to four pairs of ports.
+//!
+//! Nothing is slowed down here. A kernel that forwards between veths does so in the tester's own system calls, so its rate is
+//! also the tester's; `causeway lab compare kernel click` sets Click beside both.
+
+use super::osr::ALONE;
+use super::setup::{Setup, fixed, pairs};
+use super::{Experiment, Picture, Shows, What, picture};
+use crate::bed::{Graph, Kind};
+
+/// Payloads of 46 to 1 500 bytes with headers and checksum.
+const SIZES: [u32; 6] = [64, 128, 256, 512, 1024, 1518];
+
+/// A plain router over one to three pairs of ports, and the kernel.
+fn routing(flows: usize) -> Setup {
+    let named = |name: &str| format!("{name}, {}", counted(flows));
+    let routers = vec![(named("kernel"), Kind::Kernel {}), (named("graph"), Kind::Graph(Graph::default()))];
+    Setup::new(2 * flows, pairs(flows, false), routers)
+}
+
+/// From the first port of each pair to the second, and back: what is not looked at is only moved.
+fn transfer(flows: usize, both: bool) -> Vec<(String, Kind)> {
+    let ways = if both { ", both ways" } else { "" };
+    let named = |name: &str| format!("{name}, {}{ways}", counted(flows));
+    let graph = Graph { transfer: true, ..Graph::default() };
+    vec![(named("kernel"), kernel_transfer(2 * flows)), (named("graph"), Kind::Graph(graph))]
+}
+
+fn counted(flows: usize) -> String {
+    if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") }
+}
+
+/// The kernel moves what it receives by one port of a pair to the other, by a filter of its traffic control that matches all.
+fn kernel_transfer(ports: usize) -> Kind {
+    let pair = |port: usize| (format!("r{port}"), format!("r{}", port ^ 1));
+    let each =
+        |line: fn(&(String, String)) -> String| (0..ports).map(|port| line(&pair(port))).collect::<String>();
+    let remove = each(|(from, _)| format!("tc qdisc del dev {from} clsact; "));
+    let add = each(|(from, to)| {
+        format!(
+            "tc qdisc add dev {from} clsact && \
+             tc filter add dev {from} ingress matchall action mirred egress redirect dev {to} && "
+        )
+    });
+    let script = format!("trap '{remove} exit' TERM; {add} echo ready; while :; do sleep 0.1; done");
+    let start = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    Kind::Command { start, ready: Some("ready".to_owned()), beside_kernel: false }
+}
+
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        about: "reception alone, 1 to 8 ports",
+        paper: "Linux 1.1 Mpps, 1.488 if it does not look at packets; Click 1.488 of one port, 3 of two or more",
+        pictures: &[picture("CvL-4", Shows::Loads)],
+        what: What::Refused(ALONE),
+    },
+    Experiment {
+        about: "transmission alone, 1 to 8 ports",
+        paper: "Linux 740 kpps, falling to 690; Click 730 kpps of one port, 4.2 Mpps of seven",
+        pictures: &[picture("CvL-5", Shows::Loads)],
+        what: What::Refused(ALONE),
+    },
+    Experiment {
+        about: "from port to port without a look, 1 to 4 flows, 64 bytes",
+        paper: "650 kpps of one flow, 1.2 Mpps of two; of four Linux has 1.0 and Click 2.1 Mpps",
+        pictures: &[picture("CvL-6a", Shows::Loads)],
+        what: What::Measured(|| {
+            let one = |flows| Setup::new(2 * flows, pairs(flows, false), transfer(flows, false));
+            (1..=4).map(one).collect()
+        }),
+    },
+    Experiment {
+        about: "from port to port without a look, 4 flows one way and both ways, lengths of frames",
+        paper: "5.5 Gbit/s of frames of 1 518 bytes, which is 452 kpps",
+        pictures: &[Picture {
+            figure: "CvL-6b",
+            shows: Shows::Lengths,
+            of: "",
+            points: &[("both", &[(1518.0, 452.0)])],
+        }],
+        what: What::Measured(|| {
+            let one = |both| Setup::new(8, pairs(4, both), transfer(4, both));
+            [false, true].map(|both| one(both).of_sizes(SIZES.map(fixed).to_vec())).into()
+        }),
+    },
+    Experiment {
+        about: "IP routing, 1 to 3 flows, 64 bytes",
+        paper: "about 800 kpps at most",
+        pictures: &[Picture {
+            figure: "CvL-7",
+            shows: Shows::Loads,
+            of: "",
+            points: &[("at most", &[(1488.0, 800.0)])],
+        }],
+        what: What::Measured(|| (1..=3).map(routing).collect()),
+    },
+];

@@ -1,0 +1,124 @@
+//! *The IP Lookup Mechanism in a Linux Software Router* (LUT): route caches by flow and by destination, Radix and LC-trie, in
+//! the plain router with NAPI.
+//!
+//! Lookups differ by tens of nanoseconds, so the detour is no longer than it takes for the tester to saturate the router.
+//! `causeway bench lut` has the structures alone and in the standard router in memory, where it is lookups that count.
+
+use super::setup::{QUOTA, Setup};
+use super::{Experiment, Picture, Shows, What, picture};
+use crate::bed::{Graph, Kind};
+use causeway_results::traffic::{Matrix, Values};
+
+const DETOUR_ROUTES: u32 = 600;
+/// Chains of the cache, as in `causeway bench lut`: what Linux 2.6 gave a machine of the paper's size.
+const CACHE: &str = "BUCKETS 4096, TABLE radix";
+/// Addresses that are used, of sources or of destinations.
+const ADDRESSES: [u32; 5] = [1, 256, 1_024, 8_192, 16_384];
+/// Routes of the tables that are compared.
+const ROUTES: [u32; 3] = [256, 1_024, 16_384];
+
+fn router(name: String, lookup: &str, routes: u32) -> (String, Kind) {
+    let reception = vec![format!("RECEPTION napi, QUOTA {QUOTA}")];
+    let (lookup, routes) = (Some(lookup.to_owned()), Some(routes));
+    (name, Kind::Graph(Graph { reception, detour_routes: DETOUR_ROUTES, lookup, routes, ..Graph::default() }))
+}
+
+/// One way from `sources` to `destinations`, each in turn.
+fn one_way(sources: u32, destinations: u32, routers: Vec<(String, Kind)>) -> Setup {
+    let mut setup = Setup::new(2, Matrix::Unidirectional, routers);
+    for stream in &mut setup.traffic.streams {
+        stream.source_host = Values::Counted { first: 0, count: sources };
+        stream.destination_host = Values::Counted { first: 0, count: destinations };
+    }
+    setup
+}
+
+/// The router with a cache by `key`, and what its name says of the traffic.
+fn cached(key: &str, count: u32, of: &str) -> Vec<(String, Kind)> {
+    let several = if count == 1 { "" } else { "s" };
+    let lookup = format!("CachedIPLookup KEY {key}, {CACHE}");
+    vec![router(format!("by {key}, {count} {of}{several}"), &lookup, 1)]
+}
+
+fn sources(key: &str) -> Vec<Setup> {
+    ADDRESSES.map(|count| one_way(count, 1, cached(key, count, "source"))).into()
+}
+
+fn destinations() -> Vec<Setup> {
+    ADDRESSES.map(|count| one_way(1, count, cached("destination", count, "destination"))).into()
+}
+
+/// A figure of the routers whose names begin so.
+const fn of(figure: &'static str, shows: Shows, of: &'static str) -> Picture {
+    Picture { figure, shows, of, points: &[] }
+}
+
+fn tables() -> Vec<Setup> {
+    let routers = [("radix", "RadixIPLookup"), ("lc-trie", "LCTrieIPLookup")];
+    let of =
+        |routes: u32| routers.map(|(name, class)| router(format!("{name}, {routes} routes"), class, routes));
+    ROUTES.map(|routes| one_way(1, 16_384, of(routes).into())).into()
+}
+
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        about: "a route cache by flow, 1 to 16 384 sources, 64 bytes",
+        paper: "throughput falls and delay at saturation grows with the sources; the share of IP doubles, that of \
+                interrupts vanishes at saturation; from 2 polls a packet to 0.22",
+        pictures: &[
+            picture("LUT-2", Shows::Loads),
+            picture("LUT-3", Shows::Delay),
+            of("LUT-5", Shows::Profile, "by flow, 1 source:"),
+            of("LUT-6", Shows::Profile, "by flow, 16384 sources:"),
+            Picture {
+                figure: "LUT-7",
+                shows: Shows::Polls,
+                of: "",
+                points: &[("the receiving port", &[(1488.0, 0.22)])],
+            },
+        ],
+        what: What::Measured(|| sources("flow")),
+    },
+    Experiment {
+        about: "entries of the cache against sources",
+        paper: "they grow linearly",
+        pictures: &[picture("LUT-4", Shows::Loads)],
+        what: What::Refused("it is no rate: `causeway bench lut` has the entries beside the times"),
+    },
+    Experiment {
+        about: "cleanings of the transmission ring by interrupt and by reception",
+        paper: "by interrupts up to saturation, within reception from there on",
+        pictures: &[picture("LUT-8", Shows::Interrupts)],
+        what: What::Refused("a veth has no ring that an interrupt cleans. `causeway model` has it"),
+    },
+    Experiment {
+        about: "a route cache by destination, 1 to 16 384 sources, 64 bytes",
+        paper: "the number of sources makes no difference",
+        pictures: &[picture("LUT-9", Shows::Loads)],
+        what: What::Measured(|| sources("destination")),
+    },
+    Experiment {
+        about: "a route cache by destination, 1 to 16 384 destinations, 64 bytes",
+        paper: "throughput falls again, from chains of the hash table",
+        pictures: &[
+            picture("LUT-12", Shows::Loads),
+            of("LUT-10", Shows::Profile, "by destination, 16384 destinations:"),
+        ],
+        what: What::Measured(destinations),
+    },
+    Experiment {
+        about: "no cache, Radix and LC-trie, 256 to 16 384 routes, 64 bytes",
+        paper: "Radix is ahead by 30 to 50 kpps, less with more routes",
+        pictures: &[
+            of("LUT-11", Shows::Loads, "radix"),
+            of("LUT-13", Shows::Loads, "lc-trie"),
+            of("LUT-14", Shows::Delay, "lc-trie"),
+            of("LUT-15", Shows::Delay, "radix"),
+            of("LUT-16", Shows::Profile, "radix, 256 routes:"),
+            of("LUT-17", Shows::Profile, "radix, 16384 routes:"),
+            of("LUT-18", Shows::Profile, "lc-trie, 256 routes:"),
+            of("LUT-19", Shows::Profile, "lc-trie, 16384 routes:"),
+        ],
+        what: What::Measured(tables),
+    },
+];

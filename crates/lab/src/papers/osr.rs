@@ -1,0 +1,129 @@
+//! *Open-Source PC-Based Software Routers* (OSR): how mechanisms of reception behave, and what ports, quotas and lengths change.
+
+use super::setup::{QUOTA, Setup, fixed, mechanism, napi};
+use super::{Experiment, Picture, Shows, What, picture};
+use crate::bed::Kind;
+use causeway_results::traffic::Matrix;
+
+/// Frame lengths of the paper: payloads of IP, with the headers of IP and Ethernet and the checksum.
+const SIZES: [u32; 6] = [82, 146, 274, 530, 1042, 1518];
+/// What a gigabit link carries of minimum-size frames, in thousands a second.
+const LINE_KPPS: f64 = 1488.0;
+/// Why reception and transmission alone are not measured.
+pub const ALONE: &str = "a veth has no card that receives or sends by itself: what a router takes from it, the tester's own \
+                         system call brings it. `causeway model` has it; `lab transmit` and `lab receive` say what \
+                         interfaces do";
+
+fn two_ports(matrix: Matrix, routers: Vec<(String, Kind)>) -> Setup {
+    Setup::new(2, matrix, routers)
+}
+
+/// From port 0 to 1 ten times of what goes from port 2 to 3.
+fn uneven(router: (String, Kind)) -> Vec<Setup> {
+    let matrix = Matrix::Custom(vec![vec![0, 10, 0, 0], vec![0; 4], vec![0, 0, 0, 1], vec![0; 4]]);
+    vec![Setup::new(4, matrix, vec![router])]
+}
+
+fn many(matrix: Matrix, ports: usize, name: &str) -> Setup {
+    Setup::new(ports, matrix, vec![napi(&format!("napi, {ports} ports, {name}"), &[QUOTA])])
+}
+
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        about: "one port, reception alone",
+        paper: "1.0 Mpps by interrupts, 1.1 Mpps by NAPI",
+        pictures: &[picture("OSR-rx", Shows::Loads)],
+        what: What::Refused(ALONE),
+    },
+    Experiment {
+        about: "one port, transmission alone",
+        paper: "650 kpps",
+        pictures: &[picture("OSR-tx", Shows::Loads)],
+        what: What::Refused(ALONE),
+    },
+    Experiment {
+        about: "mechanisms of reception: forwarding rate against offered load, one way, 64 bytes",
+        paper: "interrupts peak at 230 kpps and moderated ones at 500 kpps, then both fall to 0; NAPI stays at 510 kpps",
+        pictures: &[Picture {
+            figure: "OSR-4",
+            shows: Shows::Loads,
+            of: "",
+            points: &[
+                ("interrupt", &[(230.0, 230.0), (LINE_KPPS, 0.0)]),
+                ("moderated", &[(500.0, 500.0), (LINE_KPPS, 0.0)]),
+                ("napi", &[(510.0, 510.0), (LINE_KPPS, 510.0)]),
+            ],
+        }],
+        what: What::Measured(|| {
+            let mechanisms = ["interrupt", "moderated", "napi", "disable-enable", "polling"];
+            vec![two_ports(Matrix::Unidirectional, mechanisms.map(|name| mechanism(name, name)).to_vec())]
+        }),
+    },
+    Experiment {
+        about: "lengths of frames with NAPI, one way",
+        paper: "near 500 kpps up to 128 bytes of payload, where the processor is the limit; 1 Gbit/s from 512 bytes on",
+        pictures: &[Picture {
+            figure: "OSR-5",
+            shows: Shows::Lengths,
+            of: "",
+            points: &[(
+                "napi",
+                &[(82.0, 500.0), (146.0, 500.0), (530.0, 227.0), (1042.0, 118.0), (1518.0, 81.0)],
+            )],
+        }],
+        what: What::Measured(|| {
+            let setup = two_ports(Matrix::Unidirectional, vec![napi("napi", &[QUOTA])]);
+            vec![setup.of_sizes(SIZES.map(fixed).to_vec())]
+        }),
+    },
+    Experiment {
+        about: "one way and both ways with NAPI, 64 bytes",
+        paper: "510 kpps one way, 620 kpps both ways",
+        pictures: &[Picture {
+            figure: "OSR-6",
+            shows: Shows::Loads,
+            of: "",
+            points: &[("napi, one way", &[(LINE_KPPS, 510.0)]), ("napi, both ways", &[(LINE_KPPS, 620.0)])],
+        }],
+        what: What::Measured(|| {
+            [(Matrix::Unidirectional, "napi, one way"), (Matrix::OneToOne, "napi, both ways")]
+                .map(|(matrix, name)| two_ports(matrix, vec![napi(name, &[QUOTA])]))
+                .into()
+        }),
+    },
+    Experiment {
+        about: "recycling of buffers",
+        paper: "620 kpps without, 730 kpps with it",
+        pictures: &[picture("OSR-7", Shows::Loads)],
+        what: What::Refused(
+            "ports over AF_XDP need the pool that recycles; without it the kernel copies each packet once more, which would \
+             be the difference",
+        ),
+    },
+    Experiment {
+        about: "ports with loads of 10:1, quota 64, budget 300",
+        paper: "past saturation the smaller flow grows at the cost of the other, to max-min fairness; the sum is constant",
+        pictures: &[picture("OSR-8", Shows::Flows)],
+        what: What::Measured(|| uneven(napi("napi, Q 64", &[QUOTA]))),
+    },
+    Experiment {
+        about: "as OSR-8, with quotas in the ratio of the loads",
+        paper: "the shares follow the quotas 270 and 27, and the sum is higher",
+        pictures: &[picture("OSR-9", Shows::Flows)],
+        what: What::Measured(|| uneven(napi("napi, Q 270 and 27", &[270, 270, 27, 27]))),
+    },
+    Experiment {
+        about: "6, 10 and 14 ports in pairs, both ways",
+        paper: "the saturation rate falls slightly with the number of ports",
+        pictures: &[picture("OSR-10", Shows::Loads)],
+        what: What::Measured(|| [6, 10, 14].map(|ports| many(Matrix::OneToOne, ports, "in pairs")).into()),
+    },
+    Experiment {
+        about: "14 ports, in pairs and each to all others",
+        paper: "each to all others is slightly lower",
+        pictures: &[picture("OSR-11", Shows::Loads)],
+        what: What::Measured(|| {
+            vec![many(Matrix::OneToOne, 14, "in pairs"), many(Matrix::Uniform, 14, "each to all")]
+        }),
+    },
+];

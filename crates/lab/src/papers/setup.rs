@@ -1,0 +1,104 @@
+//! Routers that are compared on a bed, and what is offered to them.
+
+use crate::bed::{Graph, Kind};
+use crate::run::{Comparison, Description, Preset};
+use causeway_results::traffic::{Matrix, Sizes, Traffic};
+
+/// A comparison of an experiment.
+pub struct Setup {
+    pub ports: usize,
+    pub traffic: Traffic,
+    pub sizes: Vec<(String, Sizes)>,
+    /// Each with its name.
+    pub routers: Vec<(String, Kind)>,
+}
+
+/// NAPI's quota where it is not varied (OSR §3.3).
+pub const QUOTA: u32 = 64;
+/// Packets of a run of NAPI (OSR §3.3).
+const BUDGET: u32 = 300;
+/// Routes of the detour, some 2 us: OSR's processor took 5 500 cycles of 2.8 GHz for a packet (section 4.2).
+const DETOUR_ROUTES: u32 = 2_000;
+
+/// The plain router with a mechanism of reception at all ports.
+pub fn mechanism(name: &str, reception: &str) -> (String, Kind) {
+    graph(name, vec![format!("RECEPTION {reception}")])
+}
+
+/// The plain router with NAPI: quotas of its ports, and again from the first.
+pub fn napi(name: &str, quotas: &[u32]) -> (String, Kind) {
+    graph(name, quotas.iter().map(|quota| format!("RECEPTION napi, QUOTA {quota}")).collect())
+}
+
+fn graph(name: &str, reception: Vec<String>) -> (String, Kind) {
+    let arguments = vec!["--budget".to_owned(), BUDGET.to_string()];
+    let detour_routes = DETOUR_ROUTES;
+    (name.to_owned(), Kind::Graph(Graph { reception, detour_routes, arguments, ..Graph::default() }))
+}
+
+/// Frames of one length.
+pub fn fixed(bytes: u32) -> (String, Sizes) {
+    (format!("{bytes} bytes"), Sizes::Fixed(bytes))
+}
+
+/// So many pairs of ports, from the first of each to the second; back as well if `both` ways are asked for.
+pub fn pairs(flows: usize, both: bool) -> Matrix {
+    let goes = |from: usize, to: usize| (from ^ 1 == to && (both || from.is_multiple_of(2))) as u32;
+    let ports = 0..2 * flows;
+    Matrix::Custom(ports.clone().map(|from| ports.clone().map(|to| goes(from, to)).collect()).collect())
+}
+
+impl Setup {
+    /// Routers between so many ports, with frames of 64 bytes and random addresses.
+    pub fn new(ports: usize, matrix: Matrix, routers: Vec<(String, Kind)>) -> Setup {
+        let traffic = Traffic { matrix, ..Traffic::simple(64) };
+        Setup { ports, traffic, sizes: vec![fixed(64)], routers }
+    }
+
+    /// With other lengths of frames.
+    pub fn of_sizes(self, sizes: Vec<(String, Sizes)>) -> Setup {
+        Setup { sizes, ..self }
+    }
+
+    /// As it is measured, so many times.
+    pub fn comparison(self, repetitions: usize) -> Comparison {
+        let devices: Vec<String> = self.routers.iter().map(|(name, _)| name.clone()).collect();
+        Comparison {
+            description: Description {
+                ports: self.ports,
+                tester_processors: vec![0],
+                device_processors: vec![1],
+                devices: self.routers.into_iter().collect(),
+                traffic: Some(self.traffic),
+                ..Description::default()
+            },
+            devices,
+            sizes: self.sizes,
+            preset: Preset::quick(),
+            repetitions,
+            only_curve: true,
+            yes: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_go_one_way_or_both() {
+        let rows = |matrix| match matrix {
+            Matrix::Custom(rows) => rows,
+            _ => panic!("rows were expected"),
+        };
+        assert_eq!(
+            rows(pairs(2, false)),
+            [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]].map(Vec::from)
+        );
+        assert_eq!(
+            rows(pairs(2, true)),
+            [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]].map(Vec::from)
+        );
+    }
+}
