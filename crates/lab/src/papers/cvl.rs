@@ -30,19 +30,21 @@ fn counted(flows: usize) -> String {
     if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") }
 }
 
-/// The kernel moves what it receives by one port of a pair to the other, by a filter of its traffic control that matches all.
+/// The kernel moves what it receives by one port of a pair to the other, by a rule of nftables that asks nothing.
 fn kernel_transfer(ports: usize) -> Kind {
-    let pair = |port: usize| (format!("r{port}"), format!("r{}", port ^ 1));
-    let each =
-        |line: fn(&(String, String)) -> String| (0..ports).map(|port| line(&pair(port))).collect::<String>();
-    let remove = each(|(from, _)| format!("tc qdisc del dev {from} clsact; "));
-    let add = each(|(from, to)| {
+    let chain = |port: usize| {
         format!(
-            "tc qdisc add dev {from} clsact && \
-             tc filter add dev {from} ingress matchall action mirred egress redirect dev {to} && "
+            "add chain netdev move r{port} {{ type filter hook ingress device r{port} priority 0; }}\n\
+             add rule netdev move r{port} fwd to r{}\n",
+            port ^ 1
         )
-    });
-    let script = format!("trap '{remove} exit' TERM; {add} echo ready; while :; do sleep 0.1; done");
+    };
+    let rules: String = (0..ports).map(chain).collect();
+    let script = format!(
+        "trap 'nft delete table netdev move; exit' TERM\n\
+         nft -f - <<'end' || exit 1\nadd table netdev move\n{rules}end\necho ready\n\
+         while :; do sleep 0.1; done"
+    );
     let start = ["sh", "-c", &script].map(str::to_owned).to_vec();
     Kind::Command { start, ready: Some("ready".to_owned()), beside_kernel: false }
 }

@@ -1,0 +1,147 @@
+//! Whether `docs/results/papers.md` has a line for all that the papers describe, and says what the programs do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+/// The systems of the papers.
+const SYSTEMS: [&str; 17] = [
+    "RFC 1812 forwarding",
+    "interrupts, livelock",
+    "moderated interrupts",
+    "NAPI",
+    "Disable–Enable",
+    "polling",
+    "buffer recycling",
+    "Click",
+    "route cache",
+    "Radix tree, LC-trie",
+    "policy routing",
+    "FPGA-enhanced NIC",
+    "affinity modes",
+    "generator and sink",
+    "router tester",
+    "internal counters",
+    "profiler",
+];
+/// The experiments of the papers, each with its figures where the row's name is not that of one.
+const EXPERIMENTS: [(&str, &[&str]); 37] = [
+    ("OSR-rx", &[]),
+    ("OSR-tx", &[]),
+    ("OSR-4", &[]),
+    ("OSR-5", &[]),
+    ("OSR-6", &[]),
+    ("OSR-7", &[]),
+    ("OSR-8", &[]),
+    ("OSR-9", &[]),
+    ("OSR-10", &[]),
+    ("OSR-11", &[]),
+    ("CvL-4", &[]),
+    ("CvL-5", &[]),
+    ("CvL-6a", &[]),
+    ("CvL-6b", &[]),
+    ("CvL-7", &[]),
+    ("LUT-2/3/4", &["LUT-2", "LUT-3", "LUT-4"]),
+    ("LUT-5/6", &["LUT-5", "LUT-6"]),
+    ("LUT-7/8", &["LUT-7", "LUT-8"]),
+    ("LUT-9", &[]),
+    ("LUT-10/12", &["LUT-10", "LUT-12"]),
+    ("LUT-11, 13 to 15", &["LUT-11", "LUT-13", "LUT-14", "LUT-15"]),
+    ("recycling", &[]),
+    ("FPGA-4", &[]),
+    ("FPGA-A", &[]),
+    ("FPGA-B", &[]),
+    ("FPGA-C", &[]),
+    ("FPGA-D", &[]),
+    ("FPGA-E", &[]),
+    ("FPGA-F", &[]),
+    ("FPGA-5", &[]),
+    ("FPGA-6", &[]),
+    ("FPGA-LE", &[]),
+    ("AFF-5", &[]),
+    ("AFF-6", &[]),
+    ("AFF-7/8", &["AFF-7", "AFF-8"]),
+    ("AFF-9/10", &["AFF-9", "AFF-10"]),
+    ("AFF-11/12/13", &["AFF-11", "AFF-12", "AFF-13"]),
+];
+
+/// The cells of the tables' rows below a heading, by the first.
+fn rows(page: &str, heading: &str) -> BTreeMap<String, Vec<String>> {
+    let below = page.split(&format!("## {heading}\n")).nth(1).expect("the heading");
+    let table = below.split("\n## ").next().expect("a table");
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let mut found = BTreeMap::new();
+    for line in table.lines().filter(|line| line.starts_with("| ")).skip(2) {
+        let mut cells = cells(line);
+        let name = cells.remove(0);
+        assert!(found.insert(name.clone(), cells).is_none(), "{name} twice");
+    }
+    found
+}
+
+fn page() -> String {
+    std::fs::read_to_string(Path::new(ROOT).join("docs/results/papers.md")).expect("the page")
+}
+
+fn said(arguments: &[&str]) -> String {
+    let out = Command::new(env!("CARGO_BIN_EXE_causeway")).args(arguments).output().expect("run");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("text")
+}
+
+/// The figures that `causeway lab paper` measures.
+fn measured() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for line in said(&["lab", "paper"]).lines().filter(|line| !line.contains("not measured here")) {
+        let more = line.split_once(" (with ").and_then(|(_, rest)| rest.split_once(')'));
+        let more = more.map_or("", |(figures, _)| figures).split(", ").filter(|figure| !figure.is_empty());
+        found.extend(line.split_whitespace().take(1).chain(more).map(str::to_owned));
+    }
+    found
+}
+
+/// The figures that `causeway model` has.
+fn modelled() -> BTreeSet<String> {
+    said(&["model"]).lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// How a cell says that so many figures of a row are there.
+fn word(figures: &[&str], there: &BTreeSet<String>) -> &'static str {
+    match figures.iter().filter(|figure| there.contains(**figure)).count() {
+        0 => "no",
+        some if some < figures.len() => "in part",
+        _ => "yes",
+    }
+}
+
+#[test]
+fn every_system_has_a_line_that_says_where_it_is() {
+    let page = page();
+    let rows = rows(&page, "Systems");
+    assert_eq!(rows.keys().map(String::as_str).collect::<BTreeSet<_>>(), SYSTEMS.into());
+    for (name, cells) in &rows {
+        for path in cells[1].split('`').filter(|word| word.contains('/')) {
+            assert!(Path::new(ROOT).join(path).exists(), "{name}: there is no {path}");
+        }
+    }
+}
+
+#[test]
+fn every_figure_has_a_line_that_says_what_the_programs_say() {
+    let rows = rows(&page(), "Figures");
+    let known: BTreeSet<&str> = EXPERIMENTS.iter().map(|(row, _)| *row).collect();
+    assert_eq!(rows.keys().map(String::as_str).collect::<BTreeSet<_>>(), known);
+    let (measured, modelled) = (measured(), modelled());
+    for (row, figures) in EXPERIMENTS {
+        let own = [row];
+        let figures = if figures.is_empty() { &own[..] } else { figures };
+        let [_, in_lab, in_model, verilog, says] = &rows[row][..] else { panic!("{row} has other columns") };
+        assert_eq!(in_lab, word(figures, &measured), "{row}, measured");
+        assert_eq!(in_model, word(figures, &modelled), "{row}, modelled");
+        let some = [in_lab, in_model, verilog].iter().any(|cell| *cell == "yes");
+        assert!(some || !says.is_empty(), "{row} is nowhere, and the page does not say why");
+    }
+}
