@@ -32,11 +32,13 @@ docs: ## write the element reference, docs/elements, from the code
 	rm -rf docs/elements
 	target/debug/causeway elements --markdown docs/elements
 
-install: build ## install the binary, its manual page and its completions below PREFIX=/usr/local
+install: build ## install the binary, its manual page, completions and systemd unit below PREFIX=/usr/local
 	install -D -m 755 $(CAUSEWAY) $(DESTDIR)$(PREFIX)/bin/causeway
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(CAUSEWAY) man > $(DESTDIR)$(PREFIX)/share/man/man1/causeway.1
 	$(CAUSEWAY) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/causeway
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|/usr/local|$(PREFIX)|' conf/systemd/causeway.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/causeway.service
 
 clean: ## remove what was built
 	rm -rf target fuzz/target

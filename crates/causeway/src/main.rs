@@ -18,6 +18,7 @@ mod logger;
 mod metrics;
 mod output;
 mod privileges;
+mod service_manager;
 mod session;
 mod signals;
 

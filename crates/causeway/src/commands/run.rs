@@ -3,9 +3,10 @@
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
 use crate::control::{Claim, Listener, open_run_dir, run_dirs, serve};
-use crate::lease::{Lease, Objector, Voucher};
+use crate::lease::{Lease, Objector, State, Voucher};
 use crate::load::{self, Loaded, Style};
 use crate::metrics::http;
+use crate::service_manager::ServiceManager;
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{FRONT, OpenPorts, PORTS, interfaces};
@@ -132,13 +133,13 @@ pub struct Start {
     pub objector: Option<Objector>,
 }
 
-/// Runs a configuration that was loaded; `started` is called once it runs, and what it returns is kept until the end.
-pub fn run_loaded<K>(
+/// Runs a configuration that was loaded; `started` is called once it runs, and the lease that it returns is kept until the end.
+pub fn run_loaded(
     loaded: Loaded,
     place: &Place,
     args: RuntimeArgs,
     start: Start,
-    started: impl FnOnce(&Session) -> Result<K>,
+    started: impl FnOnce(&Session) -> Result<Option<Lease>>,
 ) -> Result<ExitCode> {
     let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
         bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
@@ -175,11 +176,17 @@ pub fn run_loaded<K>(
         log::info!("metrics at http://{}/metrics", listener.local_addr()?);
         http::serve(listener.try_clone()?, session.desk());
     }
-    let kept = started(&session)?;
+    let lease = started(&session)?;
+    let service = match &lease {
+        Some(lease) => ServiceManager::tell(lease.state()),
+        None => ServiceManager::tell(workers_state(&session)),
+    }
+    .context("cannot start a thread")?;
     log::info!("control socket {}, counters {}", socket.display(), counters.display());
     let end = session.run();
+    drop(service);
     // First the right to forward goes, then the workers.
-    drop(kept);
+    drop(lease);
     let closed = session.close();
     Ok(if end? == End::Broken || closed.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -198,11 +205,20 @@ fn watch_transit(session: &Session, persistent: &Persistent) -> Result<Option<Le
 
 /// Nothing is forwarded from now on unless all workers are well.
 pub fn require_workers(session: &Session, lease: &Lease) {
-    for (number, pulse) in session.router().pulses().into_iter().enumerate() {
-        let name = format!("worker {number}");
+    vouchers(session).for_each(|voucher| lease.require(voucher));
+}
+
+/// How a router is that has no right to forward because it needs none: it runs as long as its workers do.
+fn workers_state(session: &Session) -> impl Fn() -> State + Send + use<> {
+    let vouchers: Vec<Voucher> = vouchers(session).collect();
+    move || State::of(&vouchers, monotonic_ns()).unwrap_or_else(|| State::well("running"))
+}
+
+fn vouchers(session: &Session) -> impl Iterator<Item = Voucher> {
+    session.router().pulses().into_iter().enumerate().map(|(number, pulse)| {
         // It has started, though it may not have been given a processor yet.
         let started_ns = monotonic_ns();
         let word_ns = Arc::new(move || pulse.latest_ns().max(started_ns));
-        lease.require(Voucher { name, word_ns, term: Voucher::ALIVE });
-    }
+        Voucher { name: format!("worker {number}"), word_ns, term: Voucher::ALIVE }
+    })
 }

@@ -81,7 +81,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         run::require_workers(session, &lease);
         lease.objector().withdraw(STARTING);
         attendant::Attendant::start(session.desk(), present, changes)?;
-        Ok(lease)
+        Ok(Some(lease))
     };
     let ended = match load::load(&Source::Text("up", text), &causeway_elements::library(), &[], Style::Human)
     {

@@ -1,6 +1,6 @@
 //! The rule by which the right to forward is had, lost and had again. No clock, no thread: `now_ns` is handed in.
 
-use super::Voucher;
+use super::{State, Voucher};
 use std::collections::BTreeMap;
 
 /// A loss of which nobody was told at once is told after this long.
@@ -33,6 +33,8 @@ pub struct Account {
     objections: BTreeMap<&'static str, Objection>,
     /// Until when it was given last.
     until_ns: u64,
+    /// When the words were looked at last.
+    settled_ns: u64,
     /// When the right was lost; none while it stands.
     lost_ns: Option<u64>,
     /// Words from before this time do not count: somebody has been silent since, and may have been confused.
@@ -51,6 +53,7 @@ impl Account {
             vouchers: Vec::new(),
             objections: BTreeMap::new(),
             until_ns: 0,
+            settled_ns: now_ns,
             lost_ns: Some(now_ns),
             anew_ns: 0,
             told: false,
@@ -82,6 +85,7 @@ impl Account {
 
     /// Until when packets may be forwarded, as of now; none if they may not.
     pub fn settle(&mut self, now_ns: u64) -> Option<u64> {
+        self.settled_ns = now_ns;
         let deadline_ns = self.vouchers.iter().map(Voucher::until_ns).min().unwrap_or(0);
         // It has run out also if nobody has looked for too long, whoever vouches now: the process was stopped, say.
         let ran_out = self.lost_ns.is_none() && self.until_ns <= now_ns;
@@ -104,6 +108,20 @@ impl Account {
         }
         self.until_ns = deadline_ns;
         Some(deadline_ns)
+    }
+
+    /// How the router is, as of now.
+    pub fn state(&self, now_ns: u64) -> State {
+        let left_to_kernel = |why: &str| format!("the kernel forwards everything: {why}");
+        // Who should have looked at the words is not well.
+        let forgotten = now_ns.saturating_sub(self.settled_ns) >= PATIENCE_NS;
+        match (State::of(&self.vouchers, now_ns), self.objections.values().next()) {
+            (None, _) if forgotten => State { well: false, text: left_to_kernel("this router stands still") },
+            (Some(silent), _) => State { text: left_to_kernel(&silent.text), ..silent },
+            (None, Some(objection)) => State::well(&left_to_kernel(&objection.what)),
+            (None, None) if self.lost_ns.is_some() => State::well(&left_to_kernel("all have to speak anew")),
+            (None, None) => State::well(FORWARDING),
+        }
     }
 
     /// What has happened since the last call.
@@ -149,7 +167,7 @@ impl Account {
 
 impl Voucher {
     /// Until when its latest word counts.
-    fn until_ns(&self) -> u64 {
+    pub(super) fn until_ns(&self) -> u64 {
         (self.word_ns)().saturating_add(self.term.as_nanos() as u64)
     }
 }
@@ -193,6 +211,27 @@ mod tests {
         let (mut account, [first, _second]) = standing(1_000);
         first.store(5_000, Ordering::Relaxed);
         assert_eq!(account.settle(6_000), Some(1_000 + TERM_NS));
+    }
+
+    #[test]
+    fn who_is_silent_is_not_well_and_who_may_not_forward_is() {
+        let (mut account, [first, second]) = standing(0);
+        assert_eq!(account.state(1), State::well("forwarding"));
+        account.object("test", "a reason".to_owned(), false);
+        assert_eq!(account.state(1), State::well("the kernel forwards everything: a reason"));
+        first.store(TERM_NS, Ordering::Relaxed);
+        let silent = account.state(TERM_NS);
+        assert!(!silent.well && silent.text.ends_with("nothing was heard of the follower"), "{silent:?}");
+        assert_eq!(account.settle(TERM_NS), None);
+        account.withdraw("test");
+        second.store(TERM_NS, Ordering::Relaxed);
+        let anew = account.state(TERM_NS + 1);
+        assert!(anew.well && anew.text.ends_with("all have to speak anew"), "{anew:?}");
+        assert!(account.settle(TERM_NS + 1).is_some());
+        assert_eq!(account.state(TERM_NS + 2), State::well("forwarding"));
+        [first, second].iter().for_each(|word| word.store(TERM_NS + PATIENCE_NS, Ordering::Relaxed));
+        let forgotten = account.state(TERM_NS + 1 + PATIENCE_NS);
+        assert!(!forgotten.well && forgotten.text.ends_with("this router stands still"), "{forgotten:?}");
     }
 
     #[test]

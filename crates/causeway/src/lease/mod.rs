@@ -40,6 +40,30 @@ impl Voucher {
     pub const ALIVE: Duration = Duration::from_millis(900);
 }
 
+/// How a router is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Whether everybody has given his word whose word is needed.
+    pub well: bool,
+    /// Whether it forwards, and why not, in a line for people.
+    pub text: String,
+}
+
+impl State {
+    /// That of a router that is well.
+    pub fn well(text: &str) -> State {
+        State { well: true, text: text.to_owned() }
+    }
+
+    /// Who of `vouchers` is silent; `None` if nobody is.
+    pub fn of(vouchers: &[Voucher], now_ns: u64) -> Option<State> {
+        let silent = vouchers.iter().filter(|v| v.until_ns() <= now_ns);
+        let names: Vec<&str> = silent.map(|v| v.name.as_str()).collect();
+        (!names.is_empty())
+            .then(|| State { well: false, text: format!("nothing was heard of {}", names.join(", ")) })
+    }
+}
+
 /// Keeps the right to forward, as long as it is right. Dropping it gives the right up.
 pub struct Lease {
     shared: Arc<Shared>,
@@ -74,6 +98,12 @@ impl Lease {
     /// From now on nothing is forwarded without this one's word.
     pub fn require(&self, voucher: Voucher) {
         self.shared.change(|account| account.add(voucher));
+    }
+
+    /// How the router is, whenever it is asked.
+    pub fn state(&self) -> impl Fn() -> State + Send + use<> {
+        let shared = self.shared.clone();
+        move || shared.account.lock().unwrap_or_else(PoisonError::into_inner).state(monotonic_ns())
     }
 
     /// Who may object.

@@ -22,6 +22,7 @@ mod page;
 mod ports;
 mod privileges;
 mod running;
+mod service_manager;
 mod settings;
 mod throughput;
 mod transfer;
