@@ -25,6 +25,7 @@ const RECEIVE_RINGS: u64 = 1 << 40;
 const TRANSMIT_RINGS: u64 = 2 << 40;
 const BUFFERS: u64 = 3 << 40;
 const HEADS: u64 = 4 << 40;
+const TABLES: u64 = 5 << 40;
 /// From a port's ring to the next port's: no multiple of what a cache repeats after.
 const RING_STRIDE: u64 = (1 << 20) + 4_096;
 
@@ -39,6 +40,8 @@ pub enum Place {
     Headers(u32),
     /// What the kernel knows of the packet in a buffer: first or second line.
     Head(u32, u64),
+    /// A byte of the tables that routes are found by.
+    Table(u64),
 }
 
 impl Place {
@@ -50,6 +53,7 @@ impl Place {
             Place::Received(port, place) => ring(RECEIVE_RINGS, port, place),
             Place::Sent(port, place) => ring(TRANSMIT_RINGS, port, place),
             Place::Headers(buffer) => BUFFERS + u64::from(buffer) * BUFFER,
+            Place::Table(offset) => TABLES + offset,
             Place::Head(buffer, line) => HEADS + u64::from(buffer) * HEAD + line * 64,
         }
     }

@@ -7,7 +7,7 @@ use crate::link::{Link, Source, Spacing};
 use crate::machine::Machine;
 use crate::nic::{Engine, Frame, Overrun};
 use crate::processor::{Level, Processor};
-use crate::software::linux::{Around, Drop, Linux, Setup};
+use crate::software::linux::{Around, Drop, Linux, Role, Setup};
 use crate::trace::Trace;
 use anyhow::{Result, ensure};
 use fastrand::Rng;
@@ -117,6 +117,11 @@ impl Router {
             "the machine '{}' has {} ports, and {ports} are needed: give it more under [[ports]]",
             machine.name,
             machine.port_count()
+        );
+        ensure!(
+            !matches!(scenario.kernel.role, Role::Route(_)) || machine.lookup.is_some(),
+            "the machine '{}' does not say what it takes to find a route: give it a section [lookup]",
+            machine.name
         );
         let mut hardware = Hardware::new(machine, &scenario.links, scenario.moderated);
         let mut queue = Queue::new();

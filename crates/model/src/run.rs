@@ -53,6 +53,12 @@ pub struct Outcome {
     pub buses: Vec<f64>,
     /// How much of the time memory moved data.
     pub memory: f64,
+    /// Looks at the ring for reception a second, by port.
+    pub polls: Vec<f64>,
+    /// Cleanings of the ring for transmission a second, by port.
+    pub cleanings: Vec<f64>,
+    /// Entries to deferred work a second.
+    pub deferred: f64,
     /// Packets in cards and on rings for reception, on the backlog, in queues on the way out, and behind those.
     pub fullness: [f64; 4],
     /// Mean time inside, nanoseconds.
@@ -79,6 +85,9 @@ struct Counts {
     done: u64,
     left: Vec<u64>,
     interrupts: Vec<u64>,
+    polls: Vec<u64>,
+    cleanings: Vec<u64>,
+    deferred: u64,
     drops: [u64; Drop::ALL.len()],
     classes_ps: [Time; Class::ALL.len()],
     buses_ps: Vec<Time>,
@@ -95,6 +104,9 @@ fn count(router: &Router) -> Counts {
         done: router.left.iter().sum::<u64>() + stack.counted,
         left: router.left.clone(),
         interrupts: hardware.nics.iter().map(|nic| nic.interrupts).collect(),
+        polls: stack.counters.iter().map(|counts| counts.polls).collect(),
+        cleanings: stack.counters.iter().map(|counts| counts.cleanings).collect(),
+        deferred: stack.deferred,
         drops: stack.drops,
         classes_ps: stack.spent.by_class_ps,
         buses_ps: hardware.buses.iter().map(|bus| bus.busy_ps).collect(),
@@ -162,6 +174,9 @@ fn outcome(router: &Router, before: &Counts, windows_fps: Vec<f64>, took_ps: Tim
         windows_fps,
         flows_fps: rates(&now.left, &before.left),
         interrupts: rates(&now.interrupts, &before.interrupts),
+        polls: rates(&now.polls, &before.polls),
+        cleanings: rates(&now.cleanings, &before.cleanings),
+        deferred: rate(now.deferred, before.deferred),
         drops_fps: std::array::from_fn(|n| rate(now.drops[n], before.drops[n])),
         classes: std::array::from_fn(|n| (now.classes_ps[n] - before.classes_ps[n]) as f64 / took),
         buses: now.buses_ps.iter().zip(&before.buses_ps).map(|(&n, &b)| (n - b) as f64 / took).collect(),

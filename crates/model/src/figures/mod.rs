@@ -1,6 +1,7 @@
 //! The papers' figures: what is run for each, what the paper found, and how far the model is from it.
 
 mod fpga;
+mod lut;
 mod osr;
 mod report;
 
@@ -111,7 +112,7 @@ impl Found {
 impl Figure {
     /// All figures, by paper.
     pub fn all() -> impl Iterator<Item = &'static Figure> {
-        osr::FIGURES.iter().chain(fpga::FIGURES)
+        [osr::FIGURES, lut::FIGURES, fpga::FIGURES].into_iter().flatten()
     }
 
     /// The figure of this name, in small or capital letters.

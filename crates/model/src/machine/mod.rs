@@ -5,7 +5,7 @@ mod quantity;
 mod tests;
 
 pub use quantity::{
-    ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets, Size, Span, Value,
+    Buckets, ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets, Size, Span, Value,
     Ways, Width,
 };
 
@@ -40,6 +40,8 @@ pub struct Machine {
     pub ports: Vec<PortValues>,
     /// What its kernel takes for what.
     pub software: SoftwareValues,
+    /// What it takes to find a route, where that is looked at.
+    pub lookup: Option<LookupValues>,
 }
 
 /// What there is to know of a test bed.
@@ -138,6 +140,21 @@ values! {
         /// Packets of a queue on the way out.
         queue: Packets,
     }
+    /// What a kernel takes to find a route, beside waiting for memory.
+    LookupValues {
+        /// Buckets of the route cache.
+        buckets: Buckets,
+        /// An entry of a bucket's chain.
+        step: Cycles,
+        /// What each lookup takes that no cache answers: rules, and what is made of a route.
+        table: Cycles,
+        /// A node of the Radix tree.
+        radix_node: Cycles,
+        /// A lookup in the LC-trie.
+        trie: Cycles,
+        /// A node of it.
+        trie_node: Cycles,
+    }
 }
 
 /// A bus.
@@ -214,6 +231,15 @@ impl Machine {
     /// As [`Machine::osr`].
     pub fn fpga() -> Result<Machine> {
         Machine::parse(include_str!("../../machines/fpga.toml"), "fpga.toml")
+    }
+
+    /// The machine of LUT.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::osr`].
+    pub fn lut() -> Result<Machine> {
+        Machine::parse(include_str!("../../machines/lut.toml"), "lut.toml")
     }
 
     /// Reads a machine from a file.

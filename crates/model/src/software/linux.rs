@@ -7,9 +7,11 @@
 
 mod account;
 mod io;
+mod lookup;
 mod stack;
 
-pub use account::{Class, Drop, Spent};
+pub use account::{Class, Drop, PortCounts, Spent};
+pub use lookup::{By, Lookup};
 pub use stack::Stack;
 
 use crate::event::{Queue, Time};
@@ -24,11 +26,18 @@ use io::Io;
 /// What the kernel does with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Forwards them.
+    /// Forwards them; the few routes are found at once.
     Forward,
+    /// Forwards them by routes that it has to find. Its driver is that of Linux 2.6.16, which looks at a card again until
+    /// nothing is there.
+    Route(Lookup),
+    /// Forwards them to a fixed port without looking at them.
+    Transfer,
     /// Counts what comes in (udpcount).
     Count,
-    /// Sends by port 0 what it makes itself (packetgen).
+    /// Counts it without looking at it.
+    CountUntouched,
+    /// Sends by all ports in turn what it makes itself (packetgen).
     Generate,
 }
 

@@ -75,6 +75,15 @@ impl Drop {
     }
 }
 
+/// What the kernel did with a card (LUT §3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounts {
+    /// Times that its ring for reception was looked at.
+    pub polls: u64,
+    /// Times that something was found on its ring for transmission that had been sent.
+    pub cleanings: u64,
+}
+
 /// Processor time that was spent and not yet taken.
 #[derive(Clone, Debug, Default)]
 pub struct Spent {
