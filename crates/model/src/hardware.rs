@@ -45,7 +45,7 @@ pub enum Place {
 }
 
 impl Place {
-    fn address(self) -> u64 {
+    pub(crate) fn address(self) -> u64 {
         let ring = |base, port: usize, place: usize| {
             base + port as u64 * RING_STRIDE + place as u64 * u64::from(DESCRIPTOR)
         };
@@ -109,6 +109,8 @@ pub struct Hardware {
     pub memory: Memory,
     /// The processor's cache.
     pub cache: Cache,
+    /// What cards wrote to memory and other caches have not heard of, if there are others: the first line, and bytes.
+    pub written: Option<Vec<(Place, u32)>>,
     /// The packets' buffers.
     pub buffers: Buffers,
 }
@@ -139,6 +141,7 @@ impl Hardware {
             doorbells: vec![VecDeque::new(); names.len()],
             memory: Memory::new(machine.memory.rate.value, machine.memory.latency.value),
             cache: Cache::new(p.cache.value, p.cache_ways.value as usize, p.cache_line.value),
+            written: None,
             buffers: Buffers::default(),
         }
     }
@@ -232,17 +235,20 @@ impl Hardware {
             }
             Effect::Received(frame) => {
                 trace.note(frame.number, now_ps, "is in memory");
-                self.cache.invalidate(Place::Headers(frame.buffer).address(), frame.bytes);
+                self.invalidate(Place::Headers(frame.buffer), frame.bytes);
             }
-            Effect::ReportedReceived(place, n) => self.invalidate(Place::Received(port, place), n),
-            Effect::ReportedSent(place, n) => self.invalidate(Place::Sent(port, place), n),
+            Effect::ReportedReceived(place, n) => self.invalidate(Place::Received(port, place), n as u32 * DESCRIPTOR),
+            Effect::ReportedSent(place, n) => self.invalidate(Place::Sent(port, place), n as u32 * DESCRIPTOR),
         }
         matches!(effect, Effect::ReportedReceived(..) | Effect::ReportedSent(..))
     }
 
-    /// Descriptors that a card wrote; that a ring ends and begins again costs a line too many.
-    fn invalidate(&mut self, place: Place, n: usize) {
-        self.cache.invalidate(place.address(), n as u32 * DESCRIPTOR);
+    /// What a card wrote is in no cache; that a ring ends and begins again costs a line too many.
+    fn invalidate(&mut self, place: Place, bytes: u32) {
+        self.cache.invalidate(place.address(), bytes);
+        if let Some(written) = &mut self.written {
+            written.push((place, bytes));
+        }
     }
 
     fn begin_wire(&mut self, port: usize, queue: &mut Queue<Event>) {

@@ -25,6 +25,8 @@ pub enum Event {
     Sent(usize),
     /// The piece of this number ends.
     Piece(u64),
+    /// The piece of this number ends on one of several processors.
+    Processor(usize, u64),
     /// A card may interrupt again.
     Line(usize),
     /// Somebody looks how full everything is.
@@ -123,6 +125,15 @@ impl Router {
             "the machine '{}' does not say what it takes to find a route: give it a section [lookup]",
             machine.name
         );
+        ensure!(
+            !matches!(scenario.kernel.role, Role::Affinity(_)),
+            "several processors are a router of their own"
+        );
+        ensure!(
+            !matches!(scenario.kernel.role, Role::Click(_)) || machine.click.is_some(),
+            "the machine '{}' does not say what Click takes for what: give it a section [click]",
+            machine.name
+        );
         let mut hardware = Hardware::new(machine, &scenario.links, scenario.moderated);
         let mut queue = Queue::new();
         let mut trace = Trace::of(followed);
@@ -181,6 +192,8 @@ impl Router {
                 }
             }
             Event::Piece(number) => self.end_piece(number),
+            // There is one.
+            Event::Processor(..) => {}
             Event::Line(port) => {
                 self.looked_at[port] = None;
                 self.line(port);

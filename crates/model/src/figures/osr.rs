@@ -48,7 +48,7 @@ fn both_ways(load_fps: f64) -> Scenario {
     scenario(vec![GIGABIT; 2], vec![flow(0, 1, load_fps / 2.0), flow(1, 0, load_fps / 2.0)], NAPI)
 }
 
-fn moderated(scenario: Scenario) -> Scenario {
+pub(super) fn moderated(scenario: Scenario) -> Scenario {
     Scenario { moderated: true, ..scenario }
 }
 

@@ -6,11 +6,13 @@
 //! forwarded, that packet stays in the kernel's hands and goes on afterwards.
 
 mod account;
+mod click;
 mod io;
 mod lookup;
 mod stack;
 
 pub use account::{Class, Drop, PortCounts, Spent};
+pub use click::Graph;
 pub use lookup::{By, Lookup};
 pub use stack::Stack;
 
@@ -19,8 +21,10 @@ use crate::hardware::Hardware;
 use crate::machine::Machine;
 use crate::nic::Engine;
 use crate::router::Event;
+use crate::several::Affinity;
 use crate::trace::Trace;
 use causeway_engine::reception::{Mechanism, Reception};
+pub(crate) use io::Line;
 use io::Io;
 
 /// What the kernel does with packets.
@@ -39,6 +43,10 @@ pub enum Role {
     CountUntouched,
     /// Sends by all ports in turn what it makes itself (packetgen).
     Generate,
+    /// Leaves them to Click, which polls from a thread.
+    Click(Graph),
+    /// Forwards them with several processors, each with a card of its own.
+    Affinity(Affinity),
 }
 
 /// What a kernel is set to.
@@ -100,6 +108,9 @@ impl Linux {
             }
             around.hardware.ring(port, Engine::Receive, around.queue);
         }
+        if matches!(setup.role, Role::Click(_)) {
+            return linux;
+        }
         linux.reception.start(&mut Io { stack: &mut linux.stack, around });
         linux.stack.set_masks(around);
         linux.stack.spent.take();
@@ -156,6 +167,9 @@ impl Linux {
 
     /// The next piece of deferred work; `None`: there is none.
     pub fn soften(&mut self, around: &mut Around<'_>) -> Option<Time> {
+        if self.stack.leaves_to_click() {
+            return None;
+        }
         for _ in 0..PHASES {
             if let Some(duration_ps) = self.stack.begin_hand() {
                 let entry_ps = if std::mem::take(&mut self.idle) { self.stack.spent_on_entry() } else { 0 };
@@ -179,14 +193,18 @@ impl Linux {
         self.stack.finish(around);
     }
 
-    /// The next piece of the thread that makes packets; `None`: it waits for room.
+    /// The next piece of the thread that makes packets or runs Click; `None`: it waits for room.
     pub fn think(&mut self, around: &mut Around<'_>) -> Option<Time> {
-        self.stack.generate(around)
+        if self.stack.leaves_to_click() { self.stack.click(around) } else { self.stack.generate(around) }
     }
 
     /// The thread's piece is at its end.
     pub fn end_thread(&mut self, around: &mut Around<'_>) {
-        self.stack.generated(around);
+        if self.stack.leaves_to_click() {
+            self.stack.clicked(around);
+        } else {
+            self.stack.generated(around);
+        }
     }
 
     /// One packet's worth of reception.

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 /// The interrupt of a port, as the mechanisms see it. That packets wait is told by the card alone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
+pub(crate) struct Line {
     pub masked: bool,
 }
 

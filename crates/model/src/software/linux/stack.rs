@@ -1,6 +1,7 @@
 //! What the kernel does with a packet, and what that takes.
 
 use super::account::{Class, Drop, PortCounts, Spent};
+use super::click::Click;
 use super::io::Line;
 use super::lookup::Routes;
 use super::{Around, Role, Setup};
@@ -43,11 +44,13 @@ pub struct Stack {
     role: Role,
     /// The routes, where they have to be found.
     routes: Option<Routes>,
+    /// Click, where packets are left to it.
+    pub(super) click: Option<Click>,
     pub(super) lines: Vec<Line>,
     pub(super) backlog: VecDeque<Frame>,
     /// Queues on the way out, and what each holds at most.
-    queues: Vec<VecDeque<Frame>>,
-    queue_most: usize,
+    pub(super) queues: Vec<VecDeque<Frame>>,
+    pub(super) queue_most: usize,
     /// Buffers that each ring lacks.
     lacks: Vec<usize>,
     /// The port whose turn is under way.
@@ -99,6 +102,10 @@ impl Stack {
                 Role::Route(lookup) => Routes::new(machine, lookup),
                 _ => None,
             },
+            click: match setup.role {
+                Role::Click(graph) => Click::new(machine, graph, ports),
+                _ => None,
+            },
             lines: vec![Line::default(); ports],
             backlog: VecDeque::new(),
             queues: vec![VecDeque::new(); ports],
@@ -133,6 +140,10 @@ impl Stack {
         self.backlog.len()
     }
 
+    pub(super) fn leaves_to_click(&self) -> bool {
+        self.click.is_some()
+    }
+
     /// Packets in the queues on the way out.
     pub fn queued(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
@@ -141,7 +152,8 @@ impl Stack {
     /// Packets that the kernel holds.
     pub fn held(&self) -> usize {
         let in_hand = matches!(self.hand, Hand::Waits(..) | Hand::Works(Some(_)));
-        self.backlog.len() + self.queued() + usize::from(in_hand)
+        let by_click = self.click.as_ref().map_or(0, Click::held);
+        self.backlog.len() + self.queued() + usize::from(in_hand) + by_click
     }
 
     /// A port is not to interrupt.
@@ -160,7 +172,7 @@ impl Stack {
     }
 
     /// The processor reads or writes something and may wait for memory.
-    fn touch(&mut self, class: Class, place: Place, around: &mut Around<'_>) {
+    pub(super) fn touch(&mut self, class: Class, place: Place, around: &mut Around<'_>) {
         // A piece of work begins now; what it did so far is behind it when it comes here.
         let now_ps = around.queue.now_ps() + self.spent.total();
         let stall_ps = around.hardware.touch(now_ps, place);
@@ -191,8 +203,10 @@ impl Stack {
                 self.look_up(frame, around);
                 self.spent.add(Class::Transmit, self.costs.transmit);
             }
+            // A packet for which there is no room in the queue goes no further.
+            Role::Transfer if self.queues[frame.to].len() >= self.queue_most => {}
             Role::Transfer => self.spent.add(Class::Transmit, self.costs.transmit),
-            Role::Count | Role::CountUntouched | Role::Generate => {
+            Role::Count | Role::CountUntouched | Role::Generate | Role::Click(_) | Role::Affinity(_) => {
                 self.spent.add(Class::Memory, self.costs.free);
             }
         }
@@ -253,13 +267,13 @@ impl Stack {
         self.free(frame, around);
     }
 
-    fn post(&mut self, port: usize, frame: Frame, around: &mut Around<'_>) {
+    pub(super) fn post(&mut self, port: usize, frame: Frame, around: &mut Around<'_>) {
         let place = around.hardware.nics[port].post(frame);
         self.touch(Class::Transmit, Place::Sent(port, place), around);
         around.trace.note(frame.number, around.queue.now_ps(), "is on the ring for transmission");
     }
 
-    fn tell(&mut self, port: usize, engine: Engine, around: &mut Around<'_>) {
+    pub(super) fn tell(&mut self, port: usize, engine: Engine, around: &mut Around<'_>) {
         let class = if engine == Engine::Receive { Class::Receive } else { Class::Transmit };
         self.spent.add(class, self.costs.register_write);
         around.hardware.ring(port, engine, around.queue);
