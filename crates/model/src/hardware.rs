@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 
 /// Bytes of a buffer: a frame of full size with room before it.
 const BUFFER: u64 = 2_048;
+/// Where in a buffer what the kernel knows of it begins, behind a frame of full size.
+const TAIL: u64 = 1_664;
 /// Bytes of what the kernel knows of a packet.
 const HEAD: u64 = 256;
 /// Bytes of a write to a register.
@@ -40,6 +42,8 @@ pub enum Place {
     Headers(u32),
     /// What the kernel knows of the packet in a buffer: first or second line.
     Head(u32, u64),
+    /// What the kernel knows of a buffer, by lines, behind the frame in it.
+    Tail(u32, u64),
     /// A byte of the tables that routes are found by.
     Table(u64),
 }
@@ -54,6 +58,7 @@ impl Place {
             Place::Sent(port, place) => ring(TRANSMIT_RINGS, port, place),
             Place::Headers(buffer) => BUFFERS + u64::from(buffer) * BUFFER,
             Place::Table(offset) => TABLES + offset,
+            Place::Tail(buffer, line) => BUFFERS + u64::from(buffer) * BUFFER + TAIL + line * 64,
             Place::Head(buffer, line) => HEADS + u64::from(buffer) * HEAD + line * 64,
         }
     }

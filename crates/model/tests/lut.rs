@@ -113,7 +113,7 @@ fn the_radix_tree_is_ahead_and_loses_some_of_it_with_its_depth() {
 #[test]
 fn recycling_gains_half_and_more() {
     let gain = |machine: &Machine| {
-        let found = figure("LUT-recycling", machine);
+        let found = figure("LUT-skb", machine);
         found.last_kpps("recycling") / found.last_kpps("standard")
     };
     let with = gain(&machine());

@@ -152,7 +152,7 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        name: "LUT-recycling",
+        name: "LUT-skb",
         about: "recycling of buffers alone (LUT 3.A)",
         paper: "150 to 175 % of the standard kernel's rate",
         missed: "",

@@ -177,6 +177,13 @@ fn curve_series(
         let values = outcomes.iter().map(|outcome| vec![outcome.classes[class as usize] * 100.0]).collect();
         add(document, curve, format!("{}/{time}", class.name()), ("processor time", "%"), values);
     }
+    // Where several work, each by itself.
+    let several = outcomes.first().map_or(0, |outcome| outcome.busy.len());
+    for port in (0..several).filter(|_| several > 1) {
+        let values = outcomes.iter().map(|outcome| vec![outcome.busy[port] * 100.0]).collect();
+        let whole = format!("port {port}/inside {name}, 64 bytes: its processor");
+        add(document, curve, whole, ("processor time", "%"), values);
+    }
     let losses = format!("inside {name}, 64 bytes: losses");
     for drop in Drop::ALL {
         let values = outcomes.iter().map(|outcome| vec![outcome.drops_fps[drop as usize]]).collect();

@@ -10,8 +10,15 @@ use crate::software::linux::{Class, Line, PortCounts, Spent};
 use causeway_engine::reception::{Mechanism, Ports, Received, Reception};
 use causeway_packet::Receiver;
 
-/// Frames that are cleaned, or posted from the queue, while the lock is held once.
-const CLEANED: usize = 16;
+/// Frames that are cleaned, and posted from the queue, while the lock is held once.
+pub(super) const CLEANED: usize = 16;
+
+/// What is written of a packet by who receives it and again by who frees it: four lines of what is known of it (an
+/// `sk_buff` of Linux 2.6.35 has 232 bytes), one of what is known of its buffer, one of the allocator.
+fn known_of(buffer: u32) -> [Place; 6] {
+    let head = |line| Place::Head(buffer, line);
+    [head(0), head(1), head(2), head(3), Place::Tail(buffer, 0), Place::Tail(buffer, 1)]
+}
 
 /// Picoseconds of each thing that the kernel does.
 #[derive(Clone, Debug)]
@@ -49,7 +56,8 @@ impl Costs {
     }
 }
 
-/// What a kernel works on.
+/// What a kernel works on. Memory is asked at the begin of a piece of work for all of it: asked for a later time, it would
+/// have cards wait for what is yet to come.
 pub(super) struct Around<'a> {
     pub hardware: &'a mut Hardware,
     pub caches: &'a mut Caches,
@@ -152,8 +160,7 @@ impl Parts {
             (Class::Ethernet, Place::Headers(frame.buffer)),
         ];
         for (class, place) in read {
-            let now_ps = around.now_ps + self.spent.total();
-            let wait_ps = around.caches.read(self.processor, now_ps, place, around.hardware);
+            let wait_ps = around.caches.read(self.processor, around.now_ps, place, around.hardware);
             self.spent.add(class, wait_ps);
         }
         self.touch_head(frame, around);
@@ -162,10 +169,8 @@ impl Parts {
 
     /// What is known of a packet is written by whoever has it.
     fn touch_head(&mut self, frame: Frame, around: &mut Around<'_>) {
-        for line in [0, 1] {
-            let now_ps = around.now_ps + self.spent.total();
-            let place = Place::Head(frame.buffer, line);
-            let wait_ps = around.caches.share(self.processor, now_ps, place, around.hardware);
+        for place in known_of(frame.buffer) {
+            let wait_ps = around.caches.share(self.processor, around.now_ps, place, around.hardware);
             self.spent.add(Class::Memory, wait_ps);
         }
     }
@@ -303,36 +308,30 @@ impl Kernel {
     }
 
     fn share(&mut self, place: Place, class: Class, around: &mut Around<'_>) {
-        let now_ps = around.now_ps + self.spent.total();
-        let wait_ps = around.caches.share(self.processor, now_ps, place, around.hardware);
+        let wait_ps = around.caches.share(self.processor, around.now_ps, place, around.hardware);
         self.spent.add(class, wait_ps);
     }
 
-    /// Frees some of what its card sent, under the lock. Frames of the queue may be posted then, as many as it says.
-    pub fn clean(&mut self, around: &mut Around<'_>) -> usize {
+    /// Takes some of what its card sent from the ring, under the lock; it is yet to be freed.
+    pub fn clean(&mut self, around: &mut Around<'_>) -> Vec<Frame> {
         let wait_ps = around.lock.take(around.now_ps);
         self.spent.add(Class::Lock, wait_ps);
         self.share(Place::Table(0), Class::Lock, around);
         self.spent.add(Class::Transmit, around.costs.lock);
-        let mut cleaned = 0;
-        while cleaned < CLEANED
+        let mut cleaned = Vec::new();
+        while cleaned.len() < CLEANED
             && let Some((frame, place)) = around.hardware.nics[self.port].clean()
         {
-            cleaned += 1;
             self.spent.add(Class::Transmit, around.costs.clean);
             self.share(Place::Sent(self.port, place), Class::Transmit, around);
-            for line in [0, 1] {
-                self.share(Place::Head(frame.buffer, line), Class::Memory, around);
-            }
-            self.spent.add(Class::Memory, around.costs.free);
-            around.hardware.buffers.give(frame.buffer);
+            cleaned.push(frame);
         }
-        self.counts.cleanings += u64::from(cleaned > 0);
+        self.counts.cleanings += u64::from(!cleaned.is_empty());
         self.cleaning = around.hardware.nics[self.port].to_clean() > 0;
         if !self.cleaning {
             self.set_mask(false, around);
         }
-        CLEANED
+        cleaned
     }
 
     /// A frame of the queue is posted while the lock is held; the last of them ends that.
@@ -342,8 +341,15 @@ impl Kernel {
         self.spent.add(Class::Transmit, around.costs.clean);
     }
 
-    /// The lock is given back when what was spent has passed.
-    pub fn give_back(&mut self, around: &mut Around<'_>) {
+    /// The lock is given back when what was spent has passed; what was cleaned is freed behind it.
+    pub fn give_back(&mut self, cleaned: &[Frame], around: &mut Around<'_>) {
         around.lock.held_until(around.now_ps + self.spent.total());
+        for frame in cleaned {
+            for place in known_of(frame.buffer) {
+                self.share(place, Class::Memory, around);
+            }
+            self.spent.add(Class::Memory, around.costs.free);
+            around.hardware.buffers.give(frame.buffer);
+        }
     }
 }

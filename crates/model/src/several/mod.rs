@@ -19,7 +19,7 @@ use crate::software::linux::{Class, Drop, PortCounts};
 use crate::trace::Trace;
 use anyhow::{Context, Result, ensure};
 use caches::Caches;
-use kernel::{Around, Costs, Kernel};
+use kernel::{Around, CLEANED, Costs, Kernel};
 use lock::Spinlock;
 use std::collections::VecDeque;
 
@@ -335,9 +335,9 @@ impl Several {
     }
 
     fn clean(&mut self, port: usize) {
-        let room = self.with(port, |kernel, around| kernel.clean(around));
+        let cleaned = self.with(port, |kernel, around| kernel.clean(around));
         let mut posted = 0;
-        while posted < room
+        while posted < CLEANED
             && self.hardware.nics[port].has_room()
             && let Some(frame) = self.way_out.pop_front()
         {
@@ -345,7 +345,7 @@ impl Several {
             self.post(frame);
             posted += 1;
         }
-        self.with(port, |kernel, around| kernel.give_back(around));
+        self.with(port, |kernel, around| kernel.give_back(&cleaned, around));
         if posted > 0 {
             self.hardware.ring(port, Engine::Transmit, &mut self.queue);
         }
