@@ -87,6 +87,15 @@ pub struct CacheCounts {
     pub overflows: u64,
 }
 
+/// What a lookup reads of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachePlace {
+    /// The bucket of this number.
+    Bucket(u32),
+    /// An entry of its chain.
+    Entry(u32),
+}
+
 const NONE: u32 = u32::MAX;
 
 /// Buckets or entries that a cache has at most.
@@ -142,6 +151,17 @@ impl<A: Address> RouteCache<A> {
         now_ms: u64,
         table: impl FnOnce(A) -> AdjacencyIndex,
     ) -> AdjacencyIndex {
+        self.visit(flow, now_ms, table, |_| ())
+    }
+
+    /// As [`RouteCache::lookup`]; tells of each place that it reads, for who wants to know what that takes.
+    pub fn visit(
+        &mut self,
+        flow: Flow<A>,
+        now_ms: u64,
+        table: impl FnOnce(A) -> AdjacencyIndex,
+        mut reads: impl FnMut(CachePlace),
+    ) -> AdjacencyIndex {
         let key = match self.config.key {
             CacheKey::Off => {
                 self.counts.misses += 1;
@@ -151,8 +171,10 @@ impl<A: Address> RouteCache<A> {
             CacheKey::Destination => Flow { destination: flow.destination, ..Flow::default() },
         };
         let bucket = self.bucket(&key);
+        reads(CachePlace::Bucket(bucket as u32));
         let mut at = self.buckets[bucket];
         while let Some(entry) = self.entries.get_mut(at as usize) {
+            reads(CachePlace::Entry(at));
             if entry.flow == key {
                 entry.used_ms = now_ms;
                 self.counts.hits += 1;
@@ -308,6 +330,16 @@ mod tests {
             cache.lookup(flow(source, 1), 400_001, |_| 1);
             assert!(cache.active() <= 256);
         }
+    }
+
+    #[test]
+    fn a_hit_reads_its_bucket_and_the_chain_up_to_its_entry() {
+        let mut cache = RouteCache::new(CacheConfig::with_buckets(CacheKey::Flow, 1), 1);
+        (0..3).for_each(|source| _ = cache.lookup(flow(source, 9), 0, |_| 1));
+        let mut reads = Vec::new();
+        cache.visit(flow(1, 9), 0, |_| unreachable!("cached"), |place| reads.push(place));
+        assert_eq!(reads, [CachePlace::Bucket(0), CachePlace::Entry(2), CachePlace::Entry(1)]);
+        assert_eq!(cache.counts().steps, 1 + 2 + 1, "the newest entry is the first of its chain");
     }
 
     proptest! {

@@ -54,6 +54,12 @@ impl Cache {
         found.is_some()
     }
 
+    /// Whether an address's line is there.
+    pub fn has(&mut self, address: u64) -> bool {
+        let line = address / self.line_bytes;
+        self.set(line).contains(&line)
+    }
+
     /// A card writes to memory: lines that are there are there no more.
     pub fn invalidate(&mut self, address: u64, bytes: u32) {
         let last = (address + u64::from(bytes).max(1) - 1) / self.line_bytes;

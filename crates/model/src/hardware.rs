@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 
 /// Bytes of a buffer: a frame of full size with room before it.
 const BUFFER: u64 = 2_048;
+/// Where in a buffer what the kernel knows of it begins, behind a frame of full size.
+const TAIL: u64 = 1_664;
 /// Bytes of what the kernel knows of a packet.
 const HEAD: u64 = 256;
 /// Bytes of a write to a register.
@@ -25,6 +27,7 @@ const RECEIVE_RINGS: u64 = 1 << 40;
 const TRANSMIT_RINGS: u64 = 2 << 40;
 const BUFFERS: u64 = 3 << 40;
 const HEADS: u64 = 4 << 40;
+const TABLES: u64 = 5 << 40;
 /// From a port's ring to the next port's: no multiple of what a cache repeats after.
 const RING_STRIDE: u64 = (1 << 20) + 4_096;
 
@@ -39,10 +42,14 @@ pub enum Place {
     Headers(u32),
     /// What the kernel knows of the packet in a buffer: first or second line.
     Head(u32, u64),
+    /// What the kernel knows of a buffer, by lines, behind the frame in it.
+    Tail(u32, u64),
+    /// A byte of the tables that routes are found by.
+    Table(u64),
 }
 
 impl Place {
-    fn address(self) -> u64 {
+    pub(crate) fn address(self) -> u64 {
         let ring = |base, port: usize, place: usize| {
             base + port as u64 * RING_STRIDE + place as u64 * u64::from(DESCRIPTOR)
         };
@@ -50,6 +57,8 @@ impl Place {
             Place::Received(port, place) => ring(RECEIVE_RINGS, port, place),
             Place::Sent(port, place) => ring(TRANSMIT_RINGS, port, place),
             Place::Headers(buffer) => BUFFERS + u64::from(buffer) * BUFFER,
+            Place::Table(offset) => TABLES + offset,
+            Place::Tail(buffer, line) => BUFFERS + u64::from(buffer) * BUFFER + TAIL + line * 64,
             Place::Head(buffer, line) => HEADS + u64::from(buffer) * HEAD + line * 64,
         }
     }
@@ -105,6 +114,8 @@ pub struct Hardware {
     pub memory: Memory,
     /// The processor's cache.
     pub cache: Cache,
+    /// What cards wrote to memory and other caches have not heard of, if there are others: the first line, and bytes.
+    pub written: Option<Vec<(Place, u32)>>,
     /// The packets' buffers.
     pub buffers: Buffers,
 }
@@ -135,6 +146,7 @@ impl Hardware {
             doorbells: vec![VecDeque::new(); names.len()],
             memory: Memory::new(machine.memory.rate.value, machine.memory.latency.value),
             cache: Cache::new(p.cache.value, p.cache_ways.value as usize, p.cache_line.value),
+            written: None,
             buffers: Buffers::default(),
         }
     }
@@ -228,17 +240,20 @@ impl Hardware {
             }
             Effect::Received(frame) => {
                 trace.note(frame.number, now_ps, "is in memory");
-                self.cache.invalidate(Place::Headers(frame.buffer).address(), frame.bytes);
+                self.invalidate(Place::Headers(frame.buffer), frame.bytes);
             }
-            Effect::ReportedReceived(place, n) => self.invalidate(Place::Received(port, place), n),
-            Effect::ReportedSent(place, n) => self.invalidate(Place::Sent(port, place), n),
+            Effect::ReportedReceived(place, n) => self.invalidate(Place::Received(port, place), n as u32 * DESCRIPTOR),
+            Effect::ReportedSent(place, n) => self.invalidate(Place::Sent(port, place), n as u32 * DESCRIPTOR),
         }
         matches!(effect, Effect::ReportedReceived(..) | Effect::ReportedSent(..))
     }
 
-    /// Descriptors that a card wrote; that a ring ends and begins again costs a line too many.
-    fn invalidate(&mut self, place: Place, n: usize) {
-        self.cache.invalidate(place.address(), n as u32 * DESCRIPTOR);
+    /// What a card wrote is in no cache; that a ring ends and begins again costs a line too many.
+    fn invalidate(&mut self, place: Place, bytes: u32) {
+        self.cache.invalidate(place.address(), bytes);
+        if let Some(written) = &mut self.written {
+            written.push((place, bytes));
+        }
     }
 
     fn begin_wire(&mut self, port: usize, queue: &mut Queue<Event>) {

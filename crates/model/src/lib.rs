@@ -17,6 +17,7 @@
 //! | [`bus`], [`memory`], [`cache`], [`nic`], [`processor`] | a part of a machine each; none knows another or the clock |
 //! | [`hardware`] | the parts beside the processor, put together |
 //! | [`software`] | a kernel: the live router's reception mechanisms over simulated rings, and what surrounds them in Linux |
+//! | [`several`] | the same with several processors: a kernel on each, locks, caches that take lines from each other |
 //! | [`router`] | hardware, processor and kernel under one queue of events |
 //! | [`machine`] | a machine from a TOML file, each value with its unit and where it comes from |
 //! | [`run`] | a router under load until its numbers are sure, many at a time |
@@ -56,5 +57,6 @@ pub mod nic;
 pub mod processor;
 pub mod router;
 pub mod run;
+pub mod several;
 pub mod software;
 pub mod trace;

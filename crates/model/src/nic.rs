@@ -300,6 +300,16 @@ impl Nic {
         self.received.pop_front()
     }
 
+    /// The buffer of a frame that waits for the driver, behind so many others.
+    pub fn peek(&self, place: usize) -> Option<u32> {
+        self.received.get(place).map(|frame| frame.buffer)
+    }
+
+    /// Frames that were sent and wait for the driver.
+    pub fn to_clean(&self) -> usize {
+        self.completed.len()
+    }
+
     /// Frames that wait for the driver.
     pub fn waiting(&self) -> usize {
         self.received.len()
@@ -315,6 +325,11 @@ impl Nic {
         self.transmit_used < self.parameters.transmit_ring
     }
 
+    /// The place of the descriptor that is posted next.
+    pub fn next_place(&self) -> usize {
+        (self.completions + self.transmit_used - self.completed.len()) % self.parameters.transmit_ring
+    }
+
     /// The driver posts a frame; the place of its descriptor.
     ///
     /// # Panics
@@ -322,9 +337,10 @@ impl Nic {
     /// If there is no room.
     pub fn post(&mut self, frame: Frame) -> usize {
         assert!(self.has_room(), "the driver looks before it posts");
+        let place = self.next_place();
         self.transmit_used += 1;
         self.posted.push_back(frame);
-        (self.completions + self.transmit_used - self.completed.len() - 1) % self.parameters.transmit_ring
+        place
     }
 
     /// The driver cleans a descriptor: its frame, and its place.

@@ -7,7 +7,7 @@ use crate::link::{Link, Source, Spacing};
 use crate::machine::Machine;
 use crate::nic::{Engine, Frame, Overrun};
 use crate::processor::{Level, Processor};
-use crate::software::linux::{Around, Drop, Linux, Setup};
+use crate::software::linux::{Around, Drop, Linux, Role, Setup};
 use crate::trace::Trace;
 use anyhow::{Result, ensure};
 use fastrand::Rng;
@@ -25,6 +25,8 @@ pub enum Event {
     Sent(usize),
     /// The piece of this number ends.
     Piece(u64),
+    /// The piece of this number ends on one of several processors.
+    Processor(usize, u64),
     /// A card may interrupt again.
     Line(usize),
     /// Somebody looks how full everything is.
@@ -118,6 +120,20 @@ impl Router {
             machine.name,
             machine.port_count()
         );
+        ensure!(
+            !matches!(scenario.kernel.role, Role::Route(_)) || machine.lookup.is_some(),
+            "the machine '{}' does not say what it takes to find a route: give it a section [lookup]",
+            machine.name
+        );
+        ensure!(
+            !matches!(scenario.kernel.role, Role::Affinity(_)),
+            "several processors are a router of their own"
+        );
+        ensure!(
+            !matches!(scenario.kernel.role, Role::Click(_)) || machine.click.is_some(),
+            "the machine '{}' does not say what Click takes for what: give it a section [click]",
+            machine.name
+        );
         let mut hardware = Hardware::new(machine, &scenario.links, scenario.moderated);
         let mut queue = Queue::new();
         let mut trace = Trace::of(followed);
@@ -176,6 +192,8 @@ impl Router {
                 }
             }
             Event::Piece(number) => self.end_piece(number),
+            // There is one.
+            Event::Processor(..) => {}
             Event::Line(port) => {
                 self.looked_at[port] = None;
                 self.line(port);

@@ -1,9 +1,11 @@
 //! Runs: a router under load until its numbers are sure.
 
+use crate::hardware::Hardware;
 use crate::event::{MILLISECOND, SECOND, Time};
 use crate::machine::Machine;
 use crate::router::{Router, Scenario};
-use crate::software::linux::{Class, Drop};
+use crate::several::Several;
+use crate::software::linux::{Class, Drop, Role};
 use anyhow::Result;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,12 +49,20 @@ pub struct Outcome {
     pub interrupts: Vec<f64>,
     /// What was dropped, by reason.
     pub drops_fps: [f64; Drop::ALL.len()],
-    /// The processor's time, as parts, by class; the rest is idle.
+    /// The processor's time, as parts, by class; the rest is idle. Of several that work, the mean.
     pub classes: [f64; Class::ALL.len()],
+    /// How much of the time each processor works; where there are several, that of each port.
+    pub busy: Vec<f64>,
     /// How much of the time each bus was held.
     pub buses: Vec<f64>,
     /// How much of the time memory moved data.
     pub memory: f64,
+    /// Looks at the ring for reception a second, by port.
+    pub polls: Vec<f64>,
+    /// Cleanings of the ring for transmission a second, by port.
+    pub cleanings: Vec<f64>,
+    /// Entries to deferred work a second.
+    pub deferred: f64,
     /// Packets in cards and on rings for reception, on the backlog, in queues on the way out, and behind those.
     pub fullness: [f64; 4],
     /// Mean time inside, nanoseconds.
@@ -79,13 +89,77 @@ struct Counts {
     done: u64,
     left: Vec<u64>,
     interrupts: Vec<u64>,
+    polls: Vec<u64>,
+    cleanings: Vec<u64>,
+    deferred: u64,
     drops: [u64; Drop::ALL.len()],
     classes_ps: [Time; Class::ALL.len()],
+    busy_ps: Vec<Time>,
     buses_ps: Vec<Time>,
     memory_ps: Time,
     samples: u64,
     fullness: [u64; 4],
     delay_ps: u128,
+}
+
+/// What runs: a router of one processor or of several.
+enum Running {
+    One(Box<Router>),
+    Several(Box<Several>),
+}
+
+impl Running {
+    fn new(machine: &Machine, scenario: &Scenario, seed: u64, followed: Option<u64>) -> Result<Running> {
+        Ok(match scenario.kernel.role {
+            Role::Affinity(affinity) => {
+                Running::Several(Box::new(Several::new(machine, scenario, affinity, followed)?))
+            }
+            _ => Running::One(Box::new(Router::new(machine, scenario, seed, followed)?)),
+        })
+    }
+
+    fn run(&mut self, until_ps: Time) {
+        match self {
+            Running::One(router) => router.run(until_ps),
+            Running::Several(router) => router.run(until_ps),
+        }
+    }
+
+    fn count(&self) -> Counts {
+        match self {
+            Running::One(router) => count(router),
+            Running::Several(router) => count_several(router),
+        }
+    }
+
+    /// The hardware, events that happened, and the way of the packet that was followed.
+    fn rest(&self) -> (&Hardware, u64, Vec<String>) {
+        match self {
+            Running::One(router) => (router.hardware(), router.events(), router.trace.lines()),
+            Running::Several(router) => (router.hardware(), router.events(), router.trace.lines()),
+        }
+    }
+}
+
+fn count_several(router: &Several) -> Counts {
+    let (hardware, full) = (router.hardware(), &router.fullness);
+    Counts {
+        offered: router.arrived.iter().sum(),
+        done: router.left.iter().sum(),
+        left: router.left.clone(),
+        interrupts: hardware.nics.iter().map(|nic| nic.interrupts).collect(),
+        polls: router.counts().map(|counts| counts.polls).collect(),
+        cleanings: router.counts().map(|counts| counts.cleanings).collect(),
+        deferred: router.deferred(),
+        drops: router.drops,
+        classes_ps: router.by_class_ps(),
+        busy_ps: router.busy_ps(),
+        buses_ps: hardware.buses.iter().map(|bus| bus.busy_ps).collect(),
+        memory_ps: hardware.memory.busy_ps,
+        samples: full.samples,
+        fullness: [full.receiving, full.backlog, full.queued, full.sending],
+        delay_ps: router.delay_ps,
+    }
 }
 
 fn count(router: &Router) -> Counts {
@@ -94,7 +168,11 @@ fn count(router: &Router) -> Counts {
         offered: router.arrived.iter().sum(),
         done: router.left.iter().sum::<u64>() + stack.counted,
         left: router.left.clone(),
+        busy_ps: vec![stack.spent.by_class_ps.iter().sum()],
         interrupts: hardware.nics.iter().map(|nic| nic.interrupts).collect(),
+        polls: stack.counters.iter().map(|counts| counts.polls).collect(),
+        cleanings: stack.counters.iter().map(|counts| counts.cleanings).collect(),
+        deferred: stack.deferred,
         drops: stack.drops,
         classes_ps: stack.spent.by_class_ps,
         buses_ps: hardware.buses.iter().map(|bus| bus.busy_ps).collect(),
@@ -117,10 +195,13 @@ pub fn run(
     effort: Effort,
     followed: Option<u64>,
 ) -> Result<Outcome> {
-    let mut router = Router::new(machine, scenario, seed, followed)?;
-    let mut now_ps = effort.warm_up_ps;
+    let mut router = Running::new(machine, scenario, seed, followed)?;
+    // A queue of a thousand packets takes long to fill when hardly more comes than goes.
+    let times = if matches!(scenario.kernel.role, Role::Affinity(affinity) if affinity.mixed) { 8 } else { 1 };
+    let warm_up_ps = effort.warm_up_ps * times;
+    let mut now_ps = warm_up_ps;
     router.run(now_ps);
-    let before = count(&router);
+    let before = router.count();
     let (mut done, mut windows) = (before.done, Vec::new());
     let window_s = effort.window_ps as f64 / SECOND as f64;
     let offered: f64 = scenario.flows.iter().map(|flow| flow.rate_fps).sum();
@@ -129,11 +210,11 @@ pub fn run(
     {
         now_ps += effort.window_ps;
         router.run(now_ps);
-        let now = count(&router).done;
+        let now = router.count().done;
         windows.push((now - done) as f64 / window_s);
         done = now;
     }
-    Ok(outcome(&router, &before, windows, now_ps - effort.warm_up_ps))
+    Ok(outcome(&router, &before, windows, now_ps - warm_up_ps))
 }
 
 /// Half of the 95 % interval of the mean.
@@ -149,28 +230,33 @@ fn width(values: &[f64], offered_fps: f64) -> f64 {
     (NARROW * mean).max(NARROW_OF_OFFERED * offered_fps)
 }
 
-fn outcome(router: &Router, before: &Counts, windows_fps: Vec<f64>, took_ps: Time) -> Outcome {
-    let now = count(router);
+fn outcome(router: &Running, before: &Counts, windows_fps: Vec<f64>, took_ps: Time) -> Outcome {
+    let now = router.count();
     let (took, seconds) = (took_ps as f64, took_ps as f64 / SECOND as f64);
     let rate = |now: u64, before: u64| (now - before) as f64 / seconds;
     let rates = |now: &[u64], before: &[u64]| now.iter().zip(before).map(|(&n, &b)| rate(n, b)).collect();
     let samples = (now.samples - before.samples).max(1) as f64;
     let left = (now.left.iter().sum::<u64>() - before.left.iter().sum::<u64>()).max(1);
-    let hardware = router.hardware();
+    let (hardware, events, trace) = router.rest();
+    let workers = now.busy_ps.len() as f64;
     Outcome {
         offered_fps: rate(now.offered, before.offered),
         windows_fps,
         flows_fps: rates(&now.left, &before.left),
         interrupts: rates(&now.interrupts, &before.interrupts),
+        polls: rates(&now.polls, &before.polls),
+        cleanings: rates(&now.cleanings, &before.cleanings),
+        deferred: rate(now.deferred, before.deferred),
         drops_fps: std::array::from_fn(|n| rate(now.drops[n], before.drops[n])),
-        classes: std::array::from_fn(|n| (now.classes_ps[n] - before.classes_ps[n]) as f64 / took),
+        classes: std::array::from_fn(|n| (now.classes_ps[n] - before.classes_ps[n]) as f64 / took / workers),
+        busy: now.busy_ps.iter().zip(&before.busy_ps).map(|(&n, &b)| (n - b) as f64 / took).collect(),
         buses: now.buses_ps.iter().zip(&before.buses_ps).map(|(&n, &b)| (n - b) as f64 / took).collect(),
         memory: (now.memory_ps - before.memory_ps) as f64 / took,
         fullness: std::array::from_fn(|n| (now.fullness[n] - before.fullness[n]) as f64 / samples),
         delay_ns: (now.delay_ps - before.delay_ps) as f64 / left as f64 / 1e3,
         buffers: (hardware.buffers.made, hardware.buffers.free()),
-        events: router.events(),
-        trace: router.trace.lines(),
+        events,
+        trace,
     }
 }
 

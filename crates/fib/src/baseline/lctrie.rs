@@ -173,20 +173,36 @@ impl<'a, A: Address> Builder<'a, A> {
     }
 }
 
-impl<A: Address> Lookup<A> for LcTrie<A> {
-    fn lookup(&self, address: A) -> AdjacencyIndex {
+/// What a lookup reads of a trie; each child of the root is a trie of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriePlace {
+    /// A child of the root.
+    Root(u32),
+    /// A node of that child's trie.
+    Node(u32),
+    /// A route of it.
+    Entry(u32),
+}
+
+impl<A: Address> LcTrie<A> {
+    /// As [`Lookup::lookup`]; tells of each place that it reads, for who wants to know what that takes.
+    pub fn visit(&self, address: A, mut reads: impl FnMut(TriePlace)) -> AdjacencyIndex {
         let slot = address.bits(0, self.root_bits) as usize;
+        reads(TriePlace::Root(slot as u32));
         if let Some(trie) = &self.tries[slot] {
             let mut position = self.root_bits;
             let mut node = trie.nodes[0];
+            reads(TriePlace::Node(0));
             while node.branch > 0 {
                 position += node.skip;
                 let child = node.at + address.bits(position, node.branch);
                 position += node.branch;
+                reads(TriePlace::Node(child));
                 node = trie.nodes[child as usize];
             }
             let mut at = node.at;
             while let Some(entry) = trie.entries.get(at as usize) {
+                reads(TriePlace::Entry(at));
                 if entry.prefix.contains(address) {
                     return entry.adjacency;
                 }
@@ -194,6 +210,12 @@ impl<A: Address> Lookup<A> for LcTrie<A> {
             }
         }
         self.inherited[slot]
+    }
+}
+
+impl<A: Address> Lookup<A> for LcTrie<A> {
+    fn lookup(&self, address: A) -> AdjacencyIndex {
+        self.visit(address, |_| ())
     }
 
     fn bytes(&self) -> usize {
@@ -223,5 +245,27 @@ impl<A: Address> Structure<A> for LcTrie<A> {
 
     fn rebuild(&mut self, rib: &Rib<A>) -> Result<(), FibError> {
         self.update(rib, &[Prefix::DEFAULT])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_reads_a_child_of_the_root_its_nodes_and_the_route() {
+        let mut rib = Rib::new();
+        for third in 0..256u32 {
+            rib.set(Prefix::truncated(0x0a00_0000 | third << 8, 24), third);
+        }
+        let mut trie = LcTrie::empty().expect("memory");
+        trie.rebuild(&rib).expect("memory");
+        let mut reads = Vec::new();
+        assert_eq!(trie.visit(0x0a00_0701, |place| reads.push(place)), 7);
+        let root = TriePlace::Root(0x0a00);
+        assert_eq!(reads, [root, TriePlace::Node(0), TriePlace::Node(1 + 7), TriePlace::Entry(7)]);
+        reads.clear();
+        assert_eq!(trie.visit(0x0b00_0001, |place| reads.push(place)), MISS);
+        assert_eq!(reads, [TriePlace::Root(0x0b00)]);
     }
 }

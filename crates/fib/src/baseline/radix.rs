@@ -130,11 +130,16 @@ impl<A: Address> Radix<A> {
     }
 }
 
-impl<A: Address> Lookup<A> for Radix<A> {
-    fn lookup(&self, address: A) -> AdjacencyIndex {
+impl<A: Address> Radix<A> {
+    /// Bytes of a node.
+    pub const NODE_BYTES: usize = size_of::<Node<A>>();
+
+    /// As [`Lookup::lookup`]; tells of each node that it reads, for who wants to know what that takes.
+    pub fn visit(&self, address: A, mut reads: impl FnMut(u32)) -> AdjacencyIndex {
         let mut best = MISS;
         let mut index = self.root;
         while let Some(node) = self.nodes.get(index as usize) {
+            reads(index);
             if !node.prefix.contains(address) {
                 break;
             }
@@ -147,6 +152,12 @@ impl<A: Address> Lookup<A> for Radix<A> {
             index = node.children[Self::side(node.prefix, address)];
         }
         best
+    }
+}
+
+impl<A: Address> Lookup<A> for Radix<A> {
+    fn lookup(&self, address: A) -> AdjacencyIndex {
+        self.visit(address, |_| ())
     }
 
     fn bytes(&self) -> usize {
@@ -176,5 +187,26 @@ impl<A: Address> Structure<A> for Radix<A> {
         *self = Self::empty()?;
         rib.iter().for_each(|(prefix, adjacency)| self.set(prefix, adjacency));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_reads_the_nodes_from_the_root_down() {
+        let routes = [("10.0.0.0/8", 1), ("10.128.0.0/9", 2), ("11.0.0.0/8", 3)];
+        let rib: Rib<u32> = routes.map(|(prefix, to)| (prefix.parse().expect("a prefix"), to)).into_iter().collect();
+        let mut radix = Radix::empty().expect("memory");
+        radix.rebuild(&rib).expect("memory");
+        let reads = |address| {
+            let mut count = 0;
+            (radix.visit(address, |_| count += 1), count)
+        };
+        // The joint of 10/8 and 11/8, then 10/8, then 10.128/9; what is beside all ends at the joint.
+        assert_eq!(reads(0x0a80_0001), (2, 3));
+        assert_eq!(reads(0x0b00_0001), (3, 2));
+        assert_eq!(reads(0x0c00_0001), (MISS, 1));
     }
 }

@@ -1,6 +1,9 @@
 //! The papers' figures: what is run for each, what the paper found, and how far the model is from it.
 
+mod aff;
+mod cvl;
 mod fpga;
+mod lut;
 mod osr;
 mod report;
 
@@ -33,6 +36,8 @@ pub enum Along {
     Load,
     /// Bytes of a frame.
     Length,
+    /// Cards or flows that are active.
+    Active,
 }
 
 /// A curve of a figure: what is run, and at which place it stands.
@@ -111,7 +116,7 @@ impl Found {
 impl Figure {
     /// All figures, by paper.
     pub fn all() -> impl Iterator<Item = &'static Figure> {
-        osr::FIGURES.iter().chain(fpga::FIGURES)
+        [osr::FIGURES, cvl::FIGURES, lut::FIGURES, aff::FIGURES, fpga::FIGURES].into_iter().flatten()
     }
 
     /// The figure of this name, in small or capital letters.

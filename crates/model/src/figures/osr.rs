@@ -30,17 +30,17 @@ pub(super) fn scenario(links: Vec<Link>, flows: Vec<Flow>, mechanism: Mechanism)
 }
 
 /// A curve over so many loads up to the highest, evenly.
-fn curve(name: &str, points: usize, most_fps: f64, at: impl Fn(f64) -> Scenario) -> Curve {
+pub(super) fn curve(name: &str, points: usize, most_fps: f64, at: impl Fn(f64) -> Scenario) -> Curve {
     let load = |n: usize| most_fps * n as f64 / points as f64;
     let points = (1..=points).map(|n| (load(n).round(), at(load(n))));
     Curve { name: name.to_owned(), along: Along::Load, flows: Vec::new(), points: points.collect() }
 }
 
-fn line() -> f64 {
+pub(super) fn line() -> f64 {
     GIGABIT.most_fps(64)
 }
 
-fn one_way(mechanism: Mechanism, load_fps: f64) -> Scenario {
+pub(super) fn one_way(mechanism: Mechanism, load_fps: f64) -> Scenario {
     scenario(vec![GIGABIT; 2], vec![flow(0, 1, load_fps)], mechanism)
 }
 
@@ -48,11 +48,11 @@ fn both_ways(load_fps: f64) -> Scenario {
     scenario(vec![GIGABIT; 2], vec![flow(0, 1, load_fps / 2.0), flow(1, 0, load_fps / 2.0)], NAPI)
 }
 
-fn moderated(scenario: Scenario) -> Scenario {
+pub(super) fn moderated(scenario: Scenario) -> Scenario {
     Scenario { moderated: true, ..scenario }
 }
 
-fn with(scenario: Scenario, role: Role, recycling: bool) -> Scenario {
+pub(super) fn with(scenario: Scenario, role: Role, recycling: bool) -> Scenario {
     Scenario { kernel: Setup { role, recycling, ..scenario.kernel }, ..scenario }
 }
 
@@ -65,7 +65,7 @@ fn receive() -> Vec<Curve> {
 }
 
 fn transmit() -> Vec<Curve> {
-    let silent = moderated(scenario(vec![GIGABIT; 2], Vec::new(), Mechanism::Interrupt));
+    let silent = moderated(scenario(vec![GIGABIT], Vec::new(), Mechanism::Interrupt));
     let points = vec![(64.0, with(silent, Role::Generate, false))];
     vec![Curve { name: "packetgen".to_owned(), along: Along::Length, flows: Vec::new(), points }]
 }
@@ -150,7 +150,7 @@ pub(super) const fn kpps(
     Number { what, unit: "kpps", paper, told, shown, of }
 }
 
-const LINE: f64 = 1_488_095.0;
+pub(super) const LINE: f64 = 1_488_095.0;
 
 /// All of them.
 pub const FIGURES: &[Figure] = &[

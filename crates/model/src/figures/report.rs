@@ -47,6 +47,7 @@ fn place(curve: &Curve, x: f64) -> String {
     match curve.along {
         Along::Load => format!("{:.0} kpps", x / 1e3),
         Along::Length => format!("{x:.0} bytes"),
+        Along::Active => format!("{x:.0} active"),
     }
 }
 
@@ -63,7 +64,7 @@ pub fn why(found: &Found) -> Vec<String> {
 }
 
 fn reasons(outcome: &Outcome) -> String {
-    let busy: f64 = outcome.classes.iter().sum();
+    let busy = outcome.busy.iter().copied().fold(0.0, f64::max);
     let bus = outcome.buses.iter().copied().fold(0.0, f64::max);
     let resources = [("processor", busy), ("bus", bus), ("memory", outcome.memory)];
     let saturated: Vec<&str> =
@@ -162,7 +163,7 @@ fn curve_series(
     let (name, rate) = (&curve.name, ("forwarding rate", "frames/s"));
     let rest = match curve.along {
         Along::Load => "64 bytes/forwarding rate",
-        Along::Length => "saturation forwarding rate",
+        Along::Length | Along::Active => "saturation forwarding rate",
     };
     let all = |value: fn(&Outcome) -> Vec<f64>| outcomes.iter().map(value).collect::<Vec<_>>();
     add(document, curve, format!("{name}/{rest}"), rate, all(|outcome| outcome.windows_fps.clone()));
@@ -176,11 +177,20 @@ fn curve_series(
         let values = outcomes.iter().map(|outcome| vec![outcome.classes[class as usize] * 100.0]).collect();
         add(document, curve, format!("{}/{time}", class.name()), ("processor time", "%"), values);
     }
+    // Where several work, each by itself.
+    let several = outcomes.first().map_or(0, |outcome| outcome.busy.len());
+    for port in (0..several).filter(|_| several > 1) {
+        let values = outcomes.iter().map(|outcome| vec![outcome.busy[port] * 100.0]).collect();
+        let whole = format!("port {port}/inside {name}, 64 bytes: its processor");
+        add(document, curve, whole, ("processor time", "%"), values);
+    }
     let losses = format!("inside {name}, 64 bytes: losses");
     for drop in Drop::ALL {
         let values = outcomes.iter().map(|outcome| vec![outcome.drops_fps[drop as usize]]).collect();
         add(document, curve, format!("{}/{losses}", drop.name()), ("losses", "frames/s"), values);
     }
+    let delay = outcomes.iter().map(|outcome| vec![outcome.delay_ns / 1e3]).collect();
+    add(document, curve, format!("{name}/inside, 64 bytes: mean delay"), ("delay", "us"), delay);
     let interrupts = format!("inside {name}, 64 bytes: interrupts");
     for port in 0..outcomes.first().map_or(0, |outcome| outcome.interrupts.len()) {
         let values = outcomes.iter().map(|outcome| vec![outcome.interrupts[port]]).collect();
@@ -192,6 +202,7 @@ fn axis(along: Along) -> Axis {
     let (quantity, unit) = match along {
         Along::Load => ("offered load", "frames/s"),
         Along::Length => ("frame length", "bytes"),
+        Along::Active => ("active cards or flows", "of them"),
     };
     Axis { quantity: quantity.to_owned(), unit: unit.to_owned() }
 }

@@ -5,7 +5,7 @@ mod quantity;
 mod tests;
 
 pub use quantity::{
-    ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets, Size, Span, Value,
+    Buckets, ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets, Processors, Size, Span, Value,
     Ways, Width,
 };
 
@@ -40,6 +40,12 @@ pub struct Machine {
     pub ports: Vec<PortValues>,
     /// What its kernel takes for what.
     pub software: SoftwareValues,
+    /// What it takes to find a route, where that is looked at.
+    pub lookup: Option<LookupValues>,
+    /// What Click takes for what, where it runs.
+    pub click: Option<ClickValues>,
+    /// Its processors, where there are several.
+    pub several: Option<SeveralValues>,
 }
 
 /// What there is to know of a test bed.
@@ -138,6 +144,69 @@ values! {
         /// Packets of a queue on the way out.
         queue: Packets,
     }
+    /// Several processors.
+    SeveralValues {
+        /// How many.
+        processors: Processors,
+        /// How many of them have a second-level cache together.
+        of_a_cache: Processors,
+        /// A line that is in another cache, written there.
+        transfer: Span,
+        /// A line that the neighbour in the same cache wrote.
+        near: Span,
+        /// Taking a spinlock and giving it back, where nobody holds it.
+        lock: Cycles,
+        /// Frames of one interrupt on the way in, at most, while there are few.
+        few_frames: Packets,
+        /// From the first of them to the interrupt, at most.
+        few_time: Span,
+        /// Frames a second, in and out, from which on there are many.
+        many: Packets,
+        /// As `few_frames`, while there are many.
+        many_frames: Packets,
+        /// As `few_time`.
+        many_time: Span,
+        /// Frames of one interrupt on the way out, at most.
+        sent_frames: Packets,
+        /// From the first of them to the interrupt, at most.
+        sent_time: Span,
+    }
+    /// What Click takes for what.
+    ClickValues {
+        /// A look at a ring or a queue that finds nothing.
+        look: Cycles,
+        /// A packet from a ring, with its next buffer.
+        receive: Cycles,
+        /// Packets whose headers are on their way from memory while one is worked on.
+        prefetch: Packets,
+        /// A packet that is counted and freed.
+        count: Cycles,
+        /// A packet that its generator makes.
+        generate: Cycles,
+        /// A queue, of a packet: in and out.
+        queue: Cycles,
+        /// The elements of a router's graph, of a packet.
+        graph: Cycles,
+        /// A packet to a ring, and off it when it was sent.
+        send: Cycles,
+        /// Packets of a task's turn.
+        burst: Packets,
+    }
+    /// What a kernel takes to find a route, beside waiting for memory.
+    LookupValues {
+        /// Buckets of the route cache.
+        buckets: Buckets,
+        /// An entry of a bucket's chain.
+        step: Cycles,
+        /// What each lookup takes that no cache answers: rules, and what is made of a route.
+        table: Cycles,
+        /// A node of the Radix tree.
+        radix_node: Cycles,
+        /// A lookup in the LC-trie.
+        trie: Cycles,
+        /// A node of it.
+        trie_node: Cycles,
+    }
 }
 
 /// A bus.
@@ -214,6 +283,33 @@ impl Machine {
     /// As [`Machine::osr`].
     pub fn fpga() -> Result<Machine> {
         Machine::parse(include_str!("../../machines/fpga.toml"), "fpga.toml")
+    }
+
+    /// The machine of AFF.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::osr`].
+    pub fn aff() -> Result<Machine> {
+        Machine::parse(include_str!("../../machines/aff.toml"), "aff.toml")
+    }
+
+    /// The machine of CvL.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::osr`].
+    pub fn cvl() -> Result<Machine> {
+        Machine::parse(include_str!("../../machines/cvl.toml"), "cvl.toml")
+    }
+
+    /// The machine of LUT.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::osr`].
+    pub fn lut() -> Result<Machine> {
+        Machine::parse(include_str!("../../machines/lut.toml"), "lut.toml")
     }
 
     /// Reads a machine from a file.

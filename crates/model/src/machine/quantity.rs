@@ -47,6 +47,10 @@ kinds! {
     Ways: [("ways", 1)], (1, 64);
     /// Places on a ring.
     Descriptors: [("descriptors", 1)], (1, 65_536);
+    /// Processors.
+    Processors: [("processors", 1)], (1, 64);
+    /// Places of a hash table.
+    Buckets: [("buckets", 1)], (1, 1 << 20);
     /// Places in a queue.
     Packets: [("packets", 1)], (1, 1_000_000);
 }

@@ -6,10 +6,14 @@
 //! forwarded, that packet stays in the kernel's hands and goes on afterwards.
 
 mod account;
+mod click;
 mod io;
+mod lookup;
 mod stack;
 
-pub use account::{Class, Drop, Spent};
+pub use account::{Class, Drop, PortCounts, Spent};
+pub use click::Graph;
+pub use lookup::{By, Lookup};
 pub use stack::Stack;
 
 use crate::event::{Queue, Time};
@@ -17,19 +21,32 @@ use crate::hardware::Hardware;
 use crate::machine::Machine;
 use crate::nic::Engine;
 use crate::router::Event;
+use crate::several::Affinity;
 use crate::trace::Trace;
 use causeway_engine::reception::{Mechanism, Reception};
+pub(crate) use io::Line;
 use io::Io;
 
 /// What the kernel does with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Forwards them.
+    /// Forwards them; the few routes are found at once.
     Forward,
+    /// Forwards them by routes that it has to find. Its driver is that of Linux 2.6.16, which looks at a card again until
+    /// nothing is there.
+    Route(Lookup),
+    /// Forwards them to a fixed port without looking at them.
+    Transfer,
     /// Counts what comes in (udpcount).
     Count,
-    /// Sends by port 0 what it makes itself (packetgen).
+    /// Counts it without looking at it.
+    CountUntouched,
+    /// Sends by all ports in turn what it makes itself (packetgen).
     Generate,
+    /// Leaves them to Click, which polls from a thread.
+    Click(Graph),
+    /// Forwards them with several processors, each with a card of its own.
+    Affinity(Affinity),
 }
 
 /// What a kernel is set to.
@@ -91,6 +108,9 @@ impl Linux {
             }
             around.hardware.ring(port, Engine::Receive, around.queue);
         }
+        if matches!(setup.role, Role::Click(_)) {
+            return linux;
+        }
         linux.reception.start(&mut Io { stack: &mut linux.stack, around });
         linux.stack.set_masks(around);
         linux.stack.spent.take();
@@ -147,6 +167,9 @@ impl Linux {
 
     /// The next piece of deferred work; `None`: there is none.
     pub fn soften(&mut self, around: &mut Around<'_>) -> Option<Time> {
+        if self.stack.leaves_to_click() {
+            return None;
+        }
         for _ in 0..PHASES {
             if let Some(duration_ps) = self.stack.begin_hand() {
                 let entry_ps = if std::mem::take(&mut self.idle) { self.stack.spent_on_entry() } else { 0 };
@@ -170,14 +193,18 @@ impl Linux {
         self.stack.finish(around);
     }
 
-    /// The next piece of the thread that makes packets; `None`: it waits for room.
+    /// The next piece of the thread that makes packets or runs Click; `None`: it waits for room.
     pub fn think(&mut self, around: &mut Around<'_>) -> Option<Time> {
-        self.stack.generate(around)
+        if self.stack.leaves_to_click() { self.stack.click(around) } else { self.stack.generate(around) }
     }
 
     /// The thread's piece is at its end.
     pub fn end_thread(&mut self, around: &mut Around<'_>) {
-        self.stack.generated(around);
+        if self.stack.leaves_to_click() {
+            self.stack.clicked(around);
+        } else {
+            self.stack.generated(around);
+        }
     }
 
     /// One packet's worth of reception.

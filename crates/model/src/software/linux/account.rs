@@ -19,11 +19,13 @@ pub enum Class {
     Ip,
     /// Queues and rings on the way out.
     Transmit,
+    /// Waiting for a lock that another processor has.
+    Lock,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Class; 7] = [
+    pub const ALL: [Class; 8] = [
         Class::Interrupt,
         Class::Scheduler,
         Class::Receive,
@@ -31,6 +33,7 @@ impl Class {
         Class::Memory,
         Class::Ip,
         Class::Transmit,
+        Class::Lock,
     ];
 
     /// For people.
@@ -43,6 +46,7 @@ impl Class {
             Class::Memory => "memory management",
             Class::Ip => "IP",
             Class::Transmit => "transmission",
+            Class::Lock => "locks",
         }
     }
 }
@@ -75,6 +79,15 @@ impl Drop {
     }
 }
 
+/// What the kernel did with a card (LUT §3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounts {
+    /// Times that its ring for reception was looked at.
+    pub polls: u64,
+    /// Times that something was found on its ring for transmission that had been sent.
+    pub cleanings: u64,
+}
+
 /// Processor time that was spent and not yet taken.
 #[derive(Clone, Debug, Default)]
 pub struct Spent {
@@ -84,7 +97,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub(super) fn add(&mut self, class: Class, duration_ps: Time) {
+    pub(crate) fn add(&mut self, class: Class, duration_ps: Time) {
         self.now_ps += duration_ps;
         self.by_class_ps[class as usize] += duration_ps;
     }

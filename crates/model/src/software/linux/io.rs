@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 /// The interrupt of a port, as the mechanisms see it. That packets wait is told by the card alone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
+pub(crate) struct Line {
     pub masked: bool,
 }
 
@@ -49,15 +49,19 @@ impl Ports for Io<'_, '_> {
 
     fn receive(&mut self, port: usize, _: usize) -> Received {
         let Io { stack, around } = self;
-        if stack.turn != Some(port) {
+        if stack.turn != Some(port) || stack.emptied {
             stack.turn = Some(port);
+            stack.emptied = false;
+            stack.counters[port].polls += 1;
             stack.spent.add(Class::Scheduler, stack.costs.poll);
             stack.clean(port, around);
         }
         let Some(frame) = stack.take(port, around) else { return Received::default() };
-        stack.route();
+        stack.route(&frame, around);
         stack.hand = Hand::Waits(frame, 0);
-        Received { packets: 1, more: around.hardware.nics[port].waiting() > 0 }
+        let more = around.hardware.nics[port].waiting() > 0;
+        stack.emptied = !more && stack.looks_again();
+        Received { packets: 1, more: more || stack.emptied }
     }
 
     fn enqueue(&mut self, port: usize, _: usize, _: usize) -> Received {
@@ -84,7 +88,7 @@ impl Ports for Io<'_, '_> {
             && let Some(frame) = stack.backlog.pop_front()
         {
             let before_ps = stack.spent.take();
-            stack.route();
+            stack.route(&frame, self.around);
             stack.hand = Hand::Waits(frame, stack.spent.take());
             stack.spent.put_back(before_ps);
         }

@@ -1,7 +1,9 @@
 //! What the kernel does with a packet, and what that takes.
 
-use super::account::{Class, Drop, Spent};
+use super::account::{Class, Drop, PortCounts, Spent};
+use super::click::Click;
 use super::io::Line;
+use super::lookup::Routes;
 use super::{Around, Role, Setup};
 use crate::event::Time;
 use crate::hardware::Place;
@@ -40,15 +42,21 @@ pub(super) enum Hand {
 pub struct Stack {
     pub(super) costs: Costs,
     role: Role,
+    /// The routes, where they have to be found.
+    routes: Option<Routes>,
+    /// Click, where packets are left to it.
+    pub(super) click: Option<Click>,
     pub(super) lines: Vec<Line>,
     pub(super) backlog: VecDeque<Frame>,
     /// Queues on the way out, and what each holds at most.
-    queues: Vec<VecDeque<Frame>>,
-    queue_most: usize,
+    pub(super) queues: Vec<VecDeque<Frame>>,
+    pub(super) queue_most: usize,
     /// Buffers that each ring lacks.
     lacks: Vec<usize>,
     /// The port whose turn is under way.
     pub(super) turn: Option<usize>,
+    /// In that turn the ring was found empty, and is looked at once more.
+    pub(super) emptied: bool,
     pub(super) hand: Hand,
     /// Whether the handler under way has emptied its ring.
     pub drained: bool,
@@ -60,6 +68,12 @@ pub struct Stack {
     pub counted: u64,
     /// Packets that the kernel made.
     pub generated: u64,
+    /// The port that it makes the next one for.
+    generates_by: usize,
+    /// What it did with each card.
+    pub counters: Vec<PortCounts>,
+    /// Entries to deferred work.
+    pub deferred: u64,
 }
 
 impl Stack {
@@ -84,18 +98,30 @@ impl Stack {
         Stack {
             costs,
             role: setup.role,
+            routes: match setup.role {
+                Role::Route(lookup) => Routes::new(machine, lookup),
+                _ => None,
+            },
+            click: match setup.role {
+                Role::Click(graph) => Click::new(machine, graph, ports),
+                _ => None,
+            },
             lines: vec![Line::default(); ports],
             backlog: VecDeque::new(),
             queues: vec![VecDeque::new(); ports],
             queue_most: s.queue.value as usize,
             lacks: vec![0; ports],
             turn: None,
+            emptied: false,
             hand: Hand::Empty,
             drained: false,
             spent: Spent::default(),
             drops: [0; Drop::ALL.len()],
             counted: 0,
             generated: 0,
+            generates_by: 0,
+            counters: vec![PortCounts::default(); ports],
+            deferred: 0,
         }
     }
 
@@ -104,6 +130,7 @@ impl Stack {
     }
 
     pub(super) fn spent_on_entry(&mut self) -> Time {
+        self.deferred += 1;
         self.spent.add(Class::Scheduler, self.costs.soft_interrupt);
         self.spent.take()
     }
@@ -111,6 +138,10 @@ impl Stack {
     /// Packets on the backlog.
     pub fn backlog_length(&self) -> usize {
         self.backlog.len()
+    }
+
+    pub(super) fn leaves_to_click(&self) -> bool {
+        self.click.is_some()
     }
 
     /// Packets in the queues on the way out.
@@ -121,7 +152,8 @@ impl Stack {
     /// Packets that the kernel holds.
     pub fn held(&self) -> usize {
         let in_hand = matches!(self.hand, Hand::Waits(..) | Hand::Works(Some(_)));
-        self.backlog.len() + self.queued() + usize::from(in_hand)
+        let by_click = self.click.as_ref().map_or(0, Click::held);
+        self.backlog.len() + self.queued() + usize::from(in_hand) + by_click
     }
 
     /// A port is not to interrupt.
@@ -140,7 +172,7 @@ impl Stack {
     }
 
     /// The processor reads or writes something and may wait for memory.
-    fn touch(&mut self, class: Class, place: Place, around: &mut Around<'_>) {
+    pub(super) fn touch(&mut self, class: Class, place: Place, around: &mut Around<'_>) {
         // A piece of work begins now; what it did so far is behind it when it comes here.
         let now_ps = around.queue.now_ps() + self.spent.total();
         let stall_ps = around.hardware.touch(now_ps, place);
@@ -154,7 +186,9 @@ impl Stack {
         self.lacks[port] += 1;
         self.spent.add(Class::Receive, self.costs.receive);
         self.touch(Class::Receive, Place::Received(port, place), around);
-        self.touch(Class::Ethernet, Place::Headers(frame.buffer), around);
+        if !matches!(self.role, Role::CountUntouched | Role::Transfer) {
+            self.touch(Class::Ethernet, Place::Headers(frame.buffer), around);
+        }
         self.touch(Class::Receive, Place::Head(frame.buffer, 0), around);
         self.touch(Class::Receive, Place::Head(frame.buffer, 1), around);
         around.trace.note(frame.number, around.queue.now_ps(), "is taken from the ring");
@@ -162,19 +196,45 @@ impl Stack {
     }
 
     /// What the packet's way through the kernel takes, once it was received.
-    pub(super) fn route(&mut self) {
+    pub(super) fn route(&mut self, frame: &Frame, around: &mut Around<'_>) {
         match self.role {
-            Role::Forward => {
+            Role::Forward | Role::Route(_) => {
                 self.spent.add(Class::Ip, self.costs.route);
+                self.look_up(frame, around);
                 self.spent.add(Class::Transmit, self.costs.transmit);
             }
-            Role::Count | Role::Generate => self.spent.add(Class::Memory, self.costs.free),
+            // A packet for which there is no room in the queue goes no further.
+            Role::Transfer if self.queues[frame.to].len() >= self.queue_most => {}
+            Role::Transfer => self.spent.add(Class::Transmit, self.costs.transmit),
+            Role::Count | Role::CountUntouched | Role::Generate | Role::Click(_) | Role::Affinity(_) => {
+                self.spent.add(Class::Memory, self.costs.free);
+            }
         }
+    }
+
+    fn look_up(&mut self, frame: &Frame, around: &mut Around<'_>) {
+        let Some(mut routes) = self.routes.take() else { return };
+        self.spent.add(Class::Ip, routes.look_up(frame.number));
+        for &offset in &routes.reads {
+            self.touch(Class::Ip, Place::Table(offset), around);
+        }
+        self.routes = Some(routes);
+    }
+
+    /// Whether a card that had packets is looked at again before its interrupts are let through.
+    pub(super) fn looks_again(&self) -> bool {
+        matches!(self.role, Role::Route(_))
+    }
+
+    fn forwards(&self) -> bool {
+        matches!(self.role, Role::Forward | Role::Route(_) | Role::Transfer)
     }
 
     /// Frees what a card has sent, and fills its ring from the queue.
     pub(super) fn clean(&mut self, port: usize, around: &mut Around<'_>) {
+        let mut cleaned = 0;
         while let Some((frame, place)) = around.hardware.nics[port].clean() {
+            cleaned = 1;
             self.spent.add(Class::Transmit, self.costs.clean);
             self.touch(Class::Transmit, Place::Sent(port, place), around);
             if self.role != Role::Generate {
@@ -183,6 +243,7 @@ impl Stack {
                 self.free(frame, around);
             }
         }
+        self.counters[port].cleanings += cleaned;
         let mut posted = false;
         while around.hardware.nics[port].has_room()
             && let Some(frame) = self.queues[port].pop_front()
@@ -206,13 +267,13 @@ impl Stack {
         self.free(frame, around);
     }
 
-    fn post(&mut self, port: usize, frame: Frame, around: &mut Around<'_>) {
+    pub(super) fn post(&mut self, port: usize, frame: Frame, around: &mut Around<'_>) {
         let place = around.hardware.nics[port].post(frame);
         self.touch(Class::Transmit, Place::Sent(port, place), around);
         around.trace.note(frame.number, around.queue.now_ps(), "is on the ring for transmission");
     }
 
-    fn tell(&mut self, port: usize, engine: Engine, around: &mut Around<'_>) {
+    pub(super) fn tell(&mut self, port: usize, engine: Engine, around: &mut Around<'_>) {
         let class = if engine == Engine::Receive { Class::Receive } else { Class::Transmit };
         self.spent.add(class, self.costs.register_write);
         around.hardware.ring(port, engine, around.queue);
@@ -222,6 +283,7 @@ impl Stack {
     pub(super) fn end_turn(&mut self, port: usize, around: &mut Around<'_>) {
         if self.turn == Some(port) {
             self.turn = None;
+            self.emptied = false;
         }
         let lacks = std::mem::take(&mut self.lacks[port]);
         for _ in 0..lacks {
@@ -249,7 +311,7 @@ impl Stack {
     /// The packet in hand goes to its port.
     pub(super) fn finish(&mut self, around: &mut Around<'_>) {
         let Hand::Works(Some(frame)) = std::mem::replace(&mut self.hand, Hand::Empty) else { return };
-        if self.role != Role::Forward {
+        if !self.forwards() {
             self.counted += 1;
             around.hardware.buffers.give(frame.buffer);
             return;
@@ -265,20 +327,25 @@ impl Stack {
         }
     }
 
-    /// The generator makes the next packet, if there is room for it.
+    /// The generator makes the next packet, if there is room for it on a card, which it asks in turn.
     pub(super) fn generate(&mut self, around: &mut Around<'_>) -> Option<Time> {
-        let wanted = self.role == Role::Generate && around.hardware.nics[0].has_room();
-        wanted.then(|| {
-            self.spent.add(Class::Transmit, self.costs.generate);
-            self.spent.take()
-        })
+        if self.role != Role::Generate {
+            return None;
+        }
+        let ports = self.lines.len();
+        let next = (0..ports).map(|n| (self.generates_by + n) % ports);
+        self.generates_by = next.into_iter().find(|&port| around.hardware.nics[port].has_room())?;
+        self.spent.add(Class::Transmit, self.costs.generate);
+        Some(self.spent.take())
     }
 
     pub(super) fn generated(&mut self, around: &mut Around<'_>) {
-        let number = self.generated;
+        let (number, port) = (self.generated, self.generates_by);
         self.generated += 1;
-        let frame = Frame { number, from: 0, to: 0, bytes: 64, arrived_ps: around.queue.now_ps(), buffer: 0 };
-        self.post(0, frame, around);
-        self.tell(0, Engine::Transmit, around);
+        self.generates_by = (port + 1) % self.lines.len();
+        let arrived_ps = around.queue.now_ps();
+        let frame = Frame { number, from: port, to: port, bytes: 64, arrived_ps, buffer: 0 };
+        self.post(port, frame, around);
+        self.tell(port, Engine::Transmit, around);
     }
 }

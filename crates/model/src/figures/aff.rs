@@ -1,0 +1,139 @@
+//! The figures of AFF: which processor has which card, with three mechanisms of reception, by Linux 2.6.35.
+
+use super::osr::{GIGABIT, NAPI, flow, kpps, scenario};
+use super::{Along, Curve, Figure, Found, Number, Told};
+use crate::machine::Machine;
+use crate::router::Scenario;
+use crate::run::Outcome;
+use crate::several::Affinity;
+use crate::software::linux::{Role, Setup};
+use causeway_engine::reception::{DEFAULT_BUDGET, Mechanism};
+
+/// The processors of both cards that receive and of the one that sends: those of a chip are 0 and 1, and 2 and 3.
+const MODES: [(&str, [usize; 3]); 2] = [("mode I", [0, 1, 2]), ("mode II", [0, 2, 1])];
+/// Mechanisms with their budgets.
+const MECHANISMS: [(&str, Mechanism, usize); 3] =
+    [("napi 300", NAPI, DEFAULT_BUDGET), ("napi 2", NAPI, 2), ("de", Mechanism::DisableEnable, DEFAULT_BUDGET)];
+/// What is offered to a card, thousands of frames a second.
+const SHORT_KPPS: [f64; 13] =
+    [20.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0, 250.0, 300.0, 400.0, 550.0, 700.0];
+const MIXED_KPPS: [f64; 10] = [20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 130.0, 140.0, 150.0, 160.0];
+/// The highest of both, of both cards.
+const MOST_SHORT: f64 = 1_400e3;
+const MOST_MIXED: f64 = 320e3;
+
+fn curves(loads: &[f64], mixed: bool) -> Vec<Curve> {
+    let of = |(mode, processors): (&str, [usize; 3]), (name, mechanism, budget): (&str, Mechanism, usize)| {
+        let at = |&load: &f64| {
+            let flows = vec![flow(0, 2, load * 1e3), flow(1, 2, load * 1e3)];
+            let all = scenario(vec![GIGABIT; 3], flows, mechanism);
+            let role = Role::Affinity(Affinity { processors, mixed });
+            (2e3 * load, Scenario { kernel: Setup { budget, role, ..all.kernel }, ..all })
+        };
+        let points = loads.iter().map(at).collect();
+        Curve { name: format!("{name}, {mode}"), along: Along::Load, flows: Vec::new(), points }
+    };
+    MODES.into_iter().flat_map(|mode| MECHANISMS.map(|mechanism| of(mode, mechanism))).collect()
+}
+
+fn short() -> Vec<Curve> {
+    curves(&SHORT_KPPS, false)
+}
+
+fn mixed() -> Vec<Curve> {
+    curves(&MIXED_KPPS, true)
+}
+
+/// The mean over the three mechanisms in a mode.
+fn mean(found: &Found, mode: &str, load_fps: f64, of: fn(&Outcome) -> f64) -> f64 {
+    let all = MECHANISMS.map(|(name, ..)| of(found.near(&format!("{name}, {mode}"), load_fps)));
+    all.iter().sum::<f64>() / all.len() as f64
+}
+
+fn rate_kpps(outcome: &Outcome) -> f64 {
+    outcome.rate_fps() / 1e3
+}
+
+fn delay_ms(outcome: &Outcome) -> f64 {
+    outcome.delay_ns / 1e6
+}
+
+const fn number(
+    what: &'static str,
+    unit: &'static str,
+    paper: f64,
+    told: Told,
+    of: fn(&Found) -> f64,
+) -> Number {
+    Number { what, unit, paper, told, shown: None, of }
+}
+
+/// All of them.
+pub const FIGURES: &[Figure] = &[
+    Figure {
+        name: "AFF-5",
+        about: "forwarding rate, three mechanisms, two modes of affinity, 64 bytes",
+        paper: "saturation near 250 kpps a card; in mode II about 20 kpps more",
+        missed: "",
+        machine: Machine::aff,
+        curves: short,
+        numbers: &[
+            kpps("mode I", 500.0, Told::Calibrated, None, |found| mean(found, "mode I", MOST_SHORT, rate_kpps)),
+            kpps("mode II more", 20.0, Told::Text, None, |found| {
+                mean(found, "mode II", MOST_SHORT, rate_kpps) - mean(found, "mode I", MOST_SHORT, rate_kpps)
+            }),
+        ],
+    },
+    Figure {
+        name: "AFF-6",
+        about: "delay, as AFF-5",
+        paper: "at low load DE has least, then NAPI with a budget of 2; at saturation 2.3 to 2.7 ms in mode II, more in mode I",
+        missed: "From 100 kpps a card on DE has more delay than NAPI here: what came while its handler ran waits until the card \
+                 has collected enough for the next interrupt, while NAPI finds it when it looks once more.",
+        machine: Machine::aff,
+        curves: short,
+        numbers: &[number("mode II, saturation", "ms", 2.5, Told::Text, |found| {
+            mean(found, "mode II", MOST_SHORT, delay_ms)
+        })],
+    },
+    Figure {
+        name: "AFF-7",
+        about: "what processors have left, as AFF-5 (Figs. 7 and 8)",
+        paper: "those of the cards that receive are far busier than that of the card that sends, which has 40 and 60 % left",
+        missed: "",
+        machine: Machine::aff,
+        curves: short,
+        numbers: &[
+            number("sends, mode I, left", "%", 40.0, Told::Text, |found| {
+                mean(found, "mode I", MOST_SHORT, |outcome| 100.0 - outcome.busy[2] * 100.0)
+            }),
+            number("sends, mode II, left", "%", 60.0, Told::Text, |found| {
+                mean(found, "mode II", MOST_SHORT, |outcome| 100.0 - outcome.busy[2] * 100.0)
+            }),
+        ],
+    },
+    Figure {
+        name: "AFF-9",
+        about: "rates of interrupts, as AFF-5 (Figs. 9 and 10)",
+        paper: "they rise to about 50 kpps offered, fall, and rise again; with NAPI they are near zero from about 200 kpps on, \
+                with a budget of 2 sooner; with DE never quite",
+        missed: "",
+        machine: Machine::aff,
+        curves: short,
+        numbers: &[],
+    },
+    Figure {
+        name: "AFF-11",
+        about: "64, 594 and 1518 bytes in the ratio 7:4:1: rate, delay and interrupts (Figs. 11 to 13)",
+        paper: "saturation at 280 kpps in all, 3.7 ms",
+        missed: "",
+        machine: Machine::aff,
+        curves: mixed,
+        numbers: &[
+            kpps("mode II", 280.0, Told::Calibrated, None, |found| mean(found, "mode II", MOST_MIXED, rate_kpps)),
+            number("mode II, saturation", "ms", 3.7, Told::Text, |found| {
+                mean(found, "mode II", MOST_MIXED, delay_ms)
+            }),
+        ],
+    },
+];

@@ -1,0 +1,165 @@
+//! The figures of LUT: how a kernel finds routes, one flow from card to card by Linux 2.6.16.
+
+use super::osr::{LINE, NAPI, curve, kpps, line, one_way, with};
+use super::{Curve, Figure, Found, Number, Told};
+use crate::machine::Machine;
+use crate::run::Outcome;
+use crate::software::linux::{By, Class, Lookup, Role};
+use causeway_fib::route_cache::CacheKey;
+
+/// Addresses or routes that the paper's tests have.
+const RANGES: [u32; 4] = [256, 1_024, 8_192, 16_384];
+const MANY: u32 = 16_384;
+const POINTS: usize = 10;
+
+fn routed(name: &str, by: By, sources: u32, destinations: u32) -> Curve {
+    let role = Role::Route(Lookup { by, sources, destinations });
+    curve(name, POINTS, line(), |load| with(one_way(NAPI, load), role, true))
+}
+
+const FLOW: By = By::Cache(CacheKey::Flow);
+const DESTINATION: By = By::Cache(CacheKey::Destination);
+
+fn by_sources(by: By) -> Vec<Curve> {
+    let of = |sources: u32| routed(&format!("{sources} sources"), by, sources, 1);
+    std::iter::once(1).chain(RANGES).map(of).collect()
+}
+
+fn flow_keyed() -> Vec<Curve> {
+    by_sources(FLOW)
+}
+
+fn destination_keyed() -> Vec<Curve> {
+    by_sources(DESTINATION)
+}
+
+fn profiles() -> Vec<Curve> {
+    [1, MANY].map(|sources| routed(&format!("{sources} sources"), FLOW, sources, 1)).into()
+}
+
+fn counters() -> Vec<Curve> {
+    let role = Role::Route(Lookup { by: FLOW, sources: 1, destinations: 1 });
+    vec![curve("1 sources", 30, line(), |load| with(one_way(NAPI, load), role, true))]
+}
+
+fn destinations() -> Vec<Curve> {
+    RANGES.map(|n| routed(&format!("{n} destinations"), DESTINATION, 1, n)).into()
+}
+
+/// By the trees, only where they are the limit.
+fn trees() -> Vec<Curve> {
+    let of = |name: &str, by: By, routes: u32| {
+        let role = Role::Route(Lookup { by, sources: 1, destinations: routes });
+        curve(&format!("{name}, {routes} routes"), 3, line(), |load| with(one_way(NAPI, load), role, true))
+    };
+    let both = |routes| [of("radix", By::Radix, routes), of("lc-trie", By::Trie, routes)];
+    RANGES.into_iter().flat_map(both).collect()
+}
+
+fn recycling() -> Vec<Curve> {
+    let role = Role::Route(Lookup { by: FLOW, sources: 1, destinations: 1 });
+    let of = |name: &str, recycling| {
+        curve(name, POINTS, line(), |load| with(one_way(NAPI, load), role, recycling))
+    };
+    vec![of("standard", false), of("recycling", true)]
+}
+
+/// What of its time the processor works on IP at a curve's last point.
+fn of_ip(found: &Found, name: &str) -> f64 {
+    found.curve(name).last().map_or(0.0, |last| last.classes[Class::Ip as usize])
+}
+
+fn polls(outcome: &Outcome) -> f64 {
+    outcome.polls[0] / outcome.rate_fps()
+}
+
+fn ahead(found: &Found, routes: u32) -> f64 {
+    found.last_kpps(&format!("radix, {routes} routes")) - found.last_kpps(&format!("lc-trie, {routes} routes"))
+}
+
+const fn times(what: &'static str, paper: f64, told: Told, of: fn(&Found) -> f64) -> Number {
+    Number { what, unit: "times", paper, told, shown: None, of }
+}
+
+/// All of them.
+pub const FIGURES: &[Figure] = &[
+    Figure {
+        name: "LUT-2",
+        about: "the route cache keyed by flow, one flow from ever more sources (Figs. 2 to 4)",
+        paper: "saturation past half of the offered load with one source; less, and more delay, with more sources",
+        missed: "",
+        machine: Machine::lut,
+        curves: flow_keyed,
+        numbers: &[kpps("saturation, 1 source", LINE / 2e3, Told::Calibrated, Some(("1 sources", LINE)), |found| {
+            found.last_kpps("1 sources")
+        })],
+    },
+    Figure {
+        name: "LUT-5",
+        about: "where the processor's time goes, with one source and with 16384 (Figs. 5 and 6)",
+        paper: "the part of IP doubles; that of interrupts falls to nothing at saturation",
+        missed: "",
+        machine: Machine::lut,
+        curves: profiles,
+        numbers: &[times("IP, 16384 to 1 sources", 2.0, Told::Text, |found| {
+            of_ip(found, "16384 sources") / of_ip(found, "1 sources")
+        })],
+    },
+    Figure {
+        name: "LUT-7",
+        about: "interrupts, polls and cleanings with one source (Figs. 7 and 8)",
+        paper: "two polls a packet at low load, about 0.22 at saturation; interrupts fall, cleanings rise",
+        missed: "Past saturation the ring is always full, so that a poll takes its quota of 64 packets and there are 0.016 a \
+                 packet. For 0.22 a poll would have to find four or five; what ends it so early the paper does not say, and \
+                 nothing was fitted to have it.",
+        machine: Machine::lut,
+        curves: counters,
+        numbers: &[
+            times("polls, a tenth of load", 2.0, Told::Text, |found| polls(&found.curve("1 sources")[2])),
+            times("polls, saturation", 0.22, Told::Text, |found| {
+                found.curve("1 sources").last().map_or(0.0, polls)
+            }),
+        ],
+    },
+    Figure {
+        name: "LUT-9",
+        about: "the route cache keyed by destination, one flow from ever more sources",
+        paper: "no less with more sources",
+        missed: "",
+        machine: Machine::lut,
+        curves: destination_keyed,
+        numbers: &[],
+    },
+    Figure {
+        name: "LUT-12",
+        about: "the route cache keyed by destination, to 256 to 16384 destinations (Figs. 10 and 12)",
+        paper: "less with more destinations, as in LUT-2 with more sources",
+        missed: "",
+        machine: Machine::lut,
+        curves: destinations,
+        numbers: &[],
+    },
+    Figure {
+        name: "LUT-11",
+        about: "no route cache, Radix tree and LC-trie of 256 to 16384 routes (Figs. 11 and 13 to 19)",
+        paper: "the Radix tree is 30 to 50 kpps ahead, and less so with more routes",
+        missed: "",
+        machine: Machine::lut,
+        curves: trees,
+        numbers: &[
+            kpps("ahead, 256 routes", 50.0, Told::Calibrated, None, |found| ahead(found, 256)),
+            kpps("ahead, 16384 routes", 30.0, Told::Text, None, |found| ahead(found, MANY)),
+        ],
+    },
+    Figure {
+        name: "LUT-skb",
+        about: "recycling of buffers alone (LUT 3.A)",
+        paper: "150 to 175 % of the standard kernel's rate",
+        missed: "",
+        machine: Machine::lut,
+        curves: recycling,
+        numbers: &[times("with to without", 1.625, Told::Calibrated, |found| {
+            found.last_kpps("recycling") / found.last_kpps("standard")
+        })],
+    },
+];
