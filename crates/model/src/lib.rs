@@ -46,6 +46,8 @@
 
 pub mod bus;
 pub mod cache;
+pub mod ddio;
+pub mod dram;
 pub mod event;
 pub mod figures;
 pub mod hardware;
@@ -53,8 +55,10 @@ pub mod link;
 pub mod machine;
 pub mod memory;
 pub mod nic;
+pub mod pcie;
 pub mod processor;
 pub mod router;
 pub mod run;
 pub mod software;
+pub mod today;
 pub mod trace;
