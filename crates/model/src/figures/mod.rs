@@ -4,6 +4,7 @@ mod fpga;
 mod osr;
 mod report;
 
+pub(crate) use report::write;
 pub use report::{document, keep, lines, ways, why};
 
 use crate::machine::Machine;

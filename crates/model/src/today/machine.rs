@@ -294,6 +294,12 @@ impl Plan {
 
     /// What no value by itself can say.
     fn check(&self) -> Result<()> {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        let name = &self.name;
+        ensure!(
+            !name.is_empty() && name.chars().all(plain),
+            "the name '{name}' is to be of letters, digits, '-', '_' and '.'"
+        );
         let ports = self.port_count();
         ensure!((1..=PORTS_MOST).contains(&ports), "{ports} ports; 1 to {PORTS_MOST} are possible");
         let (transfers, all) = (self.memory.transfers.value, self.memory.standard.transfers());

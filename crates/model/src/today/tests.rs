@@ -245,6 +245,7 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
 #[test]
 fn what_does_not_fit_together_is_refused() {
     for (old, new, said) in [
+        ("name = \"server-2x100g\"", "name = \"../x\"", "the name '../x' is to be of letters"),
         ("\"4800 MT/s\"", "\"2400 MT/s\"", "memory of 2400 MT/s; this kind has 3200 to 8800"),
         ("\"2 ways\"", "\"16 ways\"", "cards write into 16 ways of a cache that has 15"),
         ("\"16 lanes\"", "\"12 lanes\"", "12 lanes; possible are 1, 2, 4, 8, 16"),

@@ -2,9 +2,11 @@
 
 use super::machine::{Copies, Plan};
 use super::router::{Drop, Outcome, run};
+use crate::figures::write;
 use crate::pcie::GENERATION_MOST;
 use anyhow::Result;
 use causeway_results::{Axis, Document, Measurement, Run, Series, Source};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use toml::Spanned;
 
@@ -165,9 +167,18 @@ pub fn lines(plan: &Plan, answer: &Answer) -> Vec<String> {
     }
     for (what, outcome) in &answer.neighbours {
         let gain = (outcome.rate_fps() / planned.rate_fps().max(1.0) - 1.0) * 100.0;
-        lines.push(format!("  {what:<32} {} {gain:>+6.1} %; then first: {}", rate(outcome), first(outcome)));
+        lines.push(format!("  {what:<32} {} {gain:>+6.0} %; then first: {}", rate(outcome), first(outcome)));
     }
     lines
+}
+
+/// Writes the document into a folder, with a table and a page beside it; says which file it is.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn keep(folder: &Path, plan: &Plan, answer: &Answer, seed: u64) -> Result<PathBuf> {
+    write(folder, &format!("what-if-{}", plan.name), &document(plan, answer, seed))
 }
 
 /// What was found, in the common format. Everything in it is modelled.
