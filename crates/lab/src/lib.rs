@@ -63,6 +63,7 @@ mod nat;
 pub mod network;
 pub mod papers;
 mod passage;
+mod primitives;
 mod process;
 pub mod regression;
 mod report;
@@ -73,6 +74,8 @@ pub mod tester;
 pub mod timetable;
 pub mod traffic;
 mod veth;
+
+pub use primitives::primitives;
 
 use anyhow::{Result, bail};
 use report::Report;

@@ -242,8 +242,12 @@ impl Hardware {
                 trace.note(frame.number, now_ps, "is in memory");
                 self.invalidate(Place::Headers(frame.buffer), frame.bytes);
             }
-            Effect::ReportedReceived(place, n) => self.invalidate(Place::Received(port, place), n as u32 * DESCRIPTOR),
-            Effect::ReportedSent(place, n) => self.invalidate(Place::Sent(port, place), n as u32 * DESCRIPTOR),
+            Effect::ReportedReceived(place, n) => {
+                self.invalidate(Place::Received(port, place), n as u32 * DESCRIPTOR)
+            }
+            Effect::ReportedSent(place, n) => {
+                self.invalidate(Place::Sent(port, place), n as u32 * DESCRIPTOR)
+            }
         }
         matches!(effect, Effect::ReportedReceived(..) | Effect::ReportedSent(..))
     }

@@ -23,6 +23,10 @@
 //! | [`run`] | a router under load until its numbers are sure, many at a time |
 //! | [`figures`] | the papers' figures, what they found, and what the model makes of them |
 //! | [`trace`] | one packet's way, with times |
+//! | [`pcie`], [`dram`], [`ddio`] | links, memory and shared caches of today, a part each |
+//! | [`today`] | machines of today from those parts: what goes first, and what one more of anything buys |
+//! | [`cluster`] | many machines: growth, and failures |
+//! | [`calibrate`] | this machine, from the laboratory's numbers |
 //!
 //! # What is modelled and what is not
 //!
@@ -47,6 +51,10 @@
 
 pub mod bus;
 pub mod cache;
+pub mod calibrate;
+pub mod cluster;
+pub mod ddio;
+pub mod dram;
 pub mod event;
 pub mod figures;
 pub mod hardware;
@@ -54,9 +62,11 @@ pub mod link;
 pub mod machine;
 pub mod memory;
 pub mod nic;
+pub mod pcie;
 pub mod processor;
 pub mod router;
 pub mod run;
 pub mod several;
 pub mod software;
+pub mod today;
 pub mod trace;

@@ -1,11 +1,15 @@
 //! Arguments of `model`.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 /// `model`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ModelArgs {
+    /// What is not a paper's figure
+    #[command(subcommand)]
+    pub action: Option<ModelAction>,
     /// A figure, such as OSR-4, or all; without it, or with list: list those that are known
     #[arg(value_name = "FIGURE")]
     pub figure: Option<String>,
@@ -22,6 +26,68 @@ pub struct ModelArgs {
     #[arg(long, value_name = "NUMBER")]
     pub packet: Option<u64>,
     /// Write the results into this folder: model-FIGURE.json, .csv and .html
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+}
+
+/// Models of machines that can be had.
+#[derive(Subcommand)]
+pub enum ModelAction {
+    /// What a machine of today will do, what of it goes first, and what one more of anything buys
+    WhatIf(WhatIfArgs),
+    /// One to 64 machines behind a router that spreads packets, or in several stages, and what a failure costs
+    ScaleOut(ScaleOutArgs),
+    /// This machine: what a few of the laboratory's numbers say of all others, and whether it is so
+    Calibrate(CalibrateArgs),
+}
+
+/// `model calibrate`.
+#[derive(Args)]
+pub struct CalibrateArgs {
+    /// Results of `causeway lab run` with three lengths and five repetitions at least; without it, measure now, as root
+    #[arg(value_name = "FILE")]
+    pub results: Option<PathBuf>,
+    /// Wake a thread on this processor
+    #[arg(long, default_value_t = 1)]
+    pub processor: usize,
+    /// Write into this folder: this-machine.toml, model-calibrate.json, .csv and .html, and model-lab.json if it was measured
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+}
+
+/// `model what-if`.
+#[derive(Args)]
+pub struct WhatIfArgs {
+    /// A file (TOML), or a machine that is ready: board-2x1g, server-2x25g, server-2x100g
+    #[arg(value_name = "FILE")]
+    pub plan: String,
+    /// Print the file of a machine that is ready, to change a copy of it
+    #[arg(long)]
+    pub print: bool,
+    /// What is random follows from it: same seed, same numbers
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write the results into this folder: model-what-if-NAME.json, .csv and .html
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+}
+
+/// `model scale-out`.
+#[derive(Args)]
+pub struct ScaleOutArgs {
+    /// Millions of frames a second that a node forwards
+    #[arg(long, value_name = "MPPS", default_value_t = 10.0)]
+    pub node: f64,
+    /// Millions of frames a second that the router in front handles, or each front end
+    #[arg(long, value_name = "MPPS", default_value_t = 100.0)]
+    pub front: f64,
+    /// Flows
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub flows: u32,
+    /// What is random follows from it: same seed, same numbers
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write the results into this folder: model-scale-out.json, .csv and .html
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
 }

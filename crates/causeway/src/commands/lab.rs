@@ -54,7 +54,7 @@ fn is_document(file: &Path) -> bool {
 }
 
 /// Set by the first signal.
-fn interrupted() -> Result<Arc<AtomicBool>> {
+pub(super) fn interrupted() -> Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let set = interrupted.clone();
     Signals::watch(move || set.store(true, Ordering::Relaxed))?;
@@ -80,7 +80,7 @@ fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
 }
 
 /// A line for a step.
-fn progress(what: &str, left: Duration) {
+pub(super) fn progress(what: &str, left: Duration) {
     let seconds = left.as_secs();
     // The results go to a file, whoever reads along.
     drop(output::print_line(format_args!("{what}; {}:{:02} left", seconds / 60, seconds % 60)));

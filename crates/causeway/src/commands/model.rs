@@ -1,15 +1,37 @@
-//! `causeway model`: the papers' figures from a model of their machines.
+//! `causeway model`: the papers' figures from a model of their machines, and machines of today.
 
-use crate::cli::ModelArgs;
+use super::lab::{interrupted, progress};
+use crate::cli::{CalibrateArgs, ModelAction, ModelArgs, ScaleOutArgs, WhatIfArgs};
 use crate::output;
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
+use causeway_lab::{primitives, run::Task};
+use causeway_model::calibrate::Calibration;
+use causeway_model::cluster::{failure::Offered, network::Rates, report};
 use causeway_model::figures::{self, Figure};
 use causeway_model::machine::Machine;
 use causeway_model::run::Effort;
+use causeway_model::today::{machine::Plan, what_if as plans};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Frames of each run of many machines.
+const FRAMES: u64 = 300_000;
+/// Frames that wait for a machine at most: a ring.
+const ROOM: usize = 1_024;
+/// Lengths of frames that this machine is calibrated and held against, and how often each is measured.
+const SIZES: [&str; 6] = ["64", "128", "256", "512", "1024", "1518"];
+const REPETITIONS: usize = 5;
+/// Rates of machines that make sense, millions of frames a second.
+const MPPS: std::ops::RangeInclusive<f64> = 0.001..=10_000.0;
 
 /// Does what was asked for.
 pub fn model(args: &ModelArgs) -> Result<ExitCode> {
+    match &args.action {
+        Some(ModelAction::WhatIf(args)) => return what_if(args),
+        Some(ModelAction::ScaleOut(args)) => return scale_out(args),
+        Some(ModelAction::Calibrate(args)) => return calibrate(args),
+        None => {}
+    }
     let figures: Vec<&Figure> = match args.figure.as_deref() {
         None | Some("list") => return list(),
         Some("all") => Figure::all().collect(),
@@ -37,5 +59,63 @@ fn list() -> Result<ExitCode> {
     for one in Figure::all() {
         output::print_line(format_args!("{:<8} {}", one.name, one.about))?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn what_if(args: &WhatIfArgs) -> Result<ExitCode> {
+    if args.print {
+        let ready = || Plan::ready().collect::<Vec<_>>().join(", ");
+        let text = Plan::text(&args.plan)
+            .with_context(|| format!("there is no machine '{}'; ready are {}", args.plan, ready()))?;
+        output::print(text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let plan = Plan::find(&args.plan)?;
+    let answer = plans::ask(&plan, args.seed)?;
+    plans::lines(&plan, &answer).iter().try_for_each(output::print_line)?;
+    kept(&plans::keep(&args.out, &plan, &answer, args.seed)?)
+}
+
+fn scale_out(args: &ScaleOutArgs) -> Result<ExitCode> {
+    for (name, mpps) in [("--node", args.node), ("--front", args.front)] {
+        ensure!(MPPS.contains(&mpps), "{name} {mpps}: possible are {} to {} Mpps", MPPS.start(), MPPS.end());
+    }
+    let rates = Rates { front_fps: args.front * 1e6, node_fps: args.node * 1e6, room: ROOM };
+    let offered = Offered { flows: args.flows, ..Offered::LABORATORY };
+    let found = report::find(&rates, offered, FRAMES, args.seed);
+    report::lines(&found).iter().try_for_each(output::print_line)?;
+    kept(&report::keep(&args.out, &found, args.seed)?)
+}
+
+fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
+    let results = match &args.results {
+        Some(file) => file.clone(),
+        None => measured(&args.out)?,
+    };
+    let calibration = Calibration::read(&results)?;
+    let files = calibration.keep(&args.out, &primitives(args.processor)?)?;
+    calibration.lines().iter().try_for_each(output::print_line)?;
+    let [machine, curves] = files.map(|file| file.display().to_string());
+    output::print_line(format_args!("  the machine in {machine}, both curves in {curves}"))?;
+    Ok(if calibration.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Has the laboratory measure the kernel's path and Causeway's; says where the results are.
+fn measured(folder: &Path) -> Result<PathBuf> {
+    let task = Task {
+        devices: ["kernel", "causeway"].map(str::to_owned).into(),
+        description: None,
+        sizes: SIZES.map(str::to_owned).into(),
+        conformant: false,
+        repetitions: REPETITIONS,
+        yes: false,
+        output: folder.join("model-lab.json"),
+    };
+    task.run(&interrupted()?, &mut progress)?;
+    Ok(task.output)
+}
+
+fn kept(file: &Path) -> Result<ExitCode> {
+    output::print_line(format_args!("  results in {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -80,7 +80,7 @@ pub fn latency(settings: &Settings, report: &mut Report) -> Result<()> {
 /// there is more than one processor. A worker that sleeps pays it once in a round trip, which is over before it sleeps again;
 /// where the kernel forwards all is done within the call that sends. After a pause as long as that between
 /// pings: how deep a processor sleeps depends on how long it had nothing to do.
-fn wake_up_us(processor: usize) -> Result<f64> {
+pub fn wake_up_us(processor: usize) -> Result<f64> {
     let elsewhere = sched_getaffinity(None)?;
     let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
     let (awake, woken) = channel();

@@ -10,7 +10,7 @@ mod routes;
 mod testbed;
 mod traffic;
 
-pub use latency::latency;
+pub use latency::{latency, wake_up_us};
 pub use routes::routes;
 
 use super::report::{Report, Row};

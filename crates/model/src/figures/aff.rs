@@ -12,8 +12,11 @@ use causeway_engine::reception::{DEFAULT_BUDGET, Mechanism};
 /// The processors of both cards that receive and of the one that sends: those of a chip are 0 and 1, and 2 and 3.
 const MODES: [(&str, [usize; 3]); 2] = [("mode I", [0, 1, 2]), ("mode II", [0, 2, 1])];
 /// Mechanisms with their budgets.
-const MECHANISMS: [(&str, Mechanism, usize); 3] =
-    [("napi 300", NAPI, DEFAULT_BUDGET), ("napi 2", NAPI, 2), ("de", Mechanism::DisableEnable, DEFAULT_BUDGET)];
+const MECHANISMS: [(&str, Mechanism, usize); 3] = [
+    ("napi 300", NAPI, DEFAULT_BUDGET),
+    ("napi 2", NAPI, 2),
+    ("de", Mechanism::DisableEnable, DEFAULT_BUDGET),
+];
 /// What is offered to a card, thousands of frames a second.
 const SHORT_KPPS: [f64; 13] =
     [20.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0, 250.0, 300.0, 400.0, 550.0, 700.0];
@@ -78,7 +81,9 @@ pub const FIGURES: &[Figure] = &[
         machine: Machine::aff,
         curves: short,
         numbers: &[
-            kpps("mode I", 500.0, Told::Calibrated, None, |found| mean(found, "mode I", MOST_SHORT, rate_kpps)),
+            kpps("mode I", 500.0, Told::Calibrated, None, |found| {
+                mean(found, "mode I", MOST_SHORT, rate_kpps)
+            }),
             kpps("mode II more", 20.0, Told::Text, None, |found| {
                 mean(found, "mode II", MOST_SHORT, rate_kpps) - mean(found, "mode I", MOST_SHORT, rate_kpps)
             }),
@@ -130,7 +135,9 @@ pub const FIGURES: &[Figure] = &[
         machine: Machine::aff,
         curves: mixed,
         numbers: &[
-            kpps("mode II", 280.0, Told::Calibrated, None, |found| mean(found, "mode II", MOST_MIXED, rate_kpps)),
+            kpps("mode II", 280.0, Told::Calibrated, None, |found| {
+                mean(found, "mode II", MOST_MIXED, rate_kpps)
+            }),
             number("mode II, saturation", "ms", 3.7, Told::Text, |found| {
                 mean(found, "mode II", MOST_MIXED, delay_ms)
             }),

@@ -111,15 +111,23 @@ pub fn ways(found: &Found) -> Vec<String> {
 ///
 /// If it cannot be written.
 pub fn keep(folder: &Path, figure: &Figure, found: &Found, machine: &Machine, seed: u64) -> Result<PathBuf> {
-    let document = document(figure, found, machine, seed);
-    let file = folder.join(format!("model-{}.json", figure.name));
+    write(folder, figure.name, &document(figure, found, machine, seed))
+}
+
+/// Writes a document of this name into a folder, with a table and a page beside it; says which file it is.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub(crate) fn write(folder: &Path, name: &str, document: &Document) -> Result<PathBuf> {
+    let file = folder.join(format!("model-{name}.json"));
     let write = |extension: &str, text: &str| {
         let file = file.with_extension(extension);
         std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
     };
     write("json", &document.to_json()?)?;
-    write("csv", &csv::table(&document))?;
-    write("html", &html::page(&format!("{}, modelled", figure.name), &document)?)?;
+    write("csv", &csv::table(document))?;
+    write("html", &html::page(&format!("{name}, modelled"), document)?)?;
     Ok(file)
 }
 

@@ -5,8 +5,9 @@ mod quantity;
 mod tests;
 
 pub use quantity::{
-    Buckets, ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets, Processors, Size, Span, Value,
-    Ways, Width,
+    BitRate, Buckets, ByteRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows,
+    Frequency, Generation, Kind, Lanes, LineSize, Origin, Packets, Part, Processors, Routes, Size, Span,
+    Transfers, Value, Ways, Width,
 };
 
 use crate::bus::{Bus, BusParameters, Protocol};
@@ -391,12 +392,12 @@ impl Machine {
 }
 
 /// The number of the line at a place of a text, from 1.
-fn line(text: &str, place: usize) -> usize {
+pub(crate) fn line(text: &str, place: usize) -> usize {
     text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
 }
 
 /// The key that a line has, or all of it.
-fn excerpt(text: &str, line: usize) -> &str {
+pub(crate) fn excerpt(text: &str, line: usize) -> &str {
     let whole = text.lines().nth(line - 1).unwrap_or_default();
     whole.split('=').next().unwrap_or_default().trim()
 }

@@ -53,6 +53,28 @@ kinds! {
     Buckets: [("buckets", 1)], (1, 1 << 20);
     /// Places in a queue.
     Packets: [("packets", 1)], (1, 1_000_000);
+    /// Bits a second of a link.
+    BitRate: [("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)], (10_000_000, 800_000_000_000);
+    /// Parts of a whole, in thousandths.
+    Part: [("%", 10)], (0, 1_000);
+    /// Millions of transfers a second.
+    Transfers: [("MT/s", 1)], (100, 20_000);
+    /// Channels of memory.
+    Channels: [("channels", 1)], (1, 32);
+    /// Processors.
+    Cores: [("cores", 1)], (1, 256);
+    /// A generation of PCI Express.
+    Generation: [("generation", 1)], (1, 5);
+    /// Lanes of PCI Express.
+    Lanes: [("lanes", 1)], (1, 16);
+    /// What is under way at a time, or has room.
+    Count: [("at a time", 1)], (1, 4_096);
+    /// Ways of a cache that cards write into.
+    CardWays: [("ways", 1)], (0, 64);
+    /// Flows.
+    Flows: [("flows", 1)], (1, 100_000_000);
+    /// Routes.
+    Routes: [("routes", 1)], (1, 100_000_000);
 }
 
 /// Where a value comes from.

@@ -126,7 +126,12 @@ impl Several {
         let mut hardware = Hardware::new(machine, &scenario.links, scenario.moderated);
         hardware.written = Some(Vec::new());
         let kernel = |port: usize| {
-            Kernel::new(port, affinity.processors[port], scenario.kernel.mechanisms[port], scenario.kernel.budget)
+            Kernel::new(
+                port,
+                affinity.processors[port],
+                scenario.kernel.mechanisms[port],
+                scenario.kernel.budget,
+            )
         };
         let rate_fps: f64 = scenario.flows.iter().map(|flow| flow.rate_fps).sum();
         let between_ps = SECOND as f64 / rate_fps.max(1.0);
@@ -438,7 +443,8 @@ impl Several {
     pub fn held(&self) -> u64 {
         let nics = self.hardware.nics.iter();
         let in_cards = nics.map(|nic| nic.held_received() + nic.held_to_send()).sum::<usize>();
-        let in_hands = |kernel: &Kernel| usize::from(kernel.hand.is_some()) + usize::from(kernel.posting.is_some());
+        let in_hands =
+            |kernel: &Kernel| usize::from(kernel.hand.is_some()) + usize::from(kernel.posting.is_some());
         (in_cards + self.way_out.len() + self.kernels.iter().map(in_hands).sum::<usize>()) as u64
     }
 }

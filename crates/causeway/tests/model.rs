@@ -1,0 +1,55 @@
+//! `causeway model` of machines that can be had: what it writes, and what it says of what is wrong.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn causeway(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    command.arg("model").args(args).output().expect("the binary that cargo built starts")
+}
+
+fn said(args: &[&str]) -> String {
+    let output = causeway(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("a text")
+}
+
+fn refused(args: &[&str]) -> String {
+    let output = causeway(args);
+    assert_eq!(output.status.code(), Some(1), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("causeway-model-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+#[test]
+fn a_copy_of_a_ready_machine_can_be_changed_and_asked() {
+    let folder = folder("what-if");
+    let (file, out) = (folder.join("mine.toml"), folder.to_string_lossy().into_owned());
+    let text = said(&["what-if", "--print", "board-2x1g"]);
+    std::fs::write(&file, text.replace("name = \"board-2x1g\"", "name = \"mine\"")).expect("written");
+    let file = file.to_string_lossy().into_owned();
+    let answer = said(&["what-if", &file, "--out", &out]);
+    assert!(answer.starts_with("mine, modelled: ") && answer.contains("one more core"), "{answer}");
+    let json = std::fs::read_to_string(folder.join("model-what-if-mine.json")).expect("written");
+    assert!(json.contains("\"modelled\"") && !json.contains("\"measured\""));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_is_possible() {
+    let error = refused(&["what-if", "--print", "mainframe"]);
+    assert!(error.contains("there is no machine 'mainframe'; ready are board-2x1g"), "{error}");
+    let error = refused(&["what-if", "/nowhere/mine.toml"]);
+    assert!(error.contains("cannot read /nowhere/mine.toml"), "{error}");
+    let error = refused(&["scale-out", "--node", "0"]);
+    assert!(error.contains("--node 0: possible are 0.001 to 10000 Mpps"), "{error}");
+    let error = refused(&["calibrate", "/nowhere/lab.json"]);
+    assert!(error.contains("cannot read /nowhere/lab.json"), "{error}");
+    let error = refused(&["OSR-99"]);
+    assert!(error.contains("there is no figure 'OSR-99'"), "{error}");
+}

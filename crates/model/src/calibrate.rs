@@ -1,0 +1,359 @@
+//! The model of this machine: the laboratory's numbers at a few points, and what follows from them at all others.
+//!
+//! A device between two veths handles a frame at a time, and what it takes for one is a part for the frame and a part for each
+//! byte: two lengths give both, the shortest and the longest that were measured. The time inside is one that a tenth of the
+//! load gives, and the mean wait of M/D/1 for what a frame takes. All other points are predicted and held against what was
+//! measured there.
+//!
+//! A result with two modes, as of a processor that sleeps in some repetitions and not in others, calibrates nothing, and one
+//! that the tester limited neither.
+
+use crate::event::SECOND;
+use crate::figures::write;
+use crate::machine::{Span, Value, excerpt, line};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use causeway_results::stats::median;
+use causeway_results::{Axis, Document, Measurement, Run, Series, Source};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How far rates may be off, as a part, at points that were not used.
+pub const RATE_WITHIN: f64 = 0.15;
+/// And median times inside, up to [`LOAD_MOST`].
+pub const DELAY_WITHIN: f64 = 0.25;
+/// The highest part of what a device carries at which its times inside are promised.
+pub const LOAD_MOST: f64 = 0.8;
+/// Repetitions from which on two modes can be seen.
+const REPETITIONS: usize = 5;
+/// A gap of this part of the median parts two modes, if it is some times wider than any other.
+const GAP: (f64, f64) = (0.15, 3.0);
+/// Parts of a device's PDR at which the laboratory looks at delays; the first calibrates.
+const LOADS: [u32; 3] = [10, 50, 90];
+/// What the laboratory says of a result that says nothing of the device.
+const LIMITED: &str = "limited by the tester";
+const RATE: &str = "/saturation forwarding rate";
+
+/// A machine file: what was found of this machine.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// What the machine is.
+    pub about: String,
+    /// What it takes for single things.
+    #[serde(default)]
+    pub takes: BTreeMap<String, Value<Span>>,
+    /// What devices take for a frame.
+    pub device: BTreeMap<String, Device>,
+}
+
+/// What a device takes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// For a frame of no bytes.
+    pub frame: Value<Span>,
+    /// For each byte more.
+    pub byte: Value<Span>,
+    /// Inside, of the shortest frames, where none waits for another.
+    pub inside: Option<Value<Span>>,
+}
+
+impl Measured {
+    /// Reads a file that [`Calibration::text`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with file and line, and what is allowed.
+    pub fn parse(text: &str, name: &str) -> Result<Measured> {
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line(text, span.start));
+            anyhow!("{name}, line {line}: {}: {}", excerpt(text, line), error.message())
+        })
+    }
+}
+
+impl Device {
+    /// Frames a second of this length that it forwards.
+    pub fn rate_fps(&self, bytes: f64) -> f64 {
+        SECOND as f64 / (self.frame.value as f64 + self.byte.value as f64 * bytes).max(1.0)
+    }
+
+    /// The mean wait of M/D/1 at a load, microseconds.
+    fn wait_us(&self, load_fps: f64, bytes: f64) -> f64 {
+        let part = (load_fps / self.rate_fps(bytes)).min(0.999);
+        1e6 / self.rate_fps(bytes) * part / (2.0 * (1.0 - part))
+    }
+
+    /// The time inside at a load, microseconds, of frames of this length.
+    pub fn inside_us(&self, load_fps: f64, bytes: f64) -> Option<f64> {
+        Some(self.inside.as_ref()?.value as f64 / 1e6 + self.wait_us(load_fps, bytes))
+    }
+}
+
+/// A point that was measured, and what the model has there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Bytes, or frames a second.
+    pub x: f64,
+    /// Measured, median of the repetitions.
+    pub measured: f64,
+    /// Modelled.
+    pub modelled: f64,
+    /// Whether it was calibrated on, or is beyond what is promised.
+    pub counts: bool,
+}
+
+impl Point {
+    /// How far the model is off, as a part.
+    pub fn error(&self) -> f64 {
+        self.modelled / self.measured - 1.0
+    }
+}
+
+/// What was found of a device.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its name in the laboratory.
+    pub name: String,
+    /// What it takes.
+    pub device: Device,
+    /// Rates by length of frames.
+    pub rates: Vec<Point>,
+    /// Median times inside in microseconds, by load.
+    pub delays: Vec<Point>,
+}
+
+/// A machine that was calibrated.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    about: String,
+    /// Devices.
+    pub found: Vec<Found>,
+}
+
+/// Whether values are of two kinds: two groups of at least two with a gap between them that is like no other.
+pub fn has_two_modes(values: &[f64]) -> bool {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let Some(middle) = median(&values) else { return false };
+    let gaps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let inner = 1..gaps.len().saturating_sub(1);
+    let Some(widest) = inner.max_by(|&a, &b| gaps[a].total_cmp(&gaps[b])) else { return false };
+    let others = gaps.iter().enumerate().filter(|(n, _)| *n != widest).map(|(_, gap)| *gap);
+    gaps[widest] > GAP.0 * middle && gaps[widest] > GAP.1 * others.fold(0.0, f64::max)
+}
+
+/// What a measurement says, if it says something of the device.
+fn value(one: &Measurement, what: &str) -> Result<f64> {
+    let n = one.repetitions.len();
+    ensure!(n >= REPETITIONS, "{what}: {n} repetitions; from {REPETITIONS} on two modes can be told apart");
+    ensure!(
+        !has_two_modes(&one.repetitions),
+        "{what} has two modes, and calibrates nothing: {:?}",
+        one.repetitions
+    );
+    ensure!(one.note != LIMITED, "{what} was {LIMITED}, and calibrates nothing");
+    median(&one.repetitions).filter(|value| *value > 0.0).with_context(|| format!("{what} is nothing"))
+}
+
+/// A span as the file has it; the smallest that it can say.
+fn span(ps: f64, points: &str) -> Result<Value<Span>> {
+    let text = format!("value = \"{} ps\"\ncalibrated = \"{points}\"", ps.max(0.0).round());
+    Ok(toml::from_str(&text)?)
+}
+
+impl Calibration {
+    /// From a file of `causeway lab run`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, and as [`Calibration::of`].
+    pub fn read(file: &Path) -> Result<Calibration> {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let document = Document::from_json(&text).with_context(|| file.display().to_string())?;
+        Calibration::of(&document).with_context(|| file.display().to_string())
+    }
+
+    /// From a document of `causeway lab run`.
+    ///
+    /// # Errors
+    ///
+    /// If it has no device with enough lengths, or one whose numbers calibrate nothing.
+    pub fn of(document: &Document) -> Result<Calibration> {
+        let devices = document.series.iter().filter_map(|series| {
+            let name = series.name.strip_suffix(RATE)?;
+            series.measurements.iter().any(|one| one.source == Source::Measured).then_some((name, series))
+        });
+        let found: Vec<Found> =
+            devices.map(|(name, series)| Found::of(document, name, series)).collect::<Result<_>>()?;
+        ensure!(!found.is_empty(), "no device of these results has a saturation forwarding rate");
+        let machine = &document.run.machine;
+        Ok(Calibration { about: format!("{}, kernel {}", machine.processor, machine.kernel), found })
+    }
+
+    /// The machine file. `takes` are single things and picoseconds.
+    pub fn text(&self, takes: &[(&str, f64)]) -> String {
+        let mut text = format!("about = {}\n", quoted(&self.about));
+        if !takes.is_empty() {
+            text += "\n[takes]\n";
+        }
+        for (what, ps) in takes {
+            text += &format!("{} = {{ value = \"{ps:.0} ps\", given = \"measured\" }}\n", quoted(what));
+        }
+        for found in &self.found {
+            text += &format!("\n[device.{}]\n", quoted(&found.name));
+            let Device { frame, byte, inside } = &found.device;
+            for (key, value) in [("frame", Some(frame)), ("byte", Some(byte)), ("inside", inside.as_ref())] {
+                let Some(Value { value, origin, .. }) = value else { continue };
+                let points = origin.to_string().replace("calibrated: ", "");
+                text += &format!("{key} = {{ value = \"{value} ps\", calibrated = {} }}\n", quoted(&points));
+            }
+        }
+        text
+    }
+
+    /// Whether all that is promised was kept.
+    pub fn holds(&self) -> bool {
+        let within =
+            |points: &[Point], most: f64| points.iter().all(|p| !p.counts || p.error().abs() <= most);
+        self.found.iter().all(|one| within(&one.rates, RATE_WITHIN) && within(&one.delays, DELAY_WITHIN))
+    }
+
+    /// For people.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("{}: what the model has at points that were not used", self.about)];
+        for one in &self.found {
+            let parts = [
+                (&one.rates, "bytes", 1.0, "kpps", 1e-3, RATE_WITHIN),
+                (&one.delays, "kpps", 1e-3, "us", 1.0, DELAY_WITHIN),
+            ];
+            for (points, x_unit, x_factor, unit, factor, most) in parts {
+                for point in points {
+                    let note = match (point.counts, point.error().abs() <= most) {
+                        (false, _) => "calibrated on it, or beyond what is promised",
+                        (true, true) => "",
+                        (true, false) => "missed",
+                    };
+                    lines.push(format!(
+                        "  {:<12} {:>7.0} {x_unit:<5} measured {:>9.1} {unit:<4} modelled {:>9.1} {:>+6.1} %  {note}",
+                        one.name,
+                        point.x * x_factor,
+                        point.measured * factor,
+                        point.modelled * factor,
+                        point.error() * 100.0
+                    ));
+                }
+            }
+        }
+        lines
+    }
+
+    /// Both curves of each device, in the common format.
+    pub fn document(&self) -> Document {
+        let command = ["causeway", "model", "calibrate"].map(str::to_owned);
+        let mut document = Document::new(Run { command: command.into(), ..Run::default() });
+        for one in &self.found {
+            let rates = (&one.rates, ["frame length", "bytes"], ["forwarding rate", "frames/s"]);
+            let delays = (&one.delays, ["offered load", "frames/s"], ["median delay", "us"]);
+            for (points, x, what) in [rates, delays] {
+                for source in [Source::Measured, Source::Modelled] {
+                    let value = |p: &Point| if source == Source::Measured { p.measured } else { p.modelled };
+                    let at = |p: &Point| Measurement {
+                        x: Some(p.x),
+                        source,
+                        repetitions: vec![value(p)],
+                        note: String::new(),
+                    };
+                    document.series.push(Series {
+                        name: format!("{}, {}/{}", one.name, source.name(), what[0]),
+                        quantity: what[0].to_owned(),
+                        unit: what[1].to_owned(),
+                        x: Some(Axis { quantity: x[0].to_owned(), unit: x[1].to_owned() }),
+                        baseline: None,
+                        measurements: points.iter().map(at).collect(),
+                    });
+                }
+            }
+        }
+        document.series.retain(|series| !series.measurements.is_empty());
+        document
+    }
+
+    /// Writes the machine file and the document with both curves into a folder; says which files they are.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn keep(&self, folder: &Path, takes: &[(&str, f64)]) -> Result<[PathBuf; 2]> {
+        let file = folder.join("this-machine.toml");
+        std::fs::write(&file, self.text(takes))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        Ok([file, write(folder, "calibrate", &self.document())?])
+    }
+}
+
+/// A string of TOML; what cannot be printed is left out.
+fn quoted(text: &str) -> String {
+    let plain: String = text.chars().filter(|letter| !letter.is_control()).collect();
+    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+impl Found {
+    fn of(document: &Document, name: &str, series: &Series) -> Result<Found> {
+        let mut rates = Vec::new();
+        for one in &series.measurements {
+            // A length that the tester limited says nothing, and others may say enough.
+            if let Some(bytes) = one.x.filter(|_| one.note != LIMITED) {
+                rates.push((bytes, value(one, &format!("{name} at {bytes:.0} bytes"))?));
+            }
+        }
+        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let [first, .., last] = rates[..] else {
+            bail!("{name}: no two lengths that the tester did not limit")
+        };
+        ensure!(
+            rates.len() > 2,
+            "{name}: {} lengths; two calibrate, and others are to be predicted",
+            rates.len()
+        );
+        let ps = |rate: f64| SECOND as f64 / rate;
+        let byte = ((ps(last.1) - ps(first.1)) / (last.0 - first.0)).max(0.0);
+        let points = format!("{:.0} and {:.0} bytes", first.0, last.0);
+        let frame = ps(first.1) - byte * first.0;
+        let mut device = Device { frame: span(frame, &points)?, byte: span(byte, &points)?, inside: None };
+        let at = |&(x, measured): &(f64, f64)| Point {
+            x,
+            measured,
+            modelled: device.rate_fps(x),
+            counts: x != first.0 && x != last.0,
+        };
+        let rates = rates.iter().map(at).collect();
+        let delays = delays(document, name, first.0, &mut device)?;
+        Ok(Found { name: name.to_owned(), device, rates, delays })
+    }
+}
+
+/// Times inside by load, of the frames of a length; none if the laboratory did not look.
+fn delays(document: &Document, name: &str, bytes: f64, device: &mut Device) -> Result<Vec<Point>> {
+    let at = |series: &str, x: f64| document.series(series)?.measurements.iter().find(|one| one.x == Some(x));
+    let Some(pdr) = at(&format!("{name}/PDR"), bytes) else { return Ok(Vec::new()) };
+    let pdr_fps = value(pdr, &format!("{name}, PDR"))?;
+    let mut points = Vec::new();
+    for part in LOADS {
+        let what = format!("{name}/{bytes:.0} bytes/delay at {part} % of its PDR");
+        let Some(one) = at(&what, 50.0) else { continue };
+        let (measured, load_fps) = (value(one, &what)?, pdr_fps * f64::from(part) / 100.0);
+        if part == LOADS[0] {
+            device.inside = Some(span((measured - device.wait_us(load_fps, bytes)) * 1e6, &what)?);
+        }
+        let Some(modelled) = device.inside_us(load_fps, bytes) else { continue };
+        let counts = part != LOADS[0] && load_fps <= LOAD_MOST * device.rate_fps(bytes);
+        points.push(Point { x: load_fps, measured, modelled, counts });
+    }
+    Ok(points)
+}
+
+#[cfg(test)]
+mod tests;

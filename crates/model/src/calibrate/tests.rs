@@ -1,0 +1,131 @@
+//! Calibration on given numbers: those of docs/results/bench.md, and made-up ones that are easy to reckon.
+
+use super::*;
+
+/// A measurement with repetitions around a value, the median of which it is.
+fn around(x: f64, value: f64) -> Measurement {
+    let repetitions = [0.99, 1.0, 1.01, 0.995, 1.005].map(|factor| factor * value);
+    Measurement { x: Some(x), ..Measurement::measured(repetitions) }
+}
+
+fn series(name: &str, points: &[(f64, f64)]) -> Series {
+    let mut series = Series::single(name, "forwarding rate", "frames/s", Measurement::measured(vec![1.0]));
+    series.x = Some(Axis { quantity: "x".to_owned(), unit: String::new() });
+    series.measurements = points.iter().map(|&(x, value)| around(x, value)).collect();
+    series
+}
+
+fn document(all: Vec<Series>) -> Document {
+    let mut document = Document::new(Run::default());
+    document.run.machine.processor = "a \"processor\"".to_owned();
+    document.series = all;
+    document
+}
+
+fn rates(name: &str, points: &[(f64, f64)]) -> Series {
+    series(&format!("{name}{RATE}"), points)
+}
+
+/// What docs/results/bench.md has of veth: the rates of 64 and 1518 bytes predict those of 512.
+#[test]
+fn two_lengths_predict_the_third_that_was_measured() {
+    let all = [
+        ("kernel", [2.13e6, 1.93e6, 1.67e6], 1.965e6),
+        ("causeway", [3.15e6, 2.15e6, 1.55e6], 2.391e6),
+        ("redirect", [4.72e6, 3.86e6, 3.07e6], 4.051e6),
+    ];
+    let series = all.map(|(name, [a, b, c], _)| rates(name, &[(64.0, a), (512.0, b), (1_518.0, c)]));
+    let calibration = Calibration::of(&document(series.into())).expect("numbers that calibrate");
+    for (one, (name, _, expected)) in calibration.found.iter().zip(all) {
+        assert_eq!(one.name, name);
+        assert!(!one.rates[0].counts && one.rates[1].counts && !one.rates[2].counts);
+        assert!(one.rates[0].error().abs() < 0.01 && one.rates[2].error().abs() < 0.01, "{:?}", one.rates);
+        // By hand: 469 ns and 89 ps a byte more than at 64 make 509 ns for the kernel.
+        assert!((one.rates[1].modelled / expected - 1.0).abs() < 0.005, "{name}: {:?}", one.rates[1]);
+    }
+    assert!(calibration.holds(), "{:#?}", calibration.lines());
+}
+
+#[test]
+fn waits_are_those_of_m_d_1_and_nothing_is_promised_near_saturation() {
+    // 1 us a frame whatever its length. At 9 % it waits 0.0495 us, at 45 % 0.409 us, at 81 % 2.13 us.
+    let mut all = vec![
+        rates("mine", &[(64.0, 1e6), (512.0, 1e6), (1_518.0, 1e6)]),
+        series("mine/PDR", &[(64.0, 0.9e6)]),
+    ];
+    for (part, us) in [(10, 10.049_5), (50, 10.409), (90, 20.0)] {
+        all.push(series(&format!("mine/64 bytes/delay at {part} % of its PDR"), &[(0.0, 1.0), (50.0, us)]));
+    }
+    let calibration = Calibration::of(&document(all)).expect("numbers that calibrate");
+    let delays = &calibration.found[0].delays;
+    let modelled: Vec<f64> = delays.iter().map(|point| (point.modelled * 1e3).round()).collect();
+    assert_eq!(modelled, [10_049.0, 10_409.0, 12_132.0]);
+    assert_eq!(delays.iter().map(|point| point.counts).collect::<Vec<_>>(), [false, true, false]);
+    assert!(calibration.holds(), "what is missed beyond the promise does not count");
+}
+
+#[test]
+fn what_is_missed_is_said() {
+    let bent = rates("mine", &[(64.0, 2e6), (512.0, 1e6), (1_518.0, 1e6)]);
+    let calibration = Calibration::of(&document(vec![bent])).expect("numbers that calibrate");
+    assert!(!calibration.holds());
+    let text = calibration.lines().join("\n");
+    assert!(text.lines().any(|line| line.contains("512 bytes") && line.ends_with("missed")), "{text}");
+}
+
+fn refused(document: &Document) -> String {
+    Calibration::of(document).expect_err("refused").to_string()
+}
+
+#[test]
+fn what_calibrates_nothing_is_refused() {
+    let good = || rates("mine", &[(64.0, 2e6), (512.0, 1.5e6), (1_518.0, 1e6)]);
+    let with = |change: &dyn Fn(&mut Series)| {
+        let mut series = good();
+        change(&mut series);
+        refused(&document(vec![series]))
+    };
+    let two = with(&|series| series.measurements[0].repetitions = vec![1.0, 1.01, 1.02, 1.5, 1.51, 1.52]);
+    assert!(two.starts_with("mine at 64 bytes has two modes, and calibrates nothing"), "{two}");
+    let few = with(&|series| series.measurements[2].repetitions.truncate(4));
+    assert!(few.starts_with("mine at 1518 bytes: 4 repetitions; from 5 on"), "{few}");
+    let limited = with(&|series| series.measurements[1].note = LIMITED.to_owned());
+    assert_eq!(limited, "mine: 2 lengths; two calibrate, and others are to be predicted");
+    let none = with(&|series| series.measurements[0].repetitions = vec![0.0; 5]);
+    assert_eq!(none, "mine at 64 bytes is nothing");
+    let one = with(&|series| series.measurements.truncate(1));
+    assert_eq!(one, "mine: no two lengths that the tester did not limit");
+    let nobody = refused(&document(vec![series("mine/PDR", &[(64.0, 1.0)])]));
+    assert_eq!(nobody, "no device of these results has a saturation forwarding rate");
+    // What a formula gave is no measurement.
+    let mut line = rates("line rate", &[(64.0, 1.0)]);
+    line.measurements[0].source = Source::Modelled;
+    assert!(Calibration::of(&document(vec![line, good()])).is_ok());
+}
+
+#[test]
+fn modes_are_told_from_spread_and_from_one_that_is_off() {
+    assert!(has_two_modes(&[14.0, 66.0, 14.5, 15.0, 65.0, 64.0]));
+    assert!(!has_two_modes(&[10.0, 11.0, 12.0, 13.0, 14.0, 15.0]), "spread");
+    assert!(!has_two_modes(&[10.0, 10.1, 10.2, 10.1, 30.0]), "one that is off");
+    assert!(!has_two_modes(&[1.0, 2.0]) && !has_two_modes(&[]));
+}
+
+#[test]
+fn the_machine_file_can_be_read_again() {
+    let all = rates("mine", &[(64.0, 2e6), (512.0, 1.8e6), (1_518.0, 1e6)]);
+    let calibration = Calibration::of(&document(vec![all])).expect("numbers that calibrate");
+    let text = calibration.text(&[("system call", 85_000.0), ("wake-up", 54e6)]);
+    let read = Measured::parse(&text, "this-machine.toml").expect("right");
+    let (device, known) = (&read.device["mine"], &calibration.found[0].device);
+    assert_eq!((device.frame.value, device.byte.value), (known.frame.value, known.byte.value));
+    assert_eq!(read.takes["wake-up"].value, 54_000_000);
+    assert_eq!(device.frame.origin.to_string(), "calibrated: 64 and 1518 bytes");
+    assert!(read.about.contains("a \"processor\""));
+    let wrong = text.replace("frame =", "farm =");
+    let line = wrong.lines().position(|line| line.starts_with("farm")).expect("there") + 1;
+    let error = Measured::parse(&wrong, "mine.toml").expect_err("refused").to_string();
+    assert!(error.contains(&format!("mine.toml, line {line}: ")) && error.contains("farm"), "{error}");
+    let page = calibration.document().to_json().expect("valid");
+    assert!(page.contains("\"measured\"") && page.contains("\"modelled\""));
+}

@@ -1,0 +1,389 @@
+//! Machines of today and what is asked of them, from a TOML file: each value with its unit and where it comes from.
+
+use crate::dram::Standard;
+use crate::link::Link;
+use crate::machine::{
+    BitRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows, Frequency, Generation,
+    Lanes, LineSize, Packets, Part, Routes, Size, Span, Transfers, Value, Ways, excerpt, line,
+};
+use crate::pcie::PcieParameters;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use causeway_results::traffic::Sizes;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+
+/// Ports that a machine has at most.
+pub const PORTS_MOST: usize = 64;
+/// Descriptors for reception that a machine has at most.
+const DESCRIPTORS_MOST: u64 = 4_000_000;
+/// The shortest and the longest frame, with checksum, bytes.
+const FRAMES: std::ops::RangeInclusive<u32> = 64..=9_216;
+/// Machines that are ready: name and file.
+const READY: [(&str, &str); 3] = [
+    ("board-2x1g", include_str!("../../machines/board-2x1g.toml")),
+    ("server-2x25g", include_str!("../../machines/server-2x25g.toml")),
+    ("server-2x100g", include_str!("../../machines/server-2x100g.toml")),
+];
+
+/// A machine, its software, and its traffic.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its name.
+    pub name: String,
+    /// What it is, for people.
+    pub about: String,
+    /// Its processor.
+    pub processor: Processor,
+    /// Its memory.
+    pub memory: Dram,
+    /// Where cards are, by name.
+    pub slot: BTreeMap<String, Slot>,
+    /// Its cards, all of one kind.
+    pub card: Card,
+    /// Ports, by slot.
+    pub ports: Vec<Ports>,
+    /// What forwards.
+    pub software: Software,
+    /// What comes in.
+    pub traffic: Traffic,
+}
+
+/// A processor with its cores and their shared cache.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Processor {
+    /// Cycles a second.
+    pub clock: Value<Frequency>,
+    /// Cores that forward.
+    pub cores: Value<Cores>,
+    /// Bytes that a core has for itself.
+    pub own_cache: Value<CacheSize>,
+    /// Bytes of the shared cache.
+    pub cache: Value<CacheSize>,
+    /// Ways of it.
+    pub cache_ways: Value<Ways>,
+    /// Ways of it into which cards write; "0 ways": none.
+    pub card_ways: Value<CardWays>,
+    /// Bytes of a line.
+    pub cache_line: Value<LineSize>,
+    /// How long a core waits for a line of the shared cache.
+    pub cache_latency: Value<Span>,
+    /// Lines that a core waits for at a time.
+    pub overlap: Value<Count>,
+}
+
+/// Memory.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dram {
+    /// Which.
+    pub standard: Standard,
+    /// How fast a channel is.
+    pub transfers: Value<Transfers>,
+    /// Channels that are filled.
+    pub channels: Value<Channels>,
+    /// What changes of direction and of rows leave.
+    pub usable: Value<Part>,
+    /// How long a core waits for a line.
+    pub latency: Value<Span>,
+}
+
+/// A slot of PCI Express.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slot {
+    /// Of which generation.
+    pub generation: Value<Generation>,
+    /// Lanes.
+    pub lanes: Value<Lanes>,
+    /// Data of a packet at most.
+    pub payload: Value<Size>,
+    /// Data that a read asks for at most.
+    pub read: Value<Size>,
+    /// Reads of a card under way at most.
+    pub tags: Value<Count>,
+    /// Packets of writes which the host has room for.
+    pub posted_headers: Value<Count>,
+    /// Data of them.
+    pub posted_data: Value<Size>,
+    /// Requests for reads which the host has room for.
+    pub read_headers: Value<Count>,
+    /// What acknowledgements and credits take of the link.
+    pub link_layer: Value<Part>,
+    /// From a card's read to the host's answer, beside memory.
+    pub latency: Value<Span>,
+}
+
+/// Network cards.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    /// Memory for what comes in, for each port.
+    pub receive_fifo: Value<Size>,
+    /// And for what goes out.
+    pub transmit_fifo: Value<Size>,
+    /// Ring for reception of each core.
+    pub receive_ring: Value<Descriptors>,
+    /// Ring for transmission of each core.
+    pub transmit_ring: Value<Descriptors>,
+    /// Bytes of a descriptor.
+    pub descriptor: Value<Size>,
+    /// Fetched at a time.
+    pub fetch: Value<Descriptors>,
+    /// Reported at a time, unless the link has nothing else to do.
+    pub report: Value<Descriptors>,
+}
+
+/// Ports in a slot.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ports {
+    /// The slot.
+    pub slot: Spanned<String>,
+    /// How many ports.
+    pub count: Spanned<usize>,
+    /// Of which speed.
+    pub speed: Value<BitRate>,
+}
+
+/// What forwards.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Software {
+    /// The mechanism that is used.
+    pub mechanism: Spanned<String>,
+    /// Bytes of the table of routes for each route.
+    pub route: Value<Size>,
+    /// Lines of it that a lookup reads.
+    pub route_lines: Value<Count>,
+    /// Mechanisms, by name.
+    pub mechanisms: BTreeMap<String, Mechanism>,
+}
+
+/// What a mechanism takes for what.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mechanism {
+    /// A packet, with everything that finds its lines near.
+    pub packet: Value<Cycles>,
+    /// A turn in which there are packets: system calls, doorbells, ends of rings.
+    pub turn: Value<Cycles>,
+    /// Packets of a turn at most.
+    pub batch: Value<Packets>,
+    /// How often a packet is copied on its way.
+    pub copies: Copies,
+    /// A line that is copied.
+    pub line: Value<Cycles>,
+    /// From a packet in the ring to the begin of a turn, where a core had nothing to do.
+    pub wake: Value<Span>,
+}
+
+/// How often a packet is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Copies {
+    /// Never.
+    None,
+    /// On the way in.
+    In,
+    /// On the way in, and on the way out.
+    InAndOut,
+}
+
+/// What comes in by every port, for the next port to send.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Traffic {
+    /// Lengths of frames, with checksum.
+    pub sizes: Sizes,
+    /// Flows of each port, which cards spread over the cores.
+    pub flows: Value<Flows>,
+    /// Routes.
+    pub routes: Value<Routes>,
+    /// What is offered of each port's speed.
+    pub load: Value<Part>,
+}
+
+impl Slot {
+    /// As a link takes them.
+    pub fn parameters(&self) -> PcieParameters {
+        PcieParameters {
+            generation: self.generation.value as usize,
+            lanes: self.lanes.value as u32,
+            payload_bytes: self.payload.value as u32,
+            read_bytes: self.read.value as u32,
+            tags: self.tags.value as u32,
+            posted_headers: self.posted_headers.value as u32,
+            posted_data: (self.posted_data.value / 16) as u32,
+            read_headers: self.read_headers.value as u32,
+            link_layer: self.link_layer.value as u32,
+        }
+    }
+}
+
+impl Dram {
+    /// Bytes a second that it moves.
+    pub fn bytes_per_s(&self) -> u64 {
+        self.standard.bytes_per_s(self.transfers.value, self.channels.value, self.usable.value)
+    }
+}
+
+impl Plan {
+    /// Names of the machines that are ready.
+    pub fn ready() -> impl Iterator<Item = &'static str> {
+        READY.iter().map(|(name, _)| *name)
+    }
+
+    /// The file of a machine that is ready.
+    pub fn text(name: &str) -> Option<&'static str> {
+        READY.iter().find(|(ready, _)| *ready == name).map(|(_, text)| *text)
+    }
+
+    /// A machine that is ready, or one from a file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with file and line, and what is allowed.
+    pub fn find(name: &str) -> Result<Plan> {
+        if let Some(text) = Plan::text(name) {
+            return Plan::parse(text, name);
+        }
+        let ready = || Plan::ready().collect::<Vec<_>>().join(", ");
+        let text = std::fs::read_to_string(Path::new(name))
+            .with_context(|| format!("cannot read {name}; ready are {}", ready()))?;
+        Plan::parse(&text, name)
+    }
+
+    /// Reads a plan from a text that is called `name`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::find`].
+    pub fn parse(text: &str, name: &str) -> Result<Plan> {
+        let plan: Plan = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line(text, span.start));
+            anyhow!("{name}, line {line}: {}: {}", excerpt(text, line), error.message())
+        })?;
+        let at = |from: usize| format!("{name}, line {}", line(text, from));
+        for ports in &plan.ports {
+            let (slot, count) = (ports.slot.get_ref(), *ports.count.get_ref());
+            let slots = || plan.slot.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            ensure!(
+                plan.slot.contains_key(slot),
+                "{}: no slot '{slot}' carries these ports; there are {}",
+                at(ports.slot.span().start),
+                slots()
+            );
+            ensure!(
+                (1..=PORTS_MOST).contains(&count),
+                "{}: {count} ports; 1 to {PORTS_MOST} are possible",
+                at(ports.count.span().start)
+            );
+        }
+        let used = &plan.software.mechanism;
+        if !plan.software.mechanisms.contains_key(used.get_ref()) {
+            let known = plan.software.mechanisms.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            bail!("{}: no mechanism '{}'; there are {known}", at(used.span().start), used.get_ref());
+        }
+        plan.check().map_err(|what| anyhow!("{name}: {what}"))?;
+        Ok(plan)
+    }
+
+    /// What no value by itself can say.
+    fn check(&self) -> Result<()> {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        let name = &self.name;
+        ensure!(
+            !name.is_empty() && name.chars().all(plain),
+            "the name '{name}' is to be of letters, digits, '-', '_' and '.'"
+        );
+        let ports = self.port_count();
+        ensure!((1..=PORTS_MOST).contains(&ports), "{ports} ports; 1 to {PORTS_MOST} are possible");
+        let (transfers, all) = (self.memory.transfers.value, self.memory.standard.transfers());
+        ensure!(
+            all.contains(&transfers),
+            "memory of {transfers} MT/s; this kind has {} to {}",
+            all.start(),
+            all.end()
+        );
+        ensure!(self.memory.usable.value > 0, "memory of which nothing is usable");
+        let p = &self.processor;
+        ensure!(
+            p.card_ways.value <= p.cache_ways.value,
+            "cards write into {} ways of a cache that has {}",
+            p.card_ways.value,
+            p.cache_ways.value
+        );
+        let frames = self.frames()?;
+        let longest = u64::from(frames.iter().copied().max().unwrap_or_default());
+        for (name, slot) in &self.slot {
+            let lanes = slot.lanes.value;
+            ensure!(lanes.is_power_of_two(), "slot '{name}' has {lanes} lanes; possible are 1, 2, 4, 8, 16");
+            let (payload, room) = (slot.payload.value, slot.posted_data.value);
+            ensure!(
+                room >= payload,
+                "slot '{name}': the host's room of {room} bytes is less than a packet's data, {payload}"
+            );
+            ensure!(slot.link_layer.value <= 500, "slot '{name}': the link layer takes more than half of it");
+        }
+        for (what, fifo) in
+            [("receive_fifo", &self.card.receive_fifo), ("transmit_fifo", &self.card.transmit_fifo)]
+        {
+            ensure!(
+                fifo.value >= longest,
+                "{what}: a frame of {longest} bytes does not fit into {}",
+                fifo.value
+            );
+        }
+        ensure!(self.traffic.load.value > 0, "a load of nothing");
+        let rings = (ports as u64) * p.cores.value * self.card.receive_ring.value;
+        ensure!(
+            rings <= DESCRIPTORS_MOST,
+            "{ports} ports with a ring of {} for each of {} cores; at most {DESCRIPTORS_MOST} descriptors are possible",
+            self.card.receive_ring.value,
+            p.cores.value
+        );
+        Ok(())
+    }
+
+    /// Lengths of frames, in turns.
+    ///
+    /// # Errors
+    ///
+    /// If they are not possible.
+    pub fn frames(&self) -> Result<Vec<u32>> {
+        let frames = self.traffic.sizes.sequence().map_err(|what| anyhow!("sizes: {what}"))?;
+        match frames.iter().find(|bytes| !FRAMES.contains(bytes)) {
+            Some(bytes) => {
+                bail!("sizes: a frame of {bytes} bytes; possible are {} to {}", FRAMES.start(), FRAMES.end())
+            }
+            None => Ok(frames),
+        }
+    }
+
+    /// How many ports it has.
+    pub fn port_count(&self) -> usize {
+        self.ports.iter().fold(0usize, |sum, ports| sum.saturating_add(*ports.count.get_ref()))
+    }
+
+    /// The slot of each port, as a number in the order of names, and its link.
+    pub fn links(&self) -> Vec<(usize, Link)> {
+        let of = |ports: &Ports| {
+            let slot = self.slot.keys().position(|name| name == ports.slot.get_ref()).unwrap_or_default();
+            std::iter::repeat_n((slot, Link { rate_bps: ports.speed.value }), *ports.count.get_ref())
+        };
+        self.ports.iter().flat_map(of).collect()
+    }
+
+    /// What the mechanism that is used takes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such mechanism: a plan that was read has it.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.software.mechanisms[self.software.mechanism.get_ref()]
+    }
+}

@@ -1,0 +1,25 @@
+//! Machines of today: several cores, cards on PCI Express that write into the cache, and what one more of anything buys.
+//!
+//! A [`Plan`](machine::Plan) is a file: a machine, its software and its traffic. The [router](router) is the simulation: each
+//! core has a ring for reception and one for transmission of each card, cards spread flows over the rings, and what cards do
+//! goes over their links to cache and memory. [`what_if`] runs a plan and its neighbours.
+//!
+//! A core takes packets in turns, as the live router and the kernel do; what a packet takes of it is a number of the file, and
+//! what its lines take is simulated. Not modelled: the engines inside of cards, beside their memory, links and rings; what one
+//! core's writes take from another's cache; several sockets.
+
+mod card;
+mod cores;
+pub mod machine;
+pub mod router;
+#[cfg(test)]
+mod tests;
+pub mod what_if;
+
+/// A number that looks random and is the same every time (the finalizer of SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
+fn mix(seed: u64, n: u64) -> u64 {
+    let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
