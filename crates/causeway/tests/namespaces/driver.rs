@@ -179,7 +179,7 @@ fn no_more_packets_go_astray_than_the_kernel_is_not_asked_about() {
 }
 
 #[test]
-fn frames_that_the_device_does_not_take_are_counted() {
+fn frames_that_cannot_be_redirected_are_counted() {
     let Some(net) = Net::new() else { return };
     let (up, _log) = start(&net);
     let flow = Flow::start(&net);
@@ -187,8 +187,8 @@ fn frames_that_the_device_does_not_take_are_counted() {
     net.inside("b", "ethtool", "-K b0 gro off");
     flow.wait(500);
     let account = flow.end();
-    assert!(account.lost > 0, "what is in the driver before anybody knows is lost");
-    let counted = || programs_counted(&up, "xdp_drop_transmit");
+    assert!(account.lost > 0, "until somebody sees that the device takes none");
+    let counted = || programs_counted(&up, "xdp_drop_redirect");
     wait_for("the count", || counted() > 0);
     assert_eq!(counted(), u64::from(account.lost));
 }

@@ -43,9 +43,9 @@ pub enum Reason {
     SpecialAddress,
     /// In transit, but the kernel would forward it otherwise than a graph's program.
     SelfCheck,
-    /// Redirected, and the kernel refused: the device is down, or the frame too long for it.
+    /// Redirected, and the kernel refused: the device is down, takes no redirected frames, or the frame is too long for it.
     Redirect,
-    /// Redirected, and the device did not take it: its ring was full, or its other end (veth) was not ready.
+    /// Redirected, and the device did not take it, because its ring was full.
     Transmit,
 }
 
