@@ -16,7 +16,7 @@ use crate::write::{DATA, DATA_END};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, Slot, xdp_md};
 use std::os::fd::AsFd;
 
-/// What asks. The hops' words are [`Neighbour::words`](causeway_engine::ir::Table)'s: port and largest packet, then the
+/// What asks. The hops' words are those of KernelForward's neighbours: port and, from bit 16 on, the largest packet; then the
 /// addresses of the Ethernet header.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'m> {
