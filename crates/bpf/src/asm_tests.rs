@@ -217,7 +217,7 @@ fn maps_are_shared_with_the_program() {
     a.exit();
     let program = load(&a.finish().expect("assembled")).expect("maps were allowed");
     let context = Some(XdpContext { ingress_ifindex: 1, rx_queue_index: 0 });
-    [0, 8].map(|at| words.word(at).store(99, Ordering::Relaxed));
+    [0, 8].into_iter().for_each(|at| words.word(at).store(99, Ordering::Relaxed));
     // On two CPUs, where there are two: the counters are per CPU.
     on_cpu(0);
     assert_eq!(program.test_run(&[0; 14], context, 2).expect("run").verdict, 1234);
