@@ -189,6 +189,14 @@ impl Asm {
         self.emit(op::STX | op::MODE_ATOMIC | size as u8, base as u8, src as u8, offset, imm);
     }
 
+    /// `src` and `*(base + offset)` change places, atomically and fully ordered; `size` is `W` or `D`.
+    pub fn exchange(&mut self, size: Size, base: Reg, offset: i16, src: Reg) {
+        if !matches!(size, Size::W | Size::D) {
+            self.mistake("an atomic exchange is 4 or 8 bytes wide");
+        }
+        self.emit(op::STX | op::MODE_ATOMIC | size as u8, base as u8, src as u8, offset, op::XCHG);
+    }
+
     /// `dst = address of slot`.
     pub fn slot_address(&mut self, dst: Reg, slot: Slot) {
         self.mov(dst, Reg::R10);

@@ -207,19 +207,24 @@ fn maps_are_shared_with_the_program() {
     a.map_value(Reg::R2, words.map().as_fd(), 8);
     a.load(Size::W, Reg::R3, Reg::R9, crate::xdp_md::RX_QUEUE_INDEX);
     a.store(Size::D, Reg::R2, 0, Reg::R3);
+    a.mov(Reg::R3, 77);
+    a.exchange(Size::D, Reg::R2, 0, Reg::R3);
+    a.map_value(Reg::R2, words.map().as_fd(), 0);
+    a.store(Size::D, Reg::R2, 0, Reg::R3);
     a.exit();
     a.bind(miss);
     a.mov(Reg::R0, action::XDP_ABORTED);
     a.exit();
     let program = load(&a.finish().expect("assembled")).expect("maps were allowed");
     let context = Some(XdpContext { ingress_ifindex: 1, rx_queue_index: 0 });
-    words.word(8).store(99, Ordering::Relaxed);
+    [0, 8].into_iter().for_each(|at| words.word(at).store(99, Ordering::Relaxed));
     // On two CPUs, where there are two: the counters are per CPU.
     on_cpu(0);
     assert_eq!(program.test_run(&[0; 14], context, 2).expect("run").verdict, 1234);
     on_cpu(1);
     assert_eq!(program.test_run(&[0; 14], context, 1).expect("run").verdict, 1234);
-    assert_eq!(words.word(8).load(Ordering::Relaxed), 0);
+    let words = [0, 8].map(|at| words.word(at).load(Ordering::Relaxed));
+    assert_eq!(words, [0, 77], "the queue's number, which was there before the exchange");
     assert_eq!(counters.per_cpu_sum(1).expect("sum"), 15);
     assert_eq!(counters.per_cpu_sum(0).expect("sum"), 0);
     assert_eq!(hash.keys().expect("keys"), vec![9u32.to_ne_bytes().to_vec()]);

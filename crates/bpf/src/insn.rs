@@ -194,6 +194,8 @@ pub(super) mod op {
     pub const JA: u8 = 0x00;
     pub const CALL: u8 = 0x80;
     pub const EXIT: u8 = 0x90;
+    /// Constant of an atomic operation: an exchange, which loads what was there.
+    pub const XCHG: i32 = 0xe1;
     /// Source register of a 64-bit load whose constant is a map's descriptor.
     pub const PSEUDO_MAP_FD: u8 = 1;
     /// Likewise, for the address of an array map's first value plus an offset.

@@ -3,6 +3,7 @@
 //! - [`Asm`] assembles instructions (labels, map references, helper calls, stack slots) into a [`Code`];
 //! - [`Map`] and [`MappedArray`] make maps, [`Program`] loads code and runs it on test data, [`XdpLink`], [`TcxLink`],
 //!   [`RawTracepointLink`] and [`ClockLink`] hold a program where it runs;
+//! - [`Types`] says where the fields of the kernel's structures are;
 //! - [`GracePeriod`] waits until what programs may be looking at is looked at no more;
 //! - `interp` (a feature, for tests) runs code without the kernel.
 //!
@@ -24,6 +25,7 @@ mod map;
 mod perf;
 mod program;
 mod sys;
+mod types;
 
 pub use asm::{Asm, Code, Label, Slot};
 pub use error::{Error, ErrorKind, Result};
@@ -33,6 +35,7 @@ pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, tcx_progra
 pub use map::{Map, MapKind, MappedArray, possible_cpus};
 pub use perf::{ClockLink, INSTRUCTION_POINTER};
 pub use program::{Program, ProgramKind, TestRun, XdpContext};
+pub use types::Types;
 
 /// What programs may return.
 pub mod action {

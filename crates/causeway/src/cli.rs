@@ -178,6 +178,12 @@ pub struct UpArgs {
     /// Forward in the driver what needs no graph: IPv4 packets to routes with one next hop. New, and off by default
     #[arg(long)]
     pub driver: bool,
+    /// In the driver: ask the kernel about at least one packet in so many whether it would do the same
+    #[arg(
+        long, value_name = "N", default_value_t = 1_000, requires = "driver",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub check_every: u32,
     /// Start although packets would pass by rules that the kernel applies
     #[arg(long)]
     pub force: bool,

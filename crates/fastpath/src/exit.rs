@@ -50,6 +50,8 @@ pub enum Exit {
     Nowhere(usize),
     /// To the graph above.
     Up(Place),
+    /// To the kernel, which says that it would not forward it as the table does ([`crate::Routes::check`]).
+    Doubted,
     /// It was to go out, or up, and the kernel would not: it is too short for a frame, or has no room for what goes up with
     /// it. Dropped, but passed to the kernel if nothing was written to it.
     Refused,

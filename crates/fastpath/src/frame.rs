@@ -1,6 +1,7 @@
 //! The stack of a compiled graph, and what is done before the first element.
 
 use crate::state::Header;
+use crate::table;
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, Slot, sk_buff};
 use causeway_engine::ir::{ANNOTATIONS, Field, Op};
@@ -19,7 +20,7 @@ pub(crate) struct Frame {
     pub packet_type: Slot,
     /// Offset of this processor's counters.
     pub counters: Slot,
-    /// A key that is looked up, or a number of bytes.
+    /// A key that is looked up with what is found of it, or a number of bytes.
     pub key: Slot,
     pub annotations: Slot,
     spills: Vec<Slot>,
@@ -34,7 +35,7 @@ impl Frame {
             packet_type,
             counters,
             marks: std::array::from_fn(|_| asm.slot(8)),
-            key: asm.slot(16),
+            key: asm.slot(table::KEY),
             annotations: asm.slot(ANNOTATIONS as i16),
             spills: (0..spills.min(SPILLS)).map(|_| asm.slot(8)).collect(),
         }

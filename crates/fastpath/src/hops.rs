@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A next hop is a record of several words, and a program must not find half of one and half of another. So an index leads
 /// to a record by one word, a record is written before a word leads to it and never changed, and one that was replaced is
 /// used again when no program runs that may have found it.
+///
+/// A program that asks the kernel ([`crate::Check`]) and hears otherwise puts an index in doubt, which it stays in whatever is
+/// set, until [`Hops::trust`].
 #[derive(Debug)]
 pub struct Hops {
     memory: Arc<SharedRegion>,
@@ -19,7 +22,13 @@ pub struct Hops {
     /// Records that are free, and those that are when programs have moved on.
     free: Vec<u32>,
     retired: Vec<u32>,
+    /// What indices lead to that are not in doubt.
+    current: Vec<u32>,
 }
+
+/// The record that an index leads to which is in doubt: programs leave its packets to the kernel. It names an interface that
+/// there never is.
+pub(crate) const DOUBTED: u32 = 1;
 
 /// Marks of the hops that lookups found.
 #[derive(Clone, Debug)]
@@ -55,7 +64,7 @@ pub(crate) struct HopsLayout {
 }
 
 /// Words of a record: those that are found, and one that says how ([`flag`]).
-const RECORD: u32 = 4;
+pub(crate) const RECORD: u32 = 4;
 /// Marks there are: one for each value that a mark can have.
 pub(crate) const MARKS: u32 = 1 << 16;
 
@@ -97,7 +106,11 @@ impl Hops {
         let layout = HopsLayout { len: len.next_power_of_two() };
         let (memory, grace) = (Arc::new(SharedRegion::new(layout.bytes())?), GracePeriod::new()?);
         // Record 0 is none.
-        Ok(Hops { memory, layout, grace, free: (1..layout.records()).rev().collect(), retired: Vec::new() })
+        let free = (DOUBTED + 1..layout.records()).rev().collect();
+        let current = vec![0; layout.len as usize];
+        let hops = Hops { memory, layout, grace, free, retired: Vec::new(), current };
+        hops.fill(DOUBTED, [u64::from(u16::MAX), 0, 0, 0]);
+        Ok(hops)
     }
 
     /// What an index leads to from now on; programs find nothing if it is none, or if there is no record to be had.
@@ -108,9 +121,34 @@ impl Hops {
             return;
         }
         let record = hop.and_then(|hop| self.write(&hop)).unwrap_or(0);
-        // Release: who finds the record finds what was written there.
-        let before = self.words(0)[index as usize].swap(record.into(), Ordering::AcqRel) as u32;
+        let before = std::mem::replace(&mut self.current[index as usize], record);
+        // Release: who finds the record finds what was written there. Only a program changes the word besides, to doubt.
+        let word = &self.words(0)[index as usize];
+        let _ = word.compare_exchange(before.into(), record.into(), Ordering::AcqRel, Ordering::Relaxed);
         self.retired.extend((before != 0).then_some(before));
+    }
+
+    /// An index is in doubt from now on.
+    pub fn doubt(&mut self, index: u32) {
+        if index < self.layout.len {
+            self.words(0)[index as usize].store(DOUBTED.into(), Ordering::Relaxed);
+        }
+    }
+
+    /// The indices that are in doubt.
+    pub fn doubted(&self) -> Vec<u32> {
+        let words = (0..).zip(&self.words(0)[..self.layout.len as usize]);
+        words
+            .filter(|(_, word)| word.load(Ordering::Relaxed) == DOUBTED.into())
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// An index is in doubt no more: it leads to what was set last.
+    pub fn trust(&mut self, index: u32) {
+        if let Some(&record) = self.current.get(index as usize) {
+            self.words(0)[index as usize].store(record.into(), Ordering::Release);
+        }
     }
 
     /// Which hops are found.
@@ -150,9 +188,13 @@ impl Hops {
         }
         let record = self.free.pop()?;
         let flags = u64::from(hop.on_link) | u64::from(hop.mark) << flag::MARK;
-        let words = self.words(1).iter().skip((RECORD * record) as usize);
         let [a, b, c] = hop.words;
-        words.zip([a, b, c, flags]).for_each(|(word, n)| word.store(n, Ordering::Relaxed));
+        self.fill(record, [a, b, c, flags]);
         Some(record)
+    }
+
+    fn fill(&self, record: u32, words: [u64; RECORD as usize]) {
+        let place = self.words(1).iter().skip((RECORD * record) as usize);
+        place.zip(words).for_each(|(word, n)| word.store(n, Ordering::Relaxed));
     }
 }

@@ -12,6 +12,7 @@
 //! | `registers`, `write` | where registers are kept, and what an operation becomes |
 //! | [`Table`] | lookups: the memory of a routing table, words, or a hash table |
 //! | [`Hops`] | what a routing table's entries lead to, each in one piece |
+//! | [`Check`], [`Checks`], [`Asker`] | the kernel is asked about some packets whether it would do the same |
 //! | [`Exit`], [`Luggage`] | how packets leave: by a port, dropped, or up to the graph in user space with what is known of them |
 //! | [`Counters`] | what is counted, in memory that user space reads |
 //!
@@ -22,12 +23,14 @@
 //! - A packet that is given up goes up as it came to the element that gave it up, with its headers and annotations.
 //! - A program has no loops, and calls no helper for a packet that needs none but the number of its processor, which the
 //!   kernel compiles to an instruction.
+//! - What the kernel would not forward as the table does is the kernel's, as soon as that is noticed.
 //! - A packet that leaves changed leaves: whether the kernel takes it is settled before it is written ([`Routes::interfaces`]),
 //!   or else it is dropped and counted, and never passed.
 //! - What cannot be compiled is not lost: its packets go up, and [`Compiled::left`] says why.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros))]
 
+mod check;
 mod compile;
 mod counters;
 mod diagram;
@@ -43,6 +46,7 @@ mod state;
 mod table;
 mod write;
 
+pub use check::{Answer, Asked, Asker, Check, Checks, Report};
 pub use compile::{Compiled, Failure, Options, compile};
 pub use counters::Counters;
 pub use diagram::as_diagram;

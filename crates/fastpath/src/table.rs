@@ -3,8 +3,10 @@
 //! A key is in R0 (and R1), and each word that is found becomes a register of the program. The machine's registers R0 to
 //! R5 are free here: no register of the program is kept in them across a lookup.
 
-use crate::hops::{Hops, MARKS, flag};
-use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, MappedArray, Reg, Result, Size, Slot, action};
+use crate::check::Check;
+use crate::frame::Frame;
+use crate::hops::{DOUBTED, Hops, MARKS, flag};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, MappedArray, Reg, Result, Size, action};
 use causeway_fib::{Place, Rank24Layout, Region};
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
@@ -69,7 +71,16 @@ pub struct Routes<'m> {
     /// its interface, which is settled then: so nothing has been written yet if it does not, and a port that the packet
     /// leaves by has nothing to do but to say [`action::XDP_REDIRECT`].
     pub interfaces: Option<&'m Map>,
+    /// Asks the kernel about some packets that hops with interfaces are found for, if they are as they came. A packet of
+    /// which it says otherwise is the kernel's ([`crate::Exit::Doubted`]), and so are all that find its hop from then on.
+    pub check: Option<Check<'m>>,
 }
+
+/// What is in the slot of a key beside it: offsets of the hop's record among the records, and of its index among the indices.
+pub(crate) const RECORD: i16 = 16;
+pub(crate) const INDEX: i16 = 24;
+/// Bytes of the slot.
+pub(crate) const KEY: i16 = 32;
 
 /// Words that lookups find, one each.
 #[derive(Clone, Copy, Debug)]
@@ -81,9 +92,10 @@ pub struct Words<'m> {
 }
 
 impl Table<'_> {
-    /// Looks up the key in R0 and R1. Goes on at `missing` if nothing is found; else its words are in R0, R1 and R2. `key`
-    /// has 16 bytes of room.
-    pub(crate) fn write(&self, asm: &mut Asm, key: Slot, missing: Label) {
+    /// Looks up the key in R0 and R1. Goes on at `missing` if nothing is found, and at `doubted` if the packet is the
+    /// kernel's ([`Routes::check`]), which is none for one that was changed; else its words are in R0, R1 and R2.
+    pub(crate) fn write(&self, asm: &mut Asm, frame: &Frame, missing: Label, doubted: Option<Label>) {
+        let key = frame.key;
         match self {
             Table::Exact(map) => {
                 asm.store_slot(Size::D, key, 0, Reg::R0);
@@ -96,7 +108,7 @@ impl Table<'_> {
                 asm.load(Size::D, Reg::R1, Reg::R0, 8);
                 asm.load(Size::D, Reg::R0, Reg::R0, 0);
             }
-            Table::Routes(routes) => routes.write(asm, key, missing),
+            Table::Routes(routes) => routes.write(asm, frame, missing, doubted),
             Table::Words(words) => words.write(asm, Reg::R0),
             Table::RouteWords(trie, words) => {
                 trie.adjacency(asm);
@@ -125,14 +137,15 @@ fn part(asm: &mut Asm, index: Reg, len: u32) {
 }
 
 impl Routes<'_> {
-    fn write(&self, asm: &mut Asm, key: Slot, missing: Label) {
-        let (map, layout) = (self.hops.map().as_fd(), self.hops.layout());
+    fn write(&self, asm: &mut Asm, frame: &Frame, missing: Label, doubted: Option<Label>) {
+        let (map, layout, key) = (self.hops.map().as_fd(), self.hops.layout(), frame.key);
         let [indices, records, marks] = layout.offsets().map(|offset| offset as i32);
         // The key is a number of 32 bits.
         asm.mov32(Reg::R0, Reg::R0);
         asm.store_slot(Size::D, key, 0, Reg::R0);
         self.trie.adjacency(asm);
         part(asm, Reg::R2, layout.indices());
+        asm.store_slot(Size::D, key, INDEX, Reg::R2);
         asm.map_value(Reg::R3, map, indices);
         asm.alu(Alu::Add, Reg::R3, Reg::R2);
         asm.load(Size::D, Reg::R2, Reg::R3, 0);
@@ -140,15 +153,9 @@ impl Routes<'_> {
         part(asm, Reg::R2, layout.records());
         asm.alu(Alu::Lsh, Reg::R2, 2);
         if let Some(interfaces) = self.interfaces {
-            asm.store_slot(Size::D, key, 8, Reg::R2);
-            asm.map_value(Reg::R3, map, records);
-            asm.alu(Alu::Add, Reg::R3, Reg::R2);
-            asm.load(Size::H, Reg::R2, Reg::R3, LOW_HALF);
-            asm.map(Reg::R1, interfaces.as_fd());
-            asm.mov(Reg::R3, 0);
-            asm.call(Helper::RedirectMap);
-            asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, missing);
-            asm.load_slot(Size::D, Reg::R2, key, 8);
+            asm.store_slot(Size::D, key, RECORD, Reg::R2);
+            self.redirect(asm, frame, interfaces, missing, doubted);
+            asm.load_slot(Size::D, Reg::R2, key, RECORD);
         }
         asm.map_value(Reg::R3, map, records);
         asm.alu(Alu::Add, Reg::R3, Reg::R2);
@@ -172,10 +179,45 @@ impl Routes<'_> {
         asm.load_slot(Size::D, Reg::R1, key, 0);
         asm.bind(found);
     }
+
+    /// Has the kernel agree to redirect the packet to the hop in R2, and asks about it if it is its turn.
+    fn redirect(
+        &self,
+        asm: &mut Asm,
+        frame: &Frame,
+        interfaces: &Map,
+        missing: Label,
+        doubted: Option<Label>,
+    ) {
+        let [_, records, _] = self.hops.layout().offsets();
+        let agreed = asm.label();
+        asm.map_value(Reg::R3, self.hops.map().as_fd(), records as i32);
+        asm.alu(Alu::Add, Reg::R3, Reg::R2);
+        asm.load(Size::H, Reg::R2, Reg::R3, LOW_HALF);
+        asm.map(Reg::R1, interfaces.as_fd());
+        asm.mov(Reg::R3, 0);
+        asm.call(Helper::RedirectMap);
+        let Some(doubted) = doubted else {
+            return asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, missing);
+        };
+        asm.jump_if(Cond::Eq, Reg::R0, action::XDP_REDIRECT, agreed);
+        asm.load_slot(Size::D, Reg::R2, frame.key, RECORD);
+        asm.jump_if(Cond::Eq, Reg::R2, (DOUBTED * 8 * crate::hops::RECORD) as i32, doubted);
+        asm.jump(missing);
+        asm.bind(agreed);
+        if let Some(check) = self.check {
+            let (due, same) = (asm.label(), asm.label());
+            check.count(asm, frame, due);
+            asm.jump(same);
+            asm.bind(due);
+            check.ask(asm, frame, (self.hops, interfaces), [same, doubted]);
+            asm.bind(same);
+        }
+    }
 }
 
 /// Where the low half of a word's low half is.
-const LOW_HALF: i16 = if cfg!(target_endian = "little") { 0 } else { 6 };
+pub(crate) const LOW_HALF: i16 = if cfg!(target_endian = "little") { 0 } else { 6 };
 
 impl Trie<'_> {
     /// R2 becomes the adjacency of the address in R0, which is kept: the walk of [`causeway_fib::Rank24`], each index

@@ -62,6 +62,8 @@ pub enum PuntReason {
     TableFull,
     /// The kernel's messages do not tell which route it has now; the next dump does.
     Unclear,
+    /// The kernel was asked about a packet, and would have forwarded it otherwise.
+    SelfCheck,
 }
 
 impl PuntReason {
@@ -95,6 +97,7 @@ impl PuntReason {
         "exception",
         "table-full",
         "unclear",
+        "self-check",
     ];
 
     /// The name under which such packets are counted.
@@ -115,8 +118,8 @@ mod tests {
 
     #[test]
     fn every_reason_has_its_name() {
-        let last = PuntReason::Unclear;
+        let last = PuntReason::SelfCheck;
         assert_eq!(PuntReason::NAMES.len(), last as usize + 1);
-        assert_eq!((PuntReason::Local.name(), last.name()), ("local", "unclear"));
+        assert_eq!((PuntReason::Local.name(), last.name()), ("local", "self-check"));
     }
 }

@@ -30,6 +30,7 @@ use causeway_bpf::{
 };
 use causeway_packet::{BATCH, Batch, Packet};
 use home::Home;
+pub(crate) use home::namespace;
 use redirects::{Account, Loss};
 use spare::Spare;
 pub use spare::prepare;

@@ -71,7 +71,13 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     }
     let rooted = as_root(&args, &taken, known)?;
     let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
-    let kept = follow(&taken, args.driver, &place.claim, rooted.punts, rooted.inspector)?;
+    let kept = follow(
+        &taken,
+        args.driver.then_some(args.check_every),
+        &place.claim,
+        rooted.punts,
+        rooted.inspector,
+    )?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());
@@ -152,10 +158,11 @@ struct Kept {
     inspector: Inspector,
 }
 
-/// Fills the tables and keeps them in step with the kernel.
+/// Fills the tables and keeps them in step with the kernel. `in_driver` says of how many packets in the driver the kernel is
+/// asked about one.
 fn follow(
     ports: &[Port],
-    in_driver: bool,
+    in_driver: Option<u32>,
     claim: &Arc<Claim>,
     punts: Punts,
     inspector: inspection::Prepared,
@@ -163,14 +170,15 @@ fn follow(
     let what = "cannot follow the kernel's routes";
     let names: Vec<String> = ports.iter().map(|p| p.name.clone()).collect();
     let indices: Vec<u32> = ports.iter().map(|p| p.index).collect();
-    let front = if in_driver { Front::with_graphs(Take::NOTHING) } else { Front::new(Take::NOTHING) };
+    let front =
+        if in_driver.is_some() { Front::with_graphs(Take::NOTHING) } else { Front::new(Take::NOTHING) };
     let front = Arc::new(front?);
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
     // Others vouch before the workers do, and it must not be had without them.
     lease.objector().doubt(STARTING, "the router starts");
     let tables = match in_driver {
-        true => tables::Tables::in_driver(names.clone(), indices.clone(), front.clone())?,
-        false => tables::Tables::new(names.clone(), indices.clone(), front.clone())?,
+        Some(every) => tables::Tables::in_driver(names.clone(), indices.clone(), front.clone(), every)?,
+        None => tables::Tables::new(names.clone(), indices.clone(), front.clone())?,
     };
     let forwarding = tables.forwarding();
     let (marks, record, pulse) = (forwarding.clone(), claim.clone(), Pulse::new());

@@ -2,6 +2,7 @@
 
 use crate::faults::{DEATH, HANG};
 use crate::flow::Flow;
+use crate::hold::Hold;
 use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
 use rustix::process::Signal;
@@ -140,4 +141,54 @@ fn the_kernel_forwards_when_a_router_with_a_driver_path_is_stopped() {
     flow.wait(500);
     let account = flow.end();
     assert!(account.lost <= HANG && account.duplicates == 0, "{account:?}");
+}
+
+/// Frames that the programs counted under a name.
+fn programs_counted(up: &Router, wanted: &str) -> u64 {
+    up.counted("", |name| name.strip_prefix("port.") == Some(wanted))
+}
+
+/// The tables are behind the kernel for as long as their follower hangs: the program itself notices.
+#[test]
+fn no_more_packets_go_astray_than_the_kernel_is_not_asked_about() {
+    const EVERY: usize = 20;
+    let Some(net) = Net::new() else { return };
+    let (up, log) = Log::up(&net, "r", &format!("{ARGS} --check-every {EVERY}"));
+    net.meet(&up, false);
+    net.ip("b", "addr add 10.78.0.1 dev lo");
+    net.ip("r", "route add 10.78.0.0/24 via 10.77.2.2");
+    wait_for("the route in the driver", || {
+        let before = taken(&up);
+        net.ping("-c 5 10.78.0.1").0 && taken(&up) == before
+    });
+    assert_eq!(programs_counted(&up, "xdp_pass_self_check"), 0, "the kernel says the same");
+    let hold = Hold::thread(&up, "kernel");
+    net.ip("r", "route replace 10.78.0.0/24 via 10.77.1.2");
+    let (_, text) = net.ping_from("a", "-c 300 -i 0.001 10.78.0.1");
+    let answered =
+        text.lines().find_map(|line| line.split(", ").find_map(|part| part.strip_suffix(" received")));
+    let answered: usize = answered.and_then(|n| n.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"));
+    let processors = std::thread::available_parallelism().expect("a number").get();
+    assert!(answered <= EVERY * processors, "{answered} went astray: {text}");
+    drop(hold);
+    wait_for("the prefix to come back", || up.read("forward.lookup 10.78.0.1").starts_with("ra "));
+    assert!(programs_counted(&up, "xdp_pass_self_check") > 0);
+    log.wait(0, "self-check", "would do what the tables say");
+    assert_eq!(up.number("forward.differences"), 0, "they were only behind");
+    wait_for("the driver", || pings(&net, &up) == (true, 0));
+}
+
+#[test]
+fn frames_that_cannot_be_redirected_are_counted() {
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = start(&net);
+    let flow = Flow::start(&net);
+    flow.wait(500);
+    net.inside("b", "ethtool", "-K b0 gro off");
+    flow.wait(500);
+    let account = flow.end();
+    assert!(account.lost > 0, "until somebody sees that the device takes none");
+    let counted = || programs_counted(&up, "xdp_drop_redirect");
+    wait_for("the count", || counted() > 0);
+    assert_eq!(counted(), u64::from(account.lost));
 }

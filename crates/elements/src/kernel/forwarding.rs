@@ -215,6 +215,7 @@ pub struct Forwarding {
     marks: Box<[AtomicU8]>,
     tallies: Box<[TallyWords]>,
     in_driver: Option<Arc<dyn InDriver>>,
+    differences: AtomicU64,
 }
 
 /// A program in the driver that forwards what it can in the place of the elements.
@@ -247,6 +248,7 @@ impl Forwarding {
             paths: (0..INDICES).map(|_| AtomicU64::new(0)).collect(),
             marks: (0..MARKS).map(|_| AtomicU8::new(0)).collect(),
             in_driver: None,
+            differences: AtomicU64::new(0),
         }
     }
 
@@ -254,6 +256,16 @@ impl Forwarding {
     #[must_use]
     pub fn with_driver(self, in_driver: Arc<dyn InDriver>) -> Forwarding {
         Forwarding { in_driver: Some(in_driver), ..self }
+    }
+
+    /// Notes a route by which the kernel forwards otherwise, also when it was asked again.
+    pub fn note_difference(&self) {
+        self.differences.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Routes that were noted.
+    pub fn differences(&self) -> u64 {
+        self.differences.load(Ordering::Relaxed)
     }
 
     /// Names of the ports.

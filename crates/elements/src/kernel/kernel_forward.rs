@@ -45,6 +45,10 @@ const ARGS: &[ArgDoc] =
 const HANDLERS: &[HandlerDoc] = &[
     reads("count", "packets forwarded").counts(Unit::Packets),
     reads("punts", "packets left to the kernel, by reason, a line each").counts(Unit::Packets).by("reason"),
+    reads(
+        "differences",
+        "routes by which the driver's self-check found that the kernel forwards otherwise, and did so when asked again",
+    ),
     reads_with(
         "lookup",
         "where packets to an address leave: interface and MAC address, `kernel` and why, or `none`",
@@ -337,6 +341,7 @@ impl Element for KernelForward {
         self.count_handled();
         match handler {
             "count" => Ok(self.count.get().to_string()),
+            "differences" => Ok(self.forwarding.differences().to_string()),
             "punts" => {
                 let reasons = PUNTS.iter().chain(self.forwarding.reasons());
                 let lines = reasons.zip(&self.punts).filter(|(_, n)| n.get() > 0);

@@ -33,6 +33,8 @@ pub struct Options<'m> {
     /// What is done with those of them that are as they came, and are to enter where all come in: they bring no luggage.
     /// Without it they are as others.
     pub anew: Option<Action<'m>>,
+    /// What is done with those that are left to the kernel because it would forward them otherwise; passed without it.
+    pub doubted: Option<Action<'m>>,
     /// Where it counts.
     pub counters: &'m Counters,
 }
@@ -262,6 +264,7 @@ impl Compiler<'_, '_> {
                 }
                 (_, Some(luggage)) => leaving.up(number as u32, luggage, options.up),
                 (Exit::Up(_), None) => leaving.act(options.anew.unwrap_or(options.up), pass),
+                (Exit::Doubted, None) => leaving.act(options.doubted.unwrap_or(Action::Return(pass)), pass),
                 _ => leaving.act(Action::Return(drop), drop),
             }
         }

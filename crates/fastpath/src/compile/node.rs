@@ -70,6 +70,8 @@ impl Compiler<'_, '_> {
             }
             _ => None,
         };
+        // One that was changed is not for the kernel any more.
+        let doubted = (!at.0.touched).then(|| self.exit(Exit::Doubted, at.0));
         let (map, first) = (self.options.counters.map(), self.node_counters[node]);
         let frame = self.frame;
         let mut w = self.writer(homes, at.0, at.1, give_up);
@@ -77,7 +79,7 @@ impl Compiler<'_, '_> {
             (Op::LookUp { to, key, .. }, Some(table)) => {
                 w.read(Reg::R0, key[0]);
                 w.read(Reg::R1, key[1]);
-                table.write(w.asm, frame.key, give_up);
+                table.write(w.asm, frame, give_up, doubted);
                 for (&to, from) in to.iter().zip([Reg::R0, Reg::R1, Reg::R2]) {
                     w.set(to, from);
                 }

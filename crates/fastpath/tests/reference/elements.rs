@@ -47,7 +47,7 @@ impl Driver {
 
     fn table(&self) -> Table<'_> {
         let trie = Trie { memory: &self.memory, layout: self.layout };
-        Table::Routes(Routes { trie, hops: &self.hops, interfaces: None })
+        Table::Routes(Routes { trie, hops: &self.hops, interfaces: None, check: None })
     }
 }
 

@@ -122,14 +122,16 @@ impl Router {
         let paths = Words { memory: &self.paths, len: ADJACENCIES_MAX };
         tables[lower::table::PATHS] = Some(Table::RouteWords(trie, paths));
         let interfaces = Some(&self.interfaces);
-        tables[lower::table::NEXT_HOPS] = Some(Table::Routes(Routes { trie, hops: &self.hops, interfaces }));
+        tables[lower::table::NEXT_HOPS] =
+            Some(Table::Routes(Routes { trie, hops: &self.hops, interfaces, check: None }));
         let program = lower::program(&self.forwarding, IN as u16);
         assert!(program.is_some(), "it can be said");
         let outputs = (0..PORTS).map(|port| Some(Target::Emit(port))).collect();
         let graph = Graph { nodes: vec![Node { name: "forward".to_owned(), program, tables, outputs }] };
         let ports = [Action::Return(action::XDP_REDIRECT); PORTS];
         let up = Action::Return(action::XDP_PASS);
-        let options = Options { hook: Hook::Xdp([0; 6]), ports: &ports, up, anew: Some(up), counters };
+        let options =
+            Options { hook: Hook::Xdp([0; 6]), ports: &ports, up, anew: Some(up), doubted: None, counters };
         (compile(&graph, &options).expect("a program"), graph)
     }
 

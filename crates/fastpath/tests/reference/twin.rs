@@ -44,8 +44,14 @@ struct Look {
 impl<'m> Twin<'m> {
     pub fn new(graph: Graph<Table<'m>>, counters: &'m Counters, ports: usize, hook: Hook) -> Twin<'m> {
         let ports = vec![Action::Return(SENT); ports];
-        let options =
-            Options { hook, ports: &ports, up: Action::Return(verdicts(hook).0), anew: None, counters };
+        let options = Options {
+            hook,
+            ports: &ports,
+            up: Action::Return(verdicts(hook).0),
+            anew: None,
+            doubted: None,
+            counters,
+        };
         let compiled = compile(&graph, &options).expect("a program");
         let program = compiled.load(hook, "reference").unwrap_or_else(|e| panic!("{e}\n{graph:?}"));
         let mut twin = Twin { graph, compiled, program, counters, hook, before: Default::default() };

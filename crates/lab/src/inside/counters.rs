@@ -1,10 +1,9 @@
 //! Runs of the kernel's network code and packets of a run, by device (LUT §3.4), counted at its tracepoints.
 
-use super::btf::Types;
 use super::tally::add;
 use anyhow::{Context, Result};
 use causeway_bpf::{
-    Alu, Asm, Code, Cond, Helper, Map, MapKind, Program, ProgramKind, RawTracepointLink, Reg, Size,
+    Alu, Asm, Code, Cond, Helper, Map, MapKind, Program, ProgramKind, RawTracepointLink, Reg, Size, Types,
 };
 use std::collections::BTreeMap;
 

@@ -4,7 +4,6 @@
 //! process says. The profile does not see code that holds interrupts off; it is held against the idle time of
 //! /proc/stat, and the difference stands beside it.
 
-mod btf;
 mod counters;
 mod proc;
 mod profile;

@@ -78,6 +78,18 @@ pub fn taking(maps: &Maps<'_>) -> Result<Code> {
     a.finish()
 }
 
+/// The program that leaves every frame of a port to the kernel for one reason, for those that a graph's program does.
+///
+/// # Errors
+/// As [`Asm::finish`].
+pub fn passing(maps: &Maps<'_>, reason: Reason) -> Result<Code> {
+    let mut a = Asm::new();
+    let p = Parts::new(&mut a, *maps);
+    p.find_port(&mut a);
+    p.pass_for(&mut a, reason);
+    a.finish()
+}
+
 /// What the parts of the program share: maps, places on the stack, and where they leave to.
 pub(super) struct Parts<'a> {
     pub maps: Maps<'a>,

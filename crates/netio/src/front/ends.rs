@@ -34,7 +34,7 @@ impl Parts<'_> {
     /// Takes the frame, and the rest of the ends.
     pub fn take(&mut self, a: &mut Asm) {
         let no_socket = self.pass(a, Reason::NoSocket);
-        let (count, exit) = (a.label(), a.label());
+        let count = a.label();
         // From here on DATA is the verdict, and END the reason.
         let (verdict, reason) = (DATA, END);
         a.bind(self.taken);
@@ -58,6 +58,19 @@ impl Parts<'_> {
             a.jump(count);
         }
         a.bind(count);
+        self.count(a);
+    }
+
+    /// Leaves the frame to the kernel for `reason`.
+    pub fn pass_for(&self, a: &mut Asm, reason: Reason) {
+        a.mov(END, reason as i32);
+        a.mov(DATA, action::XDP_PASS);
+        self.count(a);
+    }
+
+    /// Counts the reason in END, and exits with the verdict in DATA.
+    fn count(&self, a: &mut Asm) {
+        let (verdict, reason, exit) = (DATA, END, a.label());
         a.load(Size::W, Reg::R1, PORT, field::FIRST_COUNTER);
         a.alu(Alu::Add, reason, Reg::R1);
         a.count_per_cpu(self.maps.counters, reason, self.key, exit);

@@ -1,18 +1,22 @@
 //! Programs of graphs, which frames in transit go through before they are taken.
 
-use super::code::{Maps, taking};
-use super::{Front, PORTS};
+use super::code::{Maps, passing, taking};
+use super::losses::Losses;
+use super::{Front, PORTS, Reason};
 use crate::{Error, ErrorKind, Result};
-use causeway_bpf::{Map, MapKind, Program, ProgramKind};
+use causeway_bpf::{Code, Map, MapKind, Program, ProgramKind};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The programs of the ports' graphs, and the one that takes what they give up.
+/// The programs of the ports' graphs, and those that take and pass what they give up.
 #[derive(Debug)]
 pub(super) struct Graphs {
     programs: Map,
     takers: Map,
+    doubters: Map,
+    /// Who counts what is lost on the way out.
+    losses: Result<Losses>,
     /// By interface index, also of interfaces that are no ports yet.
     known: Mutex<BTreeMap<u32, Arc<Program>>>,
 }
@@ -20,11 +24,11 @@ pub(super) struct Graphs {
 impl Graphs {
     /// Without a program of any graph.
     pub fn new(maps: &Maps<'_>) -> Result<Graphs> {
-        let taker = Program::load(ProgramKind::XdpFragments, "causeway_take", &taking(maps)?)?;
         let programs = Map::new(MapKind::ProgArray, "graphs", 4, 4, PORTS)?;
-        let takers = Map::new(MapKind::ProgArray, "take", 4, 4, 1)?;
-        takers.insert_u32(0, taker.as_fd().as_raw_fd() as u32)?;
-        Ok(Graphs { programs, takers, known: Mutex::default() })
+        let takers = array_of("take", &taking(maps)?)?;
+        let doubters = array_of("doubt", &passing(maps, Reason::SelfCheck)?)?;
+        let losses = Losses::listen(maps);
+        Ok(Graphs { programs, takers, doubters, losses, known: Mutex::default() })
     }
 
     /// The programs by number of the port.
@@ -85,6 +89,28 @@ impl Front {
     pub fn takers(&self) -> Result<&Map> {
         self.graphs.as_ref().map(|graphs| &graphs.takers).ok_or_else(none)
     }
+
+    /// Why frames that programs of graphs redirect, and that are lost on the way out, are not counted, if they are not.
+    #[must_use]
+    pub fn why_losses_are_unknown(&self) -> Option<&Error> {
+        self.graphs.as_ref()?.losses.as_ref().err()
+    }
+
+    /// An array of one program, which leaves a frame to the kernel that the kernel would forward otherwise.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if there is no room for graphs.
+    pub fn doubters(&self) -> Result<&Map> {
+        self.graphs.as_ref().map(|graphs| &graphs.doubters).ok_or_else(none)
+    }
+}
+
+/// An array of one program.
+fn array_of(name: &str, code: &Code) -> Result<Map> {
+    let program = Program::load(ProgramKind::XdpFragments, &format!("causeway_{name}"), code)?;
+    let array = Map::new(MapKind::ProgArray, name, 4, 4, 1)?;
+    array.insert_u32(0, program.as_fd().as_raw_fd() as u32)?;
+    Ok(array)
 }
 
 fn none() -> Error {

@@ -21,6 +21,7 @@ mod gate;
 mod graphs;
 mod lease;
 mod local;
+mod losses;
 mod port;
 mod reason;
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Why the program did what it did with a frame.
+//! Why the program did what it did with a frame, and what became of it.
 
-/// What the program decided about a frame, and why. All but [`Reason::Taken`] go to the kernel.
+/// What the program decided about a frame, and why. All but [`Reason::Taken`] go to the kernel. The last ones are frames that a
+/// graph's program redirected and that were lost on the way out (`losses`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Reason {
@@ -40,11 +41,17 @@ pub enum Reason {
     Local,
     /// Destination or source is multicast, loopback, unspecified or link-local (RFC 6890).
     SpecialAddress,
+    /// In transit, but the kernel would forward it otherwise than a graph's program.
+    SelfCheck,
+    /// Redirected, and the kernel refused: the device is down, takes no redirected frames, or the frame is too long for it.
+    Redirect,
+    /// Redirected, and the device did not take it, because its ring was full.
+    Transmit,
 }
 
 impl Reason {
     /// All reasons, by their place in the counters.
-    pub const ALL: [Reason; 18] = [
+    pub const ALL: [Reason; 21] = [
         Reason::Taken,
         Reason::NoSocket,
         Reason::Lease,
@@ -63,6 +70,9 @@ impl Reason {
         Reason::Ttl,
         Reason::Local,
         Reason::SpecialAddress,
+        Reason::SelfCheck,
+        Reason::Redirect,
+        Reason::Transmit,
     ];
 
     /// The counter's name, `xdp_...`.
@@ -86,6 +96,9 @@ impl Reason {
             Reason::Ttl => "xdp_pass_ttl",
             Reason::Local => "xdp_pass_local",
             Reason::SpecialAddress => "xdp_pass_special_address",
+            Reason::SelfCheck => "xdp_pass_self_check",
+            Reason::Redirect => "xdp_drop_redirect",
+            Reason::Transmit => "xdp_drop_transmit",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One corpus, two machines: the interpreter always, the kernel where it lets us.
 
 mod graphs;
+mod losses;
 
 use super::*;
 use crate::ErrorKind;

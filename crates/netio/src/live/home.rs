@@ -16,7 +16,7 @@ pub struct Home {
 }
 
 /// Device and inode of the calling thread's namespace, which are no other's.
-fn namespace() -> Option<(u64, u64)> {
+pub fn namespace() -> Option<(u64, u64)> {
     let file = std::fs::metadata("/proc/thread-self/ns/net").ok()?;
     Some((file.st_dev(), file.st_ino()))
 }

@@ -15,8 +15,8 @@ use anyhow::{Context, Result};
 use causeway_bpf::{Map, MapKind, Program, ProgramKind, action};
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
 use causeway_fastpath::{
-    Action, Counters, Exit, Graph, Hook, Hop, Hops, Marks, Node, Options, Routes, Table, Target, Trie, Words,
-    compile,
+    Action, Answer, Asked, Asker, Check, Checks, Counters, Exit, Graph, Hook, Hop, Hops, Marks, Node,
+    Options, Report, Routes, Table, Target, Trie, Words, compile,
 };
 use causeway_fib::{ADJACENCIES_MAX, AdjacencyIndex, Domain};
 use causeway_netio::features::FeatureQuery;
@@ -28,11 +28,17 @@ use std::time::{Duration, Instant};
 /// How long what was replaced in the table waits at least until the programs are waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Bytes of an Ethernet header.
+const ETHERNET: i16 = 14;
+
 /// The control side of the programs.
 pub struct Driver {
     front: Arc<Front>,
     programs: Vec<Port>,
     hops: Hops,
+    /// Which packets the kernel is asked about, and what it would have done otherwise.
+    checks: Checks,
+    asker: Asker,
     /// Interfaces that packets can be redirected to, by number of the port.
     interfaces: Map,
     features: FeatureQuery,
@@ -68,24 +74,41 @@ impl Forwarded {
 }
 
 impl Driver {
-    /// For the ports of `forwarding`, none of which is there yet.
+    /// For the ports of `forwarding`, none of which is there yet. The kernel is asked about one packet in `every`.
     pub fn new(
         front: Arc<Front>,
         memory: &Memory,
         forwarding: &Arc<Forwarding>,
         domain: &Domain,
+        every: u32,
     ) -> Result<Driver> {
         let what = "cannot forward in the driver";
         let features = FeatureQuery::new();
         let features = features.context("Linux 6.3 or later is needed to forward in the driver")?;
         let ports = forwarding.ports().len();
+        if let Some(error) = front.why_losses_are_unknown() {
+            log::warn!(code = "driver"; "what is lost behind the driver's program is not counted: {error}");
+        }
         let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, ports.max(1) as u32).context(what)?;
         let hops = Hops::new(ADJACENCIES_MAX).context(what)?;
         let readers = Arc::new(Readers::new(domain).context(what)?);
-        let program = |port| Port::new(port, &front, forwarding, memory, &hops, &interfaces);
+        let (checks, asker) = (Checks::new(every).context(what)?, Asker::new().context(what)?);
+        let found = Found { hops: &hops, interfaces: &interfaces, checks: &checks };
+        let program = |port| Port::new(port, &front, forwarding, memory, &found);
         let programs = (0..ports).map(program).collect::<Result<_>>().context(what)?;
         let present = vec![(0, false); ports];
-        Ok(Driver { front, programs, hops, interfaces, features, present, readers, waiting: None })
+        Ok(Driver {
+            front,
+            programs,
+            hops,
+            checks,
+            asker,
+            interfaces,
+            features,
+            present,
+            readers,
+            waiting: None,
+        })
     }
 
     /// What the programs count.
@@ -103,6 +126,43 @@ impl Driver {
         let known = neighbour.filter(|neighbour| neighbour.port != KERNEL);
         let hop = |n: &Neighbour| Hop { words: n.words(), on_link: false, mark: n.mark };
         self.hops.set(index, known.map(hop));
+    }
+
+    /// Packets that the kernel would have forwarded otherwise since the last call. They are the kernel's, as are all others
+    /// that find what they found, until that is trusted again.
+    pub fn reports(&self) -> Vec<Report> {
+        self.checks.reports()
+    }
+
+    /// What the kernel would do with a packet now.
+    ///
+    /// # Errors
+    /// As [`Asker::ask`].
+    pub fn ask(&mut self, asked: &Asked) -> causeway_bpf::Result<Answer> {
+        self.asker.ask(asked)
+    }
+
+    /// Leaves all packets that find an index to the kernel.
+    pub fn doubt(&mut self, index: AdjacencyIndex) {
+        self.hops.doubt(index);
+    }
+
+    /// Indices whose packets are left to the kernel.
+    pub fn doubted(&self) -> Vec<AdjacencyIndex> {
+        self.hops.doubted()
+    }
+
+    /// Waits for the programs that have found what is replaced by now.
+    pub fn settle(&mut self) {
+        if let Err(error) = self.hops.settle() {
+            log::warn!("programs in the driver cannot be waited for: {error}");
+        }
+    }
+
+    /// An index leads again to what it led to, which is written anew.
+    pub fn trust(&mut self, index: AdjacencyIndex, neighbour: Option<&Neighbour>) {
+        self.set_hop(index, neighbour);
+        self.hops.trust(index);
     }
 
     /// Which neighbours packets were sent to.
@@ -186,14 +246,20 @@ impl Drop for Driver {
     }
 }
 
+/// What lookups lead to.
+struct Found<'a> {
+    hops: &'a Hops,
+    interfaces: &'a Map,
+    checks: &'a Checks,
+}
+
 impl Port {
     fn new(
         number: usize,
         front: &Front,
         forwarding: &Arc<Forwarding>,
         memory: &Memory,
-        hops: &Hops,
-        interfaces: &Map,
+        &Found { hops, interfaces, checks }: &Found<'_>,
     ) -> Result<Port> {
         let ports = forwarding.ports().len();
         let trie = Trie { memory: &memory.routes, layout: LAYOUT };
@@ -202,8 +268,9 @@ impl Port {
         let paths = Words { memory: &memory.paths, len: ADJACENCIES_MAX };
         tables[lower::table::POLICIES] = Some(Table::Words(policies));
         tables[lower::table::PATHS] = Some(Table::RouteWords(trie, paths));
+        let check = Some(Check { checks, header: ETHERNET });
         tables[lower::table::NEXT_HOPS] =
-            Some(Table::Routes(Routes { trie, hops, interfaces: Some(interfaces) }));
+            Some(Table::Routes(Routes { trie, hops, interfaces: Some(interfaces), check }));
         let node = Node {
             name: "forward".to_owned(),
             program: lower::program(forwarding, number as u16),
@@ -216,7 +283,8 @@ impl Port {
         let up = Action::Program(front.takers()?);
         // Frames were judged by their address before.
         let hook = Hook::Xdp([0; 6]);
-        let options = Options { hook, ports: &redirected, up, anew: Some(up), counters: &counters };
+        let doubted = Some(Action::Program(front.doubters()?));
+        let options = Options { hook, ports: &redirected, up, anew: Some(up), doubted, counters: &counters };
         let compiled = compile(&Graph { nodes: vec![node] }, &options)?;
         let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
         let to = (0..ports).map(|to| Some(compiled.first_exit + exit(to)?)).collect();

@@ -170,7 +170,9 @@ impl Follow {
                     std::thread::sleep(RETRY);
                 }
             }
-            self.tables.look();
+            if self.tables.look(!self.watcher.in_doubt()) {
+                self.watcher.look_again(Scope::ALL);
+            }
             rest.look(monotonic_ns());
         }
     }

@@ -4,6 +4,7 @@
 //! no index is left, a hop shares that of the kernel: right, only slow. That is said, and it ends when an index is free
 //! again. What finds no room because of workers that have yet to move on is tried again for a while.
 
+mod apart;
 mod routes;
 
 use super::driver::{Driver, Forwarded, Memory};
@@ -18,6 +19,7 @@ use causeway_netio::front::Front;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use apart::Apart;
 use routes::{Patience, Routes};
 
 /// A hop of the mirror in the table of adjacencies.
@@ -50,6 +52,8 @@ pub struct Tables {
     patience: Patience,
     /// What forwards in the driver.
     driver: Option<Driver>,
+    /// Routes that it is not to follow.
+    apart: Apart,
 }
 
 impl Tables {
@@ -60,14 +64,16 @@ impl Tables {
         Tables::of(&domain, v4, names, ports, lease, |forwarding| forwarding)
     }
 
-    /// The same, in memory that programs behind `front` share, which forward in the driver what they can.
-    pub fn in_driver(names: Vec<String>, ports: Vec<u32>, front: Arc<Front>) -> Result<Tables> {
+    /// The same, in memory that programs behind `front` share, which forward in the driver what they can, and ask the kernel
+    /// about one packet in `every`.
+    pub fn in_driver(names: Vec<String>, ports: Vec<u32>, front: Arc<Front>, every: u32) -> Result<Tables> {
         let (domain, memory) = (Domain::new(), Arc::new(Memory::new()?));
         let v4 = memory.table(&domain)?;
         let told = memory.clone();
         let with = |forwarding: Forwarding| forwarding.with_driver(told);
         let mut tables = Tables::of(&domain, v4, names, Vec::new(), front.clone(), with)?;
-        let driver = Driver::new(front, &memory, &tables.forwarding, &domain)?;
+        let mut driver = Driver::new(front, &memory, &tables.forwarding, &domain, every)?;
+        driver.doubt(tables.apart.index);
         tables.patience = Patience::new(Some(driver.readers()));
         tables.driver = Some(driver);
         tables.set_ports(ports);
@@ -89,6 +95,7 @@ impl Tables {
         let tables = (domain, v4.fib(), v6.fib(), &neighbours);
         let forwarding = Arc::new(with(Forwarding::new(names, PuntReason::NAMES, lease, tables)));
         let kernel = neighbours.acquire(left_to_kernel(0, PuntReason::TableFull))?;
+        let apart = Apart::new(neighbours.acquire(left_to_kernel(1, PuntReason::SelfCheck))?);
         let (adjacencies, users, hops) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Tables {
             forwarding,
@@ -102,9 +109,10 @@ impl Tables {
             hops,
             waiting: BTreeSet::new(),
             strays: HashMap::new(),
-            serial: 0,
+            serial: 1,
             patience: Patience::new(None),
             driver: None,
+            apart,
         })
     }
 
@@ -126,13 +134,6 @@ impl Tables {
     #[cfg(test)]
     pub fn driver(&mut self) -> &mut Driver {
         self.driver.as_mut().expect("with a driver")
-    }
-
-    /// What goes on beside the changes; to be called again and again.
-    pub fn look(&mut self) {
-        if let Some(driver) = &mut self.driver {
-            driver.look();
-        }
     }
 
     /// Routes in the tables, IPv4 and IPv6.
@@ -186,6 +187,7 @@ impl Tables {
             self.adjacencies.remove(id);
         }
         self.serve_waiting(progress);
+        self.apart.note_change();
         if let Some(driver) = &mut self.driver {
             driver.note_change();
         }
@@ -369,6 +371,7 @@ impl Tables {
         for (prefix, hop) in routes {
             // A hop that is not there would be an error of the mirror; the kernel knows better.
             let index = hop.map(|hop| self.hops.get(&hop).map_or(self.kernel, |entry| entry.index));
+            let index = self.apart.index_of(*prefix, *hop, index);
             match hop {
                 Some(hop) if index == Some(self.kernel) => self.strays.insert(*prefix, *hop),
                 _ => self.strays.remove(prefix),

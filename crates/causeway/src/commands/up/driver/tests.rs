@@ -1,5 +1,7 @@
 //! Programs that run while the tables change.
 
+mod check;
+
 use super::*;
 use crate::commands::up::tables::Tables;
 use causeway_bpf::{ErrorKind, XdpContext};
@@ -78,8 +80,8 @@ fn send(program: &Program, prefixes: &[(u32, u8)], seed: u64, done: &AtomicBool)
     sent
 }
 
-/// The tables of a router with one port, whose packets may leave by it.
-fn tables() -> Option<Tables> {
+/// The tables of a router with one port, whose packets may leave by it, and which asks the kernel about one packet in `every`.
+fn tables(device: u32, every: u32) -> Option<Tables> {
     let front = match Front::with_graphs(Take::NOTHING) {
         Ok(front) => Arc::new(front),
         Err(e) if e.kind() == ErrorKind::Privilege => {
@@ -88,9 +90,9 @@ fn tables() -> Option<Tables> {
         }
         Err(e) => panic!("{e}"),
     };
-    let mut tables = Tables::in_driver(vec!["lo".to_owned()], vec![LOOPBACK], front).expect("tables");
+    let mut tables = Tables::in_driver(vec!["port".to_owned()], vec![device], front, every).expect("tables");
     // Test runs redirect nothing, so that it may be a device that takes nothing.
-    tables.driver().interfaces.insert_u32(0, LOOPBACK).expect("a device");
+    tables.driver().interfaces.insert_u32(0, device).expect("a device");
     let policy = PortPolicy { ipv4: true, ipv6: false, reverse_path: ReversePath::Off, hairpin: true };
     tables.forwarding().set_policy(0, policy);
     Some(tables)
@@ -98,7 +100,8 @@ fn tables() -> Option<Tables> {
 
 #[test]
 fn no_packet_leaves_to_another_routes_hop_while_routes_and_hops_change() {
-    let Some(mut tables) = tables() else { return };
+    // The kernel has none of these routes.
+    let Some(mut tables) = tables(LOOPBACK, u32::MAX) else { return };
     let prefixes = prefixes();
     let mut rng = fastrand::Rng::with_seed(1);
     let mut hops: Vec<u32> = (0..HOPS).collect();
@@ -148,7 +151,7 @@ fn no_packet_leaves_to_another_routes_hop_while_routes_and_hops_change() {
             let at = |(&prefix, &at): (&(u32, u8), &u32)| route(prefix, hops[at as usize]);
             changes.routes = prefixes.iter().zip(&places).map(at).collect();
             tables.apply(&changes, &mut || ());
-            tables.look();
+            tables.look(true);
         }
         done.store(true, Ordering::Relaxed);
         let sent = sender.join().expect("every packet left rightly");

@@ -12,6 +12,7 @@ const RECORD: usize = 12;
 const MEMBER: usize = 12;
 
 /// The types of a kernel.
+#[derive(Debug)]
 pub struct Types<'a> {
     strings: &'a [u8],
     /// The members of structures and unions by the number of the type.

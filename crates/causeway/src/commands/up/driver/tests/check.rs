@@ -1,0 +1,155 @@
+//! The self-check, with a kernel that forwards otherwise than the tables say.
+
+use super::*;
+use causeway_bpf::possible_cpus;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::os::fd::AsFd;
+use std::process::Command;
+
+/// Two hosts on the link, the port's own address, and somebody who is nobody's neighbour.
+const HOSTS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 3]];
+const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
+/// Destinations: to the first host, to the second, and one that is discarded.
+const FIRST: u32 = u32::from_be_bytes([10, 78, 0, 1]);
+const SECOND: u32 = u32::from_be_bytes([10, 79, 0, 1]);
+const DISCARDED: u32 = u32::from_be_bytes([10, 80, 0, 1]);
+
+fn ip(args: &str) {
+    let status = Command::new("ip").args(args.split_whitespace()).status();
+    assert!(status.is_ok_and(|status| status.success()), "ip {args}");
+}
+
+/// Runs a test on a thread in a network namespace where the kernel forwards by these routes; it gets the port's index.
+fn beside_a_kernel(name: &str, test: impl FnOnce(u32) + Send) {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root to make a network namespace");
+    }
+    let space = format!("check-{name}-{}", std::process::id());
+    ip(&format!("netns add {space}"));
+    let lines = "link add p0 address 02:00:00:00:00:01 type veth peer name q0
+        link set q0 up
+        link set p0 up
+        addr add 10.1.0.1/24 dev p0
+        neigh add 10.1.0.2 lladdr 02:00:00:00:00:02 dev p0 nud permanent
+        neigh add 10.1.0.3 lladdr 02:00:00:00:00:03 dev p0 nud permanent
+        route add 10.78.0.0/24 via 10.1.0.2
+        route add 10.79.0.0/24 via 10.1.0.3
+        route add blackhole 10.80.0.0/24";
+    lines.lines().for_each(|line| ip(&format!("-n {space} {}", line.trim())));
+    ip(&format!("netns exec {space} sysctl -qw net.ipv4.ip_forward=1"));
+    let output = Command::new("ip").args(["-n", &space, "-o", "link", "show", "p0"]).output().expect("ip");
+    let index = String::from_utf8_lossy(&output.stdout).split(':').next().and_then(|n| n.parse().ok());
+    let file = std::fs::File::open(format!("/run/netns/{space}")).expect("a namespace");
+    let ended = std::thread::scope(|scope| {
+        let work = || {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("setns");
+            test(index.expect("an index"));
+        };
+        scope.spawn(work).join()
+    });
+    ip(&format!("netns del {space}"));
+    if let Err(panic) = ended {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Has the tables lead to hops with these destination and source addresses; hop `n` is to prefix `n` of the list.
+fn lead(tables: &mut Tables, device: u32, to: &[(u32, [u8; 6], [u8; 6])]) {
+    let mut changes = Changes::default();
+    for (n, &(destination, mac, own)) in (0..).zip(to) {
+        let rewrite = Rewrite { destination: mac, source: own, mtu_bytes: 1500 };
+        let address = Ipv4Addr::from(n).into();
+        let adjacency = Adjacency { ifindex: device, address, rewrite: Some(rewrite) };
+        changes.adjacencies.push((AdjacencyId(n), Some(adjacency)));
+        changes.hops.push((HopId(n), Some(hop(n))));
+        changes.routes.push((Prefix::new(Ipv4Addr::from(destination).into(), 24), Some(HopId(n))));
+    }
+    tables.apply(&changes, &mut || ());
+}
+
+/// What the program does with a packet, and where it sends it.
+fn verdict(tables: &mut Tables, device: u32, to: u32) -> (i32, [u8; 6]) {
+    let context = XdpContext { ingress_ifindex: device, rx_queue_index: 0 };
+    let program = tables.driver().programs[0].program.clone();
+    let run = program.test_run(&frame(to), Some(context), 1).expect("run");
+    (run.verdict, run.data[..6].try_into().expect("six bytes"))
+}
+
+#[test]
+fn whatever_differs_is_noticed() {
+    beside_a_kernel("each", |device| {
+        let redirected = |to: u32, mac: [u8; 6], own: [u8; 6], device_of_port: u32| {
+            let mut tables = tables(device, 1)?;
+            tables.driver().interfaces.insert_u32(0, device_of_port).expect("a device");
+            lead(&mut tables, device, &[(to, mac, own)]);
+            let (first, _) = verdict(&mut tables, device, to);
+            assert_eq!(tables.driver().checks.asked(), 1);
+            assert_eq!(
+                first == action::XDP_PASS,
+                tables.driver().doubted().len() == 2,
+                "apart, and this one"
+            );
+            Some(first == action::XDP_REDIRECT)
+        };
+        let Some(same) = redirected(FIRST, HOSTS[0], OWN, device) else { return };
+        assert!(same, "what the kernel would do");
+        assert_eq!(redirected(FIRST, HOSTS[1], OWN, device), Some(false), "another host");
+        assert_eq!(redirected(FIRST, [6, 0, 0, 0, 0, 2], OWN, device), Some(false), "the first octet");
+        for octet in 0..6 {
+            let mut own = OWN;
+            own[octet] ^= 4;
+            assert_eq!(redirected(FIRST, HOSTS[0], own, device), Some(false), "octet {octet} of the source");
+        }
+        assert_eq!(redirected(FIRST, HOSTS[0], OWN, LOOPBACK), Some(false), "another interface");
+        assert_eq!(redirected(DISCARDED, HOSTS[0], OWN, device), Some(false), "it is discarded");
+        assert_eq!(
+            redirected(SECOND + (1 << 16) * 9, HOSTS[0], OWN, device),
+            Some(false),
+            "there is no route"
+        );
+    });
+}
+
+#[test]
+fn a_wrong_route_is_the_kernels_until_it_is_right() {
+    const EVERY: u32 = 20;
+    beside_a_kernel("route", |device| {
+        let Some(mut tables) = tables(device, EVERY) else { return };
+        // By the tables both go to the first host, by the same hop.
+        lead(&mut tables, device, &[(FIRST, HOSTS[0], OWN)]);
+        let wrong = (Prefix::new(Ipv4Addr::from(SECOND).into(), 24), Some(HopId(0)));
+        tables.apply(&Changes { routes: vec![wrong], ..Changes::default() }, &mut || ());
+        let all = |tables: &mut Tables, to: u32| {
+            let verdicts: Vec<_> = (0..100).map(|_| verdict(tables, device, to)).collect();
+            assert!(verdicts.iter().all(|&v| v.0 == verdicts[0].0), "{verdicts:?}");
+            verdicts[0].0
+        };
+        assert_eq!(all(&mut tables, FIRST), action::XDP_REDIRECT);
+        assert!(tables.driver().checks.asked() >= 100 / u64::from(EVERY) / 2, "on two processors");
+        let most = EVERY as usize * possible_cpus().expect("a number");
+        let astray =
+            (0..).take_while(|_| verdict(&mut tables, device, SECOND).0 == action::XDP_REDIRECT).count();
+        assert!(astray <= most, "{astray}");
+        assert_eq!(all(&mut tables, SECOND), action::XDP_PASS);
+        assert_eq!(all(&mut tables, FIRST), action::XDP_PASS, "it finds the same hop, which is in doubt");
+
+        assert!(tables.look(true), "the kernel's tables are to be read again");
+        assert_eq!(all(&mut tables, SECOND), action::XDP_PASS, "the prefix is out");
+        assert_eq!(all(&mut tables, FIRST), action::XDP_REDIRECT, "the hop is trusted");
+        assert_eq!(tables.forwarding().differences(), 0, "the tables may have been behind");
+        tables.look(false);
+        assert_eq!(tables.forwarding().differences(), 0, "they are being read");
+        tables.look(true);
+        assert_eq!(tables.forwarding().differences(), 1);
+        // A change of something else is no reason to trust it, and the difference is the same.
+        tables.apply(&Changes { routes: vec![wrong], ..Changes::default() }, &mut || ());
+        tables.look(true);
+        assert_eq!((all(&mut tables, SECOND), tables.forwarding().differences()), (action::XDP_PASS, 1));
+
+        lead(&mut tables, device, &[(FIRST, HOSTS[0], OWN), (SECOND, HOSTS[1], OWN)]);
+        tables.look(true);
+        assert_eq!(all(&mut tables, SECOND), action::XDP_REDIRECT);
+        assert_eq!(verdict(&mut tables, device, SECOND).1, HOSTS[1]);
+        assert_eq!(tables.driver().doubted().len(), 1, "only what is apart leads to");
+    });
+}

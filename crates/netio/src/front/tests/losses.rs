@@ -1,0 +1,50 @@
+//! What is lost behind a program that redirects.
+
+use super::*;
+use crate::interface::Interface;
+use crate::testnet;
+use causeway_bpf::{Asm, Helper, Reg, XdpContext};
+
+/// To all entries of a map of devices.
+const BROADCAST: i32 = 8;
+/// As many as a veth's ring holds.
+const FRAMES: u32 = 256;
+
+/// Redirects every frame to entry 0.
+fn redirecting(devices: &Map, flags: i32) -> Program {
+    let mut a = Asm::new();
+    a.map(Reg::R1, devices.as_fd());
+    a.mov(Reg::R2, 0);
+    a.mov(Reg::R3, flags);
+    a.call(Helper::RedirectMap);
+    a.exit();
+    Program::load(ProgramKind::Xdp, "redirect", &a.finish().expect("assembled")).expect("loaded")
+}
+
+#[test]
+fn frames_that_are_lost_behind_a_redirect_are_counted_at_their_port() {
+    testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
+        let index = |name| Interface::open(name).expect(name).index;
+        let front = Arc::new(Front::with_graphs(Take::TRANSIT).expect("a front"));
+        assert!(front.why_losses_are_unknown().is_none(), "{:?}", front.why_losses_are_unknown());
+        let port = front.claim(index("r0"), 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+        let other = front.claim(index("r1"), 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+        let counts = || [Reason::Redirect, Reason::Transmit].map(|reason| port.count(reason).expect("count"));
+        let devices = Map::new(causeway_bpf::MapKind::DevMap, "devices", 4, 4, 2).expect("a map");
+        devices.insert_u32(0, index("r1")).expect("a device");
+        let context = XdpContext { ingress_ifindex: index("r0"), rx_queue_index: 0 };
+        let run = |flags| {
+            redirecting(&devices, flags).run_live(&[0; 60], context, FRAMES, FRAMES).expect("run");
+        };
+        run(0);
+        assert_eq!(counts(), [FRAMES.into(), 0], "the other end is not ready");
+        let _ready = testnet::pass_program("s0");
+        run(0);
+        assert_eq!(counts(), [FRAMES.into(), 0], "all are taken");
+        // Each frame twice, which is more than the ring holds before its other end runs.
+        devices.insert_u32(1, index("r1")).expect("a device");
+        run(BROADCAST);
+        assert_eq!(counts(), [FRAMES.into(), FRAMES.into()]);
+        assert_eq!(other.count(Reason::Transmit).expect("count"), 0, "nothing came in there");
+    });
+}
