@@ -60,7 +60,7 @@ fn d_halves_both_inputs_and_drops_only_there() {
 #[test]
 fn large_frames_and_odd_sizes_cross_whole() {
     for frame_bytes in [65, 71, 127, 1513, 1518] {
-        let mut scenario = Scenario::new("sizes", 3, mesh(3, frame_bytes)).lasting(300, 500);
+        let mut scenario = Scenario::new("sizes", 3, mesh(3, frame_bytes)).lasting(200, 300);
         assert_eq!(checked(scenario.clone()).lost(), 0, "{frame_bytes}");
         scenario.fast_path = false;
         scenario.sources.iter_mut().for_each(|s| s.load = 0.1);
@@ -81,10 +81,10 @@ fn random_spacing_loses_nothing_either() {
 #[test]
 fn classified_slow_path_loses_low_class_only() {
     // 0.7 Gbit/s are 1.04 Mpkt/s, half of them high: 521 k, below the host's 600 k.
-    let on = checked(slow_mix("on", 0.7, 0.5, true).lasting(2_500, 2_500));
+    let on = checked(slow_mix("on", 0.7, 0.5, true).lasting(1_500, 1_500));
     assert_eq!(on.counted("drop_fifo_host_high"), 0);
     assert!(on.counted("drop_fifo_host_low") > 500);
-    let off = checked(slow_mix("off", 0.7, 0.5, false).lasting(2_500, 2_500));
+    let off = checked(slow_mix("off", 0.7, 0.5, false).lasting(1_500, 1_500));
     let part = |high| off.delivered_pps(|k| k.2 == high) / off.offered_pps(|k| k.2 == high);
     assert!((part(true) - part(false)).abs() < 0.03, "{} {}", part(true), part(false));
 }
