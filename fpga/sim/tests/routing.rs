@@ -9,7 +9,7 @@ use causeway_nic_sim::traffic::Source;
 
 fn outcome(name: &str) -> Outcome {
     let scenario = routing().into_iter().find(|s| s.name == name).unwrap();
-    checked(scenario.lasting(800, 2_000))
+    checked(scenario.lasting(800, 1_200))
 }
 
 /// Runs, and holds the scoreboard's word: every frame bit-exact and in order, every loss counted.
@@ -70,7 +70,7 @@ fn large_frames_and_odd_sizes_cross_whole() {
 
 #[test]
 fn random_spacing_loses_nothing_either() {
-    let mut scenario = Scenario::new("poisson", 4, mesh(4, 64)).lasting(300, 2_000);
+    let mut scenario = Scenario::new("poisson", 4, mesh(4, 64)).lasting(300, 1_200);
     for source in &mut scenario.sources {
         source.spacing = causeway_nic_sim::traffic::Spacing::Poisson;
         source.load = 0.7;
@@ -91,7 +91,7 @@ fn classified_slow_path_loses_low_class_only() {
 
 #[test]
 fn classified_fast_path_loses_low_class_only() {
-    let outcome = checked(two_to_one("D", 0.8, 64, 0.25).lasting(1_500, 2_500));
+    let outcome = checked(two_to_one("D", 0.8, 64, 0.25).lasting(1_500, 1_500));
     assert_eq!(outcome.counted("drop_fifo_nic2_high"), 0);
     assert_gbps(&outcome, 1.0);
     let low = outcome.delivered_pps(|k| !k.2) / outcome.offered_pps(|k| !k.2);
@@ -141,8 +141,8 @@ fn grants_of_many_cards_are_used_in_turn() {
 
 #[test]
 fn the_minimum_grant_ends_empty_bursts() {
-    let without = checked(two_to_one("D", 1.0, 1518, 0.0).lasting(1_000, 1_500));
-    let mut scenario = two_to_one("D-min", 1.0, 1518, 0.0).lasting(1_000, 1_500);
+    let without = checked(two_to_one("D", 1.0, 1518, 0.0).lasting(1_000, 1_000));
+    let mut scenario = two_to_one("D-min", 1.0, 1518, 0.0).lasting(1_000, 1_000);
     scenario.grant_min_words = 191;
     let with = checked(scenario);
     assert!(without.counted("bursts_empty") > 10 * with.counted("bursts_sent"));
@@ -155,8 +155,8 @@ fn the_minimum_grant_ends_empty_bursts() {
 #[test]
 fn high_first_saves_the_high_class_of_an_unequal_pair() {
     let part = |outcome: &Outcome| outcome.delivered_pps(|k| k.2) / outcome.offered_pps(|k| k.2);
-    let round_robin = checked(unequal("round-robin", ResponsePolicy::RoundRobin).lasting(1_000, 1_500));
-    let high_first = checked(unequal("high-first", ResponsePolicy::HighFirst).lasting(1_000, 1_500));
+    let round_robin = checked(unequal("round-robin", ResponsePolicy::RoundRobin).lasting(1_000, 1_000));
+    let high_first = checked(unequal("high-first", ResponsePolicy::HighFirst).lasting(1_000, 1_000));
     assert!(part(&round_robin) < 0.7, "{}", part(&round_robin));
     assert!(part(&high_first) > 0.99, "{}", part(&high_first));
     assert_eq!(high_first.counted("drop_fifo_nic2_high"), 0);
