@@ -297,7 +297,7 @@ module burst_scheduler #(
       out_valid <= 1'b0;
       token_return <= 1'b0;
       failed <= 1'b0;
-    asks <= 1'b0;
+      asks <= 1'b0;
       sent <= 1'b0;
       sent_empty <= 1'b0;
     end

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The links to the peers. A link is what lets this card send to a peer: it is established by a SYNC and the peer's ACK,
 // which make both forget what was between them, and established anew after any failure: a message or a burst that did
-// not arrive, a RES that did not come for 32 ticks, a NAK, the driver's wish. If the SYNC is not answered within two
+// not arrive, a RES that did not come for 32 ticks, a NAK, the driver's wish. If the SYNC is not answered within three
 // ticks the peer is down: its input FIFOs are emptied, its traffic takes the slow path, and it is tried again every 32
 // ticks, or at once when it says NAK, as a card does when it is enabled.
 //

@@ -1,5 +1,8 @@
 //! Translates the Verilog with Verilator, compiles it, and writes a Rust type for each model from the ports that
 //! the generated header declares.
+//!
+//! Each model is a shared library, and `make` beside it is the script that made it: a test that is built runs with another
+//! card when `LD_LIBRARY_PATH` says so (`mutants/run`).
 
 use std::env;
 use std::fmt::Write as _;
@@ -7,6 +10,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::thread;
 
 /// What is translated.
@@ -28,9 +32,6 @@ impl Model {
         Self { name, top, parameters, fault: None, level: 1 }
     }
 }
-
-/// The library of what comes with Verilator.
-const RUNTIME: &str = "verilated";
 
 const MODELS: [Model; 9] = [
     Model::new("Nic4", "nic_pcix", &["-GNICS=4"]),
@@ -65,6 +66,8 @@ struct Tools {
     version: String,
     out: PathBuf,
     waves: bool,
+    /// The runtime is there.
+    made: OnceLock<()>,
 }
 
 fn main() {
@@ -82,36 +85,45 @@ fn main() {
     let (root, version) = (ask(&["--getenv", "VERILATOR_ROOT"]).into(), ask(&["--version"]));
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     let waves = env::var("CARGO_FEATURE_WAVES").is_ok();
-    let tools = Tools { verilator, root, version, out, waves };
+    let tools = Tools { verilator, root, version, out, waves, made: OnceLock::new() };
 
     let rust: String = thread::scope(|scope| {
-        let runtime = scope.spawn(|| tools.runtime());
+        scope.spawn(|| tools.runtime());
         let models = MODELS.each_ref().map(|model| scope.spawn(|| tools.model(model)));
-        runtime.join().expect("it compiles");
         models.map(|model| model.join().expect("it compiles")).concat()
     });
     fs::write(tools.out.join("models.rs"), rust).expect("OUT_DIR is writable");
-    for name in MODELS.iter().map(|model| model.name).chain([RUNTIME]) {
-        println!("cargo::rustc-link-search=native={}", tools.out.join(name).display());
-        println!("cargo::rustc-link-lib=static={name}");
+    for name in MODELS.iter().map(|model| model.name) {
+        let dir = tools.out.join(name);
+        println!("cargo::rustc-link-search=native={}", dir.display());
+        println!("cargo::rustc-link-lib=dylib={name}");
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{}", dir.display());
     }
-    println!("cargo::rustc-link-lib=stdc++");
-    println!("cargo::rustc-link-lib=pthread");
 }
 
 impl Tools {
-    /// What Verilated models are linked with.
-    fn runtime(&self) {
-        let dir = self.out.join(RUNTIME);
-        self.unless_made(&dir, "", || {
-            let mut files = vec!["verilated.cpp", "verilated_threads.cpp"];
-            if self.waves {
-                files.push("verilated_vcd_c.cpp");
-            }
-            let files = files.iter().map(|file| self.root.join("include").join(file));
-            self.compiler(&dir, 2).files(files).compile(RUNTIME);
-            Vec::new()
+    /// What Verilated models are linked with: an object, made once.
+    fn runtime(&self) -> PathBuf {
+        let dir = self.out.join("verilated");
+        let object = dir.join("verilated.o");
+        self.made.get_or_init(|| {
+            self.unless_made(&dir, "", || {
+                let mut files = vec!["verilated.cpp", "verilated_threads.cpp"];
+                if self.waves {
+                    files.push("verilated_vcd_c.cpp");
+                }
+                let text: String = files.iter().map(|file| format!("#include \"{file}\"\n")).collect();
+                fs::write(dir.join("verilated.cc"), text).expect("OUT_DIR is writable");
+                let compiler = self.compiler();
+                shell(
+                    &format!("{compiler} -O2 -c -o \"$2/verilated.o\" \"$2/verilated.cc\""),
+                    Path::new("."),
+                    &dir,
+                );
+                Vec::new()
+            });
         });
+        object
     }
 
     /// Makes a model's library; gives its Rust.
@@ -120,12 +132,21 @@ impl Tools {
         let dir = self.out.join(name);
         let header = dir.join(format!("V{name}.h"));
         let read = |path: &Path| ports(&fs::read_to_string(path).expect("Verilator wrote the header"));
+        let fpga = Path::new("..").canonicalize().expect("it is the folder above");
         self.unless_made(&dir, &format!("{model:?}"), || {
-            let sources = self.translate(model, &dir);
-            fs::write(dir.join("shim.cpp"), shim(name, &read(&header), self.waves))
-                .expect("OUT_DIR is writable");
-            self.compile(model, &dir);
-            sources
+            let (translate, sources) = self.translate(model, &dir);
+            shell(&translate, &fpga, &dir);
+            let shim = dir.join("shim.cpp");
+            fs::write(&shim, shim_of(name, &read(&header), self.waves)).expect("OUT_DIR is writable");
+            let compile = self.compile(model);
+            shell(&compile, &fpga, &dir);
+            let again = format!(
+                "#!/bin/sh -e\n# make FPGA FOLDER: makes this library anew there from other Verilog.\n\
+                 mkdir -p \"$2\"\n{translate}cp {} \"$2\"\n{compile}",
+                shim.display()
+            );
+            fs::write(dir.join("make"), again).expect("OUT_DIR is writable");
+            read_files(&dir.join(format!("V{name}__ver.d")), &dir).into_iter().chain(sources).collect()
         });
         binding(name, &read(&header))
     }
@@ -152,73 +173,70 @@ impl Tools {
         fs::write(stamp, format!("{}\n{}\n", state(&files), files.join("\n"))).expect("OUT_DIR is writable");
     }
 
-    /// Gives the files that were read.
-    fn translate(&self, model: &Model, dir: &Path) -> Vec<String> {
+    /// The command that translates, and the top module's file, which Verilator may not name.
+    fn translate(&self, model: &Model, dir: &Path) -> (String, Option<String>) {
         let Model { name, top, parameters, fault, .. } = *model;
-        let in_folder = |folder| Path::new(folder).join(format!("{top}.sv"));
-        let mut source = in_folder("../rtl");
-        if !source.exists() {
-            source = in_folder("../tb");
-        }
-        let mut files = vec![source.display().to_string()];
+        let in_folder = |folder: &str| format!("../{folder}/{top}.sv");
+        let folder = if Path::new(&in_folder("rtl")).exists() { "rtl" } else { "tb" };
+        let (mut source, file) = (in_folder(folder), in_folder(folder));
         if let Some((from, to)) = fault {
             let text = fs::read_to_string(&source).expect("the module has a file");
             assert!(text.contains(from), "{top} no longer has what the fault changes");
-            source = dir.join(format!("{top}.sv"));
+            source = dir.join(format!("{top}.sv")).display().to_string();
             fs::write(&source, text.replace(from, to)).expect("OUT_DIR is writable");
         }
-        let mut command = Command::new(&self.verilator);
-        command.args(["--cc", "-O3", "--assert", "-DASSERTIONS", "--x-initial", "unique"]);
-        // The elaboration checks; the linter has the rest.
-        command.args(["-Wno-fatal", "-Werror-USERERROR"]);
-        command.args(["--output-split", "20000", "--top-module", top, "--prefix", &format!("V{name}")]);
-        command.args(parameters).arg("--Mdir").arg(dir);
-        if self.waves {
-            command.arg("--trace");
-        }
-        command.args(["../rtl/nic_pkg.sv", "../rtl/pcix_pkg.sv", "-y", "../rtl", "-y", "../tb"]);
-        command.args(["-y", "../boards/common", "+libext+.sv"]);
-        let status =
-            command.arg("../tb/axis_bind.sv").arg(source).status().expect("Verilator was found above");
-        assert!(status.success(), "Verilator refused {top}");
-        // As make would read it: what was made, a colon, what it was made from.
-        let rule = fs::read_to_string(dir.join(format!("V{name}__ver.d"))).expect("Verilator wrote it");
-        let read = rule.split_once(" : ").expect("it is a rule").1.split_whitespace();
-        files.extend(
-            read.filter(|file| file.ends_with(".sv") && !Path::new(file).starts_with(dir)).map(String::from),
+        let trace = if self.waves { "--trace" } else { "" };
+        let text = format!(
+            "cd \"$1/sim\"\n{verilator} --cc -O3 --assert -DASSERTIONS --x-initial unique \\\n\
+             \x20   -Wno-fatal -Werror-USERERROR --output-split 20000 {trace} {parameters} \\\n\
+             \x20   --top-module {top} --prefix V{name} --Mdir \"$2\" ../rtl/nic_pkg.sv ../rtl/pcix_pkg.sv \\\n\
+             \x20   -y ../rtl -y ../tb -y ../boards/common +libext+.sv ../tb/axis_bind.sv {source}\n",
+            verilator = self.verilator,
+            parameters = parameters.join(" "),
         );
-        files
+        (text, Some(file))
     }
 
-    /// As two units, because each of the many files reads all of Verilator's headers: what runs, and what runs once,
-    /// which needs no optimising.
-    fn compile(&self, model: &Model, dir: &Path) {
-        let name = model.name;
-        let mut units = [String::new(), String::new()];
-        let mut files: Vec<_> = fs::read_dir(dir).expect("the directory was just made").flatten().collect();
-        files.sort_by_key(fs::DirEntry::file_name);
-        for file in files.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
-            if file.ends_with(".cpp") {
-                let _ = writeln!(units[usize::from(file.ends_with("Slow.cpp"))], "#include \"{file}\"");
-            }
-        }
-        let mut objects = Vec::new();
-        for (text, kind, level) in [(&units[0], "fast", model.level), (&units[1], "slow", 0)] {
-            let unit = dir.join(format!("{kind}.cc"));
-            fs::write(&unit, text).expect("OUT_DIR is writable");
-            objects.extend(self.compiler(dir, level).file(unit).compile_intermediates());
-        }
-        self.compiler(dir, 0).objects(objects).compile(name);
+    /// The command that compiles, as two units, because each of the many files reads all of Verilator's headers: what
+    /// runs, and what runs once, which needs no optimising.
+    fn compile(&self, model: &Model) -> String {
+        let (compiler, Model { name, level, .. }) = (self.compiler(), model);
+        format!(
+            "cd \"$2\"\n: >fast.cc\n: >slow.cc\n\
+             for file in *.cpp; do\n\
+             \x20   case $file in *Slow.cpp) unit=slow ;; *) unit=fast ;; esac\n\
+             \x20   echo \"#include \\\"$file\\\"\" >>$unit.cc\ndone\n\
+             {compiler} -O{level} -c fast.cc\n{compiler} -O0 -c slow.cc\n\
+             {compiler} -shared -Wl,-Bsymbolic -o lib{name}.so fast.o slow.o {}\n",
+            self.runtime().display()
+        )
     }
 
-    fn compiler(&self, dir: &Path, level: u32) -> cc::Build {
-        let mut build = cc::Build::new();
-        build.cpp(true).std("c++17").warnings(false).debug(false).opt_level(level).cargo_metadata(false);
-        build.flag("-fno-strict-aliasing").out_dir(dir).include(dir);
-        build.include(self.root.join("include")).include(self.root.join("include/vltstd"));
-        build.define("VM_TRACE", if self.waves { "1" } else { "0" });
-        build
+    /// The compiler with the options that all units have.
+    fn compiler(&self) -> String {
+        let include = self.root.join("include").display().to_string();
+        format!(
+            "{} -std=c++17 -fPIC -fno-semantic-interposition -fno-strict-aliasing -w -I. -I{include} -I{include}/vltstd -DVM_TRACE={}",
+            env::var("CXX").unwrap_or_else(|_| "c++".into()),
+            u8::from(self.waves)
+        )
     }
+}
+
+/// Runs a script with the project's folder of Verilog and the folder to make.
+fn shell(script: &str, fpga: &Path, dir: &Path) {
+    let status =
+        Command::new("sh").args(["-ec", script, "sh"]).args([fpga, dir]).status().expect("there is a shell");
+    assert!(status.success(), "{script}");
+}
+
+/// The files that Verilator read, from a rule as make would read it: what was made, a colon, what it was made from.
+fn read_files(rule: &Path, made: &Path) -> Vec<String> {
+    let rule = fs::read_to_string(rule).expect("Verilator wrote it");
+    let read = rule.split_once(" : ").expect("it is a rule").1.split_whitespace();
+    read.filter(|file| file.ends_with(".sv") && !Path::new(file).starts_with(made))
+        .map(String::from)
+        .collect()
 }
 
 /// Reads lines such as `VL_IN8(&clk,0,0);` and `VL_INW(&key,79,0,3);`.
@@ -239,7 +257,7 @@ fn ports(header: &str) -> Vec<Port> {
     ports
 }
 
-fn shim(model: &str, ports: &[Port], waves: bool) -> String {
+fn shim_of(model: &str, ports: &[Port], waves: bool) -> String {
     let mut s = format!("#include \"V{model}.h\"\n#include \"verilated.h\"\n");
     if waves {
         s += "#include \"verilated_vcd_c.h\"\n";

@@ -171,27 +171,3 @@ fn check(bytes: &[u8], gap_kept: bool) -> Result<Vec<u8>, LineError> {
     }
     Ok(frame.to_vec())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_frame_comes_back_and_the_known_check_value_holds() {
-        assert_eq!(check_sequence(b"123456789"), 0xcbf4_3926);
-        let (mut tx, mut rx) = (Transmitter::default(), Receiver::default());
-        let frames: Vec<Vec<u8>> = (60..70).map(|n| (0..n).collect()).collect();
-        frames.iter().for_each(|f| tx.send(f));
-        let mut seen = Vec::new();
-        let mut ticks = 0;
-        while seen.len() < frames.len() {
-            let (data, enable, error) = tx.tick();
-            seen.extend(rx.tick(data, enable, error).map(|r| r.unwrap()));
-            ticks += 1;
-        }
-        assert_eq!(seen, frames);
-        // Back to back: 24 bytes of overhead each with check sequence, at most one to begin and one to see the end.
-        let exact: usize = frames.iter().map(|f| f.len() + 24).sum::<usize>() - 12;
-        assert!(ticks <= exact + 2, "{ticks} {exact}");
-    }
-}

@@ -9,7 +9,7 @@ use causeway_nic_sim::traffic::Source;
 
 fn outcome(name: &str) -> Outcome {
     let scenario = routing().into_iter().find(|s| s.name == name).unwrap();
-    checked(scenario.lasting(800, 2_000))
+    checked(scenario.lasting(800, 1_200))
 }
 
 /// Runs, and holds the scoreboard's word: every frame bit-exact and in order, every loss counted.
@@ -60,7 +60,7 @@ fn d_halves_both_inputs_and_drops_only_there() {
 #[test]
 fn large_frames_and_odd_sizes_cross_whole() {
     for frame_bytes in [65, 71, 127, 1513, 1518] {
-        let mut scenario = Scenario::new("sizes", 3, mesh(3, frame_bytes)).lasting(300, 500);
+        let mut scenario = Scenario::new("sizes", 3, mesh(3, frame_bytes)).lasting(200, 300);
         assert_eq!(checked(scenario.clone()).lost(), 0, "{frame_bytes}");
         scenario.fast_path = false;
         scenario.sources.iter_mut().for_each(|s| s.load = 0.1);
@@ -70,7 +70,7 @@ fn large_frames_and_odd_sizes_cross_whole() {
 
 #[test]
 fn random_spacing_loses_nothing_either() {
-    let mut scenario = Scenario::new("poisson", 4, mesh(4, 64)).lasting(300, 2_000);
+    let mut scenario = Scenario::new("poisson", 4, mesh(4, 64)).lasting(300, 1_200);
     for source in &mut scenario.sources {
         source.spacing = causeway_nic_sim::traffic::Spacing::Poisson;
         source.load = 0.7;
@@ -81,17 +81,17 @@ fn random_spacing_loses_nothing_either() {
 #[test]
 fn classified_slow_path_loses_low_class_only() {
     // 0.7 Gbit/s are 1.04 Mpkt/s, half of them high: 521 k, below the host's 600 k.
-    let on = checked(slow_mix("on", 0.7, 0.5, true).lasting(2_500, 2_500));
+    let on = checked(slow_mix("on", 0.7, 0.5, true).lasting(1_500, 1_500));
     assert_eq!(on.counted("drop_fifo_host_high"), 0);
     assert!(on.counted("drop_fifo_host_low") > 500);
-    let off = checked(slow_mix("off", 0.7, 0.5, false).lasting(2_500, 2_500));
+    let off = checked(slow_mix("off", 0.7, 0.5, false).lasting(1_500, 1_500));
     let part = |high| off.delivered_pps(|k| k.2 == high) / off.offered_pps(|k| k.2 == high);
     assert!((part(true) - part(false)).abs() < 0.03, "{} {}", part(true), part(false));
 }
 
 #[test]
 fn classified_fast_path_loses_low_class_only() {
-    let outcome = checked(two_to_one("D", 0.8, 64, 0.25).lasting(1_500, 2_500));
+    let outcome = checked(two_to_one("D", 0.8, 64, 0.25).lasting(1_500, 1_500));
     assert_eq!(outcome.counted("drop_fifo_nic2_high"), 0);
     assert_gbps(&outcome, 1.0);
     let low = outcome.delivered_pps(|k| !k.2) / outcome.offered_pps(|k| !k.2);
@@ -141,8 +141,8 @@ fn grants_of_many_cards_are_used_in_turn() {
 
 #[test]
 fn the_minimum_grant_ends_empty_bursts() {
-    let without = checked(two_to_one("D", 1.0, 1518, 0.0).lasting(1_000, 1_500));
-    let mut scenario = two_to_one("D-min", 1.0, 1518, 0.0).lasting(1_000, 1_500);
+    let without = checked(two_to_one("D", 1.0, 1518, 0.0).lasting(1_000, 1_000));
+    let mut scenario = two_to_one("D-min", 1.0, 1518, 0.0).lasting(1_000, 1_000);
     scenario.grant_min_words = 191;
     let with = checked(scenario);
     assert!(without.counted("bursts_empty") > 10 * with.counted("bursts_sent"));
@@ -155,8 +155,8 @@ fn the_minimum_grant_ends_empty_bursts() {
 #[test]
 fn high_first_saves_the_high_class_of_an_unequal_pair() {
     let part = |outcome: &Outcome| outcome.delivered_pps(|k| k.2) / outcome.offered_pps(|k| k.2);
-    let round_robin = checked(unequal("round-robin", ResponsePolicy::RoundRobin).lasting(1_000, 1_500));
-    let high_first = checked(unequal("high-first", ResponsePolicy::HighFirst).lasting(1_000, 1_500));
+    let round_robin = checked(unequal("round-robin", ResponsePolicy::RoundRobin).lasting(1_000, 1_000));
+    let high_first = checked(unequal("high-first", ResponsePolicy::HighFirst).lasting(1_000, 1_000));
     assert!(part(&round_robin) < 0.7, "{}", part(&round_robin));
     assert!(part(&high_first) > 0.99, "{}", part(&high_first));
     assert_eq!(high_first.counted("drop_fifo_nic2_high"), 0);

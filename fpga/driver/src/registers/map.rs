@@ -102,7 +102,7 @@ macro_rules! counters {
 
 blocks! {
     /// Who the card is and whether it takes part. While it is not enabled it answers in this area of its BAR alone:
-    /// peers find nobody, and mark it down. Its own number and address change only while it is not enabled.
+    /// peers find nobody, and mark it down. The driver changes its number and address only while it is not enabled.
     control {
         /// Identity in bits 63:32, version of this map in bits 31:16.
         ID = 0x000, Read;

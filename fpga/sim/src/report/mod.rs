@@ -1,9 +1,9 @@
 //! Results of the experiments as one document (`causeway-results`), charts, and a page against the paper.
 
-mod document;
+pub mod document;
 pub mod experiments;
 mod page;
-mod plot;
+pub mod plot;
 
 use std::error::Error;
 use std::fs;

@@ -145,7 +145,7 @@ pub(super) fn count(testbed: &mut Testbed, name: &str) -> u64 {
 #[test]
 fn a_report_that_does_not_arrive_is_made_again() {
     let mut testbed = quiet(2);
-    for n in 0..60 {
+    for n in moments(60) {
         testbed.host_mut().write(0, reg::TX_POST, 64 << 32);
         let at_ps = testbed.now_ps() + 300_000 + 30_000 * n;
         testbed.schedule([Scheduled { at_ps, fault: Fault::CorruptWords(1, 2) }]);
@@ -348,7 +348,7 @@ fn words_that_follow_each_other_count_each() {
         counters.into_iter().find(|c| c.0 == "bus_parity").unwrap().1
     };
     let mut most = 0;
-    for n in 0..100 {
+    for n in moments(100) {
         let before = wrong(&mut testbed);
         testbed.send_raw(0, &frame, check_sequence(&frame));
         let at_ps = while_it_crosses(&testbed, n);
