@@ -342,7 +342,7 @@ impl Value for Anno {
         let offset = u8::parse(text, scope).map_err(|_| "parse error".to_owned())?;
         match (offset as usize) < causeway_packet::meta::ANNO_BYTES {
             true => Ok(Anno { offset, width: 0 }),
-            false => Err("annotation out of range".to_owned()),
+            false => Err("parse error".to_owned()),
         }
     }
 

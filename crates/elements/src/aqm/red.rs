@@ -143,6 +143,7 @@ fn build_adaptive(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl Own {
     fn check(&self) -> Result<(), String> {
+        self.p.check("MAX_P")?;
         Err(match self {
             _ if self.max > 0xffff => "MAX_THRESH must be <= 65535",
             _ if self.min > self.max => "MIN_THRESH must be <= MAX_THRESH",

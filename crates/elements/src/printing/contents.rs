@@ -24,7 +24,9 @@ impl Value for Contents {
             (Ok(true), _) | (_, "HEX") => Ok(Contents::Hex),
             (Ok(false), _) | (_, "NONE") => Ok(Contents::None),
             (_, "ASCII") => Ok(Contents::Ascii),
-            _ => Err("must be NONE, HEX or ASCII".to_owned()),
+            (_, other) => {
+                Err(format!("bad contents value '{other}'; should be 'NONE', 'HEX', or 'ASCII'"))
+            }
         }
     }
 
