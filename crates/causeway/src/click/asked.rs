@@ -73,9 +73,9 @@ const GLOB: [char; 3] = ['*', '?', '['];
 
 /// Whether `handler` names one by itself, not by a pattern or a class.
 fn is_exact(session: &Session, handler: &str) -> bool {
-    handler.split_once('.').is_none_or(|(pattern, _)| {
-        pattern.is_empty() || session.router().plan().find(pattern).is_some()
-    })
+    handler
+        .split_once('.')
+        .is_none_or(|(pattern, _)| pattern.is_empty() || session.router().plan().find(pattern).is_some())
 }
 
 /// Whether `pattern` may stand for several elements.

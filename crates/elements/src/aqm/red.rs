@@ -122,6 +122,7 @@ struct Red {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let own = Own::configure(conf);
+    super::check(&own.queues.0, conf);
     if let Err(why) = own.check() {
         conf.error(why);
     }
@@ -134,6 +135,7 @@ fn build_adaptive(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let target = target.max(10);
     let (min, max) = (target / 2, target.saturating_add(target / 2));
     let own = Own { min, max, p, queues, stability, gentle: true, drops: 0 };
+    super::check(&own.queues.0, conf);
     if let Err(why) = own.check() {
         conf.error(why);
     }

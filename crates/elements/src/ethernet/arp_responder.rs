@@ -107,7 +107,11 @@ impl ArpResponder {
     fn remove_all(&mut self, value: &str, scope: &Scope<'_>) -> Result<(), String> {
         value.split_whitespace().try_for_each(|word| {
             let prefix: Prefix4 = written("remove", word, scope)?;
-            if self.remove(&prefix) { Ok(()) } else { Err(format!("{}/{} not found", Ipv4Addr::from(network(&prefix).0), prefix.len)) }
+            if self.remove(&prefix) {
+                Ok(())
+            } else {
+                Err(format!("{}/{} not found", Ipv4Addr::from(network(&prefix).0), prefix.len))
+            }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use causeway_engine::Scope;
 use causeway_engine::prelude::*;
-use causeway_engine::value::{Raw, Value};
+use causeway_engine::value::Value;
 use causeway_packet::wire::Ipv4;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -16,7 +16,7 @@ pub(crate) static SPEC: Spec = Spec {
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) -> SetIPECN(ect1) -> Discard;",
     see: &["MarkIPCE", "SetIPDSCP"],
-    build,
+    build: configured::<SetIPECN>,
     ..Spec::DEFAULT
 };
 
@@ -36,6 +36,8 @@ drop_reasons! {
 struct Ecn(u8);
 
 impl Value for Ecn {
+    const ERROR_IS_WHOLE: bool = true;
+
     fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
         match text {
             "0" | "no" | "-" => Ok(Ecn(0)),
@@ -55,16 +57,6 @@ impl std::fmt::Display for Ecn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
-}
-
-fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let Raw(text) = conf.required("ECN");
-    let ecn = Ecn::parse(&text, &conf.scope()).unwrap_or_else(|why| {
-        conf.error(why);
-        Ecn::placeholder()
-    });
-    conf.finish()?;
-    Ok(Box::new(SetIPECN { ecn }))
 }
 
 /// Changes DSCP and ECN of the marked IPv4 header, and the checksum with them; `None` if there is no whole header.
