@@ -1,10 +1,12 @@
-//! Configurations with scripts under the name `click`: what Click printed for each is in `scripts/cases.txt`, and what came of
-//! it in files.
+//! Configurations under the name `click`, and what Click printed for each and left in files: scripts are in
+//! `scripts/cases.txt`, packets through elements and what their handlers say in `scripts/elements.txt`, and configurations
+//! with errors in `scripts/errors.txt`.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A configuration with what Click made of it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -12,6 +14,8 @@ struct Case<'t> {
     name: &'t str,
     args: Vec<&'t str>,
     config: &'t str,
+    /// What there is to read on standard input.
+    input: String,
     /// Standard output (`out`), standard error (`err`), files, and the exit status if it is not 0.
     made: BTreeMap<String, String>,
 }
@@ -25,7 +29,7 @@ fn cases(text: &str) -> Vec<Case<'_>> {
         let mut words = head.split(' ');
         let mut parts = body.split("\n-- ");
         let (name, config) = (words.next().unwrap(), parts.next().unwrap().trim_end());
-        let mut made = BTreeMap::new();
+        let (mut made, mut input) = (BTreeMap::new(), String::new());
         for part in parts {
             let (what, text) = part.split_once('\n').unwrap_or((part, ""));
             let (what, text) = match what.strip_prefix("status ") {
@@ -37,9 +41,12 @@ fn cases(text: &str) -> Vec<Case<'_>> {
                 None if what == "status" => text.to_owned(),
                 None => format!("{text}\n"),
             };
-            made.insert(what.to_owned(), text);
+            match what {
+                "in" => input = text,
+                what => drop(made.insert(what.to_owned(), text)),
+            }
         }
-        Case { name, args: words.collect(), config, made }
+        Case { name, args: words.collect(), config, input, made }
     };
     text.split("== ").skip(1).map(case).collect()
 }
@@ -49,7 +56,11 @@ fn run(case: &Case<'_>, dir: &Path) -> BTreeMap<String, String> {
     std::fs::create_dir_all(dir).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
     command.arg0("click").args(&case.args).args(["-e", case.config]).current_dir(dir);
-    let output = command.output().unwrap();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It may have ended without having read.
+    let _ = child.stdin.take().unwrap().write_all(case.input.as_bytes());
+    let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let mut made = BTreeMap::new();
     for (what, bytes) in [("out", output.stdout), ("err", output.stderr)] {
@@ -69,15 +80,30 @@ fn run(case: &Case<'_>, dir: &Path) -> BTreeMap<String, String> {
     made
 }
 
-#[test]
-fn scripts_do_what_they_do_in_click() {
-    let dir = std::env::temp_dir().join(format!("causeway-scripts-{}", std::process::id()));
-    let all = cases(include_str!("scripts/cases.txt"));
-    assert!(all.len() >= 30, "{}", all.len());
+/// Runs the cases in `text`, of which there are at least so many.
+fn compare(text: &str, least: usize, name: &str) {
+    let dir = std::env::temp_dir().join(format!("causeway-{name}-{}", std::process::id()));
+    let all = cases(text);
+    assert!(all.len() >= least, "{}", all.len());
     for case in all {
         let made = run(&case, &dir);
         assert_eq!(made, case.made, "{}: {:?} {}", case.name, case.args, case.config);
     }
+}
+
+#[test]
+fn scripts_do_what_they_do_in_click() {
+    compare(include_str!("scripts/cases.txt"), 30, "scripts");
+}
+
+#[test]
+fn elements_do_to_packets_what_they_do_in_click_and_their_handlers_say_the_same() {
+    compare(include_str!("scripts/elements.txt"), 60, "elements");
+}
+
+#[test]
+fn errors_are_told_of_in_the_words_of_click() {
+    compare(include_str!("scripts/errors.txt"), 60, "errors");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::rate::decimal;
 use causeway_engine::value::Value;
 use causeway_engine::{Cx, Scope};
 
-/// A number from 0 to 1 as parts of 2^BITS.
+/// A number from 0 to 1 as parts of 2^BITS. What was read may be more than 1 ([`Probability::check`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Probability<const BITS: u32>(pub u32);
 
@@ -12,9 +12,14 @@ impl<const BITS: u32> Probability<BITS> {
     /// One.
     pub const ONE: Self = Probability(1 << BITS);
 
+    /// Whether it is at most 1.
+    pub fn check(self, name: &str) -> Result<(), String> {
+        if self.0 > Self::ONE.0 { Err(format!("{name} must be between 0 and 1")) } else { Ok(()) }
+    }
+
     /// One less this.
     pub fn inverse(self) -> Self {
-        Probability(Self::ONE.0 - self.0)
+        Probability(Self::ONE.0.saturating_sub(self.0))
     }
 
     /// Whether it happens this time, that is how often it should.
@@ -25,11 +30,9 @@ impl<const BITS: u32> Probability<BITS> {
 
 impl<const BITS: u32> Value for Probability<BITS> {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        let parts = (f64::parse(text, scope)? * f64::from(Self::ONE.0)).round();
-        match (0.0..=f64::from(Self::ONE.0)).contains(&parts) {
-            true => Ok(Probability(parts as u32)),
-            false => Err("must be between 0 and 1".to_owned()),
-        }
+        let number = f64::parse(text, scope).ok().filter(|number| *number >= 0.0);
+        let number = number.ok_or_else(|| "parse error".to_owned())?;
+        Ok(Probability((number * f64::from(Self::ONE.0)).round() as u32))
     }
 
     fn placeholder() -> Self {

@@ -31,6 +31,8 @@ pub struct ElementError {
     pub class: String,
     /// Whether it was being configured; else it was being initialised.
     pub configuring: bool,
+    /// What of it, if not the whole.
+    pub of: Option<Of>,
     /// One line an error.
     pub messages: Vec<String>,
     /// How bad it is: together with errors stands what else was said of the configuration.
@@ -40,12 +42,12 @@ pub struct ElementError {
 impl ElementError {
     /// The error as diagnostics of the configuration `plan` came from, one a message.
     pub fn diagnostics(&self, plan: &Plan) -> Vec<Diagnostic> {
-        let doing = if self.configuring { "configuring" } else { "initializing" };
-        let context = format!("While {doing} '{} :: {}':", self.name, self.class);
+        let context = format!("While {} '{} :: {}':", doing(self.configuring), self.name, self.class);
         let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
         let one = |message: &String| Diagnostic {
             span,
             severity: self.severity,
+            of: self.of.clone(),
             ..Diagnostic::general(message).context(&context)
         };
         self.messages.iter().map(one).collect()
@@ -65,12 +67,27 @@ pub struct ElementWarning {
     pub message: String,
     /// How bad it is.
     pub severity: Severity,
+    /// Whether it was being configured; else it was being initialised.
+    pub configuring: bool,
+}
+
+/// What the error of an element is about that cannot be initialised, as Click tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Blame {
+    /// The place in a file.
+    pub place: String,
+    /// What the class is called in this error.
+    pub class: String,
+}
+
+fn doing(configuring: bool) -> &'static str {
+    if configuring { "configuring" } else { "initializing" }
 }
 
 impl ElementWarning {
     /// The warning as a diagnostic of the configuration `plan` came from.
     pub fn diagnostic(&self, plan: &Plan) -> Diagnostic {
-        let context = format!("While configuring '{} :: {}':", self.name, self.class);
+        let context = format!("While {} '{} :: {}':", doing(self.configuring), self.name, self.class);
         let span = plan.find(&self.name).and_then(|i| plan.elements[i].span);
         let error = Diagnostic::general(&self.message).context(context);
         Diagnostic { span, severity: self.severity, of: self.of.clone(), ..error }
@@ -90,7 +107,7 @@ impl fmt::Display for ElementWarning {
 
 impl fmt::Display for ElementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let doing = if self.configuring { "configuring" } else { "initializing" };
+        let doing = doing(self.configuring);
         write!(f, "{}: While {doing} '{} :: {}':", self.landmark, self.name, self.class)?;
         self.messages.iter().try_for_each(|m| write!(f, "\n  {m}"))
     }
@@ -261,15 +278,17 @@ impl<'a> Builder<'a> {
         if errors.is_empty() { Ok(built) } else { Err(self.with_warnings(errors)) }
     }
 
-    /// The errors and what else elements said, in the order in which they were configured.
+    /// The errors and what else elements said, in the order in which they were configured and then initialised.
     fn with_warnings(&self, errors: Vec<ElementError>) -> Vec<ElementError> {
         let order = self.in_phase_order(i32::MIN..i32::MAX);
         let said = self.env.warnings.iter().filter_map(|w| {
             let i = self.plan.find(&w.name)?;
-            Some(ElementError { severity: w.severity, ..error(self.plan, i, true, vec![w.message.clone()]) })
+            let said = error(self.plan, i, w.configuring, vec![w.message.clone()]);
+            Some(ElementError { severity: w.severity, of: w.of.clone(), ..said })
         });
         let mut all: Vec<ElementError> = said.chain(errors).collect();
-        all.sort_by_key(|e| order.iter().position(|&i| self.plan.elements[i].name == e.name));
+        let place = |e: &ElementError| order.iter().position(|&i| self.plan.elements[i].name == e.name);
+        all.sort_by_key(|e| (!e.configuring, place(e)));
         all
     }
 
@@ -402,9 +421,15 @@ impl<'a> Builder<'a> {
                 // The one before may have taken long: it may have opened a device.
                 core.clock.touch();
                 let done = core.activate(place.node, |e, cx| e.initialize(cx));
+                self.env.warnings.append(&mut core.said);
+                let blamed = core.blamed.take();
                 if let Some(Err(message)) = done {
                     let messages = message.lines().map(str::to_owned).collect();
-                    return Err(vec![error(self.plan, i, false, messages)]);
+                    let mut error = error(self.plan, i, false, messages);
+                    if let Some(Blame { place, class }) = blamed {
+                        (error.of, error.class) = (Some(Of::File(place)), class);
+                    }
+                    return Err(self.with_warnings(vec![error]));
                 }
             }
         }
@@ -419,6 +444,7 @@ fn error(plan: &Plan, i: usize, configuring: bool, messages: Vec<String>) -> Ele
         name: e.name.clone(),
         class: e.class.clone(),
         configuring,
+        of: None,
         messages,
         severity: Severity::Error,
     }

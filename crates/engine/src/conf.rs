@@ -13,9 +13,10 @@
 //! }
 //! ```
 //!
-//! Which text goes to which argument follows Click: of several `KEYWORD value` arguments the last one counts, a
-//! positional argument takes the next unread one that does not look like a keyword's, and a mandatory one takes
-//! even that.
+//! Which text goes to which argument follows Click: of several `KEYWORD value` arguments the last one counts. A
+//! positional argument takes the next one too, unless that looks like a keyword's, and whichever stands last counts; a
+//! mandatory one that was not given takes even what looks like a keyword's. Behind a keyword's argument that was read
+//! there are no positional ones.
 
 use crate::assemble::ElementWarning;
 use crate::counters::{Counter, Counters};
@@ -128,9 +129,23 @@ impl Env {
     }
 }
 
+/// By what an argument was read, if it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    Not,
+    ByPlace,
+    ByKeyword,
+}
+
 struct Argument {
     text: String,
-    read: bool,
+    read: Read,
+}
+
+impl Argument {
+    fn is_unread(&self) -> bool {
+        self.read == Read::Not
+    }
 }
 
 /// One element's configuration, while it is being read.
@@ -143,7 +158,10 @@ pub struct Conf<'a> {
     n_inputs: usize,
     n_outputs: usize,
     args: Vec<Argument>,
+    /// Of arguments that cannot be read.
     errors: Vec<String>,
+    /// Of what the arguments say; told if all of them could be read, as Click does.
+    objections: Vec<String>,
 }
 
 impl<'a> Conf<'a> {
@@ -156,9 +174,10 @@ impl<'a> Conf<'a> {
         ports: (usize, usize),
         text: &str,
     ) -> Self {
-        let args = split_args(text).into_iter().map(|text| Argument { text, read: false });
+        let args = split_args(text).into_iter().map(|text| Argument { text, read: Read::Not });
         let args = args.collect();
-        Conf { env, name, spec, worker, n_inputs: ports.0, n_outputs: ports.1, args, errors: Vec::new() }
+        let (errors, objections) = (Vec::new(), Vec::new());
+        Conf { env, name, spec, worker, n_inputs: ports.0, n_outputs: ports.1, args, errors, objections }
     }
 
     /// The element's name.
@@ -193,7 +212,7 @@ impl<'a> Conf<'a> {
 
     /// Number of arguments not read yet.
     pub fn unread(&self) -> usize {
-        self.args.iter().filter(|a| !a.read).count()
+        self.args.iter().filter(|a| a.is_unread()).count()
     }
 
     /// A positional argument that must be given.
@@ -246,10 +265,10 @@ impl<'a> Conf<'a> {
 
     /// The text of all arguments that were not read yet, which are then read.
     pub fn rest(&mut self) -> Vec<String> {
-        let unread = self.args.iter_mut().filter(|a| !a.read);
+        let unread = self.args.iter_mut().filter(|a| a.is_unread());
         unread
             .map(|a| {
-                a.read = true;
+                a.read = Read::ByPlace;
                 a.text.clone()
             })
             .collect()
@@ -260,6 +279,10 @@ impl<'a> Conf<'a> {
     pub fn parse<T: Value>(&mut self, name: &str, text: &str) -> Option<T> {
         match T::parse(text, &self.env.names.scope(&self.name)) {
             Ok(value) => Some(value),
+            Err(why) if T::ERROR_IS_WHOLE => {
+                self.objections.push(why);
+                None
+            }
             Err(why) if name.is_empty() => {
                 self.errors.push(why);
                 None
@@ -291,14 +314,21 @@ impl<'a> Conf<'a> {
         }
     }
 
-    /// Records an error in the configuration.
+    /// Records an error in what the arguments say. It is told if all of them could be read.
     pub fn error(&mut self, text: impl Into<String>) {
-        self.errors.push(text.into());
+        self.objections.push(text.into());
     }
 
-    /// Says something that does not make the configuration fail.
+    /// Records that the argument `name` cannot be read, for elements that take it apart themselves.
+    pub fn bad_argument(&mut self, name: &str, why: &str) {
+        self.errors.push(format!("{name}: {why}"));
+    }
+
+    /// Says something that does not make the configuration fail, if all arguments could be read so far.
     pub fn warn(&mut self, text: &str) {
-        self.say(Severity::Warning, None, text);
+        if self.errors.is_empty() {
+            self.say(Severity::Warning, None, text);
+        }
     }
 
     /// Says something that is nothing odd.
@@ -313,7 +343,7 @@ impl<'a> Conf<'a> {
 
     fn say(&mut self, severity: Severity, of: Option<Of>, text: &str) {
         let (name, class, message) = (self.name.clone(), self.spec.name, text.to_owned());
-        self.env.warnings.push(ElementWarning { name, class, of, message, severity });
+        self.env.warnings.push(ElementWarning { name, class, of, message, severity, configuring: true });
     }
 
     /// A `NAME value` argument that older configurations have, if it is given; warns of it then.
@@ -326,7 +356,7 @@ impl<'a> Conf<'a> {
     /// Complains of arguments that nobody read, and fails if there was any error.
     pub fn finish(&mut self) -> Result<(), Invalid> {
         let mut extra = false;
-        for arg in self.args.iter().filter(|a| !a.read) {
+        for arg in self.args.iter().filter(|a| a.is_unread()) {
             match keyword_of(&arg.text) {
                 Some((word, _)) => self.errors.push(format!("{word}: unknown argument")),
                 None => extra = true,
@@ -335,7 +365,7 @@ impl<'a> Conf<'a> {
         if extra {
             self.errors.push("too many arguments".to_owned());
         }
-        if self.errors.is_empty() { Ok(()) } else { Err(Invalid) }
+        if self.errors().is_empty() { Ok(()) } else { Err(Invalid) }
     }
 
     /// A new counter called `name`. It counts what the handler of that name does, else packets.
@@ -354,29 +384,40 @@ impl<'a> Conf<'a> {
 
     /// The errors recorded so far.
     pub fn errors(&self) -> &[String] {
-        &self.errors
+        if self.errors.is_empty() { &self.objections } else { &self.errors }
     }
 
     fn find(&mut self, name: &str, mandatory: bool) -> Option<String> {
-        if let Some(text) = self.find_keyword(name) {
-            return Some(text);
+        let place = self.args.iter().position(|a| a.read != Read::ByPlace);
+        let place = place.filter(|&i| self.args[i].is_unread());
+        let named = self.find_named(name);
+        let takes = |i: &usize| {
+            let arg = &self.args[*i];
+            arg.is_unread() && (keyword_of(&arg.text).is_none() || (mandatory && named.is_none()))
+        };
+        let Some(place) = place.filter(takes) else {
+            return named.map(|(_, text)| text);
+        };
+        self.args[place].read = Read::ByPlace;
+        match named {
+            Some((at, text)) if at > place => Some(text),
+            _ => Some(self.args[place].text.clone()),
         }
-        let arg = self.args.iter_mut().find(|a| !a.read)?;
-        if !mandatory && keyword_of(&arg.text).is_some() {
-            return None;
-        }
-        arg.read = true;
-        Some(arg.text.clone())
     }
 
     fn find_keyword(&mut self, name: &str) -> Option<String> {
+        self.find_named(name).map(|(_, text)| text)
+    }
+
+    /// Which argument the last one called `name` is, and its value.
+    fn find_named(&mut self, name: &str) -> Option<(usize, String)> {
         let mut found = None;
-        for arg in self.args.iter_mut() {
+        for (at, arg) in self.args.iter_mut().enumerate().filter(|(_, a)| a.is_unread()) {
             if let Some((word, value)) = keyword_of(&arg.text)
                 && word == name
             {
-                found = Some(value.to_owned());
-                arg.read = true;
+                found = Some((at, value.to_owned()));
+                arg.read = Read::ByKeyword;
             }
         }
         found
@@ -401,12 +442,11 @@ pub(crate) fn with_argument(spec: &Spec, config: &str, argument: &ArgDoc, text: 
 
 /// Which of `args` a positional argument is.
 fn position(spec: &Spec, args: &[String], argument: &ArgDoc) -> Option<usize> {
-    let is_named = |name: &str| args.iter().any(|a| keyword_of(a).is_some_and(|(word, _)| word == name));
     let is_argument = |word: &str| spec.args.iter().any(|a| a.name == word);
     let mut unread =
         (0..args.len()).filter(|&i| !keyword_of(&args[i]).is_some_and(|(word, _)| is_argument(word)));
     let positional = spec.args.iter().filter(|a| matches!(a.form, ArgForm::Required | ArgForm::Optional));
-    for a in positional.filter(|a| !is_named(a.name)) {
+    for a in positional {
         let at = unread.next()?;
         if a.form == ArgForm::Optional && keyword_of(&args[at]).is_some() {
             return None;
@@ -433,4 +473,56 @@ fn keyword_of(text: &str) -> Option<(&str, &str)> {
     let rest = |c: char| c.is_ascii_alphanumeric() || "_:.?!".contains(c);
     let shape = (first.is_ascii_alphabetic() || first == '_') && chars.all(rest) && !value.is_empty();
     shape.then_some((word, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::Counters;
+
+    static SPEC: Spec = Spec { name: "Sample", ..Spec::DEFAULT };
+
+    /// What A and B, which must be given, and C and D, which need not, are in `config`.
+    fn read(config: &str) -> Result<[u32; 4], Vec<String>> {
+        let mut env = Env::new(Counters::new(1, 16, None).unwrap());
+        let mut conf = Conf::new(&mut env, "sample".into(), &SPEC, 0, (0, 0), config);
+        let read = [conf.required("A"), conf.required("B"), conf.optional("C", 8), conf.keyword("D", 9)];
+        if read[0] > read[1] {
+            conf.error("A is above B");
+        }
+        match conf.finish() {
+            Ok(()) => Ok(read),
+            Err(_) => Err(conf.errors().to_vec()),
+        }
+    }
+
+    #[test]
+    fn an_argument_given_twice_has_its_place_all_the_same_and_the_last_one_counts() {
+        for (config, values) in [
+            ("1, 2", [1, 2, 8, 9]),
+            ("1, 2, 3, D 4", [1, 2, 3, 4]),
+            ("1, 2, 3, A 0", [0, 2, 3, 9]),
+            ("1, 2, C 5, C 6", [1, 2, 6, 9]),
+            ("1, 2, 3, B 5, D 4", [1, 5, 3, 4]),
+        ] {
+            assert_eq!(read(config), Ok(values), "{config}");
+        }
+    }
+
+    #[test]
+    fn behind_an_argument_read_by_its_keyword_none_is_read_by_its_place() {
+        for (config, errors) in [
+            ("A 1, 2", &["B: required argument missing", "too many arguments"][..]),
+            ("1", &["B: required argument missing"]),
+            ("1, 2, 3, 4, E 5", &["E: unknown argument", "too many arguments"]),
+        ] {
+            assert_eq!(read(config).unwrap_err(), errors, "{config}");
+        }
+    }
+
+    #[test]
+    fn what_arguments_say_is_objected_to_only_if_all_can_be_read() {
+        assert_eq!(read("3, 2").unwrap_err(), ["A is above B"]);
+        assert_eq!(read("3, 2, x").unwrap_err(), ["C: invalid number"]);
+    }
 }

@@ -8,6 +8,7 @@
 
 #![allow(clippy::vec_box)] // A batch is 2 KiB; the boxes move between elements, the batches do not.
 
+use crate::assemble::{Blame, ElementWarning};
 use crate::conf::Context;
 use crate::counters::{Counter, Counters};
 use crate::cx::Cx;
@@ -55,6 +56,10 @@ pub(crate) struct Core {
     pub globals: Option<Arc<dyn Globals>>,
     /// What a write handler that has just been called says of itself, and the errors that it mentions though it succeeded.
     pub outcome: Outcome,
+    /// What elements say while they are initialised.
+    pub said: Vec<ElementWarning>,
+    /// Of the element that is being initialised: what its error is about.
+    pub blamed: Option<Blame>,
     /// Packets dropped because the graph sent them round and round.
     pub looped: Counter,
     /// Packets that elements of the graph before held, for which nothing came in their place.
@@ -104,6 +109,8 @@ impl Core {
         Core {
             worker,
             nodes: Vec::new(),
+            said: Vec::new(),
+            blamed: None,
             context: Arc::default(),
             tasks: Tasks::default(),
             timers: Timers::default(),
@@ -247,11 +254,17 @@ impl Core {
     #[inline]
     pub fn deliver_one(&mut self) -> bool {
         self.run_calls();
-        let Some(Delivery { node, port, mut batch }) = self.stack.pop() else {
+        let Some(delivery) = self.stack.pop() else {
             self.deliveries = 0;
             self.stack.extend(self.drawn.drain(..).rev());
             return !self.stack.is_empty();
         };
+        self.deliver_this(delivery);
+        true
+    }
+
+    #[inline]
+    fn deliver_this(&mut self, Delivery { node, port, mut batch }: Delivery) {
         self.deliveries += 1;
         if self.watched {
             self.split_for_trace(node, port, &mut batch);
@@ -259,7 +272,7 @@ impl Core {
         if self.deliveries > MAX_DELIVERIES {
             self.looped.add(batch.len() as u64);
             self.keep_batch(batch);
-            return true;
+            return;
         }
         if self.nodes[node].one_by_one && batch.len() > 1 {
             batch = self.first_of(node, port, batch);
@@ -275,7 +288,6 @@ impl Core {
         debug_assert!(ran.is_some(), "a pushed element never runs already");
         self.keep_batch(batch);
         self.charge(node, Work::Push, packets);
-        true
     }
 
     /// Lets go on what an element has just emitted: all the way, unless work costs time.
@@ -339,9 +351,17 @@ impl Core {
         self.charge(node, Work::Pull, batch.len());
     }
 
-    /// Sets aside what lies above `under_way` on the stack, since more may be pulled before it can go on.
+    /// Lets what lies above `under_way` on the stack go on: what an element pushed out while it was pulled from is there
+    /// before what it gives, as in Click. Sets aside what cannot: what leads to an element that is running, and everything
+    /// where work costs time.
     #[cold]
     fn set_aside(&mut self, under_way: usize) {
+        while self.costs.is_none()
+            && self.stack.len() > under_way
+            && let Some(delivery) = self.stack.pop_if(|top| self.nodes[top.node].element.is_some())
+        {
+            self.deliver_this(delivery);
+        }
         self.drawn.extend(self.stack.drain(under_way..).rev());
     }
 

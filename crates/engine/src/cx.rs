@@ -1,5 +1,6 @@
 //! What an element may do while it runs.
 
+use crate::assemble::{Blame, ElementWarning};
 use crate::conf::with_argument;
 use crate::core::{Core, NOT_BEFORE};
 use crate::drops::DropReason;
@@ -7,6 +8,7 @@ use crate::names::Scope;
 use crate::node::{Call, OutPort};
 use crate::settings::written;
 use crate::value::Value;
+use causeway_lang::{Of, Severity};
 use causeway_packet::{Batch, Packet};
 
 /// The element's view of the run-time during one call.
@@ -31,6 +33,28 @@ impl Cx<'_> {
     /// The name of the element's class.
     pub fn class(&self) -> &'static str {
         self.core.nodes[self.node].spec.name
+    }
+
+    /// Says something odd of the place `of` in a file, or of the element, that does not keep it from being initialised.
+    /// To be called in [`crate::Element::initialize`].
+    pub fn warn_of(&mut self, of: impl Into<Option<Of>>, text: &str) {
+        self.say(Severity::Warning, of.into(), text);
+    }
+
+    /// As [`Cx::warn_of`], of an error that does not keep the element from being initialised.
+    pub fn tell(&mut self, error: &str) {
+        self.say(Severity::Note, None, error);
+    }
+
+    fn say(&mut self, severity: Severity, of: Option<Of>, text: &str) {
+        let (name, class, message) = (self.core.nodes[self.node].name.clone(), self.class(), text.to_owned());
+        self.core.said.push(ElementWarning { name, class, of, message, severity, configuring: false });
+    }
+
+    /// The error that [`crate::Element::initialize`] returns is about this place in a file; Click calls the class by
+    /// `class` then.
+    pub fn blame(&mut self, place: &str, class: &str) {
+        self.core.blamed = Some(Blame { place: place.to_owned(), class: class.to_owned() });
     }
 
     /// Number of the worker that the element lives on.

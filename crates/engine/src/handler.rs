@@ -1,8 +1,11 @@
 //! Handlers: the named values of elements that can be read and written while the router runs.
 
+mod listed;
 pub mod own;
 
-use crate::conf::{Defaults, with_argument};
+pub use listed::is_raw_in_click;
+
+use crate::conf::with_argument;
 use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
@@ -80,9 +83,6 @@ pub const COMMON: &[HandlerDoc] = &[
     reads("held", "packets that the element holds").measures(Unit::Packets),
 ];
 
-/// Those of them whose values hardly change.
-const CALM: &[&str] = &["name", "class", "config", "ports", "handlers"];
-
 /// The handler called `name` of an element of class `spec` that has so many of those with a number.
 pub fn find(spec: &Spec, name: &str, numbered: usize) -> Option<&'static HandlerDoc> {
     spec.handlers.iter().find(|h| h.is(name, numbered)).or_else(|| COMMON.iter().find(|h| h.name == name))
@@ -146,30 +146,7 @@ fn read_common(core: &Core, node: usize, handler: &str) -> String {
         "class" => n.spec.name.to_owned(),
         "config" => n.config.clone(),
         "ports" => ports(core, node),
-        "handlers" => {
-            let line = |(name, access): (String, Access)| {
-                let r = if access.reads() { "r" } else { "" };
-                let w = if access.writes() { "w" } else { "" };
-                let param = if access.takes_parameters() { "+" } else { "" };
-                format!("{name}\t{r}{w}{param}\n")
-            };
-            let live = n.spec.handlers.iter().any(|h| h.name == "config");
-            let class = n.spec.handlers.iter().rev().filter(|h| !h.private && h.name != "config");
-            let class = class.flat_map(|h| h.names(n.numbered()).map(move |name| (name, h.access)));
-            let own = n.element.iter().flat_map(|e| e.own_handlers().into_iter().rev());
-            let own = own.chain(class).map(line);
-            let of_class = |c: &HandlerDoc| n.spec.handlers.iter().any(|h| h.name == c.name);
-            let common = COMMON.iter().rev().filter(|c| c.name == "config" || !of_class(c));
-            let written = |c: &HandlerDoc| if live && c.name == "config" { "w" } else { "" };
-            // Those that Click knows are marked as it marks them; it has no others.
-            let known = |c: &&HandlerDoc| CALM.contains(&c.name);
-            let others = core.context.defaults != Defaults::Click;
-            let common = common.filter(|c| others || known(c));
-            own.chain(
-                common.map(|c| format!("{}\tr{}{}\n", c.name, written(c), if known(&c) { "." } else { "" })),
-            )
-            .collect()
-        }
+        "handlers" => listed::text(core, node),
         "drop_reasons" => {
             let reasons = n.spec.drops.iter().zip(&n.drops).map(|(d, c)| format!("{} {}\n", d.name, c.get()));
             reasons.chain([format!("unconnected {}\n", n.unconnected.get())]).collect()

@@ -140,6 +140,7 @@ impl Harness {
         }
         crate::single::mark(&mut h.core);
         let done = h.core.activate(TARGET, |e, cx| e.initialize(cx));
+        h.env.warnings.append(&mut h.core.said);
         if let Some(Err(message)) = done {
             return Err(vec![message]);
         }

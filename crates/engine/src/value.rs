@@ -9,6 +9,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub trait Value: Sized {
     /// Reads the whole of `text`; the error is Click's text for it.
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String>;
+    /// Whether the error says itself what it is about; else the argument's name stands in front of it.
+    const ERROR_IS_WHOLE: bool = false;
     /// Some value, to go on with after an error; it is never used.
     fn placeholder() -> Self;
 }
@@ -52,6 +54,8 @@ simple!(String, |t| values::string(t).map_err(message), String::new());
 
 /// One that may be left out: given, it is a `T`.
 impl<T: Value> Value for Option<T> {
+    const ERROR_IS_WHOLE: bool = T::ERROR_IS_WHOLE;
+
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
         T::parse(text, scope).map(Some)
     }
@@ -298,7 +302,8 @@ impl Prefix4 {
 impl Value for Prefix4 {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
         let network = || Prefix4::parse_network(text, scope);
-        Ipv4Addr::parse(text, scope).map(|address| Prefix4 { address, len: 32 }).or_else(|_| network())
+        let address = Ipv4Addr::parse(text, scope).map(|address| Prefix4 { address, len: 32 });
+        address.or_else(|_| network()).map_err(|_| "parse error".to_owned())
     }
 
     fn placeholder() -> Self {
@@ -342,7 +347,7 @@ impl Value for Anno {
         let offset = u8::parse(text, scope).map_err(|_| "parse error".to_owned())?;
         match (offset as usize) < causeway_packet::meta::ANNO_BYTES {
             true => Ok(Anno { offset, width: 0 }),
-            false => Err("annotation out of range".to_owned()),
+            false => Err("parse error".to_owned()),
         }
     }
 

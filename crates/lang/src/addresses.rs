@@ -204,7 +204,7 @@ pub fn port(text: &str, transport: Transport) -> Result<u16, ValueError> {
     if let Some(service) = SERVICES.iter().find(over) {
         return Ok(service.3);
     }
-    integer(text, 0, 65_535).map(|n| n as u16)
+    integer(text, 0, 65_535).map(|n| n as u16).map_err(|_| ValueError::Parse)
 }
 
 /// IP protocols by name (IANA Protocol Numbers registry).
@@ -296,9 +296,9 @@ mod tests {
     #[test]
     fn services_and_protocols() {
         assert_eq!(port("domain", Transport::Udp), Ok(53));
-        assert_eq!(port("smtp", Transport::Udp), Err(ValueError::InvalidNumber));
+        assert_eq!(port("smtp", Transport::Udp), Err(ValueError::Parse));
         assert_eq!(port("0x50", Transport::Tcp), Ok(80));
-        assert_eq!(port("65536", Transport::Tcp), Err(ValueError::OutOfRange("65535".into())));
+        assert_eq!(port("65536", Transport::Tcp), Err(ValueError::Parse));
         assert_eq!((protocol("ospf"), protocol("ICMP"), protocol("Icmp").is_err()), (Ok(89), Ok(1), true));
         assert_eq!(protocol("256"), Err(ValueError::OutOfRange("255".into())));
     }

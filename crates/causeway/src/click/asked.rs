@@ -5,44 +5,35 @@ use crate::control::Question;
 use crate::logger::answer;
 use crate::output;
 use crate::session::Session;
-use causeway_engine::handler::HandlerError;
+use causeway_engine::handler::{HandlerError, is_raw_in_click};
 use std::process::ExitCode;
 
 /// Prints the handlers asked for and finds the exit status.
 pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> ExitCode {
-    let mut wanted = Vec::new();
     // A pattern may stand for many, and so may several options: then each value has its name above it.
     let headers = i.handlers.len() > 1 || i.handlers.iter().any(|h| !is_exact(session, h));
-    let mut code = code;
+    let (mut values, mut code) = (Vec::new(), code);
     for handler in &i.handlers {
-        match expand(session, handler) {
-            Some(names) => wanted.extend(names),
-            None => {
-                let (element, _) = handler.split_once('.').unwrap_or((handler, ""));
-                let what = if element.contains(GLOB) { "no element matching" } else { "no element" };
-                answer(&format!("{what} '{element}'\n"));
-                code = ExitCode::FAILURE;
-            }
-        }
-    }
-    let mut values = Vec::new();
-    for handler in wanted {
-        match session.answer(Question::Read(handler.clone(), String::new())) {
-            Ok(value) => values.push((handler, value)),
-            // What Click's handlers say of their errors nobody hears there.
-            Err(HandlerError::Failed(_)) => values.push((handler, String::new())),
-            Err(e) => {
-                answer(&match e {
-                    HandlerError::NoHandler(_) => format!("no '{handler}' handler\n"),
-                    HandlerError::WriteOnly(_) => format!("'{handler}' is a write handler\n"),
-                    other => why_not(&handler, &other),
-                });
-                code = ExitCode::FAILURE;
+        let Some(names) = expand(session, handler) else {
+            let (element, _) = handler.split_once('.').unwrap_or((handler, ""));
+            let what = if element.contains(GLOB) { "no element matching" } else { "no element" };
+            answer(&format!("{what} '{element}'\n"));
+            code = ExitCode::FAILURE;
+            continue;
+        };
+        for handler in names {
+            match value(session, &handler) {
+                Ok(value) => values.push((handler, value)),
+                Err(why) => {
+                    answer(&why);
+                    code = ExitCode::FAILURE;
+                }
             }
         }
     }
     for (handler, value) in values {
-        let newline = if value.is_empty() || value.ends_with('\n') { "" } else { "\n" };
+        let whole = value.is_empty() || value.ends_with('\n') || is_raw(session, &handler);
+        let newline = if whole { "" } else { "\n" };
         let printed = match headers {
             true => output::print(format_args!("{handler}:\n{value}{newline}\n")),
             false => output::print(format_args!("{value}{newline}")),
@@ -57,16 +48,34 @@ pub(super) fn finish(i: &Invocation, session: &mut Session, code: ExitCode) -> E
     }
 }
 
+/// The value of `handler`, or why there is none.
+fn value(session: &mut Session, handler: &str) -> Result<String, String> {
+    match session.answer(Question::Read(handler.to_owned(), String::new())) {
+        Ok(value) => Ok(value),
+        // What Click's handlers say of their errors nobody hears there.
+        Err(HandlerError::Failed(_)) => Ok(String::new()),
+        Err(HandlerError::NoHandler(_)) => Err(format!("no '{handler}' handler\n")),
+        Err(HandlerError::WriteOnly(_)) => Err(format!("'{handler}' is a write handler\n")),
+        Err(other) => Err(why_not(handler, &other)),
+    }
+}
+
+/// Whether the value of `handler` is shown byte by byte.
+fn is_raw(session: &Session, handler: &str) -> bool {
+    let plan = session.router().plan();
+    handler.rsplit_once('.').is_some_and(|(element, handler)| {
+        plan.find(element).is_some_and(|i| is_raw_in_click(&plan.elements[i].class, handler))
+    })
+}
+
 /// What makes a name a pattern.
 const GLOB: [char; 3] = ['*', '?', '['];
 
 /// Whether `handler` names one by itself, not by a pattern or a class.
 fn is_exact(session: &Session, handler: &str) -> bool {
-    handler.split_once('.').is_none_or(|(pattern, _)| {
-        pattern.is_empty()
-            || session.router().plan().find(pattern).is_some()
-            || pattern.parse::<usize>().is_ok()
-    })
+    handler
+        .split_once('.')
+        .is_none_or(|(pattern, _)| pattern.is_empty() || session.router().plan().find(pattern).is_some())
 }
 
 /// Whether `pattern` may stand for several elements.

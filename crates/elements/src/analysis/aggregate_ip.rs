@@ -57,10 +57,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let Raw(text) = conf.required("FIELD");
     let incremental = conf.keyword("INCREMENTAL", false);
     let unshift = conf.keyword("UNSHIFT_IP_ADDR", false);
-    let field = IpField::parse(&causeway_lang::args::unquote(&text)).unwrap_or_else(|why| {
+    let field = IpField::parse(&causeway_lang::args::unquote(&text)).map_err(|why| {
         conf.error(why);
-        IpField { base: Base::Ip, offset: 0, length: 1 }
-    });
+        Invalid
+    })?;
     if !field.fits_a_word() {
         conf.error("field specification does not fit within a single word");
     } else if field.length == 32 && incremental {

@@ -424,7 +424,8 @@ impl Drop for AggregateIPFlows {
     fn drop(&mut self) {
         let Some(trace) = &mut self.trace else { return };
         let mut flows: Vec<_> = self.flows.iter().map(|(id, flow)| (self.flows.keys(id)[0], flow)).collect();
-        flows.sort_by_key(|(_, flow)| flow.aggregate);
+        // Click has those of TCP in a table of their own, which ends first.
+        flows.sort_by_key(|(key, flow)| (key >> 96 == 0, flow.aggregate));
         flows.into_iter().for_each(|(key, flow)| trace.flow(key, flow));
         trace.end();
     }

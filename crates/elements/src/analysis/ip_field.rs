@@ -28,6 +28,9 @@ pub(super) struct IpField {
     pub length: u32,
 }
 
+const SYNTAX: &str = "expected 'HEADER [NAME] [{OFFSET:LENGTH}] [/PREFIX] [& MASK]'";
+const BAD_MASK: &str = "bad prefix or mask in TCP/IP field";
+
 type Named = (&'static str, u32, u32);
 
 const IP: &[Named] = &[
@@ -142,7 +145,7 @@ impl IpField {
             ["transp", rest @ ..] => (Base::Transport, rest),
             ["data" | "payload", rest @ ..] => (Base::Data, rest),
             rest @ ["sport" | "dport", ..] => (Base::Ports, rest),
-            _ => return Err("missing header".to_owned()),
+            _ => return Err(SYNTAX.to_owned()),
         };
         let named = |word: &&&str| base.named().iter().find(|(name, ..)| *name == **word);
         let (field, rest) = match rest.first().as_ref().and_then(named) {
@@ -158,13 +161,13 @@ impl IpField {
         };
         let (place, rest) = place(rest, &number)?;
         let field = match (field, place) {
-            (None, None) => return Err("bad field specification".to_owned()),
+            (None, None) => return Err(SYNTAX.to_owned()),
             (None, Some((offset, length))) => IpField { base, offset, length },
             (Some(field), None) => field,
             (Some(field), Some((offset, length))) if offset + length <= field.length => {
                 IpField { offset: field.offset + offset, length, ..field }
             }
-            _ => return Err("bad field specification".to_owned()),
+            _ => return Err(SYNTAX.to_owned()),
         };
         field.masked(rest, &number)
     }
@@ -173,7 +176,7 @@ impl IpField {
     fn masked(self, rest: &[&str], number: &dyn Fn(&str) -> Option<u32>) -> Result<IpField, String> {
         let (field, rest) = match rest {
             ["/", n, rest @ ..] => {
-                let length = number(n).filter(|n| (1..=self.length).contains(n)).ok_or("bad field mask")?;
+                let length = number(n).filter(|n| (1..=self.length).contains(n)).ok_or(BAD_MASK)?;
                 (IpField { length, ..self }, rest)
             }
             rest => (self, rest),
@@ -181,7 +184,7 @@ impl IpField {
         match rest {
             [] => Ok(field),
             ["&", mask] => {
-                let mask = number(mask).filter(|m| *m != 0).ok_or("bad field mask")?;
+                let mask = number(mask).filter(|m| *m != 0).ok_or(BAD_MASK)?;
                 let (low, high) = (mask.trailing_zeros(), 32 - mask.leading_zeros());
                 let is_one_piece = (mask >> low).checked_add(1).is_none_or(u32::is_power_of_two);
                 match is_one_piece && high <= field.length {
@@ -190,7 +193,7 @@ impl IpField {
                         length: high - low,
                         ..field
                     }),
-                    false => Err("bad field mask".to_owned()),
+                    false => Err(BAD_MASK.to_owned()),
                 }
             }
             _ => Err("garbage after field specification".to_owned()),
@@ -241,7 +244,7 @@ fn place<'w, 't>(
         Some(&"{") => (1, "}"),
         _ => return Ok((None, rest)),
     };
-    let bad = || "bad field specification".to_owned();
+    let bad = || SYNTAX.to_owned();
     let (first, length, rest) = match rest {
         [_, first, end, rest @ ..] if *end == close => (number(first), Some(1), rest),
         [_, first, ":" | ",", length, end, rest @ ..] if *end == close => {

@@ -77,8 +77,10 @@ impl TraceInfo {
         ));
     }
 
-    /// Ends the file.
+    /// Ends the file; on standard output, where others may go on, Click does not.
     pub fn end(&mut self) {
-        self.write("</trace>\n");
+        if self.name != "-" {
+            self.write("</trace>\n");
+        }
     }
 }

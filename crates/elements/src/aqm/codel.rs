@@ -66,6 +66,7 @@ struct CoDel {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let own = Own::configure(conf);
+    super::check(&own.queues.0, conf);
     conf.finish()?;
     Ok(Box::new(CoDel {
         own,

@@ -1,6 +1,6 @@
 //! Active queue management: dropping early, so that queues stay short.
 
-use causeway_engine::{Cx, Spec, Stored};
+use causeway_engine::{Conf, Cx, Spec, Stored};
 
 mod codel;
 mod red;
@@ -15,6 +15,16 @@ fn queues(names: &[String], cx: &Cx<'_>) -> Result<Vec<Stored>, String> {
         _ => names.iter().map(|name| cx.store(name)).collect::<Result<_, _>>()?,
     };
     if found.is_empty() { Err("no nearby Queues".to_owned()) } else { Ok(found) }
+}
+
+/// Complains of those of `names` that no element has. What the `config` handler writes is read where the elements are not
+/// known; then they are looked up when they are needed.
+fn check(names: &[String], conf: &mut Conf<'_>) {
+    if conf.env.elements.is_empty() {
+        return;
+    }
+    let missing: Vec<_> = names.iter().filter(|name| conf.element(name).is_none()).collect();
+    missing.into_iter().for_each(|name| conf.error(format!("no element named '{name}'")));
 }
 
 /// The names of `queues`, a line each.

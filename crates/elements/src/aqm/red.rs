@@ -122,6 +122,7 @@ struct Red {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let own = Own::configure(conf);
+    super::check(&own.queues.0, conf);
     if let Err(why) = own.check() {
         conf.error(why);
     }
@@ -134,6 +135,7 @@ fn build_adaptive(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let target = target.max(10);
     let (min, max) = (target / 2, target.saturating_add(target / 2));
     let own = Own { min, max, p, queues, stability, gentle: true, drops: 0 };
+    super::check(&own.queues.0, conf);
     if let Err(why) = own.check() {
         conf.error(why);
     }
@@ -143,6 +145,7 @@ fn build_adaptive(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
 
 impl Own {
     fn check(&self) -> Result<(), String> {
+        self.p.check("MAX_P")?;
         Err(match self {
             _ if self.max > 0xffff => "MAX_THRESH must be <= 65535",
             _ if self.min > self.max => "MIN_THRESH must be <= MAX_THRESH",

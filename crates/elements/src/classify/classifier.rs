@@ -131,6 +131,6 @@ mod tests {
     fn errors_name_the_pattern() {
         let errors = |text: &str, outputs| Harness::new(&SPEC, text, 1, outputs).err().unwrap();
         assert_eq!(errors("-", 2), ["need 2 arguments, one per output port"]);
-        assert_eq!(errors("12/08, 12", 2), ["pattern 1: '12': expected 'offset/hexvalue[%mask]'"]);
+        assert_eq!(errors("12/08, 12", 2), ["pattern 1: expected '/'"]);
     }
 }

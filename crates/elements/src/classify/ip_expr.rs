@@ -8,13 +8,14 @@ use super::ip_subject::Subject;
 use super::ip_test;
 use super::words::tokens;
 use causeway_engine::Scope;
+use causeway_lang::args::unquote;
 
 /// Parentheses and negations inside each other, at most.
 const DEPTH: usize = 100;
 
 /// Reads an expression; addresses may be names in `scope`. What is odd about it, but no error, goes to `warnings`.
 pub(crate) fn parse(text: &str, scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Expr, String> {
-    let words = tokens(text);
+    let words = tokens(&unquote(text));
     let mut parser = Parser { words, at: 0, scope, last: Subject::default(), warnings: Vec::new(), depth: 0 };
     if parser.words.is_empty() {
         return Err("empty pattern (should be '-')".to_owned());

@@ -6,7 +6,7 @@ use super::program::{Goal, Program, bases};
 use causeway_engine::ir;
 use causeway_engine::prelude::*;
 use causeway_engine::{Names, Scope};
-use causeway_lang::args::{first_word, split_args};
+use causeway_lang::args::{first_word, split_args, unquote};
 
 pub(crate) static SPEC: Spec = Spec {
     name: "IPFilter",
@@ -51,7 +51,8 @@ fn compile(
 ) -> Result<Program, Vec<String>> {
     let (mut compiled, mut errors) = (Vec::new(), Vec::new());
     for (i, rule) in rules.iter().enumerate() {
-        let (action, pattern) = first_word(rule);
+        let rule = unquote(rule);
+        let (action, pattern) = first_word(&rule);
         let goal = match action {
             "allow" => Ok(Goal::Output(0)),
             "deny" | "drop" => Ok(Goal::Drop),

@@ -2,9 +2,15 @@
 
 use super::expr::{Base, Expr};
 
+/// Offsets from this on are not compiled.
+const OFFSET_END: usize = 32_768;
+
 /// Reads one pattern: `-`, or clauses separated by blanks, each with `!` in front for its negation. Without clauses it
 /// matches everything.
 pub(crate) fn parse(pattern: &str) -> Result<Expr, String> {
+    if pattern == "-" {
+        return Ok(Expr::Const(true));
+    }
     let spaced = pattern.replace('!', " ! ");
     let mut clauses = Vec::new();
     let mut negate = false;
@@ -13,47 +19,66 @@ pub(crate) fn parse(pattern: &str) -> Result<Expr, String> {
             negate = !negate;
             continue;
         }
-        let clause = if word == "-" { Expr::Const(true) } else { self::clause(word)? };
+        let clause = clause(word)?;
         clauses.push(if std::mem::take(&mut negate) { clause.not() } else { clause });
     }
-    if negate { Err("'!' must be followed by a clause".to_owned()) } else { Ok(Expr::And(clauses)) }
+    if negate { Err(NO_DIGIT.to_owned()) } else { Ok(Expr::And(clauses)) }
 }
 
+const NO_DIGIT: &str = "expected a digit";
+
+/// One clause; the errors' texts are Click's.
 fn clause(word: &str) -> Result<Expr, String> {
-    let bad = |what: &str| format!("'{word}': {what}");
-    let (offset, bytes) = word.split_once('/').ok_or_else(|| bad("expected 'offset/hexvalue[%mask]'"))?;
-    let offset = match offset.parse::<u16>() {
-        Ok(offset) if offset < 32_768 => offset,
-        _ => return Err(bad("offset must be a number from 0 to 32767")),
+    let (offset, rest) = run(word, |c| c.is_ascii_digit());
+    if offset.is_empty() {
+        return Err(NO_DIGIT.to_owned());
+    }
+    let rest = rest.strip_prefix('/').ok_or("expected '/'")?;
+    let digit = |c: char| c.is_ascii_hexdigit() || c == '?';
+    let (value, rest) = run(rest, digit);
+    let (mask, rest) = match rest.strip_prefix('%') {
+        Some(rest) => (Some(run(rest, digit).0), run(rest, digit).1),
+        None => (None, rest),
     };
-    let (value, mask) = bytes.split_once('%').map_or((bytes, None), |(v, m)| (v, Some(m)));
-    let (value, wild) = hex(value).ok_or_else(|| bad("value must be hexadecimal digits, two a byte"))?;
-    let Some(mask) = mask else { return Ok(Expr::bytes(Base::Data, offset, &value, &wild)) };
-    let (mut mask, digits) = hex(mask).ok_or_else(|| bad("mask must be hexadecimal digits, two a byte"))?;
-    if digits.iter().any(|&d| d != 0xff) {
-        return Err(bad("mask must be hexadecimal digits, two a byte"));
+    let of_value = match value.len() {
+        0 | 1 => Some("value has less than 2 hex digits"),
+        n if n % 2 == 1 => Some("value has odd number of hex digits"),
+        _ => None,
+    };
+    let of_mask = mask.and_then(|mask| match mask.len() {
+        n if n < value.len() => Some("mask has too few hex digits"),
+        n if n > value.len() => Some("mask has too many hex digits"),
+        _ => None,
+    });
+    let of_rest = (!rest.is_empty()).then_some(NO_DIGIT);
+    let errors: Vec<_> = [of_value, of_mask, of_rest].into_iter().flatten().collect();
+    // A value that is cut short is told of by itself.
+    match (of_value, errors.as_slice()) {
+        (_, []) => {}
+        (Some(_), [_, _, ..]) if !rest.is_empty() => return Err(NO_DIGIT.to_owned()),
+        _ => return Err(errors.join("\n")),
     }
-    if mask.len() != value.len() {
-        return Err(bad("mask must be as long as the value"));
-    }
-    mask.iter_mut().zip(&wild).for_each(|(m, w)| *m &= w);
+    let offset = offset.parse::<usize>().ok().filter(|&offset| offset < OFFSET_END);
+    let offset = offset.ok_or_else(|| format!("offset must be below {OFFSET_END}"))? as u16;
+    let (value, wild) = hex(value);
+    let mask = mask.map_or_else(|| wild.clone(), |mask| hex(mask).0);
+    let mask: Vec<u8> = mask.iter().zip(&wild).map(|(mask, wild)| mask & wild).collect();
     Ok(Expr::bytes(Base::Data, offset, &value, &mask))
 }
 
-/// The bytes of hexadecimal `text`, and ones under all digits that are not `?`.
-fn hex(text: &str) -> Option<(Vec<u8>, Vec<u8>)> {
-    if text.is_empty() || !text.len().is_multiple_of(2) {
-        return None;
-    }
-    let digit = |b: u8| match b {
-        b'?' => Some((0, 0)),
-        _ => (b as char).to_digit(16).map(|d| (d as u8, 0xf)),
-    };
+/// As many characters at the beginning as are `wanted`, and what follows.
+fn run(text: &str, wanted: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(|c| !wanted(c)).unwrap_or(text.len()))
+}
+
+/// The bytes of hexadecimal `text`, and ones under all digits that are not `?`, which is 0.
+fn hex(text: &str) -> (Vec<u8>, Vec<u8>) {
+    let digit = |b: u8| (b as char).to_digit(16).map_or((0, 0), |d| (d as u8, 0xf));
     let pairs = text.as_bytes().chunks_exact(2).map(|pair| {
-        let [(high, high_mask), (low, low_mask)] = [digit(pair[0])?, digit(pair[1])?];
-        Some((high << 4 | low, high_mask << 4 | low_mask))
+        let [(high, high_mask), (low, low_mask)] = [digit(pair[0]), digit(pair[1])];
+        (high << 4 | low, high_mask << 4 | low_mask)
     });
-    pairs.collect::<Option<Vec<_>>>().map(|pairs| pairs.into_iter().unzip())
+    pairs.unzip()
 }
 
 #[cfg(test)]
@@ -69,6 +94,7 @@ mod tests {
         let data = [0x45, 0x00, 0x08, 0x06, 0xab];
         for (pattern, expected) in [
             ("-", true),
+            ("0/4f%4?", true),
             ("", true),
             ("0/45", true),
             ("0/4?", true),
@@ -93,9 +119,21 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for pattern in
-            ["!", "12", "x/00", "12/", "12/0", "12/0g", "12/00%", "12/00%0?", "12/00%ffff", "40000/00"]
-        {
+        for pattern in [
+            "!",
+            "12",
+            "x/00",
+            "12/",
+            "12/0",
+            "12/0g",
+            "12/00%",
+            "12/00%ffff",
+            "40000/00",
+            "-1/00",
+            "12/00 -",
+            "!-",
+            "12/000",
+        ] {
             assert!(parse(pattern).is_err(), "{pattern}");
         }
     }

@@ -91,8 +91,7 @@ fn compile(
     warnings: &mut Vec<String>,
 ) -> Result<Program, Vec<String>> {
     if texts.len() != outputs {
-        let plural = if outputs == 1 { "" } else { "s" };
-        return Err(vec![format!("need {outputs} argument{plural}, one per output port")]);
+        return Err(vec![format!("need {outputs} arguments, one per output port")]);
     }
     let (mut rules, mut errors) = (Vec::new(), Vec::new());
     for (output, text) in texts.iter().enumerate() {

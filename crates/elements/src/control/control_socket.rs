@@ -71,38 +71,15 @@ pub trait OpenedControl: Send {
 
 settings! {
     struct Own {
-        kind: Kind = required("TYPE", "`tcp` or `unix`", "what to listen on");
-        place: Word = required("PORT", "port or file name", "port number, with `+` if the next free one will do, and with an \
-            address in front if it is not to be open at all of the machine's; FILENAME for a UNIX socket");
+        kind: String = required("TYPE", "`tcp` or `unix`", "what to listen on");
+        place: Option<Word> = optional("PORT", "port or file name", "port number, with `+` if the next free one will do, and with an \
+            address in front if it is not to be open at all of the machine's; the name of a UNIX socket"), or(None);
+        file: Option<Word> = keyword("FILENAME", "file name", "the name of a UNIX socket, instead of PORT"), or(None);
         read_only: bool = keyword("READONLY", "boolean", "whether handlers can only be read; default false"), or(false);
         verbose: bool = keyword("VERBOSE", "boolean", "whether connections are logged; default false"), or(false);
         local: bool = keyword("LOCALHOST", "boolean", "whether only this machine can connect; default false"), or(false);
         retries: i32 = keyword("RETRIES", "number", "how often it tries again, a second apart; default 0"), or(0);
         retry_warnings: bool = keyword("RETRY_WARNINGS", "boolean", "whether each failure is logged, not only the last; default true"), or(true);
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Tcp,
-    Unix,
-}
-
-impl Value for Kind {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        let word = String::parse(text, scope)?;
-        match word.to_ascii_lowercase().as_str() {
-            "tcp" => Ok(Kind::Tcp),
-            "unix" => Ok(Kind::Unix),
-            "socket" => {
-                Err("a socket of the parent's cannot be taken over; UNIX has a name instead".to_owned())
-            }
-            _ => Err(format!("unknown socket type '{word}'")),
-        }
-    }
-
-    fn placeholder() -> Self {
-        Kind::Unix
     }
 }
 
@@ -131,10 +108,7 @@ struct ControlSocket {
 #[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let own = Own::configure(conf);
-    let place = place(&own);
-    if place.is_none() && conf.errors().is_empty() {
-        conf.error("PORT requires TCP port");
-    }
+    let place = place(&own, conf);
     conf.finish()?;
     let place = place.ok_or(Invalid)?;
     let (name, key) = (conf.name().clone(), format!("controls {place:?}"));
@@ -150,14 +124,45 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(ControlSocket { own, place, opener, opened: None, retries }))
 }
 
-/// Where to listen; `None` if PORT is no port.
-fn place(own: &Own) -> Option<ControlPlace> {
-    let text = own.place.0.as_str();
-    if own.kind == Kind::Unix {
-        return Some(ControlPlace::Unix(text.into()));
+/// Where to listen. `None` if the arguments do not say it, which is recorded.
+fn place(own: &Own, conf: &mut Conf<'_>) -> Option<ControlPlace> {
+    const MISSING: &str = "required argument missing";
+    let port = own.place.as_ref().map(|word| word.0.as_str());
+    match own.kind.to_ascii_uppercase().as_str() {
+        "" => None,
+        "TCP" => {
+            let Some(port) = port else {
+                conf.bad_argument("PORT", MISSING);
+                return None;
+            };
+            let place = tcp_place(port, own.local);
+            if place.is_none() {
+                conf.error("PORT requires TCP port");
+            }
+            place
+        }
+        "UNIX" => {
+            let file = own.file.as_ref().map(|word| word.0.as_str()).or(port);
+            if file.is_none() {
+                conf.bad_argument("FILENAME", MISSING);
+            }
+            file.map(|file| ControlPlace::Unix(file.into()))
+        }
+        "SOCKET" => {
+            conf.error("a socket of the parent's cannot be taken over; UNIX has a name instead");
+            None
+        }
+        other => {
+            conf.error(format!("unknown socket type '{other}'"));
+            None
+        }
     }
+}
+
+/// Where to listen for PORT; `None` if it is no port.
+fn tcp_place(text: &str, local: bool) -> Option<ControlPlace> {
     let (text, or_next) = text.strip_suffix('+').map_or((text, false), |text| (text, true));
-    let ip = IpAddr::from(if own.local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED });
+    let ip = IpAddr::from(if local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED });
     let port = |port: &u16| *port > 0 || !or_next;
     let address =
         text.parse().ok().filter(port).map(|port| SocketAddr::new(ip, port)).or_else(|| text.parse().ok());

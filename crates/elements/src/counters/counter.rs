@@ -3,7 +3,7 @@
 use crate::handlers::Call;
 use crate::rate::Rate;
 use causeway_engine::prelude::*;
-use causeway_engine::value::Value;
+use causeway_engine::value::{Raw, Value};
 use causeway_engine::{Counter as Count, Scope};
 
 pub(crate) static SPEC: Spec = Spec {
@@ -50,6 +50,8 @@ struct Trigger {
     call: Option<Call>,
     /// Whether it was called since the last reset.
     called: bool,
+    /// Whether a number was given and no handler.
+    nameless: bool,
 }
 
 struct Counter {
@@ -62,8 +64,8 @@ struct Counter {
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let on_packets = conf.keyword("COUNT_CALL", Trigger::default());
-    let on_bytes = conf.keyword("BYTE_COUNT_CALL", Trigger::default());
+    let on_packets = trigger(conf, "COUNT_CALL");
+    let on_bytes = trigger(conf, "BYTE_COUNT_CALL");
     conf.finish()?;
     Ok(Box::new(Counter {
         on_packets,
@@ -75,6 +77,20 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }))
 }
 
+/// The call that the argument `name` says, which must name a handler.
+fn trigger(conf: &mut Conf<'_>, name: &str) -> Trigger {
+    let text = conf.keyword(name, Raw::default()).0;
+    if text.is_empty() {
+        return Trigger::default();
+    }
+    let mut trigger = Trigger::parse(&text, &conf.scope()).unwrap_or_else(|_| {
+        conf.error(format!("{name} type mismatch"));
+        Trigger::default()
+    });
+    trigger.nameless = trigger.call.is_none();
+    trigger
+}
+
 /// `N HANDLER [VALUE]`, or `N` alone.
 impl Value for Trigger {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
@@ -83,7 +99,7 @@ impl Value for Trigger {
             "" => None,
             call => Some(Call::parse(call, scope)?),
         };
-        Ok(Trigger { at: u64::parse(at, scope)?, call, called: false })
+        Ok(Trigger { at: u64::parse(at, scope)?, call, called: false, nameless: false })
     }
 
     fn placeholder() -> Self {
@@ -109,12 +125,15 @@ impl Trigger {
     }
 
     fn text(&self) -> String {
-        self.call.as_ref().map_or_else(String::new, |call| format!("{} {call}", self.at))
+        self.call.as_ref().map_or_else(String::new, |_| self.at.to_string())
     }
 }
 
 impl Element for Counter {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        if self.on_packets.nameless || self.on_bytes.nameless {
+            return Err("syntax error".to_owned());
+        }
         let calls = [&self.on_packets, &self.on_bytes].into_iter().filter_map(|t| t.call.as_ref());
         calls.into_iter().try_for_each(|call| call.check(cx))
     }

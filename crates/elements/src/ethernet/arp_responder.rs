@@ -49,10 +49,10 @@ struct ArpResponder {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let mut element = ArpResponder { entries: Vec::new() };
-    for text in conf.rest() {
+    for (i, text) in conf.rest().into_iter().enumerate() {
         match entry(&text, &conf.scope()) {
             Ok((prefixes, mac)) => element.add(&prefixes, mac),
-            Err(why) => conf.error(why),
+            Err(why) => conf.error(format!("argument {i}: {why}")),
         }
     }
     conf.finish()?;
@@ -65,17 +65,17 @@ fn entry(text: &str, scope: &Scope<'_>) -> Result<(Vec<Prefix4>, MacAddr), Strin
     for word in text.split_whitespace() {
         let (prefix, ether) = (Prefix4::parse(word, scope).ok(), Ether::parse(word, scope).ok());
         if prefix.is_none() && ether.is_none() {
-            return Err(format!("argument '{word}' should be IP address, prefix or Ethernet address"));
+            return Err("expected IP/MASK ETH".to_owned());
         }
         if ether.is_some() && mac.is_some() && prefix.is_none() {
-            return Err(format!("second Ethernet address '{word}'"));
+            return Err("more than one ETH".to_owned());
         }
         prefixes.extend(prefix);
         mac = mac.or(ether);
     }
     match (prefixes.is_empty(), mac) {
-        (true, _) => Err(format!("'{text}': missing IP address")),
-        (_, None) => Err(format!("'{text}': missing Ethernet address")),
+        (true, _) => Err("missing IP/MASK".to_owned()),
+        (_, None) => Err("missing ETH".to_owned()),
         (false, Some(mac)) => Ok((prefixes, MacAddr(mac.0))),
     }
 }
@@ -107,7 +107,11 @@ impl ArpResponder {
     fn remove_all(&mut self, value: &str, scope: &Scope<'_>) -> Result<(), String> {
         value.split_whitespace().try_for_each(|word| {
             let prefix: Prefix4 = written("remove", word, scope)?;
-            if self.remove(&prefix) { Ok(()) } else { Err(format!("remove: no entry for {word}")) }
+            if self.remove(&prefix) {
+                Ok(())
+            } else {
+                Err(format!("{}/{} not found", Ipv4Addr::from(network(&prefix).0), prefix.len))
+            }
         })
     }
 

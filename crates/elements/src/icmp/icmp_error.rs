@@ -126,13 +126,13 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         Some(t) if is_error(t) => t,
         None if kind_text.is_empty() => 0,
         _ => {
-            conf.error(format!("TYPE: '{kind_text}' is not an ICMP error type"));
+            conf.bad_argument("TYPE", "invalid number");
             0
         }
     };
     let code = if code_text.is_empty() { Some(0) } else { names::icmp_code(message_type, &code_text) };
     if code.is_none() {
-        conf.error(format!("CODE: '{code_text}' is not a code of this ICMP type"));
+        conf.error("argument 2 takes ICMP code (integer between 0 and 255)");
     }
     let bad = bad_text.iter().filter_map(|a| conf.parse::<Ipv4Addr>("BADADDRS", a)).collect();
     if mtu < LEAST_MTU {

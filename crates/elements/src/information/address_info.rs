@@ -32,13 +32,16 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     for text in conf.rest() {
         let mut words = text.split_whitespace();
         let Some(name) = words.next() else { continue };
+        if words.clone().next().is_none() {
+            conf.error("expected 'NAME [ADDRS]'");
+        }
         for word in words {
             match addresses(word, &conf.env.names.scope(conf.name())) {
                 Some(found) => {
                     let by = conf.name().clone();
                     conf.env.names.define(&by, name, found);
                 }
-                None => conf.error(format!("{name}: '{word}' is not an address")),
+                None => conf.error(format!("'{word}' is not a recognizable address")),
             }
         }
     }

@@ -72,15 +72,12 @@ fn covered(conf: &Conf<'_>, name: &str) -> Option<(String, Vec<Arc<str>>)> {
     }
 }
 
-/// The arguments, each split into the name and the value that it must be.
+/// The arguments, each split into the name and the value, which may be missing.
 fn pairs(conf: &mut Conf<'_>) -> Vec<(String, String)> {
-    let mut pairs = Vec::new();
-    for text in conf.rest() {
-        match text.split_once(char::is_whitespace) {
-            Some((name, value)) => pairs.push((name.to_owned(), value.trim().to_owned())),
-            None if text.is_empty() => {}
-            None => conf.error(format!("'{text}': expected a name and a value")),
-        }
-    }
-    pairs
+    let given = conf.rest().into_iter().filter(|text| !text.is_empty());
+    let pair = |text: String| {
+        let (name, value) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
+        (name.to_owned(), value.trim().to_owned())
+    };
+    given.map(pair).collect()
 }

@@ -3,6 +3,7 @@
 use super::Settled;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
+use causeway_engine::value::Value;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ScheduleInfo",
@@ -23,10 +24,11 @@ pub(crate) static SPEC: Spec = Spec {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     for (name, value) in super::pairs(conf) {
-        let Some(weight) = conf.parse::<f64>(&name, &value) else { continue };
-        if weight <= 0.0 {
-            conf.error(format!("{name}: weight must be above zero"));
-        }
+        let weight = f64::parse(&value, &conf.scope()).ok().filter(|&weight| weight > 0.0);
+        let Some(weight) = weight else {
+            conf.error("expected 'ELEMENTNAME PARAM'");
+            continue;
+        };
         match super::covered(conf, &name) {
             // A replica of the graph on each worker configures this element again; once is enough.
             Some((_, elements)) if conf.worker() == 0 => {
@@ -34,8 +36,8 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
                     *conf.env.weights.entry(element.to_string()).or_insert(1.0) *= weight;
                 }
             }
-            Some(_) => {}
-            None => conf.warn(&format!("no element named '{name}'")),
+            // Who names an element that is not there says nothing of any that is.
+            _ => {}
         }
     }
     conf.finish()?;

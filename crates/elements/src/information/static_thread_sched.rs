@@ -3,6 +3,7 @@
 use super::Settled;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
+use causeway_engine::value::Value;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "StaticThreadSched",
@@ -24,7 +25,17 @@ pub(crate) static SPEC: Spec = Spec {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     for (name, value) in super::pairs(conf) {
-        let Some(worker) = conf.parse::<i32>(&name, &value) else { continue };
+        let worker = match value.as_str() {
+            "" => Err("required argument missing".to_owned()),
+            text => i32::parse(text, &conf.scope()),
+        };
+        let worker = match worker {
+            Ok(worker) => worker,
+            Err(why) => {
+                conf.bad_argument("THREAD", &why);
+                continue;
+            }
+        };
         match super::covered(conf, &name) {
             Some((full, _)) => conf.env.threads.push((full, usize::try_from(worker).ok())),
             None => conf.warn(&format!("no element named '{name}'")),

@@ -5,7 +5,7 @@ use super::tally::{self, Tally};
 use crate::printing::to_stderr;
 use causeway_engine::ir::{Alu, At, Field, Reg, Test};
 use causeway_engine::prelude::*;
-use causeway_engine::value::{Prefix4, Raw};
+use causeway_engine::value::{Prefix4, Raw, Value};
 use causeway_packet::wire::ipv4::HEADER_LEN;
 use std::sync::Arc;
 
@@ -147,13 +147,15 @@ impl Sources {
         let mut sources = Sources::default();
         let interfaces: Option<Raw> = conf.keyword_given("INTERFACES");
         for text in interfaces.iter().flat_map(|r| r.0.split_ascii_whitespace()) {
-            if let Some(p) = conf.parse::<Prefix4>("INTERFACES", text) {
-                sources.good_destinations.push(p.address.into());
-                if p.len < 31 {
-                    sources.add_bad([u32::from(p.address) | !p.mask()]);
-                }
-                sources.add_bad(NO_SOURCE);
+            let Ok(p) = Prefix4::parse(text, &conf.scope()) else {
+                conf.bad_argument("INTERFACES", "parse error");
+                return sources;
+            };
+            sources.good_destinations.push(p.address.into());
+            if p.len < 31 {
+                sources.add_bad([u32::from(p.address) | !p.mask()]);
             }
+            sources.add_bad(NO_SOURCE);
         }
         if let Some(list) = conf.keyword_given::<Raw>("GOODDST") {
             sources.good_destinations.extend(addresses(conf, "GOODDST", &list.0));

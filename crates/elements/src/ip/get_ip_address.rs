@@ -47,8 +47,8 @@ impl Value for Which {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let get = GetIPAddress::configure(conf);
-    if get.offset.is_none() && get.ip.is_none() && conf.errors().is_empty() {
-        conf.error("OFFSET: required argument missing");
+    if get.offset.is_none() && get.ip.is_none() {
+        conf.bad_argument("OFFSET", "required argument missing");
     }
     conf.finish()?;
     Ok(Box::new(get))

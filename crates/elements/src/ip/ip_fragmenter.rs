@@ -2,7 +2,6 @@
 
 use causeway_engine::ir::{At, Test};
 use causeway_engine::prelude::*;
-use causeway_engine::value::AtLeast;
 use causeway_packet::wire::Ipv4;
 use causeway_packet::wire::ipv4::{FRAGMENT_OFFSET_MASK, HEADER_LEN, MAX_HEADER_LEN, MORE_FRAGMENTS};
 use causeway_packet::wire::ipv4_options::kind;
@@ -26,7 +25,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LENGTH 1000, LIMIT 5) -> UDPIPEncap(1.0.0.1, 53, 1.0.0.2, 53) \
               -> IPFragmenter(576) -> Discard;",
     see: &["ICMPError", "IPOutputCombo"],
-    build: configured::<IPFragmenter>,
+    build,
     lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
@@ -45,7 +44,7 @@ const UNIT: usize = 8;
 
 settings! {
     struct IPFragmenter {
-        mtu: AtLeast<{ UNIT as u32 }> = required("MTU", "bytes", "longest IP packet that passes, at least 8");
+        mtu: u32 = required("MTU", "bytes", "longest IP packet that passes, at least 8");
         honor_df: bool = optional(
             "HONOR_DF",
             "boolean",
@@ -87,9 +86,18 @@ impl Cut {
     }
 }
 
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let fragmenter = IPFragmenter::configure(conf);
+    if fragmenter.mtu() < UNIT {
+        conf.error(format!("MTU must be at least {UNIT}"));
+    }
+    conf.finish()?;
+    Ok(Box::new(fragmenter))
+}
+
 impl IPFragmenter {
     fn mtu(&self) -> usize {
-        self.mtu.0 as usize
+        self.mtu as usize
     }
 
     #[inline]

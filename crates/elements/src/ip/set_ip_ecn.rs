@@ -36,6 +36,8 @@ drop_reasons! {
 struct Ecn(u8);
 
 impl Value for Ecn {
+    const ERROR_IS_WHOLE: bool = true;
+
     fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
         match text {
             "0" | "no" | "-" => Ok(Ecn(0)),

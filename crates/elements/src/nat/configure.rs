@@ -57,6 +57,9 @@ pub(super) fn build(kind: Kind, conf: &mut Conf<'_>) -> Result<Box<dyn Element>,
         home: None,
         member: 0,
     };
+    if !conf.errors().is_empty() {
+        return Err(Invalid);
+    }
     let specifications = conf.rest();
     if specifications.len() != conf.n_inputs() {
         conf.error(format!("need {} arguments, one per input port", conf.n_inputs()));

@@ -51,10 +51,12 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     if !conf.env.elements.is_empty() && conf.errors().is_empty() {
         let kind = |conf: &Conf<'_>, name: &str| conf.element(name).and_then(|(_, c)| Kind::of_class(c));
         if !matches!(kind(conf, &control), Some(Kind::Ip | Kind::Tcp)) {
-            conf.error("CONTROL_REWRITER: does not name an element of type 'TCPRewriter'");
+            let why = not_a(conf, &control, "TCPRewriter");
+            conf.bad_argument("CONTROL_REWRITER", &why);
         }
         if kind(conf, &data).is_none() {
-            conf.error("DATA_REWRITER: does not name an element of type 'IPRewriterBase'");
+            let why = not_a(conf, &data, "IPRewriterBase");
+            conf.bad_argument("DATA_REWRITER", &why);
         }
     }
     let input = usize::try_from(input).unwrap_or_else(|_| {
@@ -63,6 +65,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     });
     conf.finish()?;
     Ok(Box::new(FTPPortMapper { names: [control, data], input, control: None, data: None }))
+}
+
+/// Why the element called `name` is none of this `kind`.
+fn not_a(conf: &Conf<'_>, name: &str, kind: &str) -> String {
+    match conf.element(name) {
+        Some(_) => format!("does not name an element of type '{kind}'"),
+        None => "does not name an element".to_owned(),
+    }
 }
 
 /// A PORT command: where its argument is in the payload, and what it says.

@@ -18,13 +18,15 @@ pub(super) enum Contents {
 
 /// `NONE`, `HEX` or `ASCII` in any case, or a boolean that stands for the first two.
 impl Value for Contents {
+    const ERROR_IS_WHOLE: bool = true;
+
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
         let word = String::parse(text, scope)?;
         match (bool::parse(&word, scope), word.to_ascii_uppercase().as_str()) {
             (Ok(true), _) | (_, "HEX") => Ok(Contents::Hex),
             (Ok(false), _) | (_, "NONE") => Ok(Contents::None),
             (_, "ASCII") => Ok(Contents::Ascii),
-            _ => Err("must be NONE, HEX or ASCII".to_owned()),
+            (_, other) => Err(format!("bad contents value '{other}'; should be 'NONE', 'HEX', or 'ASCII'")),
         }
     }
 

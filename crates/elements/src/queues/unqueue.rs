@@ -52,6 +52,9 @@ impl Unqueue {
 
 impl Element for Unqueue {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        if self.burst == 0 {
+            cx.warn_of(None, "BURST size 0, no packets will be pulled");
+        }
         if self.active {
             cx.wake();
         }

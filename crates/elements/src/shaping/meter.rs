@@ -64,7 +64,7 @@ pub(super) fn build<M: Measure>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>,
         }
     }
     let outputs = conf.n_outputs();
-    if texts.len() + 1 != outputs && !texts.is_empty() {
+    if texts.len() + 1 != outputs && !texts.is_empty() && conf.errors().is_empty() {
         conf.error(format!(
             "need {} arguments, one less than the number of output ports",
             outputs.saturating_sub(1)

@@ -96,11 +96,8 @@ struct InfiniteSource {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let data = conf.optional("DATA", Bytes(generator::DATA.to_vec()));
     let limit = conf.optional("LIMIT", -1);
-    let burst = conf.optional("BURST", 1u32);
+    let burst = burst(conf);
     let active = conf.optional("ACTIVE", true);
-    if burst == 0 {
-        conf.error("BURST: must be at least 1");
-    }
     let mut packets = Generator::configured(conf, data, limit, active);
     packets.set_stamp(conf.keyword("TIMESTAMP", true));
     conf.finish()?;
@@ -113,15 +110,21 @@ fn build_random(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error(format!("bad length {length}"));
     }
     let limit = conf.optional("LIMIT", -1);
-    let burst = conf.optional("BURST", 1u32);
+    let burst = burst(conf);
     let active = conf.optional("ACTIVE", true);
-    if burst == 0 {
-        conf.error("burst size must be >= 1");
-    }
     let mut packets = Generator::sized(conf, length, limit, active);
     packets.set_stamp(conf.keyword("TIMESTAMP", true));
     conf.finish()?;
     Ok(Box::new(InfiniteSource { packets, burst, random: true }))
+}
+
+/// BURST, which is at least 1.
+fn burst(conf: &mut Conf<'_>) -> u32 {
+    let burst = conf.optional("BURST", 1i32);
+    if burst < 1 {
+        conf.error("burst size must be >= 1");
+    }
+    burst.max(1) as u32
 }
 
 impl InfiniteSource {

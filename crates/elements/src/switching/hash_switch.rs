@@ -1,7 +1,6 @@
 //! HashSwitch.
 
 use causeway_engine::prelude::*;
-use causeway_engine::value::AtLeast;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "HashSwitch",
@@ -14,21 +13,30 @@ pub(crate) static SPEC: Spec = Spec {
     args: HashSwitch::ARGS,
     example: "InfiniteSource(LIMIT 9, STOP true) -> h :: HashSwitch(16, 4) -> Discard; h[1] -> Discard;",
     see: &["RoundRobinSwitch", "StrideSwitch", "RandomSwitch"],
-    build: configured::<HashSwitch>,
+    build,
     ..Spec::DEFAULT
 };
 
 settings! {
     struct HashSwitch {
         offset: u32 = required("OFFSET", "bytes", "where the bytes begin");
-        length: AtLeast<1> = required("LENGTH", "bytes", "how many there are");
+        length: u32 = required("LENGTH", "bytes", "how many there are");
     }
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let switch = HashSwitch::configure(conf);
+    if switch.length == 0 {
+        conf.error("length must be > 0");
+    }
+    conf.finish()?;
+    Ok(Box::new(switch))
 }
 
 impl Element for HashSwitch {
     fn packet(&mut self, _port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {
         let from = self.offset as usize;
-        let bytes = packet.data().get(from..from.saturating_add(self.length.0 as usize));
+        let bytes = packet.data().get(from..from.saturating_add(self.length as usize));
         let sum: usize = bytes.into_iter().flatten().map(|&b| usize::from(b)).sum();
         let outputs = cx.n_outputs().max(1);
         // Of few outputs the upper bits have a say too, as in Click.
@@ -57,6 +65,6 @@ mod tests {
             h.push(0, packet(bytes));
             assert_eq!(h.take(port).len(), 1, "{config} of {outputs}: {bytes:?}");
         }
-        assert_eq!(Harness::new(&SPEC, "1, 0", 1, 2).err().unwrap(), ["LENGTH: must be at least 1"]);
+        assert_eq!(Harness::new(&SPEC, "1, 0", 1, 2).err().unwrap(), ["length must be > 0"]);
     }
 }

@@ -52,13 +52,21 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     if sample.is_some() && drop.is_some() {
         conf.error("give at most one of SAMPLE and DROP");
     }
-    let sample = drop.map(Chance::inverse).or(sample).or(p);
-    if sample.is_none() && conf.errors().is_empty() {
-        conf.error("sampling probability must be between 0 and 1");
+    let given = [p, sample, drop];
+    let possible = sample_of(given).is_some() && given.into_iter().flatten().all(|p| p.check("").is_ok());
+    if !possible && conf.errors().is_empty() {
+        conf.error(OUT_OF_RANGE);
     }
     conf.finish()?;
-    Ok(Box::new(RandomSample { sample: sample.ok_or(Invalid)?, active, drops: 0 }))
+    Ok(Box::new(RandomSample { sample: sample_of(given).ok_or(Invalid)?, active, drops: 0 }))
 }
+
+/// The chance that P, SAMPLE or DROP says.
+fn sample_of([p, sample, drop]: [Option<Chance>; 3]) -> Option<Chance> {
+    drop.map(Chance::inverse).or(sample).or(p)
+}
+
+const OUT_OF_RANGE: &str = "sampling probability must be between 0 and 1";
 
 impl Element for RandomSample {
     fn packet(&mut self, _port: usize, _packet: &mut Packet, cx: &mut Cx<'_>) -> Verdict {

@@ -119,6 +119,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     Ok(Box::new(FromDump { own, capture }))
 }
 
+/// Parts of the reasons why a file is no capture, and Click's words for them.
+const FAULTS: [(&str, &str); 4] = [
+    ("it is neither pcap nor pcapng", "not a tcpdump file (bad magic number)"),
+    ("it is empty", "empty file"),
+    ("it ends inside", "not a tcpdump file (too short)"),
+    ("Is a directory", "Is a directory"),
+];
+
 impl FromDump {
     /// Adds packets that are due to `batch`, at most `max`; the error is why there are no more.
     fn fill(&mut self, max: usize, batch: &mut Batch, cx: &mut Cx<'_>) -> Result<(), Pause> {
@@ -173,7 +181,16 @@ impl FromDump {
 impl Element for FromDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.own.end_call.as_ref().map_or(Ok(()), |call| call.check(cx))?;
-        self.capture.open()?;
+        let name = &self.own.filename.0;
+        if let Err(why) = self.capture.open() {
+            let fault = FAULTS.iter().find(|(text, _)| why.contains(text));
+            let place = if name == "-" { "<stdin>" } else { name };
+            if let Some((_, told)) = fault {
+                cx.blame(place, &format!("{}({place})", cx.class()));
+                return Err((*told).to_owned());
+            }
+            return Err(why);
+        }
         if let Some(linktype) = self.capture.linktype().filter(|l| self.own.force_ip && !encap::is_known(*l))
         {
             return Err(format!(

@@ -5,6 +5,7 @@ use super::fields::make::Maker;
 use super::lines::{Lines, Record};
 use super::several::Several;
 use super::to_ip_summary_dump::VERSION;
+use crate::fixed::Probability;
 use crate::handlers::{Call, task};
 use crate::nat::flow_id::FlowId;
 use causeway_engine::prelude::*;
@@ -82,6 +83,9 @@ drop_reasons! {
     }
 }
 
+/// How probable it is that a packet is emitted.
+type Chance = Probability<28>;
+
 /// The only timer: the next packet with TIMING.
 const DUE: u32 = 0;
 
@@ -101,7 +105,7 @@ pub(super) struct FromIPSummaryDump {
     active: bool,
     checksum: bool,
     multipacket: bool,
-    sample: f64,
+    sample: Chance,
     complained: bool,
     held: Option<Packet>,
     several: Option<Several>,
@@ -115,7 +119,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.keyword("ZERO", true);
     let timing = conf.keyword("TIMING", false);
     let checksum = conf.keyword("CHECKSUM", false);
-    let mut sample = conf.keyword("SAMPLE", 1.0f64);
+    let mut sample = conf.keyword("SAMPLE", Chance::ONE);
     let protocol = conf.keyword("PROTO", protocol::TCP);
     let multipacket = conf.keyword("MULTIPACKET", false);
     let words = ["DEFAULT_CONTENTS", "DEFAULT_FIELDS", "CONTENTS", "FIELDS"];
@@ -124,10 +128,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let flow = conf.keyword("FLOWID", flow).0;
     let allow_missing = conf.keyword("ALLOW_NONEXISTENT", false);
     let data = conf.keyword("DATA", Bytes::default()).0;
-    if sample > 1.0 {
+    if sample.0 > Chance::ONE.0 {
         conf.warn("SAMPLE probability reduced to 1");
-        sample = 1.0;
-    } else if sample <= 0.0 {
+        sample = Chance::ONE;
+    } else if sample.0 == 0 {
         conf.warn("SAMPLE probability is 0; emitting no packets");
     }
     let lines = match (filename.is_empty(), data.is_empty()) {
@@ -285,7 +289,7 @@ impl FromIPSummaryDump {
             cx.set_timer(DUE, due_ns);
             return Run::Sleep;
         }
-        if self.sample < 1.0 && cx.rng().f64() >= self.sample {
+        if self.sample != Chance::ONE && !self.sample.happens(cx) {
             cx.drop(Reason::NotSampled, packet);
         } else {
             // An empty batch has room.
@@ -306,12 +310,17 @@ impl FromIPSummaryDump {
 impl Element for FromIPSummaryDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         let first = self.lines.open()?;
+        if first.is_empty() && !self.lines.is_missing() {
+            cx.blame(&self.lines.landmark(), cx.class());
+            return Err("empty file".to_owned());
+        }
         let known = ["!IPSummaryDump", "!creator", "!data", "!contents", "!proto", "!flowid"];
         if self.fields.is_empty()
             && !self.lines.is_missing()
             && !known.iter().any(|word| first.starts_with(word.as_bytes()))
         {
-            self.complain("warning: missing banner line; is this an IP summary dump?");
+            let place = Of::File(self.lines.landmark());
+            cx.warn_of(place, "missing banner line; is this an IP summary dump?");
         }
         task::start(self.active, cx);
         Ok(())
@@ -349,7 +358,10 @@ impl Element for FromIPSummaryDump {
             "sampling_prob" => self.sample.to_string(),
             "active" => self.active.to_string(),
             "encap" => "IP".to_owned(),
-            "filename" => self.lines.name().to_owned(),
+            "filename" => match self.lines.name() {
+                "-" => "<stdin>".to_owned(),
+                name => name.to_owned(),
+            },
             "filesize" => self.lines.size().map_or("-".to_owned(), |n| n.to_string()),
             _ => self.lines.position().to_string(),
         })

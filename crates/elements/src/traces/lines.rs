@@ -146,7 +146,8 @@ impl Lines {
     /// Where the last record was.
     pub fn landmark(&self) -> String {
         let what = if self.binary { "record " } else { "" };
-        format!("{}:{what}{}", self.name, self.number)
+        let name = if self.name == "-" { "<stdin>" } else { &self.name };
+        format!("{name}:{what}{}", self.number)
     }
 
     pub fn name(&self) -> &str {

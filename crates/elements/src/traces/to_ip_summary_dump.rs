@@ -1,7 +1,7 @@
 //! ToIPSummaryDump.
 
 use super::fields::view::{Lengths, View, first_timestamp_ns};
-use super::fields::{self, Field, What, Width, text};
+use super::fields::{self, Field, Width, text};
 use crate::out_file::OutFile;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
@@ -239,8 +239,7 @@ impl ToIPSummaryDump {
     /// Writes a line for each packet that this one stands for, with times and lengths between them.
     fn write(&mut self, packet: &mut Packet) -> io::Result<()> {
         let extra_packets = packet.anno_u32(Anno::EXTRA_PACKETS.offset);
-        let is_counted = self.fields.iter().any(|f| f.what == What::Count);
-        if !self.multipacket || is_counted || extra_packets == 0 {
+        if !self.multipacket || extra_packets == 0 {
             return self.write_one(packet);
         }
         let count = u64::from(extra_packets) + 1;

@@ -240,6 +240,41 @@ impl Script {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// Gives variables their first values and lets the script begin when it should.
+    fn begin(&mut self, cx: &mut Cx<'_>, report: &mut Report) {
+        for i in 0..self.program.instructions.len() {
+            let Op::Init { unquote: unquoted, .. } = self.program.instructions[i].op else { continue };
+            let text = self.program.instructions[i].text.clone();
+            let value = self.expanded(&text, false, cx, report);
+            let number = self.program.instructions[i].number;
+            self.program.variables[number].1 = if unquoted { unquote(&value) } else { value };
+        }
+        if self.kind == Kind::Driver {
+            cx.manage();
+        }
+        if !matches!(self.kind, Kind::Active | Kind::Driver) {
+            return;
+        }
+        match self.program.instructions[0].op {
+            Op::WaitTime => {
+                self.at = 1;
+                let text = self.program.instructions[0].text.clone();
+                self.wait_for_time(&text, cx, report);
+                self.at = 0;
+            }
+            Op::Initial => {
+                self.begins = true;
+                if self.kind == Kind::Driver {
+                    cx.adjust_run_count(-1);
+                } else {
+                    let now_ns = cx.now_ns();
+                    cx.set_timer(TIMER, now_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Asks for its signals.
     fn await_signals(&self, cx: &Cx<'_>) {
         for &signal in &self.signals {
@@ -261,38 +296,9 @@ fn executing(cx: &Cx<'_>) -> String {
 
 impl Element for Script {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-        let mut report = Report::below(format!("While initializing '{} :: {}':", cx.name(), cx.class()));
-        for i in 0..self.program.instructions.len() {
-            let Op::Init { unquote: unquoted, .. } = self.program.instructions[i].op else { continue };
-            let text = self.program.instructions[i].text.clone();
-            let value = self.expanded(&text, false, cx, &mut report);
-            let number = self.program.instructions[i].number;
-            self.program.variables[number].1 = if unquoted { unquote(&value) } else { value };
-        }
-        if self.kind == Kind::Driver {
-            cx.manage();
-        }
-        if !matches!(self.kind, Kind::Active | Kind::Driver) {
-            return Ok(());
-        }
-        match self.program.instructions[0].op {
-            Op::WaitTime => {
-                self.at = 1;
-                let text = self.program.instructions[0].text.clone();
-                self.wait_for_time(&text, cx, &mut report);
-                self.at = 0;
-            }
-            Op::Initial => {
-                self.begins = true;
-                if self.kind == Kind::Driver {
-                    cx.adjust_run_count(-1);
-                } else {
-                    let now_ns = cx.now_ns();
-                    cx.set_timer(TIMER, now_ns);
-                }
-            }
-            _ => {}
-        }
+        let mut report = Report::kept();
+        self.begin(cx, &mut report);
+        report.into_kept().lines().for_each(|error| cx.tell(error));
         Ok(())
     }
 

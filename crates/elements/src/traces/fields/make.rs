@@ -222,7 +222,7 @@ impl Maker {
             What::Payload if !bytes.is_empty() => {
                 let (at, _) = self.payload()?;
                 self.account_payload(at, bytes.len())?;
-                let at = self.payload()?.0.max(at);
+                // Where it would be without options, as in Click: lengths that say more than there is put them in.
                 self.put((at + bytes.len()).saturating_sub(self.packet.len()))?;
                 if let Some(to) = self.packet.data_mut().get_mut(at..at + bytes.len()) {
                     to.copy_from_slice(bytes);
