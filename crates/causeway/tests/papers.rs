@@ -48,7 +48,7 @@ const EXPERIMENTS: [(&str, &[&str]); 37] = [
     ("LUT-9", &[]),
     ("LUT-10/12", &["LUT-10", "LUT-12"]),
     ("LUT-11, 13 to 15", &["LUT-11", "LUT-13", "LUT-14", "LUT-15"]),
-    ("recycling", &[]),
+    ("recycling", &["LUT-skb"]),
     ("FPGA-4", &[]),
     ("FPGA-A", &[]),
     ("FPGA-B", &[]),
@@ -103,9 +103,27 @@ fn measured() -> BTreeSet<String> {
     found
 }
 
-/// The figures that `causeway model` has.
+/// The figures that `causeway model` has: the name of a line, and those that it has in brackets, `(Figs. 11 and 13 to 15)`.
 fn modelled() -> BTreeSet<String> {
-    said(&["model"]).lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    let mut found = BTreeSet::new();
+    for line in said(&["model"]).lines() {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        found.insert(name.to_owned());
+        let Some((paper, (_, figures))) = name.split_once('-').map(|it| it.0).zip(line.split_once("(Figs. "))
+        else {
+            continue;
+        };
+        let (mut last, mut range) = (0, false);
+        for word in figures.trim_end_matches(')').split([' ', ',']) {
+            if let Ok(number) = word.parse::<u32>() {
+                let first = if range { last + 1 } else { number };
+                found.extend((first..=number).map(|number| format!("{paper}-{number}")));
+                last = number;
+            }
+            range = word == "to";
+        }
+    }
+    found
 }
 
 /// How a cell says that so many figures of a row are there.
