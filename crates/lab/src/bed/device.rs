@@ -184,6 +184,8 @@ impl Kind {
         match self {
             Kind::Kernel {} => &[Event::Routes],
             Kind::Causeway { .. } => &[Event::Reset, Event::Routes, Event::Swap],
+            // A reset would start threads without their priorities.
+            Kind::Graph(graph) if graph.two_threads => &[Event::Swap],
             Kind::Graph(_) => &[Event::Reset, Event::Swap],
             Kind::Command { beside_kernel: true, .. } => &[Event::Reset, Event::Routes],
             Kind::Click { .. } | Kind::Command { .. } => &[Event::Reset],
@@ -200,7 +202,7 @@ impl Kind {
         let text = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         let runtime = |mut all: Vec<String>, more: &[String]| {
             all.extend(["--name".to_owned(), format!("lab-{}-{at}", std::process::id())]);
-            if !processors.is_empty() {
+            if !processors.is_empty() && !more.iter().any(|word| word == "--processors") {
                 all.extend(["--processors".to_owned(), list(processors)]);
             }
             all.extend(more.iter().cloned());
@@ -223,7 +225,7 @@ impl Kind {
                         "-".to_owned()
                     }
                 };
-                (own()?, runtime(text(&["run", &file]), &graph.arguments))
+                (own()?, runtime(text(&["run", &file]), &graph.more_arguments(processors)))
             }
             Kind::Click { program, configuration } => {
                 let arguments = match configuration {
@@ -250,11 +252,14 @@ impl Kind {
             command
         };
         command.args(arguments);
-        match input {
-            Some(input) => Process::fed(command, ready, &input),
-            None => Process::start(command, ready),
+        let process = match input {
+            Some(input) => Process::fed(command, ready, &input)?,
+            None => Process::start(command, ready)?,
+        };
+        if let Kind::Graph(graph) = self {
+            graph.prioritise(process.id())?;
         }
-        .map(Some)
+        Ok(Some(process))
     }
 
     /// The kind of a name: kernel, causeway, graph, or click with the program of that name in the path.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// What is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -24,12 +25,21 @@ pub struct Graph {
     pub routes: Option<u32>,
     /// Instead of a router: what comes by a port of a pair, r0 and r1, r2 and r3, goes out by the other, unseen.
     pub transfer: bool,
+    /// The plain router in two threads on one processor, the first of the device's: one receives into a backlog, the other
+    /// forwards from it, and has the lower real-time priority. So did interrupts of OSR §3.3 stand above forwarding.
+    pub two_threads: bool,
     /// More arguments of the program.
     pub arguments: Vec<String>,
 }
 
 /// The class of the routing table where nothing else is asked for.
 const LOOKUP: &str = "StaticIPLookup";
+/// What comes before a lookup.
+const CHECK: &str = "Classifier(12/0800) -> Strip(14) -> CheckIPHeader";
+/// Packets between reception and forwarding where these are two threads (OSR §3.3).
+const BACKLOG: u32 = 300;
+/// Real-time priorities of the two threads, reception first.
+const PRIORITIES: [u32; 2] = [20, 10];
 /// Where the detour's routes lead to: the first hosts of the block that providers share (RFC 6598).
 const DETOUR: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
 
@@ -68,19 +78,63 @@ impl Graph {
         }
         routes.extend(own.map(str::to_owned));
         let mut text = format!("route :: {class}({});\n", routes.join(", "));
-        let entry = if self.detour_routes == 0 { "route" } else { "detour" };
+        let table = if self.detour_routes == 0 { "route" } else { "detour" };
+        // Writing to a string cannot fail.
         if self.detour_routes > 0 {
             let hosts = (0..self.detour_routes).map(|n| Ipv4Addr::from(u32::from(DETOUR) + n));
             let hosts: Vec<String> = hosts.map(|host| format!("{host}/32 0")).collect();
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "detour :: LinearIPLookup({}, 0.0.0.0/0 0) -> route;", hosts.join(", "));
         }
+        let _ = writeln!(text, "check :: {CHECK} -> {table};");
+        if self.two_threads {
+            let threads = |i: usize| format!("in{i} 0, out{i} 1");
+            let threads: Vec<String> = (0..sides.len()).map(threads).collect();
+            let _ = writeln!(text, "backlog :: Queue({BACKLOG}) -> forward :: Unqueue -> check;");
+            let _ = writeln!(text, "StaticThreadSched(forward 1, {});", threads.join(", "));
+        }
+        let entry = if self.two_threads { "backlog" } else { "check" };
         for (i, side) in sides.iter().enumerate() {
             let reception =
                 self.reception.iter().cycle().nth(i).map_or(String::new(), |more| format!(", {more}"));
-            port(&mut text, bed, (i, side), &format!("METHOD AFXDP{reception}"), "METHOD AFXDP", entry)?;
+            port(&mut text, bed, (i, side), [&format!("METHOD AFXDP{reception}"), "METHOD AFXDP"], entry)?;
         }
         Ok(text)
+    }
+
+    /// What the program is started with, besides: by `processors`, where it is to run.
+    pub fn more_arguments(&self, processors: &[usize]) -> Vec<String> {
+        let mut all = self.arguments.clone();
+        if self.two_threads {
+            // Both on one, so that reception can take the processor from forwarding.
+            let processor = processors.first().copied().unwrap_or(0);
+            all.extend(["--threads", "2", "--processors"].map(str::to_owned));
+            all.push(format!("{processor},{processor}"));
+        }
+        all
+    }
+
+    /// Sets the priorities of the two threads of the process that runs it.
+    ///
+    /// # Errors
+    /// If there are no such threads, or they may not have them.
+    pub fn prioritise(&self, process: u32) -> Result<()> {
+        if !self.two_threads {
+            return Ok(());
+        }
+        let threads = std::fs::read_dir(format!("/proc/{process}/task"))?.collect::<Result<Vec<_>, _>>()?;
+        for (worker, priority) in PRIORITIES.iter().enumerate() {
+            let name = format!("worker-{worker}");
+            let is_it = |thread: &&std::fs::DirEntry| {
+                std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+            };
+            let thread =
+                threads.iter().find(is_it).with_context(|| format!("the router has no thread {name}"))?;
+            let mut set = Command::new("chrt");
+            set.args(["--fifo", "--pid", &priority.to_string()]).arg(thread.file_name());
+            let out = set.output().context("cannot run chrt (util-linux)")?;
+            ensure!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr).trim());
+        }
+        Ok(())
     }
 }
 
@@ -92,28 +146,27 @@ pub fn click_router(bed: &Bed, at: usize) -> Result<String> {
     let sides = bed.sides(at);
     let routes: Vec<String> =
         sides.iter().enumerate().map(|(i, side)| format!("{} {i}", side.networks[0])).collect();
-    let mut text = format!("route :: {LOOKUP}({});\n", routes.join(", "));
+    let mut text = format!("route :: {LOOKUP}({});\ncheck :: {CHECK} -> route;\n", routes.join(", "));
     for side in sides.iter().enumerate() {
-        port(&mut text, bed, side, "METHOD LINUX, SNIFFER false", "METHOD LINUX", "route")?;
+        port(&mut text, bed, side, ["METHOD LINUX, SNIFFER false", "METHOD LINUX"], "check")?;
     }
     Ok(text)
 }
 
-/// What the router does at a port.
+/// What the router does at a port, whose packets enter at `entry`.
 fn port(
     text: &mut String,
     bed: &Bed,
     (i, side): (usize, &Side),
-    from: &str,
-    to: &str,
+    [from, to]: [&str; 2],
     entry: &str,
 ) -> Result<()> {
     let (own, peer) = (bed.mac(&side.own)?, bed.mac(&side.peer)?);
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        "in{i} :: FromDevice(r{i}, {from}) -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> {entry};\n\
-         route[{i}] -> DecIPTTL -> EtherEncap(0x0800, {own}, {peer}) -> Queue(1000) -> ToDevice(r{i}, {to});\n"
+        "in{i} :: FromDevice(r{i}, {from}) -> {entry};\n\
+         route[{i}] -> DecIPTTL -> EtherEncap(0x0800, {own}, {peer}) -> Queue(1000) -> out{i} :: ToDevice(r{i}, {to});\n"
     );
     Ok(())
 }

@@ -84,6 +84,7 @@ pub fn chart(picture: &Picture, about: &str, document: &Document) -> Option<Char
     let paper = picture.points.iter().map(|(name, points)| Line {
         name: format!("{name} (the paper)"),
         points: points.iter().map(|&(x, y)| (x, Value::exact(y))).collect(),
+        joined: false,
     });
     let axis = |quantity: &str, unit: &str| Axis { quantity: quantity.to_owned(), unit: unit.to_owned() };
     Some(Chart {
@@ -109,7 +110,7 @@ fn line(name: String, series: &Series, scale: f64) -> Line {
         let values: Vec<f64> = one.repetitions.iter().map(|value| value / scale).collect();
         Some((one.x? / if by_load { THOUSAND } else { 1.0 }, Value::of(&values)?))
     };
-    Line { name, points: series.measurements.iter().filter_map(point).collect() }
+    Line { name, points: series.measurements.iter().filter_map(point).collect(), joined: true }
 }
 
 #[cfg(test)]

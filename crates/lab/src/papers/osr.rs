@@ -1,6 +1,6 @@
 //! *Open-Source PC-Based Software Routers* (OSR): how mechanisms of reception behave, and what ports, quotas and lengths change.
 
-use super::setup::{QUOTA, Setup, fixed, mechanism, napi};
+use super::setup::{QUOTA, Setup, fixed, mechanism, napi, two_threads};
 use super::{Experiment, Picture, Shows, What, picture};
 use crate::bed::Kind;
 use causeway_results::traffic::Matrix;
@@ -56,7 +56,9 @@ pub const EXPERIMENTS: &[Experiment] = &[
         }],
         what: What::Measured(|| {
             let mechanisms = ["interrupt", "moderated", "napi", "disable-enable", "polling"];
-            vec![two_ports(Matrix::Unidirectional, mechanisms.map(|name| mechanism(name, name)).to_vec())]
+            let mut routers = mechanisms.map(|name| mechanism(name, name)).to_vec();
+            routers.push(two_threads("interrupt, two threads"));
+            vec![two_ports(Matrix::Unidirectional, routers)]
         }),
     },
     Experiment {

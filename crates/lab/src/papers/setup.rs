@@ -30,10 +30,19 @@ pub fn napi(name: &str, quotas: &[u32]) -> (String, Kind) {
     graph(name, quotas.iter().map(|quota| format!("RECEPTION napi, QUOTA {quota}")).collect())
 }
 
+/// The plain router whose reception by interrupts is a thread that takes the processor from the one that forwards.
+pub fn two_threads(name: &str) -> (String, Kind) {
+    let of = |graph| Kind::Graph(Graph { two_threads: true, ..graph });
+    (name.to_owned(), of(plain(vec!["RECEPTION disable-enable".to_owned()])))
+}
+
 fn graph(name: &str, reception: Vec<String>) -> (String, Kind) {
+    (name.to_owned(), Kind::Graph(plain(reception)))
+}
+
+fn plain(reception: Vec<String>) -> Graph {
     let arguments = vec!["--budget".to_owned(), BUDGET.to_string()];
-    let detour_routes = DETOUR_ROUTES;
-    (name.to_owned(), Kind::Graph(Graph { reception, detour_routes, arguments, ..Graph::default() }))
+    Graph { reception, detour_routes: DETOUR_ROUTES, arguments, ..Graph::default() }
 }
 
 /// Frames of one length.

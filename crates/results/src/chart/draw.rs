@@ -24,6 +24,8 @@ const MARGIN: u32 = 12;
 const BELOW: u32 = 46;
 /// Pixels of a line of the legend.
 const ENTRY: i32 = 20;
+/// Radius of a point that is not joined to others, in pixels.
+const RING: i32 = 5;
 /// Pixels a letter, about: the viewer's font is not known here.
 const LETTER: u32 = 7;
 /// The library's unit of text; the document has 12 and 15 pixels.
@@ -91,6 +93,14 @@ impl Chart {
         lines.iter().map(|line| line.name.as_str()).chain(bars.iter().map(|bar| bar.name.as_str()))
     }
 
+    /// Whether the entry of this number in the legend is no set of single points.
+    fn is_joined(&self, number: usize) -> bool {
+        match &self.plot {
+            Plot::Lines { lines, .. } => lines.get(number).is_none_or(|line| line.joined),
+            Plot::Bars { .. } => true,
+        }
+    }
+
     fn height(&self) -> u32 {
         match &self.plot {
             Plot::Lines { .. } => HEIGHT,
@@ -111,7 +121,11 @@ fn draw_legend(chart: &Chart, area: &Area<'_>) -> Result<(), DrawError> {
     for (number, name) in chart.names().enumerate() {
         let y = ENTRY / 2 + number as i32 * ENTRY;
         let colour = style::series(number).light;
-        area.draw(&Rectangle::new([(4, y - 2), (22, y + 2)], colour.filled())).map_err(DrawError::of)?;
+        if chart.is_joined(number) {
+            area.draw(&Rectangle::new([(4, y - 2), (22, y + 2)], colour.filled())).map_err(DrawError::of)?;
+        } else {
+            area.draw(&Circle::new((13, y), RING, colour.stroke_width(2))).map_err(DrawError::of)?;
+        }
         area.draw(&Text::new(name.to_owned(), (28, y), style.clone())).map_err(DrawError::of)?;
     }
     Ok(())
@@ -164,9 +178,14 @@ fn draw_lines(
     for (number, points) in shown.into_iter().enumerate() {
         let colour = style::series(number).light;
         let path = points.iter().map(|(x, value)| (*x, value.value)).collect::<Vec<_>>();
-        let dots = path.clone().into_iter().map(|at| Circle::new(at, 3, colour.filled()));
-        context.draw_series(dots).map_err(DrawError::of)?;
-        context.draw_series([PathElement::new(path, colour.stroke_width(2))]).map_err(DrawError::of)?;
+        if lines[number].joined {
+            let dots = path.clone().into_iter().map(|at| Circle::new(at, 3, colour.filled()));
+            context.draw_series(dots).map_err(DrawError::of)?;
+            context.draw_series([PathElement::new(path, colour.stroke_width(2))]).map_err(DrawError::of)?;
+        } else {
+            let rings = path.into_iter().map(|at| Circle::new(at, RING, colour.stroke_width(2)));
+            context.draw_series(rings).map_err(DrawError::of)?;
+        }
         let intervals = points.iter().filter_map(|(x, value)| {
             let interval = value.interval?;
             Some(PathElement::new(vec![(*x, interval.low), (*x, interval.high)], colour.stroke_width(1)))

@@ -57,13 +57,15 @@ pub enum Plot {
     },
 }
 
-/// A line through points.
+/// A line through points, or the points alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// In the legend.
     pub name: String,
     /// The points by rising x.
     pub points: Vec<(f64, Value)>,
+    /// Whether they are joined: single numbers, such as those of a paper's text, are no curve.
+    pub joined: bool,
 }
 
 /// A bar in each group.
@@ -122,7 +124,8 @@ impl Line {
     /// The line through a series' medians.
     pub fn of(name: &str, series: &Series) -> Line {
         let point = |one: &crate::document::Measurement| Some((one.x?, Value::of(&one.repetitions)?));
-        Line { name: name.to_owned(), points: series.measurements.iter().filter_map(point).collect() }
+        let points = series.measurements.iter().filter_map(point).collect();
+        Line { name: name.to_owned(), points, joined: true }
     }
 }
 

@@ -4,7 +4,8 @@ use crate::document::Measurement;
 fn lines() -> Chart {
     let point =
         |x: f64| (x, Value { value: x * 10.0, interval: Some(Interval { low: x * 9.0, high: x * 12.0 }) });
-    let line = |name: &str| Line { name: name.to_owned(), points: [1.0, 4.0, 16.0].map(point).into() };
+    let line =
+        |name: &str| Line { name: name.to_owned(), points: [1.0, 4.0, 16.0].map(point).into(), joined: true };
     Chart {
         title: "a < b & c".to_owned(),
         source: Source::Modelled,
@@ -29,6 +30,23 @@ fn all<'s>(svg: &'s str, attribute: &str) -> Vec<&'s str> {
     let shapes = svg.split_once("</style>").unwrap().1;
     let before = format!(" {attribute}=\"");
     shapes.split(&before).skip(1).map(|part| part.split('"').next().unwrap()).collect()
+}
+
+#[test]
+fn single_points_are_rings_without_a_line() {
+    let shapes = |joined: bool| {
+        let mut chart = lines();
+        if let Plot::Lines { lines, .. } = &mut chart.plot {
+            lines.truncate(1);
+            lines[0].joined = joined;
+        }
+        let svg = chart.svg().unwrap();
+        (svg.matches("<polyline").count(), svg.matches("r=\"5\"").count(), svg.matches("r=\"3\"").count())
+    };
+    let (joined, single) = (shapes(true), shapes(false));
+    assert_eq!((joined.1, joined.2), (0, 3));
+    // The legend has one too.
+    assert_eq!((single.0, single.1, single.2), (joined.0 - 1, 4, 0));
 }
 
 #[test]
