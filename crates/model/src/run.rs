@@ -1,7 +1,7 @@
 //! Runs: a router under load until its numbers are sure.
 
-use crate::hardware::Hardware;
 use crate::event::{MILLISECOND, SECOND, Time};
+use crate::hardware::Hardware;
 use crate::machine::Machine;
 use crate::router::{Router, Scenario};
 use crate::several::Several;
@@ -197,7 +197,8 @@ pub fn run(
 ) -> Result<Outcome> {
     let mut router = Running::new(machine, scenario, seed, followed)?;
     // A queue of a thousand packets takes long to fill when hardly more comes than goes.
-    let times = if matches!(scenario.kernel.role, Role::Affinity(affinity) if affinity.mixed) { 8 } else { 1 };
+    let times =
+        if matches!(scenario.kernel.role, Role::Affinity(affinity) if affinity.mixed) { 8 } else { 1 };
     let warm_up_ps = effort.warm_up_ps * times;
     let mut now_ps = warm_up_ps;
     router.run(now_ps);

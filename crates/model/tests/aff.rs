@@ -61,11 +61,13 @@ fn processors_that_receive_are_the_limit_and_mode_ii_is_a_little_ahead() {
         // Both cards are alike in mode I.
         let flows = &all.last().expect("a point").flows_fps;
         assert!(mode == "mode II" || (flows[0] / flows[1] - 1.0).abs() < 0.05, "{curve}: {flows:?}");
-        assert!(all.iter().all(|one| one.drops_fps[Drop::Queue as usize] < 0.02 * one.offered_fps), "{curve}");
+        assert!(
+            all.iter().all(|one| one.drops_fps[Drop::Queue as usize] < 0.02 * one.offered_fps),
+            "{curve}"
+        );
     }
-    let ahead = |found: &Found| {
-        last(found, "mode II", Outcome::rate_fps) / last(found, "mode I", Outcome::rate_fps)
-    };
+    let ahead =
+        |found: &Found| last(found, "mode II", Outcome::rate_fps) / last(found, "mode I", Outcome::rate_fps);
     assert!((1.01..1.08).contains(&ahead(found)), "{}", ahead(found));
     // More is left of the processor that sends, and of those that receive below saturation.
     let sends = |mode| last(found, mode, |outcome| outcome.busy[2]);
@@ -151,7 +153,10 @@ fn frames_of_three_lengths_are_bound_by_the_card_that_sends() {
     let found = figure("AFF-11");
     for (_, _, curve) in each() {
         let last = found.curve(&curve).last().expect("a point");
-        assert!(last.rate_fps() < 0.92 * last.offered_fps && last.busy.iter().all(|part| *part < 0.9), "{curve}");
+        assert!(
+            last.rate_fps() < 0.92 * last.offered_fps && last.busy.iter().all(|part| *part < 0.9),
+            "{curve}"
+        );
         assert!(last.drops_fps[Drop::Queue as usize] > 20e3, "{curve}: and the queue before it is full");
         assert!((3.0..4.5).contains(&(last.delay_ns / 1e6)), "{curve}: {}", last.delay_ns);
     }
@@ -165,8 +170,12 @@ fn scenario(mechanism: Mechanism, mode: &str, mixed: bool, rate_fps: f64) -> (Sc
     let processors = if mode == "mode I" { [0, 1, 2] } else { [0, 2, 1] };
     let affinity = Affinity { processors, mixed };
     let flows = [0, 1].map(|from| Flow { from, to: vec![2], rate_fps });
-    let kernel =
-        Setup { mechanisms: vec![mechanism; 3], budget: 300, recycling: false, role: Role::Affinity(affinity) };
+    let kernel = Setup {
+        mechanisms: vec![mechanism; 3],
+        budget: 300,
+        recycling: false,
+        role: Role::Affinity(affinity),
+    };
     let links = vec![Link { rate_bps: 1_000_000_000 }; 3];
     (Scenario { links, flows: flows.into(), bytes: 64, moderated: false, kernel }, affinity)
 }
@@ -205,9 +214,8 @@ fn a_packet_is_followed_and_the_same_seed_gives_the_same() {
 #[test]
 fn a_machine_without_the_processors_is_refused() {
     let figure = Figure::find("AFF-5").expect("a figure");
-    let refused = |machine: &Machine| {
-        figure.run(machine, 1, Effort::SHORT, None).err().expect("refused").to_string()
-    };
+    let refused =
+        |machine: &Machine| figure.run(machine, 1, Effort::SHORT, None).err().expect("refused").to_string();
     assert!(refused(&Machine::osr().expect("right")).contains("[several]"));
     let mut two = machine();
     two.several.as_mut().expect("there").processors.value = 2;

@@ -65,7 +65,10 @@ fn what_is_received_is_shared_equally() {
 fn one_card_is_bound_by_its_reads_and_many_by_the_processor() {
     let found = figure("CvL-5", &machine());
     let (linux, click) = (kpps(&found, "linux packetgen"), kpps(&found, "click udpgen"));
-    assert!(linux[1..].windows(2).all(|pair| pair[1] < 1.005 * pair[0]) && linux[7] < 0.95 * linux[1], "{linux:?}");
+    assert!(
+        linux[1..].windows(2).all(|pair| pair[1] < 1.005 * pair[0]) && linux[7] < 0.95 * linux[1],
+        "{linux:?}"
+    );
     let nearly = |n: usize| click[n - 1] / click[0] / n as f64;
     assert!(nearly(3) > 0.8 && nearly(7) > 0.75 && nearly(7) < 0.9, "nearly linear: {click:?}");
     assert!(busy(&found.curve("linux packetgen")[7]) > 0.99);
@@ -83,7 +86,10 @@ fn linux_transfers_what_it_can_receive_and_click_as_much_again() {
     assert!(linux[0] < 750.0 && (linux[0] / click[0] - 1.0).abs() < 0.1, "the card that sends is the limit");
     let first = &found.curve("linux")[0];
     let dropped = |drop: Drop| first.drops_fps[drop as usize];
-    assert!(dropped(Drop::Queue) > 1.2 * (dropped(Drop::Ring) + dropped(Drop::Fifo)), "and what it cannot send is dropped");
+    assert!(
+        dropped(Drop::Queue) > 1.2 * (dropped(Drop::Ring) + dropped(Drop::Fifo)),
+        "and what it cannot send is dropped"
+    );
     assert!(linux[1] > 1.5 * linux[0] && linux[3] < 1.02 * linux[1], "{linux:?}");
     assert!(click[1] > 1.8 * click[0] && click[2] > 2.6 * click[0] && click[3] < 3.2 * click[0], "{click:?}");
     // With cards that read sooner, one flow is as many as the processor takes.
@@ -125,14 +131,18 @@ fn to_look_at_the_address_costs_a_third_and_more() {
 
 #[test]
 fn every_packet_of_click_ends_in_one_counted_place() {
-    for (graph, bytes, rate_fps) in
-        [(Graph::Count, 64, 1.4e6), (Graph::Transfer, 64, 1.4e6), (Graph::Transfer, 1_518, 8e4), (Graph::Route, 64, 3e5)]
-    {
+    for (graph, bytes, rate_fps) in [
+        (Graph::Count, 64, 1.4e6),
+        (Graph::Transfer, 64, 1.4e6),
+        (Graph::Transfer, 1_518, 8e4),
+        (Graph::Route, 64, 3e5),
+    ] {
         let link = Link { rate_bps: 1_000_000_000 };
         let flows = [(0, 1), (1, 0), (2, 3)].map(|(from, to)| Flow { from, to: vec![to], rate_fps });
         let kernel = Setup { mechanisms: Vec::new(), budget: 300, recycling: true, role: Role::Click(graph) };
         let kernel = Setup { mechanisms: vec![causeway_engine::reception::Mechanism::Polling; 4], ..kernel };
-        let scenario = Scenario { links: vec![link; 4], flows: flows.into(), bytes, moderated: false, kernel };
+        let scenario =
+            Scenario { links: vec![link; 4], flows: flows.into(), bytes, moderated: false, kernel };
         let mut router = Router::new(&machine(), &scenario, 3, None).expect("ports");
         for stop in (1..20u64).map(|n| n * 377_777_777) {
             router.run(stop.min(10 * MILLISECOND));
@@ -152,5 +162,8 @@ fn a_packet_of_click_is_followed() {
     let figure = Figure::find("CvL-7").expect("a figure");
     let found = figure.run(&machine(), 1, Effort::SHORT, Some(30)).expect("enough ports");
     let way = found.curve("click")[0].trace.join("\n");
-    assert!(way.contains("has come in") && way.contains("is taken from the ring") && way.contains("has left"), "{way}");
+    assert!(
+        way.contains("has come in") && way.contains("is taken from the ring") && way.contains("has left"),
+        "{way}"
+    );
 }

@@ -104,7 +104,9 @@ pub const FIGURES: &[Figure] = &[
         machine: Machine::cvl,
         curves: reception,
         numbers: &[
-            kpps("Linux, 1 card", 1_100.0, Told::Text, Some(("linux udpcount", 1.0)), |f| at(f, "linux udpcount", 1)),
+            kpps("Linux, 1 card", 1_100.0, Told::Text, Some(("linux udpcount", 1.0)), |f| {
+                at(f, "linux udpcount", 1)
+            }),
             kpps("Linux, 8 cards", 1_000.0, Told::Calibrated, Some(("linux udpcount", 8.0)), |f| {
                 at(f, "linux udpcount", 8)
             }),
@@ -134,13 +136,21 @@ pub const FIGURES: &[Figure] = &[
         machine: Machine::cvl,
         curves: transmission,
         numbers: &[
-            kpps("Linux, 1 card", 740.0, Told::Text, Some(("linux packetgen", 1.0)), |f| at(f, "linux packetgen", 1)),
+            kpps("Linux, 1 card", 740.0, Told::Text, Some(("linux packetgen", 1.0)), |f| {
+                at(f, "linux packetgen", 1)
+            }),
             kpps("Linux, 8 cards", 690.0, Told::Calibrated, Some(("linux packetgen", 8.0)), |f| {
                 at(f, "linux packetgen", 8)
             }),
-            kpps("Click, 1 card", 730.0, Told::Text, Some(("click udpgen", 1.0)), |f| at(f, "click udpgen", 1)),
-            kpps("Click, 7 cards", 4_200.0, Told::Text, Some(("click udpgen", 7.0)), |f| at(f, "click udpgen", 7)),
-            kpps("Click, 8 cards", 4_200.0, Told::Text, Some(("click udpgen", 8.0)), |f| at(f, "click udpgen", 8)),
+            kpps("Click, 1 card", 730.0, Told::Text, Some(("click udpgen", 1.0)), |f| {
+                at(f, "click udpgen", 1)
+            }),
+            kpps("Click, 7 cards", 4_200.0, Told::Text, Some(("click udpgen", 7.0)), |f| {
+                at(f, "click udpgen", 7)
+            }),
+            kpps("Click, 8 cards", 4_200.0, Told::Text, Some(("click udpgen", 8.0)), |f| {
+                at(f, "click udpgen", 8)
+            }),
         ],
     },
     Figure {
@@ -188,6 +198,8 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::cvl,
         curves: routing,
-        numbers: &[kpps("highest rate", 800.0, Told::Text, None, |f| f.peak_kpps("linux").max(f.peak_kpps("click")))],
+        numbers: &[kpps("highest rate", 800.0, Told::Text, None, |f| {
+            f.peak_kpps("linux").max(f.peak_kpps("click"))
+        })],
     },
 ];

@@ -74,7 +74,8 @@ fn polls(outcome: &Outcome) -> f64 {
 }
 
 fn ahead(found: &Found, routes: u32) -> f64 {
-    found.last_kpps(&format!("radix, {routes} routes")) - found.last_kpps(&format!("lc-trie, {routes} routes"))
+    found.last_kpps(&format!("radix, {routes} routes"))
+        - found.last_kpps(&format!("lc-trie, {routes} routes"))
 }
 
 const fn times(what: &'static str, paper: f64, told: Told, of: fn(&Found) -> f64) -> Number {
@@ -90,9 +91,13 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::lut,
         curves: flow_keyed,
-        numbers: &[kpps("saturation, 1 source", LINE / 2e3, Told::Calibrated, Some(("1 sources", LINE)), |found| {
-            found.last_kpps("1 sources")
-        })],
+        numbers: &[kpps(
+            "saturation, 1 source",
+            LINE / 2e3,
+            Told::Calibrated,
+            Some(("1 sources", LINE)),
+            |found| found.last_kpps("1 sources"),
+        )],
     },
     Figure {
         name: "LUT-5",

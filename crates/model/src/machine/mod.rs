@@ -5,8 +5,8 @@ mod quantity;
 mod tests;
 
 pub use quantity::{
-    Buckets, ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets, Processors, Size, Span, Value,
-    Ways, Width,
+    Buckets, ByteRate, CacheSize, Cycles, Descriptors, Frequency, Kind, LineSize, Origin, Packets,
+    Processors, Size, Span, Value, Ways, Width,
 };
 
 use crate::bus::{Bus, BusParameters, Protocol};

@@ -24,8 +24,8 @@ use crate::router::Event;
 use crate::several::Affinity;
 use crate::trace::Trace;
 use causeway_engine::reception::{Mechanism, Reception};
-pub(crate) use io::Line;
 use io::Io;
+pub(crate) use io::Line;
 
 /// What the kernel does with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -113,14 +113,19 @@ impl Routes {
         match structures {
             Structures::Cache(cache) => {
                 let (mut spent, mut last) = (0, None);
-                cache.visit(flow, 0, |_| 1, |place| match place {
-                    CachePlace::Bucket(n) => reads.push(u64::from(n) * BUCKET),
-                    CachePlace::Entry(n) => {
-                        last = Some(ENTRIES + u64::from(n) * ENTRY);
-                        reads.extend(last.map(|entry| entry + ENTRY_KEY));
-                        spent += costs.step;
-                    }
-                });
+                cache.visit(
+                    flow,
+                    0,
+                    |_| 1,
+                    |place| match place {
+                        CachePlace::Bucket(n) => reads.push(u64::from(n) * BUCKET),
+                        CachePlace::Entry(n) => {
+                            last = Some(ENTRIES + u64::from(n) * ENTRY);
+                            reads.extend(last.map(|entry| entry + ENTRY_KEY));
+                            spent += costs.step;
+                        }
+                    },
+                );
                 reads.extend(last);
                 spent
             }
