@@ -77,7 +77,8 @@ pub const FIGURES: &[Figure] = &[
         name: "AFF-5",
         about: "forwarding rate, three mechanisms, two modes of affinity, 64 bytes",
         paper: "saturation near 250 kpps a card; in mode II about 20 kpps more",
-        missed: "",
+        missed: "The paper has it from less waiting for the lock in mode II. Here mode II waits for the lock a little more, since \
+                 its line goes from chip to chip, and gains by the packets' own lines, which do not.",
         machine: Machine::aff,
         curves: short,
         numbers: &[
