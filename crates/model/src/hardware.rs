@@ -42,8 +42,8 @@ pub enum Place {
     Headers(u32),
     /// What the kernel knows of the packet in a buffer: first or second line.
     Head(u32, u64),
-    /// What the kernel knows of a buffer, by lines, behind the frame in it.
-    Tail(u32, u64),
+    /// What the kernel knows of a buffer, behind the frame in it.
+    Tail(u32),
     /// A byte of the tables that routes are found by.
     Table(u64),
 }
@@ -58,7 +58,7 @@ impl Place {
             Place::Sent(port, place) => ring(TRANSMIT_RINGS, port, place),
             Place::Headers(buffer) => BUFFERS + u64::from(buffer) * BUFFER,
             Place::Table(offset) => TABLES + offset,
-            Place::Tail(buffer, line) => BUFFERS + u64::from(buffer) * BUFFER + TAIL + line * 64,
+            Place::Tail(buffer) => BUFFERS + u64::from(buffer) * BUFFER + TAIL,
             Place::Head(buffer, line) => HEADS + u64::from(buffer) * HEAD + line * 64,
         }
     }

@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_lookup_reads_a_child_of_the_root_its_nodes_and_the_route() {
-        let mut rib = Rib::new();
+        let mut rib = Rib::default();
         for third in 0..256u32 {
             rib.set(Prefix::truncated(0x0a00_0000 | third << 8, 24), third);
         }

@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn a_lookup_reads_the_nodes_from_the_root_down() {
         let routes = [("10.0.0.0/8", 1), ("10.128.0.0/9", 2), ("11.0.0.0/8", 3)];
-        let rib: Rib<u32> = routes.map(|(prefix, to)| (prefix.parse().expect("a prefix"), to)).into_iter().collect();
+        let rib: Rib<u32> =
+            routes.map(|(prefix, to)| (prefix.parse().expect("a prefix"), to)).into_iter().collect();
         let mut radix = Radix::empty().expect("memory");
         radix.rebuild(&rib).expect("memory");
         let reads = |address| {

@@ -65,3 +65,25 @@ impl Caches {
         self.caches.iter_mut().for_each(|cache| cache.invalidate(place.address(), bytes));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_comes_from_who_wrote_it_last() {
+        let machine = Machine::aff().expect("the machine of the paper");
+        let several = machine.several.as_ref().expect("several");
+        let mut hardware = Hardware::new(&machine, &[], false);
+        let mut caches = Caches::new(&machine, several);
+        let line = Place::Table(0);
+        let mut waits = |caches: &mut Caches, processor| caches.share(processor, 0, line, &mut hardware);
+        let (near, far) = (several.near.value, several.transfer.value);
+        assert!(waits(&mut caches, 0) >= machine.memory.latency.value, "nobody has it");
+        assert_eq!([1, 0, 2, 3, 2, 0].map(|one| waits(&mut caches, one)), [near, near, far, near, near, far]);
+        assert_eq!(caches.transfers, 2);
+        caches.invalidate(line, 1);
+        assert!(waits(&mut caches, 0) >= machine.memory.latency.value, "a card wrote it");
+        assert_eq!(caches.read(1, 0, line, &mut hardware), 0, "its neighbour has it");
+    }
+}

@@ -14,10 +14,10 @@ use causeway_packet::Receiver;
 pub(super) const CLEANED: usize = 16;
 
 /// What is written of a packet by who receives it and again by who frees it: four lines of what is known of it (an
-/// `sk_buff` of Linux 2.6.35 has 232 bytes), one of what is known of its buffer, one of the allocator.
-fn known_of(buffer: u32) -> [Place; 6] {
+/// `sk_buff` of Linux 2.6.35 has 232 bytes) and one of what is known of its buffer.
+fn known_of(buffer: u32) -> [Place; 5] {
     let head = |line| Place::Head(buffer, line);
-    [head(0), head(1), head(2), head(3), Place::Tail(buffer, 0), Place::Tail(buffer, 1)]
+    [head(0), head(1), head(2), head(3), Place::Tail(buffer)]
 }
 
 /// Picoseconds of each thing that the kernel does.
@@ -69,18 +69,10 @@ pub(super) struct Around<'a> {
 /// The kernel on one processor.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    pub port: usize,
-    pub processor: usize,
+    pub hands: Hands,
     reception: Reception,
     mechanism: Mechanism,
-    line: Line,
     polls: u64,
-    /// Of the turn under way, packets that were there when it began; `None` between turns.
-    found: Option<usize>,
-    /// Buffers that the ring lacks.
-    lacks: usize,
-    /// The packet that goes to the card that sends.
-    pub hand: Option<Frame>,
     /// The ring for reception got buffers, and the card is to be told.
     pub gave: bool,
     /// What was sent is to be cleaned.
@@ -89,51 +81,53 @@ pub(super) struct Kernel {
     pub works: bool,
     /// Its packet, which has the lock.
     pub posting: Option<Frame>,
-    pub spent: Spent,
     pub busy_ps: Time,
-    pub counts: PortCounts,
     pub deferred: u64,
+}
+
+/// What of a kernel its mechanism works with.
+#[derive(Debug)]
+pub(super) struct Hands {
+    pub port: usize,
+    processor: usize,
+    /// Whether its driver takes all that it finds, and no more than that.
+    exhausts: bool,
+    line: Line,
+    /// Of the turn under way, packets that were there when it began and are still; `None` between turns.
+    found: Option<usize>,
+    /// Buffers that the ring lacks.
+    lacks: usize,
+    /// The packet that goes to the card that sends.
+    pub packet: Option<Frame>,
+    pub spent: Spent,
+    pub counts: PortCounts,
 }
 
 /// The port of a kernel, as the mechanism asks it.
 struct Io<'a, 'b> {
-    kernel: &'a mut Parts,
+    hands: &'a mut Hands,
     around: &'a mut Around<'b>,
-}
-
-/// What of a kernel its mechanism changes.
-#[derive(Debug)]
-struct Parts {
-    port: usize,
-    processor: usize,
-    exhausts: bool,
-    line: Line,
-    found: Option<usize>,
-    lacks: usize,
-    hand: Option<Frame>,
-    spent: Spent,
-    counts: PortCounts,
 }
 
 impl Ports for Io<'_, '_> {
     fn receiver(&mut self, _: usize) -> Option<&mut dyn Receiver> {
-        Some(&mut self.kernel.line)
+        Some(&mut self.hands.line)
     }
 
     fn receive(&mut self, _: usize, _: usize) -> Received {
-        let (kernel, around) = (&mut *self.kernel, &mut *self.around);
-        let waiting = around.hardware.nics[kernel.port].waiting();
-        if kernel.found.is_none() {
-            kernel.found = Some(waiting);
-            kernel.counts.polls += 1;
-            kernel.spent.add(Class::Scheduler, around.costs.poll);
+        let (hands, around) = (&mut *self.hands, &mut *self.around);
+        let waiting = around.hardware.nics[hands.port].waiting();
+        if hands.found.is_none() {
+            hands.found = Some(waiting);
+            hands.counts.polls += 1;
+            hands.spent.add(Class::Scheduler, around.costs.poll);
         }
-        let Some(frame) = kernel.take(around) else { return Received::default() };
-        kernel.hand = Some(frame);
-        let left = kernel.found.map_or(0, |found| found.saturating_sub(1));
-        kernel.found = Some(left);
+        let Some(frame) = hands.take(around) else { return Received::default() };
+        hands.packet = Some(frame);
+        let left = hands.found.map_or(0, |found| found.saturating_sub(1));
+        hands.found = Some(left);
         // The driver's own loop ends with what it found; the kernel's asks again.
-        let more = if kernel.exhausts { left > 0 } else { waiting > 1 };
+        let more = if hands.exhausts { left > 0 } else { waiting > 1 };
         Received { packets: 1, more }
     }
 
@@ -146,7 +140,7 @@ impl Ports for Io<'_, '_> {
     }
 }
 
-impl Parts {
+impl Hands {
     fn take(&mut self, around: &mut Around<'_>) -> Option<Frame> {
         let place = around.hardware.nics[self.port].receive_place();
         let frame = around.hardware.nics[self.port].take()?;
@@ -170,9 +164,14 @@ impl Parts {
     /// What is known of a packet is written by whoever has it.
     fn touch_head(&mut self, frame: Frame, around: &mut Around<'_>) {
         for place in known_of(frame.buffer) {
-            let wait_ps = around.caches.share(self.processor, around.now_ps, place, around.hardware);
-            self.spent.add(Class::Memory, wait_ps);
+            self.share(place, Class::Memory, around);
         }
+    }
+
+    /// Writes a line that other processors write, too.
+    fn share(&mut self, place: Place, class: Class, around: &mut Around<'_>) {
+        let wait_ps = around.caches.share(self.processor, around.now_ps, place, around.hardware);
+        self.spent.add(class, wait_ps);
     }
 }
 
@@ -180,55 +179,36 @@ impl Kernel {
     pub fn new(port: usize, processor: usize, mechanism: Mechanism, budget: usize) -> Kernel {
         let mut reception = Reception::new(budget);
         reception.add(mechanism);
-        Kernel {
+        let hands = Hands {
             port,
             processor,
-            reception,
-            mechanism,
+            exhausts: mechanism == Mechanism::DisableEnable,
             line: Line::default(),
-            polls: 0,
             found: None,
             lacks: 0,
-            hand: None,
+            packet: None,
+            spent: Spent::default(),
+            counts: PortCounts::default(),
+        };
+        Kernel {
+            hands,
+            reception,
+            mechanism,
+            polls: 0,
             gave: false,
             cleaning: false,
             works: false,
             posting: None,
-            spent: Spent::default(),
             busy_ps: 0,
-            counts: PortCounts::default(),
             deferred: 0,
         }
     }
 
-    fn with_parts<T>(
-        &mut self,
-        around: &mut Around<'_>,
-        work: impl FnOnce(&mut Reception, &mut Io<'_, '_>) -> T,
-    ) -> T {
-        let mut parts = Parts {
-            port: self.port,
-            processor: self.processor,
-            exhausts: self.mechanism == Mechanism::DisableEnable,
-            line: std::mem::take(&mut self.line),
-            found: self.found,
-            lacks: self.lacks,
-            hand: self.hand,
-            spent: std::mem::take(&mut self.spent),
-            counts: self.counts,
-        };
-        let done = work(&mut self.reception, &mut Io { kernel: &mut parts, around });
-        let Parts { line, found, lacks, hand, spent, counts, .. } = parts;
-        (self.line, self.found, self.lacks, self.hand) = (line, found, lacks, hand);
-        (self.spent, self.counts) = (spent, counts);
-        done
-    }
-
     /// Its card's interrupts are let through.
     pub fn start(&mut self, around: &mut Around<'_>) {
-        self.with_parts(around, |reception, io| reception.start(io));
-        around.hardware.nics[self.port].masked = false;
-        self.spent.take();
+        self.reception.start(&mut Io { hands: &mut self.hands, around });
+        around.hardware.nics[self.hands.port].masked = false;
+        self.hands.spent.take();
     }
 
     fn defers(&self) -> bool {
@@ -238,16 +218,16 @@ impl Kernel {
     /// The mask of its card is as the mechanism wants it: a write to a register where deferred work polls; a handler that
     /// does all itself has the interrupt masked while it runs.
     fn set_mask(&mut self, masked: bool, around: &mut Around<'_>) {
-        let nic = &mut around.hardware.nics[self.port];
+        let nic = &mut around.hardware.nics[self.hands.port];
         if std::mem::replace(&mut nic.masked, masked) != masked && self.defers() {
-            self.spent.add(Class::Interrupt, around.costs.register_write);
+            self.hands.spent.add(Class::Interrupt, around.costs.register_write);
         }
     }
 
     /// Takes its card's interrupt.
     pub fn interrupt(&mut self, sends: bool, around: &mut Around<'_>) {
-        around.hardware.nics[self.port].acknowledge(around.now_ps);
-        self.spent.add(Class::Interrupt, around.costs.interrupt);
+        around.hardware.nics[self.hands.port].acknowledge(around.now_ps);
+        self.hands.spent.add(Class::Interrupt, around.costs.interrupt);
         if sends {
             self.cleaning = true;
             self.defer(around);
@@ -260,7 +240,7 @@ impl Kernel {
     fn defer(&mut self, around: &mut Around<'_>) {
         if self.defers() {
             self.deferred += 1;
-            self.spent.add(Class::Scheduler, around.costs.soft_interrupt);
+            self.hands.spent.add(Class::Scheduler, around.costs.soft_interrupt);
         }
     }
 
@@ -268,66 +248,68 @@ impl Kernel {
     pub fn receive(&mut self, around: &mut Around<'_>) {
         let fresh = !self.reception.under_way();
         let now_ns = around.now_ps / NANOSECOND;
-        let before_ps = self.spent.total();
-        self.with_parts(around, |reception, io| reception.run(io, now_ns, 1));
-        if fresh && self.spent.total() > before_ps {
+        let before_ps = self.hands.spent.total();
+        self.reception.run(&mut Io { hands: &mut self.hands, around }, now_ns, 1);
+        if fresh && self.hands.spent.total() > before_ps {
             self.defer(around);
         }
         let polls = self.reception.counters(0).map_or(0, |counters| counters.polls);
         if std::mem::replace(&mut self.polls, polls) != polls {
             self.end_turn(around);
         }
-        self.set_mask(self.line.masked, around);
+        self.set_mask(self.hands.line.masked, around);
     }
 
     /// The ring gets new buffers.
     fn end_turn(&mut self, around: &mut Around<'_>) {
-        self.found = None;
-        let lacks = std::mem::take(&mut self.lacks);
+        self.hands.found = None;
+        let lacks = std::mem::take(&mut self.hands.lacks);
         for _ in 0..lacks {
-            self.spent.add(Class::Memory, around.costs.allocate);
+            self.hands.spent.add(Class::Memory, around.costs.allocate);
             let buffer = around.hardware.buffers.take();
-            around.hardware.nics[self.port].give(buffer);
+            around.hardware.nics[self.hands.port].give(buffer);
         }
         if lacks > 0 {
-            self.spent.add(Class::Receive, around.costs.register_write);
+            self.hands.spent.add(Class::Receive, around.costs.register_write);
             self.gave = true;
+        }
+    }
+
+    /// The lock is a line that goes to whoever takes it, and so is the head of the queue that it guards.
+    fn share_queue(&mut self, around: &mut Around<'_>) {
+        for offset in [0, 64] {
+            self.hands.share(Place::Table(offset), Class::Lock, around);
         }
     }
 
     /// The packet in hand goes to the card that sends, by `port`, under the lock.
     pub fn post(&mut self, frame: Frame, port: usize, around: &mut Around<'_>) {
         let wait_ps = around.lock.take(around.now_ps);
-        self.spent.add(Class::Lock, wait_ps);
-        self.share(Place::Table(0), Class::Lock, around);
-        self.spent.add(Class::Transmit, around.costs.lock + around.costs.register_write);
+        self.hands.spent.add(Class::Lock, wait_ps);
+        self.share_queue(around);
+        self.hands.spent.add(Class::Transmit, around.costs.lock + around.costs.register_write);
         let place = around.hardware.nics[port].next_place();
-        self.share(Place::Sent(port, place), Class::Transmit, around);
-        around.lock.held_until(around.now_ps + self.spent.total());
+        self.hands.share(Place::Sent(port, place), Class::Transmit, around);
+        around.lock.held_until(around.now_ps + self.hands.spent.total());
         self.posting = Some(frame);
-    }
-
-    fn share(&mut self, place: Place, class: Class, around: &mut Around<'_>) {
-        let wait_ps = around.caches.share(self.processor, around.now_ps, place, around.hardware);
-        self.spent.add(class, wait_ps);
     }
 
     /// Takes some of what its card sent from the ring, under the lock; it is yet to be freed.
     pub fn clean(&mut self, around: &mut Around<'_>) -> Vec<Frame> {
         let wait_ps = around.lock.take(around.now_ps);
-        self.spent.add(Class::Lock, wait_ps);
-        self.share(Place::Table(0), Class::Lock, around);
-        self.spent.add(Class::Transmit, around.costs.lock);
+        self.hands.spent.add(Class::Lock, wait_ps);
+        self.share_queue(around);
+        self.hands.spent.add(Class::Transmit, around.costs.lock);
         let mut cleaned = Vec::new();
         while cleaned.len() < CLEANED
-            && let Some((frame, place)) = around.hardware.nics[self.port].clean()
+            && let Some((frame, place)) = around.hardware.nics[self.hands.port].clean()
         {
-            self.spent.add(Class::Transmit, around.costs.clean);
-            self.share(Place::Sent(self.port, place), Class::Transmit, around);
+            self.hands.spent.add(Class::Transmit, around.costs.clean);
+            self.hands.share(Place::Sent(self.hands.port, place), Class::Transmit, around);
             cleaned.push(frame);
         }
-        self.counts.cleanings += u64::from(!cleaned.is_empty());
-        self.cleaning = around.hardware.nics[self.port].to_clean() > 0;
+        self.hands.counts.cleanings += u64::from(!cleaned.is_empty());
+        self.cleaning = around.hardware.nics[self.hands.port].to_clean() > 0;
         if !self.cleaning {
             self.set_mask(false, around);
         }
@@ -336,19 +318,17 @@ impl Kernel {
 
     /// A frame of the queue is posted while the lock is held; the last of them ends that.
     pub fn post_queued(&mut self, around: &mut Around<'_>) {
-        let place = around.hardware.nics[self.port].next_place();
-        self.share(Place::Sent(self.port, place), Class::Transmit, around);
-        self.spent.add(Class::Transmit, around.costs.clean);
+        let place = around.hardware.nics[self.hands.port].next_place();
+        self.hands.share(Place::Sent(self.hands.port, place), Class::Transmit, around);
+        self.hands.spent.add(Class::Transmit, around.costs.clean);
     }
 
     /// The lock is given back when what was spent has passed; what was cleaned is freed behind it.
     pub fn give_back(&mut self, cleaned: &[Frame], around: &mut Around<'_>) {
-        around.lock.held_until(around.now_ps + self.spent.total());
+        around.lock.held_until(around.now_ps + self.hands.spent.total());
         for frame in cleaned {
-            for place in known_of(frame.buffer) {
-                self.share(place, Class::Memory, around);
-            }
-            self.spent.add(Class::Memory, around.costs.free);
+            self.hands.touch_head(*frame, around);
+            self.hands.spent.add(Class::Memory, around.costs.free);
             around.hardware.buffers.give(frame.buffer);
         }
     }

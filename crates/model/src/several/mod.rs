@@ -8,11 +8,12 @@
 mod caches;
 mod kernel;
 mod lock;
+mod signal;
+mod tap;
 
 use crate::event::{MICROSECOND, MILLISECOND, Queue, SECOND, Time};
 use crate::hardware::Hardware;
-use crate::link::Link;
-use crate::machine::{Machine, SeveralValues};
+use crate::machine::Machine;
 use crate::nic::{Engine, Frame, Overrun};
 use crate::router::{Event, Fullness, Scenario};
 use crate::software::linux::{Class, Drop, PortCounts};
@@ -21,7 +22,9 @@ use anyhow::{Context, Result, ensure};
 use caches::Caches;
 use kernel::{Around, CLEANED, Costs, Kernel};
 use lock::Spinlock;
+use signal::Signal;
 use std::collections::VecDeque;
+use tap::Tap;
 
 /// Which processor has which card, and what comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,29 +37,9 @@ pub struct Affinity {
 
 /// The ports that receive; the one behind them sends.
 const RECEIVE: usize = 2;
-/// Lengths of frames, so that seven are short, four of middle length and one is long.
-const MIX: [u32; 12] = [64, 594, 64, 64, 594, 64, 1_518, 64, 594, 64, 594, 64];
 /// Between two looks at how full everything is, and at how many frames there are.
 const SAMPLE_PS: Time = 20 * MICROSECOND;
 const RATE_PS: Time = MILLISECOND;
-
-/// When a card interrupts.
-#[derive(Clone, Copy, Debug)]
-struct Collects {
-    frames: usize,
-    time_ps: Time,
-}
-
-/// A card's interrupt.
-#[derive(Clone, Copy, Debug, Default)]
-struct Signal {
-    /// When there was something to say first.
-    since_ps: Option<Time>,
-    looked_at: Option<Time>,
-    /// Frames that came or went since the last look at the rate, and whether they are many.
-    frames: u64,
-    many: bool,
-}
 
 /// A router at work.
 pub struct Several {
@@ -68,20 +51,11 @@ pub struct Several {
     costs: Costs,
     kernels: Vec<Kernel>,
     signals: Vec<Signal>,
-    collects: [Collects; 3],
-    many_per_look: u64,
     processors: usize,
     /// The queue on the way out.
     way_out: VecDeque<Frame>,
     most: usize,
-    mixed: bool,
-    bytes: u32,
-    /// Of the tester: mean time from frame to frame, when it means to send the next one, and when its wire is free.
-    between_ps: f64,
-    intended_ps: f64,
-    wire_free_ps: Time,
-    link: Link,
-    numbers: u64,
+    tap: Tap,
     looks: u64,
     /// One packet's way.
     pub trace: Trace,
@@ -134,7 +108,7 @@ impl Several {
             )
         };
         let rate_fps: f64 = scenario.flows.iter().map(|flow| flow.rate_fps).sum();
-        let between_ps = SECOND as f64 / rate_fps.max(1.0);
+        let bytes = (!affinity.mixed).then_some(scenario.bytes);
         let mut router = Several {
             queue: Queue::new(),
             hardware,
@@ -142,19 +116,11 @@ impl Several {
             lock: Spinlock::default(),
             costs: Costs::new(machine, several, scenario.kernel.recycling),
             kernels: (0..=RECEIVE).map(kernel).collect(),
-            signals: vec![Signal::default(); RECEIVE + 1],
-            collects: collects(several),
-            many_per_look: several.many.value * RATE_PS / SECOND,
+            signals: (0..=RECEIVE).map(|port| Signal::new(port, several, RATE_PS)).collect(),
             processors,
             way_out: VecDeque::new(),
             most: machine.software.queue.value as usize,
-            mixed: affinity.mixed,
-            bytes: scenario.bytes,
-            between_ps,
-            intended_ps: between_ps / 2.0,
-            wire_free_ps: 0,
-            link: scenario.links[0],
-            numbers: 0,
+            tap: Tap::new(scenario.links[0], bytes, SECOND as f64 / rate_fps.max(1.0)),
             looks: 0,
             trace: Trace::of(followed),
             fullness: Fullness::default(),
@@ -218,23 +184,13 @@ impl Several {
     }
 
     fn send_next(&mut self) {
-        let bytes = self.next_bytes();
-        let begins_ps = self.wire_free_ps.max(self.intended_ps as Time);
-        self.wire_free_ps = begins_ps + self.link.frame_ps(bytes);
-        self.intended_ps += self.between_ps;
-        self.queue.at(self.wire_free_ps, Event::Arrival(0));
-    }
-
-    fn next_bytes(&self) -> u32 {
-        if self.mixed { MIX[self.numbers as usize % MIX.len()] } else { self.bytes }
+        self.queue.at(self.tap.next_ps(), Event::Arrival(0));
     }
 
     /// A frame has come by the tap; the card that has its address keeps it.
     fn arrive(&mut self) {
-        let (number, bytes, arrived_ps) = (self.numbers, self.next_bytes(), self.queue.now_ps());
-        // Each card gets as many of each length.
-        let from = (number as usize + number as usize / MIX.len()) % RECEIVE;
-        self.numbers += 1;
+        let (number, from, bytes) = self.tap.take();
+        let arrived_ps = self.queue.now_ps();
         self.send_next();
         self.arrived[from] += 1;
         self.signals[from].frames += 1;
@@ -261,37 +217,22 @@ impl Several {
 
     /// A card has something to say: its processor is interrupted now, or when enough is collected.
     fn line(&mut self, port: usize) {
-        let nic = &self.hardware.nics[port];
-        if nic.interrupts_at().is_none() {
+        if self.hardware.nics[port].interrupts_at().is_none() {
             return;
         }
-        let (now_ps, signal) = (self.queue.now_ps(), &mut self.signals[port]);
-        let since_ps = *signal.since_ps.get_or_insert(now_ps);
+        let due_ps = self.signals[port].due_ps(self.queue.now_ps());
         if self.interrupts(port) {
             return self.wake(port);
         }
-        let due_ps = since_ps + self.collects(port).time_ps;
-        let signal = &mut self.signals[port];
-        if signal.looked_at.is_none_or(|at_ps| at_ps > due_ps) {
-            signal.looked_at = Some(due_ps);
+        let looked_at = &mut self.signals[port].looked_at;
+        if looked_at.is_none_or(|at_ps| at_ps > due_ps) {
+            *looked_at = Some(due_ps);
             self.queue.at(due_ps, Event::Line(port));
         }
     }
 
-    fn collects(&self, port: usize) -> Collects {
-        match (port, self.signals[port].many) {
-            (RECEIVE, _) => self.collects[2],
-            (_, many) => self.collects[usize::from(many)],
-        }
-    }
-
-    /// Whether a card interrupts now.
     fn interrupts(&self, port: usize) -> bool {
-        let (nic, signal) = (&self.hardware.nics[port], &self.signals[port]);
-        let collects = self.collects(port);
-        let frames = if port == RECEIVE { nic.to_clean() } else { nic.waiting() };
-        let waited = signal.since_ps.is_some_and(|since| since + collects.time_ps <= self.queue.now_ps());
-        nic.interrupts_at().is_some() && (frames >= collects.frames || waited)
+        self.signals[port].is_due(&self.hardware.nics[port], self.queue.now_ps())
     }
 
     /// A processor that does nothing looks for work.
@@ -310,31 +251,31 @@ impl Several {
 
     /// The next piece of work of a port's processor; nothing: there is none.
     fn next_piece(&mut self, port: usize) -> Time {
-        if let Some(frame) = self.kernels[port].hand.take() {
+        if let Some(frame) = self.kernels[port].hands.packet.take() {
             self.with(port, |kernel, around| kernel.post(frame, RECEIVE, around));
         } else if self.kernels[port].cleaning {
             self.clean(port);
         } else {
             if self.interrupts(port) {
-                self.signals[port].since_ps = None;
+                self.signals[port].take();
                 self.with(port, |kernel, around| kernel.interrupt(port == RECEIVE, around));
             }
             if port != RECEIVE {
                 self.receive(port);
             }
         }
-        self.kernels[port].spent.take()
+        self.kernels[port].hands.spent.take()
     }
 
     /// Asks the mechanism until it has a packet or nothing to do: at most once for each phase of a run, and once more.
     fn receive(&mut self, port: usize) {
         for _ in 0..5 {
             self.with(port, |kernel, around| kernel.receive(around));
-            if self.kernels[port].hand.is_some() {
+            if self.kernels[port].hands.packet.is_some() {
                 break;
             }
         }
-        if let Some(frame) = self.kernels[port].hand {
+        if let Some(frame) = self.kernels[port].hands.packet {
             self.trace.note(frame.number, self.queue.now_ps(), "is taken from the ring");
         }
     }
@@ -397,9 +338,7 @@ impl Several {
         f.queued += self.way_out.len() as u64;
         self.looks += 1;
         if self.looks.is_multiple_of(RATE_PS / SAMPLE_PS) {
-            for signal in &mut self.signals {
-                signal.many = std::mem::take(&mut signal.frames) >= self.many_per_look;
-            }
+            self.signals.iter_mut().for_each(Signal::look);
         }
         self.queue.after(SAMPLE_PS, Event::Sample);
     }
@@ -411,7 +350,7 @@ impl Several {
 
     /// What was done with each card.
     pub fn counts(&self) -> impl Iterator<Item = PortCounts> {
-        self.kernels.iter().map(|kernel| kernel.counts)
+        self.kernels.iter().map(|kernel| kernel.hands.counts)
     }
 
     /// Entries to deferred work.
@@ -421,7 +360,9 @@ impl Several {
 
     /// Processor time of all processors, by class.
     pub fn by_class_ps(&self) -> [Time; Class::ALL.len()] {
-        std::array::from_fn(|class| self.kernels.iter().map(|kernel| kernel.spent.by_class_ps[class]).sum())
+        std::array::from_fn(|class| {
+            self.kernels.iter().map(|kernel| kernel.hands.spent.by_class_ps[class]).sum()
+        })
     }
 
     /// Time that each port's processor worked.
@@ -443,18 +384,9 @@ impl Several {
     pub fn held(&self) -> u64 {
         let nics = self.hardware.nics.iter();
         let in_cards = nics.map(|nic| nic.held_received() + nic.held_to_send()).sum::<usize>();
-        let in_hands =
-            |kernel: &Kernel| usize::from(kernel.hand.is_some()) + usize::from(kernel.posting.is_some());
+        let in_hands = |kernel: &Kernel| {
+            usize::from(kernel.hands.packet.is_some()) + usize::from(kernel.posting.is_some())
+        };
         (in_cards + self.way_out.len() + self.kernels.iter().map(in_hands).sum::<usize>()) as u64
     }
-}
-
-/// Of the cards that receive, with few frames and with many, and of the one that sends.
-fn collects(several: &SeveralValues) -> [Collects; 3] {
-    let of = |frames: u64, time_ps: Time| Collects { frames: frames as usize, time_ps };
-    [
-        of(several.few_frames.value, several.few_time.value),
-        of(several.many_frames.value, several.many_time.value),
-        of(several.sent_frames.value, several.sent_time.value),
-    ]
 }
