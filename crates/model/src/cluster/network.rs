@@ -153,16 +153,17 @@ impl Ways {
 
     /// The machines of a flow's next frame, in order, and how many they are.
     fn of(&mut self, flow: u32, rng: &mut Rng) -> ([usize; STAGES], usize) {
-        let of_flow = self.of_flow[flow as usize];
-        let flow = flow as usize;
+        let (of_flow, flow) = (self.of_flow[flow as usize], flow as usize);
+        // From each machine with outside ports to each other, as many flows.
+        let out = |machines: usize| (flow + 1 + flow / machines) % machines;
         match self.layout {
             Layout::Behind { .. } => ([0, 1 + of_flow, 0], 2),
             Layout::Stages { fronts, backs, by_frame } => {
                 self.next += 1;
                 let back = if by_frame { self.next % backs } else { of_flow };
-                ([flow % fronts, fronts + back, (flow / fronts) % fronts], STAGES)
+                ([flow % fronts, fronts + back, out(fronts)], STAGES)
             }
-            Layout::Mesh { nodes } => ([flow % nodes, rng.usize(..nodes), (flow / nodes) % nodes], STAGES),
+            Layout::Mesh { nodes } => ([flow % nodes, rng.usize(..nodes), out(nodes)], STAGES),
         }
     }
 }

@@ -156,11 +156,14 @@ pub fn keep(folder: &Path, found: &Found, seed: u64) -> Result<PathBuf> {
     write(folder, "scale-out", &document(found, seed))
 }
 
+/// What is told of each layout: its name, quantity and unit, and how it is had.
+type Quantity = (&'static str, [&'static str; 2], fn(&Growth) -> f64);
+
 /// What was found, in the common format.
 pub fn document(found: &Found, seed: u64) -> Document {
     let command = ["causeway", "model", "scale-out", "--seed", &seed.to_string()].map(str::to_owned);
     let mut document = Document::new(Run { command: command.into(), ..Run::default() });
-    let quantities: [(&str, [&str; 2], fn(&Growth) -> f64); 4] = [
+    let quantities: [Quantity; 4] = [
         ("forwarding rate, flooded", ["forwarding rate", "frames/s"], |one| one.outcomes[1].left_fps),
         ("median time inside at 70 %", ["latency", "us"], |one| one.outcomes[0].delay_us[0]),
         ("99 of 100 inside at 70 %", ["latency", "us"], |one| one.outcomes[0].delay_us[1]),

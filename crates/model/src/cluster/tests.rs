@@ -4,7 +4,7 @@ use super::failure::{Failure, Offered, Report};
 use super::hashing::{Group, Hashing, flow_hash, shares};
 use super::network::{Layout, Outcome, Rates, run};
 use super::report::{document, lines};
-use super::timers::{CHANGE_MS, Notice};
+use super::timers::Notice;
 use fastrand::Rng;
 
 const LABORATORY: Offered = Offered::LABORATORY;
@@ -185,8 +185,10 @@ fn several_stages_grow_where_one_front_does_not_and_only_frames_of_their_own_way
     assert!(by_frame.reordered > 0.0, "{by_frame:?}");
     // In turns all are as busy; by flows the busiest is what counts.
     assert!(by_frame.busiest < by_flow.busiest);
-    let mesh = under(Layout::Mesh { nodes: 16 }, 0.9);
-    assert!(mesh.left_fps > 0.99 * mesh.offered_fps && (mesh.busiest - 0.9).abs() < 0.05, "{mesh:?}");
+    for nodes in [16, 64] {
+        let mesh = under(Layout::Mesh { nodes }, 0.9);
+        assert!(mesh.left_fps > 0.98 * mesh.offered_fps && (mesh.busiest - 0.9).abs() < 0.08, "{mesh:?}");
+    }
 }
 
 #[test]
@@ -205,5 +207,4 @@ fn what_is_found_is_told_and_says_that_it_is_modelled() {
     }
     let page = document(&found, 1).to_json().expect("valid");
     assert!(page.contains("modelled") && !page.contains("\"measured\""));
-    assert!(CHANGE_MS > 0.0);
 }
