@@ -132,6 +132,8 @@ fn a_wrong_route_is_the_kernels_until_it_is_right() {
         assert!(astray <= most, "{astray}");
         assert_eq!(all(&mut tables, SECOND), action::XDP_PASS);
         assert_eq!(all(&mut tables, FIRST), action::XDP_PASS, "it finds the same hop, which is in doubt");
+        lead(&mut tables, device, &[(FIRST, HOSTS[0], OWN)]);
+        assert_eq!(all(&mut tables, FIRST), action::XDP_PASS, "what is set does not end the doubt");
 
         assert!(tables.look(true), "the kernel's tables are to be read again");
         assert_eq!(all(&mut tables, SECOND), action::XDP_PASS, "the prefix is out");
@@ -151,5 +153,34 @@ fn a_wrong_route_is_the_kernels_until_it_is_right() {
         assert_eq!(all(&mut tables, SECOND), action::XDP_REDIRECT);
         assert_eq!(verdict(&mut tables, device, SECOND).1, HOSTS[1]);
         assert_eq!(tables.driver().doubted().len(), 1, "only what is apart leads to");
+    });
+}
+
+/// More than there is room for reports of.
+#[test]
+fn what_no_report_was_made_of_stays_in_doubt() {
+    const ROUTES: u32 = 10;
+    beside_a_kernel("many", |device| {
+        let Some(mut tables) = tables(device, 1) else { return };
+        let to = |n: u32| u32::from_be_bytes([10, 90, n as u8, 1]);
+        let wrong: Vec<_> = (0..ROUTES).map(|n| (to(n), HOSTS[0], OWN)).collect();
+        lead(&mut tables, device, &wrong);
+        for round in 0.. {
+            for n in 0..ROUTES {
+                assert_eq!(verdict(&mut tables, device, to(n)).0, action::XDP_PASS, "{n}");
+            }
+            let doubted = tables.driver().doubted().len() - 1;
+            if doubted == 0 {
+                break;
+            }
+            assert!(round > 0 || doubted == ROUTES as usize);
+            tables.look(true);
+            assert!(round > 0 || tables.driver().doubted().len() > 1, "some found no room");
+            assert!(round < 1_000, "{doubted} still");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        tables.apply(&Changes::default(), &mut || ());
+        tables.look(true);
+        assert_eq!(tables.forwarding().differences(), u64::from(ROUTES), "there are no such routes");
     });
 }
