@@ -334,6 +334,9 @@ pub const LINKS: Proof = Proof {
     clocks: false,
     reach: false,
     mutants: &[
+        ("peer_links.sv", "ack_due[k] <= 1'b1;\n        nak_due", "nak_due"),
+        ("peer_links.sv", "ack_due[k] <= 1'b1;\n        nak_due[k] <= 1'b0;", "ack_due[k] <= 1'b1;"),
+        ("peer_links.sv", "if (!(got_sync && got_peer == next_peer)) ack_due", "ack_due"),
         ("peer_links.sv", "if (!busy[k]) begin", "if (1'b1) begin"),
         ("peer_links.sv", "waiting[k] && acked[k]", "waiting[k]"),
         ("peer_links.sv", "if (taken[k] && got_ack", "if (got_ack"),
