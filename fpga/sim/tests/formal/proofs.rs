@@ -83,6 +83,7 @@ pub const CREDIT: Proof = Proof {
     clocks: false,
     reach: false,
     mutants: &[
+        ("response_scheduler.sv", "if (word) waited <= 0;\n        else if (tick)", "if (tick)"),
         (
             "response_scheduler.sv",
             "if (tail) begin\n          state <= IDLE",
