@@ -19,7 +19,7 @@ fpga-long: fpga-cocotb fpga-mutants fpga-formal ## what takes long: every mutant
 fpga-formal: ## every proof, what it reaches, and its mutants
 	@. mk/rust && NIC_LONG=1 cargo test $(NIC_CARGO) --test formal
 
-fpga-mutants: ## each fault of the list in a copy of the NIC: a test must notice it (half an hour)
+fpga-mutants: ## each fault of the list in a copy of the NIC: a test must notice it (a quarter of an hour)
 	@. mk/rust && fpga/mutants/run
 
 fpga-cocotb: ## the NIC on AXI against the models of cocotbext-eth and cocotbext-axi, from PyPI

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The response scheduler, under any of its rules, with an output FIFO's free space and input cards that keep to their
 // grants (which the burst receiver checks) and to one token each, but may fall silent, fail and begin anew at any time: the
-// FIFO never overflows, whatever is drained when, and one grant is outstanding at most. The FIFO begins with any
-// occupancy.
+// FIFO never overflows, whatever is drained when, and one grant is outstanding at most, which is taken back after a failure
+// or four ticks without a word. The FIFO begins with any occupancy.
 module fv_credit (
     input wire clk,
     input wire [1:0] source,
@@ -46,6 +46,8 @@ module fv_credit (
       .cancel(cancel), .res_valid(res_valid), .res_ready(taken), .res_failed(serving && fails), .res_dest(res_dest),
       .res_high(res_high), .res_low(res_low), .serving(serving), .abandoned(abandoned)
   );
+  reg [2:0] silent = 0, was_silent = 0;   // ticks since the last word or the RES; and a cycle ago
+  reg failed = 1'b0;
   wire [12:0] granted = {1'b0, res_high} + {1'b0, res_low};
   always @(posedge clk) begin
     assume (first_free <= CAP);
@@ -62,6 +64,11 @@ module fv_credit (
         left <= granted;
       end else if (arrives) left <= left - 1'b1;
       burst <= taken ? !cancel[res_dest] : serving && !trailing && !cancel[from];
+      was_silent <= silent;
+      failed <= fails;
+      if (taken || arrives || trailing) silent <= 0;
+      else if (tick && silent != 7) silent <= silent + 1'b1;
+      if (abandoned) assert (failed || was_silent >= 4);
       assert (!serving || (burst && res_dest == from) || abandoned);
       assert (!burst || serving || abandoned);
       assert (!(arrives && free == 0));

@@ -4,7 +4,7 @@
 // way. Towards a peer: a link is up only after a SYNC that has arrived and an ACK that came after the SYNC was sent; from
 // the failure of a link until it is up again nothing is asked for, and what was between the two is forgotten, and its SYNC
 // goes, when nothing is on its way. From a peer: what breaks the rules is not heard before the next
-// SYNC; every SYNC is answered once.
+// SYNC; every SYNC is answered by an ACK, before anything but other ACKs, and no NAK goes for what was before it.
 module fv_peer_links (
     input wire       clk,
     input wire       enable,
@@ -50,6 +50,11 @@ module fv_peer_links (
   reg synced = 1'b0;      // it has arrived
   reg acked = 1'b0;       // and an ACK came since it was taken
   reg was_ready = 1'b0, was_off = 1'b1, broke = 1'b0, was_heard = 1'b0, was_sync = 1'b0;
+  reg owes = 1'b0, owed_ack = 1'b0;         // an ACK to `who`; and so it was a cycle ago
+  reg may_nak = 1'b1, could_nak = 1'b1;     // there is a reason for a NAK to `who`; likewise
+  reg was_valid = 1'b0;
+  reg [1:0] was_present = 0;
+  wire offers = msg_valid && !was_valid;
   always @(posedge clk) begin
     // What is on its way is not stopped with the card.
     other <= rst ? 2'd0 : (other & ~ends) | (begins & ready);
@@ -79,7 +84,18 @@ module fv_peer_links (
     broke <= breaks[who] && !(got_sync && got_peer == who);
     was_sync <= got_sync && got_peer == who;
     was_heard <= heard[who];
+    was_valid <= msg_valid;
+    was_present <= present;
+    owed_ack <= owes;
+    could_nak <= may_nak;
+    if (offers && msg_type == nic_pkg::MSG_ACK && msg_peer == who && !was_sync) owes <= 1'b0;
+    if (got_sync && got_peer == who) owes <= 1'b1;
+    if (breaks[who]) may_nak <= 1'b1;
+    if (got_sync && got_peer == who) may_nak <= 1'b0;
+    if (off) {owes, owed_ack, may_nak} <= 3'b001;
     if (!rst && !was_off && !off) begin
+      if (owed_ack && !was_valid && &was_present) assert (msg_valid && msg_type == nic_pkg::MSG_ACK);
+      if (offers && msg_type == nic_pkg::MSG_NAK && msg_peer == who) assert (could_nak);
       if (broke) assert (!heard[who] && forget[who]);
       if (was_sync) assert (heard[who] && forget[who]);
       if (heard[who] && !was_heard) assert (was_sync);

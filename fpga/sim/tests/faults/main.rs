@@ -12,7 +12,9 @@ mod quiet;
 use causeway_nic_driver::registers as reg;
 use causeway_nic_sim::card::Edges;
 use causeway_nic_sim::faults::Fault;
+use causeway_nic_sim::gmii::check_sequence;
 use causeway_nic_sim::scenario::{source, table};
+use causeway_nic_sim::testbed::{Setup, Testbed};
 use causeway_nic_sim::traffic::Source;
 use common::{CORE, Router, mesh, setup};
 
@@ -202,6 +204,17 @@ fn a_smallest_grant_above_the_fifo_does_not_hang() {
     router.run(1_000_000);
     let done = router.finish();
     assert_eq!(done.testbed.scoreboard.lost(), 0);
+}
+
+#[test]
+fn an_empty_fifo_is_room_enough_for_any_smallest_grant() {
+    // Four ticks, after which any room is enough, take longer than this test.
+    let registers = vec![(reg::GRANT_MIN_WORDS, 0xfff), (reg::PATIENCE, 0xffff)];
+    let mut testbed = Testbed::new(&Setup { registers, ..Setup::new(&table(2, true, false).unwrap()) });
+    let frame = quiet::frame_between(0, 1);
+    testbed.send_raw(0, &frame, check_sequence(&frame));
+    testbed.run_until(testbed.now_ns() + 100_000);
+    assert_eq!(testbed.raw.len(), 1);
 }
 
 #[test]

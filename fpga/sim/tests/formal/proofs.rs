@@ -83,6 +83,7 @@ pub const CREDIT: Proof = Proof {
     clocks: false,
     reach: false,
     mutants: &[
+        ("response_scheduler.sv", "if (word) waited <= 0;\n        else if (tick)", "if (tick)"),
         (
             "response_scheduler.sv",
             "if (tail) begin\n          state <= IDLE",
@@ -334,6 +335,9 @@ pub const LINKS: Proof = Proof {
     clocks: false,
     reach: false,
     mutants: &[
+        ("peer_links.sv", "ack_due[k] <= 1'b1;\n        nak_due", "nak_due"),
+        ("peer_links.sv", "ack_due[k] <= 1'b1;\n        nak_due[k] <= 1'b0;", "ack_due[k] <= 1'b1;"),
+        ("peer_links.sv", "if (!(got_sync && got_peer == next_peer)) ack_due", "ack_due"),
         ("peer_links.sv", "if (!busy[k]) begin", "if (1'b1) begin"),
         ("peer_links.sv", "waiting[k] && acked[k]", "waiting[k]"),
         ("peer_links.sv", "if (taken[k] && got_ack", "if (got_ack"),
