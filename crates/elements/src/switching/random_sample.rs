@@ -144,6 +144,8 @@ mod tests {
         let error = |config: &str| Harness::new(&SPEC, config, 1, 1).err().unwrap().concat();
         assert_eq!(error(""), "sampling probability must be between 0 and 1");
         assert_eq!(error("SAMPLE 0.1, DROP 0.1"), "give at most one of SAMPLE and DROP");
-        assert_eq!(error("2"), "P: must be between 0 and 1");
+        assert_eq!(error("2"), "sampling probability must be between 0 and 1");
+        assert_eq!(error("DROP 2"), "sampling probability must be between 0 and 1");
+        assert_eq!(error("-1"), "P: parse error");
     }
 }
