@@ -381,7 +381,8 @@ mod tests {
         assert_eq!(error("5, 4, 0.1, QUEUES q"), "MIN_THRESH must be <= MAX_THRESH");
         assert_eq!(error("5, 70000, 0.1"), "MAX_THRESH must be <= 65535");
         assert_eq!(error("5, 7, 0.1, STABILITY 17"), "STABILITY must be between 0 and 16");
-        assert_eq!(error("5, 7, 1.1"), "MAX_P: must be between 0 and 1");
+        assert_eq!(error("5, 7, 1.1"), "MAX_P must be between 0 and 1");
+        assert_eq!(error("5, 7, -1"), "MAX_P: parse error");
         assert_eq!(error("5, 7, 0.1"), "no nearby Queues");
         assert_eq!(error("5, 7, 0.1, QUEUES q"), "no element named 'q'");
         assert_eq!(error("5, 7, 0.1, QUEUES element"), "'element' is not a Storage element");

@@ -59,30 +59,15 @@ settings! {
     }
 }
 
-/// A number that is not negative, as it is written.
-struct Real(String);
-
-impl Value for Real {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        let number = f64::parse(text, scope).ok().filter(|number| *number >= 0.0);
-        number.map(|_| Real(text.to_owned())).ok_or("parse error".to_owned())
-    }
-
-    fn placeholder() -> Self {
-        Real("0".to_owned())
-    }
-}
-
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let p: Real = conf.required("P");
+    let p: Probability<28> = conf.required("P");
     let kind = conf.optional("KIND", String::new());
     let active = conf.optional("ACTIVE", true);
     conf.finish()?;
     // In Click's words and order, without the names of the arguments.
     let scope = conf.scope();
-    let (kind, p) = (Kind::parse(&kind, &scope), Probability::parse(&p.0, &scope));
-    let told = kind.and_then(|kind| Ok((kind, p.map_err(|why| format!("drop probability {why}"))?)));
-    let (kind, p) = told.map_err(|why| {
+    let told = Kind::parse(&kind, &scope).and_then(|kind| p.check("drop probability").map(|()| kind));
+    let kind = told.map_err(|why| {
         conf.error(why);
         Invalid
     })?;
@@ -115,6 +100,11 @@ impl Element for RandomBitErrors {
             bit = bit.saturating_add(gap()).saturating_add(1);
         }
         Verdict::Pass
+    }
+
+    fn settings_changed(&mut self, _cx: &mut Cx<'_>) {
+        // What is written is at most certain.
+        self.p = Probability(self.p.0.min(Probability::<28>::ONE.0));
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

@@ -299,8 +299,10 @@ mod tests {
         for wrong in ["TCP, x", "TCP, 70000", "TCP, 0+"] {
             assert_eq!(error(wrong), ["PORT requires TCP port"], "{wrong}");
         }
-        assert_eq!(error("udp, 5"), ["TYPE: unknown socket type 'udp'"]);
+        assert_eq!(error("udp, 5"), ["unknown socket type 'UDP'"]);
         assert_eq!(error("TCP"), ["PORT: required argument missing"]);
+        assert_eq!(error("UNIX"), ["FILENAME: required argument missing"]);
+        assert_eq!(error(""), ["TYPE: required argument missing"]);
         assert_eq!(error("TCP, 7000"), ["taken"]);
     }
 

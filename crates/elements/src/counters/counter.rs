@@ -215,11 +215,14 @@ mod tests {
             assert_eq!(push(&mut h), (count.to_owned(), stopped));
         }
         h.write("byte_count_call", "50").unwrap();
-        assert_eq!(h.read("byte_count_call").unwrap(), "50 element.reset");
+        assert_eq!(h.read("byte_count_call").unwrap(), "50");
         assert_eq!((push(&mut h).0, push(&mut h).0), ("2".to_owned(), "0".to_owned()));
         assert!(h.write("count_call", "many stop").is_err());
         let errors = Harness::new(&SPEC, "COUNT_CALL 3 halt", 1, 1).err().unwrap();
         assert_eq!(errors, ["no 'halt' write handler"]);
+        let errors = |config: &str| Harness::new(&SPEC, config, 1, 1).err().unwrap();
+        assert_eq!(errors("COUNT_CALL many stop"), ["COUNT_CALL type mismatch"]);
+        assert_eq!(errors("COUNT_CALL 3"), ["syntax error"]);
     }
 
     #[test]
@@ -230,9 +233,9 @@ mod tests {
             h.push(0, Packet::from_bytes(b"x").unwrap());
             h.read("byte_count_call").unwrap()
         };
-        assert_eq!([after(&mut h), after(&mut h), after(&mut h)], ["1000 stop", "999 stop", "1000 stop"]);
+        assert_eq!([after(&mut h), after(&mut h), after(&mut h)], ["1000", "999", "1000"]);
         h.write("reset", "").unwrap();
-        assert_eq!([after(&mut h), after(&mut h)], ["1000 stop", "999 stop"]);
+        assert_eq!([after(&mut h), after(&mut h)], ["1000", "999"]);
     }
 
     #[test]

@@ -226,12 +226,10 @@ mod tests {
     #[test]
     fn entries_are_checked() {
         let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
-        assert_eq!(errors("1.0.0.1"), ["'1.0.0.1': missing Ethernet address"]);
-        assert_eq!(errors("1:2:3:4:5:6"), ["'1:2:3:4:5:6': missing IP address"]);
-        assert_eq!(
-            errors("x 1:2:3:4:5:6"),
-            ["argument 'x' should be IP address, prefix or Ethernet address"]
-        );
+        assert_eq!(errors("1.0.0.1"), ["argument 0: missing ETH"]);
+        assert_eq!(errors("1:2:3:4:5:6"), ["argument 0: missing IP/MASK"]);
+        assert_eq!(errors("1.0.0.1 1:2:3:4:5:6, x 1:2:3:4:5:6"), ["argument 1: expected IP/MASK ETH"]);
+        assert_eq!(errors("1.0.0.1 1:2:3:4:5:6 1:2:3:4:5:7"), ["argument 0: more than one ETH"]);
     }
 
     #[test]

@@ -154,6 +154,9 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_named() {
-        assert_eq!(env(&[("i", "a 1.2.3.4, b 1.2.3")]).err().unwrap(), ["b: '1.2.3' is not an address"]);
+        assert_eq!(
+            env(&[("i", "a 1.2.3.4, b 1.2.3")]).err().unwrap(),
+            ["'1.2.3' is not a recognizable address"]
+        );
     }
 }

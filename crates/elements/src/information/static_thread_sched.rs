@@ -64,6 +64,6 @@ mod tests {
         assert_eq!(warnings, ["warning: c/i :: StaticThreadSched: no element named 'x'"]);
         let mut conf = Conf::new(&mut env, "c/i".into(), &SPEC, 0, (0, 0), "a one");
         assert!(build(&mut conf).is_err());
-        assert_eq!(conf.errors(), ["a: invalid number"]);
+        assert_eq!(conf.errors(), ["THREAD: invalid number"]);
     }
 }

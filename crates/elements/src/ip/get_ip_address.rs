@@ -32,11 +32,13 @@ settings! {
 struct Which(u32);
 
 impl Value for Which {
+    const ERROR_IS_WHOLE: bool = true;
+
     fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
         match text {
             "src" => Ok(Which(12)),
             "dst" => Ok(Which(16)),
-            _ => Err("should be 'src' or 'dst'".to_owned()),
+            _ => Err("bad IP".to_owned()),
         }
     }
 
@@ -47,7 +49,7 @@ impl Value for Which {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let get = GetIPAddress::configure(conf);
-    if get.offset.is_none() && get.ip.is_none() {
+    if get.offset.is_none() && get.ip.is_none() && conf.errors().is_empty() {
         conf.bad_argument("OFFSET", "required argument missing");
     }
     conf.finish()?;

@@ -310,7 +310,7 @@ mod tests {
         let mut h = Harness::new(&SPEC, "27", 1, 1).unwrap();
         h.push_all(0, [datagram(&[], 8, 0), datagram(&[], 7, 0)]);
         assert_eq!((h.take(0).len(), h.drops()), (1, vec![("need-fragmentation", 1)]));
-        assert_eq!(Harness::new(&SPEC, "7", 1, 1).err().unwrap(), ["MTU: must be at least 8"]);
+        assert_eq!(Harness::new(&SPEC, "7", 1, 1).err().unwrap(), ["MTU must be at least 8"]);
     }
 
     #[test]

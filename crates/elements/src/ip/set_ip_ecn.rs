@@ -94,6 +94,6 @@ mod tests {
             assert_eq!((ip.tos(), ip.checksum_ok()), (tos, true), "{config}");
         }
         assert_eq!(verdict(&SPEC, "ce", corpus::marked(&bytes[..19], 0)).err(), Some("no-header"));
-        assert_eq!(Harness::new(&SPEC, "4", 1, 1).err().unwrap(), ["ECN: bad ECN argument"]);
+        assert_eq!(Harness::new(&SPEC, "4", 1, 1).err().unwrap(), ["bad ECN argument"]);
     }
 }

@@ -101,7 +101,7 @@ fn marks_and_interfaces_come_from_the_annotations_that_are_named() {
 fn what_is_wrong_is_said() {
     for (text, why) in [
         ("rule 1 table 0", "bad rule '1 table 0': table: '0' is not a table"),
-        ("rule 1 from 10.0.0.0/33 table 1", "invalid IP address prefix"),
+        ("rule 1 from 10.0.0.0/33 table 1", "parse error"),
         ("table 256 10.0.0.0/8 0", "'256' is not a table"),
         ("table 7 10.0.0.0/8", "bad route '10.0.0.0/8'"),
         ("table 7 10.0.0.0/8 1", "output 1 is not connected"),

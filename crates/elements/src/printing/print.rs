@@ -194,6 +194,6 @@ mod tests {
     #[test]
     fn contents_are_checked() {
         let errors = Harness::new(&SPEC, "x, CONTENTS octal", 1, 1).err().unwrap();
-        assert_eq!(errors, ["CONTENTS: must be NONE, HEX or ASCII"]);
+        assert_eq!(errors, ["bad contents value 'OCTAL'; should be 'NONE', 'HEX', or 'ASCII'"]);
     }
 }

@@ -86,7 +86,8 @@ impl Element for RandomSample {
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         let chance = |cx: &Cx<'_>| -> Result<Chance, String> {
-            cx.value(handler, value).map_err(|_| "Must be given a number between 0.0 and 1.0".to_owned())
+            let chance = cx.value(handler, value).ok().filter(|chance: &Chance| chance.check("").is_ok());
+            chance.ok_or_else(|| "Must be given a number between 0.0 and 1.0".to_owned())
         };
         match handler {
             "sampling_prob" => self.sample = chance(cx)?,
@@ -143,6 +144,8 @@ mod tests {
         let error = |config: &str| Harness::new(&SPEC, config, 1, 1).err().unwrap().concat();
         assert_eq!(error(""), "sampling probability must be between 0 and 1");
         assert_eq!(error("SAMPLE 0.1, DROP 0.1"), "give at most one of SAMPLE and DROP");
-        assert_eq!(error("2"), "P: must be between 0 and 1");
+        assert_eq!(error("2"), "sampling probability must be between 0 and 1");
+        assert_eq!(error("DROP 2"), "sampling probability must be between 0 and 1");
+        assert_eq!(error("-1"), "P: parse error");
     }
 }

@@ -473,7 +473,13 @@ mod tests {
         let error = |config: &str| Harness::new(&SPEC, config, 0, 1).err().unwrap().concat();
         assert!(error("/no/such/file.pcap").starts_with("/no/such/file.pcap: No such file"));
         let trace = Trace::new("bad", &[]);
-        std::fs::write(&trace.0, b"not a capture file").unwrap();
-        assert!(error(&trace.config("")).contains("neither pcap nor pcapng"));
+        for (bytes, why) in [
+            (&b"not a capture file"[..], "not a tcpdump file (bad magic number)"),
+            (b"\xd4\xc3\xb2\xa1\x02\x00", "not a tcpdump file (too short)"),
+            (b"", "empty file"),
+        ] {
+            std::fs::write(&trace.0, bytes).unwrap();
+            assert_eq!(error(&trace.config("")), why);
+        }
     }
 }

@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(errors("::1, 7, ::2"), ["DPORT: required argument missing"]);
         assert_eq!(
             errors("1.0.0.1, x, ::2, 70000"),
-            ["SRC: parse error", "SPORT: invalid number", "DPORT: overflow, range 0-65535"]
+            ["SRC: parse error", "SPORT: parse error", "DPORT: overflow, range 0-65535"]
         );
     }
 }

@@ -236,9 +236,9 @@ mod tests {
         assert_eq!(errors("1.0.0.1, 7, 1.0.0.2"), ["DPORT: required argument missing"]);
         assert_eq!(
             errors("1.0.0.1, x, 1.0.0, 70000"),
-            ["SPORT: invalid number", "DST: parse error", "DPORT: overflow, range 0-65535"]
+            ["SPORT: parse error", "DST: parse error", "DPORT: overflow, range 0-65535"]
         );
         let mut h = Harness::new(&SPEC, "1.0.0.1, 7, 1.0.0.2, 53", 1, 1).unwrap();
-        assert_eq!(h.write("sport", "x").unwrap_err(), "sport: invalid number");
+        assert_eq!(h.write("sport", "x").unwrap_err(), "sport: parse error");
     }
 }

@@ -188,8 +188,8 @@ fn headers_are_those_of_click() {
 fn arguments_are_checked() {
     let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
     assert_eq!(errors("1.0.0.1"), ["TYPE: required argument missing"]);
-    assert_eq!(errors("1.0.0.1, echo"), ["TYPE: 'echo' is not an ICMP error type"]);
-    assert_eq!(errors("1.0.0.1, redirect, port"), ["CODE: 'port' is not a code of this ICMP type"]);
+    assert_eq!(errors("1.0.0.1, echo"), ["TYPE: invalid number"]);
+    assert_eq!(errors("1.0.0.1, redirect, port"), ["argument 2 takes ICMP code (integer between 0 and 255)"]);
     assert_eq!(errors("1.0.0.1, 3, 1, 1.2.3"), ["BADADDRS: parse error"]);
     assert_eq!(errors("1.0.0.1, 3, MTU 40"), ["MTU: must be at least 96"]);
     assert_eq!(errors("x, 3"), ["SRC: parse error"]);
