@@ -8,7 +8,7 @@
 define($trace trace.pcap, $out trace.txt, $after 0, $interval 1h);
 
 FromDump($trace, FORCE_IP true, STOP true)
-  -> CheckIPHeader
+  -> StripToNetworkHeader -> CheckIPHeader
   -> TimeFilter(START_AFTER $after, INTERVAL $interval)
   -> span :: TimeRange
   -> AggregateLength(IP true) -> lengths :: AggregateCounter

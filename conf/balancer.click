@@ -12,7 +12,7 @@ in_turn :: RoundRobinIPMapper(- - $server0 $port 0 1, - - $server1 $port 0 1, - 
 by_source :: SourceIPHashMapper(20 7, - - $server0 $port 0 1 0, - - $server1 $port 0 1 1, - - $server2 $port 0 1 2);
 
 FromDump($trace, FORCE_IP true, STOP true)
-  -> CheckIPHeader
+  -> StripToNetworkHeader -> CheckIPHeader
   -> kind :: IPClassifier(dst host $service and dst tcp port $port, src tcp port $port, -);
 
 balancer :: IPRewriter(in_turn, drop);

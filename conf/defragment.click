@@ -6,8 +6,7 @@
 define($trace in.pcap, $out whole.pcap, $rest rest.pcap)
 
 FromDump($trace, FORCE_IP true, STOP true)
-  -> CheckIPHeader(VERBOSE false)
+  -> StripToNetworkHeader -> CheckIPHeader(VERBOSE false)
   -> join :: IPReassembler
-  -> StripToNetworkHeader
   -> ToDump($out, ENCAP IP);
-join [1] -> StripToNetworkHeader -> ToDump($rest, ENCAP IP);
+join [1] -> ToDump($rest, ENCAP IP);

@@ -3,16 +3,17 @@
 //   causeway run conf/flows.click -D trace=trace.pcap -D out=flows.txt
 //
 // With an interface put FromDevice($dev) -> Strip(14) -> CheckIPHeader in the place of the file. A flow's line is written when it
-// has ended: closed, or silent for its timeout; `clear` of the two elements writes the others. `count` is the packets, `wire_len` and
-// `ip_len` those of the last packet and of all.
+// has ended: closed, or silent for its timeout; at the end of the trace those of all others. `count` is the packets.
 
 define($trace trace.pcap, $out flows.txt, $udp_timeout 60);
 
 FromDump($trace, FORCE_IP true, STOP true)
-  -> CheckIPHeader
+  -> StripToNetworkHeader -> CheckIPHeader
   -> flows :: AggregateIPFlows(UDP_TIMEOUT $udp_timeout, REAP 10, FRAGMENTS false)
   -> seen :: Counter
   -> last :: AggregateLast(NOTIFIER flows)
   -> ToIPSummaryDump($out, FIELDS aggregate ip_src sport ip_dst dport ip_proto count first_timestamp timestamp);
+
+DriverManager(wait_stop, write flows.clear, write last.clear);
 
 flows[1] -> other :: Counter -> Discard;

@@ -32,6 +32,8 @@ remove_network() {
         [ -z "$pids" ] || kill -KILL $pids 2>/dev/null || true
         ip netns del "$ns" || true
     done
+    # The records of its routers: who is killed leaves them, and there is nothing left to be undone.
+    rm -f "/run/causeway/$PREFIX".* "/run/causeway/$PREFIX-generator".* "/run/causeway/up/$PREFIX".*
 }
 
 # setting NAMESPACE PATH VALUE, below /proc/sys/net

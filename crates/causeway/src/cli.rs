@@ -13,6 +13,7 @@ pub use tools::*;
 use crate::logger::{self, Style};
 use crate::{commands, output};
 use anyhow::Result;
+use causeway_engine::reception::Mechanism;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -140,7 +141,7 @@ pub struct RuntimeArgs {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
     /// How ports learn of packets that do not say: interrupt, moderated, napi, disable-enable, polling
-    #[arg(long, value_name = "MECHANISM", default_value = "napi")]
+    #[arg(long, value_name = "MECHANISM", default_value = "napi", value_parser = mechanism)]
     pub reception: String,
     /// Packets that NAPI takes from one port in a turn
     #[arg(long, default_value_t = causeway_engine::reception::DEFAULT_QUOTA)]
@@ -156,7 +157,7 @@ pub struct RuntimeArgs {
     #[arg(long)]
     pub frames: Option<u32>,
     /// Bytes a frame: 2048, or 4096 for jumbo ports
-    #[arg(long, default_value_t = 2048)]
+    #[arg(long, value_name = "BYTES", default_value_t = 2048, value_parser = frame_size)]
     pub frame_size: u32,
     /// Run the graph as it is written, without fusing elements
     #[arg(long)]
@@ -321,6 +322,16 @@ fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     let good = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if good { Ok((name.to_owned(), value.to_owned())) } else { Err(format!("'{name}' is not a name")) }
+}
+
+fn mechanism(text: &str) -> Result<String, String> {
+    let known = Mechanism::NAMES.contains(&text);
+    if known { Ok(text.to_owned()) } else { Err(format!("they are {}", Mechanism::NAMES.join(", "))) }
+}
+
+fn frame_size(text: &str) -> Result<u32, String> {
+    let good = text.parse().ok().filter(|bytes| [2048, 4096].contains(bytes));
+    good.ok_or_else(|| "2048 or 4096".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -9,8 +9,7 @@ use std::io::{self, ErrorKind, Write};
 /// What writing says; [`is_closed`] tells a reader who had enough from a failure.
 pub fn print(text: impl Display) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    write!(out, "{text}")?;
-    out.flush()
+    write!(out, "{text}").and_then(|()| out.flush()).map_err(named)
 }
 
 /// As [`print()`], of bytes that need not be a text.
@@ -19,8 +18,12 @@ pub fn print(text: impl Display) -> io::Result<()> {
 /// As [`print()`].
 pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(named)
+}
+
+/// The error with the place where it happened.
+fn named(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
 
 /// As [`print()`], with a line's end after it.

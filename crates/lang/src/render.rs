@@ -84,13 +84,20 @@ fn line(out: &mut String, landmark: &str, indent: &str, text: &str, quotes: Quot
     out.push('\n');
 }
 
+/// Errors that people are shown; the first say what is wrong, and a text that is no configuration has thousands.
+const MOST_SHOWN: usize = 20;
+
 /// The diagnostics for people: `file:line:column`, the source line with the place underlined, notes and hints.
 pub fn human(diagnostics: &Diagnostics, sources: &Sources, quotes: Quotes) -> String {
     let mut out = String::new();
+    let mut shown = 0;
     for d in diagnostics {
-        one(&mut out, d, sources, quotes);
+        let is_error = d.severity == Severity::Error;
+        if !is_error || shown < MOST_SHOWN {
+            one(&mut out, d, sources, quotes);
+            shown += usize::from(is_error);
+        }
     }
-    let shown = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     let hidden = diagnostics.error_count() - shown;
     if hidden > 0 {
         let _ = writeln!(out, "{hidden} further errors are not shown");

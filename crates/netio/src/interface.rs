@@ -194,7 +194,8 @@ impl Interface {
             return Ok(());
         }
         let what = format!("{name}: MTU {mtu} does not fit the pool's frames of {frame} bytes");
-        let other = if frame < 4096 { " or use frames of 4096 bytes" } else { "" };
+        let fits_4096 = frame < 4096 && *mtu <= 4096 - headroom - LINK_HEADER;
+        let other = if fits_4096 { ", or frames of 4096 bytes (`--frame-size 4096`)" } else { "" };
         Err(Error::new(ErrorKind::MtuTooLarge, what)
             .help(format!("`ip link set dev {name} mtu {most}`{other}")))
     }

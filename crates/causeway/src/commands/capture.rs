@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -23,12 +24,9 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode> {
     // A file is only made for a capture that has begun.
     let Some(first) = lines.next() else { return Ok(ExitCode::SUCCESS) };
     let edges: Vec<String> = first?["edges"].as_array().into_iter().flatten().map(text).collect();
-    let out: Box<dyn Write> = match to_stdout {
-        true => Box::new(io::stdout()),
-        false => {
-            let file = File::create(&args.write);
-            Box::new(file.with_context(|| format!("cannot write {}", args.write.display()))?)
-        }
+    let out = match to_stdout {
+        true => Named { name: "to standard output".to_owned(), out: Box::new(io::stdout()) },
+        false => Named::create(&args.write)?,
     };
     let mut file = PcapNg { out: InterfacesWriter::new(BufWriter::new(out))?, interfaces: HashMap::new() };
     log::info!("capturing {}", edges.join(", "));
@@ -38,7 +36,7 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode> {
         if let Some(n) = line["lost"].as_u64() {
             lost = n;
         } else if line.is_object() {
-            file.write(&edges, &line).context("the router sent something else than a packet")?;
+            file.write(&edges, &line)?;
             packets += 1;
         }
         // Whoever reads along sees them soon.
@@ -60,6 +58,34 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
+/// What is written to; its errors say where.
+struct Named {
+    name: String,
+    out: Box<dyn Write>,
+}
+
+impl Named {
+    fn create(path: &Path) -> io::Result<Named> {
+        let name = path.display().to_string();
+        let file = File::create(path).map_err(|e| cannot_write(&name, &e))?;
+        Ok(Named { name, out: Box::new(file) })
+    }
+}
+
+impl Write for Named {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes).map_err(|e| cannot_write(&self.name, &e))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush().map_err(|e| cannot_write(&self.name, &e))
+    }
+}
+
+fn cannot_write(name: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write {name}: {error}"))
+}
+
 /// The file: an interface for each edge and each kind of packet on it.
 struct PcapNg<W: Write> {
     out: InterfacesWriter<W>,
@@ -69,9 +95,10 @@ struct PcapNg<W: Write> {
 impl<W: Write> PcapNg<W> {
     fn write(&mut self, edges: &[String], line: &Value) -> Result<()> {
         let (Some(edge), Some(time_ns)) = (line["edge"].as_u64(), line["time_ns"].as_u64()) else {
-            bail!("{line}");
+            bail!("the router sent something else than a packet: {line}");
         };
-        let bytes = watch::parse_bytes(&line["bytes"]).with_context(|| line.to_string())?;
+        let no_bytes = || format!("the router sent no packet's bytes: {line}");
+        let bytes = watch::parse_bytes(&line["bytes"]).with_context(no_bytes)?;
         let edge = usize::try_from(edge)?;
         let interface = match self.interfaces.get(&(edge, bytes.is_ip)) {
             Some(&interface) => interface,

@@ -3,7 +3,7 @@
 use crate::cli::{HandlersArgs, ReadArgs, WriteArgs};
 use crate::control::Client;
 use crate::output;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -40,6 +40,10 @@ pub fn write(args: &WriteArgs) -> Result<ExitCode> {
         }
         words => words.join(" "),
     };
+    // An empty text is a configuration too: a forgotten `-` would take the whole graph away.
+    if args.handler == "hotconfig" && value.trim().is_empty() {
+        bail!("hotconfig was given no configuration; `causeway write hotconfig - < FILE` reads one");
+    }
     Client::connect(args.socket.socket.as_deref())?.write(&args.handler, &value)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -37,6 +37,8 @@ pub fn model(args: &ModelArgs) -> Result<ExitCode> {
         Some("all") => Figure::all().collect(),
         Some(name) => vec![Figure::find(name)?],
     };
+    // Said before the figures are reckoned, which takes a while.
+    ensure!(args.out.is_dir(), "{0} is no folder to write into; `mkdir -p {0}` makes it", args.out.display());
     let given = args.machine.as_deref().map(Machine::read).transpose()?;
     for figure in figures {
         let machine = given.clone().map_or_else(|| figure.machine(), Ok)?;

@@ -131,7 +131,10 @@ impl Survey {
         let name = &port.name;
         if let Some(program) = self.link(port.index).and_then(|i| i.link.xdp_program) {
             let what = format!("XDP program {program} is attached already, perhaps by another router");
-            let mend = format!("stop that, or `ip link set dev {name} xdp off`");
+            let mend = format!(
+                "stop who attached it (`bpftool net` shows it, `causeway read list` a router); \
+                 if nobody holds it, `ip link set dev {name} xdp off`"
+            );
             return Some(Obstacle::new("xdp-program", name, what, mend));
         }
         if port.attach == Attach::Tcx {

@@ -55,6 +55,12 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
 /// Makes the packet pool: of as many frames as ports on the interfaces called `ports` need, or as the command line asks
 /// for.
 pub fn init_pool(args: &RuntimeArgs, ports: &[String]) -> Result<()> {
+    let (demand, config) = pool(args, ports)?;
+    Ok(demand.init_pool(config)?)
+}
+
+/// The packet pool that [`init_pool`] would make.
+pub fn pool(args: &RuntimeArgs, ports: &[String]) -> Result<(Demand, pool::Config)> {
     // What is wrong with an interface is said when it is opened.
     let ports: Vec<Interface> = ports.iter().filter_map(|name| Interface::open(name).ok()).collect();
     let demand = Demand::new(&ports, &afxdp::Options::default(), args.threads.into());
@@ -70,7 +76,7 @@ pub fn init_pool(args: &RuntimeArgs, ports: &[String]) -> Result<()> {
         );
     }
     let config = pool::Config { frames, frame_size: args.frame_size, mode: pool::Mode::Recycle };
-    Ok(demand.init_pool(config)?)
+    Ok((demand, config))
 }
 
 /// A router's name, its record and its control socket.

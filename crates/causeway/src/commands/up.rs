@@ -62,22 +62,22 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         log::info!(code = "port"; "{text}");
     }
     let taken: Vec<Port> = ports.iter().filter(|p| p.attach == Attach::Xdp).cloned().collect();
+    let in_driver = args.driver && !taken.is_empty();
+    if args.driver && !in_driver {
+        log::info!(code = "driver"; "nothing is forwarded in the driver: no port is at XDP");
+    }
     let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
     let Some(known) = checks::findings(&names, args.force)? else {
         return Ok(ExitCode::from(REFUSED));
     };
     if args.dry_run {
+        run::pool(&args.runtime, &taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
     let rooted = as_root(&args, &taken, known)?;
     let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
-    let kept = follow(
-        &taken,
-        args.driver.then_some(args.check_every),
-        &place.claim,
-        rooted.punts,
-        rooted.inspector,
-    )?;
+    let kept =
+        follow(&taken, in_driver.then_some(args.check_every), &place.claim, rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());

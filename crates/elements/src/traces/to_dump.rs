@@ -193,6 +193,17 @@ impl ToDump {
     }
 }
 
+impl Drop for ToDump {
+    fn drop(&mut self) {
+        // What is still in memory is written now, and nothing else would tell that there is no room for it.
+        if let State::Writing(out) = &mut self.state
+            && let Err(e) = out.flush()
+        {
+            log::error!("{}: the last packets are lost: {e}", self.filename);
+        }
+    }
+}
+
 impl Element for ToDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.linktype = self.linktype_of_sources(cx)?;

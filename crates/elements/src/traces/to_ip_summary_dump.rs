@@ -269,6 +269,17 @@ impl ToIPSummaryDump {
     }
 }
 
+impl Drop for ToIPSummaryDump {
+    fn drop(&mut self) {
+        // What is still in memory is written now, and nothing else would tell that there is no room for it.
+        if let State::Writing(out) = &mut self.state
+            && let Err(e) = out.flush()
+        {
+            log::error!("{}: the last lines are lost: {e}", self.filename);
+        }
+    }
+}
+
 impl Element for ToIPSummaryDump {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.state = State::Ready(match self.filename.as_str() {

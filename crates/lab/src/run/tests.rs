@@ -179,6 +179,18 @@ fn a_short_comparison_between_namespaces() {
     document.to_json().expect("what was found is kept and valid");
 }
 
+/// Those of the page, which are what people begin with.
+#[test]
+fn the_descriptions_of_the_documentation_can_be_read() {
+    let page = include_str!("../../../../docs/lab.md");
+    let texts: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(texts.len(), 2);
+    for text in texts {
+        Description::read(text).unwrap_or_else(|e| panic!("{e:#}\n{text}"));
+    }
+}
+
 /// A device that dies, or that is never there, in a run that has found something already.
 #[test]
 fn a_device_that_dies_leaves_what_was_found_and_a_clean_machine() {

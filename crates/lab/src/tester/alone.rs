@@ -95,6 +95,9 @@ pub fn receive_only(
     Received { analysis: analyser.finish(&sent), took_ns }
 }
 
+/// RTF_REJECT of the kernel's `route.h`: the route sends packets nowhere.
+const REFUSES: u32 = 0x200;
+
 /// Whether the interface carries a default route of this network namespace: then it is likely to be the machine's way to
 /// the world, and no place for test traffic.
 pub fn carries_default_route(interface: &str) -> bool {
@@ -112,11 +115,13 @@ fn default_routes4(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Interfaces of IPv6 default routes: the prefix has no bits.
+/// Interfaces of IPv6 default routes: the prefix has no bits. Where there is none the kernel lists one that refuses, on `lo`.
 fn default_routes6(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        (fields.get(1) == Some(&"00")).then(|| fields.last().copied()).flatten()
+        let flags = fields.get(8).and_then(|flags| u32::from_str_radix(flags, 16).ok()).unwrap_or(0);
+        let leads_out = fields.get(1) == Some(&"00") && flags & REFUSES == 0;
+        leads_out.then(|| fields.last().copied()).flatten()
     })
 }
 
@@ -132,7 +137,9 @@ mod tests {
         assert_eq!(default_routes4(four).collect::<Vec<_>>(), ["eth0"]);
         let zeros = "0".repeat(32);
         let six = format!(
-            "{zeros} 00 {zeros} 00 {zeros} 00000400 1 0 00000003 eth2\n{zeros} 40 {zeros} 00 {zeros} 0 0 0 0 eth3\n"
+            "{zeros} 00 {zeros} 00 {zeros} 00000400 1 0 00000003 eth2\n\
+             {zeros} 40 {zeros} 00 {zeros} 0 0 0 0 eth3\n\
+             {zeros} 00 {zeros} 00 {zeros} ffffffff 1 0 00200200 lo\n"
         );
         assert_eq!(default_routes6(&six).collect::<Vec<_>>(), ["eth2"]);
         assert!(!carries_default_route("no-such-interface"));

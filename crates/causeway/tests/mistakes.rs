@@ -1,0 +1,60 @@
+//! What a user gets wrong, or a full disk, is said in a line that names the place, with a status that is not zero.
+
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
+
+fn causeway(args: &[&str], stdout: Stdio) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    let child = command.args(args).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped()).spawn();
+    child.and_then(|child| child.wait_with_output()).expect("the binary that cargo built starts")
+}
+
+#[track_caller]
+fn assert_said(args: &[&str], stdout: Stdio, status: i32, what: &str) {
+    let output = causeway(args, stdout);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(what), "{args:?}: {said}");
+    assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
+}
+
+#[test]
+fn a_full_standard_output_is_named() {
+    for args in [&["elements"][..], &["man"], &["completions", "bash"]] {
+        let full = File::options().write(true).open("/dev/full").expect("/dev/full");
+        assert_said(args, full.into(), 1, "cannot write to standard output: No space left");
+    }
+}
+
+#[test]
+fn a_forgotten_dash_takes_no_graph_away() {
+    for args in [&["write", "hotconfig"][..], &["write", "hotconfig", "-"], &["write", "hotconfig", " "]] {
+        assert_said(args, Stdio::null(), 1, "`causeway write hotconfig - < FILE`");
+    }
+}
+
+#[test]
+fn settings_that_do_not_exist_are_mistakes_of_the_command_line() {
+    let run = ["run", "-e", "Idle -> Discard"];
+    assert_said(&[&run[..], &["--frame-size", "100"]].concat(), Stdio::null(), 2, "2048 or 4096");
+    assert_said(
+        &[&run[..], &["--reception", "nappi"]].concat(),
+        Stdio::null(),
+        2,
+        "interrupt, moderated, napi",
+    );
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_said_before_the_work() {
+    assert_said(&["model", "OSR-4", "--out", "/nowhere"], Stdio::null(), 1, "`mkdir -p /nowhere`");
+}
+
+#[test]
+fn packets_that_do_not_reach_a_full_disk_are_told_of() {
+    let socket = std::env::temp_dir().join(format!("causeway-mistakes-{}.sock", std::process::id()));
+    for dump in ["ToDump(/dev/full)", "MarkIPHeader -> ToIPSummaryDump(/dev/full)"] {
+        let graph = format!("InfiniteSource(LIMIT 3, STOP true) -> {dump}");
+        let args = ["run", "-e", &graph, "--socket", socket.to_str().expect("a text")];
+        assert_said(&args, Stdio::null(), 0, "are lost: No space left");
+    }
+}
