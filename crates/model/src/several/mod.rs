@@ -264,7 +264,10 @@ impl Several {
                 self.receive(port);
             }
         }
-        self.kernels[port].hands.spent.take()
+        let kernel = &mut self.kernels[port];
+        // What takes no time on a machine is a piece all the same.
+        let did = kernel.posting.is_some() || kernel.hands.packet.is_some() || kernel.cleaning;
+        kernel.hands.spent.take().max(Time::from(did))
     }
 
     /// Asks the mechanism until it has a packet or nothing to do: at most once for each phase of a run, and once more.
