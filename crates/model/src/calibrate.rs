@@ -32,7 +32,8 @@ const GAP: (f64, f64) = (0.15, 3.0);
 const LOADS: [u32; 3] = [10, 50, 90];
 /// What the laboratory says of a result that says nothing of the device.
 const LIMITED: &str = "limited by the tester";
-const RATE: &str = "/saturation forwarding rate";
+/// The load of which half a percent is lost: where the kernel forwards in the tester's own call, any higher one is limited.
+const RATE: &str = "/PDR";
 
 /// A machine file: what was found of this machine.
 #[derive(Clone, Debug, Deserialize)]
@@ -188,7 +189,7 @@ impl Calibration {
         });
         let found: Vec<Found> =
             devices.map(|(name, series)| Found::of(document, name, series)).collect::<Result<_>>()?;
-        ensure!(!found.is_empty(), "no device of these results has a saturation forwarding rate");
+        ensure!(!found.is_empty(), "no device of these results has a PDR");
         let machine = &document.run.machine;
         Ok(Calibration { about: format!("{}, kernel {}", machine.processor, machine.kernel), found })
     }
@@ -338,13 +339,11 @@ impl Found {
 /// Times inside by load, of the frames of a length; none if the laboratory did not look.
 fn delays(document: &Document, name: &str, bytes: f64, device: &mut Device) -> Result<Vec<Point>> {
     let at = |series: &str, x: f64| document.series(series)?.measurements.iter().find(|one| one.x == Some(x));
-    let Some(pdr) = at(&format!("{name}/PDR"), bytes) else { return Ok(Vec::new()) };
-    let pdr_fps = value(pdr, &format!("{name}, PDR"))?;
     let mut points = Vec::new();
     for part in LOADS {
         let what = format!("{name}/{bytes:.0} bytes/delay at {part} % of its PDR");
-        let Some(one) = at(&what, 50.0) else { continue };
-        let (measured, load_fps) = (value(one, &what)?, pdr_fps * f64::from(part) / 100.0);
+        let Some(one) = at(&what, 50.0).filter(|one| one.note != LIMITED) else { continue };
+        let (measured, load_fps) = (value(one, &what)?, device.rate_fps(bytes) * f64::from(part) / 100.0);
         if part == LOADS[0] {
             device.inside = Some(span((measured - device.wait_us(load_fps, bytes)) * 1e6, &what)?);
         }
