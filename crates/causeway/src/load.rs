@@ -84,9 +84,20 @@ pub fn load(
     params: &[(String, String)],
     style: Style,
 ) -> Result<Loaded, String> {
-    let (loaded, warnings) = compile(source, library, params, style)?;
+    let (loaded, mut warnings) = compile(source, library, params, style)?;
+    if style == Style::Human {
+        warnings += &unused(&loaded.text, &source.name(), params);
+    }
     logger::answer(&warnings);
     Ok(loaded)
+}
+
+/// Warnings of definitions that a text has no use for: a misspelt one leaves the default, which may be another interface.
+/// What a text requires may use them.
+fn unused(text: &str, name: &str, params: &[(String, String)]) -> String {
+    let is_used = |key: &str| [format!("${key}"), format!("${{{key}")].iter().any(|used| text.contains(used));
+    let unused = params.iter().filter(|(key, _)| !text.contains("require") && !is_used(key));
+    unused.map(|(key, _)| format!("{name}: warning: -D {key} is not used: there is no ${key}\n")).collect()
 }
 
 /// As [`load`], with the complete text of the warnings.

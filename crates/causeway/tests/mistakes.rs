@@ -45,6 +45,18 @@ fn settings_that_do_not_exist_are_mistakes_of_the_command_line() {
 }
 
 #[test]
+fn a_definition_that_nothing_uses_is_warned_of() {
+    let check = |define: &str| {
+        let args = ["check", "-e", "define($dev eth1); Idle -> Print(${dev}) -> Discard", "-D", define];
+        let output = causeway(&args, Stdio::null());
+        assert!(output.status.success(), "{define}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(check("dve=eth2").contains("-D dve is not used: there is no $dve"));
+    assert_eq!(check("dev=eth2"), "");
+}
+
+#[test]
 fn a_folder_that_is_not_there_is_said_before_the_work() {
     assert_said(&["model", "OSR-4", "--out", "/nowhere"], Stdio::null(), 1, "`mkdir -p /nowhere`");
 }
