@@ -32,7 +32,7 @@ pub struct ElementError {
     /// Whether it was being configured; else it was being initialised.
     pub configuring: bool,
     /// What of it, if not the whole.
-    pub of: Option<Of>,
+    pub of: Option<Box<Of>>,
     /// One line an error.
     pub messages: Vec<String>,
     /// How bad it is: together with errors stands what else was said of the configuration.
@@ -47,7 +47,7 @@ impl ElementError {
         let one = |message: &String| Diagnostic {
             span,
             severity: self.severity,
-            of: self.of.clone(),
+            of: self.of.as_deref().cloned(),
             ..Diagnostic::general(message).context(&context)
         };
         self.messages.iter().map(one).collect()
@@ -284,7 +284,7 @@ impl<'a> Builder<'a> {
         let said = self.env.warnings.iter().filter_map(|w| {
             let i = self.plan.find(&w.name)?;
             let said = error(self.plan, i, w.configuring, vec![w.message.clone()]);
-            Some(ElementError { severity: w.severity, of: w.of.clone(), ..said })
+            Some(ElementError { severity: w.severity, of: w.of.clone().map(Box::new), ..said })
         });
         let mut all: Vec<ElementError> = said.chain(errors).collect();
         let place = |e: &ElementError| order.iter().position(|&i| self.plan.elements[i].name == e.name);
@@ -427,7 +427,7 @@ impl<'a> Builder<'a> {
                     let messages = message.lines().map(str::to_owned).collect();
                     let mut error = error(self.plan, i, false, messages);
                     if let Some(Blame { place, class }) = blamed {
-                        (error.of, error.class) = (Some(Of::File(place)), class);
+                        (error.of, error.class) = (Some(Box::new(Of::File(place))), class);
                     }
                     return Err(self.with_warnings(vec![error]));
                 }
