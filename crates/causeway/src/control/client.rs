@@ -3,9 +3,9 @@
 use super::record::{self, Record};
 use super::watch::Watch;
 use super::{run_dir, run_dirs};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// Statuses of what is not there (Click's ControlSocket).
 const NO_ELEMENT: &str = "510";
 const NO_HANDLER: &str = "511";
+
+/// How long an answer may take: a router that has many routes to read or a graph to build answers within seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A connection to a running router.
 pub struct Client {
@@ -33,6 +36,7 @@ impl Client {
                 path.display()
             )
         })?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let mut client = Client { input: BufReader::new(stream.try_clone()?), output: stream };
         client.line()?;
         Ok(client)
@@ -47,7 +51,7 @@ impl Client {
             bail!("the router answered '{}', which is not the protocol", line.trim());
         };
         let mut data = Vec::new();
-        self.input.by_ref().take(n).read_to_end(&mut data)?;
+        self.input.by_ref().take(n).read_to_end(&mut data).map_err(silent)?;
         Ok(String::from_utf8_lossy(&data).into_owned())
     }
 
@@ -110,11 +114,19 @@ impl Client {
 
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
-        if self.input.read_line(&mut line)? == 0 {
+        if self.input.read_line(&mut line).map_err(silent)? == 0 {
             bail!("the router closed the connection");
         }
         Ok(line)
     }
+}
+
+/// What an error of reading is to people.
+fn silent(error: std::io::Error) -> anyhow::Error {
+    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
+        return anyhow!("the router has said nothing for {} s: it is stopped, or hangs", PATIENCE.as_secs());
+    }
+    error.into()
 }
 
 /// The socket of the router that is meant when none is named: the only one in this network namespace, or the only one
