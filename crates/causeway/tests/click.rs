@@ -62,7 +62,7 @@ fn patterns_print_names_above_values() {
     let (out, errors, _) =
         run(&["-qe", text, "-h", "q.config", "-h", "q.nothing", "-h", "q.reset", "-h", "x*.class"]);
     assert_eq!(out, "q.config:\n\n", "nothing is no line");
-    assert_eq!(errors, "no element matching 'x*'\nno 'q.nothing' handler\n'q.reset' is a write handler\n");
+    assert_eq!(errors, "no 'q.nothing' handler\n'q.reset' is a write handler\nno element matching 'x*'\n");
 }
 
 #[test]

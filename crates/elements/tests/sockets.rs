@@ -244,7 +244,8 @@ fn bad_arguments_are_named() {
     for (config, why) in [
         ("SCTP, 1.2.3.4, 5", "unknown socket type `SCTP'"),
         ("TCP, 1.2.3.4", "PORT: required argument missing"),
-        ("UDP, 1.2.3.4, 70000", "PORT: out of range, bound 65535"),
+        ("UDP, 1.2.3.4, 70000", "PORT: overflow, range 0-65535"),
+        ("UDP, 1.2.3.4, nothing", "PORT: parse error"),
         ("TCP, 127.0.0.1, 5, ALLOW c", "c is not an IPRouteTable"),
         ("TCP, 127.0.0.1, 5, DENY nobody", "DENY: does not name an element"),
         (&format!("UNIX, /{}", "x".repeat(200)), "too long"),

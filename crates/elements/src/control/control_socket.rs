@@ -74,7 +74,7 @@ settings! {
         kind: String = required("TYPE", "`tcp` or `unix`", "what to listen on");
         place: Option<Word> = optional("PORT", "port or file name", "port number, with `+` if the next free one will do, and with an \
             address in front if it is not to be open at all of the machine's; the name of a UNIX socket"), or(None);
-        file: Option<Word> = keyword("FILENAME", "file name", "the name of a UNIX socket, instead of PORT"), or(None);
+        file: Option<Word> = keyword("FILENAME", "socket name", "the name of a UNIX socket, instead of PORT"), or(None);
         read_only: bool = keyword("READONLY", "boolean", "whether handlers can only be read; default false"), or(false);
         verbose: bool = keyword("VERBOSE", "boolean", "whether connections are logged; default false"), or(false);
         local: bool = keyword("LOCALHOST", "boolean", "whether only this machine can connect; default false"), or(false);

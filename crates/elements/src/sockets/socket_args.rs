@@ -2,10 +2,11 @@
 
 use super::descriptors::Descriptors;
 use super::{failed, text};
+use crate::udp::udp_ip_encap::port;
 use causeway_engine::Scope;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Value;
-use causeway_lang::addresses::{self, Transport};
+use causeway_lang::addresses::Transport;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Protocol, SocketAddrAny, SocketFlags, SocketType, sockopt};
@@ -33,8 +34,8 @@ pub(super) struct UdpPort(pub u16);
 pub(super) struct TcpPort(pub u16);
 
 impl Value for UdpPort {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        addresses::port(text, Transport::Udp).map(UdpPort).map_err(|e| e.to_string())
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        port(text, scope, Transport::Udp).map(UdpPort)
     }
 
     fn placeholder() -> Self {
@@ -43,8 +44,8 @@ impl Value for UdpPort {
 }
 
 impl Value for TcpPort {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        addresses::port(text, Transport::Tcp).map(TcpPort).map_err(|e| e.to_string())
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        port(text, scope, Transport::Tcp).map(TcpPort)
     }
 
     fn placeholder() -> Self {

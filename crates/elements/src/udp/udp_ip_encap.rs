@@ -63,13 +63,18 @@ impl std::fmt::Display for Destination {
 #[derive(Clone, Copy)]
 pub(super) struct Port(pub(super) u16);
 
+/// A port of a transport protocol, by number, by service, or by a name of the configuration.
+pub(crate) fn port(text: &str, scope: &Scope<'_>, transport: Transport) -> Result<u16, String> {
+    let defined = scope.port(text, transport).ok_or(());
+    defined.or_else(|()| addresses::port(text, transport)).map_err(|error| {
+        let is_number = u32::parse(text, scope).is_ok();
+        if is_number { "overflow, range 0-65535".to_owned() } else { error.to_string() }
+    })
+}
+
 impl Value for Port {
     fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        let defined = scope.port(text, Transport::Udp).ok_or(());
-        defined.or_else(|()| addresses::port(text, Transport::Udp)).map(Port).map_err(|e| {
-            let is_number = u32::parse(text, scope).is_ok();
-            if is_number { "overflow, range 0-65535".to_owned() } else { e.to_string() }
-        })
+        port(text, scope, Transport::Udp).map(Port)
     }
 
     fn placeholder() -> Self {
