@@ -107,7 +107,8 @@ impl Graph {
         if self.two_threads {
             // Both on one, so that reception can take the processor from forwarding.
             let processor = processors.first().copied().unwrap_or(0);
-            all.extend(["--threads", "2", "--processors"].map(str::to_owned));
+            // One that waits awake would never leave the other the processor.
+            all.extend(["--spin", "0", "--threads", "2", "--processors"].map(str::to_owned));
             all.push(format!("{processor},{processor}"));
         }
         all
@@ -189,6 +190,14 @@ fn divided(network: &str, parts: u32) -> Result<impl Iterator<Item = String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_threads_share_the_first_processor() {
+        let graph = Graph { two_threads: true, arguments: vec!["--budget".to_owned()], ..Graph::default() };
+        let expected = ["--budget", "--spin", "0", "--threads", "2", "--processors", "3,3"];
+        assert_eq!(graph.more_arguments(&[3, 4]), expected);
+        assert_eq!(Graph::default().more_arguments(&[3]), [""; 0]);
+    }
 
     #[test]
     fn networks_are_divided_into_powers_of_two() {
