@@ -20,7 +20,7 @@ mod osr;
 mod setup;
 
 use crate::report::{begun, write};
-use crate::run::{Comparison, Progress, keep, verdict};
+use crate::run::{Comparison, Preset, Progress, keep, verdict};
 use anyhow::{Context, Result, anyhow, bail};
 use causeway_results::Document;
 use chart::Shows;
@@ -101,11 +101,11 @@ impl Experiment {
         }
     }
 
-    fn comparisons(&self, repetitions: usize) -> Result<Vec<Comparison>> {
+    fn comparisons(&self, preset: &Preset, repetitions: usize) -> Result<Vec<Comparison>> {
         match self.what {
             What::Refused(why) => bail!("{} is not measured here: {why}", self.name()),
             What::Measured(setups) => {
-                Ok(setups().into_iter().map(|one| one.comparison(repetitions)).collect())
+                Ok(setups().into_iter().map(|one| one.comparison(preset.clone(), repetitions)).collect())
             }
         }
     }
@@ -116,12 +116,13 @@ impl Experiment {
     /// That it cannot be measured here, and those of a [`Comparison`].
     pub fn run(
         &self,
+        preset: &Preset,
         repetitions: usize,
         output: &Path,
         interrupted: &Arc<AtomicBool>,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<String>> {
-        let comparisons = self.comparisons(repetitions)?;
+        let comparisons = self.comparisons(preset, repetitions)?;
         let mut document = Document::new(begun());
         document.run.settings.insert("experiment".to_owned(), format!("{}: {}", self.name(), self.about));
         document.run.settings.insert("the paper".to_owned(), self.paper.to_owned());
@@ -173,7 +174,7 @@ mod tests {
         let mut figures = BTreeSet::new();
         for one in experiments() {
             assert!(one.figures().all(|figure| figures.insert(figure)), "{}", one.name());
-            match one.comparisons(1) {
+            match one.comparisons(&Preset::quick(), 1) {
                 Ok(comparisons) => {
                     assert!(one.refusal().is_none() && !comparisons.is_empty());
                     for comparison in &comparisons {
@@ -193,15 +194,20 @@ mod tests {
     #[test]
     fn names_of_routers_differ_within_an_experiment() {
         for one in experiments().filter(|one| one.refusal().is_none()) {
-            let all: Vec<String> =
-                one.comparisons(1).expect("known").into_iter().flat_map(|setup| setup.devices).collect();
+            let all: Vec<String> = one
+                .comparisons(&Preset::quick(), 1)
+                .expect("known")
+                .into_iter()
+                .flat_map(|setup| setup.devices)
+                .collect();
             assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{}: {all:?}", one.name());
         }
     }
 
     #[test]
     fn uneven_ports_have_their_loads_and_quotas() {
-        let comparisons = Experiment::find("osr-9").expect("known").comparisons(1).expect("comparisons");
+        let comparisons =
+            Experiment::find("osr-9").expect("known").comparisons(&Preset::quick(), 1).expect("comparisons");
         let Kind::Graph(graph) = comparisons[0].description.device("napi, Q 270 and 27").expect("there")
         else {
             panic!("no graph")

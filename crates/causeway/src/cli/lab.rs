@@ -58,15 +58,29 @@ pub struct LabDevicesArgs {
     /// Also on an interface of the description that carries the default route
     #[arg(long)]
     pub yes: bool,
-    /// Trials as long as RFC 2544 and CSIT have them; hours instead of minutes
-    #[arg(long)]
-    pub conformant: bool,
+    #[command(flatten)]
+    pub trials: LabTrials,
     /// How often all is measured
     #[arg(long, default_value_t = 3)]
     pub repetitions: usize,
     /// Write the results to this file
     #[arg(short, long, value_name = "FILE", default_value = "lab.json")]
     pub output: PathBuf,
+}
+
+/// How long the tester's trials take.
+#[derive(Args)]
+#[group(multiple = false)]
+pub struct LabTrials {
+    /// Trials of a tenth of a second, for minutes in all; so it is if nothing is said
+    #[arg(long)]
+    pub quick: bool,
+    /// Trials of 30 s, as in the papers
+    #[arg(long)]
+    pub paper: bool,
+    /// Trials as long as RFC 2544 and CSIT have them, for hours in all
+    #[arg(long)]
+    pub conformant: bool,
 }
 
 /// `lab paper`.
@@ -78,6 +92,8 @@ pub struct LabPaperArgs {
     /// Print the names of those that are measured
     #[arg(long, conflicts_with = "name")]
     pub names: bool,
+    #[command(flatten)]
+    pub trials: LabTrials,
     /// How often all is measured; five times in the papers
     #[arg(long, default_value_t = 5)]
     pub repetitions: usize,

@@ -2,6 +2,7 @@
 
 use crate::cli::{
     LabClusterArgs, LabCommand, LabDevicesArgs, LabPaperArgs, LabReceiveArgs, LabReplayArgs, LabTransmitArgs,
+    LabTrials,
 };
 use crate::output;
 use crate::signals::Signals;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use causeway_lab::bed;
 use causeway_lab::cluster;
 use causeway_lab::papers::{Experiment, experiments};
-use causeway_lab::run::{Task, check_rate, compare_files};
+use causeway_lab::run::{Preset, Task, check_rate, compare_files};
 use causeway_lab::search::Request;
 use causeway_lab::tester::{
     Attached, Capture, Timing, Transmitted, carries_default_route, receive_only, replay, transmit_only,
@@ -66,7 +67,7 @@ fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
         devices,
         description: how.file,
         sizes: how.sizes,
-        conformant: how.conformant,
+        preset: preset(&how.trials),
         yes: how.yes,
         repetitions: how.repetitions.clamp(1, 1_000),
         output: how.output,
@@ -77,6 +78,14 @@ fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
     }
     output::print_line(format_args!("results in {}", task.output.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn preset(trials: &LabTrials) -> Preset {
+    match (trials.paper, trials.conformant) {
+        (true, _) => Preset::paper(),
+        (_, true) => Preset::conformant(),
+        _ => Preset::quick(),
+    }
 }
 
 /// A line for a step.
@@ -105,7 +114,7 @@ fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
     let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.json", experiment.name())));
     let interrupted = interrupted()?;
     let repetitions = args.repetitions.clamp(1, 1_000);
-    for line in experiment.run(repetitions, &file, &interrupted, &mut progress)? {
+    for line in experiment.run(&preset(&args.trials), repetitions, &file, &interrupted, &mut progress)? {
         output::print_line(line)?;
     }
     output::print_line(format_args!("results in {}", file.display()))?;

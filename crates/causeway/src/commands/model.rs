@@ -4,7 +4,8 @@ use super::lab::{interrupted, progress};
 use crate::cli::{CalibrateArgs, ModelAction, ModelArgs, ScaleOutArgs, WhatIfArgs};
 use crate::output;
 use anyhow::{Context, Result, ensure};
-use causeway_lab::{primitives, run::Task};
+use causeway_lab::primitives;
+use causeway_lab::run::{Preset, Task};
 use causeway_model::calibrate::Calibration;
 use causeway_model::cluster::{failure::Offered, network::Rates, report};
 use causeway_model::figures::{self, Figure};
@@ -108,7 +109,7 @@ fn measured(folder: &Path) -> Result<PathBuf> {
         devices: ["kernel", "causeway"].map(str::to_owned).into(),
         description: None,
         sizes: SIZES.map(str::to_owned).into(),
-        conformant: false,
+        preset: Preset::quick(),
         repetitions: REPETITIONS,
         yes: false,
         output: folder.join("model-lab.json"),

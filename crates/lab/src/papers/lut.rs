@@ -9,7 +9,7 @@ use super::{Experiment, Picture, Shows, What, picture};
 use crate::bed::{Graph, Kind};
 use causeway_results::traffic::{Matrix, Values};
 
-const DETOUR_ROUTES: u32 = 600;
+const DETOUR_ROUTES: u32 = 2_000;
 /// Chains of the cache, as in `causeway bench lut`: what Linux 2.6 gave a machine of the paper's size.
 const CACHE: &str = "BUCKETS 4096, TABLE radix";
 /// Addresses that are used, of sources or of destinations.

@@ -20,8 +20,8 @@ pub struct Task {
     pub description: Option<PathBuf>,
     /// Lengths of frames in bytes, or `imix`.
     pub sizes: Vec<String>,
-    /// Trials as long as the standards have them.
-    pub conformant: bool,
+    /// How long trials take.
+    pub preset: Preset,
     /// How often all is measured.
     pub repetitions: usize,
     /// Also on an interface that carries the default route.
@@ -40,9 +40,8 @@ impl Task {
             }
             None => Description::default(),
         };
-        let preset = if self.conformant { Preset::conformant() } else { Preset::quick() };
         let sizes = self.sizes.iter().map(|text| size(text)).collect::<Result<_>>()?;
-        let (devices, repetitions) = (self.devices.clone(), self.repetitions);
+        let (devices, preset, repetitions) = (self.devices.clone(), self.preset.clone(), self.repetitions);
         Ok(Comparison { description, devices, sizes, preset, repetitions, only_curve: false, yes: self.yes })
     }
 
@@ -202,7 +201,7 @@ mod tests {
             devices: vec!["kernel".to_owned()],
             description: None,
             sizes: vec!["64".to_owned(), "imix".to_owned()],
-            conformant: false,
+            preset: Preset::quick(),
             repetitions: 1,
             yes: false,
             output: PathBuf::from("unused.json"),

@@ -130,6 +130,9 @@ fn a_wrong_description_is_refused_with_its_place() {
 fn shorter_trials_are_deviations() {
     assert!(Preset::conformant().deviations().is_empty());
     assert!(Preset::quick().deviations().len() > 4);
+    let of = |preset: Preset| preset.deviations().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    assert_eq!(of(Preset::quick())[0], "100 ms, not 1 s (CSIT) or 60 s (RFC 2544 §24)");
+    assert_eq!(of(Preset::paper())[0], "30000 ms, not 60 s (RFC 2544 §24)");
     let names = |preset: Preset| preset.goals().iter().map(|goal| goal.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(Preset::quick()), ["NDR", "PDR"]);
     assert_eq!(names(Preset::conformant()), ["RFC 2544 throughput", "NDR", "PDR"]);
