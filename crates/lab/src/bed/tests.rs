@@ -52,6 +52,36 @@ fn the_kernel_forwards_between_the_ports() {
 }
 
 #[test]
+fn frames_pass_every_device_of_a_chain() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root to make network namespaces");
+    }
+    let hops = |devices| {
+        let bed = Bed::chain("c", devices).expect("a chain");
+        let _kernel = Device::start(&Kind::Kernel {}, &bed, &[]).expect("started");
+        let mut ports = bed.open("packet").expect("ports");
+        let [source, sink] = &mut ports[..] else { panic!("two ports") };
+        let request = Trial::new(1_000.0, 100 * MS);
+        let mut left = std::collections::BTreeSet::new();
+        let show = |_, frame: &[u8]| {
+            // The Time to Live, or the Hop Limit.
+            left.insert(frame[if frame[12..14] == [8, 0] { 22 } else { 21 }]);
+        };
+        let wait = |_: TrialClock| {
+            std::thread::sleep(Duration::from_millis(100));
+            Ok(())
+        };
+        let (outcome, ()) =
+            one_way([source, sink], &traffic(), &request, &manner(), 9, show, wait).expect("an outcome");
+        assert_eq!(outcome.analysis.total().lost, 0, "{devices} devices");
+        left.into_iter().collect::<Vec<_>>()
+    };
+    let (one, three) = (hops(1), hops(3));
+    assert_eq!(one.len(), 1);
+    assert_eq!(three, [one[0] - 2], "each device is a hop");
+}
+
+#[test]
 fn the_tester_agrees_with_the_counters_of_the_cable_at_three_rates() {
     let Some(bed) = bed("s") else { return };
     for method in ["packet", "afxdp"] {
