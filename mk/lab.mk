@@ -11,11 +11,12 @@ lab: build ## the kernel's forwarding, Causeway, and Click if it is there, under
 	$(CAUSEWAY) lab run --file target/lab/bed.toml --sizes 64,1518 --output target/lab/lab.json $(LAB_ARGS) \
 	  kernel causeway $(if $(CLICK),click)
 
-papers: build ## the papers' experiments on this machine, one after the other: target/lab/NAME.html
+papers: build ## the papers' experiments on this machine, one after the other: target/lab/NAME.html, docs/results/osr.md and so on
 	@mkdir -p target/lab
 	@for name in $$($(CAUSEWAY) lab paper --names); do \
 	  test -e target/lab/$$name.json || $(CAUSEWAY) lab paper $$name --output target/lab/$$name.json || exit 1; \
 	done
+	$(CAUSEWAY) lab pages target/lab --output docs/results
 
 # Which runs, how many nodes, whose daemon: `causeway lab cluster --help`.
 CLUSTER_ARGS ?=

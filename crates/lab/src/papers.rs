@@ -14,9 +14,11 @@
 
 mod aff;
 mod chart;
+mod claim;
 mod cvl;
 mod lut;
 mod osr;
+mod page;
 mod setup;
 
 use crate::report::{begun, write};
@@ -24,6 +26,8 @@ use crate::run::{Comparison, Preset, Progress, keep, verdict};
 use anyhow::{Context, Result, anyhow, bail};
 use causeway_results::Document;
 use chart::Shows;
+use claim::{Claim, Found};
+pub use page::pages;
 use setup::Setup;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,8 +58,14 @@ struct Picture {
 type Curve = (&'static str, &'static [(f64, f64)]);
 
 enum What {
-    /// Comparisons, one after the other.
-    Measured(fn() -> Vec<Setup>),
+    Measured {
+        /// Comparisons, one after the other.
+        setups: fn() -> Vec<Setup>,
+        /// What the paper found, as far as it is a ratio of what is measured.
+        claims: &'static [Claim],
+        /// What is not as in the paper, and why.
+        here: &'static str,
+    },
     /// Why it is not measured here.
     Refused(&'static str),
 }
@@ -97,14 +107,14 @@ impl Experiment {
     pub fn refusal(&self) -> Option<&'static str> {
         match self.what {
             What::Refused(why) => Some(why),
-            What::Measured(_) => None,
+            What::Measured { .. } => None,
         }
     }
 
     fn comparisons(&self, preset: &Preset, repetitions: usize) -> Result<Vec<Comparison>> {
         match self.what {
             What::Refused(why) => bail!("{} is not measured here: {why}", self.name()),
-            What::Measured(setups) => {
+            What::Measured { setups, .. } => {
                 Ok(setups().into_iter().map(|one| one.comparison(preset.clone(), repetitions)).collect())
             }
         }
@@ -140,7 +150,14 @@ impl Experiment {
         }
         let mut lines = vec![format!("the paper: {}", self.paper)];
         lines.extend(verdict(&document));
+        lines.extend(self.found(&document).into_iter().map(|(says, found)| format!("{says}: {found}")));
         Ok(lines)
+    }
+
+    /// The paper's findings, each with whether the document shows it.
+    fn found(&self, document: &Document) -> Vec<(&'static str, Found)> {
+        let What::Measured { claims, .. } = self.what else { return Vec::new() };
+        claims.iter().filter_map(|claim| Some((claim.says, claim.found(document)?))).collect()
     }
 
     /// Draws the figures beside the document: the first under its name, the others with theirs behind it.
@@ -201,6 +218,23 @@ mod tests {
                 .flat_map(|setup| setup.devices)
                 .collect();
             assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{}: {all:?}", one.name());
+        }
+    }
+
+    #[test]
+    fn findings_are_of_routers_that_are_there() {
+        for one in experiments() {
+            let What::Measured { claims, .. } = one.what else { continue };
+            let comparisons = one.comparisons(&Preset::quick(), 1).expect("comparisons");
+            let routers: BTreeSet<&str> =
+                comparisons.iter().flat_map(|one| &one.devices).map(String::as_str).collect();
+            for claim in claims.iter().filter(|claim| claim.shows != Shows::Flows) {
+                for (name, _) in [claim.of, claim.to] {
+                    // A curve of a port has its name behind the router's.
+                    let router = name.strip_suffix(": in0").unwrap_or(name);
+                    assert!(routers.contains(router), "{}: {router}", one.name());
+                }
+            }
         }
     }
 

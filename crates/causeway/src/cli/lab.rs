@@ -13,6 +13,8 @@ pub enum LabCommand {
     Compare(LabCompareArgs),
     /// Measure an experiment of the papers; without a name: list those that are known
     Paper(LabPaperArgs),
+    /// Write a page with pictures for each paper from the results of its experiments
+    Pages(LabPagesArgs),
     /// Run a cluster between network namespaces: routers behind one that spreads packets over them, of which one fails
     Cluster(LabClusterArgs),
     /// Send test frames by an interface
@@ -100,6 +102,17 @@ pub struct LabPaperArgs {
     /// Write the results to this file instead of NAME.json
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `lab pages`.
+#[derive(Args)]
+pub struct LabPagesArgs {
+    /// The folder that has OSR-4.json and so on
+    #[arg(value_name = "FOLDER")]
+    pub results: PathBuf,
+    /// Write the pages into this folder
+    #[arg(short, long, value_name = "FOLDER", default_value = ".")]
+    pub output: PathBuf,
 }
 
 /// `lab cluster`.

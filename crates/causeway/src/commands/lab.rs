@@ -9,7 +9,7 @@ use crate::signals::Signals;
 use anyhow::{Context, Result, bail, ensure};
 use causeway_lab::bed;
 use causeway_lab::cluster;
-use causeway_lab::papers::{Experiment, experiments};
+use causeway_lab::papers::{Experiment, experiments, pages};
 use causeway_lab::run::{Preset, Task, check_rate, compare_files};
 use causeway_lab::search::Request;
 use causeway_lab::tester::{
@@ -43,6 +43,13 @@ pub fn lab(command: LabCommand) -> Result<ExitCode> {
             }
         }
         LabCommand::Paper(args) => paper(&args),
+        LabCommand::Pages(args) => {
+            let written = pages(&args.results, &args.output)?;
+            written
+                .iter()
+                .try_for_each(|file| output::print_line(format_args!("written: {}", file.display())))?;
+            Ok(ExitCode::SUCCESS)
+        }
         LabCommand::Cluster(args) => cluster(args),
         LabCommand::Transmit(args) => transmit(&args),
         LabCommand::Replay(args) => replayed(&args),

@@ -2,6 +2,7 @@
 //!
 //! Its modes of affinity take four processors in two pairs; here one processor does everything, and the tester has the other.
 
+use super::claim::{At, Claim, more, stay};
 use super::setup::{Setup, fixed, mechanism, napi};
 use super::{Experiment, Picture, Shows, What, picture};
 use causeway_results::traffic::{Matrix, Sizes};
@@ -38,7 +39,35 @@ pub const EXPERIMENTS: &[Experiment] = &[
             },
             picture("AFF-9", Shows::Interrupts),
         ],
-        what: What::Measured(|| two_to_one(fixed(64))),
+        what: What::Measured {
+            setups: || two_to_one(fixed(64)),
+            claims: &[
+                more("Disable-Enable reaches what NAPI does", ["disable-enable", "napi, Q 300"], (0.9, 1.1)),
+                stay("NAPI stays at its peak", "napi, Q 300"),
+                Claim {
+                    says: "Disable-Enable has the least delay at low load",
+                    shows: Shows::Delay,
+                    of: ("disable-enable", At::First),
+                    to: ("napi, Q 300", At::First),
+                    between: (0.0, 1.0),
+                },
+                Claim {
+                    says: "NAPI's interrupts vanish",
+                    shows: Shows::Interrupts,
+                    of: ("napi, Q 300: in0", At::Last),
+                    to: ("napi, Q 300: in0", At::Peak),
+                    between: (0.0, 0.05),
+                },
+                Claim {
+                    says: "those of Disable-Enable do not",
+                    shows: Shows::Interrupts,
+                    of: ("disable-enable: in0", At::Last),
+                    to: ("disable-enable: in0", At::Peak),
+                    between: (0.0001, 1.0),
+                },
+            ],
+            here: "",
+        },
     },
     Experiment {
         about: "availability of the processors that receive and of the one that sends",
@@ -67,6 +96,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
             Picture { figure: "AFF-12", shows: Shows::Delay, of: "", points: &[("all", &[(320.0, 3700.0)])] },
             picture("AFF-13", Shows::Interrupts),
         ],
-        what: What::Measured(|| two_to_one(("imix".to_owned(), Sizes::simple_imix()))),
+        what: What::Measured {
+            setups: || two_to_one(("imix".to_owned(), Sizes::simple_imix())),
+            claims: &[
+                more("Disable-Enable reaches what NAPI does", ["disable-enable", "napi, Q 300"], (0.9, 1.1)),
+                stay("NAPI stays at its peak", "napi, Q 300"),
+            ],
+            here: "",
+        },
     },
 ];

@@ -7,7 +7,7 @@ use causeway_results::{Axis, Document, Measurement, Series, Source};
 const THOUSAND: f64 = 1e3;
 
 /// What a picture shows.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     /// Each router's forwarding rate, against the offered load.
     Loads,
@@ -67,15 +67,11 @@ impl Shows {
 
 /// The chart of a picture; `None` if nothing was measured that it shows.
 pub fn chart(picture: &Picture, about: &str, document: &Document) -> Option<Chart> {
-    let (quantity, unit, scale) = picture.shows.values();
+    let (quantity, unit, _) = picture.shows.values();
     // A line that is zero everywhere says nothing, such as the interrupts of a port that only sends.
     let says = |line: &Line| line.points.iter().any(|(_, y)| *y != Value::exact(0.0));
-    let lines: Vec<Line> = document
-        .series
-        .iter()
-        .filter_map(|series| Some((picture.shows.line_name(series)?, series)))
-        .filter(|(name, _)| name.starts_with(picture.of))
-        .map(|(name, series)| line(name, series, scale))
+    let lines: Vec<Line> = lines(picture.shows, document)
+        .filter(|line| line.name.starts_with(picture.of))
         .filter(says)
         .collect();
     if lines.is_empty() {
@@ -101,6 +97,12 @@ pub fn chart(picture: &Picture, about: &str, document: &Document) -> Option<Char
             lines: lines.into_iter().chain(paper).collect(),
         },
     })
+}
+
+/// All that is shown of a document.
+pub fn lines(shows: Shows, document: &Document) -> impl Iterator<Item = Line> {
+    let (_, _, scale) = shows.values();
+    document.series.iter().filter_map(move |series| Some(line(shows.line_name(series)?, series, scale)))
 }
 
 /// The points of a series, with loads in thousands.

@@ -3,6 +3,7 @@
 //! Nothing is slowed down here. A kernel that forwards between veths does so in the tester's own system calls, so its rate is
 //! also the tester's; `causeway lab compare kernel click` sets Click beside both.
 
+use super::claim::more;
 use super::osr::ALONE;
 use super::setup::{Setup, fixed, pairs};
 use super::{Experiment, Picture, Shows, What, picture};
@@ -66,10 +67,26 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "from port to port without a look, 1 to 4 flows, 64 bytes",
         paper: "650 kpps of one flow, 1.2 Mpps of two; of four Linux has 1.0 and Click 2.1 Mpps",
         pictures: &[picture("CvL-6a", Shows::Loads)],
-        what: What::Measured(|| {
-            let one = |flows| Setup::new(2 * flows, pairs(flows, false), transfer(flows, false));
-            (1..=4).map(one).collect()
-        }),
+        what: What::Measured {
+            setups: || {
+                let one = |flows| Setup::new(2 * flows, pairs(flows, false), transfer(flows, false));
+                (1..=4).map(one).collect()
+            },
+            claims: &[
+                more("two flows are ahead of one", ["graph, 2 flows", "graph, 1 flow"], (1.5, 2.1)),
+                more(
+                    "Linux falls from two flows to four",
+                    ["kernel, 4 flows", "kernel, 2 flows"],
+                    (0.75, 0.95),
+                ),
+                more(
+                    "four flows of Click are twice those of Linux",
+                    ["graph, 4 flows", "kernel, 4 flows"],
+                    (1.8, 2.4),
+                ),
+            ],
+            here: "",
+        },
     },
     Experiment {
         about: "from port to port without a look, 4 flows one way and both ways, lengths of frames",
@@ -80,10 +97,14 @@ pub const EXPERIMENTS: &[Experiment] = &[
             of: "",
             points: &[("both", &[(1518.0, 452.0)])],
         }],
-        what: What::Measured(|| {
-            let one = |both| Setup::new(8, pairs(4, both), transfer(4, both));
-            [false, true].map(|both| one(both).of_sizes(SIZES.map(fixed).to_vec())).into()
-        }),
+        what: What::Measured {
+            setups: || {
+                let one = |both| Setup::new(8, pairs(4, both), transfer(4, both));
+                [false, true].map(|both| one(both).of_sizes(SIZES.map(fixed).to_vec())).into()
+            },
+            claims: &[],
+            here: "",
+        },
     },
     Experiment {
         about: "IP routing, 1 to 3 flows, 64 bytes",
@@ -94,6 +115,14 @@ pub const EXPERIMENTS: &[Experiment] = &[
             of: "",
             points: &[("at most", &[(1488.0, 800.0)])],
         }],
-        what: What::Measured(|| (1..=3).map(routing).collect()),
+        what: What::Measured {
+            setups: || (1..=3).map(routing).collect(),
+            claims: &[more(
+                "three flows are no faster than one",
+                ["kernel, 3 flows", "kernel, 1 flow"],
+                (0.85, 1.15),
+            )],
+            here: "",
+        },
     },
 ];

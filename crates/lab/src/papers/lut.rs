@@ -4,6 +4,7 @@
 //! Lookups differ by tens of nanoseconds, so the detour is no longer than it takes for the tester to saturate the router.
 //! `causeway bench lut` has the structures alone and in the standard router in memory, where it is lookups that count.
 
+use super::claim::{At, Claim, more};
 use super::setup::{QUOTA, Setup};
 use super::{Experiment, Picture, Shows, What, picture};
 use crate::bed::{Graph, Kind};
@@ -77,7 +78,31 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 points: &[("the receiving port", &[(1488.0, 0.22)])],
             },
         ],
-        what: What::Measured(|| sources("flow")),
+        what: What::Measured {
+            setups: || sources("flow"),
+            claims: &[
+                more(
+                    "throughput falls with the sources",
+                    ["by flow, 16384 sources", "by flow, 1 source"],
+                    (0.0, 0.97),
+                ),
+                Claim {
+                    says: "delay at saturation grows with the sources",
+                    shows: Shows::Delay,
+                    of: ("by flow, 16384 sources", At::Last),
+                    to: ("by flow, 1 source", At::Last),
+                    between: (1.03, f64::INFINITY),
+                },
+                Claim {
+                    says: "polls of a packet fall to a tenth",
+                    shows: Shows::Polls,
+                    of: ("by flow, 1 source: in0", At::Last),
+                    to: ("by flow, 1 source: in0", At::First),
+                    between: (0.0, 0.15),
+                },
+            ],
+            here: "",
+        },
     },
     Experiment {
         about: "entries of the cache against sources",
@@ -95,7 +120,15 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "a route cache by destination, 1 to 16 384 sources, 64 bytes",
         paper: "the number of sources makes no difference",
         pictures: &[picture("LUT-9", Shows::Loads)],
-        what: What::Measured(|| sources("destination")),
+        what: What::Measured {
+            setups: || sources("destination"),
+            claims: &[more(
+                "the number of sources makes no difference",
+                ["by destination, 16384 sources", "by destination, 1 source"],
+                (0.97, 1.03),
+            )],
+            here: "",
+        },
     },
     Experiment {
         about: "a route cache by destination, 1 to 16 384 destinations, 64 bytes",
@@ -104,7 +137,15 @@ pub const EXPERIMENTS: &[Experiment] = &[
             picture("LUT-12", Shows::Loads),
             of("LUT-10", Shows::Profile, "by destination, 16384 destinations:"),
         ],
-        what: What::Measured(destinations),
+        what: What::Measured {
+            setups: destinations,
+            claims: &[more(
+                "throughput falls with the destinations",
+                ["by destination, 16384 destinations", "by destination, 1 destination"],
+                (0.0, 0.97),
+            )],
+            here: "",
+        },
     },
     Experiment {
         about: "no cache, Radix and LC-trie, 256 to 16 384 routes, 64 bytes",
@@ -119,6 +160,17 @@ pub const EXPERIMENTS: &[Experiment] = &[
             of("LUT-18", Shows::Profile, "lc-trie, 256 routes:"),
             of("LUT-19", Shows::Profile, "lc-trie, 16384 routes:"),
         ],
-        what: What::Measured(tables),
+        what: What::Measured {
+            setups: tables,
+            claims: &[
+                more(
+                    "Radix is ahead with few routes",
+                    ["radix, 256 routes", "lc-trie, 256 routes"],
+                    (1.02, 1.2),
+                ),
+                more("and less with many", ["radix, 16384 routes", "lc-trie, 16384 routes"], (1.0, 1.1)),
+            ],
+            here: "",
+        },
     },
 ];

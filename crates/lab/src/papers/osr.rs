@@ -1,5 +1,6 @@
 //! *Open-Source PC-Based Software Routers* (OSR): how mechanisms of reception behave, and what ports, quotas and lengths change.
 
+use super::claim::{At, Claim, fall, more, stay};
 use super::setup::{QUOTA, Setup, fixed, mechanism, napi, two_threads};
 use super::{Experiment, Picture, Shows, What, picture};
 use crate::bed::Kind;
@@ -54,12 +55,28 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 ("napi", &[(510.0, 510.0), (LINE_KPPS, 510.0)]),
             ],
         }],
-        what: What::Measured(|| {
-            let mechanisms = ["interrupt", "moderated", "napi", "disable-enable", "polling"];
-            let mut routers = mechanisms.map(|name| mechanism(name, name)).to_vec();
-            routers.push(two_threads("interrupt, two threads"));
-            vec![two_ports(Matrix::Unidirectional, routers)]
-        }),
+        what: What::Measured {
+            setups: || {
+                let mechanisms = ["interrupt", "moderated", "napi", "disable-enable", "polling"];
+                let mut routers = mechanisms.map(|name| mechanism(name, name)).to_vec();
+                routers.push(two_threads("interrupt, two threads"));
+                vec![two_ports(Matrix::Unidirectional, routers)]
+            },
+            claims: &[
+                fall("interrupts collapse", "interrupt", 0.5),
+                fall("moderated interrupts collapse", "moderated", 0.5),
+                fall("receive livelock: interrupts above a forwarding thread", "interrupt, two threads", 0.5),
+                stay("NAPI stays at its peak", "napi"),
+                Claim {
+                    says: "NAPI's peak is twice that of interrupts",
+                    shows: Shows::Loads,
+                    of: ("napi", At::Peak),
+                    to: ("interrupt", At::Peak),
+                    between: (1.8, 2.6),
+                },
+            ],
+            here: "",
+        },
     },
     Experiment {
         about: "lengths of frames with NAPI, one way",
@@ -73,10 +90,20 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 &[(82.0, 500.0), (146.0, 500.0), (530.0, 227.0), (1042.0, 118.0), (1518.0, 81.0)],
             )],
         }],
-        what: What::Measured(|| {
-            let setup = two_ports(Matrix::Unidirectional, vec![napi("napi", &[QUOTA])]);
-            vec![setup.of_sizes(SIZES.map(fixed).to_vec())]
-        }),
+        what: What::Measured {
+            setups: || {
+                let setup = two_ports(Matrix::Unidirectional, vec![napi("napi", &[QUOTA])]);
+                vec![setup.of_sizes(SIZES.map(fixed).to_vec())]
+            },
+            claims: &[Claim {
+                says: "up to 128 bytes of payload the processor is the limit, whatever the length",
+                shows: Shows::Lengths,
+                of: ("napi", At::X(146.0)),
+                to: ("napi", At::X(82.0)),
+                between: (0.9, 1.1),
+            }],
+            here: "",
+        },
     },
     Experiment {
         about: "one way and both ways with NAPI, 64 bytes",
@@ -87,11 +114,19 @@ pub const EXPERIMENTS: &[Experiment] = &[
             of: "",
             points: &[("napi, one way", &[(LINE_KPPS, 510.0)]), ("napi, both ways", &[(LINE_KPPS, 620.0)])],
         }],
-        what: What::Measured(|| {
-            [(Matrix::Unidirectional, "napi, one way"), (Matrix::OneToOne, "napi, both ways")]
-                .map(|(matrix, name)| two_ports(matrix, vec![napi(name, &[QUOTA])]))
-                .into()
-        }),
+        what: What::Measured {
+            setups: || {
+                [(Matrix::Unidirectional, "napi, one way"), (Matrix::OneToOne, "napi, both ways")]
+                    .map(|(matrix, name)| two_ports(matrix, vec![napi(name, &[QUOTA])]))
+                    .into()
+            },
+            claims: &[more(
+                "both ways are ahead of one way, by a fifth",
+                ["napi, both ways", "napi, one way"],
+                (1.1, 1.35),
+            )],
+            here: "",
+        },
     },
     Experiment {
         about: "recycling of buffers",
@@ -106,26 +141,73 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "ports with loads of 10:1, quota 64, budget 300",
         paper: "past saturation the smaller flow grows at the cost of the other, to max-min fairness; the sum is constant",
         pictures: &[picture("OSR-8", Shows::Flows)],
-        what: What::Measured(|| uneven(napi("napi, Q 64", &[QUOTA]))),
+        what: What::Measured {
+            setups: || uneven(napi("napi, Q 64", &[QUOTA])),
+            claims: &[
+                Claim {
+                    says: "the smaller flow does not fall past saturation",
+                    shows: Shows::Flows,
+                    of: ("t2 to t3", At::Last),
+                    to: ("t2 to t3", At::Peak),
+                    between: (0.9, 1.0),
+                },
+                Claim {
+                    says: "the larger flow gives way",
+                    shows: Shows::Flows,
+                    of: ("t0 to t1", At::Last),
+                    to: ("t0 to t1", At::Peak),
+                    between: (0.0, 0.95),
+                },
+                stay("the sum is constant", "napi, Q 64"),
+            ],
+            here: "",
+        },
     },
     Experiment {
         about: "as OSR-8, with quotas in the ratio of the loads",
         paper: "the shares follow the quotas 270 and 27, and the sum is higher",
         pictures: &[picture("OSR-9", Shows::Flows)],
-        what: What::Measured(|| uneven(napi("napi, Q 270 and 27", &[270, 270, 27, 27]))),
+        what: What::Measured {
+            setups: || uneven(napi("napi, Q 270 and 27", &[270, 270, 27, 27])),
+            claims: &[
+                Claim {
+                    says: "shares at the highest load are as the quotas, 10 to 1",
+                    shows: Shows::Flows,
+                    of: ("t0 to t1", At::Last),
+                    to: ("t2 to t3", At::Last),
+                    between: (8.0, 12.0),
+                },
+                stay("the sum is constant", "napi, Q 270 and 27"),
+            ],
+            here: "",
+        },
     },
     Experiment {
         about: "6, 10 and 14 ports in pairs, both ways",
         paper: "the saturation rate falls slightly with the number of ports",
         pictures: &[picture("OSR-10", Shows::Loads)],
-        what: What::Measured(|| [6, 10, 14].map(|ports| many(Matrix::OneToOne, ports, "in pairs")).into()),
+        what: What::Measured {
+            setups: || [6, 10, 14].map(|ports| many(Matrix::OneToOne, ports, "in pairs")).into(),
+            claims: &[more(
+                "14 ports are slightly slower than 6",
+                ["napi, 14 ports, in pairs", "napi, 6 ports, in pairs"],
+                (0.85, 1.0),
+            )],
+            here: "",
+        },
     },
     Experiment {
         about: "14 ports, in pairs and each to all others",
         paper: "each to all others is slightly lower",
         pictures: &[picture("OSR-11", Shows::Loads)],
-        what: What::Measured(|| {
-            vec![many(Matrix::OneToOne, 14, "in pairs"), many(Matrix::Uniform, 14, "each to all")]
-        }),
+        what: What::Measured {
+            setups: || vec![many(Matrix::OneToOne, 14, "in pairs"), many(Matrix::Uniform, 14, "each to all")],
+            claims: &[more(
+                "each to all others is slightly slower",
+                ["napi, 14 ports, each to all", "napi, 14 ports, in pairs"],
+                (0.85, 1.0),
+            )],
+            here: "",
+        },
     },
 ];

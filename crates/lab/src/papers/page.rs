@@ -1,0 +1,164 @@
+//! A page for each paper: what it found, our pictures with its points, and whether they agree.
+
+use super::{Experiment, What, chart, experiments};
+use crate::report::write;
+use anyhow::{Context, Result, ensure};
+use causeway_results::Document;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The papers: how their figures' names begin, and their titles.
+const PAPERS: [(&str, &str); 4] = [
+    (
+        "OSR",
+        "Open-Source PC-Based Software Routers: a Viable Approach to High-Performance Packet Switching (2005)",
+    ),
+    ("CvL", "Click vs. Linux: Two Efficient Open-Source IP Network Stacks for Software Routers (2005)"),
+    (
+        "LUT",
+        "The IP Lookup Mechanism in a Linux Software Router: Performance Evaluation and Optimizations (2006)",
+    ),
+    ("AFF", "Performance of IP-forwarding of Linux hosts with multiple network interfaces (2012)"),
+];
+
+/// Writes a page with pictures into `folder` for each paper of which `results` has documents, and says which files.
+///
+/// # Errors
+/// If a document cannot be read, a file cannot be written, or there are no documents.
+pub fn pages(results: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for (paper, title) in PAPERS {
+        let name = paper.to_lowercase();
+        let mut seen = Vec::new();
+        for one in experiments().filter(|one| one.name().starts_with(paper)) {
+            seen.push((one, document(one, results)?));
+        }
+        if seen.iter().all(|(_, document)| document.is_none()) {
+            continue;
+        }
+        let mut text = head(paper, title, seen.iter().find_map(|(_, document)| document.as_ref()));
+        for (one, document) in &seen {
+            section(&mut text, one, document.as_ref(), &name, folder)?;
+        }
+        let file = folder.join(format!("{name}.md"));
+        write(&file, &text)?;
+        written.push(file);
+    }
+    ensure!(!written.is_empty(), "{} has no results of an experiment, such as OSR-4.json", results.display());
+    Ok(written)
+}
+
+/// What was measured of an experiment, if it was.
+fn document(one: &Experiment, results: &Path) -> Result<Option<Document>> {
+    let file = results.join(format!("{}.json", one.name()));
+    if one.refusal().is_some() || !file.exists() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    Document::from_json(&text).with_context(|| file.display().to_string()).map(Some)
+}
+
+fn head(paper: &str, title: &str, document: Option<&Document>) -> String {
+    let machine = document.map(|document| {
+        let of = &document.run.machine;
+        format!("{}, {} processors, kernel {}", of.processor, of.processors, of.kernel)
+    });
+    format!(
+        "# {paper}: {title}\n\n\
+         Written by `causeway lab pages` from the results of `make papers`. Points are the paper's; curves were **measured** \
+         between network namespaces of one machine ({}), where tester and router share two processors and a detour makes each \
+         packet as dear as on the paper's machine or dearer: see [the laboratory](../lab.md). So shapes and ratios can be \
+         compared, and rates cannot.\n",
+        machine.unwrap_or_default()
+    )
+}
+
+fn section(
+    text: &mut String,
+    one: &Experiment,
+    document: Option<&Document>,
+    name: &str,
+    folder: &Path,
+) -> Result<()> {
+    let figures: Vec<&str> = one.figures().collect();
+    // Writing to a string cannot fail.
+    let _ = write!(text, "\n## {}: {}\n\nThe paper: {}.\n", figures.join(", "), one.about, one.paper);
+    let here = match one.what {
+        What::Refused(why) => {
+            let _ = write!(text, "\nNot measured: {why}.\n");
+            return Ok(());
+        }
+        What::Measured { here, .. } => here,
+    };
+    let Some(document) = document else {
+        text.push_str("\nNot measured yet.\n");
+        return Ok(());
+    };
+    let load = &document.run.machine.load_average;
+    let repetitions = document.series.iter().flat_map(|series| &series.measurements);
+    let repetitions = repetitions.map(|one| one.repetitions.len()).max().unwrap_or_default();
+    let _ = write!(text, "\nMeasured {repetitions} times; load of the machine before it: {load}.\n");
+    let found = one.found(document);
+    if !found.is_empty() {
+        text.push_str("\n| the paper | seen here | ratio | seen if it is |\n| --- | --- | ---: | --- |\n");
+    }
+    for (says, found) in found {
+        let seen = if found.holds() { "yes" } else { "**no**" };
+        let _ = writeln!(text, "| {says} | {seen} | {:.2} | {} |", found.ratio, found.bounds());
+    }
+    if !here.is_empty() {
+        let _ = write!(text, "\n{here}\n");
+    }
+    for picture in one.pictures {
+        let Some(chart) = chart::chart(picture, one.about, document) else { continue };
+        let file = format!("{name}-{}.svg", picture.figure);
+        write(&folder.join(&file), &chart.svg()?)?;
+        let _ = write!(text, "\n![{}]({file})\n", picture.figure);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_results::{Axis, Measurement, Run, Series};
+
+    #[test]
+    fn a_page_says_what_agrees_and_what_was_not_measured() {
+        let name = format!("causeway-pages-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let error = pages(&folder, &folder).expect_err("there is nothing").to_string();
+        assert!(error.contains("no results of an experiment"), "{error}");
+        let mut document = Document::new(Run::default());
+        let mut series = Series::single(
+            "napi/64 bytes/forwarding rate",
+            "forwarding rate",
+            "frames/s",
+            Measurement::measured([0.0]),
+        );
+        series.x = Some(Axis { quantity: "offered load".to_owned(), unit: "frames/s".to_owned() });
+        let at = |x: f64, y: f64| Measurement { x: Some(x), ..Measurement::measured([y, y]) };
+        series.measurements = vec![at(1e5, 1e5), at(5e5, 2e5), at(1e6, 1e5)];
+        document.series.push(series);
+        std::fs::write(folder.join("OSR-4.json"), document.to_json().expect("valid")).expect("written");
+        let files = pages(&folder, &folder).expect("pages");
+        assert_eq!(files, [folder.join("osr.md")], "only what was measured has a page");
+        let text = std::fs::read_to_string(&files[0]).expect("a page");
+        for line in [
+            "## OSR-rx: one port, reception alone",
+            "Not measured: a veth has no card",
+            "Measured 2 times",
+            "| NAPI stays at its peak | **no** | 0.50 | 0.9 to 1 |",
+            "![OSR-4](osr-OSR-4.svg)",
+            "Not measured yet.",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert!(folder.join("osr-OSR-4.svg").exists());
+        std::fs::write(folder.join("OSR-4.json"), "{").expect("written");
+        let error = format!("{:#}", pages(&folder, &folder).expect_err("broken"));
+        assert!(error.contains("OSR-4.json"), "{error}");
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+}
