@@ -136,8 +136,9 @@ impl Experiment {
         let mut document = Document::new(begun());
         document.run.settings.insert("experiment".to_owned(), format!("{}: {}", self.name(), self.about));
         document.run.settings.insert("the paper".to_owned(), self.paper.to_owned());
+        let mut tested = None;
         let outcome: Result<()> =
-            comparisons.iter().try_for_each(|one| one.run(&mut document, interrupted, progress));
+            comparisons.iter().try_for_each(|one| one.run(&mut document, &mut tested, interrupted, progress));
         if let Err(error) = &outcome {
             document.run.settings.insert("ended early".to_owned(), format!("{error:#}"));
         }

@@ -151,13 +151,15 @@ impl Comparison {
         }
     }
 
-    /// Runs it. `document` has at any time what was found.
+    /// Runs it. `document` has at any time what was found, and `tested` what the tester can do: comparisons that share it
+    /// offer the same loads.
     ///
     /// # Errors
     /// What cannot be set up, a device that dies, or an interrupt. What was found before stays in the document.
     pub fn run(
         &self,
         document: &mut Document,
+        tested: &mut Option<SelfTest>,
         interrupted: &Arc<AtomicBool>,
         progress: &mut Progress<'_>,
     ) -> Result<()> {
@@ -173,8 +175,13 @@ impl Comparison {
         let mut findings = Findings::new(document, &self.devices);
         self.settings(&ground, bits_per_s, &kinds, &mut findings);
         let mut left = self.estimates(&kinds);
-        progress("self-test of the tester, over a cable", left.iter().sum());
-        let test = self.self_test(ground.bed(), interrupted, &mut findings)?;
+        let test = match tested {
+            Some(test) => test,
+            None => {
+                progress("self-test of the tester, over a cable", left.iter().sum());
+                tested.insert(self.self_test(ground.bed(), interrupted, &mut findings)?)
+            }
+        };
         let inside = Inside::open();
         if let Err(error) = &inside {
             findings.setting("inside of the device", &format!("not seen: {error:#}"));
@@ -208,7 +215,7 @@ impl Comparison {
                     let events = if number == 0 { kind.events() } else { &[] };
                     let how = phases::How {
                         preset: &self.preset,
-                        test: &test,
+                        test,
                         line_fps,
                         events,
                         only_curve: self.only_curve,

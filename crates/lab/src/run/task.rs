@@ -52,7 +52,7 @@ impl Task {
     pub fn run(&self, interrupted: &Arc<AtomicBool>, progress: &mut Progress<'_>) -> Result<Vec<String>> {
         let comparison = self.comparison()?;
         let mut document = Document::new(begun());
-        let outcome = comparison.run(&mut document, interrupted, progress);
+        let outcome = comparison.run(&mut document, &mut None, interrupted, progress);
         if let Err(error) = &outcome {
             document.run.settings.insert("ended early".to_owned(), format!("{error:#}"));
         }

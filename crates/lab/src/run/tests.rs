@@ -158,10 +158,11 @@ fn a_short_comparison_between_namespaces() {
         yes: false,
     };
     let mut document = Document::new(Run::default());
-    let mut told = Vec::new();
+    let (mut told, mut tested) = (Vec::new(), None);
     comparison
-        .run(&mut document, &Arc::default(), &mut |what, _| told.push(what.to_owned()))
+        .run(&mut document, &mut tested, &Arc::default(), &mut |what, _| told.push(what.to_owned()))
         .expect("a comparison");
+    assert!(told[0].starts_with("self-test"), "{told:?}");
     assert_eq!(told.last().map(String::as_str), Some("kernel, 128 bytes, repetition 1 of 1"));
     document.to_json().expect("valid");
     for name in [
@@ -177,7 +178,13 @@ fn a_short_comparison_between_namespaces() {
         assert!(document.series(&format!("kernel/{name}")).is_some(), "{name}");
     }
     let stopped = Arc::new(AtomicBool::new(true));
-    let error = comparison.run(&mut document, &stopped, &mut |_, _| ()).expect_err("interrupted");
+    // Where the tester was tested already it is not again.
+    let mut told = Vec::new();
+    comparison
+        .run(&mut document, &mut tested, &Arc::default(), &mut |what, _| told.push(what.to_owned()))
+        .expect("a comparison");
+    assert_eq!(told, ["kernel, 128 bytes, repetition 1 of 1"]);
+    let error = comparison.run(&mut document, &mut None, &stopped, &mut |_, _| ()).expect_err("interrupted");
     assert_eq!(format!("{error:#}"), "interrupted");
     document.to_json().expect("what was found is kept and valid");
 }
@@ -221,7 +228,8 @@ fn a_device_that_dies_leaves_what_was_found_and_a_clean_machine() {
             yes: false,
         };
         let mut document = Document::new(Run::default());
-        let error = comparison.run(&mut document, &Arc::default(), &mut |_, _| ()).expect_err("dead");
+        let error =
+            comparison.run(&mut document, &mut None, &Arc::default(), &mut |_, _| ()).expect_err("dead");
         document.to_json().expect("valid");
         assert!(document.series("tester, received/self-test over a cable").is_some());
         format!("{error:#}")
