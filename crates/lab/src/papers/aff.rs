@@ -66,7 +66,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
                     between: (0.0001, 1.0),
                 },
             ],
-            here: "",
+            here: "Both ports and both mechanisms have one processor here, and an interrupt costs nothing (see \
+                       OSR-4). Delay at low load is that of threads that wake each other, whatever the mechanism.",
         },
     },
     Experiment {
@@ -102,7 +103,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 more("Disable-Enable reaches what NAPI does", ["disable-enable", "napi, Q 300"], (0.9, 1.1)),
                 stay("NAPI stays at its peak", "napi, Q 300"),
             ],
-            here: "",
+            here: "As AFF-5.",
         },
     },
 ];

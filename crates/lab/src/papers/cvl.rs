@@ -85,7 +85,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
                     (1.8, 2.4),
                 ),
             ],
-            here: "",
+            here: "In the paper one card is the limit of one flow. A veth is none: all flows share one processor \
+                       of the router's, and what the kernel moves it moves within the tester's own system calls.",
         },
     },
     Experiment {
@@ -103,7 +104,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 [false, true].map(|both| one(both).of_sizes(SIZES.map(fixed).to_vec())).into()
             },
             claims: &[],
-            here: "",
+            here: "A veth has no bit rate; the paper's point is what its bus carries.",
         },
     },
     Experiment {
@@ -122,7 +123,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 ["kernel, 3 flows", "kernel, 1 flow"],
                 (0.85, 1.15),
             )],
-            here: "",
+            here: "What the kernel forwards it forwards within the tester's own system calls.",
         },
     },
 ];

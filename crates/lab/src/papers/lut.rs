@@ -101,7 +101,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
                     between: (0.0, 0.15),
                 },
             ],
-            here: "",
+            here: "A lookup is some tens of nanoseconds in a packet's two microseconds; what 16 384 sources cost \
+                       is the cache's missing, and entering a new flow.",
         },
     },
     Experiment {
@@ -170,7 +171,9 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 ),
                 more("and less with many", ["radix, 16384 routes", "lc-trie, 16384 routes"], (1.0, 1.1)),
             ],
-            here: "",
+            here: "On today's processors the two lookups differ by less than trials of a tenth of a second can \
+                       tell in a packet of two microseconds; `causeway bench lut` has the structures alone, where \
+                       they differ clearly.",
         },
     },
 ];
