@@ -31,7 +31,7 @@ pub use asm::{Asm, Code, Label, Slot};
 pub use error::{Error, ErrorKind, Result};
 pub use grace::GracePeriod;
 pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
-pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, tcx_programs};
+pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, program_name, tcx_programs};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};
 pub use perf::{ClockLink, INSTRUCTION_POINTER};
 pub use program::{Program, ProgramKind, TestRun, XdpContext};

@@ -161,6 +161,27 @@ pub fn tcx_programs(ifindex: u32, side: TcxSide) -> Result<Vec<u32>> {
     }
 }
 
+/// The name of the program with this number, cut to 15 characters, whoever loaded it.
+///
+/// # Errors
+/// [`ErrorKind::Privilege`] without CAP_SYS_ADMIN, or what bpf(2) says; ENOENT if there is none.
+pub fn program_name(id: u32) -> Result<String> {
+    let failed = |e| Error::system(format!("ask for the name of BPF program {id}"), e);
+    let mut by_id = sys::GetFdById { id, ..Default::default() };
+    // SAFETY: the attributes hold no address.
+    let program = unsafe { sys::bpf_fd(sys::PROG_GET_FD_BY_ID, &mut by_id) }.map_err(failed)?;
+    let mut info = sys::ProgInfo::default();
+    let mut attr = sys::GetInfo {
+        fd: program.as_raw_fd() as u32,
+        len: size_of::<sys::ProgInfo>() as u32,
+        info: std::ptr::from_mut(&mut info) as u64,
+    };
+    // SAFETY: `info` is live and as long as the attributes say; as it is zero, the kernel writes nowhere else.
+    unsafe { sys::bpf(sys::OBJ_GET_INFO_BY_FD, &mut attr) }.map_err(failed)?;
+    let end = info.name.iter().position(|&b| b == 0).unwrap_or(info.name.len());
+    Ok(String::from_utf8_lossy(&info.name[..end]).into_owned())
+}
+
 /// A program at one of the kernel's tracepoints. Dropping it, or the end of the process, takes it off.
 #[derive(Debug)]
 pub struct RawTracepointLink {

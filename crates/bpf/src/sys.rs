@@ -10,6 +10,8 @@ pub const MAP_DELETE_ELEM: i32 = 3;
 pub const MAP_GET_NEXT_KEY: i32 = 4;
 pub const PROG_LOAD: i32 = 5;
 pub const PROG_TEST_RUN: i32 = 10;
+pub const PROG_GET_FD_BY_ID: i32 = 13;
+pub const OBJ_GET_INFO_BY_FD: i32 = 15;
 pub const PROG_QUERY: i32 = 16;
 pub const RAW_TRACEPOINT_OPEN: i32 = 17;
 pub const LINK_CREATE: i32 = 28;
@@ -122,6 +124,40 @@ pub struct ProgQuery {
     pub revision: u64,
 }
 
+#[derive(Clone, Default)]
+#[repr(C)]
+pub struct GetFdById {
+    pub id: u32,
+    pub next_id: u32,
+    pub open_flags: u32,
+}
+
+#[derive(Clone, Default)]
+#[repr(C)]
+pub struct GetInfo {
+    pub fd: u32,
+    pub len: u32,
+    pub info: u64,
+}
+
+/// The beginning of what is known of a program (`struct bpf_prog_info`), as far as its name.
+#[derive(Clone, Default)]
+#[repr(C)]
+pub struct ProgInfo {
+    pub prog_type: u32,
+    pub id: u32,
+    pub tag: [u8; 8],
+    pub jited_len: u32,
+    pub xlated_len: u32,
+    pub jited_insns: u64,
+    pub xlated_insns: u64,
+    pub load_time: u64,
+    pub created_by_uid: u32,
+    pub nr_map_ids: u32,
+    pub map_ids: u64,
+    pub name: [u8; NAME_LEN],
+}
+
 /// A block of attributes of bpf(2).
 ///
 /// # Safety
@@ -143,6 +179,10 @@ unsafe impl Attr for LinkCreate {}
 unsafe impl Attr for LinkUpdate {}
 // SAFETY: see above.
 unsafe impl Attr for ProgQuery {}
+// SAFETY: see above.
+unsafe impl Attr for GetFdById {}
+// SAFETY: see above.
+unsafe impl Attr for GetInfo {}
 
 /// Calls bpf(2).
 ///

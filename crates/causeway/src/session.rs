@@ -29,8 +29,8 @@ enum Input {
     Signal,
     Question(Question, Sender<Result<String, HandlerError>>),
     Watch(Watch, Sender<Result<Watched, HandlerError>>),
-    /// An element wrote the handler `hotconfig`.
-    Swap(String),
+    /// An element wrote a handler of the router's own, called so.
+    Written(&'static str, String),
     /// A signal came that the script with this name asked for.
     Script(String),
     /// The device of the port with this name was gone and is there again.
@@ -117,7 +117,8 @@ impl Session {
         signals
             .tell_scripts(&options.persistent, move |name| drop(told.send(Input::Script(name.to_owned()))));
         let asked = sender.clone();
-        let texts = Texts::new(reconfigurable, simulated, move |text| drop(asked.send(Input::Swap(text))));
+        let written = move |handler, value| drop(asked.send(Input::Written(handler, value)));
+        let texts = Texts::new(reconfigurable, simulated, written);
         texts.set(&loaded, &library);
         options.globals = Some(texts.clone());
         let plan = prepare(loaded.plan.clone());
@@ -180,9 +181,9 @@ impl Session {
                     return Ok(self.end(End::Broken));
                 }
                 Input::Signal => {}
-                Input::Swap(text) => {
-                    if let Err(why) = self.swap(&text) {
-                        log::error!("hotconfig: {}", why.trim_end());
+                Input::Written(handler, value) => {
+                    if let Err(why) = self.write_global(handler, &value) {
+                        log::error!("{handler}: {}", why.to_string().trim_end());
                     }
                 }
                 Input::Script(name) => {

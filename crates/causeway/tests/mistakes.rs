@@ -45,6 +45,28 @@ fn settings_that_do_not_exist_are_mistakes_of_the_command_line() {
 }
 
 #[test]
+fn a_processor_that_is_not_there_is_answered_with_those_that_are() {
+    let args = ["run", "-e", "Idle -> Discard", "--processors", "0,1023"];
+    assert_said(&args, Stdio::null(), 1, "pinned to 1023; the processors are 0");
+}
+
+#[test]
+fn no_folder_is_made_for_a_socket() {
+    let folder = std::env::temp_dir().join(format!("causeway-no-folder-{}", std::process::id()));
+    let socket = folder.join("a").to_string_lossy().into_owned();
+    let args = ["run", "-e", "Idle -> Discard", "--socket", &socket];
+    assert_said(&args, Stdio::null(), 1, "(--socket names another place): No such file or directory");
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_graph_of_interfaces_that_are_not_there_is_printed_with_a_word() {
+    let args = ["up", "--print", "lo", "nowhere0"];
+    assert_said(&args, Stdio::null(), 0, "nowhere0: there is no such interface here");
+    assert!(!String::from_utf8_lossy(&causeway(&args, Stdio::null()).stderr).contains("lo:"));
+}
+
+#[test]
 fn a_definition_that_nothing_uses_is_warned_of() {
     let check = |define: &str| {
         let args = ["check", "-e", "define($dev eth1); Idle -> Print(${dev}) -> Discard", "-D", define];
@@ -64,9 +86,13 @@ fn a_folder_that_is_not_there_is_said_before_the_work() {
 #[test]
 fn packets_that_do_not_reach_a_full_disk_are_told_of() {
     let socket = std::env::temp_dir().join(format!("causeway-mistakes-{}.sock", std::process::id()));
-    for dump in ["ToDump(/dev/full)", "MarkIPHeader -> ToIPSummaryDump(/dev/full)"] {
+    for dump in [
+        "ToDump(/dev/full)",
+        "MarkIPHeader -> ToIPSummaryDump(/dev/full)",
+        "IPPrint(OUTFILE /dev/full) -> Discard",
+    ] {
         let graph = format!("InfiniteSource(LIMIT 3, STOP true) -> {dump}");
         let args = ["run", "-e", &graph, "--socket", socket.to_str().expect("a text")];
-        assert_said(&args, Stdio::null(), 0, "are lost: No space left");
+        assert_said(&args, Stdio::null(), 1, "are lost: No space left");
     }
 }

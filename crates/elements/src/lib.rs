@@ -65,6 +65,7 @@ mod udp;
 pub use classify::packet_filter;
 
 pub use fuse::{Optimised, optimise};
+pub use out_file::{LOSSES, Losses};
 
 /// The file that a new element begins as, for `causeway new-element`. It is an element that works: it is compiled and tested
 /// with the others, under the name of Skeleton, and no configuration has it.

@@ -1,9 +1,38 @@
-//! Files that elements write: a graph that fails leaves them as they were.
+//! Files that elements write: a graph that fails leaves them as they were, and what could not be written is told of.
 
+use causeway_engine::prelude::*;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The name of the [`Losses`] among the values that outlive a graph.
+pub const LOSSES: &str = "losses of files";
+
+/// Whether something was lost that elements were to write into files. Who runs the router asks when it has ended.
+#[derive(Debug, Default)]
+pub struct Losses(AtomicBool);
+
+impl Losses {
+    /// Those of the router.
+    pub(crate) fn of(conf: &mut Conf<'_>) -> Result<Arc<Losses>, Invalid> {
+        conf.env.persistent(LOSSES, Losses::default).ok_or(Invalid)
+    }
+
+    /// Says what was lost, and why.
+    pub(crate) fn tell(&self, what: impl Display) {
+        log::error!("{what}");
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there were any; of elements that another thread has thrown away once that is seen to have ended.
+    pub fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// A file that is opened to be written anew and still as it was: opened when the element is initialised, emptied by
 /// [`OutFile::commit`] when the graph is put in place. If that never happens, and there was no file, there is none.

@@ -6,6 +6,26 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Where simulated time starts unless told otherwise: 10⁹ seconds after the epoch.
 pub const SIMULATED_START_NS: u64 = 1_000_000_000_000_000_000;
 
+/// From a moment on time goes faster or slower than the machine's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Warp {
+    /// The moment, by the machine's clock.
+    from_ns: u64,
+    /// What it was here.
+    at_ns: u64,
+    /// How many times as fast time goes since then.
+    speed: f64,
+}
+
+impl Warp {
+    /// The time here when the machine's clock says `true_ns`.
+    fn read(&self, true_ns: u64) -> u64 {
+        // To 2⁵³ ns, which are 104 days, each nanosecond counts.
+        let passed_ns = true_ns.saturating_sub(self.from_ns) as f64 * self.speed;
+        self.at_ns.saturating_add(passed_ns as u64)
+    }
+}
+
 /// Live or simulated time, in nanoseconds since the epoch. It never goes back.
 #[derive(Clone, Debug)]
 pub enum Clock {
@@ -13,10 +33,14 @@ pub enum Clock {
     Live {
         /// Time of day when CLOCK_MONOTONIC was 0, as it was at the start.
         epoch_ns: u64,
+        /// What CLOCK_MONOTONIC was at this round's reading.
+        monotonic_ns: u64,
         /// The reading of this round.
         now_ns: u64,
         /// Whether the round's reading was taken.
         fresh: bool,
+        /// How time goes, if not as the machine's.
+        warp: Option<Warp>,
     },
     /// Simulated time: every reading advances it by one nanosecond.
     Simulated {
@@ -30,7 +54,9 @@ impl Clock {
     #[allow(clippy::disallowed_methods, reason = "once, at the start")]
     pub fn live() -> Clock {
         let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
-        Clock::Live { epoch_ns: now_ns.saturating_sub(monotonic_ns()), now_ns, fresh: true }
+        let monotonic_ns = monotonic_ns();
+        let epoch_ns = now_ns.saturating_sub(monotonic_ns);
+        Clock::Live { epoch_ns, monotonic_ns, now_ns, fresh: true, warp: None }
     }
 
     /// Simulated time that starts at `now_ns`.
@@ -42,9 +68,12 @@ impl Clock {
     #[inline]
     pub fn now_ns(&mut self) -> u64 {
         match self {
-            Clock::Live { epoch_ns, now_ns, fresh } => {
+            Clock::Live { epoch_ns, monotonic_ns: reading_ns, now_ns, fresh, warp } => {
                 if !*fresh {
-                    *now_ns = *epoch_ns + monotonic_ns();
+                    *reading_ns = monotonic_ns();
+                    let true_ns = *epoch_ns + *reading_ns;
+                    // A warp that another worker began a little earlier may say less than was read here.
+                    *now_ns = warp.map_or(true_ns, |warp| warp.read(true_ns)).max(*now_ns);
                     *fresh = true;
                 }
                 *now_ns
@@ -71,9 +100,37 @@ impl Clock {
     /// The time now on CLOCK_MONOTONIC, which all processes share; simulated time has none.
     #[inline]
     pub fn monotonic_ns(&mut self) -> Option<u64> {
+        self.now_ns();
         match *self {
-            Clock::Live { epoch_ns, .. } => Some(self.now_ns().saturating_sub(epoch_ns)),
+            Clock::Live { monotonic_ns, .. } => Some(monotonic_ns),
             Clock::Simulated { .. } => None,
+        }
+    }
+
+    /// How time would go from now on, `speed` times as fast as the machine's; simulated time goes by itself.
+    pub fn warp(&mut self, speed: f64) -> Option<Warp> {
+        self.touch();
+        let at_ns = self.now_ns();
+        match *self {
+            Clock::Live { epoch_ns, monotonic_ns, .. } => {
+                Some(Warp { from_ns: epoch_ns + monotonic_ns, at_ns, speed })
+            }
+            Clock::Simulated { .. } => None,
+        }
+    }
+
+    /// Lets time go so from now on.
+    pub fn set_warp(&mut self, new: Warp) {
+        if let Clock::Live { warp, .. } = self {
+            *warp = Some(new);
+        }
+    }
+
+    /// How many of the machine's nanoseconds pass while `ns` do here, at least.
+    pub fn true_ns(&self, ns: u64) -> u64 {
+        match self {
+            Clock::Live { warp: Some(warp), .. } => (ns as f64 / warp.speed).ceil() as u64,
+            _ => ns,
         }
     }
 
@@ -109,4 +166,28 @@ impl Clock {
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warped_time_goes_on_from_where_it_was_at_its_own_speed() {
+        let warp = Warp { from_ns: 1_000, at_ns: 5_000, speed: 2.5 };
+        assert_eq!([900, 1_000, 1_004].map(|true_ns| warp.read(true_ns)), [5_000, 5_000, 5_010]);
+        let mut clock = Clock::live();
+        let before_ns = clock.now_ns();
+        let fast = clock.warp(1e6).expect("live");
+        clock.set_warp(fast);
+        assert_eq!((clock.true_ns(3_000_000), clock.true_ns(1)), (3, 1));
+        let slow = clock.warp(0.5).expect("live");
+        clock.set_warp(slow);
+        clock.touch();
+        assert!(clock.now_ns() >= slow.at_ns && slow.at_ns >= before_ns, "never back");
+        assert_eq!(clock.true_ns(3), 6);
+        let monotonic_ns = clock.monotonic_ns().expect("live");
+        assert!(monotonic_ns <= super::monotonic_ns(), "the machine's own goes as it goes");
+        assert_eq!(Clock::simulated(7).warp(2.0), None);
+    }
 }

@@ -18,116 +18,25 @@
 //! mandatory one that was not given takes even what looks like a keyword's. Behind a keyword's argument that was read
 //! there are no positional ones.
 
+mod env;
+#[cfg(test)]
+mod tests;
+
 use crate::assemble::ElementWarning;
-use crate::counters::{Counter, Counters};
+use crate::counters::Counter;
 use crate::measure::Unit;
-use crate::names::Names;
 use crate::spec::{ArgDoc, ArgForm, Spec};
 use crate::value::Value;
 use causeway_lang::args::{join_args, quote, split_args};
 use causeway_lang::{Of, Severity};
-use std::any::Any;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+pub(crate) use env::Context;
+pub use env::{Defaults, Env, Persistent};
 
 /// The configuration has errors; they were recorded in the [`Conf`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
-
-/// Whose defaults arguments have, where Click's are not what a router of our own should have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Defaults {
-    /// Ours.
-    #[default]
-    Causeway,
-    /// Click's, for configurations written for it.
-    Click,
-}
-
-/// What the configuration of an element depends on besides its text and the ports in use.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Context {
-    pub names: Names,
-    pub defaults: Defaults,
-}
-
-/// Values by name that outlive a hot swap, such as which devices are open.
-pub type Persistent = Arc<Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>>;
-
-/// What the elements of one router share while they are configured.
-pub struct Env {
-    /// Names of addresses (AddressInfo), by scope.
-    pub names: Names,
-    /// Scheduling weights by element name (ScheduleInfo), 1.0 = usual.
-    pub weights: HashMap<String, f64>,
-    /// Workers by element name or compound prefix (StaticThreadSched); `None` = quiescent.
-    pub threads: Vec<(String, Option<usize>)>,
-    /// Seed of the workers' random numbers.
-    pub seed: u64,
-    /// Names of all elements.
-    pub elements: Vec<Arc<str>>,
-    /// Their classes.
-    pub classes: Vec<&'static str>,
-    /// What is odd about configurations and does not make them fail.
-    pub warnings: Vec<ElementWarning>,
-    /// The router's counters.
-    pub counters: Counters,
-    /// Values that outlive a hot swap.
-    pub persistent: Persistent,
-    /// Copies of the graph, one a worker; 1 when it is not replicated.
-    pub replicas: usize,
-    /// Whose defaults arguments have.
-    pub defaults: Defaults,
-    shared: HashMap<String, Arc<dyn Any + Send + Sync>>,
-}
-
-impl Env {
-    /// An environment without names whose counters are `counters`.
-    pub fn new(counters: Counters) -> Self {
-        Env {
-            names: Names::default(),
-            weights: HashMap::new(),
-            threads: Vec::new(),
-            seed: fastrand::u64(..),
-            elements: Vec::new(),
-            classes: Vec::new(),
-            warnings: Vec::new(),
-            counters,
-            persistent: Persistent::default(),
-            replicas: 1,
-            defaults: Defaults::default(),
-            shared: HashMap::new(),
-        }
-    }
-
-    /// What elements are configured with, for those that are configured anew later.
-    pub(crate) fn context(&self) -> Arc<Context> {
-        Arc::new(Context { names: self.names.clone(), defaults: self.defaults })
-    }
-
-    /// The value called `key` that all elements of the router share, made by `make` for the first who asks.
-    /// `None` if it was made with another type.
-    pub fn shared<T: Any + Send + Sync>(&mut self, key: &str, make: impl FnOnce() -> T) -> Option<Arc<T>> {
-        let entry = self.shared.entry(key.to_owned()).or_insert_with(|| Arc::new(make()));
-        entry.clone().downcast().ok()
-    }
-
-    /// As [`Env::shared`], if somebody has made the value.
-    pub fn shared_if_made<T: Any + Send + Sync>(&self, key: &str) -> Option<Arc<T>> {
-        self.shared.get(key)?.clone().downcast().ok()
-    }
-
-    /// As [`Env::shared`], with the elements of the graphs before and after a hot swap as well.
-    #[allow(clippy::disallowed_methods, reason = "taken when a graph is built")]
-    pub fn persistent<T: Any + Send + Sync>(
-        &mut self,
-        key: &str,
-        make: impl FnOnce() -> T,
-    ) -> Option<Arc<T>> {
-        let mut values = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
-        values.entry(key.to_owned()).or_insert_with(|| Arc::new(make())).clone().downcast().ok()
-    }
-}
 
 /// By what an argument was read, if it was.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -473,56 +382,4 @@ fn keyword_of(text: &str) -> Option<(&str, &str)> {
     let rest = |c: char| c.is_ascii_alphanumeric() || "_:.?!".contains(c);
     let shape = (first.is_ascii_alphabetic() || first == '_') && chars.all(rest) && !value.is_empty();
     shape.then_some((word, value))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::counters::Counters;
-
-    static SPEC: Spec = Spec { name: "Sample", ..Spec::DEFAULT };
-
-    /// What A and B, which must be given, and C and D, which need not, are in `config`.
-    fn read(config: &str) -> Result<[u32; 4], Vec<String>> {
-        let mut env = Env::new(Counters::new(1, 16, None).unwrap());
-        let mut conf = Conf::new(&mut env, "sample".into(), &SPEC, 0, (0, 0), config);
-        let read = [conf.required("A"), conf.required("B"), conf.optional("C", 8), conf.keyword("D", 9)];
-        if read[0] > read[1] {
-            conf.error("A is above B");
-        }
-        match conf.finish() {
-            Ok(()) => Ok(read),
-            Err(_) => Err(conf.errors().to_vec()),
-        }
-    }
-
-    #[test]
-    fn an_argument_given_twice_has_its_place_all_the_same_and_the_last_one_counts() {
-        for (config, values) in [
-            ("1, 2", [1, 2, 8, 9]),
-            ("1, 2, 3, D 4", [1, 2, 3, 4]),
-            ("1, 2, 3, A 0", [0, 2, 3, 9]),
-            ("1, 2, C 5, C 6", [1, 2, 6, 9]),
-            ("1, 2, 3, B 5, D 4", [1, 5, 3, 4]),
-        ] {
-            assert_eq!(read(config), Ok(values), "{config}");
-        }
-    }
-
-    #[test]
-    fn behind_an_argument_read_by_its_keyword_none_is_read_by_its_place() {
-        for (config, errors) in [
-            ("A 1, 2", &["B: required argument missing", "too many arguments"][..]),
-            ("1", &["B: required argument missing"]),
-            ("1, 2, 3, 4, E 5", &["E: unknown argument", "too many arguments"]),
-        ] {
-            assert_eq!(read(config).unwrap_err(), errors, "{config}");
-        }
-    }
-
-    #[test]
-    fn what_arguments_say_is_objected_to_only_if_all_can_be_read() {
-        assert_eq!(read("3, 2").unwrap_err(), ["A is above B"]);
-        assert_eq!(read("3, 2, x").unwrap_err(), ["C: invalid number"]);
-    }
 }

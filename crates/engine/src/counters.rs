@@ -84,6 +84,21 @@ pub struct Line {
     pub unit: Unit,
 }
 
+impl Line {
+    /// A line of the handler `counters`: worker, element, name and value, with tabs between.
+    pub fn show(&self, value: u64) -> String {
+        format!("{}\t{}\t{}\t{value}", self.worker, self.element, self.name)
+    }
+}
+
+/// Element, counter and value of a line of the handler `counters`, as [`Line::show`] writes it; `None` if it is of
+/// another version.
+pub fn read_line(line: &str) -> Option<(&str, &str, u64)> {
+    let mut words = line.split('\t');
+    let (_worker, element, name) = (words.next()?, words.next()?, words.next()?);
+    Some((element, name, words.next()?.parse().ok()?))
+}
+
 impl Counters {
     /// Room for `capacity` counters of each worker, in the shared file `path` or in private memory.
     pub fn new(workers: usize, capacity: usize, path: Option<&Path>) -> io::Result<Self> {
@@ -240,5 +255,15 @@ mod tests {
         new.carry(&old, |element| element == "a");
         assert_eq!(counting.iter().map(Counter::get).collect::<Vec<_>>(), [0, 15, 0, 12]);
         assert_eq!(anew.get(), 0);
+    }
+
+    #[test]
+    fn what_is_shown_is_read() {
+        let line =
+            Line { worker: 3, element: "in0".to_owned(), name: "rx.polls".to_owned(), unit: Unit::None };
+        assert_eq!(read_line(&line.show(7)), Some(("in0", "rx.polls", 7)));
+        for other in ["", "0\tin0\trx.polls", "0\tin0\trx.polls\tmany", "in0 rx.polls 7"] {
+            assert_eq!(read_line(other), None, "{other:?}");
+        }
     }
 }

@@ -189,7 +189,10 @@ impl Driver {
             let now_ns = clock.now_ns();
             let beat = clock.monotonic_ns().map(|_| BEAT);
             let due = match step {
-                Step::Until(when_ns) => Some(Duration::from_nanos(when_ns.saturating_sub(now_ns))),
+                Step::Until(when_ns) => {
+                    let left_ns = clock.true_ns(when_ns.saturating_sub(now_ns));
+                    Some(Duration::from_nanos(left_ns))
+                }
                 _ => None,
             };
             self.wait(due.into_iter().chain(beat).min())?;

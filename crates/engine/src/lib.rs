@@ -84,9 +84,10 @@ mod waiter;
 pub mod watch;
 mod worker;
 
+pub use affinity::usable_processors;
 pub use assemble::{ElementError, ElementWarning};
 pub use conf::{Conf, Defaults, Env, Invalid, Persistent};
-pub use counters::{Counter, Counters, Line};
+pub use counters::{Counter, Counters, Line, read_line};
 pub use cx::Cx;
 pub use driver::{Event, OnFailure};
 pub use drops::{DropReason, DropReasons};

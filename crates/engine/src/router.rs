@@ -281,6 +281,17 @@ impl Router {
         Ok(measure::combine(all.collect::<Result<_, _>>()?))
     }
 
+    /// Lets time go `speed` times as fast as the machine's from now on, for all workers. False, and nothing is changed, if it
+    /// is simulated.
+    ///
+    /// # Errors
+    /// If a worker does not answer; time may go at two speeds then.
+    pub fn warp_time(&self, speed: f64) -> Result<bool, NoAnswer> {
+        let Some(warp) = self.call(0, move |w| w.core.clock.warp(speed))? else { return Ok(false) };
+        (0..self.handles.len()).try_for_each(|w| self.call(w, move |w| w.core.clock.set_warp(warp)))?;
+        Ok(true)
+    }
+
     /// Runs `f` on a worker between two steps and returns its result. A worker that answers too late does it all the
     /// same.
     fn call<R: Send + 'static>(

@@ -1,10 +1,12 @@
 //! The interfaces that are named, and where a router attaches to each: decided here, for `up` and for `doctor`.
 
 use crate::cli::Attach;
+use crate::control::{self, Record};
 use anyhow::{Context, Result, bail};
 use causeway_kernel::{Interface as Known, interfaces};
 use causeway_netio::afxdp::XDP_HEADROOM;
 use causeway_netio::features::FeatureQuery;
+use causeway_netio::front;
 use causeway_netio::interface::Interface;
 use std::fmt;
 
@@ -73,6 +75,8 @@ pub struct Obstacle {
     pub mend: String,
 }
 
+/// The code of a port that a router has.
+pub const TAKEN: &str = "port-taken";
 const LEAVE_OUT: &str = "leave it out: the kernel forwards to it";
 
 impl Obstacle {
@@ -130,6 +134,9 @@ impl Survey {
     pub fn obstacle(&self, port: &Port) -> Option<Obstacle> {
         let name = &port.name;
         if let Some(program) = self.link(port.index).and_then(|i| i.link.xdp_program) {
+            if front::is_of_a_front(program) {
+                return Some(taken(name, &control::routers_here()));
+            }
             let what = format!("XDP program {program} is attached already, perhaps by another router");
             let mend = format!(
                 "stop who attached it (`bpftool net` shows it, `causeway read list` a router); \
@@ -149,6 +156,15 @@ impl Survey {
     fn link(&self, index: u32) -> Option<&Known> {
         self.known.iter().find(|i| i.link.index == index)
     }
+}
+
+/// A port that a running router has: one of these, as far as is known.
+fn taken(port: &str, routers: &[Record]) -> Obstacle {
+    let router = |r: &Record| format!("'{}' (process {})", r.name, r.pid);
+    let names = routers.iter().map(router).collect::<Vec<_>>().join(" or ");
+    let what = if names.is_empty() { String::new() } else { format!(": {names}") };
+    let mend = "a port has one router; stop that one to start another";
+    Obstacle::new(TAKEN, port, format!("a router of Causeway runs at it{what}"), mend)
 }
 
 /// What is to be said of ports of which none is forwarded between: all are left to the kernel.
@@ -210,6 +226,23 @@ mod tests {
         assert!(idle(&[port(Attach::Tcx), port(Attach::Tcx)]).is_some());
         assert!(idle(&[port(Attach::Tcx), port(Attach::Xdp)]).is_none());
         assert!(idle(&[]).is_none());
+    }
+
+    #[test]
+    fn a_port_that_is_taken_names_whose_it_may_be() {
+        let router = |name: &str| Record {
+            name: name.to_owned(),
+            pid: 7,
+            started: 0,
+            netns: String::new(),
+            socket: "s".into(),
+            counters: "c".into(),
+            undo: Default::default(),
+        };
+        let what = |routers: &[Record]| taken("eth1", routers).what;
+        assert_eq!(what(&[]), "a router of Causeway runs at it");
+        assert_eq!(what(&[router("a")]), "a router of Causeway runs at it: 'a' (process 7)");
+        assert!(what(&[router("a"), router("b")]).ends_with("'a' (process 7) or 'b' (process 7)"));
     }
 
     #[test]

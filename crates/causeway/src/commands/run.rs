@@ -10,8 +10,9 @@ use crate::service_manager::ServiceManager;
 use crate::session::{End, Session, Setup};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{FRONT, OpenPorts, PORTS, interfaces};
+use causeway_elements::{LOSSES, Losses};
 use causeway_engine::reception::Mechanism;
-use causeway_engine::{OnFailure, Options, Persistent, Plan, SpinTime};
+use causeway_engine::{OnFailure, Options, Persistent, Plan, SpinTime, usable_processors};
 use causeway_netio::afxdp::{self, Demand};
 use causeway_netio::front::{Front, monotonic_ns};
 use causeway_netio::interface::Interface;
@@ -50,6 +51,19 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
         }
         Err(text) => Ok(fail(&text)),
     }
+}
+
+/// Refuses processors that no worker can be pinned to.
+fn check_processors(wanted: &[usize]) -> Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let usable = usable_processors();
+    if let Some(none) = wanted.iter().find(|p| !usable.contains(p)) {
+        let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
+        bail!("--processors: no worker can be pinned to {none}; the processors are {}", usable.join(", "));
+    }
+    Ok(())
 }
 
 /// Makes the packet pool: of as many frames as ports on the interfaces called `ports` need, or as the command line asks
@@ -147,12 +161,15 @@ pub fn run_loaded(
     start: Start,
     started: impl FnOnce(&Session) -> Result<Option<Lease>>,
 ) -> Result<ExitCode> {
+    check_processors(&args.processors)?;
     let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
         bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
     };
     let record = place.claim.record();
     let (socket, counters) = (record.socket, record.counters);
     let Start { params, persistent, objector } = start;
+    let losses = Arc::new(Losses::default());
+    persistent.lock().unwrap_or_else(PoisonError::into_inner).insert(LOSSES.to_owned(), losses.clone());
     let failed = move |worker: usize| {
         if let Some(objector) = &objector {
             objector.object("worker-failed", format!("worker {worker} has failed"));
@@ -194,7 +211,8 @@ pub fn run_loaded(
     // First the right to forward goes, then the workers.
     drop(lease);
     let closed = session.close();
-    Ok(if end? == End::Broken || closed.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let failed = end? == End::Broken || closed.is_err() || losses.any();
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Workers vouch for packets in transit, if the graph takes such.

@@ -7,6 +7,7 @@ use crate::control::Client;
 use crate::output;
 use anyhow::{Context, Result};
 use causeway_elements::devices::interface;
+use causeway_engine::read_line;
 use report::{Counted, Report};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -35,14 +36,11 @@ pub fn stats(args: &StatsArgs) -> Result<ExitCode> {
 fn counted(client: &mut Client) -> Result<Counted> {
     let mut sums = Counted::new();
     for line in client.read("counters", "")?.lines() {
-        let mut words = line.split('\t').skip(1);
-        let mut word = || words.next().context("the router's counters are of another version");
-        let key = (word()?.to_owned(), word()?.to_owned());
+        let read = read_line(line).context("the router's counters are of another version")?;
+        let (element, name, value) = read;
         // What passed the edges is read as such.
-        let edge = key.1.starts_with("in.") || key.1.starts_with("out.");
-        let value: u64 = word()?.parse().context("the router's counters are of another version")?;
-        if !edge {
-            *sums.entry(key).or_default() += value;
+        if !name.starts_with("in.") && !name.starts_with("out.") {
+            *sums.entry((element.to_owned(), name.to_owned())).or_default() += value;
         }
     }
     Ok(sums)

@@ -30,6 +30,7 @@ use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
 use causeway_netio::front::{Bystander, Front, Take};
+use causeway_netio::interface::Interface;
 use causeway_netio::{ErrorKind, live};
 use follow::{Follow, Follower};
 use policy::Policies;
@@ -48,6 +49,10 @@ const MOST_LIVE: u32 = 32;
 /// Forwards until it is told to stop.
 pub fn up(args: UpArgs) -> Result<ExitCode> {
     if args.print {
+        let missing = |name: &&String| Interface::open(name).is_err();
+        for name in args.interfaces.iter().filter(missing) {
+            log::warn!(code = "port-missing"; "{name}: there is no such interface here");
+        }
         output::print(graph::text(&args.interfaces))?;
         return Ok(ExitCode::SUCCESS);
     }

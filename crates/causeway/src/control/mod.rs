@@ -82,6 +82,14 @@ pub fn tidy() -> Result<Vec<String>> {
     Ok(undone)
 }
 
+/// The routers of this user that run in this network namespace, and root's those that root has started; none if their
+/// folders cannot be read.
+pub fn routers_here() -> Vec<Record> {
+    let netns = own_netns().ok();
+    let all = run_dirs().unwrap_or_default().into_iter().flat_map(|dir| record::all(&dir));
+    all.filter(|router| Some(&router.netns) == netns.as_ref() && router.is_alive()).collect()
+}
+
 fn check_run_dir(dir: &Path) -> Result<()> {
     let metadata = fs::symlink_metadata(dir).with_context(|| format!("cannot look at {}", dir.display()))?;
     let why = match (metadata.is_dir(), metadata.uid() == geteuid().as_raw(), metadata.mode() & 0o022) {

@@ -7,10 +7,10 @@ use rustix::fs::{Mode, fchmod};
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, shutdown, socket_with,
 };
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,12 +60,9 @@ impl Listener {
         }
     }
 
-    /// Listens at `path`, for this user alone; a folder that is missing is made, for this user alone too. A socket that
-    /// a router of this user has left there, and that nobody listens on any more, is replaced; nothing else is.
+    /// Listens at `path`, for this user alone, in a folder that is there. A socket that a router of this user has left
+    /// there, and that nobody listens on any more, is replaced; nothing else is.
     pub fn unix(path: &Path) -> io::Result<Listener> {
-        if let Some(dir) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        }
         let bound = match bind_unix(path) {
             Err(e) if e.kind() == ErrorKind::AddrInUse => {
                 remove_dead(path)?;

@@ -1,6 +1,7 @@
 //! The handlers: those of elements, and those of the router itself.
 
 use super::Session;
+use super::texts::speed;
 use crate::control::Question;
 use crate::metrics;
 use causeway_engine::Edge;
@@ -34,7 +35,7 @@ const GLOBALS: &[(&str, Access)] = &[
     ("edges", Access::Read),
     ("meter", Access::Write),
     ("held", Access::Read),
-    ("timewarp", Access::Read),
+    ("timewarp", Access::ReadWrite),
     ("metrics", Access::ReadParam),
     ("hotconfig", Access::Write),
 ];
@@ -123,13 +124,7 @@ impl Session {
             "counters" => {
                 let ports = self.router.port_counters();
                 let ports = ports.iter().map(|(line, n)| (line, *n));
-                lines(
-                    &mut self
-                        .router
-                        .counters()
-                        .chain(ports)
-                        .map(|(line, n)| format!("{}\t{}\t{}\t{n}", line.worker, line.element, line.name)),
-                )
+                lines(&mut self.router.counters().chain(ports).map(|(line, n)| line.show(n)))
             }
             "edges" => lines(&mut self.router.edges()?.iter().map(edge_line)),
             "held" => self.router.held()?.to_string(),
@@ -151,7 +146,7 @@ impl Session {
         GLOBALS.iter().any(|(n, _)| *n == name) && (name != "hotconfig" || self.reconfigurable)
     }
 
-    fn write_global(&mut self, handler: &str, value: &str) -> Result<(), HandlerError> {
+    pub(super) fn write_global(&mut self, handler: &str, value: &str) -> Result<(), HandlerError> {
         match handler {
             "stop" => Ok(()),
             "meter" => match value.trim() {
@@ -159,6 +154,16 @@ impl Session {
                 "false" => Ok(self.router.meter(false)?),
                 other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
             },
+            "timewarp" => {
+                let speed = speed(value).map_err(HandlerError::Failed)?;
+                if !self.router.warp_time(speed)? {
+                    return Err(HandlerError::Failed(
+                        "time is simulated, and goes as fast as it can".to_owned(),
+                    ));
+                }
+                self.texts.set_timewarp(speed);
+                Ok(())
+            }
             "hotconfig" if self.reconfigurable => self.swap(value).map_err(HandlerError::Failed),
             "hotconfig" => Err(HandlerError::NoHandler(handler.to_owned())),
             _ if GLOBALS.iter().any(|(n, _)| *n == handler) => {

@@ -6,21 +6,42 @@ use causeway_engine::{Globals, Library};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Takes the text of a configuration that is to run in place of the present one.
-type Swap = Box<dyn Fn(String) + Send>;
+/// Takes what is written to one of the handlers that can be written: its name and the value.
+type Write = Box<dyn Fn(&'static str, String) + Send>;
 
 /// The texts by the names of their handlers.
 pub(super) struct Texts {
     texts: Mutex<HashMap<&'static str, String>>,
-    simulated: bool,
-    swap: Option<Mutex<Swap>>,
+    timewarp: Mutex<String>,
+    reconfigurable: bool,
+    write: Mutex<Write>,
+}
+
+/// How many times as fast as the machine's time is to go, from what is written to `timewarp`.
+pub(super) fn speed(value: &str) -> Result<f64, String> {
+    let speed = value.trim().parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0);
+    speed.ok_or_else(|| format!("'{}': write a number above 0", value.trim()))
 }
 
 impl Texts {
-    /// None yet; `swap` takes what elements write to `hotconfig`, if they may.
-    pub fn new(reconfigurable: bool, simulated: bool, swap: impl Fn(String) + Send + 'static) -> Arc<Texts> {
-        let swap = reconfigurable.then(|| Mutex::new(Box::new(swap) as Swap));
-        Arc::new(Texts { texts: Mutex::default(), simulated, swap })
+    /// None yet; `write` takes what elements write to `timewarp` and, if they may, to `hotconfig`.
+    pub fn new(
+        reconfigurable: bool,
+        simulated: bool,
+        write: impl Fn(&'static str, String) + Send + 'static,
+    ) -> Arc<Texts> {
+        let timewarp = Mutex::new(if simulated { "simulation" } else { "1" }.to_owned());
+        Arc::new(Texts {
+            texts: Mutex::default(),
+            timewarp,
+            reconfigurable,
+            write: Mutex::new(Box::new(write)),
+        })
+    }
+
+    /// Time goes at this speed from now on.
+    pub fn set_timewarp(&self, speed: f64) {
+        *self.timewarp.lock().unwrap_or_else(PoisonError::into_inner) = speed.to_string();
     }
 
     /// Those of the configuration that runs from now on.
@@ -38,13 +59,15 @@ impl Texts {
             ("classes", lines(&mut library.iter().map(|s| s.name.to_owned()))),
             ("packages", required.clone()),
             ("requirements", required),
-            ("timewarp", if self.simulated { "simulation" } else { "1" }.to_owned()),
         ];
         *self.texts.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::from(texts);
     }
 
     /// The text that the handler shows, if it is one of these.
     pub fn get(&self, handler: &str) -> Option<String> {
+        if handler == "timewarp" {
+            return Some(self.timewarp.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        }
         self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(handler).cloned()
     }
 }
@@ -52,7 +75,8 @@ impl Texts {
 impl Globals for Texts {
     fn access(&self, name: &str) -> Option<Access> {
         match name {
-            "hotconfig" => self.swap.as_ref().map(|_| Access::Write),
+            "hotconfig" => self.reconfigurable.then_some(Access::Write),
+            "timewarp" => Some(Access::ReadWrite),
             _ => self.get(name).map(|_| Access::Read),
         }
     }
@@ -62,12 +86,12 @@ impl Globals for Texts {
     }
 
     fn write(&self, name: &str, value: &str) -> Result<(), String> {
-        match &self.swap {
-            Some(swap) if name == "hotconfig" => {
-                (swap.lock().unwrap_or_else(PoisonError::into_inner))(value.to_owned());
-                Ok(())
-            }
-            _ => Err(format!("no '{name}' write handler")),
-        }
+        let handler = match name {
+            "hotconfig" if self.reconfigurable => "hotconfig",
+            "timewarp" => speed(value).map(|_| "timewarp")?,
+            _ => return Err(format!("no '{name}' write handler")),
+        };
+        (self.write.lock().unwrap_or_else(PoisonError::into_inner))(handler, value.to_owned());
+        Ok(())
     }
 }

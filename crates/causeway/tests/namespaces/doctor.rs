@@ -77,13 +77,16 @@ fn what_is_missing_is_named() {
     assert!(text.contains("[port-missing] nosuch0: no such interface\n         to mend it: "), "{text}");
     assert_eq!(text.lines().last(), Some("`causeway up` lacks: port-missing"));
 
-    let _up = net.up();
+    let up = net.up();
     for args in ["ra", "ra --attach xdp"] {
         let (status, _, missing) = codes(&net, args, "missing");
-        assert_eq!((status, missing), (Some(1), set(["xdp-program"])), "{args}");
+        assert_eq!((status, missing), (Some(1), set(["port-taken"])), "{args}");
     }
+    let (_, text) = doctor(&net, "ra");
+    let whose = "[port-taken] ra: a router of Causeway runs at it: '";
+    assert!(text.contains(whose) && text.contains(&format!("(process {})", up.child.id())), "{text}");
     let (status, report, warnings) = codes(&net, "", "warning");
-    assert_eq!((status, warnings), (Some(0), set(["xdp-program"])), "nobody named them");
+    assert_eq!((status, warnings), (Some(0), set([])), "nobody named them: {report}");
     assert!(report["attach"].get("punt0").is_none(), "the router's own: {report}");
 }
 

@@ -5,12 +5,14 @@ use super::listeners::Ended;
 use super::trace_info::TraceInfo;
 use crate::flow_table::{FlowTable, Id, ROOM};
 use crate::nat::{get_u16, get_u32};
+use crate::out_file::Losses;
 use causeway_engine::Peer;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Filename, Nanoseconds};
 use causeway_lang::args::split_args;
 use causeway_packet::wire::protocol;
 use causeway_packet::wire::tcp::flag;
+use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "AggregateIPFlows",
@@ -106,6 +108,7 @@ pub(super) struct AggregateIPFlows {
     held: Fragments,
     trace: Option<TraceInfo>,
     trace_name: String,
+    losses: Arc<Losses>,
     source_name: String,
     source: Option<Peer>,
     pub ended: Ended,
@@ -139,6 +142,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         held: Fragments::new(),
         trace: None,
         trace_name,
+        losses: Losses::of(conf)?,
         source_name,
         source: None,
         ended: Ended::default(),
@@ -368,7 +372,7 @@ impl Element for AggregateIPFlows {
         }
         if !self.trace_name.is_empty() {
             let source = self.source.and_then(|source| cx.read_peer(source, "filename"));
-            self.trace = Some(TraceInfo::open(&self.trace_name, source)?);
+            self.trace = Some(TraceInfo::open(&self.trace_name, source, self.losses.clone())?);
         }
         Ok(())
     }

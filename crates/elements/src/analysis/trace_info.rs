@@ -1,9 +1,10 @@
 //! Flows of a trace, written down in XML.
 
 use super::aggregate_ip_flows::Flow;
-use crate::out_file::OutFile;
+use crate::out_file::{Losses, OutFile};
 use std::io::{self, BufWriter, Write};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// The file.
 pub(super) struct TraceInfo {
@@ -12,6 +13,7 @@ pub(super) struct TraceInfo {
     out: Option<BufWriter<Box<dyn Write + Send>>>,
     /// What the flows are of.
     source: Option<String>,
+    losses: Arc<Losses>,
 }
 
 /// Text between quotes of an attribute.
@@ -25,10 +27,10 @@ fn seconds(ns: u64) -> String {
 
 impl TraceInfo {
     /// Opens the file called `name`; `-` is standard output.
-    pub fn open(name: &str, source: Option<String>) -> Result<TraceInfo, String> {
+    pub fn open(name: &str, source: Option<String>, losses: Arc<Losses>) -> Result<TraceInfo, String> {
         let ready = if name == "-" { None } else { Some(OutFile::open(name)?) };
         let source = source.map(|s| s.trim().to_owned()).filter(|s| !s.is_empty());
-        Ok(TraceInfo { name: name.to_owned(), ready, out: None, source })
+        Ok(TraceInfo { name: name.to_owned(), ready, out: None, source, losses })
     }
 
     /// Begins to write.
@@ -44,19 +46,19 @@ impl TraceInfo {
             Ok(out) => {
                 self.out = Some(BufWriter::new(out));
                 let file = self.source.as_ref().map_or(String::new(), |s| format!(" file='{}'", escaped(s)));
-                self.write(&format!("<?xml version='1.0' standalone='yes'?>\n<trace{file}>\n"));
+                self.write(&format!("<?xml version='1.0' standalone='yes'?>\n<trace{file}>\n"), false);
             }
-            Err(e) => log::error!("{}: {e}", self.name),
+            Err(e) => self.losses.tell(format_args!("{}: {e}", self.name)),
         }
     }
 
-    fn write(&mut self, text: &str) {
+    fn write(&mut self, text: &str, last: bool) {
         let Some(out) = &mut self.out else { return };
         let written = out.write_all(text.as_bytes());
         // What others print comes behind it.
-        let flushed = if self.name == "-" { out.flush() } else { Ok(()) };
+        let flushed = if last || self.name == "-" { out.flush() } else { Ok(()) };
         if let Err(e) = written.and(flushed) {
-            log::error!("{}: {e}", self.name);
+            self.losses.tell(format_args!("{}: {e}", self.name));
             self.out = None;
         }
     }
@@ -69,18 +71,19 @@ impl TraceInfo {
         let (begin, duration) = (seconds(flow.first_ns), seconds(flow.last_ns.saturating_sub(flow.first_ns)));
         let filepos = if flow.filepos > 0 { format!(" filepos='{}'", flow.filepos) } else { String::new() };
         let [there, back] = flow.packets;
-        self.write(&format!(
+        let text = format!(
             "<flow aggregate='{}' src='{src}' sport='{sport}' dst='{dst}' dport='{dport}' begin='{begin}' \
              duration='{duration}'{filepos}>\n  <stream dir='0' packets='{there}' /><stream dir='1' packets='{back}' />\n\
              </flow>\n",
             flow.aggregate
-        ));
+        );
+        self.write(&text, false);
     }
 
     /// Ends the file; on standard output, where others may go on, Click does not.
     pub fn end(&mut self) {
         if self.name != "-" {
-            self.write("</trace>\n");
+            self.write("</trace>\n", true);
         }
     }
 }

@@ -40,7 +40,7 @@ struct IP6Print {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let style = Style::configure(conf);
     conf.finish()?;
-    Ok(Box::new(IP6Print { style, lines: Lines::to(None) }))
+    Ok(Box::new(IP6Print { style, lines: Lines::default() }))
 }
 
 /// The address in `range` of the header.

@@ -1,6 +1,7 @@
 //! ARPPrint.
 
 use super::lines::{self, Lines};
+use crate::out_file::Losses;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Filename};
 use causeway_packet::wire::arp;
@@ -42,7 +43,7 @@ struct ArpPrint {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let style = Style::configure(conf);
     conf.finish()?;
-    let lines = Lines::to(style.filename.as_ref());
+    let lines = Lines::to(style.filename.as_ref(), Losses::of(conf)?);
     Ok(Box::new(ArpPrint { style, lines }))
 }
 

@@ -3,6 +3,7 @@
 use super::contents::{self, Contents};
 use super::ip_text;
 use super::lines::{self, Lines};
+use crate::out_file::Losses;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Filename;
 use causeway_packet::wire::{Ipv4, ethernet};
@@ -66,7 +67,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error("specify at most one of PAYLOAD and CONTENTS");
     }
     conf.finish()?;
-    let lines = Lines::to(style.filename.as_ref());
+    let lines = Lines::to(style.filename.as_ref(), Losses::of(conf)?);
     Ok(Box::new(IpPrint { style, lines }))
 }
 

@@ -1,12 +1,13 @@
 //! Lines about packets: how they begin, and where they go.
 
 use super::contents;
-use crate::out_file::OutFile;
+use crate::out_file::{Losses, OutFile};
 use causeway_engine::prelude::*;
 use causeway_engine::value::{Ether, Filename};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::sync::Arc;
 
 /// Appends what a line begins with. Writing to a string cannot fail.
 pub(super) fn begin(text: &mut String, label: &str, timestamp_ns: Option<u64>) {
@@ -34,14 +35,15 @@ pub(crate) struct Lines {
     /// The file, until the graph is put in place.
     opened: Option<OutFile>,
     file: Option<File>,
+    losses: Arc<Losses>,
     /// The text of a batch, kept for its memory.
     text: String,
 }
 
 impl Lines {
-    /// Lines that go to this file, or to standard error.
-    pub fn to(filename: Option<&Filename>) -> Lines {
-        Lines { filename: filename.map(|name| name.0.clone()), ..Lines::default() }
+    /// Lines that go to this file; what is lost of it is told to `losses`.
+    pub fn to(filename: Option<&Filename>, losses: Arc<Losses>) -> Lines {
+        Lines { filename: filename.map(|name| name.0.clone()), losses, ..Lines::default() }
     }
 
     /// Opens the file. The error has its name.
@@ -56,7 +58,7 @@ impl Lines {
         match opened.map(OutFile::commit).transpose() {
             Ok(Some(file)) => self.file = Some(file),
             Ok(None) => {}
-            Err(e) => log::error!("{}: {}: {e}", cx.name(), self.filename.as_deref().unwrap_or_default()),
+            Err(e) => self.lose(&format!("{}: ", cx.name()), &e),
         }
     }
 
@@ -64,12 +66,22 @@ impl Lines {
     pub fn write(&mut self, batch: &Batch, mut line: impl FnMut(&Packet, &mut String)) {
         batch.iter().for_each(|packet| line(packet, &mut self.text));
         match (&mut self.file, &self.filename) {
-            // A full disk loses lines, never packets.
-            (Some(file), _) => drop(file.write_all(self.text.as_bytes())),
+            // A full disk loses lines, never packets; the first time says so.
+            (Some(file), _) => {
+                if let Err(e) = file.write_all(self.text.as_bytes()) {
+                    self.file = None;
+                    self.lose("", &e);
+                }
+            }
             (None, None) => contents::to_stderr(&self.text),
             (None, Some(_)) => {}
         }
         self.text.clear();
+    }
+
+    fn lose(&self, before: &str, error: &io::Error) {
+        let filename = self.filename.as_deref().unwrap_or_default();
+        self.losses.tell(format_args!("{before}{filename}: lines are lost: {error}"));
     }
 
     /// Goes on in the file of a predecessor, if it is the same.

@@ -1,13 +1,14 @@
 //! ToDump.
 
 use super::{compressed, encap};
-use crate::out_file::OutFile;
+use crate::out_file::{Losses, OutFile};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
 use causeway_engine::value::{Filename, Raw};
 use causeway_lang::args::{keyword as keyword_of, split_args, split_words};
 use causeway_netio::pcap::{Format, Writer};
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ToDump",
@@ -100,6 +101,7 @@ struct ToDump {
     unbuffered: bool,
     state: State,
     count: Counter,
+    losses: Arc<Losses>,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -131,10 +133,19 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let format = if conf.keyword("NANO", true) { Format::Pcap } else { Format::PcapMicroseconds };
     conf.finish()?;
     let count = conf.counter("count");
-    let state = State::Closed;
-    let dump =
-        ToDump { filename, snap_len, linktype, sources, format, extra_length, unbuffered, state, count };
-    Ok(Box::new(dump))
+    let losses = Losses::of(conf)?;
+    Ok(Box::new(ToDump {
+        filename,
+        snap_len,
+        linktype,
+        sources,
+        format,
+        extra_length,
+        unbuffered,
+        state: State::Closed,
+        count,
+        losses,
+    }))
 }
 
 impl ToDump {
@@ -171,7 +182,7 @@ impl ToDump {
 
     /// Stops writing because of an error.
     fn fail(&mut self, error: &io::Error, cx: &Cx<'_>) {
-        log::error!("{}: {}: {error}", cx.name(), self.filename);
+        self.losses.tell(format_args!("{}: {}: {error}", cx.name(), self.filename));
         self.state = State::Closed;
     }
 
@@ -199,7 +210,7 @@ impl Drop for ToDump {
         if let State::Writing(out) = &mut self.state
             && let Err(e) = out.flush()
         {
-            log::error!("{}: the last packets are lost: {e}", self.filename);
+            self.losses.tell(format_args!("{}: the last packets are lost: {e}", self.filename));
         }
     }
 }

@@ -3,10 +3,12 @@
 use super::file_pattern::FilePattern;
 use super::flow_dump::{FlowDump, Origin, Style};
 use crate::analysis::listeners::{Notifier, Subscription, companions, keyword_notifier};
+use crate::out_file::Losses;
 use crate::printing::contents::to_stderr;
 use causeway_engine::prelude::*;
 use causeway_engine::value::Filename;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ToIPFlowDumps",
@@ -92,6 +94,7 @@ struct ToIPFlowDumps {
     ended: VecDeque<(u64, u32)>,
     written: u64,
     unwritten: u64,
+    losses: Arc<Losses>,
 }
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -133,13 +136,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         ended: VecDeque::new(),
         written: 0,
         unwritten: 0,
+        losses: Losses::of(conf)?,
     }))
 }
 
 /// Says what went wrong with a file.
-fn tell(name: &str, done: Result<(), String>) {
+fn tell(losses: &Losses, name: &str, done: Result<(), String>) {
     if let Err(why) = done {
-        log::error!("{name}: {why}");
+        losses.tell(format_args!("{name}: {why}"));
     }
 }
 
@@ -155,7 +159,7 @@ impl ToIPFlowDumps {
             self.flows.insert(origin.aggregate, flow);
         }
         if let Some(flow) = self.flows.get_mut(&origin.aggregate) {
-            tell(name, flow.add(packet));
+            tell(&self.losses, name, flow.add(packet));
         }
         true
     }
@@ -175,7 +179,7 @@ impl ToIPFlowDumps {
     fn end_all(&mut self, name: &str) {
         let mut flows: Vec<_> = self.flows.drain().collect();
         flows.sort_unstable_by_key(|(aggregate, _)| *aggregate);
-        flows.into_iter().for_each(|(_, flow)| tell(name, flow.end(self.least)));
+        flows.into_iter().for_each(|(_, flow)| tell(&self.losses, name, flow.end(self.least)));
     }
 }
 
@@ -215,7 +219,7 @@ impl Element for ToIPFlowDumps {
         while let Some(&(_, aggregate)) = self.ended.front().filter(|(due_ns, _)| *due_ns <= now_ns) {
             self.ended.pop_front();
             if let Some(flow) = self.flows.remove(&aggregate) {
-                tell(cx.name(), flow.end(self.least));
+                tell(&self.losses, cx.name(), flow.end(self.least));
             }
         }
         if let Some((due_ns, _)) = self.ended.front() {

@@ -2,13 +2,14 @@
 
 use super::fields::view::{Lengths, View, first_timestamp_ns};
 use super::fields::{self, Field, Width, text};
-use crate::out_file::OutFile;
+use crate::out_file::{Losses, OutFile};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::phase;
 use causeway_engine::value::{Filename, Raw};
 use causeway_lang::args::{escape_for_quotes, split_args, split_words, unquote};
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 
 pub(crate) static SPEC: Spec = Spec {
     name: "ToIPSummaryDump",
@@ -106,6 +107,7 @@ struct ToIPSummaryDump {
     bad_packets: bool,
     lengths: Lengths,
     state: State,
+    losses: Arc<Losses>,
     /// The line or record that is being written, kept for its room.
     line: String,
     record: Vec<u8>,
@@ -132,6 +134,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
             extra: conf.keyword("EXTRA_LENGTH", true),
         },
         state: State::Closed,
+        losses: Losses::of(conf)?,
         line: String::with_capacity(512),
         record: Vec::with_capacity(512),
         scratch: Vec::with_capacity(64),
@@ -264,7 +267,7 @@ impl ToIPSummaryDump {
     }
 
     fn fail(&mut self, error: &io::Error, cx: &Cx<'_>) {
-        log::error!("{}: {}: {error}", cx.name(), self.filename);
+        self.losses.tell(format_args!("{}: {}: {error}", cx.name(), self.filename));
         self.state = State::Closed;
     }
 }
@@ -275,7 +278,7 @@ impl Drop for ToIPSummaryDump {
         if let State::Writing(out) = &mut self.state
             && let Err(e) = out.flush()
         {
-            log::error!("{}: the last lines are lost: {e}", self.filename);
+            self.losses.tell(format_args!("{}: the last lines are lost: {e}", self.filename));
         }
     }
 }

@@ -47,7 +47,7 @@ impl Graph {
     /// What the `at`-th device of a bed runs if no configuration is given.
     ///
     /// # Errors
-    /// As [`Graph::router`].
+    /// If networks cannot be divided as is asked for, or an interface is gone.
     pub fn text(&self, bed: &Bed, at: usize) -> Result<String> {
         if !self.transfer {
             return self.router(bed, at);
@@ -139,7 +139,7 @@ impl Graph {
     }
 }
 
-/// The same router as [`Graph::router`] for Kohler's Click, over packet sockets.
+/// The same router as [`Graph::text`] writes, for Kohler's Click, over packet sockets.
 ///
 /// # Errors
 /// If an interface is gone.

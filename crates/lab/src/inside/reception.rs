@@ -2,6 +2,7 @@
 //! that these brought (*performance counters* of LUT §III.D).
 
 use anyhow::{Context, Result};
+use causeway_engine::read_line;
 use std::collections::BTreeMap;
 
 /// What an element has counted that receives.
@@ -25,11 +26,9 @@ pub type Receptions = BTreeMap<String, Reception>;
 pub fn parse(text: &str) -> Result<Receptions> {
     let mut found = Receptions::new();
     for line in text.lines() {
-        let mut words = line.split('\t').skip(1);
-        let mut word = || words.next().context("the router's counters are of another version");
-        let (element, name, value) = (word()?, word()?, word()?);
+        let read = read_line(line).context("the router's counters are of another version")?;
+        let (element, name, value) = read;
         let Some(what) = name.strip_prefix("rx.") else { continue };
-        let value: u64 = value.parse().context("the router's counters are of another version")?;
         let of = found.entry(element.to_owned()).or_default();
         // Workers count apart.
         match what {

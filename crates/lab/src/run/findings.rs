@@ -276,14 +276,8 @@ impl<'a> Findings<'a> {
             let what = format!("{device}, {}s", at.name());
             let rate = runs.runs as f64 / seconds;
             self.add(&format!("{what}/{}", of("runs")), ("rate", "runs a second"), x(), rate, "");
-            let packets = runs.packets as f64 / runs.runs as f64;
-            self.add(
-                &format!("{what}/{}", of("packets of a run")),
-                ("packets of a run", ""),
-                x(),
-                packets,
-                "",
-            );
+            let name = format!("{what}/{}", of("packets of a run"));
+            self.ratio(&name, "packets of a run", x(), (runs.packets, runs.runs));
         }
     }
 
@@ -305,16 +299,15 @@ impl<'a> Findings<'a> {
             let rate = counted.interrupts as f64 / seconds;
             let name = format!("{element}, taken interrupts/{}", of("taken interrupts"));
             self.add(&name, ("rate", "a second"), x(), rate, "");
-            if counted.packets > 0 {
-                let polls = counted.polls as f64 / counted.packets as f64;
-                self.add(
-                    &format!("{element}/{}", of("polls of a packet")),
-                    ("polls of a packet", ""),
-                    x(),
-                    polls,
-                    "",
-                );
-            }
+            let name = format!("{element}/{}", of("polls of a packet"));
+            self.ratio(&name, "polls of a packet", x(), (counted.polls, counted.packets));
+        }
+    }
+
+    /// How many there are of one thing for each of another, unless there is none of that.
+    fn ratio(&mut self, name: &str, quantity: &str, x: (Axis, f64), (these, others): (u64, u64)) {
+        if others > 0 {
+            self.add(name, (quantity, ""), x, these as f64 / others as f64, "");
         }
     }
 

@@ -105,6 +105,10 @@ impl Found {
     }
 
     /// The outcome nearest to a place.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such curve, or it has no points.
     pub fn near(&self, name: &str, x: f64) -> &Outcome {
         let (curve, outcomes) =
             self.curves.iter().find(|(curve, _)| curve.name == name).expect("a curve of the figure");

@@ -127,6 +127,9 @@ fn try_bind(wanted: &Wanted<'_>, other: Option<&Socket>) -> Result<(Socket, Ring
     let tx_metadata = other.map_or(registered, |socket| socket.tx_metadata);
     // Older kernels do not know it; then one call transmits 32 packets and we call more often.
     let _ = set_option(&fd, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &ring);
+    if !zero_copy {
+        make_room_for_copies(&fd, ring);
+    }
     let (rx, fill, tx, completion) = map_rings(&fd, ring)?;
     let probe = Probe::new(driver_zero_copy)?;
     let mode = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
@@ -149,6 +152,15 @@ fn try_bind(wanted: &Wanted<'_>, other: Option<&Socket>) -> Result<(Socket, Ring
     let on_close = OnClose::new(place, probe, vec![rx_claim, tx_claim]);
     let socket = Socket { fd, zero_copy, tx_metadata, _on_close: on_close };
     Ok((socket, Rings { rx, fill, rx_frames, tx, completion, tx_frames }))
+}
+
+/// In copy mode the kernel makes a socket buffer of each frame that it sends, and what all of them take is limited as for
+/// any socket: to a few hundred, which is less than the ring of a device holds. Makes it as many as our own ring does.
+fn make_room_for_copies(fd: &OwnedFd, ring: u32) {
+    /// What a buffer takes at most for a frame of 2 KiB, by the kernel's account.
+    const BUFFER: u32 = 4_096;
+    // The kernel doubles what it is given. Where it may not be had, fewer are under way at a time.
+    let _ = set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &(ring * BUFFER / 2));
 }
 
 /// A new socket with a transmit ring of `ring` entries and others to go with it, not bound. It registers the given

@@ -69,6 +69,23 @@ fn frames_pass_in_every_mode() {
     });
 }
 
+#[test]
+fn as_many_copies_may_be_under_way_as_the_ring_has_entries() {
+    testnet::run(&[("g0", "r0")], || {
+        let interface = crate::interface::Interface::open("r0").expect("r0");
+        let wanted = socket::Wanted {
+            interface: &interface,
+            queue: 0,
+            ring: 1_024,
+            zero_copy: false,
+            driver_zero_copy: false,
+        };
+        let (socket, _rings) = socket::bind(&wanted).expect("bound");
+        let bytes = crate::interface::get_option(&socket.fd, libc::SOL_SOCKET, libc::SO_SNDBUF, 0i32);
+        assert!(bytes.expect("an option") >= 1_024 * 4_096);
+    });
+}
+
 /// Waits until the port is told.
 fn told(events: &mut dyn Events, wanted: Event) {
     let mut all = std::iter::from_fn(|| Some(events.next(std::time::Duration::from_millis(100))));

@@ -35,7 +35,7 @@ pub use port::{Rules, Take};
 pub use reason::Reason;
 
 use crate::{Error, ErrorKind, Result};
-use causeway_bpf::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode};
+use causeway_bpf::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode, program_name};
 use gate::Gate;
 use graphs::Graphs;
 use port::{PortRecord, flag};
@@ -43,6 +43,8 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The name of the program that is attached to the ports.
+const ATTACHED: &str = "causeway_gate";
 /// Ports that a process can have.
 const PORTS: u32 = 256;
 /// Queues of all ports together.
@@ -109,7 +111,7 @@ impl Front {
         maps.graphs = graphs.as_ref().map(Graphs::programs);
         let code = code(&maps)?;
         let program = Program::load(ProgramKind::XdpFragments, "causeway_port", &code)?;
-        let gate = Gate::new(ProgramKind::XdpFragments, "causeway_gate", &program)?;
+        let gate = Gate::new(ProgramKind::XdpFragments, ATTACHED, &program)?;
         let (claims, transit) = (Mutex::default(), Mutex::default());
         Ok(Front { gate, program, lease, local, ports, sockets, counters, claims, transit, first, graphs })
     }
@@ -216,6 +218,12 @@ fn gap<'a>(taken: impl Iterator<Item = &'a PortRecord>, queues: u32) -> Option<u
         free = end;
     }
     (free + queues <= SOCKETS).then_some(free)
+}
+
+/// Whether the program with this number is what a front attaches to its ports, of whatever process that is alive: none
+/// outlives its own. False as well if the kernel may not be asked, which takes CAP_SYS_ADMIN.
+pub fn is_of_a_front(program: u32) -> bool {
+    program_name(program).is_ok_and(|name| name == ATTACHED)
 }
 
 /// One port's place in a [`Front`], given back when dropped.

@@ -2,7 +2,7 @@
 
 use super::report::{Check, State};
 use crate::cli::Attach;
-use crate::commands::ports::{self, Obstacle, Port, Survey};
+use crate::commands::ports::{self, Obstacle, Port, Survey, TAKEN};
 use crate::commands::probe::Probe;
 use causeway_kernel::{Finding, Severity, inspect};
 use causeway_netio::offload::{self, Offload};
@@ -60,6 +60,8 @@ fn of(port: &Port) -> Vec<Check> {
 }
 
 fn check(state: State, obstacle: Obstacle) -> Check {
+    // Of a router that does its work there is nothing to be warned of.
+    let state = if obstacle.code == TAKEN && state == State::Warning { State::Good } else { state };
     Check::new(state, obstacle.code, obstacle.name, obstacle.what, obstacle.mend)
 }
 

@@ -52,6 +52,10 @@ impl Outcome {
     }
 
     /// The resource of which most is used.
+    ///
+    /// # Panics
+    ///
+    /// If there is none: every router has some.
     pub fn first(&self) -> &Resource {
         let most = self.resources.iter().reduce(|a, b| if b.part > a.part { b } else { a });
         most.expect("a router has resources")
