@@ -1,12 +1,13 @@
 //! `causeway model`: the papers' figures from a model of their machines, and machines of today.
 
 use super::lab::{interrupted, progress};
-use crate::cli::{CalibrateArgs, ModelAction, ModelArgs, ScaleOutArgs, WhatIfArgs};
+use crate::cli::{CalibrateArgs, CardsArgs, ModelAction, ModelArgs, ScaleOutArgs, WhatIfArgs};
 use crate::output;
 use anyhow::{Context, Result, ensure};
 use causeway_lab::{primitives, run::Task};
 use causeway_model::calibrate::Calibration;
 use causeway_model::cluster::{failure::Offered, network::Rates, report};
+use causeway_model::enhanced;
 use causeway_model::figures::{self, Figure};
 use causeway_model::machine::Machine;
 use causeway_model::run::Effort;
@@ -30,6 +31,7 @@ pub fn model(args: &ModelArgs) -> Result<ExitCode> {
         Some(ModelAction::WhatIf(args)) => return what_if(args),
         Some(ModelAction::ScaleOut(args)) => return scale_out(args),
         Some(ModelAction::Calibrate(args)) => return calibrate(args),
+        Some(ModelAction::Cards(args)) => return cards(args),
         None => {}
     }
     let figures: Vec<&Figure> = match args.figure.as_deref() {
@@ -76,6 +78,12 @@ fn what_if(args: &WhatIfArgs) -> Result<ExitCode> {
     let answer = plans::ask(&plan, args.seed)?;
     plans::lines(&plan, &answer).iter().try_for_each(output::print_line)?;
     kept(&plans::keep(&args.out, &plan, &answer, args.seed)?)
+}
+
+fn cards(args: &CardsArgs) -> Result<ExitCode> {
+    let answer = enhanced::ask(args.seed)?;
+    enhanced::lines(&answer).iter().try_for_each(output::print_line)?;
+    kept(&enhanced::keep(&args.out, &answer, args.seed)?)
 }
 
 fn scale_out(args: &ScaleOutArgs) -> Result<ExitCode> {
