@@ -80,6 +80,9 @@ pub struct WhatIfArgs {
     /// What is random follows from it: same seed, same numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Follow the frame of this number, from 0, through the machine as planned and at parts of what it forwards
+    #[arg(long, value_name = "NUMBER")]
+    pub packet: Option<u64>,
     /// Write the results into this folder: model-what-if-NAME.json, .csv and .html
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,

@@ -75,8 +75,11 @@ fn what_if(args: &WhatIfArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let plan = Plan::find(&args.plan)?;
-    let answer = plans::ask(&plan, args.seed)?;
+    let answer = plans::ask(&plan, args.seed, args.packet)?;
     plans::lines(&plan, &answer).iter().try_for_each(output::print_line)?;
+    if args.packet.is_some() {
+        plans::ways(&answer).iter().try_for_each(output::print_line)?;
+    }
     kept(&plans::keep(&args.out, &plan, &answer, args.seed)?)
 }
 

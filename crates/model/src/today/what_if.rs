@@ -76,20 +76,20 @@ fn one_more_card(plan: &mut Plan) {
     });
 }
 
-/// Runs a plan and its neighbours, as many at a time as there are processors. Same seed, same numbers.
+/// Runs a plan and its neighbours, with a frame that is followed in each, as many at a time as there are processors. Same seed, same numbers.
 ///
 /// # Errors
 ///
 /// If the plan's lengths of frames are not possible.
-pub fn ask(plan: &Plan, seed: u64) -> Result<Answer> {
+pub fn ask(plan: &Plan, seed: u64, followed: Option<u64>) -> Result<Answer> {
     let load = plan.traffic.load.value as f64 / 1e3;
-    let planned = run(plan, load, seed)?;
+    let planned = run(plan, load, seed, followed)?;
     let carried = planned.rate_fps() / planned.offered_fps.max(1.0) * load;
     let around = neighbours(plan);
     let mut jobs: Vec<(&Plan, f64)> = LOADS.map(|part| (plan, part * carried)).into();
     jobs.extend(around.iter().map(|neighbour| (&neighbour.plan, load)));
     let outcomes: Result<Vec<Outcome>> =
-        parallel(&jobs, |(plan, load)| run(plan, *load, seed)).into_iter().collect();
+        parallel(&jobs, |(plan, load)| run(plan, *load, seed, followed)).into_iter().collect();
     let mut outcomes = outcomes?.into_iter();
     let loads = LOADS.into_iter().zip(outcomes.by_ref()).collect();
     let neighbours = around.into_iter().map(|neighbour| neighbour.what).zip(outcomes).collect();
@@ -151,6 +151,18 @@ pub fn lines(plan: &Plan, answer: &Answer) -> Vec<String> {
         lines.push(format!("  {what:<32} {} {gain:>+6.0} %; then first: {}", rate(outcome), first(outcome)));
     }
     lines
+}
+
+/// The way of the frame that was followed, as it is planned and at parts of what it forwards.
+pub fn ways(answer: &Answer) -> Vec<String> {
+    let planned = ("as planned".to_owned(), &answer.planned);
+    let at = |(part, outcome)| (format!("at {:.0} % of what is forwarded", part * 100.0), outcome);
+    let loads = answer.loads.iter().map(|(part, outcome)| at((part, outcome)));
+    let way = |(place, outcome): (String, &Outcome)| {
+        let head = format!("  one packet, {place} (modelled)");
+        [head].into_iter().chain(outcome.trace.iter().map(|step| format!("    {step}"))).collect::<Vec<_>>()
+    };
+    [planned].into_iter().chain(loads).flat_map(way).collect()
 }
 
 /// Writes the document into a folder, with a table and a page beside it; says which file it is.
