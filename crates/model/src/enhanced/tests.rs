@@ -1,9 +1,16 @@
 use super::*;
 use causeway_results::Document;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Part by which the Verilog's simulation and this model may differ.
 const TOLERANCE: f64 = 0.05;
+
+/// What most tests look at.
+fn answer() -> &'static Answer {
+    static ANSWER: OnceLock<Answer> = OnceLock::new();
+    ANSWER.get_or_init(|| ask(1).expect("a machine"))
+}
 
 /// What the simulation of the Verilog gave, as it is published.
 fn verilog() -> Document {
@@ -20,7 +27,7 @@ fn published(document: &Document, name: &str, x: Option<f64>) -> f64 {
 
 #[test]
 fn what_comes_out_is_what_the_verilog_gave_on_both_buses_up_to_eight_cards() {
-    let (answer, document) = (ask(1).expect("a machine"), verilog());
+    let (answer, document) = (answer(), verilog());
     let mut wrong = Vec::new();
     let mut hold = |case: &Case, series: &str, x: Option<f64>| {
         let found = &case.found;
@@ -55,7 +62,7 @@ fn what_comes_out_is_what_the_verilog_gave_on_both_buses_up_to_eight_cards() {
 
 #[test]
 fn eight_cards_are_bound_by_the_slower_bus_and_not_by_the_faster() {
-    let answer = ask(1).expect("a machine");
+    let answer = answer();
     let of = |mhz, cards| {
         let case = answer.growth.iter().find(|(n, case)| *n == cards && case.bus_mhz == mhz);
         &case.expect("there").1
@@ -73,7 +80,7 @@ fn eight_cards_are_bound_by_the_slower_bus_and_not_by_the_faster() {
 
 #[test]
 fn an_output_that_two_inputs_want_gives_both_half_and_bursts_grow_with_what_waits() {
-    let answer = ask(1).expect("a machine");
+    let answer = answer();
     let of = |name: &str| {
         let case = answer.routing.iter().find(|case| case.name == name && case.bus_mhz == 66);
         case.expect("there").found
@@ -89,13 +96,13 @@ fn an_output_that_two_inputs_want_gives_both_half_and_bursts_grow_with_what_wait
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_everything_is_said_to_be_modelled() {
-    let answer = ask(3).expect("a machine");
-    let text = document(&answer, 3).to_json().expect("a document");
-    assert_eq!(text, document(&ask(3).expect("a machine"), 3).to_json().expect("a document"));
-    let lines = lines(&answer);
+    let answer = answer();
+    let text = document(answer, 1).to_json().expect("a document");
+    assert_eq!(text, document(&ask(1).expect("a machine"), 1).to_json().expect("a document"));
+    let lines = lines(answer);
     assert!(lines[0].contains("modelled") && lines.len() == 3 + 10 + 14, "{lines:#?}");
     let measured = |series: &&causeway_results::Series| series.measurements[0].source.name() == "measured";
-    let document = document(&answer, 3);
+    let document = document(answer, 1);
     let papers: Vec<_> = document.series.iter().filter(measured).map(|series| &series.name).collect();
     assert!(papers.len() == 5 && papers.iter().all(|name| name.starts_with("the paper: ")), "{papers:?}");
 }
