@@ -10,8 +10,8 @@
 
 use crate::event::SECOND;
 use crate::figures::write;
-use crate::machine::{Span, Value, excerpt, line};
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use crate::machine::{Span, Value, from_toml};
+use anyhow::{Context, Result, bail, ensure};
 use causeway_results::stats::median;
 use causeway_results::{Axis, Document, Measurement, Run, Series, Source};
 use serde::Deserialize;
@@ -67,10 +67,7 @@ impl Measured {
     ///
     /// What is wrong, with file and line, and what is allowed.
     pub fn parse(text: &str, name: &str) -> Result<Measured> {
-        toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| line(text, span.start));
-            anyhow!("{name}, line {line}: {}: {}", excerpt(text, line), error.message())
-        })
+        from_toml(text, name)
     }
 }
 

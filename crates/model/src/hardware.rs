@@ -3,6 +3,7 @@
 use crate::bus::{Bus, Ended, Request, Transfer};
 use crate::cache::Cache;
 use crate::event::{Queue, Time};
+use crate::layout::Place;
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::memory::Memory;
@@ -11,58 +12,10 @@ use crate::router::Event;
 use crate::trace::Trace;
 use std::collections::VecDeque;
 
-/// Bytes of a buffer: a frame of full size with room before it.
-const BUFFER: u64 = 2_048;
-/// Where in a buffer what the kernel knows of it begins, behind a frame of full size.
-const TAIL: u64 = 1_664;
-/// Bytes of what the kernel knows of a packet.
-const HEAD: u64 = 256;
 /// Bytes of a write to a register.
 const REGISTER: u32 = 4;
 /// The master of each bus that writes for the processor.
 const HOST: usize = 0;
-
-/// Where things are in memory: regions that are far from each other.
-const RECEIVE_RINGS: u64 = 1 << 40;
-const TRANSMIT_RINGS: u64 = 2 << 40;
-const BUFFERS: u64 = 3 << 40;
-const HEADS: u64 = 4 << 40;
-const TABLES: u64 = 5 << 40;
-/// From a port's ring to the next port's: no multiple of what a cache repeats after.
-const RING_STRIDE: u64 = (1 << 20) + 4_096;
-
-/// Where what the processor touches is.
-#[derive(Clone, Copy, Debug)]
-pub enum Place {
-    /// A descriptor of a port's ring for reception.
-    Received(usize, usize),
-    /// A descriptor of a port's ring for transmission.
-    Sent(usize, usize),
-    /// The headers of the frame in a buffer.
-    Headers(u32),
-    /// What the kernel knows of the packet in a buffer: first or second line.
-    Head(u32, u64),
-    /// What the kernel knows of a buffer, behind the frame in it.
-    Tail(u32),
-    /// A byte of the tables that routes are found by.
-    Table(u64),
-}
-
-impl Place {
-    pub(crate) fn address(self) -> u64 {
-        let ring = |base, port: usize, place: usize| {
-            base + port as u64 * RING_STRIDE + place as u64 * u64::from(DESCRIPTOR)
-        };
-        match self {
-            Place::Received(port, place) => ring(RECEIVE_RINGS, port, place),
-            Place::Sent(port, place) => ring(TRANSMIT_RINGS, port, place),
-            Place::Headers(buffer) => BUFFERS + u64::from(buffer) * BUFFER,
-            Place::Table(offset) => TABLES + offset,
-            Place::Tail(buffer) => BUFFERS + u64::from(buffer) * BUFFER + TAIL,
-            Place::Head(buffer, line) => HEADS + u64::from(buffer) * HEAD + line * 64,
-        }
-    }
-}
 
 /// Buffers of packets. The one that was given back last is used first, as the kernel's allocator and a recycling list do.
 #[derive(Clone, Debug, Default)]

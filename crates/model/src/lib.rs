@@ -15,7 +15,7 @@
 //! | [`event`] | the queue of events, which anybody may use: time is u64 picoseconds, an event is any small value |
 //! | [`link`] | wires and sources of frames |
 //! | [`bus`], [`memory`], [`cache`], [`nic`], [`processor`] | a part of a machine each; none knows another or the clock |
-//! | [`hardware`] | the parts beside the processor, put together |
+//! | [`hardware`], [`layout`] | the parts beside the processor, put together, and where things are in memory |
 //! | [`software`] | a kernel: the live router's reception mechanisms over simulated rings, and what surrounds them in Linux |
 //! | [`several`] | the same with several processors: a kernel on each, locks, caches that take lines from each other |
 //! | [`router`] | hardware, processor and kernel under one queue of events |
@@ -23,6 +23,7 @@
 //! | [`run`] | a router under load until its numbers are sure, many at a time |
 //! | [`figures`] | the papers' figures, what they found, and what the model makes of them |
 //! | [`trace`] | one packet's way, with times |
+//! | [`enhanced`] | cards that route by themselves and share a bus by a protocol of their own (FPGA) |
 //! | [`pcie`], [`dram`], [`ddio`] | links, memory and shared caches of today, a part each |
 //! | [`today`] | machines of today from those parts: what goes first, and what one more of anything buys |
 //! | [`cluster`] | many machines: growth, and failures |
@@ -55,9 +56,11 @@ pub mod calibrate;
 pub mod cluster;
 pub mod ddio;
 pub mod dram;
+pub mod enhanced;
 pub mod event;
 pub mod figures;
 pub mod hardware;
+pub mod layout;
 pub mod link;
 pub mod machine;
 pub mod memory;
@@ -66,6 +69,7 @@ pub mod pcie;
 pub mod processor;
 pub mod router;
 pub mod run;
+mod series;
 pub mod several;
 pub mod software;
 pub mod today;

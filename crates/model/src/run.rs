@@ -273,22 +273,28 @@ pub fn run_all(
     effort: Effort,
     followed: Option<u64>,
 ) -> Result<Vec<Outcome>> {
+    parallel(scenarios, |scenario| run(machine, scenario, seed, effort, followed)).into_iter().collect()
+}
+
+/// Does jobs, as many at a time as there are processors; what they give is in the jobs' order, whoever did them.
+pub(crate) fn parallel<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut done = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(scenario) = scenarios.get(number) else { return done };
-            done.push((number, run(machine, scenario, seed, effort, followed)));
+            let Some(job) = jobs.get(number) else { return done };
+            done.push((number, work(job)));
         }
     };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(scenarios.len()).max(1);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
     let mut all = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        let done =
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
-        done.flatten().collect::<Vec<_>>()
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<_>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().flat_map(join).collect::<Vec<_>>()
     });
     all.sort_by_key(|(number, _)| *number);
-    all.into_iter().map(|(_, outcome)| outcome).collect()
+    all.into_iter().map(|(_, done)| done).collect()
 }

@@ -36,4 +36,11 @@ fn short_frames_are_bound_by_the_processor_and_long_ones_by_the_bus() {
     // Who offers no more than the bus carries twice has more of it.
     let most = with.curve("commercial cards, offered 4 Gbit/s").last().expect("a point");
     assert!(most.rate_fps() > 1.1 * long.rate_fps(), "{} {}", most.rate_fps(), long.rate_fps());
+    // On a bus that carries all of it that is no advantage.
+    let mut wide = machine;
+    wide.bus.values_mut().for_each(|bus| bus.width.value *= 8);
+    let unbound = found(&wide);
+    let (_, long) = ends(&unbound);
+    let most = unbound.curve("commercial cards, offered 4 Gbit/s").last().expect("a point");
+    assert!(most.rate_fps() < long.rate_fps(), "{} {}", most.rate_fps(), long.rate_fps());
 }

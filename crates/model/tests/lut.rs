@@ -41,6 +41,12 @@ fn without_chains_and_misses_sources_cost_nothing() {
     lookup.step.value = 0;
     let found = rates(&figure("LUT-2", &near), "sources", &[1, 16_384]);
     assert!(found[1] > 0.97 * found[0], "{found:?}");
+    let found = rates(&figure("LUT-12", &near), "destinations", &[256, 16_384]);
+    assert!(found[1] > 0.97 * found[0], "nor do destinations: {found:?}");
+    let profile = figure("LUT-5", &near);
+    let of_ip = |curve: &str| profile.curve(curve)[9].classes[Class::Ip as usize];
+    let times = of_ip("16384 sources") / of_ip("1 sources");
+    assert!(times < 1.15, "and the part of IP is what it was: {times}");
 }
 
 #[test]

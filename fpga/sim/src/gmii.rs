@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-/// Byte times of preamble, start delimiter and gap around a frame.
-pub const OVERHEAD_BYTES: u64 = 20;
 /// A byte time at 1 Gbit/s.
 pub const BYTE_PS: u64 = 8_000;
 const GAP_BYTES: u32 = 12;

@@ -15,9 +15,8 @@
 //! * [`slot`]: a card with its clocks and the port at it;
 //! * [`testbed`]: cards, bus, host and tester wired together, and the clocks; [`faults`]: what it can do to them;
 //! * [`scoreboard`]: every delivered frame against the golden model, order, loss, latency;
-//! * [`protocol_model`]: what the fast path should do, computed without the hardware;
 //! * [`live`]: the same with TAPs for ports, for people to touch;
-//! * [`scenario`]: the experiments as data; [`report`]: their results as a document, charts and a page.
+//! * [`scenario`]: the experiments as data, of which [`causeway_model::enhanced`] says what the fast path should do; [`report`]: their results as a document, charts and a page.
 //!
 //! Invariants:
 //!
@@ -34,7 +33,6 @@ pub mod gmii;
 pub mod host;
 pub mod live;
 pub mod models;
-pub mod protocol_model;
 pub mod report;
 pub mod scenario;
 pub mod scoreboard;

@@ -1,60 +1,30 @@
 //! One run: a router of some cards, what its ports are offered, and what came out.
 
+use causeway_model::enhanced;
 use causeway_nic_driver::corpus::Random;
 use causeway_nic_driver::registers as reg;
 use causeway_nic_driver::rules::MAX_NICS;
 use causeway_nic_driver::{RuleError, RuleTable};
 
-use crate::gmii::{BYTE_PS, OVERHEAD_BYTES};
+use crate::gmii::BYTE_PS;
 use crate::host::{HostCounters, HostParameters};
-use crate::testbed::{BusUse, PCI_66_PS, Setup, Testbed};
-use crate::traffic::{Source, Spacing};
+use crate::testbed::{BusUse, Setup, Testbed};
+use crate::traffic::Source;
 
+pub use causeway_model::enhanced::Policy as ResponsePolicy;
 pub use outcome::{CardCounters, FlowResult, Outcome};
 
 pub mod file;
 pub mod many;
 mod outcome;
 
-/// Which pending request the response scheduler answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponsePolicy {
-    /// The paper's.
-    RoundRobin,
-    /// Round robin among those with high-class bytes, if there are any.
-    HighFirst,
-    /// The one with the most high-class bytes; room for the low class only as far as no other's high class asks for it.
-    LongestHigh,
-    /// Turns of so many words.
-    Surplus {
-        /// Words of a turn.
-        quantum_words: u16,
-    },
-}
-
-impl ResponsePolicy {
-    /// The rules with their usual parameters.
-    pub const ALL: [Self; 4] =
-        [Self::RoundRobin, Self::HighFirst, Self::LongestHigh, Self::Surplus { quantum_words: 256 }];
-
-    /// Its name in results and scenario files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::HighFirst => "high-first",
-            Self::LongestHigh => "longest-high",
-            Self::Surplus { .. } => "surplus",
-        }
-    }
-
-    /// What [`reg::SCHEDULER`] is written.
-    pub fn to_register(self) -> u64 {
-        match self {
-            Self::RoundRobin => 0,
-            Self::HighFirst => 1,
-            Self::LongestHigh => 2,
-            Self::Surplus { quantum_words } => 3 | u64::from(quantum_words) << 16,
-        }
+/// What [`reg::SCHEDULER`] is written for a rule.
+pub fn scheduler_register(policy: ResponsePolicy) -> u64 {
+    match policy {
+        ResponsePolicy::RoundRobin => 0,
+        ResponsePolicy::HighFirst => 1,
+        ResponsePolicy::LongestHigh => 2,
+        ResponsePolicy::Surplus { quantum_words } => 3 | u64::from(quantum_words) << 16,
     }
 }
 
@@ -102,10 +72,25 @@ impl Scenario {
             bus_overhead_cycles: 10,
             grant_min_words: 0,
             policy: ResponsePolicy::RoundRobin,
-            bus_period_ps: PCI_66_PS,
+            bus_period_ps: enhanced::PCI_66_PS,
             warm_up_ns: 1_000_000,
             measure_ns: 10_000_000,
             seed: 1,
+        }
+    }
+
+    /// What the protocol model takes of it.
+    pub fn protocol(&self) -> enhanced::Scenario {
+        enhanced::Scenario {
+            cards: self.cards,
+            classify: self.classify,
+            sources: self.sources.clone(),
+            bus_overhead_cycles: self.bus_overhead_cycles,
+            policy: self.policy,
+            bus_period_ps: self.bus_period_ps,
+            warm_up_ns: self.warm_up_ns,
+            measure_ns: self.measure_ns,
+            seed: self.seed,
         }
     }
 
@@ -121,7 +106,7 @@ impl Scenario {
     pub fn with_seed(mut self, seed: u64) -> Self {
         let mut random = Random::new(seed);
         for source in &mut self.sources {
-            let frame_ns = (u64::from(source.frame_bytes) + OVERHEAD_BYTES) * BYTE_PS / 1_000;
+            let frame_ns = (u64::from(source.frame_bytes) + enhanced::OVERHEAD_BYTES) * BYTE_PS / 1_000;
             source.start_ns = random.below(frame_ns);
         }
         self.seed = seed;
@@ -131,16 +116,7 @@ impl Scenario {
 
 /// At load 1 and at exact distances: one source of 64-byte frames.
 pub fn source(port: u8, dests: &[u8]) -> Source {
-    Source {
-        port,
-        load: 1.0,
-        frame_bytes: 64,
-        dests: dests.to_vec(),
-        high_share: 0.0,
-        spacing: Spacing::Exact,
-        // Not all ports at once: equal phases would favour nobody, but would be the one case in millions.
-        start_ns: u64::from(port) * 136,
-    }
+    Source::full(port, dests)
 }
 
 /// The table of a router whose port `n` leads to 10.0.n.0/24.
@@ -184,7 +160,7 @@ pub fn run_with(scenario: &Scenario, prepare: impl FnOnce(&mut Testbed)) -> Resu
         bus_extra_cycles: scenario.bus_overhead_cycles.saturating_sub(5),
         registers: vec![
             (reg::GRANT_MIN_WORDS, scenario.grant_min_words),
-            (reg::SCHEDULER, scenario.policy.to_register()),
+            (reg::SCHEDULER, scheduler_register(scenario.policy)),
         ],
         seed: scenario.seed,
         ..Setup::new(&table(scenario.cards, scenario.fast_path, scenario.classify)?)

@@ -16,12 +16,9 @@ use crate::scoreboard::Scoreboard;
 use crate::slot::{ClockSkew, Slot};
 use crate::traffic::{Generator, Source, Stamp};
 
-mod bus;
+pub use causeway_model::enhanced::{PCI_66_PS, PCI_133_PS};
 
-/// Period of the bus and packet logic at 66.67 MHz, as the paper's cards run.
-pub const PCI_66_PS: u64 = 15_000;
-/// Period at 133.33 MHz, the bus's own fastest: 8.5 Gbit/s.
-pub const PCI_133_PS: u64 = 7_500;
+mod bus;
 
 /// How the bus was used, in bus clock cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

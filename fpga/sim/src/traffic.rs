@@ -2,11 +2,11 @@
 //! stamp (source port, flow, sequence number, time), from which it can be made again, so that the scoreboard needs
 //! no copies.
 
+use causeway_model::enhanced;
 use causeway_nic_driver::Mac;
-use causeway_nic_driver::corpus::Random;
 use causeway_nic_driver::golden::ones_complement_sum;
 
-use crate::gmii::OVERHEAD_BYTES;
+pub use causeway_model::enhanced::{Source, Spacing};
 
 /// The ToS byte of high-class packets (DSCP expedited forwarding).
 pub const TOS_HIGH: u8 = 0xb8;
@@ -77,97 +77,31 @@ impl Stamp {
     }
 }
 
-/// When frames follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
-    /// At equal distances, as a router tester sends.
-    Exact,
-    /// At exponentially distributed distances, never closer than the line allows.
-    Poisson,
-}
-
-/// What one port is offered.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Source {
-    /// The port.
-    pub port: u8,
-    /// Share of the line rate, above 0 and up to 1; preamble and gap count.
-    pub load: f64,
-    /// Bytes with check sequence, 64 to 1518.
-    pub frame_bytes: u16,
-    /// Destination networks, taken in turn.
-    pub dests: Vec<u8>,
-    /// Share of the high class; spread evenly.
-    pub high_share: f64,
-    /// The spacing.
-    pub spacing: Spacing,
-    /// The first frame's time.
-    pub start_ns: u64,
-}
-
-/// Makes the frames of a [`Source`] as their times come.
+/// Makes the frames of a [`Source`] as their times come, each with its stamp.
 #[derive(Debug)]
 pub struct Generator {
-    source: Source,
-    random: Random,
-    next_ns: f64,
-    period_ns: f64,
-    turn: usize,
-    high_credit: f64,
-    high_now: bool,
+    times: enhanced::Generator,
     sequences: [[u32; 2]; 8],
 }
 
 impl Generator {
     /// A generator; the seed matters for random spacing only.
     pub fn new(source: Source, seed: u64) -> Self {
-        let line_bytes = u64::from(source.frame_bytes) + OVERHEAD_BYTES;
-        let period_ns = (line_bytes * 8) as f64 / source.load;
-        let next_ns = source.start_ns as f64;
-        let random = Random::new(seed ^ u64::from(source.port) << 32);
-        Self {
-            source,
-            random,
-            next_ns,
-            period_ns,
-            turn: 0,
-            high_credit: 0.5,
-            high_now: false,
-            sequences: [[0; 2]; 8],
-        }
+        Self { times: enhanced::Generator::new(source, seed), sequences: [[0; 2]; 8] }
     }
 
     /// The port that is fed.
     pub fn port(&self) -> u8 {
-        self.source.port
+        self.times.source().port
     }
 
     /// The next frame's stamp, if it is due; the caller sends it now.
     pub fn due(&mut self, now_ns: u64) -> Option<Stamp> {
-        if self.next_ns > now_ns as f64 {
-            return None;
-        }
-        let step = match self.source.spacing {
-            Spacing::Exact => self.period_ns,
-            Spacing::Poisson => {
-                let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-                -(1.0 - uniform).ln() * self.period_ns
-            }
-        };
-        self.next_ns += step;
-        let dest = self.source.dests[self.turn % self.source.dests.len()];
-        // The class changes after a whole turn of destinations, so that every destination sees the same mix.
-        if self.turn.is_multiple_of(self.source.dests.len()) {
-            self.high_credit += self.source.high_share;
-            self.high_now = self.high_credit >= 1.0;
-            self.high_credit -= f64::from(u8::from(self.high_now));
-        }
-        self.turn += 1;
-        let high = self.high_now;
+        let enhanced::Due { dest, high } = self.times.due(now_ns)?;
         let counter = &mut self.sequences[usize::from(dest & 7)][usize::from(high)];
         let sequence = *counter;
         *counter += 1;
-        let (port, frame_bytes) = (self.source.port, self.source.frame_bytes);
+        let &Source { port, frame_bytes, .. } = self.times.source();
         Some(Stamp { port, dest, high, sequence, sent_ns: now_ns, frame_bytes })
     }
 }

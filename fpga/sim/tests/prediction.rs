@@ -1,6 +1,6 @@
 //! The simulated card against the protocol model: deliveries, bursts, packets a burst and bus use.
 
-use causeway_nic_sim::protocol_model::predict;
+use causeway_model::enhanced::predict;
 use causeway_nic_sim::report::experiments::{mesh, routing, two_to_one, unequal};
 use causeway_nic_sim::scenario::{ResponsePolicy, Scenario, run};
 
@@ -33,7 +33,7 @@ fn agree(scenarios: Vec<Scenario>) {
         let scenario = scenario.lasting(600, 700);
         let outcome = run(&scenario).unwrap();
         assert!(outcome.errors.is_empty(), "{}: {:?}", scenario.name, outcome.errors);
-        let model = predict(&scenario);
+        let model = predict(&scenario.protocol());
         let seen = outcome.statistics();
         for (what, seen, model) in [
             ("packets/s", seen.delivered_pps, model.delivered_pps),

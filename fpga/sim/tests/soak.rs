@@ -14,7 +14,7 @@ use causeway_nic_driver::corpus::Random;
 use causeway_nic_driver::registers as reg;
 use causeway_nic_sim::card::Edges;
 use causeway_nic_sim::faults::Fault;
-use causeway_nic_sim::scenario::ResponsePolicy;
+use causeway_nic_sim::scenario::{ResponsePolicy, scheduler_register};
 use causeway_nic_sim::testbed::{PCI_66_PS, PCI_133_PS};
 use common::{CARDS, CORE, Router, mesh, setup};
 
@@ -124,7 +124,7 @@ fn run(seed: u64) {
     setup.bus_extra_cycles = [1, 5, 11][random.below(3) as usize];
     setup.bus_period_ps = [PCI_66_PS, PCI_133_PS][random.below(2) as usize];
     let policy = ResponsePolicy::ALL[random.below(4) as usize];
-    setup.registers.push((reg::SCHEDULER, policy.to_register()));
+    setup.registers.push((reg::SCHEDULER, scheduler_register(policy)));
     setup.registers.push((reg::GRANT_MIN_WORDS, [0, 191, 1_920][random.below(3) as usize]));
     let case = Case::new(&mut random);
     println!("seed {seed}: {policy:?} {case:?}");

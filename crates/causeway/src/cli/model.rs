@@ -39,6 +39,19 @@ pub enum ModelAction {
     ScaleOut(ScaleOutArgs),
     /// This machine: what a few of the laboratory's numbers say of all others, and whether it is so
     Calibrate(CalibrateArgs),
+    /// FPGA's own cards, which route by themselves: scenarios A to F, and 2 to 8 cards, on both buses
+    Cards(CardsArgs),
+}
+
+/// `model cards`.
+#[derive(Args)]
+pub struct CardsArgs {
+    /// What is random follows from it: same seed, same numbers
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write the results into this folder: model-cards.json, .csv and .html
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
 }
 
 /// `model calibrate`.
@@ -67,6 +80,9 @@ pub struct WhatIfArgs {
     /// What is random follows from it: same seed, same numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Follow the frame of this number, from 0, through the machine as planned and at parts of what it forwards
+    #[arg(long, value_name = "NUMBER")]
+    pub packet: Option<u64>,
     /// Write the results into this folder: model-what-if-NAME.json, .csv and .html
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,

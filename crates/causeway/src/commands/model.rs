@@ -1,13 +1,14 @@
 //! `causeway model`: the papers' figures from a model of their machines, and machines of today.
 
 use super::lab::{interrupted, progress};
-use crate::cli::{CalibrateArgs, ModelAction, ModelArgs, ScaleOutArgs, WhatIfArgs};
+use crate::cli::{CalibrateArgs, CardsArgs, ModelAction, ModelArgs, ScaleOutArgs, WhatIfArgs};
 use crate::output;
 use anyhow::{Context, Result, ensure};
 use causeway_lab::primitives;
 use causeway_lab::run::{Preset, Task};
 use causeway_model::calibrate::Calibration;
 use causeway_model::cluster::{failure::Offered, network::Rates, report};
+use causeway_model::enhanced;
 use causeway_model::figures::{self, Figure};
 use causeway_model::machine::Machine;
 use causeway_model::run::Effort;
@@ -31,6 +32,7 @@ pub fn model(args: &ModelArgs) -> Result<ExitCode> {
         Some(ModelAction::WhatIf(args)) => return what_if(args),
         Some(ModelAction::ScaleOut(args)) => return scale_out(args),
         Some(ModelAction::Calibrate(args)) => return calibrate(args),
+        Some(ModelAction::Cards(args)) => return cards(args),
         None => {}
     }
     let figures: Vec<&Figure> = match args.figure.as_deref() {
@@ -74,9 +76,18 @@ fn what_if(args: &WhatIfArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let plan = Plan::find(&args.plan)?;
-    let answer = plans::ask(&plan, args.seed)?;
+    let answer = plans::ask(&plan, args.seed, args.packet)?;
     plans::lines(&plan, &answer).iter().try_for_each(output::print_line)?;
+    if args.packet.is_some() {
+        plans::ways(&answer).iter().try_for_each(output::print_line)?;
+    }
     kept(&plans::keep(&args.out, &plan, &answer, args.seed)?)
+}
+
+fn cards(args: &CardsArgs) -> Result<ExitCode> {
+    let answer = enhanced::ask(args.seed)?;
+    enhanced::lines(&answer).iter().try_for_each(output::print_line)?;
+    kept(&enhanced::keep(&args.out, &answer, args.seed)?)
 }
 
 fn scale_out(args: &ScaleOutArgs) -> Result<ExitCode> {

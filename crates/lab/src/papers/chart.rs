@@ -135,7 +135,7 @@ mod tests {
         let picture = pictures.find(|one| one.figure == figure).expect("known");
         match chart(picture, "", &document)?.plot {
             Plot::Lines { lines, .. } => Some(lines),
-            Plot::Bars { .. } => panic!("lines were expected"),
+            Plot::Bars { .. } | Plot::Stack { .. } => panic!("lines were expected"),
         }
     }
 

@@ -5,13 +5,16 @@ use super::hashing::Hashing;
 use super::network::{Layout, Outcome, Rates, run};
 use super::timers::Notice;
 use crate::figures::write;
+use crate::series::modelled;
 use anyhow::Result;
 use causeway_results::stats::median;
-use causeway_results::{Axis, Document, Measurement, Run, Series, Source};
+use causeway_results::{Document, Run};
 use std::path::{Path, PathBuf};
 
 /// Nodes that are looked at.
 const NODES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// What varies along a curve.
+const NODES_AXIS: [&str; 2] = ["nodes", "nodes"];
 /// Nodes of the failures, as `make cluster` has them.
 const FAILING: usize = 3;
 /// Times that each failure is tried.
@@ -173,7 +176,7 @@ pub fn document(found: &Found, seed: u64) -> Document {
         for (name, _) in layouts(1, &found.rates) {
             let of_layout = found.growth.iter().filter(|one| one.name == name);
             let values = of_layout.map(|one| (Some(one.nodes as f64), vec![value(one)])).collect();
-            add(&mut document, format!("{name}/{what}"), unit, values);
+            document.series.push(modelled(format!("{name}/{what}"), unit, NODES_AXIS, values));
         }
     }
     for (failure, report) in &found.failures {
@@ -185,23 +188,9 @@ pub fn document(found: &Found, seed: u64) -> Document {
             ("flows moved that were the node's", "flows", vec![moved[0]]),
             ("flows moved of other nodes", "flows", vec![moved[1]]),
         ] {
-            add(&mut document, format!("{group}: {what}"), [what, unit], vec![(None, values)]);
+            let series = modelled(format!("{group}: {what}"), [what, unit], NODES_AXIS, vec![(None, values)]);
+            document.series.push(series);
         }
     }
     document
-}
-
-fn add(document: &mut Document, name: String, what: [&str; 2], values: Vec<(Option<f64>, Vec<f64>)>) {
-    let axis = || Axis { quantity: "nodes".to_owned(), unit: "nodes".to_owned() };
-    let x = values.iter().any(|(x, _)| x.is_some()).then(axis);
-    let measurement =
-        |(x, repetitions)| Measurement { x, source: Source::Modelled, repetitions, note: String::new() };
-    document.series.push(Series {
-        name,
-        quantity: what[0].to_owned(),
-        unit: what[1].to_owned(),
-        x,
-        baseline: None,
-        measurements: values.into_iter().map(measurement).collect(),
-    });
 }

@@ -1,6 +1,6 @@
 //! The figure of FPGA that is of commercial cards. Those of its own card come from the Verilog.
 
-use super::osr::{GIGABIT, NAPI, kpps, scenario};
+use super::osr::{GIGABIT, NAPI, kpps, line, one_way, scenario};
 use super::{Along, Curve, Figure, Told};
 use crate::machine::Machine;
 use crate::router::{Flow, Scenario};
@@ -27,6 +27,11 @@ fn curve(name: &str, most_fps: impl Fn(u32) -> f64) -> Curve {
 
 fn lengths() -> Vec<Curve> {
     vec![curve(FULL, |_| f64::INFINITY), curve(HALF, |bytes| HALF_BPS / 8.0 / f64::from(bytes))]
+}
+
+/// One port at line rate with 64 bytes, for another: what a router does whose cards know no routes.
+pub(crate) fn commercial_cards() -> Scenario {
+    one_way(NAPI, line())
 }
 
 /// All of them.

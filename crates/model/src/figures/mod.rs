@@ -7,6 +7,7 @@ mod lut;
 mod osr;
 mod report;
 
+pub(crate) use fpga::commercial_cards;
 pub(crate) use report::write;
 pub use report::{document, keep, lines, ways, why};
 

@@ -3,6 +3,7 @@
 use super::{Along, Curve, Figure, Found, Told};
 use crate::machine::Machine;
 use crate::run::Outcome;
+use crate::series::modelled;
 use crate::software::linux::{Class, Drop};
 use anyhow::{Context, Result};
 use causeway_results::{Axis, Document, Measurement, Run, Series, Source, csv, html};
@@ -168,7 +169,7 @@ fn curve_series(
     curve: &Curve,
     outcomes: &[Outcome],
 ) {
-    let (name, rate) = (&curve.name, ("forwarding rate", "frames/s"));
+    let (name, rate) = (&curve.name, ["forwarding rate", "frames/s"]);
     let rest = match curve.along {
         Along::Load => "64 bytes/forwarding rate",
         Along::Length | Along::Active => "saturation forwarding rate",
@@ -180,56 +181,73 @@ fn curve_series(
         let values = outcomes.iter().map(|outcome| vec![outcome.flows_fps[port]]).collect();
         add(document, curve, format!("{flow}/{name}, 64 bytes: flows"), rate, values);
     }
-    let time = format!("inside {name}, 64 bytes: processor time");
-    for class in Class::ALL {
-        let values = outcomes.iter().map(|outcome| vec![outcome.classes[class as usize] * 100.0]).collect();
-        add(document, curve, format!("{}/{time}", class.name()), ("processor time", "%"), values);
-    }
+    picture(document, curve, outcomes);
     // Where several work, each by itself.
     let several = outcomes.first().map_or(0, |outcome| outcome.busy.len());
     for port in (0..several).filter(|_| several > 1) {
         let values = outcomes.iter().map(|outcome| vec![outcome.busy[port] * 100.0]).collect();
         let whole = format!("port {port}/inside {name}, 64 bytes: its processor");
-        add(document, curve, whole, ("processor time", "%"), values);
-    }
-    let losses = format!("inside {name}, 64 bytes: losses");
-    for drop in Drop::ALL {
-        let values = outcomes.iter().map(|outcome| vec![outcome.drops_fps[drop as usize]]).collect();
-        add(document, curve, format!("{}/{losses}", drop.name()), ("losses", "frames/s"), values);
+        add(document, curve, whole, ["processor time", "%"], values);
     }
     let delay = outcomes.iter().map(|outcome| vec![outcome.delay_ns / 1e3]).collect();
-    add(document, curve, format!("{name}/inside, 64 bytes: mean delay"), ("delay", "us"), delay);
+    add(document, curve, format!("{name}/inside, 64 bytes: mean delay"), ["delay", "us"], delay);
     let interrupts = format!("inside {name}, 64 bytes: interrupts");
     for port in 0..outcomes.first().map_or(0, |outcome| outcome.interrupts.len()) {
         let values = outcomes.iter().map(|outcome| vec![outcome.interrupts[port]]).collect();
-        add(document, curve, format!("port {port}/{interrupts}"), ("interrupts", "1/s"), values);
+        add(document, curve, format!("port {port}/{interrupts}"), ["interrupts", "1/s"], values);
     }
 }
 
-fn axis(along: Along) -> Axis {
-    let (quantity, unit) = match along {
-        Along::Load => ("offered load", "frames/s"),
-        Along::Length => ("frame length", "bytes"),
-        Along::Active => ("active cards or flows", "of them"),
+/// Why: the whole of each resource, of what is offered, and of what waits, in parts that the page stacks.
+fn picture(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
+    let mut whole = |of: &str, what: [&str; 2], parts: &[(&str, &dyn Fn(&Outcome) -> f64)]| {
+        for (part, value) in parts {
+            let values = outcomes.iter().map(|outcome| vec![value(outcome)]).collect();
+            add(document, curve, format!("{part}/inside {}, 64 bytes: {of}", curve.name), what, values);
+        }
     };
-    Axis { quantity: quantity.to_owned(), unit: unit.to_owned() }
+    let of_class = |class: Class| move |outcome: &Outcome| outcome.classes[class as usize] * 100.0;
+    let classes = Class::ALL.map(|class| (class.name(), of_class(class)));
+    let idle = |outcome: &Outcome| 100.0 - outcome.classes.iter().sum::<f64>() * 100.0;
+    let mut parts: Vec<(&str, &dyn Fn(&Outcome) -> f64)> =
+        classes.iter().map(|(name, value)| (*name, value as _)).collect();
+    parts.push(("idle", &idle));
+    whole("processor time", ["part of processor time", "%"], &parts);
+    for bus in 0..outcomes.first().map_or(0, |outcome| outcome.buses.len()) {
+        let held = move |outcome: &Outcome| outcome.buses[bus] * 100.0;
+        let free = move |outcome: &Outcome| 100.0 - held(outcome);
+        whole(&format!("bus {bus}"), ["part of the bus's time", "%"], &[("held", &held), ("free", &free)]);
+    }
+    let moves = |outcome: &Outcome| outcome.memory * 100.0;
+    let rests = |outcome: &Outcome| 100.0 - moves(outcome);
+    whole("memory", ["part of memory's time", "%"], &[("moves data", &moves), ("rests", &rests)]);
+    let waits = |place: usize| move |outcome: &Outcome| outcome.fullness[place];
+    let [receiving, backlog, queued, sending] = [0, 1, 2, 3].map(waits);
+    let places: [(&str, &dyn Fn(&Outcome) -> f64); 4] = [
+        ("cards and rings that receive", &receiving),
+        ("backlog", &backlog),
+        ("queues on the way out", &queued),
+        ("rings and cards that send", &sending),
+    ];
+    whole("rings and queues", ["part of the packets inside", "packets"], &places);
+    let of_drop = |drop: Drop| move |outcome: &Outcome| outcome.drops_fps[drop as usize];
+    let drops = Drop::ALL.map(|drop| (drop.name(), of_drop(drop)));
+    let mut parts: Vec<(&str, &dyn Fn(&Outcome) -> f64)> = vec![("forwarded", &Outcome::rate_fps)];
+    parts.extend(drops.iter().map(|(name, value)| (*name, value as &dyn Fn(&Outcome) -> f64)));
+    whole("losses", ["part of what is offered", "frames/s"], &parts);
 }
 
-fn add(document: &mut Document, curve: &Curve, name: String, what: (&str, &str), values: Vec<Vec<f64>>) {
-    let measurement = |((x, _), repetitions): (&(f64, _), Vec<f64>)| Measurement {
-        x: Some(*x),
-        source: Source::Modelled,
-        repetitions,
-        note: String::new(),
-    };
-    document.series.push(Series {
-        name,
-        quantity: what.0.to_owned(),
-        unit: what.1.to_owned(),
-        x: Some(axis(curve.along)),
-        baseline: None,
-        measurements: curve.points.iter().zip(values).map(measurement).collect(),
-    });
+fn axis(along: Along) -> [&'static str; 2] {
+    match along {
+        Along::Load => ["offered load", "frames/s"],
+        Along::Length => ["frame length", "bytes"],
+        Along::Active => ["active cards or flows", "of them"],
+    }
+}
+
+fn add(document: &mut Document, curve: &Curve, name: String, what: [&str; 2], values: Vec<Vec<f64>>) {
+    let values = curve.points.iter().map(|(x, _)| Some(*x)).zip(values).collect();
+    document.series.push(modelled(name, what, axis(curve.along), values));
 }
 
 /// The paper's numbers of a curve, as points.
@@ -250,11 +268,12 @@ fn paper_series(document: &mut Document, figure: &Figure, found: &Found, curve: 
         .collect();
     measurements.sort_by(|a, b| a.x.partial_cmp(&b.x).unwrap_or(std::cmp::Ordering::Equal));
     if !measurements.is_empty() {
+        let [along, unit] = axis(curve.along);
         document.series.push(Series {
             name: format!("the paper: {}/{rest}", curve.name),
             quantity: "forwarding rate".to_owned(),
             unit: "frames/s".to_owned(),
-            x: Some(axis(curve.along)),
+            x: Some(Axis { quantity: along.to_owned(), unit: unit.to_owned() }),
             baseline: None,
             measurements,
         });

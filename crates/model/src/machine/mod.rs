@@ -14,6 +14,7 @@ use crate::bus::{Bus, BusParameters, Protocol};
 use crate::nic::{Engine, NicParameters};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Spanned;
@@ -65,16 +66,22 @@ pub struct Bed {
     pub wires: String,
 }
 
+/// Parts of a machine, of which each line is a value of a kind; behind a semicolon, what is no quantity.
 macro_rules! values {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident {
+        $($(#[$field_doc:meta])* $field:ident: $kind:ty,)*
+        $(; $($(#[$other_doc:meta])* $other:ident: $type:ty,)*)?
+    })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            $($(#[$field_doc])* pub $field: Value<$kind>,)*
+            $($(#[$field_doc])* pub $field: $crate::machine::Value<$kind>,)*
+            $($($(#[$other_doc])* pub $other: $type,)*)?
         }
     )*};
 }
+pub(crate) use values;
 
 values! {
     /// A processor.
@@ -94,6 +101,22 @@ values! {
         rate: ByteRate,
         /// How long the processor waits for a line.
         latency: Span,
+    }
+    /// A bus.
+    BusValues {
+        /// Cycles a second.
+        clock: Frequency,
+        /// Lines for data.
+        width: Width,
+        /// Cycles of a burst beside its data.
+        overhead: Cycles,
+        /// Bytes of a burst at most.
+        burst: Size,
+        /// From a read to its first data.
+        read_latency: Span,
+        ;
+        /// How it treats reads.
+        protocol: Protocol,
     }
     /// Network cards.
     CardValues {
@@ -210,24 +233,6 @@ values! {
     }
 }
 
-/// A bus.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BusValues {
-    /// How it treats reads.
-    pub protocol: Protocol,
-    /// Cycles a second.
-    pub clock: Value<Frequency>,
-    /// Lines for data.
-    pub width: Value<Width>,
-    /// Cycles of a burst beside its data.
-    pub overhead: Value<Cycles>,
-    /// Bytes of a burst at most.
-    pub burst: Value<Size>,
-    /// From a read to its first data.
-    pub read_latency: Value<Span>,
-}
-
 /// Ports on a bus.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -330,10 +335,7 @@ impl Machine {
     ///
     /// As [`Machine::read`].
     pub fn parse(text: &str, name: &str) -> Result<Machine> {
-        let machine: Machine = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| line(text, span.start));
-            anyhow!("{name}, line {line}: {}: {}", excerpt(text, line), error.message())
-        })?;
+        let machine: Machine = from_toml(text, name)?;
         for ports in &machine.ports {
             let at = |from: usize| format!("{name}, line {}", line(text, from));
             let buses = || machine.bus.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -396,8 +398,16 @@ pub(crate) fn line(text: &str, place: usize) -> usize {
     text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
 }
 
+/// What a text that is called `name` says; where it says something else, the line and what is allowed there.
+pub(crate) fn from_toml<T: DeserializeOwned>(text: &str, name: &str) -> Result<T> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line(text, span.start));
+        anyhow!("{name}, line {line}: {}: {}", excerpt(text, line), error.message())
+    })
+}
+
 /// The key that a line has, or all of it.
-pub(crate) fn excerpt(text: &str, line: usize) -> &str {
+fn excerpt(text: &str, line: usize) -> &str {
     let whole = text.lines().nth(line - 1).unwrap_or_default();
     whole.split('=').next().unwrap_or_default().trim()
 }

@@ -2,7 +2,8 @@
 
 use crate::cache::Cache;
 use crate::event::Time;
-use crate::hardware::{Hardware, Place};
+use crate::hardware::Hardware;
+use crate::layout::Place;
 use crate::machine::{Machine, SeveralValues};
 
 /// The caches, and which processor has which.

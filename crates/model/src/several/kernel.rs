@@ -3,7 +3,8 @@
 use super::caches::Caches;
 use super::lock::Spinlock;
 use crate::event::{NANOSECOND, Time};
-use crate::hardware::{Hardware, Place};
+use crate::hardware::Hardware;
+use crate::layout::Place;
 use crate::machine::{Machine, SeveralValues};
 use crate::nic::Frame;
 use crate::software::linux::{Class, Line, PortCounts, Spent};

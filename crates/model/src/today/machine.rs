@@ -4,7 +4,7 @@ use crate::dram::Standard;
 use crate::link::Link;
 use crate::machine::{
     BitRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows, Frequency, Generation,
-    Lanes, LineSize, Packets, Part, Routes, Size, Span, Transfers, Value, Ways, excerpt, line,
+    Lanes, LineSize, Packets, Part, Routes, Size, Span, Transfers, Ways, from_toml, line, values,
 };
 use crate::pcie::PcieParameters;
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -51,134 +51,132 @@ pub struct Plan {
     pub traffic: Traffic,
 }
 
-/// A processor with its cores and their shared cache.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Processor {
-    /// Cycles a second.
-    pub clock: Value<Frequency>,
-    /// Cores that forward.
-    pub cores: Value<Cores>,
-    /// Bytes that a core has for itself.
-    pub own_cache: Value<CacheSize>,
-    /// Bytes of the shared cache.
-    pub cache: Value<CacheSize>,
-    /// Ways of it.
-    pub cache_ways: Value<Ways>,
-    /// Ways of it into which cards write; "0 ways": none.
-    pub card_ways: Value<CardWays>,
-    /// Bytes of a line.
-    pub cache_line: Value<LineSize>,
-    /// How long a core waits for a line of the shared cache.
-    pub cache_latency: Value<Span>,
-    /// Lines that a core waits for at a time.
-    pub overlap: Value<Count>,
-}
-
-/// Memory.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Dram {
-    /// Which.
-    pub standard: Standard,
-    /// How fast a channel is.
-    pub transfers: Value<Transfers>,
-    /// Channels that are filled.
-    pub channels: Value<Channels>,
-    /// What changes of direction and of rows leave.
-    pub usable: Value<Part>,
-    /// How long a core waits for a line.
-    pub latency: Value<Span>,
-}
-
-/// A slot of PCI Express.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Slot {
-    /// Of which generation.
-    pub generation: Value<Generation>,
-    /// Lanes.
-    pub lanes: Value<Lanes>,
-    /// Data of a packet at most.
-    pub payload: Value<Size>,
-    /// Data that a read asks for at most.
-    pub read: Value<Size>,
-    /// Reads of a card under way at most.
-    pub tags: Value<Count>,
-    /// Packets of writes which the host has room for.
-    pub posted_headers: Value<Count>,
-    /// Data of them.
-    pub posted_data: Value<Size>,
-    /// Requests for reads which the host has room for.
-    pub read_headers: Value<Count>,
-    /// What acknowledgements and credits take of the link.
-    pub link_layer: Value<Part>,
-    /// From a card's read to the host's answer, beside memory.
-    pub latency: Value<Span>,
-}
-
-/// Network cards.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Card {
-    /// Memory for what comes in, for each port.
-    pub receive_fifo: Value<Size>,
-    /// And for what goes out.
-    pub transmit_fifo: Value<Size>,
-    /// Ring for reception of each core.
-    pub receive_ring: Value<Descriptors>,
-    /// Ring for transmission of each core.
-    pub transmit_ring: Value<Descriptors>,
-    /// Bytes of a descriptor.
-    pub descriptor: Value<Size>,
-    /// Fetched at a time.
-    pub fetch: Value<Descriptors>,
-    /// Reported at a time, unless the link has nothing else to do.
-    pub report: Value<Descriptors>,
-}
-
-/// Ports in a slot.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ports {
-    /// The slot.
-    pub slot: Spanned<String>,
-    /// How many ports.
-    pub count: Spanned<usize>,
-    /// Of which speed.
-    pub speed: Value<BitRate>,
-}
-
-/// What forwards.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Software {
-    /// The mechanism that is used.
-    pub mechanism: Spanned<String>,
-    /// Bytes of the table of routes for each route.
-    pub route: Value<Size>,
-    /// Lines of it that a lookup reads.
-    pub route_lines: Value<Count>,
-    /// Mechanisms, by name.
-    pub mechanisms: BTreeMap<String, Mechanism>,
-}
-
-/// What a mechanism takes for what.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mechanism {
-    /// A packet, with everything that finds its lines near.
-    pub packet: Value<Cycles>,
-    /// A turn in which there are packets: system calls, doorbells, ends of rings.
-    pub turn: Value<Cycles>,
-    /// Packets of a turn at most.
-    pub batch: Value<Packets>,
-    /// How often a packet is copied on its way.
-    pub copies: Copies,
-    /// A line that is copied.
-    pub line: Value<Cycles>,
-    /// From a packet in the ring to the begin of a turn, where a core had nothing to do.
-    pub wake: Value<Span>,
+values! {
+    /// A processor with its cores and their shared cache.
+    Processor {
+        /// Cycles a second.
+        clock: Frequency,
+        /// Cores that forward.
+        cores: Cores,
+        /// Bytes that a core has for itself.
+        own_cache: CacheSize,
+        /// Bytes of the shared cache.
+        cache: CacheSize,
+        /// Ways of it.
+        cache_ways: Ways,
+        /// Ways of it into which cards write; "0 ways": none.
+        card_ways: CardWays,
+        /// Bytes of a line.
+        cache_line: LineSize,
+        /// How long a core waits for a line of the shared cache.
+        cache_latency: Span,
+        /// Lines that a core waits for at a time.
+        overlap: Count,
+    }
+    /// Memory.
+    Dram {
+        /// How fast a channel is.
+        transfers: Transfers,
+        /// Channels that are filled.
+        channels: Channels,
+        /// What changes of direction and of rows leave.
+        usable: Part,
+        /// How long a core waits for a line.
+        latency: Span,
+        ;
+        /// Which.
+        standard: Standard,
+    }
+    /// A slot of PCI Express.
+    Slot {
+        /// Of which generation.
+        generation: Generation,
+        /// Lanes.
+        lanes: Lanes,
+        /// Data of a packet at most.
+        payload: Size,
+        /// Data that a read asks for at most.
+        read: Size,
+        /// Reads of a card under way at most.
+        tags: Count,
+        /// Packets of writes which the host has room for.
+        posted_headers: Count,
+        /// Data of them.
+        posted_data: Size,
+        /// Requests for reads which the host has room for.
+        read_headers: Count,
+        /// What acknowledgements and credits take of the link.
+        link_layer: Part,
+        /// From a card's read to the host's answer, beside memory.
+        latency: Span,
+    }
+    /// Network cards.
+    Card {
+        /// Memory for what comes in, for each port.
+        receive_fifo: Size,
+        /// And for what goes out.
+        transmit_fifo: Size,
+        /// Ring for reception of each core.
+        receive_ring: Descriptors,
+        /// Ring for transmission of each core.
+        transmit_ring: Descriptors,
+        /// Bytes of a descriptor.
+        descriptor: Size,
+        /// Fetched at a time.
+        fetch: Descriptors,
+        /// Reported at a time, unless the link has nothing else to do.
+        report: Descriptors,
+    }
+    /// What a mechanism takes for what.
+    Mechanism {
+        /// A packet, with everything that finds its lines near.
+        packet: Cycles,
+        /// A turn in which there are packets: system calls, doorbells, ends of rings.
+        turn: Cycles,
+        /// Packets of a turn at most.
+        batch: Packets,
+        /// A line that is copied.
+        line: Cycles,
+        /// From a packet in the ring to the begin of a turn, where a core had nothing to do.
+        wake: Span,
+        ;
+        /// How often a packet is copied on its way.
+        copies: Copies,
+    }
+    /// What comes in by every port, for the next port to send.
+    Traffic {
+        /// Flows of each port, which cards spread over the cores.
+        flows: Flows,
+        /// Routes.
+        routes: Routes,
+        /// What is offered of each port's speed.
+        load: Part,
+        ;
+        /// Lengths of frames, with checksum.
+        sizes: Sizes,
+    }
+    /// Ports in a slot.
+    Ports {
+        /// Of which speed.
+        speed: BitRate,
+        ;
+        /// The slot.
+        slot: Spanned<String>,
+        /// How many ports.
+        count: Spanned<usize>,
+    }
+    /// What forwards.
+    Software {
+        /// Bytes of the table of routes for each route.
+        route: Size,
+        /// Lines of it that a lookup reads.
+        route_lines: Count,
+        ;
+        /// The mechanism that is used.
+        mechanism: Spanned<String>,
+        /// Mechanisms, by name.
+        mechanisms: BTreeMap<String, Mechanism>,
+    }
 }
 
 /// How often a packet is copied.
@@ -191,20 +189,6 @@ pub enum Copies {
     In,
     /// On the way in, and on the way out.
     InAndOut,
-}
-
-/// What comes in by every port, for the next port to send.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Traffic {
-    /// Lengths of frames, with checksum.
-    pub sizes: Sizes,
-    /// Flows of each port, which cards spread over the cores.
-    pub flows: Value<Flows>,
-    /// Routes.
-    pub routes: Value<Routes>,
-    /// What is offered of each port's speed.
-    pub load: Value<Part>,
 }
 
 impl Slot {
@@ -263,10 +247,7 @@ impl Plan {
     ///
     /// As [`Plan::find`].
     pub fn parse(text: &str, name: &str) -> Result<Plan> {
-        let plan: Plan = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| line(text, span.start));
-            anyhow!("{name}, line {line}: {}: {}", excerpt(text, line), error.message())
-        })?;
+        let plan: Plan = from_toml(text, name)?;
         let at = |from: usize| format!("{name}, line {}", line(text, from));
         for ports in &plan.ports {
             let (slot, count) = (ports.slot.get_ref(), *ports.count.get_ref());

@@ -12,6 +12,7 @@ use super::mix;
 use crate::event::{MICROSECOND, Queue, Time};
 use crate::link::Link;
 use crate::pcie::{Direction, Packet, Pcie};
+use crate::trace::Trace;
 use anyhow::Result;
 use fastrand::Rng;
 
@@ -40,6 +41,8 @@ enum Event {
 /// A frame inside.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
+    /// In the order of arrivals.
+    number: u64,
     bytes: u32,
     flow: u64,
     core: usize,
@@ -138,15 +141,17 @@ pub struct Router {
     frames: Vec<Frame>,
     unused: Vec<Inside>,
     counts: Counts,
+    /// One frame's way.
+    pub trace: Trace,
 }
 
 impl Router {
-    /// A router that has just started, offered so much of each port's speed.
+    /// A router that has just started, offered so much of each port's speed, with a frame that is followed.
     ///
     /// # Errors
     ///
     /// If the plan's lengths of frames are not possible.
-    pub fn new(plan: &Plan, load: f64, seed: u64) -> Result<Router> {
+    pub fn new(plan: &Plan, load: f64, seed: u64, followed: Option<u64>) -> Result<Router> {
         let links = plan.links();
         let cores = plan.processor.cores.value as usize;
         let slots: Vec<Pcie> = plan.slot.values().map(|slot| Pcie::new(slot.parameters())).collect();
@@ -165,6 +170,7 @@ impl Router {
             near: Near::new(plan),
             frames: Vec::new(),
             unused: Vec::new(),
+            trace: Trace::of(followed),
             plan: plan.clone(),
         };
         router.start();
@@ -230,14 +236,16 @@ impl Router {
         source.next += 1;
         let flow = source.rng.u64(..self.plan.traffic.flows.value) << 8 | port as u64;
         self.schedule_arrival(port);
+        let (number, arrived_ps) = (self.counts.arrived, self.queue.now_ps());
         self.counts.arrived += 1;
+        self.trace.note(number, arrived_ps, "has come in");
         if u64::from(self.ports[port].fifo_bytes + bytes) > self.plan.card.receive_fifo.value {
             self.counts.drops[Drop::Fifo as usize] += 1;
+            self.trace.note(number, arrived_ps, "is dropped by the card");
             return;
         }
         let core = (mix(flow, 0) % self.cores.len() as u64) as usize;
-        let arrived_ps = self.queue.now_ps();
-        let frame = Frame { bytes, flow, core, buffer: 0, moved: 0, arrived_ps };
+        let frame = Frame { number, bytes, flow, core, buffer: 0, moved: 0, arrived_ps };
         let inside = match self.unused.pop() {
             Some(inside) => {
                 self.frames[inside as usize] = frame;
@@ -253,6 +261,11 @@ impl Router {
         self.receive(port);
     }
 
+    /// Something happened to a frame.
+    fn note(&mut self, inside: Inside, what: &'static str) {
+        self.trace.note(self.frames[inside as usize].number, self.queue.now_ps(), what);
+    }
+
     /// A frame is inside no more.
     fn forget(&mut self, inside: Inside) -> Frame {
         self.unused.push(inside);
@@ -262,6 +275,7 @@ impl Router {
     fn sent(&mut self, port: usize) {
         self.ports[port].wire_busy = false;
         let Some(inside) = self.ports[port].sending.pop_front() else { return };
+        self.note(inside, "has left");
         let frame = self.forget(inside);
         let now_ps = self.queue.now_ps();
         self.counts.left += 1;
@@ -326,6 +340,7 @@ impl Router {
             Work { address: buffer_address(core, frame.buffer), bytes: frame.bytes, flow: frame.flow }
         };
         let work: Vec<Work> = turn.iter().map(work).collect();
+        turn.iter().for_each(|inside| self.note(*inside, "is taken from the ring"));
         let took_ps = self.near.turn_ps(now_ps, &work);
         let of_core = &mut self.cores[core];
         (of_core.turn, of_core.port, of_core.next) = (turn, port, (port + 1) % self.ports.len());
@@ -345,8 +360,10 @@ impl Router {
             if rings.used < self.plan.card.transmit_ring.value as usize {
                 rings.used += 1;
                 rings.untold.push_back(inside);
+                self.note(inside, "is on the ring for transmission");
             } else {
                 self.counts.drops[Drop::Transmit as usize] += 1;
+                self.note(inside, "is dropped at the ring for transmission");
                 let frame = self.forget(inside);
                 self.cores[core].free.push(frame.buffer);
             }

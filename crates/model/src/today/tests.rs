@@ -2,7 +2,7 @@
 
 use super::machine::{Copies, Plan};
 use super::router::{Router, run};
-use super::what_if::{ask, document, first, lines, neighbours};
+use super::what_if::{ask, document, first, lines, neighbours, ways};
 use crate::event::{MICROSECOND, MILLISECOND, SECOND, Time};
 use causeway_results::traffic::Sizes;
 
@@ -40,7 +40,7 @@ fn one_frame_takes_what_it_takes_by_hand() {
     let frame = wire(24) + latency_ps + wire(64 + 20);
     let expected = arrive + turn_ps + descriptor + frame + (64 + 20) * 80;
     // So rare that frames are alone.
-    let found = run(&plan, 0.000_1, 1).expect("possible").delay_ns[0];
+    let found = run(&plan, 0.000_1, 1, None).expect("possible").delay_ns[0];
     assert!((found - expected as f64 / 1e3).abs() <= 1.0, "{found} ns, by hand {} ns", expected / 1_000);
 }
 
@@ -48,7 +48,7 @@ fn one_frame_takes_what_it_takes_by_hand() {
 fn cores_that_are_saturated_forward_what_they_can() {
     for cores in [1, 2] {
         let plan = plain(64, cores);
-        let outcome = run(&plan, 1.0, 1).expect("possible");
+        let outcome = run(&plan, 1.0, 1, None).expect("possible");
         let bound = core_bound(&plan) * cores as f64;
         let part = outcome.rate_fps() / bound;
         assert!((0.98..1.001).contains(&part), "{cores} cores: {part} of the bound");
@@ -78,7 +78,7 @@ fn link_bound(plan: &Plan, bytes: f64) -> [f64; 2] {
 fn a_link_that_is_saturated_carries_what_it_can() {
     let mut plan = plain(1_518, 8);
     plan.slot.values_mut().for_each(|slot| slot.generation.value = 2);
-    let outcome = run(&plan, 1.0, 1).expect("possible");
+    let outcome = run(&plan, 1.0, 1, None).expect("possible");
     let bound = link_bound(&plan, 1_518.0);
     let part = outcome.rate_fps() / bound[0].min(bound[1]);
     assert!((0.95..1.005).contains(&part), "{part} of {bound:?}: {:?}", outcome.resources);
@@ -90,7 +90,7 @@ fn a_link_that_is_saturated_carries_what_it_can() {
 fn wires_that_are_full_of_long_frames_stay_full() {
     let mut plan = plain(1_518, 8);
     plan.slot.values_mut().for_each(|slot| slot.generation.value = 5);
-    let outcome = run(&plan, 1.0, 1).expect("possible");
+    let outcome = run(&plan, 1.0, 1, None).expect("possible");
     assert!(outcome.rate_fps() > 0.999 * outcome.offered_fps, "{outcome:?}");
     assert!((outcome.wire_bps / 200e9 - 1.0).abs() < 0.01, "{}", outcome.wire_bps);
     assert!(first(&outcome).starts_with("nothing: all is forwarded"), "{}", first(&outcome));
@@ -100,7 +100,7 @@ fn wires_that_are_full_of_long_frames_stay_full() {
 fn reads_of_which_few_are_under_way_bound_the_rate() {
     let mut plan = plain(64, 8);
     plan.slot.values_mut().for_each(|slot| slot.tags.value = 16);
-    let outcome = run(&plan, 1.0, 1).expect("possible");
+    let outcome = run(&plan, 1.0, 1, None).expect("possible");
     // Each holds a tag for the host's latency and both ways; descriptors take some of them, 32 at a time.
     let hold_s = 450e-9 + (24.0 + 84.0) * 8.0 / plan.slot["a"].parameters().rate_bps() as f64;
     let bound = 16.0 / hold_s / (1.0 + 2.0 / 32.0);
@@ -122,7 +122,7 @@ fn every_frame_ends_in_one_counted_place() {
         if short {
             (plan.processor.cores.value, plan.card.receive_ring.value) = (1, 64);
         }
-        let mut router = Router::new(&plan, load, 1).expect("possible");
+        let mut router = Router::new(&plan, load, 1, None).expect("possible");
         for n in 1..=3 {
             router.run(n * 100 * MICROSECOND);
             let [arrived, left, dropped] = router.ended();
@@ -136,14 +136,14 @@ fn every_frame_ends_in_one_counted_place() {
 #[test]
 fn the_same_seed_gives_the_same_numbers_and_another_others() {
     let plan = Plan::find("server-2x25g").expect("ready");
-    let [a, b, other] = [1, 1, 2].map(|seed| format!("{:?}", run(&plan, 0.5, seed).expect("possible")));
+    let [a, b, other] = [1, 1, 2].map(|seed| format!("{:?}", run(&plan, 0.5, seed, None).expect("possible")));
     assert_eq!(a, b);
     assert_ne!(a, other);
 }
 
 #[test]
 fn what_one_more_buys_is_told_of_what_goes_first() {
-    let of_cores = ask(&plain(64, 2), 1).expect("possible");
+    let of_cores = ask(&plain(64, 2), 1, None).expect("possible");
     let gain = |answer: &super::what_if::Answer, what: &str| {
         let (_, outcome) = answer.neighbours.iter().find(|(name, _)| name == what).expect("there");
         outcome.rate_fps() / answer.planned.rate_fps()
@@ -154,7 +154,7 @@ fn what_one_more_buys_is_told_of_what_goes_first() {
     assert!(gain(&of_cores, "mechanism copy") < 0.3);
     let mut narrow = plain(1_518, 8);
     narrow.slot.values_mut().for_each(|slot| slot.generation.value = 2);
-    let of_links = ask(&narrow, 1).expect("possible");
+    let of_links = ask(&narrow, 1, None).expect("possible");
     assert!((gain(&of_links, core) - 1.0).abs() < 0.02, "{}", gain(&of_links, core));
     assert!((gain(&of_links, slots) - 2.0).abs() < 0.1, "{}", gain(&of_links, slots));
     assert!(gain(&of_links, "one more card with one port") > 1.2);
@@ -178,7 +178,7 @@ fn a_card_that_does_not_write_into_the_cache_costs_memory_and_cores() {
     let plan = plain(64, 2);
     let mut without = plan.clone();
     without.processor.card_ways.value = 0;
-    let [with, without] = [plan, without].map(|plan| run(&plan, 1.0, 1).expect("possible"));
+    let [with, without] = [plan, without].map(|plan| run(&plan, 1.0, 1, None).expect("possible"));
     let memory = |outcome: &super::router::Outcome| {
         outcome.resources.iter().find(|one| one.name == "memory").expect("there").part
     };
@@ -193,11 +193,11 @@ fn copies_cost_by_the_line() {
     let mut plan = plain(1_518, 2);
     // Rings that fit into the ways of cards.
     plan.card.receive_ring.value = 128;
-    let none = run(&plan, 1.0, 1).expect("possible").rate_fps();
+    let none = run(&plan, 1.0, 1, None).expect("possible").rate_fps();
     let name = plan.software.mechanism.get_ref().clone();
     let mechanism = plan.software.mechanisms.get_mut(&name).expect("there");
     (mechanism.copies, mechanism.line.value) = (Copies::InAndOut, 20);
-    let copies = run(&plan, 1.0, 1).expect("possible").rate_fps();
+    let copies = run(&plan, 1.0, 1, None).expect("possible").rate_fps();
     // 2 × 24 lines of 20 cycles beside what a packet took before, and what copies wait for.
     let at_most = 2.0 * 2.7e9 / (1_200.0 / 64.0 + 170.0 + 48.0 * 20.0);
     assert!(copies < 1.001 * at_most && copies > 0.7 * at_most, "{copies}, at most {at_most}");
@@ -209,7 +209,7 @@ fn machines_that_are_ready_are_right_and_are_found_by_name() {
     for name in Plan::ready() {
         let plan = Plan::find(name).expect("right");
         assert_eq!((plan.name.as_str(), plan.port_count()), (name, 2));
-        let mut router = Router::new(&plan, 0.01, 1).expect("possible");
+        let mut router = Router::new(&plan, 0.01, 1, None).expect("possible");
         router.run(MILLISECOND);
         let [arrived, left, _] = router.ended();
         assert!(left > 0 && left + 4 >= arrived / 2, "{name}: {left} of {arrived}");
@@ -274,4 +274,37 @@ fn what_does_not_fit_together_is_refused() {
             assert!(text.starts_with("mine.toml: ") && text.contains(said), "{old} -> {new}: {text}");
         }
     }
+}
+
+#[test]
+fn a_frame_is_followed_to_where_it_ends() {
+    // So few that the frame is alone: the steps are those that its time inside is made of.
+    let calm = run(&plain(64, 1), 0.000_1, 1, Some(20)).expect("possible");
+    let steps = [
+        "has come in",
+        "is in memory",
+        "is taken",
+        "ring for transmission",
+        "the card that sends",
+        "has left",
+    ];
+    assert_eq!(calm.trace.len(), steps.len(), "{:?}", calm.trace);
+    for (line, step) in calm.trace.iter().zip(steps) {
+        assert!(line.contains(step), "{step}: {line}");
+    }
+    let time =
+        |line: &str| line.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).expect("a time");
+    assert!((time(&calm.trace[5]) - calm.delay_ns[0]).abs() <= 1.0, "{:?} {:?}", calm.trace, calm.delay_ns);
+    // One that is dropped says where.
+    let flood = |number| run(&plain(64, 1), 1.0, 1, Some(number)).expect("possible").trace;
+    let dropped =
+        (100_000..100_020).map(flood).find(|way| way.last().is_some_and(|line| line.contains("dropped")));
+    assert_eq!(dropped.expect("most are").len(), 2, "it came in, and was dropped");
+    let answer = ask(&plain(64, 1), 1, Some(3)).expect("possible");
+    let way = ways(&answer).join("\n");
+    assert!(
+        way.contains("as planned (modelled)") && way.contains("at 10 % of what is forwarded (modelled)"),
+        "{way}"
+    );
+    assert_eq!(way.matches("has come in").count(), 4, "{way}");
 }

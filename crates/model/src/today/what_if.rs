@@ -4,10 +4,11 @@ use super::machine::{Copies, Plan};
 use super::router::{Drop, Outcome, run};
 use crate::figures::write;
 use crate::pcie::GENERATION_MOST;
+use crate::run::parallel;
+use crate::series::modelled;
 use anyhow::Result;
-use causeway_results::{Axis, Document, Measurement, Run, Series, Source};
+use causeway_results::{Document, Run};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use toml::Spanned;
 
 /// What a resource is used from which on it counts as saturated. Reads under way are looked at now and then, and a read that
@@ -75,44 +76,24 @@ fn one_more_card(plan: &mut Plan) {
     });
 }
 
-/// Runs a plan and its neighbours, as many at a time as there are processors. Same seed, same numbers.
+/// Runs a plan and its neighbours, with a frame that is followed in each, as many at a time as there are processors. Same seed, same numbers.
 ///
 /// # Errors
 ///
 /// If the plan's lengths of frames are not possible.
-pub fn ask(plan: &Plan, seed: u64) -> Result<Answer> {
+pub fn ask(plan: &Plan, seed: u64, followed: Option<u64>) -> Result<Answer> {
     let load = plan.traffic.load.value as f64 / 1e3;
-    let planned = run(plan, load, seed)?;
+    let planned = run(plan, load, seed, followed)?;
     let carried = planned.rate_fps() / planned.offered_fps.max(1.0) * load;
     let around = neighbours(plan);
     let mut jobs: Vec<(&Plan, f64)> = LOADS.map(|part| (plan, part * carried)).into();
     jobs.extend(around.iter().map(|neighbour| (&neighbour.plan, load)));
-    let mut outcomes = run_all(&jobs, seed)?.into_iter();
+    let outcomes: Result<Vec<Outcome>> =
+        parallel(&jobs, |(plan, load)| run(plan, *load, seed, followed)).into_iter().collect();
+    let mut outcomes = outcomes?.into_iter();
     let loads = LOADS.into_iter().zip(outcomes.by_ref()).collect();
     let neighbours = around.into_iter().map(|neighbour| neighbour.what).zip(outcomes).collect();
     Ok(Answer { planned, loads, neighbours })
-}
-
-fn run_all(jobs: &[(&Plan, f64)], seed: u64) -> Result<Vec<Outcome>> {
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some((plan, load)) = jobs.get(number) else { return done };
-            done.push((number, run(plan, *load, seed)));
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
-    let mut all = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<_>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().flat_map(join).collect::<Vec<_>>()
-    });
-    all.sort_by_key(|(number, _)| *number);
-    all.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 /// What goes first, in words.
@@ -172,6 +153,18 @@ pub fn lines(plan: &Plan, answer: &Answer) -> Vec<String> {
     lines
 }
 
+/// The way of the frame that was followed, as it is planned and at parts of what it forwards.
+pub fn ways(answer: &Answer) -> Vec<String> {
+    let planned = ("as planned".to_owned(), &answer.planned);
+    let at = |(part, outcome)| (format!("at {:.0} % of what is forwarded", part * 100.0), outcome);
+    let loads = answer.loads.iter().map(|(part, outcome)| at((part, outcome)));
+    let way = |(place, outcome): (String, &Outcome)| {
+        let head = format!("  one packet, {place} (modelled)");
+        [head].into_iter().chain(outcome.trace.iter().map(|step| format!("    {step}"))).collect::<Vec<_>>()
+    };
+    [planned].into_iter().chain(loads).flat_map(way).collect()
+}
+
 /// Writes the document into a folder, with a table and a page beside it; says which file it is.
 ///
 /// # Errors
@@ -192,22 +185,8 @@ pub fn document(plan: &Plan, answer: &Answer, seed: u64) -> Document {
         load_average: String::new(),
     };
     let mut document = Document::new(Run { command: command.into(), machine, ..Run::default() });
-    let mut add = |name: String, what: [&str; 2], values: Vec<(Option<f64>, Vec<f64>)>| {
-        let x = values
-            .iter()
-            .any(|(x, _)| x.is_some())
-            .then(|| Axis { quantity: "part of what is forwarded".to_owned(), unit: "%".to_owned() });
-        let measurement =
-            |(x, repetitions)| Measurement { x, source: Source::Modelled, repetitions, note: String::new() };
-        document.series.push(Series {
-            name,
-            quantity: what[0].to_owned(),
-            unit: what[1].to_owned(),
-            x,
-            baseline: None,
-            measurements: values.into_iter().map(measurement).collect(),
-        });
-    };
+    let along = ["part of what is forwarded", "%"];
+    let mut add = |name: String, what, values| document.series.push(modelled(name, what, along, values));
     let rate = ["forwarding rate", "frames/s"];
     add("as planned/forwarding rate".to_owned(), rate, vec![(None, answer.planned.windows_fps.clone())]);
     for (what, outcome) in &answer.neighbours {

@@ -2,7 +2,7 @@
 
 use super::scale::Scaled;
 use super::style::{self, BACKGROUND, GRID, INK};
-use super::{Axis, Bar, Chart, DrawError, Line, Plot, Value};
+use super::{Axis, Bar, Chart, DrawError, Line, Plot, Scale, Value};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -26,6 +26,8 @@ const BELOW: u32 = 46;
 const ENTRY: i32 = 20;
 /// Radius of a point that is not joined to others, in pixels.
 const RING: i32 = 5;
+/// Radius of a dot on an area's edge, in pixels.
+const DOT: i32 = 2;
 /// Pixels a letter, about: the viewer's font is not known here.
 const LETTER: u32 = 7;
 /// The library's unit of text; the document has 12 and 15 pixels.
@@ -58,6 +60,13 @@ pub fn svg(chart: &Chart) -> Result<String, DrawError> {
                 let up = Scaled::over(chart.scale, true, points().flat_map(|point| point.1.ends()));
                 draw_lines(chart, x, lines, &left, across, up)?;
             }
+            Plot::Stack { x, parts } => {
+                let areas = areas(parts);
+                let all = || areas.iter().flatten();
+                let across = Scaled::over(Scale::Linear, false, all().map(|edge| edge.x));
+                let up = Scaled::over(Scale::Linear, true, all().map(|edge| edge.high));
+                draw_stack(chart, x, &areas, &left, across, up)?;
+            }
             Plot::Bars { groups, bars } => {
                 let values = bars.iter().flat_map(|bar| bar.values.iter().flatten());
                 let along = Scaled::over(chart.scale, true, values.flat_map(|value| value.ends()));
@@ -87,7 +96,7 @@ fn description(axis: &Axis) -> String {
 impl Chart {
     fn names(&self) -> impl Iterator<Item = &str> {
         let (lines, bars) = match &self.plot {
-            Plot::Lines { lines, .. } => (&lines[..], &[][..]),
+            Plot::Lines { lines, .. } | Plot::Stack { parts: lines, .. } => (&lines[..], &[][..]),
             Plot::Bars { bars, .. } => (&[][..], &bars[..]),
         };
         lines.iter().map(|line| line.name.as_str()).chain(bars.iter().map(|bar| bar.name.as_str()))
@@ -97,13 +106,13 @@ impl Chart {
     fn is_joined(&self, number: usize) -> bool {
         match &self.plot {
             Plot::Lines { lines, .. } => lines.get(number).is_none_or(|line| line.joined),
-            Plot::Bars { .. } => true,
+            Plot::Stack { .. } | Plot::Bars { .. } => true,
         }
     }
 
     fn height(&self) -> u32 {
         match &self.plot {
-            Plot::Lines { .. } => HEIGHT,
+            Plot::Lines { .. } | Plot::Stack { .. } => HEIGHT,
             Plot::Bars { groups, bars } => {
                 groups.len() as u32 * (bars.len() as u32 * BAR + GAP) + BELOW + GAP
             }
@@ -191,6 +200,57 @@ fn draw_lines(
             Some(PathElement::new(vec![(*x, interval.low), (*x, interval.high)], colour.stroke_width(1)))
         });
         context.draw_series(intervals).map_err(DrawError::of)?;
+    }
+    Ok(())
+}
+
+/// A part's lower and upper edge at a place.
+struct Edge {
+    x: f64,
+    low: f64,
+    high: f64,
+}
+
+/// The parts on top of each other. What is below nothing or no number has no place.
+fn areas(parts: &[Line]) -> Vec<Vec<Edge>> {
+    let mut tops: Vec<(f64, f64)> = Vec::new();
+    let mut edges = |line: &Line| {
+        let usable =
+            |(x, value): &&(f64, Value)| x.is_finite() && value.value.is_finite() && value.value >= 0.0;
+        let mut on_top = |&(x, value): &(f64, Value)| {
+            let at = tops.iter().position(|(known, _)| *known == x).unwrap_or(tops.len());
+            if at == tops.len() {
+                tops.push((x, 0.0));
+            }
+            let low = tops[at].1;
+            tops[at].1 += value.value;
+            Edge { x, low, high: tops[at].1 }
+        };
+        line.points.iter().filter(usable).map(&mut on_top).collect()
+    };
+    parts.iter().map(&mut edges).collect()
+}
+
+/// All areas, then a dot at the upper edge of each point, so that no area hides one.
+fn draw_stack(
+    chart: &Chart,
+    x: &Axis,
+    areas: &[Vec<Edge>],
+    area: &Area<'_>,
+    across: Scaled,
+    up: Scaled,
+) -> Result<(), DrawError> {
+    let left = width(up.labels().map(|label| label.len())) + 26;
+    let mut context = axes(area, (&description(x), across), (&chart.description(), up), left)?;
+    for (number, edges) in areas.iter().enumerate() {
+        let upper = edges.iter().map(|edge| (edge.x, edge.high));
+        let outline: Vec<_> = upper.chain(edges.iter().rev().map(|edge| (edge.x, edge.low))).collect();
+        let shape = Polygon::new(outline, style::series(number).light.filled());
+        context.draw_series([shape]).map_err(DrawError::of)?;
+    }
+    for edges in areas {
+        let dots = edges.iter().map(|edge| Circle::new((edge.x, edge.high), DOT, INK.light.filled()));
+        context.draw_series(dots).map_err(DrawError::of)?;
     }
     Ok(())
 }

@@ -48,6 +48,13 @@ pub enum Plot {
         /// The lines.
         lines: Vec<Line>,
     },
+    /// Parts of a whole over an axis: areas on top of each other, the first at the bottom. Points of one place have one x.
+    Stack {
+        /// What varies along the areas.
+        x: Axis,
+        /// The parts.
+        parts: Vec<Line>,
+    },
     /// Lying bars in groups: one under the other, since their names are long.
     Bars {
         /// The names of the groups.

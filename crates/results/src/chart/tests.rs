@@ -116,6 +116,39 @@ fn bars_are_as_long_as_their_values() {
 }
 
 #[test]
+fn parts_lie_on_top_of_each_other() {
+    let part = |name: &str, values: [f64; 2]| {
+        let points = [1.0, 2.0].into_iter().zip(values.map(Value::exact)).collect();
+        Line { name: name.to_owned(), points, joined: true }
+    };
+    let x = || Axis { quantity: "load".to_owned(), unit: "frames/s".to_owned() };
+    let stack = |parts| Chart { scale: Scale::Linear, plot: Plot::Stack { x: x(), parts }, ..lines() };
+    let svg = stack(vec![part("first", [10.0, 30.0]), part("second", [90.0, 70.0])]).svg().unwrap();
+    let shapes: Vec<Vec<(f64, f64)>> = svg
+        .split("<polygon ")
+        .skip(1)
+        .map(|shape| {
+            let points = shape.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+            let corner = |pair: &str| {
+                let (x, y) = pair.split_once(',').unwrap();
+                (x.parse().unwrap(), y.parse().unwrap())
+            };
+            points.split_whitespace().map(corner).collect()
+        })
+        .collect();
+    let [first, second] = &shapes[..] else { panic!("{svg}") };
+    let [top_1, top_2, low_2, low_1] = first[..4] else { panic!("{first:?}") };
+    assert_eq!([second[3], second[2]], [top_1, top_2], "the second begins where the first ends");
+    let high = |top: (f64, f64), low: (f64, f64)| low.1 - top.1;
+    assert!((high(top_2, low_2) / high(top_1, low_1) - 3.0).abs() < 0.1, "{first:?}");
+    assert!((high(second[0], second[3]) / high(top_1, low_1) - 9.0).abs() < 0.3, "{second:?}");
+    assert_eq!(second[0].1, second[1].1, "the whole is level");
+    assert_eq!(all(&svg, "r"), ["2"; 4], "a dot a point");
+    let nothing = stack(vec![part("bad", [f64::NAN, -1.0])]).svg().unwrap();
+    assert!(!nothing.contains("NaN") && all(&nothing, "r").is_empty());
+}
+
+#[test]
 fn a_line_of_a_series_has_its_medians_and_intervals() {
     let measurement =
         |x, repetitions: &[f64]| Measurement { x: Some(x), ..Measurement::measured(repetitions) };

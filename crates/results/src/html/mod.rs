@@ -1,7 +1,8 @@
 //! A document as one page: nothing is loaded from elsewhere, and it opens without a network.
 //!
 //! What is shown follows from the document alone, whoever wrote it. Series whose names differ in the first part only,
-//! up to the first `/`, are of one kind of thing: they share a chart, and a table where they have one point each.
+//! up to the first `/`, are of one kind of thing: they share a chart, and a table where they have one point each. Where their
+//! quantity is a part of something, the chart has them on top of each other, without those that are nothing throughout.
 //! Traces, of which the x is a count of trials, are folded away; so are what was seen inside of devices and the table of
 //! everything. The document itself is in the page. A script shows numbers at the points, hides lines, sorts tables and
 //! changes between light and dark; without it all is there too.
@@ -20,6 +21,8 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// How names of series begin, behind the first part, that say what was inside of a device.
 const INSIDE: &str = "inside ";
+/// How quantities begin whose series are parts of one whole.
+const PART: &str = "part of ";
 
 /// The page.
 ///
@@ -134,22 +137,26 @@ impl Kind<'_> {
         let Some(source) = first.measurements.first().map(|one| one.source) else { return Ok(String::new()) };
         let scale =
             if LOGARITHMIC.contains(&first.unit.as_str()) { Scale::Logarithmic(10) } else { Scale::Linear };
+        let is_part = first.quantity.starts_with(PART);
+        let is_shown = |series: &&&Series| {
+            let all = || series.measurements.iter().flat_map(|one| &one.repetitions);
+            !is_part || all().any(|value| *value > 0.0)
+        };
+        let shown: Vec<&Series> = self.series.iter().filter(is_shown).copied().collect();
         let line = |series: &&Series| {
             Line::of(Some(parts(series).0).filter(|of| !of.is_empty()).unwrap_or("values"), series)
         };
-        let chart = Chart {
-            title: self.name.clone(),
-            source,
-            values: Axis { quantity: first.quantity.clone(), unit: first.unit.clone() },
-            scale,
-            plot: Plot::Lines {
-                x: first.x.clone().unwrap_or(Axis { quantity: String::new(), unit: String::new() }),
-                x_scale: Scale::Linear,
-                lines: self.series.iter().map(line).collect(),
-            },
+        let x = first.x.clone().unwrap_or(Axis { quantity: String::new(), unit: String::new() });
+        let lines = shown.iter().map(line).collect();
+        let plot = if is_part {
+            Plot::Stack { x, parts: lines }
+        } else {
+            Plot::Lines { x, x_scale: Scale::Linear, lines }
         };
+        let values = Axis { quantity: first.quantity.clone(), unit: first.unit.clone() };
+        let chart = Chart { title: self.name.clone(), source, values, scale, plot };
         let svg = chart.svg()?;
-        let lines: Vec<_> = self.series.iter().map(|series| (line(series).name, points(series))).collect();
+        let lines: Vec<_> = shown.iter().map(|series| (line(series).name, points(series))).collect();
         Ok(figure(&svg, &lines))
     }
 }

@@ -22,16 +22,18 @@
   };
   const hide = () => { tip.style.display = "none"; };
 
-  // A line is as many circles as it has points, then its path and its intervals, up to the next line's circles.
+  // A line is as many circles as it has points, then its path and its intervals, up to the next line's circles. Parts of
+  // a whole are a polygon each, and all circles come behind those.
   const shapes = (svg, lines) => {
     const circles = [...svg.querySelectorAll("circle")];
     const total = lines.reduce((sum, line) => sum + line.points.length, 0);
     if (circles.length !== total) return [];
+    const areas = [...svg.querySelectorAll("polygon")];
     let at = 0;
-    return lines.map((line) => {
+    return lines.map((line, number) => {
       const own = circles.slice(at, at + line.points.length);
       at += own.length;
-      const rest = [];
+      const rest = areas.slice(number, number + 1);
       let next = own.length ? own[own.length - 1].nextElementSibling : null;
       for (; next && next.tagName === "polyline"; next = next.nextElementSibling) rest.push(next);
       return { line, circles: own, all: own.concat(rest) };

@@ -108,3 +108,20 @@ fn what_is_inside_is_folded_and_results_by_length_are_in_the_table() {
     assert_eq!(head.matches("<td>causeway/rate</td>").count(), 2, "a row for each length");
     assert_eq!(head.matches("<figure>").count(), 1, "and a chart");
 }
+
+#[test]
+fn parts_of_a_whole_are_stacked_without_those_that_are_nothing() {
+    let mut document = document();
+    let mut parts: Vec<Series> = document.series.iter().filter(|one| one.x.is_some()).cloned().collect();
+    parts.truncate(1);
+    parts.extend([parts[0].clone(), parts[0].clone()]);
+    for (name, part) in ["IP", "idle", "locks"].into_iter().zip(&mut parts) {
+        part.name = format!("{name}/inside kernel: processor time");
+        part.quantity = "part of processor time".to_owned();
+    }
+    parts[2].measurements.iter_mut().for_each(|one| one.repetitions = vec![0.0]);
+    document.series = parts;
+    let page = page("t", &document).expect("a page");
+    assert_eq!(page.matches("<polygon").count(), 2);
+    assert!(page.contains("part of processor time (frames/s), measured"), "its axis says it");
+}

@@ -1,5 +1,6 @@
 //! The experiments: the paper's, and what it could not run.
 
+pub use causeway_model::enhanced::mesh;
 use causeway_results::Axis;
 
 use super::document::Curve;
@@ -90,17 +91,6 @@ pub fn routing() -> Vec<Scenario> {
         Scenario::new("E", 3, vec![source(0, &[1, 2])]),
         Scenario::new("F", 3, mesh(3, 64)),
     ]
-}
-
-/// Every port sends at line rate to all others in turn.
-pub fn mesh(cards: u8, frame_bytes: u16) -> Vec<Source> {
-    let ports = 0..cards;
-    ports.map(|n| Source { frame_bytes, ..source(n, &others(n, cards)) }).collect()
-}
-
-/// The other ports, beginning with the next one, so that no output is everybody's first.
-fn others(port: u8, cards: u8) -> Vec<u8> {
-    (1..cards).map(|k| (port + k) % cards).collect()
 }
 
 /// Scenario D with a load, a frame size and a share of the high class.

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use causeway_model::enhanced::predict;
 use causeway_results::chart::Value;
 use causeway_results::stats::{SEED, compare};
 
 use super::Results;
 use super::experiments::Run;
-use crate::protocol_model::predict;
 use crate::scenario::Outcome;
 
 /// What the paper reports for A to F, in Gbit/s and in words.
@@ -24,7 +24,7 @@ const PAPER: [(&str, f64, &str); 6] = [
 const NOTES: [(&str, &str); 8] = [
     (
         "routing",
-        "In parentheses: the protocol model (`fpga/sim/src/protocol_model.rs`), which knows the schedulers' rules and \
+        "In parentheses: the protocol model (`crates/model/src/enhanced`), which knows the schedulers' rules and \
          latencies and no hardware; a test holds the two within 5 % of each other.",
     ),
     (
@@ -111,7 +111,7 @@ fn routing(s: &mut String, results: &Results) {
         let at_inputs = outcome.counted("drop_fifo");
         let seen = outcome.statistics();
         let protocol = if outcome.scenario.fast_path {
-            let model = predict(&outcome.scenario);
+            let model = predict(&outcome.scenario.protocol());
             format!(
                 "{:.1} % ({:.1} %) | {:.0} ({:.0}) | {:.2} ({:.2})",
                 100.0 * seen.bus_busy,

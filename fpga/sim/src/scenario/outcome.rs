@@ -1,9 +1,9 @@
 //! What came out of a run.
 
+use causeway_model::enhanced::{OVERHEAD_BYTES, Statistics};
+
 use super::{Scenario, counted_losses};
-use crate::gmii::OVERHEAD_BYTES;
 use crate::host::HostCounters;
-use crate::protocol_model::Statistics;
 use crate::scoreboard::FlowKey;
 use crate::testbed::{BusUse, Testbed};
 

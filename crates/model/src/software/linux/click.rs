@@ -7,7 +7,7 @@ use super::Around;
 use super::account::{Class, Drop};
 use super::stack::Stack;
 use crate::event::Time;
-use crate::hardware::Place;
+use crate::layout::Place;
 use crate::machine::Machine;
 use crate::nic::{Engine, Frame};
 use std::collections::VecDeque;

@@ -4,6 +4,7 @@
 //! processor's cache; what they do with it is a number of cycles for each.
 
 use crate::event::Time;
+use crate::layout::Place;
 use crate::machine::Machine;
 use causeway_fib::baseline::lctrie::{LcTrie, TriePlace};
 use causeway_fib::baseline::radix::Radix;
@@ -33,21 +34,6 @@ pub struct Lookup {
     pub destinations: u32,
 }
 
-/// Bytes of a bucket's head, and of an entry: `rt_hash_bucket` and `rtable` of Linux 2.6.16 on a machine of 32 bits.
-const BUCKET: u64 = 8;
-const ENTRY: u64 = 256;
-/// Where in an entry its key is; what a packet is sent by is at its begin.
-const ENTRY_KEY: u64 = 128;
-/// Bytes of a child of the trie's root, of a node and of a route.
-const ROOT: u64 = 8;
-const NODE: u64 = 8;
-const ROUTE: u64 = 16;
-/// Regions of the table's memory that are far from each other.
-const ENTRIES: u64 = 1 << 32;
-/// From the trie of one child of the root to the next's: no multiple of what a cache repeats after.
-const TRIE_STRIDE: u64 = (1 << 20) + 4_160;
-/// Where the routes of such a trie are behind its nodes.
-const ROUTES: u64 = 1 << 19;
 /// The first network and the first source.
 const NETWORK: u32 = 0x0a00_0000;
 const SOURCE: u32 = 0xc000_0000;
@@ -74,8 +60,8 @@ pub(super) struct Routes {
     lookup: Lookup,
     structures: Structures,
     costs: Costs,
-    /// Bytes of the table's memory that the last lookup read.
-    pub reads: Vec<u64>,
+    /// What the last lookup read.
+    pub reads: Vec<Place>,
 }
 
 impl Routes {
@@ -118,10 +104,10 @@ impl Routes {
                     0,
                     |_| 1,
                     |place| match place {
-                        CachePlace::Bucket(n) => reads.push(u64::from(n) * BUCKET),
+                        CachePlace::Bucket(n) => reads.push(Place::Bucket(n)),
                         CachePlace::Entry(n) => {
-                            last = Some(ENTRIES + u64::from(n) * ENTRY);
-                            reads.extend(last.map(|entry| entry + ENTRY_KEY));
+                            last = Some(Place::Entry(n));
+                            reads.push(Place::EntryKey(n));
                             spent += costs.step;
                         }
                     },
@@ -130,18 +116,19 @@ impl Routes {
                 spent
             }
             Structures::Radix(radix) => {
-                radix.visit(flow.destination, |n| reads.push(u64::from(n) * Radix::<u32>::NODE_BYTES as u64));
+                let bytes = Radix::<u32>::NODE_BYTES as u64;
+                radix.visit(flow.destination, |n| reads.push(Place::Table(u64::from(n) * bytes)));
                 costs.table + reads.len() as Time * costs.radix_node
             }
             Structures::Trie(trie) => {
-                let mut base = 0;
+                let mut child = 0;
                 trie.visit(flow.destination, |place| match place {
                     TriePlace::Root(n) => {
-                        base = ENTRIES + u64::from(n) * TRIE_STRIDE;
-                        reads.push(u64::from(n) * ROOT);
+                        child = n;
+                        reads.push(Place::TrieRoot(n));
                     }
-                    TriePlace::Node(n) => reads.push(base + u64::from(n) * NODE),
-                    TriePlace::Entry(n) => reads.push(base + ROUTES + u64::from(n) * ROUTE),
+                    TriePlace::Node(n) => reads.push(Place::TrieNode(child, n)),
+                    TriePlace::Entry(n) => reads.push(Place::TrieRoute(child, n)),
                 });
                 costs.table + costs.trie + reads.len() as Time * costs.trie_node
             }

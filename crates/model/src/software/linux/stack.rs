@@ -6,7 +6,7 @@ use super::io::Line;
 use super::lookup::Routes;
 use super::{Around, Role, Setup};
 use crate::event::Time;
-use crate::hardware::Place;
+use crate::layout::Place;
 use crate::machine::Machine;
 use crate::nic::{Engine, Frame};
 use std::collections::VecDeque;
@@ -215,8 +215,8 @@ impl Stack {
     fn look_up(&mut self, frame: &Frame, around: &mut Around<'_>) {
         let Some(mut routes) = self.routes.take() else { return };
         self.spent.add(Class::Ip, routes.look_up(frame.number));
-        for &offset in &routes.reads {
-            self.touch(Class::Ip, Place::Table(offset), around);
+        for &place in &routes.reads {
+            self.touch(Class::Ip, place, around);
         }
         self.routes = Some(routes);
     }

@@ -55,6 +55,7 @@ impl Router {
                 of_port.fifo_bytes -= frame.bytes;
                 of_port.fifo.pop_front();
                 self.counts.drops[Drop::Ring as usize] += 1;
+                self.note(inside, "is dropped by the card");
                 self.forget(inside);
             }
         }
@@ -166,6 +167,7 @@ impl Router {
             What::Received => {
                 self.ports[job.port].fifo_bytes -= self.frames[job.value as usize].bytes;
                 self.ports[job.port].rings[job.core].unreported.push_back(job.value);
+                self.note(job.value, "is in memory");
             }
             What::ReportReceived => {
                 let rings = &mut self.ports[job.port].rings[job.core];
@@ -229,6 +231,9 @@ impl Router {
         match job.what {
             What::Transmit => {
                 self.frames[job.value as usize].moved += packet.bytes;
+                if packet.last {
+                    self.note(job.value, "is in the card that sends it");
+                }
                 self.begin_wire(job.port);
             }
             // A read of descriptors may come in parts.

@@ -43,6 +43,8 @@ pub struct Outcome {
     pub found: f64,
     /// Events that happened.
     pub events: u64,
+    /// The way of the frame that was followed.
+    pub trace: Vec<String>,
 }
 
 impl Outcome {
@@ -111,13 +113,13 @@ impl Router {
     }
 }
 
-/// Runs a plan at a part of its ports' speed. Same seed, same numbers.
+/// Runs a plan at a part of its ports' speed, with a frame that is followed. Same seed, same numbers.
 ///
 /// # Errors
 ///
 /// If the plan's lengths of frames are not possible.
-pub fn run(plan: &Plan, load: f64, seed: u64) -> Result<Outcome> {
-    let mut router = Router::new(plan, load, seed)?;
+pub fn run(plan: &Plan, load: f64, seed: u64, followed: Option<u64>) -> Result<Outcome> {
+    let mut router = Router::new(plan, load, seed, followed)?;
     let sizes = plan.frames()?;
     let mean_ps = |link: &crate::link::Link| {
         sizes.iter().map(|&bytes| link.frame_ps(bytes)).sum::<Time>() as f64 / sizes.len() as f64
@@ -165,5 +167,6 @@ fn outcome(router: &mut Router, before: &Before, windows_fps: Vec<f64>, took_ps:
         delay_ns: [quantile(0.5), quantile(0.99)],
         found: hits as f64 / (hits + misses).max(1) as f64,
         events: router.queue.happened(),
+        trace: router.trace.lines(),
     }
 }

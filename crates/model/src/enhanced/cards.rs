@@ -1,9 +1,4 @@
-//! What the fast path should do, computed without the hardware: the schedulers' rules, a bus on which a sequence costs
-//! its overhead and a cycle a word, and the blocks' latencies as numbers. It steps through bus clock cycles, knows
-//! packets but no bytes, and is some hundred times faster than the simulation, whose statistics a test holds against
-//! it. Where the two differ, a rule or a latency is not what it was thought to be.
-//!
-//! Left out: the slow path, disconnects, failures, and the smallest grant.
+//! The cards of a scenario, stepped through the bus's clock cycles.
 
 mod bus;
 mod schedulers;
@@ -11,10 +6,17 @@ mod schedulers;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::gmii::BYTE_PS;
-use crate::scenario::{ResponsePolicy, Scenario};
-use crate::traffic::Generator;
+use super::source::{Generator, Source};
+use super::{Policy, Scenario};
 
+/// A byte's time at 1 Gbit/s.
+const BYTE_PS: u64 = 8_000;
+/// Bytes of preamble and start delimiter.
+const PREAMBLE_BYTES: u64 = 8;
+/// Bytes of the check sequence, which does not cross the bus, and of a word that does.
+const CHECK_BYTES: u64 = 4;
+const WORD_BYTES: u64 = 8;
+/// Words of a FIFO.
 const CAP_WORDS: u64 = 1_920;
 /// The protocol's own cycles of overhead; a longer one is a longer pause before the grant.
 const OWN_OVERHEAD_CYCLES: u64 = 5;
@@ -34,12 +36,12 @@ const AHEAD_WORDS: u64 = 13;
 const CROSSING_WORDS: u64 = 13;
 /// More than two full FIFOs need to drain at any line rate.
 const DRAIN_CYCLES: u64 = 100_000;
+/// Between two looks whether all are empty.
+const DRAIN_LOOK_CYCLES: u64 = 1_000;
 /// Longest sequence.
 const SEQUENCE_WORDS: u64 = 512;
 
-/// What is compared: over the time measured, by the model or by the simulation ([`Outcome::statistics`]).
-///
-/// [`Outcome::statistics`]: crate::scenario::Outcome::statistics
+/// What comes out, over the time measured: of the model, or of a simulation of the Verilog that it is held against.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Packets that left the ports.
@@ -135,7 +137,7 @@ struct Model {
     cards: Vec<Card>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     order: u64,
-    policy: ResponsePolicy,
+    policy: Policy,
     extra: u64,
     period_ps: u64,
     frame_bytes: u64,
@@ -165,15 +167,19 @@ pub fn predict(scenario: &Scenario) -> Statistics {
             measured = std::array::from_fn(|i| model.counts[i] - measured[i]);
         }
         for generator in generators.iter_mut().filter(|_| now < end) {
-            while let Some(stamp) = generator.due(now * period_ps / 1_000) {
-                let bytes = u64::from(stamp.frame_bytes);
-                let at = now + (bytes + 8) * BYTE_PS / period_ps + INPUT_CYCLES;
-                let (port, dest) = (usize::from(stamp.port), usize::from(stamp.dest));
-                let high = stamp.high && scenario.classify;
-                model.at(at, Event::Stored(port, dest, high, (bytes - 4).div_ceil(8)));
+            let &Source { port, frame_bytes, .. } = generator.source();
+            let bytes = u64::from(frame_bytes);
+            while let Some(due) = generator.due(now * period_ps / 1_000) {
+                let at = now + (bytes + PREAMBLE_BYTES) * BYTE_PS / period_ps + INPUT_CYCLES;
+                let high = due.high && scenario.classify;
+                let words = (bytes - CHECK_BYTES).div_ceil(WORD_BYTES);
+                model.at(at, Event::Stored(usize::from(port), usize::from(due.dest), high, words));
             }
         }
         model.step(now);
+        if now > end && now.is_multiple_of(DRAIN_LOOK_CYCLES) && model.is_drained() {
+            break;
+        }
     }
     let cycles = (end - begin) as f64;
     let seconds = cycles * period_ps as f64 / 1e12;
@@ -223,6 +229,17 @@ impl Model {
     fn at(&mut self, time: u64, event: Event) {
         self.order += 1;
         self.events.push(Reverse((time, self.order, event)));
+    }
+
+    /// Whether no card holds a packet or a message, and none is on its way.
+    fn is_drained(&self) -> bool {
+        let empty = |card: &Card| {
+            card.used.iter().all(|words| *words == [0; 2])
+                && (card.req.is_none() && card.res.is_none() && card.message.is_none())
+                && (card.burst.is_none() && card.wants.is_none())
+                && (card.outputs.is_empty() && card.out_left == 0 && card.crossing.is_empty())
+        };
+        self.events.is_empty() && self.cards.iter().all(empty)
     }
 
     fn step(&mut self, now: u64) {

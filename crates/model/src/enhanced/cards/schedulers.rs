@@ -1,7 +1,6 @@
 //! A card's schedulers: what it asks for, grants and sends.
 
-use super::{AHEAD_WORDS, BURSTS, Burst, Card, Event, Message, Model, round_robin};
-use crate::scenario::ResponsePolicy;
+use super::{AHEAD_WORDS, BURSTS, Burst, Card, Event, Message, Model, Policy, round_robin};
 
 /// Words of the longest packet with its header.
 const LARGEST_WORDS: i64 = 191;
@@ -13,21 +12,21 @@ fn scan_cycles(there: usize, fit: usize) -> u64 {
 
 impl Card {
     /// Whose request is answered next.
-    fn pick(&self, policy: ResponsePolicy) -> Option<usize> {
+    fn pick(&self, policy: Policy) -> Option<usize> {
         let (last, count) = (self.response_turn, self.pending.len());
         let asks = |source: usize| self.pending[source] != [0; 2];
         let urgent = |source: usize| self.pending[source][1] != 0;
         let in_turn = || round_robin(last, count, asks);
         match policy {
-            ResponsePolicy::RoundRobin => in_turn(),
-            ResponsePolicy::HighFirst => round_robin(last, count, urgent).or_else(in_turn),
-            ResponsePolicy::LongestHigh => {
+            Policy::RoundRobin => in_turn(),
+            Policy::HighFirst => round_robin(last, count, urgent).or_else(in_turn),
+            Policy::LongestHigh => {
                 let around = (1..=count).map(|k| (last + k) % count).filter(|&source| asks(source));
                 // Of equals the first in turn.
                 around.rev().max_by_key(|&source| self.pending[source][1])
             }
-            ResponsePolicy::Surplus { .. } if asks(last) && self.surplus[last] > 0 => Some(last),
-            ResponsePolicy::Surplus { .. } => in_turn(),
+            Policy::Surplus { .. } if asks(last) && self.surplus[last] > 0 => Some(last),
+            Policy::Surplus { .. } => in_turn(),
         }
     }
 }
@@ -74,13 +73,13 @@ impl Model {
         let mut room = card.free;
         let mut cycles = 2;
         match policy {
-            ResponsePolicy::RoundRobin | ResponsePolicy::HighFirst => {}
-            ResponsePolicy::LongestHigh => {
+            Policy::RoundRobin | Policy::HighFirst => {}
+            Policy::LongestHigh => {
                 low = low.min(room.saturating_sub(asked_by_all));
                 // Once around the card's slots, of which there are four or eight, and two cycles to decide.
                 cycles += card.pending.len().next_power_of_two().max(4) as u64 + 2;
             }
-            ResponsePolicy::Surplus { quantum_words } => {
+            Policy::Surplus { quantum_words } => {
                 let left = &mut card.surplus[source];
                 if !goes_on {
                     *left = (*left).min(0) + i64::from(quantum_words);
