@@ -95,6 +95,21 @@ const KNOWN: &[(&str, Relation)] = &[
         ),
     ),
     ("DecIP6HLIM", More("a header that is cut short is none; Click's reads beyond the packet")),
+    (
+        "IPClassifier",
+        Differs(
+            "`program` has the same steps or fewer: tests of one word that lead to the same place are one, and a test of a \
+             single bit is never turned round; after the first fault of a pattern no more of its faults are told",
+        ),
+    ),
+    ("IPEncap", More("DSCP may be 63, which Click refuses")),
+    (
+        "IPFilter",
+        Differs(
+            "`program` has the same steps or fewer, as IPClassifier's, and after the first fault of a pattern no more of its \
+             faults are told",
+        ),
+    ),
     ("IP6Mirror", More("a header that is cut short is none; Click's reads beyond the packet")),
     ("IP6Print", More("a header that is cut short is none; Click's reads beyond the packet")),
     ("BalancedThreadSched", Differs("tasks stay where they are, since what they know is there")),
@@ -108,7 +123,13 @@ const KNOWN: &[(&str, Relation)] = &[
         "CPUQueue",
         Differs("one queue of CAPACITY packets for a worker's processors; a copy of the graph has its own"),
     ),
-    ("DirectIPLookup", More("the table grows as it must, and changes while packets are forwarded")),
+    (
+        "DirectIPLookup",
+        Differs(
+            "the table grows as it must, changes while packets are forwarded, and `table` lists routes in the order in which they came; \
+             Click's in that of a hash function",
+        ),
+    ),
     ("DiscardNoFree", Differs("the packets are given back; it is Discard")),
     ("Discard", More("counts what it drops for `causeway stats`")),
     (
@@ -130,6 +151,12 @@ const KNOWN: &[(&str, Relation)] = &[
     (
         "IP6Fragmenter",
         More("what is too long goes to output 1, where ICMP6Error can answer it; Click's drops it"),
+    ),
+    (
+        "LinuxIPLookup",
+        Differs(
+            "it does not print what it looks up, flags and metrics of routes count, and it has the handlers of a table",
+        ),
     ),
     ("MSQueue", Differs("all queues here may be used from several workers, so it is Queue")),
     ("LookupIP6Route", More("a table of any size with the handlers of IPv4's; Click's is a list")),
@@ -155,11 +182,20 @@ const KNOWN: &[(&str, Relation)] = &[
         ),
     ),
     ("RadixIPLookup", More("changes while packets are forwarded")),
+    (
+        "RangeIPLookup",
+        Differs("`table` lists routes in the order in which they came; Click's in that of a hash function"),
+    ),
     ("RatedSource", More("under any name but click it makes up for at most 10 ms that it came late")),
+    ("SchedOrderTest", More("SIZE is at most 1048576, and 0 stands for the default")),
     ("SourceIPHashMapper", More("up to a million points")),
     ("StaticThreadSched", More("a packet that goes to another worker crosses by a ring; nothing is locked")),
     ("ThreadSafeQueue", Differs("all queues here may be used from several workers, so it is Queue")),
     ("Unqueue2", Differs("it moves a packet a turn while the queues downstream tell that they have room")),
+    (
+        "WebGen",
+        More("RATE is checked, and sequence numbers may wrap; Click ends at a RATE of 0 or above a million"),
+    ),
     ("ToDevice", Differs("METHOD is AFXDP where nothing is said, and PACKET under the name click")),
     ("ToDump", More("a hot swap goes on in the same file")),
     ("ToHost", More("without DEVNAME, as for Click's kernel driver, the interface is called causeway")),

@@ -281,6 +281,7 @@ impl<'a> Builder<'a> {
             name,
             spec,
             config,
+            shown: None,
             element: Some(element),
             outs: (0..outputs).map(|_| OutPort::default()).collect(),
             used: Vec::with_capacity(outputs),

@@ -384,7 +384,8 @@ impl Cx<'_> {
     /// Sets the element's present configuration string, as the `config` handler returns it. Handlers that have an
     /// argument's name need not set it.
     pub fn set_config(&mut self, config: String) {
-        self.core.nodes[self.node].config = config;
+        let node = &mut self.core.nodes[self.node];
+        (node.config, node.shown) = (config, None);
     }
 
     /// Makes `text` the argument `name` in the element's present configuration string.

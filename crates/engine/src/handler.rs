@@ -5,7 +5,7 @@ pub mod own;
 
 pub use listed::is_raw_in_click;
 
-use crate::conf::with_argument;
+use crate::conf::{Defaults, with_argument};
 use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
@@ -144,7 +144,7 @@ fn read_common(core: &Core, node: usize, handler: &str) -> String {
     match handler {
         "name" => n.name.to_string(),
         "class" => n.spec.name.to_owned(),
-        "config" => n.config.clone(),
+        "config" => n.shown_config().to_owned(),
         "ports" => ports(core, node),
         "handlers" => listed::text(core, node),
         "drop_reasons" => {
@@ -213,6 +213,9 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
     done.map_err(HandlerError::Failed)?;
     let n = &mut core.nodes[node];
     if let Some(argument) = declared.and_then(|h| h.argument(n.spec)) {
+        if core.context.defaults == Defaults::Click && !listed::config_follows(n.spec.name, handler) {
+            n.shown = Some(n.shown_config().to_owned());
+        }
         n.config = with_argument(n.spec, &n.config, argument, value);
         crate::single::mark(core);
     }

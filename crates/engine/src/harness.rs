@@ -156,6 +156,7 @@ impl Harness {
             name: if core.nodes.is_empty() { "element".into() } else { spec.name.into() },
             spec,
             config: String::new(),
+            shown: None,
             element: Some(element),
             outs: (0..ports.1).map(|_| OutPort::default()).collect(),
             used: Vec::new(),

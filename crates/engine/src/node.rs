@@ -15,6 +15,8 @@ pub(crate) struct Node {
     pub name: Arc<str>,
     pub spec: &'static Spec,
     pub config: String,
+    /// What the handler `config` shows instead, after a setting was changed that Click's `config` does not follow.
+    pub shown: Option<String>,
     /// `None` while the element runs.
     pub element: Option<Box<dyn Element>>,
     pub outs: Vec<OutPort>,
@@ -38,6 +40,11 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// What the handler `config` shows.
+    pub fn shown_config(&self) -> &str {
+        self.shown.as_ref().unwrap_or(&self.config)
+    }
+
     /// For how many handlers a name that ends in `#` stands.
     pub fn numbered(&self) -> usize {
         self.spec.numbered(self.ins.len(), self.outs.len())

@@ -48,6 +48,8 @@ struct AggregateLast {
     notifier: Notifier,
     subscription: Option<Subscription>,
     stop_after_clear: bool,
+    /// `clear` was written, and the task has not run since.
+    clearing: bool,
     held: FlowTable<Packet, 1>,
     /// Aggregates that have ended and of which no packet is held, since the task ran last. Their packets may still be on the
     /// way: those that were held for others come with the news of the end.
@@ -60,7 +62,14 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let capacity = conf.keyword("CAPACITY", 4_096u32);
     conf.finish()?;
     let held = FlowTable::new(capacity as usize, 1);
-    Ok(Box::new(AggregateLast { notifier, subscription: None, stop_after_clear, held, missing: Vec::new() }))
+    Ok(Box::new(AggregateLast {
+        notifier,
+        subscription: None,
+        stop_after_clear,
+        clearing: false,
+        held,
+        missing: Vec::new(),
+    }))
 }
 
 impl AggregateLast {
@@ -85,6 +94,19 @@ impl AggregateLast {
                 Some((id, _)) => self.emit(id, cx),
                 None => self.missing.push(aggregate),
             }
+        }
+    }
+
+    /// Lets all packets out if `clear` was written: with the task, or before the next packet.
+    fn clear(&mut self, cx: &mut Cx<'_>) {
+        if !std::mem::take(&mut self.clearing) {
+            return;
+        }
+        let mut all: Vec<(u128, Id)> = self.held.iter().map(|(id, _)| (self.held.keys(id)[0], id)).collect();
+        all.sort_unstable_by_key(|(aggregate, _)| *aggregate);
+        all.into_iter().for_each(|(_, id)| self.emit(id, cx));
+        if self.stop_after_clear {
+            cx.stop_driver();
         }
     }
 
@@ -128,6 +150,7 @@ impl Element for AggregateLast {
     }
 
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
+        self.clear(cx);
         self.emit_ended(cx);
         for packet in batch.drain() {
             self.take(packet, cx);
@@ -136,6 +159,7 @@ impl Element for AggregateLast {
     }
 
     fn task(&mut self, cx: &mut Cx<'_>) -> Run {
+        self.clear(cx);
         self.emit_ended(cx);
         self.emit_missing(cx);
         self.missing.clear();
@@ -143,12 +167,8 @@ impl Element for AggregateLast {
     }
 
     fn write(&mut self, _handler: &str, _value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        let mut all: Vec<(u128, Id)> = self.held.iter().map(|(id, _)| (self.held.keys(id)[0], id)).collect();
-        all.sort_unstable_by_key(|(aggregate, _)| *aggregate);
-        all.into_iter().for_each(|(_, id)| self.emit(id, cx));
-        if self.stop_after_clear {
-            cx.stop_driver();
-        }
+        self.clearing = true;
+        cx.wake();
         Ok(())
     }
 
@@ -180,6 +200,8 @@ mod tests {
         }
         assert_eq!((h.take(1).len(), h.take(0).len(), h.held()), (2, 0, 2));
         h.write("clear", "").unwrap();
+        assert_eq!((h.take(0).len(), h.stopped()), (0, false), "its task has not run");
+        h.run_task();
         let out = h.take(0);
         let told = |p: &Packet| {
             let anno = |anno: Anno| p.anno_u32(anno.offset);
@@ -200,5 +222,8 @@ mod tests {
             h.push(0, p);
         }
         assert_eq!((h.take(0).len(), h.held()), (1, 2), "the oldest leaves for another");
+        h.write("clear", "").unwrap();
+        h.push(0, packet(b"x"));
+        assert_eq!((h.take(0).len(), h.held()), (2, 1), "a packet does not come before what was to go");
     }
 }

@@ -2,9 +2,10 @@
 
 use super::{lines, queues};
 use crate::traces::fields::view::first_timestamp_ns;
-use causeway_engine::Stored;
 use causeway_engine::prelude::*;
 use causeway_engine::value::{List, Nanoseconds};
+use causeway_engine::{Defaults, Stored};
+use causeway_lang::values::SECOND_NS;
 use causeway_packet::BATCH;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -55,6 +56,8 @@ drop_reasons! {
 
 struct CoDel {
     own: Own,
+    /// Whether `config` shows what Click's does.
+    as_click: bool,
     stored: Vec<Stored>,
     /// When a packet may be dropped if all have waited too long until then.
     first_above_ns: Option<u64>,
@@ -70,6 +73,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     conf.finish()?;
     Ok(Box::new(CoDel {
         own,
+        as_click: conf.env.defaults == Defaults::Click,
         stored: Vec::new(),
         first_above_ns: None,
         dropping: false,
@@ -87,6 +91,14 @@ struct Pulled {
 }
 
 impl CoDel {
+    /// Lets `config` show the times of now, if Click's would.
+    fn show(&self, cx: &mut Cx<'_>) {
+        let seconds = |Nanoseconds(ns)| format!("{}.{:06}", ns / SECOND_NS, ns % SECOND_NS / 1_000);
+        if self.as_click {
+            cx.set_config(format!("{}s, {} s, ", seconds(self.own.target), seconds(self.own.interval)));
+        }
+    }
+
     fn next(&mut self, now_ns: u64, cx: &mut Cx<'_>) -> Option<Pulled> {
         let mut batch = cx.lend_batch();
         cx.pull(0, 1, &mut batch);
@@ -172,6 +184,7 @@ impl CoDel {
 impl Element for CoDel {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.stored = queues(&self.own.queues.0, cx)?;
+        self.show(cx);
         Ok(())
     }
 
@@ -181,6 +194,10 @@ impl Element for CoDel {
             // There is room.
             let _ = batch.push(packet);
         }
+    }
+
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
+        self.show(cx);
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

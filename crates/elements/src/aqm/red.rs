@@ -3,10 +3,10 @@
 use super::{lines, queues};
 use crate::fixed::Probability;
 use crate::rate::decimal;
-use causeway_engine::Stored;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::HandlerDoc;
 use causeway_engine::value::List;
+use causeway_engine::{Defaults, Stored};
 use causeway_packet::BATCH;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -108,6 +108,8 @@ const FORGOTTEN: u64 = 100;
 
 struct Red {
     own: Own,
+    /// Whether `config` shows what Click's does.
+    as_click: bool,
     queues: Vec<Stored>,
     /// Average length, times 2^BITS.
     average: i64,
@@ -127,7 +129,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error(why);
     }
     conf.finish()?;
-    Ok(Box::new(Red::new(own)))
+    Ok(Box::new(Red::new(own, conf.env.defaults)))
 }
 
 fn build_adaptive(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
@@ -140,7 +142,7 @@ fn build_adaptive(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         conf.error(why);
     }
     conf.finish()?;
-    Ok(Box::new(Red { adapt_ns: Some(0), ..Red::new(own) }))
+    Ok(Box::new(Red { adapt_ns: Some(0), ..Red::new(own, conf.env.defaults) }))
 }
 
 impl Own {
@@ -186,8 +188,28 @@ impl Own {
 }
 
 impl Red {
-    fn new(own: Own) -> Red {
-        Red { own, queues: Vec::new(), average: 0, count: -1, random: 0, empty_at: None, adapt_ns: None }
+    fn new(own: Own, defaults: Defaults) -> Red {
+        Red {
+            own,
+            as_click: defaults == Defaults::Click,
+            queues: Vec::new(),
+            average: 0,
+            count: -1,
+            random: 0,
+            empty_at: None,
+            adapt_ns: None,
+        }
+    }
+
+    /// Lets `config` show the thresholds of now and the queues that were found, if Click's would.
+    fn show(&self, cx: &mut Cx<'_>) {
+        if !self.as_click {
+            return;
+        }
+        let Own { min, max, p, stability, gentle, .. } = &self.own;
+        let queues: String = self.queues.iter().map(|queue| format!(" {}", queue.name)).collect();
+        let gentle = if *gentle { "" } else { ", GENTLE false" };
+        cx.set_config(format!("{min}, {max}, {p}, QUEUES{queues}, STABILITY {stability}{gentle}"));
     }
 
     /// Lets MAX_P follow the average.
@@ -263,6 +285,7 @@ impl Red {
 impl Element for Red {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.queues = queues(&self.own.queues.0, cx)?;
+        self.show(cx);
         self.adapt_later(cx);
         Ok(())
     }
@@ -303,6 +326,10 @@ impl Element for Red {
         cx.return_batch(one);
     }
 
+    fn settings_changed(&mut self, cx: &mut Cx<'_>) {
+        self.show(cx);
+    }
+
     fn settings(&mut self) -> Option<&mut dyn Settings> {
         Some(&mut self.own)
     }
@@ -328,7 +355,9 @@ impl Element for Red {
             "max_thresh" => self.own.max = cx.value(handler, value)?,
             _ => self.own.p = cx.value(handler, value)?,
         }
-        self.own.check().inspect_err(|_| (self.own.min, self.own.max, self.own.p) = before)
+        self.own.check().inspect_err(|_| (self.own.min, self.own.max, self.own.p) = before)?;
+        self.show(cx);
+        Ok(())
     }
 
     fn take_state(&mut self, old: &mut dyn Element, _cx: &mut Cx<'_>) {

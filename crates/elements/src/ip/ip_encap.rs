@@ -40,7 +40,7 @@ settings! {
         dst: Destination = required("DST", "IP address or DST_ANNO", "the destination"),
             live("dst", "the destination address, or DST_ANNO");
         ttl: u8 = keyword("TTL", "byte", "time to live; default 250"), or(250);
-        dscp: Option<Dscp> = keyword("DSCP", "0 to 63", "differentiated services code point; default 0"), or(None);
+        dscp: Option<i32> = keyword("DSCP", "0 to 63", "differentiated services code point; default 0"), or(None);
         ect: Option<Ect> = keyword(
             "ECT",
             "boolean or 2",
@@ -48,24 +48,22 @@ settings! {
         ), or(None);
         ce: Option<bool> = keyword("CE", "boolean", "whether to set ECN to \"congestion experienced\"; default false"),
             or(None);
-        tos: Option<u8> = keyword("TOS", "byte", "DSCP and ECN together, in place of DSCP, ECT and CE; default 0"),
+        tos: Option<i32> = keyword("TOS", "byte", "DSCP and ECN together, in place of DSCP, ECT and CE; default 0"),
             or(None);
         dont_fragment: bool = keyword("DF", "boolean", "whether to set \"don't fragment\"; default false"), or(false);
     }
 }
 
-/// A protocol, by name or number.
-struct Protocol(u8);
+/// A protocol, by name or number; above 255 it is none.
+struct Protocol(u32);
 
 /// The bits of ECN that say that both ends know it.
 struct Ect(u8);
 
-/// A code point of six bits.
-struct Dscp(u8);
-
 impl Value for Protocol {
-    fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        addresses::protocol(text).map(Protocol).map_err(|e| e.to_string())
+    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
+        let named = addresses::protocol(text).map(u32::from).map_err(|e| e.to_string());
+        named.or_else(|why| u32::parse(text, scope).map_err(|_| why)).map(Protocol)
     }
 
     fn placeholder() -> Self {
@@ -83,17 +81,6 @@ impl Value for Ect {
     }
 }
 
-impl Value for Dscp {
-    fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, String> {
-        u8::parse(text, scope)
-            .and_then(|n| if n > 63 { Err("out of range, bound 63".to_owned()) } else { Ok(Dscp(n)) })
-    }
-
-    fn placeholder() -> Self {
-        Dscp(0)
-    }
-}
-
 struct IPEncap {
     header: Header,
     template: Template,
@@ -103,8 +90,8 @@ struct IPEncap {
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let header = Header::configure(conf);
-    if header.tos.is_some() && (header.dscp.is_some() || header.ect.is_some() || header.ce.is_some()) {
-        conf.error("TOS: cannot be given together with DSCP, ECT or CE");
+    if let Err(why) = header.check() {
+        conf.error(why);
     }
     conf.finish()?;
     Ok(Box::new(IPEncap { template: header.template(), header, id: 0 }))
@@ -114,7 +101,23 @@ impl Header {
     /// The TOS byte, given as a whole or in parts.
     fn tos(&self) -> u8 {
         let ecn = if self.ce == Some(true) { 3 } else { self.ect.as_ref().map_or(0, |e| e.0) };
-        self.tos.unwrap_or(self.dscp.as_ref().map_or(0, |d| d.0) << 2 | ecn)
+        let given = |value: Option<i32>| value.and_then(|n| u8::try_from(n).ok());
+        given(self.tos).unwrap_or(given(self.dscp).unwrap_or(0) << 2 | ecn)
+    }
+
+    /// What is wrong with the arguments together, in Click's words and its order; -1 stands for what is not given.
+    fn check(&self) -> Result<(), &'static str> {
+        let (tos, dscp) = (self.tos.unwrap_or(-1), self.dscp.unwrap_or(-1));
+        let (ect, ce) = (self.ect.as_ref().is_some_and(|e| e.0 != 0), self.ce == Some(true));
+        Err(match self {
+            _ if self.protocol.0 > 255 => "bad IP protocol",
+            _ if tos >= 0 && dscp >= 0 => "cannot set both TOS and DSCP",
+            _ if tos >= 0 && (ect || ce) => "cannot set both TOS and ECN bits",
+            _ if !(-1..=255).contains(&tos) => "TOS too large; max 255",
+            _ if !(-1..=63).contains(&dscp) => "DSCP too large; max 63",
+            _ if ect && ce => "can set at most one ECN option",
+            _ => return Ok(()),
+        })
     }
 
     fn template(&self) -> Template {
@@ -124,7 +127,7 @@ impl Header {
             identification: 0,
             flags_fragment: if self.dont_fragment { DONT_FRAGMENT } else { 0 },
             ttl: self.ttl,
-            protocol: self.protocol.0,
+            protocol: self.protocol.0 as u8,
             src: self.src,
             dst: Ipv4Addr::UNSPECIFIED,
         })
@@ -212,9 +215,12 @@ mod tests {
         h.assert_balanced();
         let errors = |text: &str| Harness::new(&SPEC, text, 1, 1).err().unwrap();
         assert_eq!(errors("4, 1.0.0.1"), ["DST: required argument missing"]);
-        assert_eq!(errors("4, 1.0.0.1, 1.0.0.2, DSCP 64"), ["DSCP: out of range, bound 63"]);
-        let both = "TOS: cannot be given together with DSCP, ECT or CE";
-        assert_eq!(errors("4, 1.0.0.1, 1.0.0.2, TOS 1, CE false"), [both]);
+        assert_eq!(errors("4, 1.0.0.1, 1.0.0.2, DSCP 64"), ["DSCP too large; max 63"]);
+        assert_eq!(errors("4, 1.0.0.1, 1.0.0.2, TOS 1, CE true"), ["cannot set both TOS and ECN bits"]);
+        assert_eq!(errors("4, 1.0.0.1, 1.0.0.2, TOS 1, DSCP 1"), ["cannot set both TOS and DSCP"]);
+        assert_eq!(errors("4, 1.0.0.1, 1.0.0.2, ECT 2, CE true"), ["can set at most one ECN option"]);
+        assert_eq!(errors("4, 1.0.0.1, 1.0.0.2, TOS 256"), ["TOS too large; max 255"]);
+        assert_eq!(errors("256, 1.0.0.1, 1.0.0.2"), ["bad IP protocol"]);
         assert_eq!(errors("nothing, 1.0.0.1, 1.0.0.2").len(), 1);
     }
 }

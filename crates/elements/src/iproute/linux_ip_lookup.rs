@@ -15,7 +15,7 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Reads the kernel's main routing table once, when the configuration is read, and looks up the destination annotation of each packet there: \
           it leaves by the output whose number is that of the route's interface among the arguments, with the annotation \
           set to the gateway if there is one. What has no route, or one by another interface, leaves by the output behind \
-          those, or is dropped if there is none. Routes that the kernel gets later are not seen; KernelForward follows them.",
+          those, or is dropped if there is none; there may be one output more than arguments, and no further. Routes that the kernel gets later are not seen; KernelForward follows them.",
     args: &[rest(
         "DEVNAME",
         "interface name",
@@ -29,6 +29,11 @@ pub(crate) static SPEC: Spec = Spec {
     build: |conf| {
         let interfaces = conf.rest();
         conf.finish()?;
+        let named = interfaces.len();
+        if !(named..=named + 1).contains(&conf.n_outputs()) {
+            conf.error(format!("need {named} or {} output ports", named + 1));
+            return Err(Invalid);
+        }
         let kernels = std::fs::read_to_string("/proc/net/route").map_err(|e| {
             conf.error(format!("/proc/net/route: {e}"));
             Invalid
@@ -103,6 +108,17 @@ mod tests {
         assert_eq!(read(&["eth0", "eth1"], 3), [two, three, one, all]);
         assert_eq!(read(&["eth0", "eth1"], 2), [one, all], "without an output for the others");
         assert_eq!(read(&["eth1"], 2).last().unwrap(), "0.0.0.0/0 0.0.0.0 1");
+    }
+
+    #[test]
+    fn outputs_are_as_many_as_interfaces_or_one_more() {
+        for (interfaces, outputs, right) in
+            [("a, b", 1, false), ("a, b", 2, true), ("a, b", 3, true), ("a, b", 4, false)]
+        {
+            let made = Harness::new(&SPEC, interfaces, 1, outputs).map(drop);
+            let expected = if right { Ok(()) } else { Err(vec!["need 2 or 3 output ports".to_owned()]) };
+            assert_eq!(made, expected, "{outputs}");
+        }
     }
 
     #[test]

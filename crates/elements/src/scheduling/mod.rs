@@ -6,6 +6,7 @@ mod drr_sched;
 mod prio_sched;
 mod pull_switch;
 mod round_robin_sched;
+mod sched_order_test;
 mod simple_pull_switch;
 mod static_pull_switch;
 pub(crate) mod stride;
@@ -17,6 +18,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &prio_sched::SPEC,
     &pull_switch::SPEC,
     &round_robin_sched::SPEC,
+    &sched_order_test::SPEC,
     &simple_pull_switch::SPEC,
     &static_pull_switch::SPEC,
     &stride_sched::SPEC,

@@ -37,7 +37,8 @@ impl Strides {
             conf.error(format!("need {ports} arguments, one per {kind} port"));
         }
         let mut strides = Strides { clients: vec![Client::default(); ports], order: Vec::new() };
-        for (i, text) in texts.iter().enumerate().take(ports) {
+        let read = if texts.len() == ports { ports } else { 0 };
+        for (i, text) in texts.iter().enumerate().take(read) {
             match text.trim().parse::<i64>() {
                 Err(_) => conf.error(format!("argument {i} should be number of tickets (integer)")),
                 Ok(n) if n < 0 => conf.error(format!("argument {i} (number of tickets) must be >= 0")),

@@ -17,7 +17,7 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Measures how many packets a second come, as Counter does, and sends each to the output that the rate says: to 0 \
           while it is below the first RATE, to 1 while it is below the second, and so on, to the last while none is \
           above it. All packets go to the same output at a time; RatedSplitter keeps the rate of its first one. \
-          The lines of `meters` end as lines do, which Click's do not.",
+          Under the name click `meters` has all rates in one line without anything between them, as Click's.",
     args: &[rest("RATE", "packets a second", "rates, each above the one before")],
     handlers: HANDLERS,
     example: "RatedSource(RATE 100, LIMIT 50, STOP true) -> m :: Meter(20) -> Discard; m[1] -> Discard;",
@@ -37,6 +37,8 @@ struct Meter<M> {
     rate: Rate<10>,
     /// In the scale of the rate.
     limits: Vec<u64>,
+    /// What is between two rates that are shown.
+    between: &'static str,
     measure: PhantomData<M>,
 }
 
@@ -72,7 +74,8 @@ pub(super) fn build<M: Measure>(conf: &mut Conf<'_>) -> Result<Box<dyn Element>,
     }
     conf.finish()?;
     let limits = rates.into_iter().map(Rate::<10>::scale).collect();
-    Ok(Box::new(Meter::<M> { rate: Rate::default(), limits, measure: PhantomData }))
+    let between = if conf.env.defaults == Defaults::Click { "" } else { "\n" };
+    Ok(Box::new(Meter::<M> { rate: Rate::default(), limits, between, measure: PhantomData }))
 }
 
 impl<M: Measure> Element for Meter<M> {
@@ -86,7 +89,12 @@ impl<M: Measure> Element for Meter<M> {
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
             "rate" => self.rate.per_s(1, cx.now_ns()),
-            _ => self.limits.iter().map(|&limit| Rate::<10>::text(limit)).collect::<Vec<_>>().join("\n"),
+            _ => self
+                .limits
+                .iter()
+                .map(|&limit| Rate::<10>::text(limit))
+                .collect::<Vec<_>>()
+                .join(self.between),
         })
     }
 }

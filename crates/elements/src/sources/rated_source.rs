@@ -80,7 +80,7 @@ fn bucket(rate_pps: u32, in_ticks: bool) -> TokenBucket {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let data = conf.optional("DATA", Bytes(generator::DATA.to_vec()));
     let mut rate_pps = conf.optional("RATE", 10u32);
-    let limit = conf.optional("LIMIT", -1);
+    let limit = conf.optional("LIMIT", -1i32).into();
     let active = conf.optional("ACTIVE", true);
     let packets = Generator::configured(conf, data, limit, active);
     if let Some(BytesPerSecond(bandwidth)) = conf.keyword_given("BANDWIDTH") {

@@ -12,6 +12,35 @@ use crate::spec::{Access, HandlerDoc};
 /// A class a line with its handlers in Click's order, newest first, as `handlers` shows them there.
 const CLICK: &str = include_str!("click.txt");
 
+/// The handlers of Click whose values become arguments, so that `config` shows them, by class. There `config` stays as it was
+/// written when any other setting is changed.
+const FOLLOWED: [(&str, &str); 12] = [
+    ("IP6Encap IPEncap EtherRewrite", "src dst"),
+    ("SetIPDSCP SetIP6DSCP", "dscp"),
+    ("SetIPECN", "ecn"),
+    (
+        "SetVLANAnno VLANEncap EtherVLANEncap EtherVlanEncap",
+        "vlan_tci vlan_id vlan_pcp native_vlan ethertype",
+    ),
+    ("EtherEncap", "src dst ethertype etht"),
+    ("UDPIPEncap UDPIP6Encap", "src sport dst dport"),
+    ("CoDel", "codel_interval codel_target"),
+    ("RED", "min_thresh max_thresh max_p"),
+    (
+        "Shaper BandwidthShaper RatedUnqueue BandwidthRatedUnqueue RatedSplitter BandwidthRatedSplitter",
+        "rate",
+    ),
+    ("SimpleQueue Queue FullNoteQueue NotifierQueue ThreadSafeQueue FrontDropQueue", "capacity"),
+    ("MixedQueue QuickNoteQueue MSQueue", "capacity"),
+    ("RandomBitErrors", "p_bit_error error_kind"),
+];
+
+/// Whether Click's `config` of an element of `class` shows what is written to `handler`.
+pub(super) fn config_follows(class: &str, handler: &str) -> bool {
+    let is_one = |names: &str, name: &str| names.split(' ').any(|one| one == name);
+    FOLLOWED.iter().any(|(classes, handlers)| is_one(classes, class) && is_one(handlers, handler))
+}
+
 /// Those that every element has there, in that order, with their marks; `config` has marks of its own in some classes.
 const CLICK_COMMON: [&str; 5] = ["handlers", "ports", "config", "class", "name"];
 

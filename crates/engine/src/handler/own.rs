@@ -33,7 +33,7 @@ pub(super) fn read(core: &Core, node: usize, handler: &str) -> String {
         "tickets" => core.tasks.tickets(node).to_string(),
         "scheduled" => core.tasks.is_scheduled(node).to_string(),
         "home_thread" => core.worker.to_string(),
-        _ => core.nodes[node].config.clone(),
+        _ => core.nodes[node].shown_config().to_owned(),
     }
 }
 
@@ -70,8 +70,12 @@ fn configure_anew(core: &mut Core, node: usize, text: &str) -> Option<Result<(),
         Ok(new) => new,
         Err(why) => return Some(Err(why)),
     };
-    core.activate(node, |e, cx| e.take_settings(&mut *new, cx))?;
-    core.nodes[node].config = text.to_owned();
+    let before = std::mem::replace(&mut core.nodes[node].config, text.to_owned());
+    if core.activate(node, |e, cx| e.take_settings(&mut *new, cx)).is_none() {
+        core.nodes[node].config = before;
+        return None;
+    }
+    core.nodes[node].shown = None;
     crate::single::mark(core);
     Some(Ok(()))
 }
