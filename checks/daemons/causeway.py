@@ -1,0 +1,102 @@
+"""The router under test: the kernel alone, or `causeway up` beside it."""
+import json
+import pathlib
+import re
+
+from network import CheckError, PREFIX, Process, ROUTER, run, wait_until
+
+START_LIMIT_S = 60
+# How the packets are forwarded, by name: the options of `up`, or None for the kernel alone.
+MODES = {
+    "kernel": None,
+    "up": [],
+    "up --driver": ["--driver"],
+    "up --attach xdp": ["--attach", "xdp"],
+    "up --attach xdp --driver": ["--attach", "xdp", "--driver"],
+}
+# Those in which Causeway forwards between virtual interfaces.
+FORWARDING = [name for name in MODES if "xdp" in name]
+
+
+def read(binary, socket, handler, *arguments, fail=True):
+    return run(binary, "read", "--socket", str(socket), handler, *arguments, fail=fail).strip()
+
+
+class Router:
+    """`causeway up` in the router's namespace; of the kernel alone there is nothing to be started."""
+
+    def __init__(self, binary, folder, mode, ports, processors=None, namespace=ROUTER, more=()):
+        self.binary, self.mode = binary, mode
+        self.socket = pathlib.Path(folder) / "router.sock"
+        self.process = None
+        if MODES[mode] is None:
+            return
+        log = pathlib.Path(folder) / "router.log"
+        log.unlink(missing_ok=True)
+        words = [binary, "up", *ports, *MODES[mode], "--name", PREFIX, "--socket", self.socket, *more]
+        if processors is not None:
+            words += ["--processors", str(processors)]
+        self.process = Process(namespace, words, log)
+        wait_until(f"`causeway {mode}`", self.answers, START_LIMIT_S)
+
+    def answers(self):
+        if not self.process.alive():
+            raise CheckError(f"`causeway {self.mode}` ended: {self.process.said().strip()}")
+        return bool(read(self.binary, self.socket, "version", fail=False))
+
+    def read(self, handler, *arguments):
+        return read(self.binary, self.socket, handler, *arguments)
+
+    def forwarded(self):
+        """Packets that Causeway itself has sent, by its ToDevices, in the graph or in the driver."""
+        if self.process is None:
+            return 0
+        count = 0
+        for line in self.read("counters").splitlines():
+            _, element, name, value = line.split("\t")
+            if name == "count" and re.fullmatch(r"out\d+", element):
+                count += int(value)
+        return count
+
+    def through_graph(self):
+        """Packets that came up to the graph."""
+        return sum(value for name, value in self.port_counters().items() if name == "rx_packets")
+
+    def port_counters(self):
+        """What the programs in the drivers and the sockets counted, all ports together."""
+        found = {}
+        for element in (name for name in self.read("list").split() if re.fullmatch(r"in\d+", name)):
+            for line in self.read(f"{element}.counters").splitlines():
+                name, value = line.split()
+                found[name] = found.get(name, 0) + int(value)
+        return found
+
+    def differences(self):
+        """Packets about which the self-check of the driver and the kernel were of two minds."""
+        if self.mode not in FORWARDING or "--driver" not in self.mode:
+            return 0
+        return int(self.read("forward.differences"))
+
+    def end(self):
+        if self.process is None:
+            return
+        status = self.process.end()
+        if status:
+            raise CheckError(f"`causeway {self.mode}` ended with status {status}: {self.process.said().strip()}")
+
+    def warnings(self):
+        """Lines of its log that say that something is not as it should be."""
+        lines = self.process.said().splitlines() if self.process else []
+        return [line for line in lines if "warning" in line or "[panic]" in line or "[self-check]" in line]
+
+
+def refused_ports(binary, namespace, ports, options):
+    """Why `up` does not take these ports, or nothing."""
+    done = run("sh", "-c", f"{binary} up {' '.join(ports)} {' '.join(options)} --dry-run 2>&1; echo status=$?",
+               namespace=namespace)
+    text, _, status = done.rpartition("status=")
+    return "" if status.strip() == "0" else text.strip().splitlines()[-1].partition("causeway: ")[2]
+
+
+def version(binary):
+    return json.dumps(run(binary, "--version").strip())[1:-1]
