@@ -92,7 +92,7 @@ fn packets_that_do_not_reach_a_full_disk_are_told_of() {
     for dump in [
         "ToDump(/dev/full)",
         "MarkIPHeader -> ToIPSummaryDump(/dev/full)",
-        "IPPrint(OUTFILE /dev/full) -> Discard",
+        "MarkIPHeader -> IPPrint(OUTFILE /dev/full) -> Discard",
     ] {
         let graph = format!("InfiniteSource(LIMIT 3, STOP true) -> {dump}");
         let args = ["run", "-e", &graph, "--socket", socket.to_str().expect("a text")];
