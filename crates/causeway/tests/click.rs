@@ -198,10 +198,10 @@ fn clients_of_a_control_socket_element_have_its_rights() {
 fn time_goes_as_fast_as_it_is_told_to() {
     // The second packet comes a thousand seconds after the first.
     let config = "TimedSource(INTERVAL 1000, LIMIT 2, STOP true) -> Discard; Script(write timewarp 1000000)";
-    assert_eq!(run(&["-qe", config, "-h", "timewarp"]).0, "1000000\n");
-    let (_, errors, _) = run(&["-qe", "Script(write timewarp 0, stop)"]);
+    assert_eq!(run(&["-e", config, "-h", "timewarp"]).0, "1000000\n");
+    let (_, errors, _) = run(&["-e", "Script(write timewarp 0, stop)"]);
     assert!(errors.contains("'0': write a number above 0"), "{errors}");
-    let (_, errors, _) = run(&["--simtime", "-qe", "Script(write timewarp 2, wait 1s, stop)"]);
+    let (_, errors, _) = run(&["--simtime", "-e", "Script(write timewarp 2, stop)"]);
     assert!(errors.contains("time is simulated"), "{errors}");
 }
 

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::Path;
 
 /// What stands before a code in the sources of the binary.
-const BEFORE: [&str; 7] = [
+const BEFORE: [&str; 8] = [
     "code = \"",
     "CODE: &str = \"",
     "STARTING: &str = \"",
     "START: &str = \"",
+    "TAKEN: &str = \"",
     "SILENT: &str = \"",
     "FORWARDING: &str = \"",
     "object(\"",

@@ -44,9 +44,12 @@ fn settings_that_do_not_exist_are_mistakes_of_the_command_line() {
     );
 }
 
+/// A graph that ends by itself.
+const SHORT: &str = "InfiniteSource(LIMIT 1, STOP true) -> Discard";
+
 #[test]
 fn a_processor_that_is_not_there_is_answered_with_those_that_are() {
-    let args = ["run", "-e", "Idle -> Discard", "--processors", "0,1023"];
+    let args = ["run", "-e", SHORT, "--processors", "0,1023"];
     assert_said(&args, Stdio::null(), 1, "pinned to 1023; the processors are 0");
 }
 
@@ -54,7 +57,7 @@ fn a_processor_that_is_not_there_is_answered_with_those_that_are() {
 fn no_folder_is_made_for_a_socket() {
     let folder = std::env::temp_dir().join(format!("causeway-no-folder-{}", std::process::id()));
     let socket = folder.join("a").to_string_lossy().into_owned();
-    let args = ["run", "-e", "Idle -> Discard", "--socket", &socket];
+    let args = ["run", "-e", SHORT, "--socket", &socket];
     assert_said(&args, Stdio::null(), 1, "(--socket names another place): No such file or directory");
     assert!(!folder.exists());
 }
@@ -89,7 +92,7 @@ fn packets_that_do_not_reach_a_full_disk_are_told_of() {
     for dump in [
         "ToDump(/dev/full)",
         "MarkIPHeader -> ToIPSummaryDump(/dev/full)",
-        "IPPrint(OUTFILE /dev/full) -> Discard",
+        "MarkIPHeader -> IPPrint(OUTFILE /dev/full) -> Discard",
     ] {
         let graph = format!("InfiniteSource(LIMIT 3, STOP true) -> {dump}");
         let args = ["run", "-e", &graph, "--socket", socket.to_str().expect("a text")];

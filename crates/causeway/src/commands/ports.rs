@@ -164,7 +164,7 @@ fn taken(port: &str, routers: &[Record]) -> Obstacle {
     let names = routers.iter().map(router).collect::<Vec<_>>().join(" or ");
     let what = if names.is_empty() { String::new() } else { format!(": {names}") };
     let mend = "a port has one router; stop that one to start another";
-    Obstacle::new(TAKEN, port, format!("a router of Causeway runs at it{what}"), mend)
+    Obstacle::new(TAKEN, port, format!("a router of Causeway is attached already{what}"), mend)
 }
 
 /// What is to be said of ports of which none is forwarded between: all are left to the kernel.
@@ -240,8 +240,8 @@ mod tests {
             undo: Default::default(),
         };
         let what = |routers: &[Record]| taken("eth1", routers).what;
-        assert_eq!(what(&[]), "a router of Causeway runs at it");
-        assert_eq!(what(&[router("a")]), "a router of Causeway runs at it: 'a' (process 7)");
+        assert_eq!(what(&[]), "a router of Causeway is attached already");
+        assert_eq!(what(&[router("a")]), "a router of Causeway is attached already: 'a' (process 7)");
         assert!(what(&[router("a"), router("b")]).ends_with("'a' (process 7) or 'b' (process 7)"));
     }
 

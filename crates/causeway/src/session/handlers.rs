@@ -1,7 +1,6 @@
 //! The handlers: those of elements, and those of the router itself.
 
 use super::Session;
-use super::texts::speed;
 use crate::control::Question;
 use crate::metrics;
 use causeway_engine::Edge;
@@ -155,12 +154,8 @@ impl Session {
                 other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
             },
             "timewarp" => {
-                let speed = speed(value).map_err(HandlerError::Failed)?;
-                if !self.router.warp_time(speed)? {
-                    return Err(HandlerError::Failed(
-                        "time is simulated, and goes as fast as it can".to_owned(),
-                    ));
-                }
+                let speed = self.texts.speed(value).map_err(HandlerError::Failed)?;
+                self.router.warp_time(speed)?;
                 self.texts.set_timewarp(speed);
                 Ok(())
             }

@@ -6,6 +6,9 @@ use causeway_engine::{Globals, Library};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// What `timewarp` says of simulated time.
+const SIMULATED: &str = "simulation";
+
 /// Takes what is written to one of the handlers that can be written: its name and the value.
 type Write = Box<dyn Fn(&'static str, String) + Send>;
 
@@ -17,12 +20,6 @@ pub(super) struct Texts {
     write: Mutex<Write>,
 }
 
-/// How many times as fast as the machine's time is to go, from what is written to `timewarp`.
-pub(super) fn speed(value: &str) -> Result<f64, String> {
-    let speed = value.trim().parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0);
-    speed.ok_or_else(|| format!("'{}': write a number above 0", value.trim()))
-}
-
 impl Texts {
     /// None yet; `write` takes what elements write to `timewarp` and, if they may, to `hotconfig`.
     pub fn new(
@@ -30,13 +27,22 @@ impl Texts {
         simulated: bool,
         write: impl Fn(&'static str, String) + Send + 'static,
     ) -> Arc<Texts> {
-        let timewarp = Mutex::new(if simulated { "simulation" } else { "1" }.to_owned());
+        let timewarp = Mutex::new(if simulated { SIMULATED } else { "1" }.to_owned());
         Arc::new(Texts {
             texts: Mutex::default(),
             timewarp,
             reconfigurable,
             write: Mutex::new(Box::new(write)),
         })
+    }
+
+    /// How many times as fast as the machine's time is to go, from what is written to `timewarp`.
+    pub fn speed(&self, value: &str) -> Result<f64, String> {
+        if self.get("timewarp").as_deref() == Some(SIMULATED) {
+            return Err("time is simulated, and goes as fast as it can".to_owned());
+        }
+        let speed = value.trim().parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0);
+        speed.ok_or_else(|| format!("'{}': write a number above 0", value.trim()))
     }
 
     /// Time goes at this speed from now on.
@@ -88,7 +94,7 @@ impl Globals for Texts {
     fn write(&self, name: &str, value: &str) -> Result<(), String> {
         let handler = match name {
             "hotconfig" if self.reconfigurable => "hotconfig",
-            "timewarp" => speed(value).map(|_| "timewarp")?,
+            "timewarp" => self.speed(value).map(|_| "timewarp")?,
             _ => return Err(format!("no '{name}' write handler")),
         };
         (self.write.lock().unwrap_or_else(PoisonError::into_inner))(handler, value.to_owned());

@@ -83,7 +83,7 @@ fn what_is_missing_is_named() {
         assert_eq!((status, missing), (Some(1), set(["port-taken"])), "{args}");
     }
     let (_, text) = doctor(&net, "ra");
-    let whose = "[port-taken] ra: a router of Causeway runs at it: '";
+    let whose = "[port-taken] ra: a router of Causeway is attached already: '";
     assert!(text.contains(whose) && text.contains(&format!("(process {})", up.child.id())), "{text}");
     let (status, report, warnings) = codes(&net, "", "warning");
     assert_eq!((status, warnings), (Some(0), set([])), "nobody named them: {report}");

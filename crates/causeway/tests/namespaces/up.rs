@@ -178,7 +178,7 @@ fn bad_input_is_answered_with_one_line_and_what_to_do() {
     assert!(refused("up ra lo", 1).contains("lo"));
     {
         let _up = net.up();
-        one_line("up ra --attach xdp", "attached already, perhaps by another router");
+        one_line("up ra --attach xdp", "a router of Causeway is attached already: '");
     }
     net.ip("r", "rule add from 10.0.0.0/8 lookup 100 priority 100");
     for dry in ["", "--dry-run"] {
