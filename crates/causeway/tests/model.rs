@@ -41,6 +41,19 @@ fn a_copy_of_a_ready_machine_can_be_changed_and_asked() {
 }
 
 #[test]
+fn cards_are_modelled_and_a_frame_is_followed() {
+    let folder = folder("cards");
+    let out = folder.to_string_lossy().into_owned();
+    let answer = said(&["cards", "--out", &out]);
+    assert!(answer.starts_with("enhanced cards, modelled: ") && answer.contains("8 cards"), "{answer}");
+    let json = std::fs::read_to_string(folder.join("model-cards.json")).expect("written");
+    assert!(json.contains("\"the paper: B/delivered\""));
+    let answer = said(&["what-if", "board-2x1g", "--packet", "3", "--out", &out]);
+    assert!(answer.contains("one packet, as planned (modelled)") && answer.contains("has left"), "{answer}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_what_is_possible() {
     let error = refused(&["what-if", "--print", "mainframe"]);
     assert!(error.contains("there is no machine 'mainframe'; ready are board-2x1g"), "{error}");

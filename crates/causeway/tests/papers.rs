@@ -103,12 +103,16 @@ fn measured() -> BTreeSet<String> {
     found
 }
 
-/// The figures that `causeway model` has: the name of a line, and those that it has in brackets, `(Figs. 11 and 13 to 15)`.
+/// The figures that `causeway model` has: the name of a line, and those that it has in brackets, `(Figs. 11 and 13 to 15)`;
+/// of the cards the scenarios.
 fn modelled() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for line in said(&["model"]).lines() {
         let name = line.split_whitespace().next().unwrap_or_default();
         found.insert(name.to_owned());
+        if name == "cards" && line.contains("scenarios A to F") {
+            found.extend(('A'..='F').map(|scenario| format!("FPGA-{scenario}")));
+        }
         let Some((paper, (_, figures))) = name.split_once('-').map(|it| it.0).zip(line.split_once("(Figs. "))
         else {
             continue;

@@ -16,7 +16,7 @@ const TAIL: u64 = 1_664;
 const HEAD: u64 = 256;
 const HEAD_LINE: u64 = 64;
 /// Bytes of a bucket's head, and of an entry: `rt_hash_bucket` and `rtable` of Linux 2.6.16 on a machine of 32 bits.
-const BUCKET: u64 = 8;
+const BUCKET: u64 = 4;
 const ENTRY: u64 = 256;
 /// Where in an entry its key is; what a packet is sent by is at its begin.
 const ENTRY_KEY: u64 = 128;

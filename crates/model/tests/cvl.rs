@@ -106,12 +106,12 @@ fn linux_transfers_what_it_can_receive_and_click_as_much_again() {
     near.bus.values_mut().for_each(|bus| bus.read_latency.value = 0);
     let sooner = kpps(&figure("CvL-6a", &near), "linux");
     assert!(sooner[0] > 1.3 * linux[0], "{sooner:?}");
-    // Click is ahead by what it does not do: without interrupts' and stacks' cost Linux is where Click is.
+    // Click is ahead by what it does not do: with less of that Linux follows.
     let mut easy = machine();
     let s = &mut easy.software;
     (s.receive.value, s.transmit.value, s.poll.value, s.clean.value) = (0, 0, 0, 0);
     let light = kpps(&figure("CvL-6a", &easy), "linux");
-    assert!(light[3] > 0.9 * click[3], "{light:?} {click:?}");
+    assert!(light[3] > 1.4 * linux[3] && light[3] < click[3], "{light:?} {linux:?}");
 }
 
 #[test]

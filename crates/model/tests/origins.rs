@@ -33,7 +33,7 @@ fn the_page_counts_the_values_of_each_machine_by_their_origin() {
         let text = std::fs::read_to_string(file).expect("text");
         let table: Value = toml::from_str(&text).expect("right");
         let all = origins(&table);
-        assert!(all.iter().all(|(_, what)| what.len() > 1), "{name}: an origin without words");
+        assert!(all.iter().all(|(_, what)| !what.is_empty()), "{name}: an origin without words");
         let count = |origin: usize| all.iter().filter(|(n, _)| *n == origin).count();
         let elsewhere = all.iter().filter(|(n, what)| *n == 1 && what.contains("calibrated there")).count();
         let row = format!(

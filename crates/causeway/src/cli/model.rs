@@ -39,7 +39,7 @@ pub enum ModelAction {
     ScaleOut(ScaleOutArgs),
     /// This machine: what a few of the laboratory's numbers say of all others, and whether it is so
     Calibrate(CalibrateArgs),
-    /// FPGA's own cards, which route by themselves: scenarios A to F, and 2 to 8 cards, on both buses
+    /// FPGA's own cards, which route by themselves: scenarios A to F, and 2 to 8 of them, on both buses
     Cards(CardsArgs),
 }
 

@@ -64,6 +64,7 @@ fn list() -> Result<ExitCode> {
     for one in Figure::all() {
         output::print_line(format_args!("{:<8} {}", one.name, one.about))?;
     }
+    output::print_line(format_args!("{:<8} {}", "cards", enhanced::ABOUT))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -18,6 +18,9 @@ pub use cards::{Statistics, predict};
 pub use report::{Answer, Case, ask, document, keep, lines};
 pub use source::{Due, Generator, OVERHEAD_BYTES, Source, Spacing, mesh};
 
+/// What is asked of them.
+pub const ABOUT: &str =
+    "FPGA's own cards, which route by themselves: scenarios A to F, and 2 to 8 of them, on both buses";
 /// A bus clock's period at 66 MHz, as the cards were built.
 pub const PCI_66_PS: u64 = 15_000;
 /// At 133 MHz, the 8 Gbit/s of the paper's bus.

@@ -208,7 +208,8 @@ fn picture(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
     };
     let of_class = |class: Class| move |outcome: &Outcome| outcome.classes[class as usize] * 100.0;
     let classes = Class::ALL.map(|class| (class.name(), of_class(class)));
-    let idle = |outcome: &Outcome| 100.0 - outcome.classes.iter().sum::<f64>() * 100.0;
+    // Work is booked when it begins, so that the last piece may be too much.
+    let idle = |outcome: &Outcome| (100.0 - outcome.classes.iter().sum::<f64>() * 100.0).max(0.0);
     let mut parts: Vec<(&str, &dyn Fn(&Outcome) -> f64)> =
         classes.iter().map(|(name, value)| (*name, value as _)).collect();
     parts.push(("idle", &idle));
