@@ -5,8 +5,10 @@ use super::protocol::{self, Ask, Reply};
 use super::watch::{self, Watch};
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{
-    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, shutdown, socket_with,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, getpeername, listen, shutdown,
+    socket_with,
 };
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::fs::{self, DirBuilder, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -30,6 +32,8 @@ pub enum Listener {
     },
     /// On a network.
     Tcp(TcpListener),
+    /// Not any more: the one client there is has been connected by the parent. Any stream does, whatever its address is.
+    Given(UnixStream),
 }
 
 /// The file of a UNIX socket; removed when this is dropped, unless something else has taken its place.
@@ -45,7 +49,7 @@ impl Listener {
     pub fn port(&self) -> Option<u16> {
         match self {
             Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
-            Listener::Unix { .. } => None,
+            Listener::Unix { .. } | Listener::Given(_) => None,
         }
     }
 
@@ -54,6 +58,7 @@ impl Listener {
         let closed = match self {
             Listener::Tcp(listener) => shutdown(listener, Shutdown::Both),
             Listener::Unix { listener, .. } => shutdown(listener, Shutdown::Both),
+            Listener::Given(stream) => shutdown(stream, Shutdown::Both),
         };
         if let Err(e) = closed {
             log::warn!("a control socket cannot be closed: {e}");
@@ -76,6 +81,16 @@ impl Listener {
         let listener = bound?;
         let id = id(&fs::symlink_metadata(path)?);
         Ok(Listener::Unix { listener, _file: SocketFile { path: path.to_owned(), id } })
+    }
+
+    /// The socket that the parent has connected and left as `descriptor`; a copy of it.
+    pub fn given(descriptor: i32) -> io::Result<Listener> {
+        let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+        let socket = pidfd_getfd(own, descriptor, PidfdGetfdFlags::empty())?;
+        let connected = UnixStream::from(socket);
+        // A client that is not there yet never comes.
+        getpeername(&connected)?;
+        Ok(Listener::Given(connected))
     }
 
     /// Listens on a port, or with `or_next` on the first free one from there.
@@ -148,6 +163,17 @@ impl Drop for SocketFile {
     }
 }
 
+/// Serves one client in a thread of its own.
+fn attend<S: Read + Write + Send + 'static>(input: S, output: S, router: Arc<dyn Ask + Send + Sync>) {
+    // An error ends that client's connection and nothing else.
+    std::thread::spawn(move || {
+        router.client(true);
+        let served = client(input, output, &*router);
+        router.client(false);
+        served
+    });
+}
+
 /// Serves clients of a copy of `listener` until it is closed; questions go to `router`.
 pub fn serve(listener: &Listener, router: Arc<dyn Ask + Send + Sync>) -> io::Result<()> {
     match listener {
@@ -155,6 +181,7 @@ pub fn serve(listener: &Listener, router: Arc<dyn Ask + Send + Sync>) -> io::Res
             let l = l.try_clone()?;
             accept(move || l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s))), router);
         }
+        Listener::Given(stream) => attend(stream.try_clone()?, stream.try_clone()?, router),
         Listener::Tcp(l) => {
             let l = l.try_clone()?;
             accept(move || l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s))), router);
@@ -170,16 +197,7 @@ fn accept<S: Read + Write + Send + 'static>(
     std::thread::spawn(move || {
         loop {
             match next() {
-                Ok((input, output)) => {
-                    let router = router.clone();
-                    // An error ends that client's connection and nothing else.
-                    std::thread::spawn(move || {
-                        router.client(true);
-                        let served = client(input, output, &*router);
-                        router.client(false);
-                        served
-                    });
-                }
+                Ok((input, output)) => attend(input, output, router.clone()),
                 // Somebody has shut it down.
                 Err(e) if e.kind() == ErrorKind::InvalidInput => return,
                 // Out of descriptors, say: wait for some to be closed.
