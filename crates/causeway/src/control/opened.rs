@@ -155,3 +155,36 @@ impl Ask for Gate {
         self.desk().watch(watch)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers with the handler that is asked for, if the element `s` has it.
+    struct Echo;
+
+    impl Ask for Echo {
+        fn ask(&self, mut question: Question) -> Result<String, HandlerError> {
+            let handler = question.handler_mut().clone();
+            match handler.starts_with("s.") && !handler.ends_with(".none") {
+                true => Ok(handler),
+                false => Err(HandlerError::NoHandler(handler)),
+            }
+        }
+    }
+
+    #[test]
+    fn one_element_stands_for_all() {
+        let gate = Gate::default();
+        assert!(gate.desk.set(Arc::new(Echo)).is_ok());
+        let answer = |question| gate.ask(question).map_err(|e| e.to_string());
+        let read = |handler: &str| answer(Question::Read(handler.to_owned(), String::new()));
+        let write = || answer(Question::Write("c.count".to_owned(), String::new()));
+        assert_eq!(read("c.count"), Err("No handler named 'c.count'".to_owned()));
+        *gate.proxy.lock().unwrap() = Some("s".to_owned());
+        assert_eq!([read("c.count"), write()], [(); 2].map(|()| Ok("s.c.count".to_owned())));
+        assert_eq!(read("c.none"), Err("No proxied handler named 'c.none'".to_owned()));
+        gate.read_only.store(true, Relaxed);
+        assert_eq!(write(), Err("Permission denied for 'c.count'".to_owned()));
+    }
+}

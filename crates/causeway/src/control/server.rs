@@ -239,6 +239,7 @@ mod tests {
     use super::super::protocol::Question;
     use super::*;
     use causeway_engine::handler::HandlerError;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Mutex;
 
@@ -317,6 +318,21 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn a_socket_of_the_parents_has_one_client() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let listener = Listener::given(ours.as_raw_fd()).unwrap();
+        serve(&listener, Arc::new(Asked::default())).unwrap();
+        let mut greeting = vec![0; protocol::GREETING.len()];
+        theirs.read_exact(&mut greeting).unwrap();
+        assert_eq!((greeting.as_slice(), listener.port()), (protocol::GREETING.as_bytes(), None));
+        theirs.write_all(b"QUIT\r\n").unwrap();
+        let mut rest = [0; 14];
+        theirs.read_exact(&mut rest).unwrap();
+        assert_eq!(&rest, b"200 Goodbye!\r\n");
+        assert!(Listener::given(i32::MAX).is_err());
     }
 
     #[test]
