@@ -63,6 +63,7 @@ fn cases() -> Vec<(String, &'static str, &'static str)> {
         (queue("QuickNoteQueue(7)"), "length", "3"),
         (queue("ThreadSafeQueue(7)"), "length", "3"),
         (queue("FrontDropQueue(7)"), "length", "3"),
+        (queue("CPUQueue(2)"), "drops", "1"),
         (
             "InfiniteSource(DATA abc, LIMIT 3, STOP true) -> NAME :: MixedQueue(7) -> Unqueue(ACTIVE false) -> Discard; Idle -> [1]NAME;".to_owned(),
             "length",

@@ -20,6 +20,8 @@ pub enum HandlerError {
     NoElement(String),
     /// The element has no such handler.
     NoHandler(String),
+    /// The element that stands for all others has no such handler.
+    NoProxied(String),
     /// The handler cannot be written.
     ReadOnly(String),
     /// The handler cannot be read.
@@ -59,6 +61,7 @@ impl fmt::Display for HandlerError {
         match self {
             HandlerError::NoElement(n) => write!(f, "No element named '{n}'"),
             HandlerError::NoHandler(n) => write!(f, "No handler named '{n}'"),
+            HandlerError::NoProxied(n) => write!(f, "No proxied handler named '{n}'"),
             HandlerError::ReadOnly(n) => write!(f, "Handler '{n}' read-only"),
             HandlerError::WriteOnly(n) => write!(f, "Handler '{n}' write-only"),
             HandlerError::NoParameters(n) => write!(f, "read handler '{n}' does not take parameters"),

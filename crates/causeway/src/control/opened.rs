@@ -33,6 +33,8 @@ struct Gate {
     desk: Desk,
     read_only: AtomicBool,
     verbose: AtomicBool,
+    /// The element whose handlers are all there are, if there is one.
+    proxy: Mutex<Option<String>>,
     clients: AtomicUsize,
 }
 
@@ -67,6 +69,9 @@ impl OpenControl for Opener {
                 Listener::tcp(*address, *or_next).map_err(|e| format!("port {}: {e}", address.port()))
             }
             ControlPlace::Unix(path) => Listener::unix(path).map_err(|e| format!("{}: {e}", path.display())),
+            ControlPlace::Given(descriptor) => {
+                Listener::given(*descriptor).map_err(|e| format!("descriptor {descriptor}: {e}"))
+            }
         }?;
         if let (ControlPlace::Tcp { address, .. }, Some(port)) = (place, listener.port()) {
             say_who_may_connect(SocketAddr::new(address.ip(), port));
@@ -93,7 +98,8 @@ impl OpenedControl for Part {
         self.0.listener.port()
     }
 
-    fn allow(&self, writes: bool, verbose: bool) {
+    fn allow(&self, writes: bool, verbose: bool, proxy: Option<&str>) {
+        *self.0.gate.proxy.lock().unwrap_or_else(PoisonError::into_inner) = proxy.map(str::to_owned);
         self.0.gate.read_only.store(!writes, Relaxed);
         self.0.gate.verbose.store(verbose, Relaxed);
     }
@@ -109,6 +115,18 @@ impl Gate {
     fn desk(&self) -> &(dyn Ask + Send + Sync) {
         &**self.desk.wait()
     }
+
+    /// The answer of the router, or of the element that stands for it.
+    fn answer(&self, mut question: Question) -> Result<String, HandlerError> {
+        let proxy = self.proxy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(proxy) = proxy else { return self.desk().ask(question) };
+        let handler = question.handler_mut();
+        let asked = std::mem::replace(handler, format!("{proxy}.{handler}"));
+        self.desk().ask(question).map_err(|error| match error {
+            HandlerError::NoHandler(_) => HandlerError::NoProxied(asked),
+            other => other,
+        })
+    }
 }
 
 impl Ask for Gate {
@@ -117,10 +135,10 @@ impl Ask for Gate {
         match question {
             // What cannot be written at all is said first.
             Question::Write(handler, _) | Question::CheckWrite(handler) if denied => {
-                self.desk().ask(Question::CheckWrite(handler.clone()))?;
+                self.answer(Question::CheckWrite(handler.clone()))?;
                 Err(HandlerError::Denied(handler))
             }
-            other => self.desk().ask(other),
+            other => self.answer(other),
         }
     }
 
@@ -135,5 +153,38 @@ impl Ask for Gate {
 
     fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
         self.desk().watch(watch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers with the handler that is asked for, if the element `s` has it.
+    struct Echo;
+
+    impl Ask for Echo {
+        fn ask(&self, mut question: Question) -> Result<String, HandlerError> {
+            let handler = question.handler_mut().clone();
+            match handler.starts_with("s.") && !handler.ends_with(".none") {
+                true => Ok(handler),
+                false => Err(HandlerError::NoHandler(handler)),
+            }
+        }
+    }
+
+    #[test]
+    fn one_element_stands_for_all() {
+        let gate = Gate::default();
+        assert!(gate.desk.set(Arc::new(Echo)).is_ok());
+        let answer = |question| gate.ask(question).map_err(|e| e.to_string());
+        let read = |handler: &str| answer(Question::Read(handler.to_owned(), String::new()));
+        let write = || answer(Question::Write("c.count".to_owned(), String::new()));
+        assert_eq!(read("c.count"), Err("No handler named 'c.count'".to_owned()));
+        *gate.proxy.lock().unwrap() = Some("s".to_owned());
+        assert_eq!([read("c.count"), write()], [(); 2].map(|()| Ok("s.c.count".to_owned())));
+        assert_eq!(read("c.none"), Err("No proxied handler named 'c.none'".to_owned()));
+        gate.read_only.store(true, Relaxed);
+        assert_eq!(write(), Err("Permission denied for 'c.count'".to_owned()));
     }
 }

@@ -16,6 +16,16 @@ pub enum Question {
     CheckWrite(String),
 }
 
+impl Question {
+    /// The handler that it is about.
+    pub fn handler_mut(&mut self) -> &mut String {
+        match self {
+            Question::Read(handler, _) | Question::Write(handler, _) => handler,
+            Question::CheckRead(handler) | Question::CheckWrite(handler) => handler,
+        }
+    }
+}
+
 /// Answers questions: the session that owns the router.
 pub trait Ask {
     /// The value read, or an empty text.
@@ -210,7 +220,7 @@ fn check(router: &dyn Ask, question: Question) -> Vec<u8> {
 fn refuse(error: &HandlerError) -> Vec<u8> {
     let code = match error {
         HandlerError::NoElement(_) => 510,
-        HandlerError::NoHandler(_) => 511,
+        HandlerError::NoHandler(_) | HandlerError::NoProxied(_) => 511,
         HandlerError::ReadOnly(_) | HandlerError::WriteOnly(_) | HandlerError::Denied(_) => 530,
         HandlerError::NoParameters(_) => 590,
         HandlerError::Failed(_) => 520,

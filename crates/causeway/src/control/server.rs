@@ -5,8 +5,10 @@ use super::protocol::{self, Ask, Reply};
 use super::watch::{self, Watch};
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{
-    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, shutdown, socket_with,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, getpeername, listen, shutdown,
+    socket_with,
 };
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -30,6 +32,8 @@ pub enum Listener {
     },
     /// On a network.
     Tcp(TcpListener),
+    /// Not any more: the one client there is has been connected by the parent. Any stream does, whatever its address is.
+    Given(UnixStream),
 }
 
 /// The file of a UNIX socket; removed when this is dropped, unless something else has taken its place.
@@ -45,7 +49,7 @@ impl Listener {
     pub fn port(&self) -> Option<u16> {
         match self {
             Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
-            Listener::Unix { .. } => None,
+            Listener::Unix { .. } | Listener::Given(_) => None,
         }
     }
 
@@ -54,6 +58,7 @@ impl Listener {
         let closed = match self {
             Listener::Tcp(listener) => shutdown(listener, Shutdown::Both),
             Listener::Unix { listener, .. } => shutdown(listener, Shutdown::Both),
+            Listener::Given(stream) => shutdown(stream, Shutdown::Both),
         };
         if let Err(e) = closed {
             log::warn!("a control socket cannot be closed: {e}");
@@ -73,6 +78,16 @@ impl Listener {
         let listener = bound?;
         let id = id(&fs::symlink_metadata(path)?);
         Ok(Listener::Unix { listener, _file: SocketFile { path: path.to_owned(), id } })
+    }
+
+    /// The socket that the parent has connected and left as `descriptor`; a copy of it.
+    pub fn given(descriptor: i32) -> io::Result<Listener> {
+        let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+        let socket = pidfd_getfd(own, descriptor, PidfdGetfdFlags::empty())?;
+        let connected = UnixStream::from(socket);
+        // A client that is not there yet never comes.
+        getpeername(&connected)?;
+        Ok(Listener::Given(connected))
     }
 
     /// Listens on a port, or with `or_next` on the first free one from there.
@@ -145,6 +160,17 @@ impl Drop for SocketFile {
     }
 }
 
+/// Serves one client in a thread of its own.
+fn attend<S: Read + Write + Send + 'static>(input: S, output: S, router: Arc<dyn Ask + Send + Sync>) {
+    // An error ends that client's connection and nothing else.
+    std::thread::spawn(move || {
+        router.client(true);
+        let served = client(input, output, &*router);
+        router.client(false);
+        served
+    });
+}
+
 /// Serves clients of a copy of `listener` until it is closed; questions go to `router`.
 pub fn serve(listener: &Listener, router: Arc<dyn Ask + Send + Sync>) -> io::Result<()> {
     match listener {
@@ -152,6 +178,7 @@ pub fn serve(listener: &Listener, router: Arc<dyn Ask + Send + Sync>) -> io::Res
             let l = l.try_clone()?;
             accept(move || l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s))), router);
         }
+        Listener::Given(stream) => attend(stream.try_clone()?, stream.try_clone()?, router),
         Listener::Tcp(l) => {
             let l = l.try_clone()?;
             accept(move || l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s))), router);
@@ -167,16 +194,7 @@ fn accept<S: Read + Write + Send + 'static>(
     std::thread::spawn(move || {
         loop {
             match next() {
-                Ok((input, output)) => {
-                    let router = router.clone();
-                    // An error ends that client's connection and nothing else.
-                    std::thread::spawn(move || {
-                        router.client(true);
-                        let served = client(input, output, &*router);
-                        router.client(false);
-                        served
-                    });
-                }
+                Ok((input, output)) => attend(input, output, router.clone()),
                 // Somebody has shut it down.
                 Err(e) if e.kind() == ErrorKind::InvalidInput => return,
                 // Out of descriptors, say: wait for some to be closed.
@@ -218,6 +236,7 @@ mod tests {
     use super::super::protocol::Question;
     use super::*;
     use causeway_engine::handler::HandlerError;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Mutex;
 
@@ -296,6 +315,21 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn a_socket_of_the_parents_has_one_client() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let listener = Listener::given(ours.as_raw_fd()).unwrap();
+        serve(&listener, Arc::new(Asked::default())).unwrap();
+        let mut greeting = vec![0; protocol::GREETING.len()];
+        theirs.read_exact(&mut greeting).unwrap();
+        assert_eq!((greeting.as_slice(), listener.port()), (protocol::GREETING.as_bytes(), None));
+        theirs.write_all(b"QUIT\r\n").unwrap();
+        let mut rest = [0; 14];
+        theirs.read_exact(&mut rest).unwrap();
+        assert_eq!(&rest, b"200 Goodbye!\r\n");
+        assert!(Listener::given(i32::MAX).is_err());
     }
 
     #[test]

@@ -53,7 +53,7 @@ mod tests {
             h.take(0)[0].timestamp_ns()
         };
         assert_eq!((moved(5_000_000, &mut h), moved(0, &mut h), moved(5, &mut h)), (4_000_000, 0, 0));
-        assert_eq!(h.read("time").unwrap(), "-0.001000");
+        assert_eq!(h.read("time").unwrap(), "-1ms");
         h.write("time", "2").unwrap();
         assert_eq!(moved(1, &mut h), 2_000_000_001);
         let mut h = Harness::new(&SPEC, "1, ALL true", 1, 1).unwrap();

@@ -1,6 +1,5 @@
 //! Which of a packet's times is meant, and times that may be negative.
 
-use crate::traces::fields::text::print_time;
 use crate::traces::fields::view::{first_timestamp_ns, set_first_timestamp_ns};
 use causeway_engine::Scope;
 use causeway_engine::value::{Nanoseconds, Value};
@@ -37,8 +36,7 @@ impl Value for Signed {
 
 impl std::fmt::Display for Signed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut text = String::from(if self.0 < 0 { "-" } else { "" });
-        print_time(self.0.unsigned_abs(), &mut text);
-        f.write_str(&text)
+        let sign = if self.0 < 0 { "-" } else { "" };
+        write!(f, "{sign}{}", Nanoseconds(self.0.unsigned_abs()))
     }
 }

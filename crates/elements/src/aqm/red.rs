@@ -378,6 +378,21 @@ mod tests {
     }
 
     #[test]
+    fn max_p_moves_by_little_and_stays_within_its_bounds() {
+        let moved = |p: f64, average: i64| {
+            let mut own = own(10, 30, p, true);
+            own.adapt(average);
+            own.p.0
+        };
+        // In parts of 65536: a quarter more if that is less than a hundredth of one, a tenth less.
+        assert_eq!(
+            [moved(0.02, 21), moved(0.4, 21), moved(0.02, 19), moved(0.02, 20)],
+            [1_637, 26_869, 1_179, 1_310]
+        );
+        assert_eq!([moved(0.5, 99), moved(0.6, 99), moved(0.01, 0)], [32_768, 39_321, 655]);
+    }
+
+    #[test]
     fn the_probability_grows_with_the_length() {
         let at = |own: &Own, length: i64| own.probability(length << BITS, length) as f64 / 65_536.0;
         let gentle = own(10, 30, 0.5, true);

@@ -14,10 +14,12 @@ pub(crate) static SPEC: Spec = Spec {
     summary: "lets other programs read and write handlers",
     ports: "0/0",
     doc: "Listens for programs that speak Click's control protocol, version 1.3: on TCP port PORT if TYPE is `tcp`, or \
-          on the UNIX socket FILENAME if it is `unix`. A TCP port is open to every machine that reaches it, and the \
+          on the UNIX socket FILENAME if it is `unix`; with `socket` it speaks to who has the other end of the socket \
+          that the parent has opened as descriptor FD. A TCP port is open to every machine that reaches it, and the \
           protocol knows no passwords, unless LOCALHOST is true or PORT names an address. If the place is taken the \
           router does not start, or with RETRIES tries again every second, and stops when all were in vain. A \
-          hot swap to a ControlSocket of the same place keeps the connections.",
+          hot swap to a ControlSocket of the same place keeps the connections. With PROXY the handler E.H of who asks is the \
+          handler `E.H` of that element, as a Script of type PROXY has it, and there are no others.",
     args: Own::ARGS,
     handlers: handlers!(
         Own::HANDLERS,
@@ -49,6 +51,8 @@ pub enum ControlPlace {
     },
     /// In the file system.
     Unix(PathBuf),
+    /// Nowhere: the parent has connected a socket, and left it as this descriptor.
+    Given(i32),
 }
 
 /// Who opens control sockets, and answers there: the program that owns the router.
@@ -65,17 +69,20 @@ pub trait OpenedControl: Send {
     /// The port, if it is TCP's.
     fn port(&self) -> Option<u16>;
 
-    /// From now on programs may write handlers, or may not; whether each connection is logged.
-    fn allow(&self, writes: bool, verbose: bool);
+    /// From now on programs may write handlers, or may not; whether each connection is logged; whose handlers all
+    /// handlers are, if they are one element's.
+    fn allow(&self, writes: bool, verbose: bool, proxy: Option<&str>);
 }
 
 settings! {
     struct Own {
-        kind: String = required("TYPE", "`tcp` or `unix`", "what to listen on");
+        kind: String = required("TYPE", "`tcp`, `unix` or `socket`", "what to listen on");
         place: Option<Word> = optional("PORT", "port or file name", "port number, with `+` if the next free one will do, and with an \
             address in front if it is not to be open at all of the machine's; the name of a UNIX socket"), or(None);
         file: Option<Word> = keyword("FILENAME", "socket name", "the name of a UNIX socket, instead of PORT"), or(None);
+        descriptor: Option<Word> = keyword("FD", "number", "the descriptor of a connected socket, instead of PORT"), or(None);
         read_only: bool = keyword("READONLY", "boolean", "whether handlers can only be read; default false"), or(false);
+        proxy: Option<String> = keyword("PROXY", "element name", "whose handlers are read and written in place of all others; default none"), or(None);
         verbose: bool = keyword("VERBOSE", "boolean", "whether connections are logged; default false"), or(false);
         local: bool = keyword("LOCALHOST", "boolean", "whether only this machine can connect; default false"), or(false);
         retries: i32 = keyword("RETRIES", "number", "how often it tries again, a second apart; default 0"), or(0);
@@ -98,6 +105,8 @@ impl Value for Word {
 
 struct ControlSocket {
     own: Own,
+    /// The name of the element that PROXY names.
+    proxy: Option<String>,
     place: ControlPlace,
     opener: Option<Arc<Arc<dyn OpenControl>>>,
     opened: Option<Box<dyn OpenedControl>>,
@@ -109,6 +118,7 @@ struct ControlSocket {
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let own = Own::configure(conf);
     let place = place(&own, conf);
+    let proxy = own.proxy.as_ref().and_then(|name| proxy(name, conf));
     conf.finish()?;
     let place = place.ok_or(Invalid)?;
     let (name, key) = (conf.name().clone(), format!("controls {place:?}"));
@@ -121,7 +131,16 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     let opener = values.get(CONTROL).and_then(|value| value.clone().downcast().ok());
     drop(values);
     let retries = own.retries;
-    Ok(Box::new(ControlSocket { own, place, opener, opened: None, retries }))
+    Ok(Box::new(ControlSocket { own, proxy, place, opener, opened: None, retries }))
+}
+
+/// The full name of the element that PROXY names. `None` if there is none, which is recorded.
+fn proxy(name: &str, conf: &mut Conf<'_>) -> Option<String> {
+    let found = conf.element(name).map(|(element, _)| element.to_string());
+    if found.is_none() {
+        conf.bad_argument("PROXY", "does not name an element");
+    }
+    found
 }
 
 /// Where to listen. `None` if the arguments do not say it, which is recorded.
@@ -149,8 +168,15 @@ fn place(own: &Own, conf: &mut Conf<'_>) -> Option<ControlPlace> {
             file.map(|file| ControlPlace::Unix(file.into()))
         }
         "SOCKET" => {
-            conf.error("a socket of the parent's cannot be taken over; UNIX has a name instead");
-            None
+            let Some(text) = own.descriptor.as_ref().map(|word| word.0.as_str()).or(port) else {
+                conf.bad_argument("FD", MISSING);
+                return None;
+            };
+            let descriptor = text.parse().ok().filter(|descriptor| *descriptor >= 0);
+            if descriptor.is_none() {
+                conf.bad_argument("FD", "invalid number");
+            }
+            descriptor.map(ControlPlace::Given)
         }
         other => {
             conf.error(format!("unknown socket type '{other}'"));
@@ -201,7 +227,7 @@ impl Element for ControlSocket {
 
     fn commit(&mut self, _cx: &mut Cx<'_>) {
         if let Some(opened) = &self.opened {
-            opened.allow(!self.own.read_only, self.own.verbose);
+            opened.allow(!self.own.read_only, self.own.verbose, self.proxy.as_deref());
         }
     }
 
@@ -260,7 +286,8 @@ mod tests {
             Some(7_001)
         }
 
-        fn allow(&self, writes: bool, verbose: bool) {
+        fn allow(&self, writes: bool, verbose: bool, proxy: Option<&str>) {
+            assert_eq!(proxy, None);
             self.0.lock().unwrap().push(format!("{writes} {verbose}"));
         }
     }
@@ -283,6 +310,8 @@ mod tests {
             ("TCP, 7000, LOCALHOST true", "Tcp { address: 127.0.0.1:7000, or_next: false }", "true false"),
             ("TCP, [::1]:7000, READONLY true", "Tcp { address: [::1]:7000, or_next: false }", "false false"),
             ("unix, \"/tmp/x\", VERBOSE true", "Unix(\"/tmp/x\")", "true true"),
+            ("socket, 5", "Given(5)", "true false"),
+            ("socket, FD 5", "Given(5)", "true false"),
         ] {
             let (h, log) = start(config, 0);
             assert!(h.is_ok());
@@ -302,6 +331,9 @@ mod tests {
         assert_eq!(error("udp, 5"), ["unknown socket type 'UDP'"]);
         assert_eq!(error("TCP"), ["PORT: required argument missing"]);
         assert_eq!(error("UNIX"), ["FILENAME: required argument missing"]);
+        assert_eq!(error("SOCKET"), ["FD: required argument missing"]);
+        assert_eq!(error("SOCKET, -1"), ["FD: invalid number"]);
+        assert_eq!(error("TCP, 7000, PROXY nobody"), ["PROXY: does not name an element"]);
         assert_eq!(error(""), ["TYPE: required argument missing"]);
         assert_eq!(error("TCP, 7000"), ["taken"]);
     }

@@ -413,6 +413,54 @@ mod tests {
         assert_eq!(methods(Defaults::Causeway, "eth9, SNIFFER true", "eth9"), (Some(leaves), leaves));
     }
 
+    /// What `look` sees of the element that `config` makes.
+    fn built<T>(config: &str, default: Option<Mechanism>, look: impl Fn(&FromDevice) -> T) -> T {
+        let mut env = Env::new(Counters::new(1, 64, None).unwrap());
+        let mut conf = Conf::new(&mut env, "f".into(), &SPEC, 0, (0, 1), config);
+        let mut built = build(&mut conf, default).ok().unwrap();
+        look(built.downcast_mut::<FromDevice>().unwrap())
+    }
+
+    #[test]
+    fn arguments_say_which_frames_and_how_much_of_them() {
+        let look = |config: &str| {
+            built(config, None, |d| {
+                (d.snaplen, d.force_ip, d.linktype, d.protocol, d.timestamp, d.method.promiscuous)
+            })
+        };
+        assert_eq!(look("eth9"), (u32::MAX as usize, false, encap::ETHER, 0, true, false));
+        let all = "eth9, true, 100, FORCE_IP true, ENCAP IP, PROTOCOL 0x86dd, TIMESTAMP false";
+        assert_eq!(look(all), (100, true, encap::by_name("IP").unwrap(), 0x86dd, false, true));
+        assert_eq!(look("eth9, SNAPLEN 64, CAPTURE PCAP").0, 64);
+        let errors = |text: &str| Harness::new(&SPEC, text, 0, 1).err().unwrap();
+        assert_eq!(
+            errors("eth9, OUTBOUND true"),
+            ["OUTBOUND: frames that the host sends cannot be received"]
+        );
+        assert_eq!(errors("eth9, ENCAP nothing"), ["bad encapsulation type"]);
+    }
+
+    #[test]
+    fn arguments_say_when_the_worker_looks() {
+        let napi = |quota| Mechanism::by_name("napi", quota, 32, 100_000);
+        for (config, default, found) in [
+            ("eth9", None, None),
+            ("eth9, RECEPTION napi", None, napi(DEFAULT_QUOTA)),
+            ("eth9, RECEPTION napi, BURST 5", None, napi(5)),
+            ("eth9, RECEPTION napi, BURST 5, QUOTA 7", None, napi(7)),
+            (
+                "eth9, RECEPTION moderated, PACKETS 9, TIME 2ms",
+                None,
+                Mechanism::by_name("moderated", 64, 9, 2_000_000),
+            ),
+            // The third is PollDevice's BURST.
+            ("eth9, false, 6", napi(1), napi(1)),
+            ("eth9, false, 6, RECEPTION napi", napi(1), napi(6)),
+        ] {
+            assert!(built(config, default, |d| d.mechanism == found), "{config}");
+        }
+    }
+
     #[test]
     fn frames_are_told_apart_by_their_destination() {
         let mac = [2, 0, 0, 0, 0, 1];

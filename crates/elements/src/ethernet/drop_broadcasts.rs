@@ -1,5 +1,7 @@
 //! DropBroadcasts.
 
+use crate::printing::contents::to_stderr;
+use causeway_engine::Defaults;
 use causeway_engine::ir::{Field, Test};
 use causeway_engine::prelude::*;
 use causeway_packet::PacketType;
@@ -12,12 +14,12 @@ pub(crate) static SPEC: Spec = Spec {
     processing: "a/ah",
     doc: "A router must not forward what came as a link-level broadcast (RFC 1812 §5.3.4). Packets whose type \
           annotation, set by the receiving device, is broadcast or multicast go to output 1 if that is connected, \
-          and are dropped otherwise.",
+          and are dropped otherwise; where it is run as Click, standard error is told of the first.",
     handlers: DropBroadcasts::HANDLERS,
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5) -> DropBroadcasts -> Discard;",
     see: &["ICMPError", "PaintTee"],
-    build: configured::<DropBroadcasts>,
+    build,
     lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
@@ -36,16 +38,32 @@ settings! {
     }
 }
 
+struct Dropper {
+    own: DropBroadcasts,
+    /// Whether standard error is to be told of the first.
+    tells: bool,
+}
+
+fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+    let own = DropBroadcasts::configure(conf);
+    conf.finish()?;
+    let tells = conf.env.defaults == Defaults::Click;
+    Ok(Box::new(Dropper { own, tells }))
+}
+
 /// Whether a packet of this type came to more than one host.
 #[inline]
 pub(crate) fn to_many(packet_type: PacketType) -> bool {
     matches!(packet_type, PacketType::Broadcast | PacketType::Multicast)
 }
 
-impl Element for DropBroadcasts {
+impl Element for Dropper {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
         let broadcast = to_many(packet.packet_type());
-        self.broadcasts += u64::from(broadcast);
+        self.own.broadcasts += u64::from(broadcast);
+        if broadcast && std::mem::take(&mut self.tells) {
+            to_stderr("DropBroadcasts: dropped a packet\n");
+        }
         (!broadcast).or_divert(1, Reason::Broadcast)
     }
 
@@ -60,7 +78,7 @@ impl Element for DropBroadcasts {
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {
-        Some(self)
+        Some(&mut self.own)
     }
 }
 

@@ -1,6 +1,6 @@
 //! EtherVLANEncap.
 
-use super::vlan_tag::{NativeVlan, Priority, Tag, Tci, VlanId, Within, is_native};
+use super::vlan_tag::{NativeVlan, Priority, Tag, Tci, VlanId, Within, is_native, settle};
 use causeway_engine::prelude::*;
 use causeway_engine::value::Ether;
 
@@ -53,8 +53,9 @@ const TAG_TYPE: u16 = 0x8100;
 struct EtherVlanEncap(Own);
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let own = Own::configure(conf);
+    let mut own = Own::configure(conf);
     conf.finish()?;
+    settle(&mut own.tci, &mut own.id, &mut own.priority);
     Ok(Box::new(EtherVlanEncap(own)))
 }
 
@@ -91,7 +92,9 @@ impl Element for EtherVlanEncap {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.0.tci = Some(cx.value(handler, value)?);
+        let own = &mut self.0;
+        own.tci = Some(cx.value(handler, value)?);
+        settle(&mut own.tci, &mut own.id, &mut own.priority);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! SetVLANAnno.
 
-use super::vlan_tag::{Priority, Tag, Tci, VlanId, Within, note};
+use super::vlan_tag::{Priority, Tag, Tci, VlanId, Within, note, settle};
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
@@ -34,9 +34,21 @@ settings! {
 struct SetVlanAnno(Own);
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let own = Own::configure(conf);
+    let mut own = Own::configure(conf);
     conf.finish()?;
+    own.settle();
     Ok(Box::new(SetVlanAnno(own)))
+}
+
+impl Own {
+    fn settle(&mut self) {
+        let mut tci = self.tci.map(Tci::Fixed);
+        settle(&mut tci, &mut self.id, &mut self.priority);
+        self.tci = match tci {
+            Some(Tci::Fixed(between)) => Some(between),
+            _ => None,
+        };
+    }
 }
 
 impl SetVlanAnno {
@@ -61,6 +73,7 @@ impl Element for SetVlanAnno {
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         self.0.tci = Some(cx.value(handler, value)?);
+        self.0.settle();
         Ok(())
     }
 }
@@ -81,6 +94,8 @@ mod tests {
         h.write("vlan_tci", "7").unwrap();
         h.write("vlan_pcp", "0").unwrap();
         assert_eq!((noted(&mut h), h.read("vlan_tci").unwrap()), ([0, 7], "7".to_owned()));
+        h.write("vlan_id", "8").unwrap();
+        assert_eq!((noted(&mut h), h.read("vlan_id").unwrap()), ([0, 8], "8".to_owned()));
         h.write("config", "9").unwrap();
         assert_eq!(noted(&mut h), [0, 9]);
     }

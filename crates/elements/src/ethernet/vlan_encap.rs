@@ -1,6 +1,6 @@
 //! VLANEncap.
 
-use super::vlan_tag::{NativeVlan, Priority, Tag, Tci, VlanId, Within, is_native};
+use super::vlan_tag::{NativeVlan, Priority, Tag, Tci, VlanId, Within, is_native, settle};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::ethernet::HEADER_LEN;
 
@@ -51,8 +51,9 @@ const ADDRESSES: usize = 12;
 struct VlanEncap(Own);
 
 fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
-    let own = Own::configure(conf);
+    let mut own = Own::configure(conf);
     conf.finish()?;
+    settle(&mut own.tci, &mut own.id, &mut own.priority);
     Ok(Box::new(VlanEncap(own)))
 }
 
@@ -90,7 +91,9 @@ impl Element for VlanEncap {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.0.tci = Some(cx.value(handler, value)?);
+        let own = &mut self.0;
+        own.tci = Some(cx.value(handler, value)?);
+        settle(&mut own.tci, &mut own.id, &mut own.priority);
         Ok(())
     }
 }
@@ -132,10 +135,16 @@ mod tests {
         let mut h = Harness::new(&SPEC, "5", 1, 1).unwrap();
         h.write("vlan_pcp", "1").unwrap();
         assert_eq!(h.read("vlan_tci").unwrap(), "8197");
+        h.write("config", "0x7006").unwrap();
+        let read = |h: &mut Harness| ["vlan_tci", "vlan_id", "vlan_pcp"].map(|name| h.read(name).unwrap());
+        assert_eq!(read(&mut h), ["28678", "6", "3"]);
+        h.write("vlan_id", "9").unwrap();
+        assert_eq!(read(&mut h), ["28681", "9", "3"], "the bit between them stays");
+        h.write("config", "5, 1").unwrap();
         h.write("vlan_tci", "ANNO").unwrap();
         assert_eq!(
             (h.read("vlan_tci").unwrap(), h.read("config").unwrap()),
-            ("ANNO".into(), "ANNO, VLAN_PCP 1".into())
+            ("ANNO".into(), "ANNO, 1".into())
         );
         h.write("config", "VLAN_ID 9").unwrap();
         assert_eq!((h.read("vlan_tci").unwrap(), h.read("vlan_id").unwrap()), ("9".into(), "9".into()));

@@ -7,6 +7,8 @@ use causeway_lang::values;
 
 /// Bits of the tag control information that are the VLAN's number.
 const ID: u16 = 0xfff;
+/// The bit above them.
+const DROP_ELIGIBLE: u16 = 0x1000;
 
 /// A number from `MIN` to `MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,17 @@ impl Value for Tci {
     }
 }
 
-/// The tag control information that arguments give.
+/// Makes a fixed VLAN_TCI the number and the priority that the other arguments and the handlers have; of it the bit
+/// between them stays.
+pub(super) fn settle(tci: &mut Option<Tci>, id: &mut VlanId, priority: &mut Priority) {
+    if let Some(Tci::Fixed(given)) = *tci {
+        id.0 = i32::from(given & ID);
+        priority.0 |= i32::from(given >> 13);
+        *tci = Some(Tci::Fixed(given & DROP_ELIGIBLE));
+    }
+}
+
+/// The tag control information that arguments give, once they are settled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tag {
     pub tci: Option<Tci>,
@@ -74,11 +86,11 @@ impl Tag {
 
     /// Without a packet, in host order.
     pub fn fixed(self) -> u16 {
-        let base = match self.tci {
+        let between = match self.tci {
             Some(Tci::Fixed(tci)) => tci,
-            _ => self.id.0 as u16,
+            _ => 0,
         };
-        base | (self.priority.0 as u16) << 13
+        between | self.id.0 as u16 | (self.priority.0 as u16) << 13
     }
 
     /// What handlers show of it.

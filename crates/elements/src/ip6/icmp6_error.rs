@@ -196,6 +196,7 @@ mod tests {
             assert_eq!((icmp.message_type(), icmp.rest(), icmp.payload()), (message_type, rest, &good[..]));
             assert!(icmp.checksum_ok(ip.pseudo_header(58, ip.payload().len() as u32)));
             assert_eq!((out.dst_ip6(), out.anno_u8(Anno::FIX_IP_SRC.offset)), (ip.dst().octets(), 1));
+            assert_eq!((ip.hop_limit(), ip.traffic_class()), (HOP_LIMIT, 0));
         }
     }
 

@@ -120,6 +120,7 @@ mod tests {
             h.take(0)
         });
         assert_eq!(came.each_ref().map(Vec::len), [0, 1, 0, 1, 2]);
+        assert_eq!((came[1][0].network_offset(), came[1][0].transport_offset()), (Some(0), Some(20)));
         let ip = Ipv4::new_checked(came[1][0].data()).unwrap();
         assert!(ip.checksum_ok() && ip.dst() == Ipv4Addr::new(18, 26, 4, 255) && ip.ttl() == 200);
         let udp = Udp::new_checked(ip.payload()).unwrap();

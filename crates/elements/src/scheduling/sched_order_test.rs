@@ -91,7 +91,7 @@ impl Element for Tester {
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         let ran = self.list.ids().iter().take(self.list.ran.load(Relaxed));
         let ids: Vec<String> = ran.map(|id| id.load(Relaxed).to_string()).collect();
-        Ok(ids.join(" "))
+        Ok(ids.join(" ") + "\n")
     }
 }
 
@@ -103,21 +103,21 @@ mod tests {
     #[test]
     fn runs_are_written_down_until_the_list_is_full() {
         let mut h = Harness::new(&SPEC, "-7, SIZE 3, STOP true", 0, 0).unwrap();
-        for (run, order) in ["-7", "-7 -7", "-7 -7 -7"].into_iter().enumerate() {
+        for (run, order) in ["-7\n", "-7 -7\n", "-7 -7 -7\n"].into_iter().enumerate() {
             assert_eq!((h.run_task(), h.stopped()), (Some(Run::Worked), false), "{run}");
             assert_eq!(h.read("order").unwrap(), order);
         }
         h.run_task();
-        assert_eq!((h.stopped(), h.read("order").unwrap()), (true, "-7 -7 -7".to_owned()));
+        assert_eq!((h.stopped(), h.read("order").unwrap()), (true, "-7 -7 -7\n".to_owned()));
     }
 
     #[test]
     fn it_runs_no_more_than_it_may() {
         let mut h = Harness::new(&SPEC, "1, LIMIT 2", 0, 0).unwrap();
         assert_eq!([h.run_task(), h.run_task()], [Some(Run::Worked), Some(Run::Sleep)]);
-        assert_eq!(h.read("order").unwrap(), "1 1");
+        assert_eq!(h.read("order").unwrap(), "1 1\n");
         let mut h = Harness::new(&SPEC, "1", 0, 0).unwrap();
-        (0..1_030).for_each(|_| drop(h.run_task()));
+        assert!((0..1_030).all(|_| h.run_task() == Some(Run::Worked)));
         assert_eq!(h.read("order").unwrap().split(' ').count(), 1_024);
     }
 

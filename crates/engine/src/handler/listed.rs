@@ -14,7 +14,7 @@ const CLICK: &str = include_str!("click.txt");
 
 /// The handlers of Click whose values become arguments, so that `config` shows them, by class. There `config` stays as it was
 /// written when any other setting is changed.
-const FOLLOWED: [(&str, &str); 12] = [
+const FOLLOWED: [(&str, &str); 13] = [
     ("IP6Encap IPEncap EtherRewrite", "src dst"),
     ("SetIPDSCP SetIP6DSCP", "dscp"),
     ("SetIPECN", "ecn"),
@@ -33,6 +33,7 @@ const FOLLOWED: [(&str, &str); 12] = [
     ("SimpleQueue Queue FullNoteQueue NotifierQueue ThreadSafeQueue FrontDropQueue", "capacity"),
     ("MixedQueue QuickNoteQueue MSQueue", "capacity"),
     ("RandomBitErrors", "p_bit_error error_kind"),
+    ("PullSwitch SimplePullSwitch", "switch"),
 ];
 
 /// Whether Click's `config` of an element of `class` shows what is written to `handler`.
