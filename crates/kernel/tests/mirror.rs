@@ -4,7 +4,10 @@ mod common;
 #[allow(dead_code, reason = "sequences ask more of it")]
 mod model;
 
-use causeway_kernel::{Family, Mirror, Neighbour, Path, Prefix, Route, Scope, Snapshot, Target};
+use causeway_kernel::{
+    Address, Family, Message, Mirror, Neighbour, Object, Operation, Path, Prefix, Qdisc, Route, Scope,
+    Snapshot, Target,
+};
 use common::describe;
 use model::{NaiveKernel, PORTS};
 use std::cell::Cell;
@@ -108,6 +111,39 @@ fn routes_are_counted_and_a_dump_takes_away_what_it_does_not_show() {
     assert_eq!(mirror.route_count(), 1, "the other family's table tells nothing of it");
     kernel.dump(&mut mirror, Scope::ROUTES4);
     assert_eq!((mirror.route_count(), answer(&mut mirror).as_str()), (0, "none"));
+}
+
+/// How many there are of what an empty dump of each of [`TABLES`] takes away.
+fn sizes(mirror: &Mirror) -> [usize; 6] {
+    [
+        mirror.links().count(),
+        mirror.addresses().count(),
+        mirror.neighbour_entry(PORTS[0], host()).into_iter().count(),
+        mirror.rules().count(),
+        mirror.qdiscs().count(),
+        mirror.route_count(),
+    ]
+}
+
+const TABLES: [Scope; 6] =
+    [Scope::LINKS, Scope::ADDRESSES, Scope::NEIGHBOURS, Scope::RULES, Scope::QDISCS, Scope::ROUTES4];
+
+#[test]
+fn an_empty_dump_takes_all_of_its_table_away() {
+    let address = Address { address: "10.1.0.1".parse().unwrap(), prefix_len: 16, ifindex: PORTS[0] };
+    let qdisc = Qdisc { ifindex: PORTS[0], handle: 1, parent: u32::MAX, kind: "htb".to_owned() };
+    for (at, table) in TABLES.into_iter().enumerate() {
+        let (mut kernel, mut mirror) = mirror(REACHABLE);
+        kernel.set_address(address, true);
+        kernel.dump(&mut mirror, Scope::ADDRESSES);
+        mirror.apply(Message { operation: Operation::Dumped, object: Object::Qdisc(qdisc.clone()) });
+        assert!(sizes(&mirror).iter().all(|&n| n > 0), "{:?}", sizes(&mirror));
+        assert_eq!(mirror.link_by_index(PORTS[0]).map(|link| link.index), Some(PORTS[0]));
+        assert_eq!(mirror.link_by_index(77), None);
+        mirror.begin_resync();
+        mirror.end_resync(table);
+        assert_eq!(sizes(&mirror)[at], 0, "{table:?}");
+    }
 }
 
 #[test]
