@@ -2,8 +2,9 @@
 import json
 import pathlib
 import re
+import socket
 
-from network import CheckError, PREFIX, Process, ROUTER, run, wait_until
+from network import COMMAND_LIMIT_S, CheckError, PREFIX, Process, ROUTER, run, wait_until
 
 START_LIMIT_S = 60
 # How the packets are forwarded, by name: the options of `up`, or None for the kernel alone.
@@ -18,8 +19,32 @@ MODES = {
 FORWARDING = [name for name in MODES if "xdp" in name]
 
 
-def read(binary, socket, handler, *arguments, fail=True):
-    return run(binary, "read", "--socket", str(socket), handler, *arguments, fail=fail).strip()
+def read(binary, path, handler, *arguments, fail=True):
+    return run(binary, "read", "--socket", path, handler, *arguments, fail=fail).strip()
+
+
+class Control:
+    """A connection to the control socket, for many questions: a command for each would take longer than the answer."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(COMMAND_LIMIT_S)
+        self.socket.connect(str(path))
+        self.file = self.socket.makefile("rwb")
+        self.file.readline()
+
+    def read(self, handler, *arguments):
+        self.file.write(" ".join(("READ", handler, *arguments)).encode() + b"\n")
+        self.file.flush()
+        said = self.file.readline().decode()
+        if not said.startswith("200"):
+            raise CheckError(f"the router says of {handler}: {said.strip()}")
+        length = int(self.file.readline().split()[1])
+        return self.file.read(length).decode()
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
 
 
 class Router:

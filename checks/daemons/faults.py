@@ -74,7 +74,6 @@ FAULTS = {
 
 def check(settings, folder):
     """A row for each daemon, fault, mode and time, and one that compares them."""
-    rows = []
     for kind in settings.daemons:
         daemon = DAEMONS[kind].router(folder / kind)
         neighbours = start_neighbours(folder)
@@ -84,12 +83,11 @@ def check(settings, folder):
             for time_number in range(settings.times):
                 for mode in ["kernel", *FORWARDING]:
                     for fault in FAULTS:
-                        rows.append(once(settings, folder, daemon, neighbours, fault, mode) | {"time": time_number})
+                        yield once(settings, folder, daemon, neighbours, fault, mode) | {"time": time_number}
         finally:
             leave(daemon)
             for neighbour in neighbours.values():
                 neighbour.end()
-    return rows
 
 
 def once(settings, folder, daemon, neighbours, fault, mode):

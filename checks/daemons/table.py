@@ -4,9 +4,9 @@ import re
 import threading
 import time
 
-from causeway import Router
+from causeway import Control, Router
 from network import CheckError, ROUTER, peer, run, wait_until
-from routing import Bird, DAEMONS, leave
+from routing import Bird, DAEMONS, SESSIONS_LIMIT_S, leave, missing_routes
 from traffic import Datagrams
 
 PORTS = ["to-a", "to-b", "to-c"]
@@ -38,13 +38,11 @@ def check(settings, folder):
     routes = folder / "table.conf"
     routes.write_text("".join(f"route {name}/24 blackhole;\n" for name in names))
     table = f'protocol static table4 {{\n    disabled;\n    ipv4;\ninclude "{routes}";\n}}'
-    rows = []
     for kind in settings.daemons:
         for mode in MODES:
-            rows.append(through_bgp(settings, folder, kind, mode, table, names))
+            yield through_bgp(settings, folder, kind, mode, table, names)
     for mode in MODES:
-        rows.append(in_force(settings, folder, mode, names))
-    return rows
+        yield in_force(settings, folder, mode, names)
 
 
 def kernel_routes():
@@ -68,7 +66,7 @@ def through_bgp(settings, folder, kind, mode, table, names):
     try:
         router = Router(settings.binary, folder, mode, PORTS)
         own = router.process.resident_mb() if router.process else 0
-        wait_until("BGP", lambda: "bgp4" not in neighbour.sessions_down(), 60)
+        wait_until("routes of a", lambda: not any(line.endswith("to-a") for line in missing_routes()), SESSIONS_LIMIT_S)
         none = kernel_routes()
         began = time.monotonic()
         neighbour.ask("enable", "table4")
@@ -103,13 +101,16 @@ def until(router, names, began, kernel_done, there):
     if router.process is None:
         return kernel_s, None
     left = names[:: max(1, len(names) // SAMPLES)] + names[-1:]
+    control = Control(router.socket)
     while left:
-        # A default route is not what is looked for.
-        found = router.read("forward.lookup", left[-1][:-1] + "1")
+        found = control.read("forward.lookup", left[-1][:-1] + "1")
         if (found != "none") == there:
             left.pop()
         elif time.monotonic() - began > TABLE_LIMIT_S:
             raise CheckError(f"after {TABLE_LIMIT_S} s Causeway says of {left[-1]}: {found}")
+        else:
+            time.sleep(0.01)
+    control.close()
     return kernel_s, time.monotonic() - began
 
 
