@@ -1,5 +1,4 @@
 """The router under test: the kernel alone, or `causeway up` beside it."""
-import json
 import pathlib
 import re
 import socket
@@ -50,7 +49,7 @@ class Control:
 class Router:
     """`causeway up` in the router's namespace; of the kernel alone there is nothing to be started."""
 
-    def __init__(self, binary, folder, mode, ports, processors=None, namespace=ROUTER, more=()):
+    def __init__(self, binary, folder, mode, ports, processors=None, namespace=ROUTER):
         self.binary, self.mode = binary, mode
         self.socket = pathlib.Path(folder) / "router.sock"
         self.process = None
@@ -58,7 +57,7 @@ class Router:
             return
         log = pathlib.Path(folder) / "router.log"
         log.unlink(missing_ok=True)
-        words = [binary, "up", *ports, *MODES[mode], "--name", PREFIX, "--socket", self.socket, *more]
+        words = [binary, "up", *ports, *MODES[mode], "--name", PREFIX, "--socket", self.socket]
         if processors is not None:
             words += ["--processors", str(processors)]
         self.process = Process(namespace, words, log)
@@ -82,19 +81,6 @@ class Router:
             if name == "count" and re.fullmatch(r"out\d+", element):
                 count += int(value)
         return count
-
-    def through_graph(self):
-        """Packets that came up to the graph."""
-        return sum(value for name, value in self.port_counters().items() if name == "rx_packets")
-
-    def port_counters(self):
-        """What the programs in the drivers and the sockets counted, all ports together."""
-        found = {}
-        for element in (name for name in self.read("list").split() if re.fullmatch(r"in\d+", name)):
-            for line in self.read(f"{element}.counters").splitlines():
-                name, value = line.split()
-                found[name] = found.get(name, 0) + int(value)
-        return found
 
     def differences(self):
         """Packets about which the self-check of the driver and the kernel were of two minds."""
@@ -121,7 +107,3 @@ def refused_ports(binary, namespace, ports, options):
                namespace=namespace)
     text, _, status = done.rpartition("status=")
     return "" if status.strip() == "0" else text.strip().splitlines()[-1].partition("causeway: ")[2]
-
-
-def version(binary):
-    return json.dumps(run(binary, "--version").strip())[1:-1]

@@ -1,7 +1,7 @@
 """Failures of next hops and of daemons under load, beside the kernel alone: what is lost, and for how long."""
 import time
 
-from causeway import FORWARDING, MODES, Router
+from causeway import FORWARDING, Router
 from network import CheckError, PEERS, peer, run
 from routing import DAEMONS, SHARED, leave, route_of, settled, start_neighbours, wait_for_routes
 from traffic import Datagrams, Flood
@@ -73,7 +73,7 @@ FAULTS = {
 
 
 def check(settings, folder):
-    """A row for each daemon, fault, mode and time, and one that compares them."""
+    """A row for each daemon, fault, mode and time."""
     for kind in settings.daemons:
         daemon = DAEMONS[kind].router(folder / kind)
         neighbours = start_neighbours(folder)

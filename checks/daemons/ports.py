@@ -1,4 +1,4 @@
-"""Packets between ports of every kind that the kernel here has: none is lost that the kernel alone forwards, none is wrong."""
+"""Packets between ports of every kind that this kernel has: none lost that it alone forwards, none wrong."""
 import pathlib
 import subprocess
 import sys

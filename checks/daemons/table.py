@@ -153,9 +153,8 @@ def in_force(settings, folder, mode, names):
         run("ip", "-n", ROUTER, "route", "flush", "root", CHANGED, fail=False)
     # The aims of the page are times; what is asserted is ten times those.
     row["ok"] = max(row["rest_ms"]) < 500 and max(row["storm_ms"]) < 10_000
-    print(f"    {mode:26} in force after {median(row['rest_ms']):.1f} ms (worst {max(row['rest_ms']):.1f}); in a storm of "
-          f"{row['changes_per_second']} changes a second {median(row['storm_ms']):.1f} ms (worst {max(row['storm_ms']):.1f})",
-          flush=True)
+    rest, storm = (f"{median(row[what]):.1f} ms (worst {max(row[what]):.1f})" for what in ("rest_ms", "storm_ms"))
+    print(f"    {mode:26} in force after {rest}; in a storm of {row['changes_per_second']} changes a second {storm}", flush=True)
     return row
 
 
