@@ -26,8 +26,8 @@ def machine(binary):
 
 def page(results):
     about, parts = results["machine"], results["parts"]
-    loads = ", ".join(f"{name} {part['date']} UTC, load {part['load']}{', quick' if part['quick'] else ''}, "
-                      f"{part['took_s']} s" for name, part in parts.items())
+    loads = ", ".join(f"{name} {ran['date']} UTC, load {ran['load']}{', quick' if ran['quick'] else ''}, {ran['took_s']} s"
+                      for name, part in parts.items() for ran in part["runs"])
     text = [f"""# Beside FRR and BIRD
 
 `{COMMAND}` makes these checks and writes this page. The machine: {about['processors']} processors ({about['model']}), kernel

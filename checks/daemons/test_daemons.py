@@ -55,7 +55,7 @@ class OfFrr(unittest.TestCase):
 
 
 class OfThePage(unittest.TestCase):
-    part = {"date": "2026-01-01 00:00", "load": 1.5, "quick": True, "took_s": 3}
+    part = {"runs": [{"date": "2026-01-01 00:00", "load": 1.5, "quick": True, "took_s": 3}]}
     about = {"processors": 2, "model": "a processor", "kernel": "6.12", "frr": "8.4", "bird": "2.0", "causeway": "0.1"}
 
     def test_it_says_what_is_not_well_and_under_which_load(self):
