@@ -5,6 +5,8 @@ DAEMONS_ARGS ?=
 
 .PHONY: daemons daemons-clean nightly
 daemons: build ## beside the real FRR and BIRD, as root: docs/results/daemons.md (DAEMONS_ARGS="--quick", "--times 10 --minutes 10")
+	@mk/need python3:python3
+	@python3 -m unittest discover --quiet --start-directory checks/daemons
 	@checks/daemons/run --binary $(CAUSEWAY) --page docs/results/daemons.md $(DAEMONS_ARGS)
 
 daemons-clean: ## remove what such a check that was killed left behind

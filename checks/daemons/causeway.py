@@ -1,9 +1,9 @@
 """The router under test: the kernel alone, or `causeway up` beside it."""
-import json
 import pathlib
 import re
+import socket
 
-from network import CheckError, PREFIX, Process, ROUTER, run, wait_until
+from network import COMMAND_LIMIT_S, CheckError, PREFIX, Process, ROUTER, run, wait_until
 
 START_LIMIT_S = 60
 # How the packets are forwarded, by name: the options of `up`, or None for the kernel alone.
@@ -18,14 +18,38 @@ MODES = {
 FORWARDING = [name for name in MODES if "xdp" in name]
 
 
-def read(binary, socket, handler, *arguments, fail=True):
-    return run(binary, "read", "--socket", str(socket), handler, *arguments, fail=fail).strip()
+def read(binary, path, handler, *arguments, fail=True):
+    return run(binary, "read", "--socket", path, handler, *arguments, fail=fail).strip()
+
+
+class Control:
+    """A connection to the control socket, for many questions: a command for each would take longer than the answer."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(COMMAND_LIMIT_S)
+        self.socket.connect(str(path))
+        self.file = self.socket.makefile("rwb")
+        self.file.readline()
+
+    def read(self, handler, *arguments):
+        self.file.write(" ".join(("READ", handler, *arguments)).encode() + b"\n")
+        self.file.flush()
+        said = self.file.readline().decode()
+        if not said.startswith("200"):
+            raise CheckError(f"the router says of {handler}: {said.strip()}")
+        length = int(self.file.readline().split()[1])
+        return self.file.read(length).decode()
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
 
 
 class Router:
     """`causeway up` in the router's namespace; of the kernel alone there is nothing to be started."""
 
-    def __init__(self, binary, folder, mode, ports, processors=None, namespace=ROUTER, more=()):
+    def __init__(self, binary, folder, mode, ports, processors=None, namespace=ROUTER):
         self.binary, self.mode = binary, mode
         self.socket = pathlib.Path(folder) / "router.sock"
         self.process = None
@@ -33,7 +57,7 @@ class Router:
             return
         log = pathlib.Path(folder) / "router.log"
         log.unlink(missing_ok=True)
-        words = [binary, "up", *ports, *MODES[mode], "--name", PREFIX, "--socket", self.socket, *more]
+        words = [binary, "up", *ports, *MODES[mode], "--name", PREFIX, "--socket", self.socket]
         if processors is not None:
             words += ["--processors", str(processors)]
         self.process = Process(namespace, words, log)
@@ -57,19 +81,6 @@ class Router:
             if name == "count" and re.fullmatch(r"out\d+", element):
                 count += int(value)
         return count
-
-    def through_graph(self):
-        """Packets that came up to the graph."""
-        return sum(value for name, value in self.port_counters().items() if name == "rx_packets")
-
-    def port_counters(self):
-        """What the programs in the drivers and the sockets counted, all ports together."""
-        found = {}
-        for element in (name for name in self.read("list").split() if re.fullmatch(r"in\d+", name)):
-            for line in self.read(f"{element}.counters").splitlines():
-                name, value = line.split()
-                found[name] = found.get(name, 0) + int(value)
-        return found
 
     def differences(self):
         """Packets about which the self-check of the driver and the kernel were of two minds."""
@@ -96,7 +107,3 @@ def refused_ports(binary, namespace, ports, options):
                namespace=namespace)
     text, _, status = done.rpartition("status=")
     return "" if status.strip() == "0" else text.strip().splitlines()[-1].partition("causeway: ")[2]
-
-
-def version(binary):
-    return json.dumps(run(binary, "--version").strip())[1:-1]

@@ -2,7 +2,7 @@
 import time
 
 from causeway import FORWARDING, MODES, Router
-from network import CheckError, PEERS, peer
+from network import PEERS, peer
 from routing import DAEMONS, leave, start_neighbours, wait_for_routes
 from traffic import Datagrams
 
@@ -14,7 +14,6 @@ ADDRESSES = ["10.81.{n}.1", "10.82.{n}.1", "fd81:{n}::1", "fd82:{n}::1"]
 
 def check(settings, folder):
     """A row for each daemon and mode."""
-    rows = []
     for kind in settings.daemons:
         daemon = DAEMONS[kind].router(folder / kind)
         neighbours = start_neighbours(folder)
@@ -22,12 +21,11 @@ def check(settings, folder):
             learnt_s = wait_for_routes(daemon, neighbours)
             print(f"  {daemon.name}: all sessions up and routes learnt after {learnt_s:.1f} s")
             for mode in MODES:
-                rows.append(crossing(settings, folder, daemon, mode) | {"learnt_s": learnt_s})
+                yield crossing(settings, folder, daemon, mode) | {"learnt_s": learnt_s}
         finally:
             leave(daemon)
             for neighbour in neighbours.values():
                 neighbour.end()
-    return rows
 
 
 def crossing(settings, folder, daemon, mode):
@@ -57,6 +55,4 @@ def crossing(settings, folder, daemon, mode):
     if row["forwarded"] < wanted:
         row["ok"] = False
     print(f"    {mode:26} {row['sent']} sent, {row['lost']} lost, {row['forwarded']} forwarded by Causeway")
-    if not row["ok"] and settings.strict:
-        raise CheckError(f"{daemon.name}, {mode}: {row}")
     return row

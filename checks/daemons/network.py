@@ -103,8 +103,6 @@ def make_namespace(name, forward):
         setting(name, f"ipv4/conf/{where}/rp_filter", 0)
         setting(name, f"ipv6/conf/{where}/forwarding", int(forward))
     setting(name, "ipv4/ip_forward", int(forward))
-    # A million IPv6 routes would be too many for the kernel's cache of exceptions, but none of the checks needs them.
-    setting(name, "ipv4/icmp_ratelimit", 0)
 
 
 def like_cards(ends):

@@ -15,19 +15,17 @@ LOOK_EVERY_S = 1
 
 def check(settings, folder):
     """A row for each daemon and mode. The router's worker has the last processor, the generator the first."""
-    rows = []
     for kind in settings.daemons:
         daemon = DAEMONS[kind].router(folder / kind)
         neighbours = start_neighbours(folder)
         try:
             for mode in ["kernel", *FORWARDING]:
                 wait_for_routes(daemon, neighbours)
-                rows.append(flooded(settings, folder, daemon, neighbours, mode))
+                yield flooded(settings, folder, daemon, neighbours, mode)
         finally:
             leave(daemon)
             for neighbour in neighbours.values():
                 neighbour.end()
-    return rows
 
 
 def flooded(settings, folder, daemon, neighbours, mode):

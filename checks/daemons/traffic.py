@@ -9,7 +9,6 @@ import probe
 PROBE = [sys.executable, "-IS", str(pathlib.Path(__file__).with_name("probe.py"))]
 # Of a datagram on its way when the sender stops.
 STRAGGLERS_S = 0.5
-STRANGE = 255
 
 
 class Flow:
