@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 
 /// Leaves, branches and further directories that a walk goes through behind the first leaf, at most. What lies deeper is not
 /// found.
-const STEPS: usize = 6;
+const STEPS: usize = 12;
 
 /// What an entry is: a leaf; a branch or, with another bit, a further directory; else a result.
 const LEAF: i32 = i32::MIN;

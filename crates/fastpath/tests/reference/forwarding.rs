@@ -90,7 +90,7 @@ impl Router {
             };
             let index = match n {
                 PLAIN.. if n > PLAIN => {
-                    let members = rng.usize(1..20);
+                    let members = rng.usize(1..18);
                     let members = (0..members).map(|_| (kind[rng.usize(..=PLAIN as usize)], rng.u32(1..4)));
                     neighbours.group(&members.collect::<Vec<_>>()).expect("room")
                 }
@@ -236,7 +236,8 @@ fn frame6(rng: &mut Rng) -> Vec<u8> {
     ip.fill_with(|| rng.u8(..));
     ip[0] = 0x60 | ip[0] & 15;
     ip[4..6].copy_from_slice(&(payload as u16).to_be_bytes());
-    (ip[6], ip[7]) = ([6, 17, 58, 59, 60, 0, 43, 44][rng.usize(..8)], rng.u8(..4));
+    let next = if rng.u8(..8) == 0 { [0, 43, 44][rng.usize(..3)] } else { [6, 17, 58, 59, 60][rng.usize(..5)] };
+    (ip[6], ip[7]) = (next, if rng.u8(..16) == 0 { rng.u8(..2) } else { rng.u8(2..) });
     if payload > 0 && rng.bool() {
         ip[40] = rng.u8(130..140);
     }
@@ -329,7 +330,8 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
         for n in 0..wanted / 20 {
             if n % 16 == 0 {
                 router.set_policy(policy(rng));
-                let (policy, seed) = (rng.u8(..5), [0, rng.u32(1..)][rng.usize(..2)]);
+                let policy = if rng.u8(..4) == 0 { rng.u8(2..5) } else { rng.u8(..2) };
+                let seed = [0, rng.u32(1..)][rng.usize(..2)];
                 router.forwarding.set_flow_hash((policy, 0x37), (0, 0), seed);
             }
             let frame = frame(rng);
@@ -368,8 +370,8 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
     eprintln!(
         "sent {sent:?}, kept {kept}, for a deaf port {deaf}, to groups {spread}, of IPv6 {six} and {groups6} given up that the element sends"
     );
-    assert!(six > wanted / 20, "{six}");
-    assert!(spread > wanted / 100, "{spread}");
+    assert!(six > wanted / 100, "{six}");
+    assert!(spread > wanted / 400, "{spread}");
     assert!(sent[0] > wanted / 200 && sent[1] > wanted / 200 && sent[DEAF] == 0, "{sent:?}");
     assert!(kept > wanted / 10 && deaf > wanted / 200, "{kept} {deaf}");
 }

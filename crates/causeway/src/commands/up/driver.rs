@@ -283,6 +283,9 @@ impl Port {
         let doubted = Some(Action::Program(front.doubters()?));
         let options = Options { hook, ports: &redirected, up, anew: Some(up), doubted, counters: &counters };
         let compiled = compile(&Graph { nodes: vec![node] }, &options)?;
+        if let Some((_, why)) = compiled.left.first() {
+            log::warn!(code = "driver"; "the graph forwards, since its program cannot be compiled: {why}");
+        }
         let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
         let to = (0..ports).map(|to| Some(compiled.first_exit + exit(to)?)).collect();
         let program = compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?;

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 /// Room for two million IPv4 routes of today's Internet.
 pub const LAYOUT: Rank24Layout = Rank24Layout::new(23);
-/// Room for half a million IPv6 routes.
+/// Room for half a million IPv6 routes, and for what changes replace.
 pub const LAYOUT6: Lines6Layout = Lines6Layout::new(18);
 
 /// Memory of the routes, of what they are as ways back, and of the ports' policies. The routes are the workers' as well.
