@@ -138,6 +138,11 @@ impl Router {
         {
             fib6.replace(text.parse().expect("a prefix"), kind[n]).expect("room");
         }
+        // Neighbours that fill leaves.
+        for n in 0..64 {
+            let prefix = Prefix6::truncated(0x2001_0db8_0003_u128 << 80 | n << 64, 64);
+            fib6.replace(prefix, kind[rng.usize(..HOPS as usize)]).expect("room");
+        }
         for _ in 0..routes6 {
             let len = [rng.u8(33..=64), rng.u8(33..=128), 48, 64, 128][rng.usize(..5)];
             let prefix = Prefix6::truncated(address6(rng), len);
@@ -220,7 +225,8 @@ fn address(rng: &mut Rng) -> u32 {
 /// The same of IPv6, near routes of all lengths.
 fn address6(rng: &mut Rng) -> u128 {
     let group = |rng: &mut Rng, most: u16| u128::from(rng.u16(..most));
-    let upper = 0x2001_0db8_u128 << 32 | group(rng, 4) << 16 | group(rng, 3);
+    let most = [3, 64][rng.usize(..2)];
+    let upper = 0x2001_0db8_u128 << 32 | group(rng, 4) << 16 | group(rng, most);
     let lower = match rng.u8(..3) {
         0 => group(rng, 6),
         1 => group(rng, 3) << 48 | group(rng, 3) << 32 | group(rng, 3) << 16 | group(rng, 3),
