@@ -176,7 +176,8 @@ pub struct UpArgs {
     /// Attach to all of them here, instead of where it suits each
     #[arg(long, value_enum, value_name = "WHERE")]
     pub attach: Option<Attach>,
-    /// Forward in the driver what needs no graph: IPv4 packets to routes with one next hop. New, and off by default
+    /// Forward in the driver what needs no graph: packets in transit, but IPv6 ones to routes with several next hops. New, and
+    /// off by default
     #[arg(long)]
     pub driver: bool,
     /// In the driver: ask the kernel about at least one packet in so many whether it would do the same

@@ -12,7 +12,7 @@
 use causeway_bpf::{
     Alu, Asm, Cond, Helper, Map, MapKind, MappedArray, Program, ProgramKind, Reg, Size, action,
 };
-use causeway_fastpath::{SharedRegion, Trie};
+use causeway_fastpath::{SharedRegion, rank24};
 use causeway_fib::{Domain, Fib, Lookup, Prefix4, Rank24, Rank24Layout, Table};
 use std::error::Error;
 use std::io::Write;
@@ -61,10 +61,9 @@ fn inside(path: &str) -> Any<()> {
     }
     let device = fill_kernel(&routes)?;
     let mut work = Work::new(&routes, rng)?;
-    let table = Trie { memory: &memory, layout };
     let contenders: [(&str, Program); 4] = [
         ("no lookup", work.program(|_, _| ())?),
-        ("rank24 in an array map", work.program(|asm, _| rank24(asm, &table))?),
+        ("rank24 in an array map", work.program(|asm, _| rank24(asm, &memory, &layout))?),
         ("trie map", work.program(|asm, key| in_trie(asm, &trie, key))?),
         ("bpf_fib_lookup", work.program(|asm, key| fib_lookup(asm, key, device))?),
     ];
@@ -196,10 +195,6 @@ impl Work {
         }
         Ok(())
     }
-}
-
-fn rank24(asm: &mut Asm, table: &Trie<'_>) {
-    table.adjacency(asm);
 }
 
 fn in_trie(asm: &mut Asm, trie: &Map, key: causeway_bpf::Slot) {

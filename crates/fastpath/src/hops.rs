@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// to a record by one word, a record is written before a word leads to it and never changed, and one that was replaced is
 /// used again when no program runs that may have found it.
 ///
+/// An index may lead to a group of others instead, which is kept in the same way.
+///
 /// A program that asks the kernel ([`crate::Check`]) and hears otherwise puts an index in doubt, which it stays in whatever is
 /// set, until [`Hops::trust`].
 #[derive(Debug)]
@@ -19,16 +21,26 @@ pub struct Hops {
     memory: Arc<SharedRegion>,
     layout: HopsLayout,
     grace: GracePeriod,
-    /// Records that are free, and those that are when programs have moved on.
+    /// Records and groups that are free.
     free: Vec<u32>,
+    free_groups: Vec<u32>,
+    /// What indices led to, which is free when programs have moved on.
     retired: Vec<u32>,
-    /// What indices lead to that are not in doubt.
+    /// What indices lead to that are not in doubt: a record, or a group with the bit [`IS_GROUP`].
     current: Vec<u32>,
 }
 
 /// The record that an index leads to which is in doubt: programs leave its packets to the kernel. It names an interface that
 /// there never is.
 pub(crate) const DOUBTED: u32 = 1;
+
+/// Set where an index leads to a group.
+const IS_GROUP: u32 = 1 << 31;
+/// Groups that there is room for, those in use and those that were replaced.
+pub(crate) const GROUPS: u32 = 2_048;
+/// Members of a group at most, a word each: the index in the upper half, and in the lower the first hash, of 31 bits, behind
+/// those that lead to it. Words behind the last are 0.
+pub(crate) const MEMBERS: usize = 16;
 
 /// Marks of the hops that lookups found.
 #[derive(Clone, Debug)]
@@ -86,14 +98,15 @@ impl HopsLayout {
         self.len
     }
 
-    /// Offset in bytes of the words of indices, of records, and of marks.
-    pub fn offsets(self) -> [u32; 3] {
+    /// Offset in bytes of the words of indices, of records, of marks, and of groups.
+    pub fn offsets(self) -> [u32; 4] {
         let records = 8 * self.len;
-        [0, records, records + 8 * RECORD * self.records()]
+        let marks = records + 8 * RECORD * self.records();
+        [0, records, marks, marks + 8 * MARKS]
     }
 
     fn bytes(self) -> usize {
-        (self.offsets()[2] + 8 * MARKS) as usize
+        self.offsets()[3] as usize + 8 * MEMBERS * GROUPS as usize
     }
 }
 
@@ -107,8 +120,9 @@ impl Hops {
         let (memory, grace) = (Arc::new(SharedRegion::new(layout.bytes())?), GracePeriod::new()?);
         // Record 0 is none.
         let free = (DOUBTED + 1..layout.records()).rev().collect();
+        let free_groups = (0..GROUPS).rev().collect();
         let current = vec![0; layout.len as usize];
-        let hops = Hops { memory, layout, grace, free, retired: Vec::new(), current };
+        let hops = Hops { memory, layout, grace, free, free_groups, retired: Vec::new(), current };
         hops.fill(DOUBTED, [u64::from(u16::MAX), 0, 0, 0]);
         Ok(hops)
     }
@@ -121,10 +135,27 @@ impl Hops {
             return;
         }
         let record = hop.and_then(|hop| self.write(&hop)).unwrap_or(0);
-        let before = std::mem::replace(&mut self.current[index as usize], record);
+        self.lead(index, record);
+    }
+
+    /// An index leads to a group from now on: to the indices of its members, each with the first hash, of 31 bits, behind
+    /// those of the flows that take it. Programs find nothing if there are more members than 16, or too many groups.
+    ///
+    /// Waits for programs as [`Hops::set`] does.
+    pub fn set_group(&mut self, index: u32, members: &[(u32, u32)]) {
+        if index >= self.layout.len {
+            return;
+        }
+        let group = self.write_group(members).map_or(0, |group| group | IS_GROUP);
+        self.lead(index, group);
+    }
+
+    /// An index leads to a record or a group.
+    fn lead(&mut self, index: u32, to: u32) {
+        let before = std::mem::replace(&mut self.current[index as usize], to);
         // Release: who finds the record finds what was written there. Only a program changes the word besides, to doubt.
         let word = &self.words(0)[index as usize];
-        let _ = word.compare_exchange(before.into(), record.into(), Ordering::AcqRel, Ordering::Relaxed);
+        let _ = word.compare_exchange(before.into(), to.into(), Ordering::AcqRel, Ordering::Relaxed);
         self.retired.extend((before != 0).then_some(before));
     }
 
@@ -162,7 +193,12 @@ impl Hops {
     /// As [`GracePeriod::wait`].
     pub fn settle(&mut self) -> Result<()> {
         self.grace.wait()?;
-        self.free.append(&mut self.retired);
+        for was in self.retired.drain(..) {
+            match was & IS_GROUP {
+                0 => self.free.push(was),
+                _ => self.free_groups.push(was & !IS_GROUP),
+            }
+        }
         Ok(())
     }
 
@@ -191,6 +227,22 @@ impl Hops {
         let [a, b, c] = hop.words;
         self.fill(record, [a, b, c, flags]);
         Some(record)
+    }
+
+    /// Writes a group that nothing leads to; gives its number.
+    fn write_group(&mut self, members: &[(u32, u32)]) -> Option<u32> {
+        if members.len() > MEMBERS {
+            return None;
+        }
+        if self.free_groups.is_empty() {
+            self.settle().ok()?;
+        }
+        let group = self.free_groups.pop()?;
+        let words = members.iter().map(|&(end, index)| u64::from(end) | u64::from(index) << 32);
+        let place = self.words(3).iter().skip(MEMBERS * group as usize);
+        let words = words.chain(std::iter::repeat(0)).take(MEMBERS);
+        place.zip(words).for_each(|(word, n)| word.store(n, Ordering::Relaxed));
+        Some(group)
     }
 
     fn fill(&self, record: u32, words: [u64; RECORD as usize]) {

@@ -10,7 +10,7 @@
 //! | [`compile()`] | one BPF program of it: elements are blocks, joined by jumps |
 //! | `state` | what is known of a packet at a place of the code, so that where its data and headers are costs no instruction |
 //! | `registers`, `write` | where registers are kept, and what an operation becomes |
-//! | [`Table`] | lookups: the memory of a routing table, words, or a hash table |
+//! | [`Table`] | lookups: the memory of a routing table, members of groups, words, or a hash table |
 //! | [`Hops`] | what a routing table's entries lead to, each in one piece |
 //! | [`Check`], [`Checks`], [`Asker`] | the kernel is asked about some packets whether it would do the same |
 //! | [`Exit`], [`Luggage`] | how packets leave: by a port, dropped, or up to the graph in user space with what is known of them |
@@ -46,7 +46,7 @@ mod state;
 mod table;
 mod write;
 
-pub use check::{Answer, Asked, Asker, Check, Checks, Report};
+pub use check::{Answer, Asked, Asker, Check, Checks, Report, Version};
 pub use compile::{Compiled, Failure, Options, compile};
 pub use counters::Counters;
 pub use diagram::as_diagram;
@@ -54,5 +54,5 @@ pub use exit::{Action, Arrival, Exit, Hook, Luggage, Place};
 pub use graph::{Graph, Node, Target};
 pub use hops::{Hop, Hops, Marks};
 pub use split::{Known, Split, split};
-pub use table::{Routes, SharedRegion, Table, Trie, Words};
+pub use table::{Members, NextHops, Routes, SharedRegion, Table, Trie, Words, rank24};
 pub use write::SUM_BYTES;

@@ -1,8 +1,8 @@
 //! Where the registers of a program are kept: in registers of the machine or on its stack.
 //!
-//! Blocks only go forwards, so that a register is in use from the first place that writes it to the last one that reads it,
-//! in the order of the text, whichever way a packet takes (linear scan; Poletto and Sarkar, 1999). One that may be read
-//! before it was written is zero from the start.
+//! Blocks only go forwards, so that what a register holds is in use from the first place that writes it to the last one that
+//! reads it, in the order of the text, whichever way a packet takes (linear scan; Poletto and Sarkar, 1999). On ways that never
+//! meet it holds different things, each with a place of its own. What may be read before it was written is zero from the start.
 
 use causeway_bpf::Reg as Machine;
 use causeway_engine::ir::{Code, End, Op, REGISTERS, Reg, Test, Value};
@@ -22,30 +22,42 @@ pub(crate) enum Home {
     Stack(usize),
 }
 
-/// Where all registers of a program are.
+/// Where the registers of a program are.
 #[derive(Debug)]
 pub(crate) struct Homes {
-    homes: [Option<Home>; REGISTERS],
+    blocks: Vec<BlockHomes>,
     /// Those that must be zero at the start.
     pub zeroed: Vec<Home>,
     /// Spill slots in use.
     pub slots: usize,
 }
 
+/// Where they are in one block.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockHomes([Option<Home>; REGISTERS]);
+
+impl BlockHomes {
+    /// Where a register is; one that nothing uses is nowhere.
+    pub fn of_register(&self, reg: Reg) -> Option<Home> {
+        self.0.get(reg.number()).copied().flatten()
+    }
+}
+
 impl Homes {
     /// For the registers of `blocks`. Lookups destroy the machine's registers that helpers do not keep.
     pub fn of(blocks: &[Code]) -> Homes {
         let uses = Uses::of(blocks);
-        let mut order: Vec<usize> = (0..REGISTERS).filter(|&r| uses.ranges[r].is_some()).collect();
-        order.sort_by_key(|&r| uses.ranges[r].as_ref().map(|range| *range.start()));
-        let mut homes = Homes { homes: [None; REGISTERS], zeroed: Vec::new(), slots: 0 };
+        let mut lives = uses.lives();
+        lives.sort_by_key(|life| *life.range.start());
+        let none = BlockHomes([None; REGISTERS]);
+        let mut homes = Homes { blocks: vec![none; blocks.len()], zeroed: Vec::new(), slots: 0 };
         // Until when each place is taken.
         let (mut machine, mut stack) = ([None; POOL.len()], Vec::<usize>::new());
-        for r in order {
-            let Some(range) = uses.ranges[r].clone() else { continue };
-            let crosses = uses.lookups.iter().any(|at| range.contains(at) && range.end() > at);
+        for life in lives {
+            let (start, end) = (*life.range.start(), *life.range.end());
+            let crosses = uses.lookups.iter().any(|&at| life.range.contains(&at) && end > at);
             let usable = if crosses { KEPT } else { POOL.len() };
-            let is_free = |until: Option<usize>| until.is_none_or(|until| until < *range.start());
+            let is_free = |until: Option<usize>| until.is_none_or(|until| until < start);
             // Those that helpers keep are left to who needs them.
             let free = match crosses {
                 true => (0..usable).find(|&i| is_free(machine[i])),
@@ -53,88 +65,146 @@ impl Homes {
             };
             let home = match free {
                 Some(i) => {
-                    machine[i] = Some(*range.end());
+                    machine[i] = Some(end);
                     Home::Register(POOL[i])
                 }
                 None => {
-                    let slot = stack.iter().position(|&until| until < *range.start());
+                    let slot = stack.iter().position(|&until| until < start);
                     let slot = slot.unwrap_or_else(|| {
                         stack.push(0);
                         stack.len() - 1
                     });
-                    stack[slot] = *range.end();
+                    stack[slot] = end;
                     Home::Stack(slot)
                 }
             };
-            homes.homes[r] = Some(home);
-            homes.zeroed.extend(uses.early[r].then_some(home));
+            life.blocks.iter().for_each(|&block| homes.blocks[block].0[life.register] = Some(home));
+            homes.zeroed.extend(life.is_early.then_some(home));
         }
         homes.slots = stack.len();
         homes
     }
 
-    /// Where a register is; one that nothing uses is nowhere.
-    pub fn of_register(&self, reg: Reg) -> Option<Home> {
-        self.homes.get(reg.number()).copied().flatten()
+    /// Where registers are in a block.
+    pub fn of_block(&self, block: usize) -> &BlockHomes {
+        &self.blocks[block]
     }
+}
+
+/// What one register holds from a first use on to a last one, on ways that belong together: on others it is another's.
+struct Life {
+    register: usize,
+    blocks: Vec<usize>,
+    range: RangeInclusive<usize>,
+    /// Whether it may be read before it was written.
+    is_early: bool,
 }
 
 /// Where registers are used, by number of the operation in the text.
 struct Uses {
-    ranges: [Option<RangeInclusive<usize>>; REGISTERS],
-    /// Whether it may be read before it was written.
-    early: [bool; REGISTERS],
+    blocks: Vec<BlockUses>,
     lookups: Vec<usize>,
+}
+
+/// The same in one block; of registers, a bit each.
+struct BlockUses {
+    /// First and last use.
+    accesses: [Option<(usize, usize)>; REGISTERS],
+    /// The block's own extent.
+    extent: (usize, usize),
+    next: [Option<usize>; 2],
+    /// Which are written, and which are in use where the block begins and where it ends.
+    written: u64,
+    live_in: u64,
+    live_out: u64,
+}
+
+impl BlockUses {
+    fn access(&mut self, reg: Reg, at: usize) {
+        let known = &mut self.accesses[reg.number()];
+        *known = Some((known.map_or(at, |known| known.0), at));
+    }
+
+    fn read(&mut self, reg: Reg, at: usize) {
+        self.access(reg, at);
+        let bit = 1 << reg.number();
+        if self.written & bit == 0 {
+            self.live_in |= bit;
+        }
+    }
 }
 
 impl Uses {
     fn of(blocks: &[Code]) -> Uses {
-        let mut uses =
-            Uses { ranges: [const { None }; REGISTERS], early: [false; REGISTERS], lookups: Vec::new() };
-        // Registers that are written on all ways to a block, a bit each.
-        let mut written: Vec<Option<u64>> = vec![None; blocks.len()];
-        if let Some(first) = written.first_mut() {
-            *first = Some(0);
-        }
+        let mut uses = Uses { blocks: Vec::new(), lookups: Vec::new() };
         let mut at = 0;
-        for (number, Code { ops, end }) in blocks.iter().enumerate() {
-            let mut here = written[number];
+        for Code { ops, end } in blocks {
+            let (reads, next) = of_end(*end);
+            let extent = (at, at + ops.len());
+            let accesses = [None; REGISTERS];
+            let mut block = BlockUses { accesses, extent, next, written: 0, live_in: 0, live_out: 0 };
             for op in ops {
-                let (reads, writes) = accesses(op);
-                reads.into_iter().flatten().for_each(|r| uses.note(r, at, here));
+                let (reads, writes) = accesses_of(op);
+                reads.into_iter().flatten().for_each(|r| block.read(r, at));
                 for r in writes.into_iter().flatten() {
-                    uses.extend(r, at);
-                    here = here.map(|bits| bits | 1 << r.number());
+                    block.access(r, at);
+                    block.written |= 1 << r.number();
                 }
                 if matches!(op, Op::LookUp { .. }) {
                     uses.lookups.push(at);
                 }
                 at += 1;
             }
-            let (reads, next) = of_end(*end);
-            reads.into_iter().flatten().for_each(|r| uses.note(r, at, here));
+            reads.into_iter().flatten().for_each(|r| block.read(r, at));
             at += 1;
-            let Some(here) = here else { continue };
-            for to in next.into_iter().flatten() {
-                let there = &mut written[to];
-                *there = Some(there.map_or(here, |bits| bits & here));
-            }
+            uses.blocks.push(block);
+        }
+        // Blocks lead to later ones only.
+        for number in (0..blocks.len()).rev() {
+            let next = uses.blocks[number].next.into_iter().flatten();
+            let live_out = next.fold(0, |live, to| live | uses.blocks[to].live_in);
+            let block = &mut uses.blocks[number];
+            block.live_out = live_out;
+            block.live_in |= live_out & !block.written;
         }
         uses
     }
 
-    /// A read at `at`, where `written` registers are written.
-    fn note(&mut self, reg: Reg, at: usize, written: Option<u64>) {
-        self.extend(reg, at);
-        if written.is_some_and(|bits| bits & 1 << reg.number() == 0) {
-            self.early[reg.number()] = true;
-            self.extend(reg, 0);
-        }
+    /// What the registers hold.
+    fn lives(&self) -> Vec<Life> {
+        (0..REGISTERS).flat_map(|register| self.lives_of(register)).collect()
     }
 
-    fn extend(&mut self, reg: Reg, at: usize) {
-        let range = &mut self.ranges[reg.number()];
-        *range = Some(range.as_ref().map_or(at..=at, |r| at.min(*r.start())..=at.max(*r.end())));
+    fn lives_of(&self, register: usize) -> Vec<Life> {
+        let bit = 1 << register;
+        // Which life the register has in a block: the number of its first block.
+        let mut first: Vec<usize> = (0..self.blocks.len()).collect();
+        for (number, block) in self.blocks.iter().enumerate() {
+            for to in block.next.into_iter().flatten().filter(|&to| self.blocks[to].live_in & bit != 0) {
+                let (a, b) = (first[number], first[to]);
+                first.iter_mut().filter(|of| **of == a.max(b)).for_each(|of| *of = a.min(b));
+            }
+        }
+        let mut lives: Vec<Life> = Vec::new();
+        for (number, block) in self.blocks.iter().enumerate() {
+            let (is_in, is_out) = (block.live_in & bit != 0, block.live_out & bit != 0);
+            let accesses = block.accesses[register];
+            if !is_in && accesses.is_none() {
+                continue;
+            }
+            let (start, end) = accesses.unwrap_or(block.extent);
+            let start = if is_in { block.extent.0 } else { start };
+            let end = if is_out { block.extent.1 } else { end };
+            let is_early = is_in && number == 0;
+            match lives.iter_mut().find(|life| first[life.blocks[0]] == first[number]) {
+                Some(life) => {
+                    life.blocks.push(number);
+                    life.range = *life.range.start()..=end.max(*life.range.end());
+                }
+                None => lives.push(Life { register, blocks: vec![number], range: start..=end, is_early }),
+            }
+        }
+        lives
     }
 }
 
@@ -148,7 +218,7 @@ fn register(value: Value) -> Option<Reg> {
 }
 
 /// What an operation reads and writes.
-fn accesses(op: &Op) -> (Registers<2>, Registers<3>) {
+fn accesses_of(op: &Op) -> (Registers<2>, Registers<3>) {
     let one = |to: Reg| [Some(to), None, None];
     match *op {
         Op::Load { to, .. } | Op::Get { to, .. } => ([None; 2], one(to)),

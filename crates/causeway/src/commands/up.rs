@@ -212,7 +212,7 @@ fn follow(
     let (v4, v6) = follow.tables.routes();
     log::info!("the kernel has {v4} IPv4 and {v6} IPv6 routes");
     let handled = forwarded.map(|forwarded| {
-        log::info!(code = "driver"; "IPv4 packets to routes with one next hop are forwarded in the driver");
+        log::info!(code = "driver"; "packets in transit are forwarded in the driver, but IPv6 ones to routes with several next hops");
         Handled::new(follow.names.clone(), move |from, to| forwarded.packets(from, to))
     });
     let follower = follow.start(&lease)?;

@@ -46,9 +46,134 @@ fn what_the_driver_forwards_is_counted_as_if_the_graph_had() {
     // The words that everybody may read, which no element is asked for.
     let handler = up.number("forward.count");
     wait_for("the counters", || up.counted("forward", |name| name == "count") >= handler);
-    // Another version is the graph's.
+}
+
+/// Sends ten IPv6 packets there and back: whether all were answered, and how many frames went to the graph.
+fn pings6(net: &Net, up: &Router) -> (bool, u64) {
+    let before = taken(up);
+    let (good, text) = net.ping("-c 10 2001:db8:2::2");
+    (good && text.contains("ttl=63"), taken(up) - before)
+}
+
+#[test]
+fn ipv6_is_forwarded_in_the_driver_and_counted() {
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = Log::up(&net, "r", ARGS);
     net.meet(&up, true);
-    assert!(net.ping("-c 3 2001:db8:2::2").0);
+    let counts = || ["in0.count", "forward.count", "out1.count"].map(|h| up.number(h));
+    wait_for("twenty packets in the driver", || {
+        let before = counts();
+        let (good, taken) = pings6(&net, &up);
+        assert!(good);
+        let more: Vec<u64> = counts().iter().zip(before).map(|(now, before)| now - before).collect();
+        // Hosts ask for each other now and then.
+        taken == 0 && more == [10, 20, 10]
+    });
+    assert_eq!(programs_counted(&up, "xdp_pass_self_check"), 0);
+    // Routes and neighbours are followed.
+    net.ip("b", "addr add 2001:db8:78::1 dev lo");
+    net.ip("r", "-6 route add 2001:db8:78::/48 via 2001:db8:2::2");
+    wait_for("the new route in the driver", || {
+        let before = taken(&up);
+        net.ping("-c 5 2001:db8:78::1").0 && taken(&up) == before
+    });
+    net.ip("r", "-6 route replace 2001:db8:78::/48 via 2001:db8:1::2");
+    wait_for("the way back", || up.read("forward.lookup 2001:db8:78::1").starts_with("ra "));
+    assert!(!net.ping("-c 1 2001:db8:78::1").0, "it leads away");
+    net.ip("b", "link set b0 address 02:00:00:00:77:02");
+    net.ip("r", "neigh flush dev rb");
+    wait_for("the neighbour", || pings6(&net, &up) == (true, 0));
+}
+
+#[test]
+fn the_kernel_answers_for_the_ipv6_that_the_driver_gives_up() {
+    let Some(net) = Net::new() else { return };
+    for (space, device) in [("r", "rb"), ("b", "b0")] {
+        net.ip(space, &format!("link set {device} mtu 1280"));
+    }
+    let (up, _log) = Log::up(&net, "r", ARGS);
+    net.meet(&up, true);
+    let (_, text) = net.ping("-c 1 -t 1 2001:db8:2::2");
+    assert!(text.contains("Hop limit"), "{text}");
+    let (_, text) = net.ping("-c 1 -M do -s 1400 2001:db8:2::2");
+    assert!(text.contains("Packet too big: mtu=1280"), "{text}");
+    assert!(net.ping("-c 2 -s 1400 2001:db8:2::2").0, "fragments are the kernel's");
+    assert!(net.ping("-c 2 2001:db8:2::1").0, "the router's own address");
+}
+
+/// How many of 64 UDP packets, each from a port of its own, reach host `b` by each of two paths.
+fn spread(net: &Net) -> [u64; 2] {
+    const TARGET: &str = "10.78.0.1:4000";
+    let counts = || ["b0", "y0"].map(|device| received(net, device));
+    let before = counts();
+    // Or the host answers that nobody listens.
+    let listener = net.spawn("b", || std::net::UdpSocket::bind("0.0.0.0:4000").expect("a port"));
+    let _listener = listener.join().expect("the listener");
+    let sent = net.spawn("a", || {
+        for port in 20_000..20_064 {
+            let socket = std::net::UdpSocket::bind(("0.0.0.0", port)).expect("a port");
+            socket.send_to(b"spread", TARGET).expect("sent");
+        }
+    });
+    sent.join().expect("the sender");
+    wait_for("all to come", || {
+        counts().iter().zip(before).map(|(now, before)| now - before).sum::<u64>() >= 64
+    });
+    let now = counts();
+    std::array::from_fn(|path| now[path] - before[path])
+}
+
+/// UDP packets to the target that a device of `b` has seen.
+fn received(net: &Net, device: &str) -> u64 {
+    let text = net.inside("b", "nft", &format!("list counter inet seen {device}"));
+    let packets = text.split_once("packets ").and_then(|(_, rest)| rest.split_whitespace().next());
+    packets.and_then(|n| n.parse().ok()).expect("a number")
+}
+
+#[test]
+fn flows_are_spread_in_the_driver_as_the_kernel_spreads_them() {
+    let Some(net) = Net::new() else { return };
+    if std::process::Command::new("nft").arg("--version").output().is_err() {
+        return eprintln!("skipped: needs nft (apt install nftables)");
+    }
+    net.cables(1);
+    for (space, device, end) in [("r", "x0", 1), ("b", "y0", 2)] {
+        net.ip(space, &format!("addr add 10.77.3.{end}/24 dev {device}"));
+    }
+    net.inside("b", "ethtool", "-K y0 tx off tso off gso off gro on");
+    net.ip("b", "addr add 10.78.0.1 dev lo");
+    for set in ["add table inet seen", "add chain inet seen in { type filter hook prerouting priority 0 ; }"]
+    {
+        net.inside("b", "nft", set);
+    }
+    for device in ["b0", "y0"] {
+        net.inside("b", "nft", &format!("add counter inet seen {device}"));
+        net.inside(
+            "b",
+            "nft",
+            &format!("add rule inet seen in iifname {device} udp dport 4000 counter name {device}"),
+        );
+    }
+    for setting in ["fib_multipath_hash_policy=1", "fib_multipath_hash_seed=4711"] {
+        net.inside("r", "sysctl", &format!("-qw net.ipv4.{setting}"));
+    }
+    net.ip("r", "route add 10.78.0.0/24 nexthop via 10.77.2.2 nexthop via 10.77.3.2 weight 3");
+    for gateway in ["10.77.2.2", "10.77.3.2"] {
+        net.ping_from("r", &format!("-c 1 {gateway}"));
+    }
+    let by_kernel = spread(&net);
+    assert!(by_kernel.iter().all(|&n| n > 0), "{by_kernel:?}");
+    let (up, _log) = Log::up(&net, "r", "ra rb x0 --attach xdp --driver --check-every 1");
+    net.meet(&up, false);
+    wait_for("the driver to spread them", || {
+        let before = (taken(&up), up.number("forward.count"));
+        assert_eq!(spread(&net), by_kernel, "each by the kernel's path");
+        (taken(&up), up.number("forward.count")) == (before.0, before.1 + 64)
+    });
+    assert_eq!(up.number("forward.differences"), 0, "whichever member the kernel says");
+    // A path fewer.
+    net.ip("r", "route replace 10.78.0.0/24 nexthop via 10.77.2.2");
+    wait_for("the one path", || spread(&net) == [64, 0]);
 }
 
 #[test]

@@ -51,6 +51,8 @@ impl Control {
 
     /// What was counted.
     pub fn counts(&mut self) -> Counts {
+        // Asked, the element counts what was forwarded in the driver by now.
+        self.read("forward.count");
         let mut counts = Counts::default();
         for line in self.read("counters").unwrap_or_default().lines() {
             let words: Vec<&str> = line.split('\t').collect();

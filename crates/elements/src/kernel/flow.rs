@@ -115,6 +115,19 @@ impl FlowHash {
         self.hash(packet.get(..dissect::IPV6_HEADER_LEN + usize::from(len))?, Version::V6)
     }
 
+    /// The hash of a whole IPv4 packet from an address to another, of this protocol and with these ports, or with zeros if it
+    /// has none, that is no ICMP error and has no authentication header. None: the policy wants more to be known.
+    pub fn known_v4(&self, addresses: [u32; 2], protocol: u8, ports: [u16; 2]) -> Option<u32> {
+        let [from, to] = addresses.map(u32::to_be);
+        let addresses = Addresses::V4(from, to);
+        let keys = match self.policy {
+            FlowPolicy::L3 => Keys { addresses, ..Keys::NONE },
+            FlowPolicy::L4 => Keys { addresses, label: 0, protocol, ports: ports.map(u16::to_be) },
+            FlowPolicy::Inner | FlowPolicy::Custom(_) => return None,
+        };
+        Some(keys.hash(self.seed))
+    }
+
     #[inline(always)]
     fn hash(&self, packet: &[u8], version: Version) -> Option<u32> {
         let keys = match self.policy {

@@ -122,7 +122,7 @@ pub struct PortPolicy {
 
 impl PortPolicy {
     pub(super) const IPV4: u32 = 1;
-    const IPV6: u32 = 2;
+    pub(super) const IPV6: u32 = 2;
     pub(super) const HAIRPIN: u32 = 4;
     /// The check's number is from this bit on.
     pub(super) const REVERSE_PATH_BIT: u64 = 8;
@@ -224,6 +224,9 @@ pub trait InDriver: Send + Sync {
     fn set_paths(&self, index: AdjacencyIndex, paths: Paths);
     /// Has it see the policy of a port.
     fn set_policy(&self, port: usize, policy: PortPolicy);
+    /// Has it see how IPv4 flows are spread over the paths of a route: the kernel's policy in 8 bits, its fields in 24, and
+    /// the seed in 32. A policy that is not known leaves it to the graph.
+    fn set_flow_hash(&self, bits: u64);
 }
 
 impl Forwarding {
@@ -255,6 +258,7 @@ impl Forwarding {
     /// The same, where a program in the driver is told what it needs.
     #[must_use]
     pub fn with_driver(self, in_driver: Arc<dyn InDriver>) -> Forwarding {
+        in_driver.set_flow_hash(UNKNOWN_HASH);
         Forwarding { in_driver: Some(in_driver), ..self }
     }
 
@@ -317,6 +321,9 @@ impl Forwarding {
     pub fn set_flow_hash(&self, v4: (u8, u32), v6: (u8, u32), seed: u32) {
         for (word, (policy, fields)) in self.flow_hashes.iter().zip([v4, v6]) {
             word.store(hash_bits(policy, fields, seed), Ordering::Release);
+        }
+        if let Some(in_driver) = &self.in_driver {
+            in_driver.set_flow_hash(hash_bits(v4.0, v4.1, seed));
         }
     }
 

@@ -1,24 +1,44 @@
-//! What KernelForward does to an IPv4 packet, as a program: for the driver.
+//! What KernelForward does to a packet, as a program: for the driver.
 //!
-//! It says nothing of the lease, which whoever runs it looks at, nor of routes with several next hops: those packets are
-//! given up, as all that the element leaves to the kernel.
+//! It says nothing of the lease, which whoever runs it looks at. Given up is all that the element leaves to the kernel, and of
+//! the packets to routes with several next hops those of IPv6, and those whose flow is not plain to see.
 
 use super::forwarding::{Forwarding, KERNEL, Neighbour, Paths, PortPolicy, Readers, ReversePath};
-use super::version::ETHERNET;
+use super::version::{ETHERNET, NEIGHBOUR_DISCOVERY, NOT_FOR_ROUTERS};
 use causeway_engine::ir::{Alu, At, Field, Program, Reg, Table, Test, Value};
 use causeway_engine::prelude::*;
-use causeway_fib::{AdjacencyIndex, Lookup};
+use causeway_fib::{AdjacencyIndex, Lookup, Pinned};
 use std::sync::Arc;
 
-/// Tables of a [`program`], by number. Keys are one word.
+/// Tables of a [`program`], by number. Keys are one word where nothing else is said.
 pub mod table {
     /// By number of a port, its policy ([`super::PortPolicy::to_bits`]).
     pub const POLICIES: usize = 0;
-    /// By address, what the route to it is as a way back ([`super::Paths::to_bits`]).
+    /// By IPv4 address, what the route to it is as a way back ([`super::Paths::to_bits`]).
     pub const PATHS: usize = 1;
-    /// By address, the next hop ([`super::Neighbour::words`]).
+    /// By IPv4 address, the next hop ([`super::Neighbour::words`]), or [`super::GROUP`] and the index of a group.
     pub const NEXT_HOPS: usize = 2;
+    /// By index of a group and flow, the next hop. The key is destination and, from bit 32 on, source; then ports, from bit 32
+    /// on the protocol, and from bit 40 on the index.
+    pub const MEMBERS: usize = 3;
+    /// As [`PATHS`], by IPv6 address: its upper half, and its lower.
+    pub const PATHS6: usize = 4;
+    /// As [`NEXT_HOPS`], by such a key; groups are not found.
+    pub const NEXT_HOPS6: usize = 5;
+    /// How many there are.
+    pub const COUNT: usize = 6;
 }
+
+/// In place of a port's number: there are several next hops.
+pub const GROUP: u16 = KERNEL - 1;
+
+/// Protocols whose first four octets the kernel takes for ports: TCP, UDP, DCCP, ESP, SCTP, UDP-Lite.
+const WITH_PORTS: [u64; 6] = [6, 17, 33, 50, 132, 136];
+/// ICMP, and its messages that are about another packet (RFC 792), whose flow they may count to.
+const ICMP: u64 = 1;
+const ERRORS: [u64; 5] = [3, 4, 5, 11, 12];
+/// The authentication header has what the kernel takes for ports at another place.
+const AUTHENTICATION: u64 = 51;
 
 const PORT_BITS: u64 = 16;
 
@@ -36,26 +56,114 @@ impl Neighbour {
 /// are to leave by, as the element would have them leave, or are given up.
 #[must_use]
 pub fn program(forwarding: &Arc<Forwarding>, port: u16) -> Option<Program> {
-    let tables = || (forwarding.clone(), forwarding.readers());
     let mut b = Builder::new();
-    let (source, destination, len) = header(&mut b);
     let [policy, ..] = b.look_up(Box::new(Policies(forwarding.clone())), key(u64::from(port)));
-    let forwards = b.compute(Alu::And, policy, u64::from(PortPolicy::IPV4));
-    b.forbid(Test::Equal(forwards.into(), 0.into()));
+    b.require(Test::Has(at(0), 20));
+    let ethertype = b.load(At::data(12), 2);
+    let (four, rest) = (b.block(), b.block());
+    b.branch(Test::Equal(ethertype.into(), 0x0800.into()), four, rest);
+    b.at(four);
+    b.with_scratch(|b| four_of(b, forwarding, policy, port));
+    b.at(rest);
+    b.require(Test::Equal(ethertype.into(), 0x86dd.into()));
+    b.with_scratch(|b| six_of(b, forwarding, policy, port));
+    b.finish()
+}
+
+/// What is done to IPv4 packets.
+fn four_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16) {
+    let tables = || (forwarding.clone(), forwarding.readers());
+    let (source, destination, len) = header(b);
+    may_forward(b, policy, PortPolicy::IPV4);
     let [paths, ..] = b.look_up(Box::new(Back(tables())), key(source));
-    check_source(&mut b, policy, paths, port);
-    let [way, front, back] = b.look_up(Box::new(Ahead(tables())), key(destination));
+    b.with_scratch(|b| check_source(b, policy, paths, port));
+    let found = b.look_up(Box::new(Ahead(tables())), key(destination));
+    let (single, group) = (b.block(), b.block());
+    b.branch(Test::Equal(found[0].into(), u64::from(GROUP).into()), group, single);
+    b.at(single);
+    b.with_scratch(|b| {
+        let to = may_leave(b, found[0], len);
+        may_return(b, policy, to, port);
+        decrement(b);
+        go_out(b, found, to, len);
+    });
+    b.at(group);
+    b.with_scratch(|b| {
+        let flow = flow(b, len, found[1]);
+        let member = b.look_up(Box::new(Members(tables())), flow);
+        let to = may_leave(b, member[0], len);
+        may_return(b, policy, to, port);
+        decrement(b);
+        go_out(b, member, to, len);
+    });
+}
+
+/// What is done to IPv6 packets.
+fn six_of(b: &mut Builder, forwarding: &Arc<Forwarding>, policy: Reg, port: u16) {
+    let tables = || (forwarding.clone(), forwarding.readers());
+    let len = header6(b);
+    may_forward(b, policy, PortPolicy::IPV6);
+    let address = |b: &mut Builder, offset| [b.load(at(offset), 8), b.load(at(offset + 8), 8)].map(Value::Of);
+    let source = address(b, 8);
+    let [paths, ..] = b.look_up(Box::new(Back6(tables())), source);
+    let ours = b.compute(Alu::And, paths, Paths::ours().to_bits());
+    b.require(Test::Equal(ours.into(), 0.into()));
+    let destination = address(b, 24);
+    let found = b.look_up(Box::new(Ahead6(tables())), destination);
+    let to = may_leave(b, found[0], len);
+    b.forbid(Test::Equal(to.into(), u64::from(port).into()));
+    let limit = b.load(at(7), 1);
+    let less = b.compute(Alu::Sub, limit, 1);
+    b.store(at(7), 1, less);
+    go_out(b, found, to, len);
+}
+
+/// Gives up what a port's policy does not forward.
+fn may_forward(b: &mut Builder, policy: Reg, version: u32) {
+    let forwards = b.compute(Alu::And, policy, u64::from(version));
+    b.forbid(Test::Equal(forwards.into(), 0.into()));
+}
+
+/// The port of a neighbour with this first word, which takes packets of this length.
+fn may_leave(b: &mut Builder, way: Reg, len: Reg) -> Reg {
     let mtu_bytes = b.compute(Alu::Shr, way, PORT_BITS);
     b.forbid(Test::Above(len.into(), mtu_bytes.into()));
-    let to = b.compute(Alu::And, way, (1 << PORT_BITS) - 1);
-    may_return(&mut b, policy, to, port);
-    decrement(&mut b);
+    b.compute(Alu::And, way, (1 << PORT_BITS) - 1)
+}
+
+/// The packet leaves to a neighbour with these words.
+fn go_out(b: &mut Builder, [_, front, back]: [Reg; 3], to: Reg, len: Reg) {
     b.store(At::data(0), 8, front);
     b.store(At::data(8), 4, back);
     let frame_len = b.compute(Alu::Add, len, ETHERNET as u64);
     b.put(Field::Length, frame_len);
     b.leave_by(to);
-    b.finish()
+}
+
+/// The key of the packet's flow in [`table::MEMBERS`]; without a branch: ports that are none become 0.
+fn flow(b: &mut Builder, len: Reg, group: Reg) -> [Value; 2] {
+    let protocol = b.load(at(9), 1);
+    b.forbid(Test::Equal(protocol.into(), AUTHENTICATION.into()));
+    b.require(Test::Has(at(20), 4));
+    let ports = b.load(at(20), 4);
+    let kind = b.compute(Alu::Shr, ports, 24);
+    let (icmp, error) = (b.member(protocol, vec![ICMP]), b.member(kind, ERRORS.to_vec()));
+    let unclear = b.compute(Alu::And, icmp, error);
+    b.require(Test::Equal(unclear.into(), 0.into()));
+    let has_ports = b.member(protocol, WITH_PORTS.to_vec());
+    let ports_len = b.compute(Alu::Shl, has_ports, 2);
+    let least = b.compute(Alu::Add, ports_len, 20);
+    b.forbid(Test::Above(least.into(), len.into()));
+    let mask = b.compute(Alu::Sub, 0, has_ports);
+    let ports = b.compute(Alu::And, ports, mask);
+    let above = b.compute(Alu::Shl, group, 8);
+    let above = b.compute(Alu::Or, above, protocol);
+    let above = b.compute(Alu::Shl, above, 32);
+    let flow = b.compute(Alu::Or, ports, above);
+    let (source, destination) = (b.load(at(12), 4), b.load(at(16), 4));
+    let source = b.compute(Alu::Shl, source, 32);
+    let addresses = b.compute(Alu::Or, source, destination);
+    [addresses.into(), flow.into()]
 }
 
 fn key(of: impl Into<Value>) -> [Value; 2] {
@@ -66,11 +174,8 @@ const fn at(offset: u32) -> At {
     At::data(ETHERNET as u32 + offset)
 }
 
-/// Checks the headers, as `Version::check` does; gives source, destination, and octets of the packet.
+/// Checks the IPv4 header, as `Version::check` does; gives source, destination, and octets of the packet.
 fn header(b: &mut Builder) -> (Reg, Reg, Reg) {
-    b.require(Test::Has(at(0), 20));
-    let ethertype = b.load(At::data(12), 2);
-    b.require(Test::Equal(ethertype.into(), 0x0800.into()));
     let first = b.load(at(0), 1);
     b.require(Test::Equal(first.into(), 0x45.into()));
     let (len, frame_len) = (b.load(at(2), 2), b.get(Field::Length));
@@ -85,6 +190,30 @@ fn header(b: &mut Builder) -> (Reg, Reg, Reg) {
     let sum = b.sum(at(0), 20);
     b.require(Test::Equal(sum.into(), 0xffff.into()));
     (b.load(at(12), 4), b.load(at(16), 4), len)
+}
+
+/// Checks the IPv6 header in the same way; gives octets of the packet.
+fn header6(b: &mut Builder) -> Reg {
+    // With the first octet behind it, which says whether it is neighbour discovery.
+    b.require(Test::Has(at(0), 41));
+    let first = b.load(at(0), 1);
+    let version = b.compute(Alu::Shr, first, 4);
+    b.require(Test::Equal(version.into(), 6.into()));
+    let (payload, frame_len) = (b.load(at(4), 2), b.get(Field::Length));
+    let len = b.compute(Alu::Add, payload, 40);
+    let room = b.compute(Alu::Sub, frame_len, ETHERNET as u64);
+    b.forbid(Test::Above(len.into(), room.into()));
+    let limit = b.load(at(7), 1);
+    b.require(Test::Above(limit.into(), 1.into()));
+    let (next, kind) = (b.load(at(6), 1), b.load(at(40), 1));
+    let not_for_routers = b.member(next, NOT_FOR_ROUTERS.map(u64::from).to_vec());
+    b.require(Test::Equal(not_for_routers.into(), 0.into()));
+    let (protocol, kinds) = NEIGHBOUR_DISCOVERY;
+    let protocol = b.member(next, vec![u64::from(protocol)]);
+    let kind = b.member(kind, kinds.map(u64::from).collect::<Vec<_>>());
+    let discovery = b.compute(Alu::And, protocol, kind);
+    b.require(Test::Equal(discovery.into(), 0.into()));
+    len
 }
 
 /// [`Paths::allow`], without a branch: which bits must be there and which must not.
@@ -154,17 +283,68 @@ impl Table for Ahead {
     fn look_up(&mut self, [address, _]: [u64; 2], _: u64) -> Option<[u64; 3]> {
         let (forwarding, readers) = &self.0;
         let pinned = readers.participant.pin();
-        let view = readers.neighbours.under(&pinned);
-        let index: AdjacencyIndex = readers.v4.under(&pinned)?.lookup(address as u32);
-        let mut is_group = false;
-        let hop = view.resolve_with(index, || {
-            is_group = true;
-            0
-        })?;
-        let is_plain = !is_group && hop.port != KERNEL;
-        is_plain.then(|| {
-            forwarding.mark(hop.mark);
-            hop.words()
-        })
+        let index = readers.v4.under(&pinned)?.lookup(address as u32);
+        hop(forwarding, readers, &pinned, index)
+    }
+}
+
+struct Back6((Arc<Forwarding>, Readers));
+
+impl Table for Back6 {
+    fn look_up(&mut self, key: [u64; 2], _: u64) -> Option<[u64; 3]> {
+        let (forwarding, readers) = &self.0;
+        Some([forwarding.paths(readers.v6.lookup(address6(key))).to_bits(), 0, 0])
+    }
+}
+
+struct Ahead6((Arc<Forwarding>, Readers));
+
+impl Table for Ahead6 {
+    fn look_up(&mut self, key: [u64; 2], _: u64) -> Option<[u64; 3]> {
+        let (forwarding, readers) = &self.0;
+        let pinned = readers.participant.pin();
+        let index = readers.v6.under(&pinned)?.lookup(address6(key));
+        hop(forwarding, readers, &pinned, index).filter(|&[way, ..]| way != u64::from(GROUP))
+    }
+}
+
+fn address6([upper, lower]: [u64; 2]) -> u128 {
+    u128::from(upper) << 64 | u128::from(lower)
+}
+
+/// The words of the neighbour that an index leads to, or [`GROUP`] and the index.
+fn hop(
+    forwarding: &Forwarding,
+    readers: &Readers,
+    pinned: &Pinned<'_>,
+    index: AdjacencyIndex,
+) -> Option<[u64; 3]> {
+    let view = readers.neighbours.under(pinned);
+    let mut is_group = false;
+    let hop = view.resolve_with(index, || {
+        is_group = true;
+        0
+    })?;
+    if is_group {
+        return Some([GROUP.into(), index.into(), 0]);
+    }
+    (hop.port != KERNEL).then(|| {
+        forwarding.mark(hop.mark);
+        hop.words()
+    })
+}
+
+struct Members((Arc<Forwarding>, Readers));
+
+impl Table for Members {
+    fn look_up(&mut self, [addresses, flow]: [u64; 2], _: u64) -> Option<[u64; 3]> {
+        let (forwarding, readers) = &self.0;
+        let [by, _] = forwarding.flow_hashes();
+        let (addresses, ports) = ([addresses >> 32, addresses], [flow >> 16, flow]);
+        let hash = by?.known_v4(addresses.map(|a| a as u32), (flow >> 32) as u8, ports.map(|p| p as u16))?;
+        let view = readers.neighbours.pin();
+        let hop = view.resolve((flow >> 40) as AdjacencyIndex, hash).filter(|hop| hop.port != KERNEL)?;
+        forwarding.mark(hop.mark);
+        Some(hop.words())
     }
 }

@@ -14,6 +14,11 @@ const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 
+/// What these headers ask for is the kernel's to do; of fragments as in IPv4.
+pub(super) const NOT_FOR_ROUTERS: [u8; 3] = [HOP_BY_HOP, ROUTING, FRAGMENT];
+/// ICMPv6, and its messages of neighbour discovery (RFC 4861 §4).
+pub(super) const NEIGHBOUR_DISCOVERY: (u8, std::ops::RangeInclusive<u8>) = (58, 133..=137);
+
 /// An IP version, as its headers show it behind an Ethernet header.
 pub(super) trait Version: Address {
     type Table: Lookup<Self> + Send + 'static;
@@ -97,11 +102,9 @@ impl Version for u32 {
     }
 }
 
-/// Whether a packet is one of neighbour discovery (RFC 4861 §4).
 fn is_neighbour_discovery(next_header: u8, frame: &[u8]) -> bool {
-    const ICMPV6: u8 = 58;
-    const TYPES: std::ops::RangeInclusive<u8> = 133..=137;
-    next_header == ICMPV6 && frame.get(ETHERNET + 40).is_some_and(|kind| TYPES.contains(kind))
+    let (protocol, kinds) = NEIGHBOUR_DISCOVERY;
+    next_header == protocol && frame.get(ETHERNET + 40).is_some_and(|kind| kinds.contains(kind))
 }
 
 impl Version for u128 {
@@ -124,8 +127,7 @@ impl Version for u128 {
         let header = frame.get(ETHERNET..)?.first_chunk::<40>()?;
         let len = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
         let sound = header[0] >> 4 == 6 && len <= frame.len() - ETHERNET && header[7] > 1;
-        // What these headers ask for is the kernel's to do; of fragments as in IPv4.
-        let sound = sound && ![HOP_BY_HOP, ROUTING, FRAGMENT].contains(&header[6]);
+        let sound = sound && !NOT_FOR_ROUTERS.contains(&header[6]);
         // The kernel may answer for the host that is asked for (RFC 4389); else it drops what is no transit anyway.
         let sound = sound && !is_neighbour_discovery(header[6], frame);
         let address = |at: usize| header[at..].first_chunk::<16>().map_or(0, |a| u128::from_be_bytes(*a));

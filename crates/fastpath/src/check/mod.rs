@@ -2,7 +2,8 @@
 //!
 //! It is asked where the next hop was found, before anything is written. If the kernel would send the packet elsewhere, or
 //! nowhere, the packet is the kernel's, the hop's index leads to [`DOUBTED`](crate::hops::DOUBTED) from then on, so that all
-//! packets that find it are, and a report says of which packet it was ([`Checks::reports`]).
+//! packets that find it are, and a report says of which packet it was ([`Checks::reports`]). Of a group the
+//! kernel may choose any member.
 
 mod report;
 
@@ -10,8 +11,8 @@ pub use report::{Answer, Asked, Asker, Checks, Report};
 
 use crate::counters::Counters;
 use crate::frame::Frame;
-use crate::hops::{DOUBTED, Hops};
-use crate::table::{INDEX, LOW_HALF, RECORD};
+use crate::hops::{DOUBTED, Hops, MEMBERS};
+use crate::table::{CANDIDATE, GROUP, INDEX, LOW_HALF, NextHops, Of, RECORD};
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, Slot, xdp_md};
 use std::os::fd::AsFd;
@@ -24,6 +25,42 @@ pub struct Check<'m> {
     pub checks: &'m Checks,
     /// Where the IP header is in the frame; the packet has all of it.
     pub header: i16,
+    /// Of this version.
+    pub version: Version,
+}
+
+/// An IP version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// IPv4, whose headers have no options here.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Version {
+    /// The version's family of addresses, octets of its header, and those that the length in it leaves out.
+    const fn parts(self) -> (i32, i16, i32) {
+        match self {
+            Version::V4 => (2, 20, 0),
+            Version::V6 => (10, HEADER, 40),
+        }
+    }
+
+    /// Where its header has the octets of the packet.
+    const fn length_at(self) -> i16 {
+        match self {
+            Version::V4 => 2,
+            Version::V6 => 4,
+        }
+    }
+
+    /// R4 = octets of the packet with a header at `header` of the frame.
+    fn length(self, asm: &mut Asm, header: i16) {
+        asm.load(Size::H, Reg::R4, DATA, header + self.length_at());
+        asm.to_be(Reg::R4, 16);
+        asm.alu(Alu::Add, Reg::R4, self.parts().2);
+    }
 }
 
 /// Offsets in a processor's part of the memory.
@@ -75,8 +112,8 @@ mod fib {
     pub const BYTES: i32 = 64;
 }
 
-/// Octets of the IPv4 header, which has no options.
-const HEADER: i16 = 20;
+/// Octets of the longest header.
+const HEADER: i16 = 40;
 /// Protocols whose ports policy rules can ask for: TCP, UDP, SCTP.
 const WITH_PORTS: [i32; 3] = [6, 17, 132];
 
@@ -95,27 +132,30 @@ impl Check<'_> {
         &self,
         asm: &mut Asm,
         frame: &Frame,
-        (hops, interfaces): (&Hops, &Map),
+        (next_hops, interfaces, of): (&NextHops<'_>, &Map, Of),
         [same, doubted]: [Label; 2],
     ) {
-        let differs = asm.label();
+        let (hops, differs) = (next_hops.hops, asm.label());
         self.next_turn(asm, frame);
         // What is longer than the table allows is not forwarded.
-        record(asm, frame, hops, Reg::R3);
+        record(asm, frame, (hops, RECORD), Reg::R3);
         asm.load(Size::D, Reg::R3, Reg::R3, 0);
         asm.alu(Alu::Rsh, Reg::R3, 16);
-        asm.load(Size::H, Reg::R4, DATA, self.header + 2);
-        asm.to_be(Reg::R4, 16);
+        self.version.length(asm, self.header);
         asm.jump_if(Cond::Gt, Reg::R4, Reg::R3, same);
         self.part(asm, frame, Reg::R1);
         asm.alu(Alu::Add, Reg::R1, i32::from(part::QUESTION));
-        question(asm, self.header, frame.context);
+        question(asm, self.version, self.header, frame.context);
         look_up(asm, frame.context);
         asm.mov(Reg::R5, Reg::R0);
-        asm.jump_if32(Cond::Ne, Reg::R5, 0, differs);
-        self.compare_interface(asm, frame, (hops, interfaces), differs);
-        self.compare_addresses(asm, frame, hops, differs);
-        asm.jump(same);
+        match of {
+            Of::Route => {
+                asm.jump_if32(Cond::Ne, Reg::R5, 0, differs);
+                self.compare(asm, frame, (hops, RECORD), interfaces, differs);
+                asm.jump(same);
+            }
+            Of::Group => self.compare_all(asm, frame, (next_hops, interfaces), [same, differs]),
+        }
         asm.bind(differs);
         self.report(asm, frame);
         asm.load_slot(Size::D, Reg::R2, frame.key, INDEX);
@@ -149,15 +189,57 @@ impl Check<'_> {
         asm.store(Size::D, Reg::R1, part::ASKED, Reg::R2);
     }
 
+    /// Goes on at `same` if the answer is one of the group's members, or if only the graph knows one of them.
+    fn compare_all(
+        &self,
+        asm: &mut Asm,
+        frame: &Frame,
+        (next_hops, interfaces): (&NextHops<'_>, &Map),
+        [same, differs]: [Label; 2],
+    ) {
+        let hops = next_hops.hops;
+        let member = |asm: &mut Asm, place: usize, end: Label| {
+            asm.load_slot(Size::D, Reg::R0, frame.key, GROUP);
+            asm.map_value(Reg::R3, hops.map().as_fd(), hops.layout().offsets()[3] as i32);
+            asm.alu(Alu::Add, Reg::R3, Reg::R0);
+            asm.load(Size::D, Reg::R2, Reg::R3, 8 * place as i16);
+            asm.jump_if(Cond::Eq, Reg::R2, 0, end);
+            next_hops.member(asm);
+        };
+        let known = asm.label();
+        for place in 0..MEMBERS {
+            member(asm, place, known);
+            asm.jump_if(Cond::Eq, Reg::R2, 0, same);
+        }
+        asm.bind(known);
+        asm.jump_if32(Cond::Ne, Reg::R5, 0, differs);
+        for place in 0..MEMBERS {
+            let next = asm.label();
+            member(asm, place, differs);
+            next_hops.record(asm, next);
+            asm.store_slot(Size::D, frame.key, CANDIDATE, Reg::R2);
+            self.compare(asm, frame, (hops, CANDIDATE), interfaces, next);
+            asm.jump(same);
+            asm.bind(next);
+        }
+    }
+
+    /// Whether the answer is a hop; R5 becomes 0.
+    fn compare(&self, asm: &mut Asm, frame: &Frame, hop: (&Hops, i16), interfaces: &Map, differs: Label) {
+        self.compare_interface(asm, frame, hop, interfaces, differs);
+        self.compare_addresses(asm, frame, hop, differs);
+    }
+
     /// Whether the answer's interface is the one that the hop's port stands for; R5 becomes 0.
     fn compare_interface(
         &self,
         asm: &mut Asm,
         frame: &Frame,
-        (hops, interfaces): (&Hops, &Map),
+        hop: (&Hops, i16),
+        interfaces: &Map,
         differs: Label,
     ) {
-        record(asm, frame, hops, Reg::R3);
+        record(asm, frame, hop, Reg::R3);
         asm.load(Size::H, Reg::R3, Reg::R3, LOW_HALF);
         self.part(asm, frame, Reg::R2);
         asm.alu(Alu::Add, Reg::R2, i32::from(part::KEY));
@@ -173,8 +255,8 @@ impl Check<'_> {
     }
 
     /// Whether the answer's addresses are the hop's; R1 is this processor's part.
-    fn compare_addresses(&self, asm: &mut Asm, frame: &Frame, hops: &Hops, differs: Label) {
-        record(asm, frame, hops, Reg::R3);
+    fn compare_addresses(&self, asm: &mut Asm, frame: &Frame, hop: (&Hops, i16), differs: Label) {
+        record(asm, frame, hop, Reg::R3);
         let (to, from) = (part::QUESTION + fib::DESTINATION_MAC, part::QUESTION + fib::SOURCE_MAC);
         // As the hop's words are composed, and aligned as the answer is.
         let words = [[Some((to, 48)), Some((to + 2, 32)), Some((to + 4, 16)), Some((from, 0))], {
@@ -216,7 +298,7 @@ impl Check<'_> {
             asm.load(Size::D, Reg::R2, Reg::R1, part::QUESTION + 8 * word);
             asm.store(Size::D, Reg::R4, in_report::QUESTION + 8 * word, Reg::R2);
         }
-        for word in 0..HEADER / 4 {
+        for word in 0..self.version.parts().1 / 4 {
             asm.load(Size::W, Reg::R2, DATA, self.header + 4 * word);
             asm.store(Size::W, Reg::R4, in_report::HEADER + 4 * word, Reg::R2);
         }
@@ -228,9 +310,9 @@ impl Check<'_> {
     }
 }
 
-/// `to` = the record of the hop that was found; destroys R0.
-fn record(asm: &mut Asm, frame: &Frame, hops: &Hops, to: Reg) {
-    asm.load_slot(Size::D, Reg::R0, frame.key, RECORD);
+/// `to` = the record of the hop whose offset is in a part of the key's slot; destroys R0.
+fn record(asm: &mut Asm, frame: &Frame, (hops, slot): (&Hops, i16), to: Reg) {
+    asm.load_slot(Size::D, Reg::R0, frame.key, slot);
     asm.map_value(to, hops.map().as_fd(), hops.layout().offsets()[1] as i32);
     asm.alu(Alu::Add, to, Reg::R0);
 }
@@ -241,35 +323,52 @@ fn ingress(asm: &mut Asm, context: Slot, to: Reg) {
     asm.load(Size::W, to, to, xdp_md::INGRESS_IFINDEX);
 }
 
-/// Writes the question to R1, about the packet whose IPv4 header is at `header` of the frame; destroys R0, R2 and R3.
-fn question(asm: &mut Asm, header: i16, context: Slot) {
-    const INET: i32 = 2;
+/// Writes the question to R1, about the packet whose header is at `header` of the frame; destroys R0 and R2 to R4.
+fn question(asm: &mut Asm, version: Version, header: i16, context: Slot) {
+    let (family, header_len, _) = version.parts();
     let (ports, without) = (asm.label(), asm.label());
     for at in [fib::FAMILY, fib::INTERFACE, fib::VLAN] {
         asm.store(Size::D, Reg::R1, at, 0);
     }
-    asm.store(Size::B, Reg::R1, fib::FAMILY, INET);
+    asm.store(Size::B, Reg::R1, fib::FAMILY, family);
     let copy = |asm: &mut Asm, size, from: i16, to| {
         asm.load(size, Reg::R2, DATA, header + from);
         asm.store(size, Reg::R1, to, Reg::R2);
     };
-    copy(asm, Size::B, 1, fib::TOS);
-    copy(asm, Size::W, 12, fib::SOURCE);
-    copy(asm, Size::W, 16, fib::DESTINATION);
-    asm.load(Size::H, Reg::R2, DATA, header + 2);
-    asm.to_be(Reg::R2, 16);
-    asm.store(Size::H, Reg::R1, fib::LENGTH, Reg::R2);
+    let protocol = match version {
+        Version::V4 => {
+            copy(asm, Size::B, 1, fib::TOS);
+            copy(asm, Size::W, 12, fib::SOURCE);
+            copy(asm, Size::W, 16, fib::DESTINATION);
+            9
+        }
+        Version::V6 => {
+            // Class and label without the version.
+            asm.load(Size::W, Reg::R2, DATA, header);
+            asm.to_be(Reg::R2, 32);
+            asm.alu(Alu::And, Reg::R2, 0x0fff_ffff);
+            asm.to_be(Reg::R2, 32);
+            asm.store(Size::W, Reg::R1, fib::TOS, Reg::R2);
+            for word in 0..4 {
+                copy(asm, Size::W, 8 + 4 * word, fib::SOURCE + 4 * word);
+                copy(asm, Size::W, 24 + 4 * word, fib::DESTINATION + 4 * word);
+            }
+            6
+        }
+    };
+    version.length(asm, header);
+    asm.store(Size::H, Reg::R1, fib::LENGTH, Reg::R4);
     ingress(asm, context, Reg::R2);
     asm.store(Size::W, Reg::R1, fib::INTERFACE, Reg::R2);
-    copy(asm, Size::B, 9, fib::PROTOCOL);
+    copy(asm, Size::B, protocol, fib::PROTOCOL);
     for protocol in WITH_PORTS {
         asm.jump_if(Cond::Eq, Reg::R2, protocol, ports);
     }
     asm.jump(without);
     asm.bind(ports);
-    asm.xdp_require(DATA, DATA_END, i32::from(header + HEADER) + 4, Reg::R0, without);
-    copy(asm, Size::H, HEADER, fib::SOURCE_PORT);
-    copy(asm, Size::H, HEADER + 2, fib::DESTINATION_PORT);
+    asm.xdp_require(DATA, DATA_END, i32::from(header + header_len) + 4, Reg::R0, without);
+    copy(asm, Size::H, header_len, fib::SOURCE_PORT);
+    copy(asm, Size::H, header_len + 2, fib::DESTINATION_PORT);
     asm.bind(without);
 }
 

@@ -1,16 +1,18 @@
 //! What user space has of the self-check: reports, and the question anew.
 
-use super::{HEADER, REPORTS, fib, in_report, look_up, part, question};
+use super::{HEADER, REPORTS, Version, fib, in_report, look_up, part, question};
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{
-    Asm, Map, MappedArray, Program, ProgramKind, Reg, Result, Size, XdpContext, action, possible_cpus,
+    Alu, Asm, Cond, Map, MappedArray, Program, ProgramKind, Reg, Result, Size, XdpContext, action,
+    possible_cpus,
 };
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 /// Bytes of an Ethernet header.
 const ETHERNET: i16 = 14;
-/// Octets of the header and of the ports behind it.
+/// Octets of the longest header and of the ports behind it.
 const SHOWN: usize = HEADER as usize + 4;
 
 /// Memory that programs report in.
@@ -26,8 +28,8 @@ pub struct Checks {
 pub struct Asked {
     /// The interface that it came in by.
     pub ifindex: u32,
-    /// Its IPv4 header, and the ports behind it (zero if it has none that matter).
-    pub header: [u8; SHOWN],
+    /// Its IP header, and the ports behind it (zero if it has none that matter).
+    header: [u8; SHOWN],
 }
 
 /// What the kernel answers.
@@ -56,8 +58,22 @@ pub struct Report {
 impl Asked {
     /// The address that it goes to.
     #[must_use]
-    pub fn destination(&self) -> u32 {
-        u32::from_be_bytes([self.header[16], self.header[17], self.header[18], self.header[19]])
+    pub fn destination(&self) -> IpAddr {
+        match self.version() {
+            Version::V4 => IpAddr::from(self.header[16..].first_chunk::<4>().copied().unwrap_or_default()),
+            Version::V6 => IpAddr::from(self.header[24..].first_chunk::<16>().copied().unwrap_or_default()),
+        }
+    }
+
+    /// Its header, and the ports behind it.
+    #[must_use]
+    pub fn header(&self) -> &[u8] {
+        let len = self.version().parts().1 as usize;
+        &self.header[..len + 4]
+    }
+
+    fn version(&self) -> Version {
+        if self.header[0] >> 4 == 6 { Version::V6 } else { Version::V4 }
     }
 }
 
@@ -140,15 +156,16 @@ impl Checks {
         let word = |at: i16| bytes[at as usize..].first_chunk().copied().map_or(0, u32::from_ne_bytes);
         let question = bytes[in_report::QUESTION as usize..].first_chunk().copied();
         let question = question.unwrap_or([0; fib::BYTES as usize]);
-        let mut header = [0; SHOWN];
-        let (ip, ports) = header.split_at_mut(HEADER as usize);
-        ip.copy_from_slice(&bytes[in_report::HEADER as usize..][..HEADER as usize]);
-        ports.copy_from_slice(&question[fib::SOURCE_PORT as usize..][..4]);
+        let mut asked = Asked { ifindex: word(in_report::INTERFACE), header: [0; SHOWN] };
+        asked.header[..HEADER as usize]
+            .copy_from_slice(&bytes[in_report::HEADER as usize..][..HEADER as usize]);
+        let ports = asked.version().parts().1 as usize;
+        asked.header[ports..][..4].copy_from_slice(&question[fib::SOURCE_PORT as usize..][..4]);
         // An index is below 2^32.
         let index: [u8; 8] = bytes.first_chunk().copied().unwrap_or_default();
         Report {
             index: u64::from_ne_bytes(index) as u32,
-            asked: Asked { ifindex: word(in_report::INTERFACE), header },
+            asked,
             answer: Answer::of(word(in_report::CODE) as i32, &question),
         }
     }
@@ -183,8 +200,16 @@ impl Asker {
         asm.store_slot(Size::D, context, 0, Reg::R1);
         asm.xdp_data(Reg::R1, DATA, DATA_END);
         asm.xdp_require(DATA, DATA_END, i32::from(ETHERNET + HEADER), Reg::R0, end);
+        let (six, asked) = (asm.label(), asm.label());
+        asm.load(Size::B, Reg::R2, DATA, ETHERNET);
+        asm.alu(Alu::Rsh, Reg::R2, 4);
         asm.map_value(Reg::R1, memory.map().as_fd(), 0);
-        question(&mut asm, ETHERNET, context);
+        asm.jump_if(Cond::Eq, Reg::R2, 6, six);
+        question(&mut asm, Version::V4, ETHERNET, context);
+        asm.jump(asked);
+        asm.bind(six);
+        question(&mut asm, Version::V6, ETHERNET, context);
+        asm.bind(asked);
         look_up(&mut asm, context);
         asm.map_value(Reg::R1, memory.map().as_fd(), fib::BYTES);
         asm.store(Size::D, Reg::R1, 0, Reg::R0);

@@ -3,7 +3,7 @@
 use super::{Compiler, Place, Places, arrive};
 use crate::exit::{Exit, Hook};
 use crate::frame::{Frame, SPILLS};
-use crate::registers::Homes;
+use crate::registers::{BlockHomes, Homes};
 use crate::state::{Reach, State};
 use crate::write::{Stop, Writer};
 use causeway_bpf::{Alu, Asm, Cond, Label, Reg, Size};
@@ -26,22 +26,22 @@ impl Compiler<'_, '_> {
         let give_up = self.exit(Exit::Up(Place::Node(node)), state);
         let mut places = Places::new();
         let first = arrive(&mut self.asm, &mut places, (0, state), reach);
-        let mut w = self.writer(&homes, state, reach, give_up);
+        let mut w = self.writer(homes.of_block(0), state, reach, give_up);
         w.asm.mov(Reg::R0, 0);
         homes.zeroed.iter().for_each(|&home| w.set_home(home, Reg::R0));
         w.go(first, Some(first));
         while let Some(((block, state), (label, reach))) = places.pop_first() {
             self.asm.bind(label);
+            let homes = homes.of_block(block);
             let mut at = (state, reach);
             let mut done = Ok(());
             for op in &blocks[block].ops {
-                done = self.op(node, op, &homes, &mut at, give_up);
+                done = self.op(node, op, homes, &mut at, give_up);
                 if done.is_err() {
                     break;
                 }
             }
-            let done =
-                done.and_then(|()| self.end(node, blocks[block].end, &homes, at, &mut places, give_up));
+            let done = done.and_then(|()| self.end(node, blocks[block].end, homes, at, &mut places, give_up));
             match done {
                 Ok(()) | Err(Stop::Left) => {}
                 Err(Stop::Unsaid(why)) => return Err(why),
@@ -50,7 +50,13 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    fn writer<'w>(&'w mut self, homes: &'w Homes, state: State, reach: Reach, give_up: Label) -> Writer<'w> {
+    fn writer<'w>(
+        &'w mut self,
+        homes: &'w BlockHomes,
+        state: State,
+        reach: Reach,
+        give_up: Label,
+    ) -> Writer<'w> {
         let partial = self.options.hook == Hook::Tcx;
         Writer { asm: &mut self.asm, frame: self.frame, homes, state, reach, give_up, partial }
     }
@@ -59,7 +65,7 @@ impl Compiler<'_, '_> {
         &mut self,
         node: usize,
         op: &Op,
-        homes: &Homes,
+        homes: &BlockHomes,
         at: &mut (State, Reach),
         give_up: Label,
     ) -> Result<(), Stop> {
@@ -99,7 +105,7 @@ impl Compiler<'_, '_> {
         &mut self,
         node: usize,
         end: End,
-        homes: &Homes,
+        homes: &BlockHomes,
         (state, reach): (State, Reach),
         places: &mut Places,
         give_up: Label,

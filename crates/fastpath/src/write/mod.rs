@@ -9,7 +9,7 @@ mod sum;
 pub use sum::SUM_BYTES;
 
 use crate::frame::Frame;
-use crate::registers::{Home, Homes};
+use crate::registers::{BlockHomes, Home};
 use crate::state::{FARTHEST, Header, Mark, Reach, State};
 use causeway_bpf::{Alu, Asm, Cond, Label, Operand, Reg, Size};
 use causeway_engine::ir::{self, At, Base, Op, Value};
@@ -34,7 +34,7 @@ use Stop::{Left, Unsaid};
 pub(crate) struct Writer<'a> {
     pub asm: &'a mut Asm,
     pub frame: &'a Frame,
-    pub homes: &'a Homes,
+    pub homes: &'a BlockHomes,
     /// What is known here.
     pub state: State,
     pub reach: Reach,

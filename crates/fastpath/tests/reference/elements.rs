@@ -4,7 +4,7 @@ use crate::frames;
 use crate::twin::Twin;
 use causeway_engine::harness::Harness;
 use causeway_fastpath::{
-    Counters, Exit, Graph, Hook, Hop, Hops, Node, Place, Routes, SharedRegion, Table, Target, Trie,
+    Counters, Exit, Graph, Hook, Hop, Hops, NextHops, Node, Place, Routes, SharedRegion, Table, Target, Trie,
 };
 use causeway_fib::{Domain, Fib, Rank24, Rank24Layout, Table as _};
 use fastrand::Rng;
@@ -46,8 +46,9 @@ impl Driver {
     }
 
     fn table(&self) -> Table<'_> {
-        let trie = Trie { memory: &self.memory, layout: self.layout };
-        Table::Routes(Routes { trie, hops: &self.hops, interfaces: None, check: None })
+        let trie = Trie::V4 { memory: &self.memory, layout: self.layout };
+        let next_hops = NextHops { hops: &self.hops, interfaces: None, check: None };
+        Table::Routes(Routes { trie, next_hops, group: None })
     }
 }
 

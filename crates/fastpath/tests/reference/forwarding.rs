@@ -3,17 +3,18 @@
 use crate::frames::{self, OURS};
 use causeway_bpf::{Map, MapKind, Program, ProgramKind, TestRun, XdpContext, action};
 use causeway_elements::kernel::{
-    FORWARDING, Forwarding, KERNEL, Neighbour, Paths, PortPolicy, ReversePath, lower,
+    FORWARDING, Forwarding, InDriver, KERNEL, Neighbour, Paths, PortPolicy, ReversePath, lower,
 };
 use causeway_engine::Persistent;
 use causeway_engine::harness::{Harness, Output, Ports};
 use causeway_engine::ir::Outcome;
 use causeway_fastpath::{
-    Action, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Node, Options, Place, Routes, SharedRegion,
-    Table, Target, Trie, Words, compile,
+    Action, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Members, NextHops, Node, Options, Place,
+    Routes, SharedRegion, Table, Target, Trie, Words, compile,
 };
 use causeway_fib::{
-    ADJACENCIES_MAX, Adjacencies, Domain, Fib, Fib6, MISS, Prefix4, Rank24, Rank24Layout, Region, Table as _,
+    ADJACENCIES_MAX, Adjacencies, AdjacencyIndex, Domain, Fib, Fib6, Lines6, Lines6Layout, MISS, Prefix4,
+    Prefix6, Rank24, Rank24Layout, Region, Table as _,
 };
 use causeway_packet::Packet;
 use fastrand::Rng;
@@ -25,30 +26,50 @@ const PORTS: usize = 3;
 const IN: usize = 0;
 /// The port that no packet can be redirected to.
 const DEAF: usize = 2;
-/// Next hops, the last a group, and the one before that the kernel's.
-const HOPS: u32 = 12;
+/// Next hops: the last are groups, and the one before them is the kernel's.
+const HOPS: u32 = 16;
+const GROUPS: u32 = 4;
+const PLAIN: u32 = HOPS - GROUPS - 1;
 
 /// A router as the control side keeps it.
 struct Router {
     memory: Arc<SharedRegion>,
+    memory6: Arc<SharedRegion>,
     paths: SharedRegion,
     policies: SharedRegion,
+    spread: Spread,
     hops: Hops,
     interfaces: Map,
     forwarding: Arc<Forwarding>,
-    _fib: Fib<u32, Rank24>,
+    fib: Fib<u32, Rank24>,
+    neighbours: Adjacencies<Neighbour>,
+    _fib6: Fib6,
+}
+
+/// How flows are spread, as the program sees it.
+#[derive(Clone)]
+struct Spread(Arc<SharedRegion>);
+
+impl InDriver for Spread {
+    fn set_paths(&self, _: AdjacencyIndex, _: Paths) {}
+    fn set_policy(&self, _: usize, _: PortPolicy) {}
+    fn set_flow_hash(&self, bits: u64) {
+        self.0.words()[0].store(bits, Ordering::Relaxed);
+    }
 }
 
 const LAYOUT: Rank24Layout = Rank24Layout::new(17);
+const LAYOUT6: Lines6Layout = Lines6Layout::new(16);
 
 fn addresses(rng: &mut Rng) -> [u8; 12] {
     std::array::from_fn(|_| rng.u8(..))
 }
 
 impl Router {
-    fn new(rng: &mut Rng) -> Router {
+    fn new(rng: &mut Rng, routes6: usize) -> Router {
         let domain = Domain::new();
         let memory = Arc::new(SharedRegion::new(LAYOUT.bytes()).expect("memory"));
+        let memory6 = Arc::new(SharedRegion::new(LAYOUT6.bytes()).expect("memory"));
         let (mut hops, words) = (Hops::new(ADJACENCIES_MAX).expect("memory"), |n: u32| {
             SharedRegion::new(8 * n as usize).expect("memory")
         });
@@ -58,7 +79,7 @@ impl Router {
         let mut neighbours = Adjacencies::in_domain(&domain);
         let mut kind = Vec::new();
         for n in 0..HOPS {
-            let port = if n == HOPS - 2 { KERNEL } else { (n as usize % PORTS) as u16 };
+            let port = if n == PLAIN { KERNEL } else { (n as usize % PORTS) as u16 };
             let neighbour = Neighbour {
                 port,
                 reason: 0,
@@ -68,18 +89,30 @@ impl Router {
                 serial: n,
             };
             let index = match n {
-                _ if n == HOPS - 1 => neighbours.group(&[(kind[0], 1), (kind[1], 2)]).expect("room"),
+                PLAIN.. if n > PLAIN => {
+                    let members = rng.usize(1..18);
+                    let members = (0..members).map(|_| (kind[rng.usize(..=PLAIN as usize)], rng.u32(1..4)));
+                    neighbours.group(&members.collect::<Vec<_>>()).expect("room")
+                }
                 _ => neighbours.acquire(neighbour).expect("room"),
             };
             kind.push(index);
-            let plain = n < HOPS - 2;
-            hops.set(index, plain.then(|| Hop { words: neighbour.words(), on_link: false, mark: n as u16 }));
+            match n {
+                ..PLAIN => {
+                    let hop = Hop { words: neighbour.words(), on_link: false, mark: n as u16 };
+                    hops.set(index, Some(hop));
+                }
+                PLAIN => hops.set(index, None),
+                _ => hops.set_group(index, &neighbours.regions(index)),
+            }
         }
-        let fib6 = Fib6::in_domain(&domain).expect("memory");
+        let structure = Lines6::in_region(LAYOUT6, memory6.clone(), &domain).expect("room");
+        let mut fib6 = Fib::with_structure(structure);
         let lease = Arc::new(AtomicU64::new(u64::MAX));
         let names = (0..PORTS).map(|n| format!("p{n}")).collect();
         let forwarding = Forwarding::new(names, &["x"], lease, (&domain, &fib, &fib6, &neighbours));
-        let forwarding = Arc::new(forwarding);
+        let spread = Spread(Arc::new(words(1)));
+        let forwarding = Arc::new(forwarding.with_driver(Arc::new(spread.clone())));
         for (n, &index) in kind.iter().enumerate() {
             let way = match n % 4 {
                 0 => Paths::unicast([IN, 1]),
@@ -101,13 +134,37 @@ impl Router {
         if rng.bool() {
             fib.withdraw("0.0.0.0/0".parse().expect("a prefix")).expect("it is there");
         }
+        for (text, n) in [("::/0", 0), ("2001:db8::/32", 1), ("2001:db8:1::/64", 2), ("2001:db8:1::1/128", 3)]
+        {
+            fib6.replace(text.parse().expect("a prefix"), kind[n]).expect("room");
+        }
+        // Neighbours that fill leaves.
+        for n in 0..64 {
+            let prefix = Prefix6::truncated(0x2001_0db8_0003_u128 << 80 | n << 64, 64);
+            fib6.replace(prefix, kind[rng.usize(..HOPS as usize)]).expect("room");
+        }
+        for _ in 0..routes6 {
+            let len = [rng.u8(33..=64), rng.u8(33..=128), 48, 64, 128][rng.usize(..5)];
+            let prefix = Prefix6::truncated(address6(rng), len);
+            fib6.replace(prefix, kind[rng.usize(..HOPS as usize)]).expect("room");
+        }
         let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, PORTS as u32).expect("a map");
         for port in (0..PORTS).filter(|&port| port != DEAF) {
             interfaces.insert_u32(port as u32, 1).expect("the loopback device");
         }
-        // What the table's owner drops first must not go with it.
-        std::mem::forget((neighbours, fib6));
-        Router { memory, paths, policies, hops, interfaces, forwarding, _fib: fib }
+        Router {
+            memory,
+            memory6,
+            paths,
+            policies,
+            spread,
+            hops,
+            interfaces,
+            forwarding,
+            fib,
+            neighbours,
+            _fib6: fib6,
+        }
     }
 
     fn set_policy(&self, policy: PortPolicy) {
@@ -116,14 +173,19 @@ impl Router {
     }
 
     fn compiled<'m>(&'m self, counters: &'m Counters) -> (Compiled, Graph<Table<'m>>) {
-        let trie = Trie { memory: &self.memory, layout: LAYOUT };
-        let mut tables = vec![None; 3];
+        let trie = Trie::V4 { memory: &self.memory, layout: LAYOUT };
+        let mut tables = vec![None; lower::table::COUNT];
         tables[lower::table::POLICIES] = Some(Table::Words(Words { memory: &self.policies, len: 64 }));
         let paths = Words { memory: &self.paths, len: ADJACENCIES_MAX };
         tables[lower::table::PATHS] = Some(Table::RouteWords(trie, paths));
         let interfaces = Some(&self.interfaces);
+        let next_hops = NextHops { hops: &self.hops, interfaces, check: None };
         tables[lower::table::NEXT_HOPS] =
-            Some(Table::Routes(Routes { trie, hops: &self.hops, interfaces, check: None }));
+            Some(Table::Routes(Routes { trie, next_hops, group: Some(lower::GROUP) }));
+        tables[lower::table::MEMBERS] = Some(Table::Members(Members { next_hops, spread: &self.spread.0 }));
+        let trie = Trie::V6 { memory: &self.memory6, layout: LAYOUT6 };
+        tables[lower::table::PATHS6] = Some(Table::RouteWords(trie, paths));
+        tables[lower::table::NEXT_HOPS6] = Some(Table::Routes(Routes { trie, next_hops, group: None }));
         let program = lower::program(&self.forwarding, IN as u16);
         assert!(program.is_some(), "it can be said");
         let outputs = (0..PORTS).map(|port| Some(Target::Emit(port))).collect();
@@ -133,6 +195,13 @@ impl Router {
         let options =
             Options { hook: Hook::Xdp([0; 6]), ports: &ports, up, anew: Some(up), doubted: None, counters };
         (compile(&graph, &options).expect("a program"), graph)
+    }
+
+    /// Members of the group that a frame with an IPv4 packet is to; 0 if it is to none.
+    fn group(&self, frame: &[u8]) -> usize {
+        let ip = frame.get(30..34).filter(|_| frame[12..14] == [8, 0]);
+        let to = ip.map_or(0, |to| u32::from_be_bytes([to[0], to[1], to[2], to[3]]));
+        self.fib.rib().longest(to).map_or(0, |(_, index)| self.neighbours.regions(index).len())
     }
 
     /// The element, with its inputs and outputs by port.
@@ -153,14 +222,57 @@ fn address(rng: &mut Rng) -> u32 {
     u32::from_be_bytes([10 + rng.u8(..2), byte(rng), byte(rng), byte(rng)])
 }
 
-/// An IPv4 packet in a frame, as good as any, or with something wrong.
-fn frame(rng: &mut Rng) -> Vec<u8> {
-    if rng.u8(..8) == 0 {
-        return frames::frame(rng);
+/// The same of IPv6, near routes of all lengths.
+fn address6(rng: &mut Rng) -> u128 {
+    let group = |rng: &mut Rng, most: u16| u128::from(rng.u16(..most));
+    let most = [3, 64][rng.usize(..2)];
+    let upper = 0x2001_0db8_u128 << 32 | group(rng, 4) << 16 | group(rng, most);
+    let lower = match rng.u8(..3) {
+        0 => group(rng, 6),
+        1 => group(rng, 3) << 48 | group(rng, 3) << 32 | group(rng, 3) << 16 | group(rng, 3),
+        _ => u128::from(rng.u64(..)),
+    };
+    upper << 64 | lower
+}
+
+/// An IPv6 packet in a frame, or nearly one.
+fn frame6(rng: &mut Rng) -> Vec<u8> {
+    let payload = rng.usize(0..60);
+    let mut ip = vec![0; 40 + payload];
+    ip.fill_with(|| rng.u8(..));
+    ip[0] = 0x60 | ip[0] & 15;
+    ip[4..6].copy_from_slice(&(payload as u16).to_be_bytes());
+    let next =
+        if rng.u8(..8) == 0 { [0, 43, 44][rng.usize(..3)] } else { [6, 17, 58, 59, 60][rng.usize(..5)] };
+    (ip[6], ip[7]) = (next, if rng.u8(..16) == 0 { rng.u8(..2) } else { rng.u8(2..) });
+    if payload > 0 && rng.bool() {
+        ip[40] = rng.u8(130..140);
     }
-    let len = rng.usize(28..80);
+    ip[8..24].copy_from_slice(&address6(rng).to_be_bytes());
+    ip[24..40].copy_from_slice(&address6(rng).to_be_bytes());
+    if rng.u8(..16) == 0 {
+        ip[rng.usize(..8)] ^= 1 << rng.u8(..8);
+    }
+    let mut frame = [&OURS[..], &[2, 0, 0, 0, 0, 9], &[0x86, 0xdd], &ip].concat();
+    match rng.u8(..8) {
+        0 => frame.resize(frame.len() + rng.usize(1..20), 0xee),
+        1 => frame.truncate(rng.usize(14..frame.len())),
+        _ => {}
+    }
+    frame
+}
+
+/// A packet in a frame, as good as any, or with something wrong.
+fn frame(rng: &mut Rng) -> Vec<u8> {
+    match rng.u8(..8) {
+        0 => return frames::frame(rng),
+        1..4 => return frame6(rng),
+        _ => {}
+    }
+    let len = rng.usize(22..80);
     let mut ip = vec![0; len];
-    (ip[0], ip[8], ip[9]) = (0x45, rng.u8(1..5), 17);
+    let protocol = [17, 17, 6, 1, 47, 50, 51, 89][rng.usize(..8)];
+    (ip[0], ip[8], ip[9]) = (0x45, rng.u8(1..5), protocol);
     ip[2..4].copy_from_slice(&(len as u16).to_be_bytes());
     ip[4..6].copy_from_slice(&rng.u16(..).to_be_bytes());
     if rng.u8(..8) == 0 {
@@ -168,7 +280,7 @@ fn frame(rng: &mut Rng) -> Vec<u8> {
     }
     ip[12..16].copy_from_slice(&address(rng).to_be_bytes());
     ip[16..20].copy_from_slice(&address(rng).to_be_bytes());
-    ip[28..].fill_with(|| rng.u8(..));
+    ip[20..].fill_with(|| rng.u8(..));
     let sum = ip[..20].as_chunks::<2>().0.iter().map(|&w| u32::from(u16::from_be_bytes(w))).sum::<u32>();
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
@@ -212,10 +324,11 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
         return;
     }
     let wanted = crate::frames_wanted(20_000);
-    let (mut sent, mut kept, mut deaf) = ([0; PORTS], 0, 0);
+    let (mut sent, mut kept, mut deaf, mut spread, mut six, mut groups6) = ([0; PORTS], 0, 0, 0, 0, 0);
     for seed in 0..20 {
         let rng = &mut Rng::with_seed(seed);
-        let router = Router::new(rng);
+        let routes6 = [10, 100, 3_000][rng.usize(..3)];
+        let router = Router::new(rng, routes6);
         let counters = Counters::new().expect("counters");
         let (compiled, mut graph) = router.compiled(&counters);
         assert_eq!(compiled.left, [], "all of it is in the driver");
@@ -224,6 +337,9 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
         for n in 0..wanted / 20 {
             if n % 16 == 0 {
                 router.set_policy(policy(rng));
+                let policy = if rng.u8(..4) == 0 { rng.u8(2..5) } else { rng.u8(..2) };
+                let seed = [0, rng.u32(1..)][rng.usize(..2)];
+                router.forwarding.set_flow_hash((policy, 0x37), (0, 0), seed);
             }
             let frame = frame(rng);
             let before = counted(&compiled, &counters);
@@ -238,24 +354,31 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
                     assert_eq!(way, element, "frame {n}: {frame:02x?}");
                     assert_eq!(way, interpreted, "frame {n}: {frame:02x?}");
                     sent[port] += 1;
+                    spread += usize::from(router.group(&frame) > 0);
+                    six += usize::from(frame[12] == 0x86);
                 }
                 Exit::Up(Place::Node(0)) => {
                     assert_eq!(run.verdict, action::XDP_PASS);
                     assert_eq!(run.data, frame, "what goes up is as it came");
-                    let group_or_version_6 = element.is_some() && interpreted.is_none();
                     match &interpreted {
-                        Some((port, _)) => {
-                            assert_eq!(*port, DEAF, "only this is not said by the program: {frame:02x?}");
-                            deaf += 1;
+                        // A group of more than there is room for, or what cannot be redirected.
+                        Some((port, _)) if *port == DEAF => deaf += 1,
+                        Some(_) => assert!(router.group(&frame) > 16, "{frame:02x?}"),
+                        None => {
+                            kept += 1;
+                            groups6 += usize::from(element.is_some() && frame[12] == 0x86);
                         }
-                        None => kept += 1 + usize::from(group_or_version_6),
                     }
                 }
                 exit => panic!("{exit:?}: {frame:02x?}"),
             }
         }
     }
-    eprintln!("sent {sent:?}, kept {kept}, for a deaf port {deaf}");
+    eprintln!(
+        "sent {sent:?}, kept {kept}, for a deaf port {deaf}, to groups {spread}, of IPv6 {six} and {groups6} given up that the element sends"
+    );
+    assert!(six > wanted / 100, "{six}");
+    assert!(spread > wanted / 400, "{spread}");
     assert!(sent[0] > wanted / 200 && sent[1] > wanted / 200 && sent[DEAF] == 0, "{sent:?}");
     assert!(kept > wanted / 10 && deaf > wanted / 200, "{kept} {deaf}");
 }

@@ -9,6 +9,7 @@ mod frames;
 mod random;
 mod refusal;
 mod twin;
+mod walk;
 
 /// Frames for each test.
 fn frames_wanted(default: usize) -> usize {

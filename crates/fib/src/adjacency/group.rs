@@ -52,6 +52,12 @@ impl Group {
         self.0.get(place).map(|member| member.index)
     }
 
+    /// The members in order, each with the first hash, of 31 bits, behind its region.
+    pub(crate) fn regions(&self) -> impl Iterator<Item = (u32, AdjacencyIndex)> {
+        // From 0 to 2^31.
+        self.0.iter().map(|member| (member.bound.wrapping_add(1) as u32, member.index))
+    }
+
     /// The members' indices.
     pub(crate) fn members(&self) -> impl Iterator<Item = AdjacencyIndex> {
         self.0.iter().map(|member| member.index)
@@ -119,6 +125,15 @@ mod tests {
         // Half a hash is rounded to one, less to none.
         assert_eq!(bounds(&[1, u32::MAX]), [0, LAST]);
         assert_eq!(bounds(&[1, u32::MAX, 1]), [-1, LAST, LAST]);
+    }
+
+    #[test]
+    fn the_member_is_the_first_whose_region_ends_behind_the_hash() {
+        let group = Group::new(&[(1, 1), (2, 0), (3, 5), (4, 1)]).unwrap();
+        for hash in hashes(&[(1, 1), (2, 0), (3, 5), (4, 1)]) {
+            let first = group.regions().find(|&(end, _)| hash >> 1 < end).map(|(_, index)| index);
+            assert_eq!(first, group.choose(hash), "hash {hash:#x}");
+        }
     }
 
     #[test]

@@ -207,6 +207,17 @@ impl<T: Clone + Eq + Hash + Send + Sync + 'static> Adjacencies<T> {
         }
     }
 
+    /// The members of the group that an index leads to, in order; empty if it leads to none. A flow takes the first member
+    /// whose number, from 0 to 2^31, is above the upper 31 bits of its hash (RFC 2992 §2.1).
+    #[must_use]
+    pub fn regions(&self, index: AdjacencyIndex) -> Vec<(u32, AdjacencyIndex)> {
+        // SAFETY: what is in the cells is taken out and freed by methods that want `&mut self`.
+        match unsafe { self.entries.get_as_writer(index as usize) } {
+            Some(Entry::Group(group)) => group.regions().collect(),
+            Some(Entry::NextHop(_)) | None => Vec::new(),
+        }
+    }
+
     /// Indices in use.
     #[must_use]
     pub fn len(&self) -> usize {

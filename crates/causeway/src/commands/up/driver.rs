@@ -1,6 +1,6 @@
 //! The graph in the driver: what of it runs where packets arrive, and the memory that its program and the workers share.
 //!
-//! The program behind a port's own ([`Front::set_graph`]) is KernelForward's, compiled for that port. It reads the table of
+//! The program behind a port's own ([`Front::set_graph`]) is KernelForward's, compiled for that port. It reads the tables of
 //! routes that workers read, and copies of the rest: next hops, ways back, policies. What it cannot do goes up as it came.
 
 mod memory;
@@ -15,13 +15,13 @@ use anyhow::{Context, Result};
 use causeway_bpf::{Map, MapKind, Program, ProgramKind, action};
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
 use causeway_fastpath::{
-    Action, Answer, Asked, Asker, Check, Checks, Counters, Exit, Graph, Hook, Hop, Hops, Marks, Node,
-    Options, Report, Routes, Table, Target, Trie, Words, compile,
+    Action, Answer, Asked, Asker, Check, Checks, Counters, Exit, Graph, Hook, Hop, Hops, Marks, Members,
+    NextHops, Node, Options, Report, Routes, Table, Target, Trie, Version, Words, compile,
 };
 use causeway_fib::{ADJACENCIES_MAX, AdjacencyIndex, Domain};
 use causeway_netio::features::FeatureQuery;
 use causeway_netio::front::Front;
-use memory::LAYOUT;
+use memory::{LAYOUT, LAYOUT6};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -128,6 +128,12 @@ impl Driver {
         self.hops.set(index, known.map(hop));
     }
 
+    /// Has the programs see that an index leads to a group of others, each with the first hash behind the flows that take it
+    /// ([`causeway_fib::Adjacencies::regions`]).
+    pub fn set_group(&mut self, index: AdjacencyIndex, members: &[(u32, AdjacencyIndex)]) {
+        self.hops.set_group(index, members);
+    }
+
     /// Packets that the kernel would have forwarded otherwise since the last call. They are the kernel's, as are all others
     /// that find what they found, until that is trusted again.
     pub fn reports(&self) -> Vec<Report> {
@@ -159,9 +165,8 @@ impl Driver {
         }
     }
 
-    /// An index leads again to what it led to, which is written anew.
-    pub fn trust(&mut self, index: AdjacencyIndex, neighbour: Option<&Neighbour>) {
-        self.set_hop(index, neighbour);
+    /// An index leads again to what was set last.
+    pub fn trust(&mut self, index: AdjacencyIndex) {
         self.hops.trust(index);
     }
 
@@ -262,15 +267,7 @@ impl Port {
         &Found { hops, interfaces, checks }: &Found<'_>,
     ) -> Result<Port> {
         let ports = forwarding.ports().len();
-        let trie = Trie { memory: &memory.routes, layout: LAYOUT };
-        let mut tables = vec![None; 3];
-        let policies = Words { memory: &memory.policies, len: Memory::POLICIES };
-        let paths = Words { memory: &memory.paths, len: ADJACENCIES_MAX };
-        tables[lower::table::POLICIES] = Some(Table::Words(policies));
-        tables[lower::table::PATHS] = Some(Table::RouteWords(trie, paths));
-        let check = Some(Check { checks, header: ETHERNET });
-        tables[lower::table::NEXT_HOPS] =
-            Some(Table::Routes(Routes { trie, hops, interfaces: Some(interfaces), check }));
+        let tables = self::tables(memory, &Found { hops, interfaces, checks });
         let node = Node {
             name: "forward".to_owned(),
             program: lower::program(forwarding, number as u16),
@@ -286,9 +283,34 @@ impl Port {
         let doubted = Some(Action::Program(front.doubters()?));
         let options = Options { hook, ports: &redirected, up, anew: Some(up), doubted, counters: &counters };
         let compiled = compile(&Graph { nodes: vec![node] }, &options)?;
+        if let Some((_, why)) = compiled.left.first() {
+            log::warn!(code = "driver"; "the graph forwards, since its program cannot be compiled: {why}");
+        }
         let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
         let to = (0..ports).map(|to| Some(compiled.first_exit + exit(to)?)).collect();
         let program = compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?;
         Ok(Port { program: Arc::new(program), counts: Arc::new(Counts { counters, to }) })
     }
+}
+
+/// The tables of KernelForward's program.
+fn tables<'m>(memory: &'m Memory, found: &Found<'m>) -> Vec<Option<Table<'m>>> {
+    let next_hops = |version| {
+        let check = Some(Check { checks: found.checks, header: ETHERNET, version });
+        NextHops { hops: found.hops, interfaces: Some(found.interfaces), check }
+    };
+    let v4 = Trie::V4 { memory: &memory.routes, layout: LAYOUT };
+    let v6 = Trie::V6 { memory: &memory.routes6, layout: LAYOUT6 };
+    let paths = Words { memory: &memory.paths, len: ADJACENCIES_MAX };
+    let ahead = |trie, version, group| Table::Routes(Routes { trie, next_hops: next_hops(version), group });
+    let mut tables = vec![None; lower::table::COUNT];
+    let policies = Words { memory: &memory.policies, len: Memory::POLICIES };
+    tables[lower::table::POLICIES] = Some(Table::Words(policies));
+    tables[lower::table::PATHS] = Some(Table::RouteWords(v4, paths));
+    tables[lower::table::NEXT_HOPS] = Some(ahead(v4, Version::V4, Some(lower::GROUP)));
+    let members = Members { next_hops: next_hops(Version::V4), spread: &memory.spread };
+    tables[lower::table::MEMBERS] = Some(Table::Members(members));
+    tables[lower::table::PATHS6] = Some(Table::RouteWords(v6, paths));
+    tables[lower::table::NEXT_HOPS6] = Some(ahead(v6, Version::V6, None));
+    tables
 }

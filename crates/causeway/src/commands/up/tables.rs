@@ -60,18 +60,18 @@ impl Tables {
     /// Empty tables for ports with these names and indices, by which packets are forwarded while the lease stands.
     pub fn new(names: Vec<String>, ports: Vec<u32>, lease: Arc<dyn Deadline>) -> Result<Tables> {
         let domain = Domain::new();
-        let v4 = Rank24::in_domain(&domain)?;
-        Tables::of(&domain, v4, names, ports, lease, |forwarding| forwarding)
+        let fibs = (Rank24::in_domain(&domain)?, Lines6::in_domain(&domain)?);
+        Tables::of(&domain, fibs, names, ports, lease, |forwarding| forwarding)
     }
 
     /// The same, in memory that programs behind `front` share, which forward in the driver what they can, and ask the kernel
     /// about one packet in `every`.
     pub fn in_driver(names: Vec<String>, ports: Vec<u32>, front: Arc<Front>, every: u32) -> Result<Tables> {
         let (domain, memory) = (Domain::new(), Arc::new(Memory::new()?));
-        let v4 = memory.table(&domain)?;
+        let fibs = memory.tables(&domain)?;
         let told = memory.clone();
         let with = |forwarding: Forwarding| forwarding.with_driver(told);
-        let mut tables = Tables::of(&domain, v4, names, Vec::new(), front.clone(), with)?;
+        let mut tables = Tables::of(&domain, fibs, names, Vec::new(), front.clone(), with)?;
         let mut driver = Driver::new(front, &memory, &tables.forwarding, &domain, every)?;
         driver.doubt(tables.apart.index);
         tables.patience = Patience::new(Some(driver.readers()));
@@ -82,14 +82,13 @@ impl Tables {
 
     fn of(
         domain: &Domain,
-        v4: Rank24,
+        (v4, v6): (Rank24, Lines6),
         names: Vec<String>,
         ports: Vec<u32>,
         lease: Arc<dyn Deadline>,
         with: impl FnOnce(Forwarding) -> Forwarding,
     ) -> Result<Tables> {
         // A worker announces itself once for all three.
-        let v6 = Lines6::in_domain(domain)?;
         let (v4, v6) = (Routes::new(v4), Routes::new(v6));
         let mut neighbours = Adjacencies::in_domain(domain);
         let tables = (domain, v4.fib(), v6.fib(), &neighbours);
@@ -276,8 +275,15 @@ impl Tables {
             }
         }
         if let Some(driver) = self.driver.as_mut().filter(|_| entry.index != self.kernel) {
-            // None for a group.
-            driver.set_hop(entry.index, self.neighbours.next_hop(entry.index));
+            for &index in entry.legs.values() {
+                driver.set_hop(index, self.neighbours.next_hop(index));
+            }
+            match self.neighbours.regions(entry.index) {
+                members if members.is_empty() => {
+                    driver.set_hop(entry.index, self.neighbours.next_hop(entry.index));
+                }
+                members => driver.set_group(entry.index, &members),
+            }
         }
         if fits {
             self.waiting.remove(&id)

@@ -13,6 +13,7 @@ use causeway_fastpath::{Answer, Report};
 use causeway_fib::{AdjacencyIndex, Table};
 use causeway_kernel::{HopId, Prefix};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// Between two readings of the kernel's tables: at first, and at most while differences stand.
@@ -144,16 +145,22 @@ impl Tables {
     fn set_apart(&mut self, reports: &[Report]) {
         let mut changes = Vec::new();
         for report in reports {
-            let rib = self.v4.fib().rib();
-            let Some((prefix, index)) = rib.longest(report.asked.destination()) else { continue };
-            let prefix = Prefix::V4(prefix);
+            let found = match report.asked.destination() {
+                IpAddr::V4(to) => {
+                    self.v4.fib().rib().longest(to.into()).map(|(prefix, index)| (Prefix::V4(prefix), index))
+                }
+                IpAddr::V6(to) => {
+                    self.v6.fib().rib().longest(to.into()).map(|(prefix, index)| (Prefix::V6(prefix), index))
+                }
+            };
+            let Some((prefix, index)) = found else { continue };
             let hop = self.hops.iter().find(|(_, entry)| entry.index == index).map(|(&id, _)| id);
             let Some(hop) = hop.filter(|_| !self.apart.cases.contains_key(&prefix)) else { continue };
             log::warn!(
                 code = "self-check";
-                "{prefix}: the kernel forwards, since it would not do with a packet what the tables say: {}; IPv4 header {} by \
+                "{prefix}: the kernel forwards, since it would not do with a packet what the tables say: {}; IP header {} by \
                  interface {}",
-                told(&report.answer), hexadecimal(&report.asked.header), report.asked.ifindex
+                told(&report.answer), hexadecimal(report.asked.header()), report.asked.ifindex
             );
             let case = Case { hop, report: *report, since: self.apart.generation, is_difference: false };
             self.apart.cases.insert(prefix, case);
@@ -174,7 +181,7 @@ impl Tables {
         let Some(driver) = &mut self.driver else { return };
         let is_meant = |index: &u32| indices.is_none_or(|indices| indices.contains(index));
         for index in driver.doubted().into_iter().filter(is_meant).filter(|&i| i != self.apart.index) {
-            driver.trust(index, self.neighbours.next_hop(index));
+            driver.trust(index);
         }
     }
 

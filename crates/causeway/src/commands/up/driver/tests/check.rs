@@ -3,6 +3,7 @@
 use super::*;
 use causeway_bpf::possible_cpus;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::net::Ipv6Addr;
 use std::os::fd::AsFd;
 use std::process::Command;
 
@@ -34,9 +35,14 @@ fn beside_a_kernel(name: &str, test: impl FnOnce(u32) + Send) {
         neigh add 10.1.0.3 lladdr 02:00:00:00:00:03 dev p0 nud permanent
         route add 10.78.0.0/24 via 10.1.0.2
         route add 10.79.0.0/24 via 10.1.0.3
-        route add blackhole 10.80.0.0/24";
+        route add blackhole 10.80.0.0/24
+        route add 10.81.0.0/24 nexthop via 10.1.0.2 nexthop via 10.1.0.3
+        addr add 2001:db8:1::1/64 dev p0 nodad
+        neigh add 2001:db8:1::2 lladdr 02:00:00:00:00:02 dev p0 nud permanent
+        -6 route add 2001:db8:78::/48 via 2001:db8:1::2
+        -6 route add blackhole 2001:db8:80::/48";
     lines.lines().for_each(|line| ip(&format!("-n {space} {}", line.trim())));
-    ip(&format!("netns exec {space} sysctl -qw net.ipv4.ip_forward=1"));
+    ip(&format!("netns exec {space} sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"));
     let output = Command::new("ip").args(["-n", &space, "-o", "link", "show", "p0"]).output().expect("ip");
     let index = String::from_utf8_lossy(&output.stdout).split(':').next().and_then(|n| n.parse().ok());
     let file = std::fs::File::open(format!("/run/netns/{space}")).expect("a namespace");
@@ -67,11 +73,15 @@ fn lead(tables: &mut Tables, device: u32, to: &[(u32, [u8; 6], [u8; 6])]) {
     tables.apply(&changes, &mut || ());
 }
 
-/// What the program does with a packet, and where it sends it.
+/// What the program does with an IPv4 packet, and where it sends it.
 fn verdict(tables: &mut Tables, device: u32, to: u32) -> (i32, [u8; 6]) {
+    verdict_of(tables, device, &frame(to))
+}
+
+fn verdict_of(tables: &mut Tables, device: u32, frame: &[u8]) -> (i32, [u8; 6]) {
     let context = XdpContext { ingress_ifindex: device, rx_queue_index: 0 };
     let program = tables.driver().programs[0].program.clone();
-    let run = program.test_run(&frame(to), Some(context), 1).expect("run");
+    let run = program.test_run(frame, Some(context), 1).expect("run");
     (run.verdict, run.data[..6].try_into().expect("six bytes"))
 }
 
@@ -153,6 +163,98 @@ fn a_wrong_route_is_the_kernels_until_it_is_right() {
         assert_eq!(all(&mut tables, SECOND), action::XDP_REDIRECT);
         assert_eq!(verdict(&mut tables, device, SECOND).1, HOSTS[1]);
         assert_eq!(tables.driver().doubted().len(), 1, "only what is apart leads to");
+    });
+}
+
+/// Has the tables lead from a prefix to these hosts, each a leg of one hop.
+fn lead_to_all(tables: &mut Tables, device: u32, prefix: Prefix, to: &[[u8; 6]]) {
+    let mut changes = Changes::default();
+    for (n, &mac) in (0..).zip(to) {
+        let rewrite = Rewrite { destination: mac, source: OWN, mtu_bytes: 1500 };
+        let address = Ipv4Addr::from(n).into();
+        let adjacency = Adjacency { ifindex: device, address, rewrite: Some(rewrite) };
+        changes.adjacencies.push((AdjacencyId(n), Some(adjacency)));
+    }
+    let legs = (0..).zip(to).map(|(n, _)| Leg { adjacency: AdjacencyId(n), weight: 1 }).collect();
+    let action = HopAction::Forward { legs, mtu_bytes: None };
+    changes.hops.push((HopId(0), Some(KernelHop { action, reverse_path: WayBack::Unknown })));
+    changes.routes.push((prefix, Some(HopId(0))));
+    tables.apply(&changes, &mut || ());
+}
+
+#[test]
+fn any_member_of_a_group_is_right_and_no_other() {
+    beside_a_kernel("group", |device| {
+        let Some(mut tables) = tables(device, 1) else { return };
+        tables.forwarding().set_flow_hash((0, 0), (0, 0), 0);
+        let to = |n: u8| u32::from_be_bytes([10, 81, 0, n]);
+        let prefix = Prefix::new(Ipv4Addr::from(to(0)).into(), 24);
+        let all = |tables: &mut Tables| -> Vec<(i32, [u8; 6])> {
+            (1..100).map(|n| verdict(tables, device, to(n))).collect()
+        };
+        lead_to_all(&mut tables, device, prefix, &HOSTS);
+        let sent = all(&mut tables);
+        assert_eq!(tables.driver().checks.asked(), 99);
+        for host in HOSTS {
+            let n = sent.iter().filter(|&&way| way == (action::XDP_REDIRECT, host)).count();
+            assert!((20..80).contains(&n), "{n} of 99");
+        }
+        assert_eq!(tables.driver().doubted().len(), 1, "only what is apart leads to");
+
+        lead_to_all(&mut tables, device, prefix, &[HOSTS[0], [6, 0, 0, 0, 0, 9]]);
+        let last = all(&mut tables)[98];
+        assert_eq!(last.0, action::XDP_PASS, "the kernel sends some to a host that is no member");
+        assert!(tables.look(true));
+        assert_eq!(verdict(&mut tables, device, to(1)).0, action::XDP_PASS, "the prefix is out");
+
+        lead_to_all(&mut tables, device, prefix, &HOSTS);
+        tables.look(true);
+        let sent = all(&mut tables);
+        assert!(sent.iter().all(|way| way.0 == action::XDP_REDIRECT), "it is trusted");
+
+        let many: Vec<[u8; 6]> = (0..17).map(|n| [6, 0, 0, 0, 1, n]).collect();
+        lead_to_all(&mut tables, device, prefix, &many);
+        assert_ne!(
+            verdict(&mut tables, device, to(1)).0,
+            action::XDP_REDIRECT,
+            "more than there is room for"
+        );
+        assert_eq!(tables.driver().doubted().len(), 1, "the graph's, without doubt");
+    });
+}
+
+/// An IPv6 packet from nowhere to an address.
+fn frame6(to: Ipv6Addr) -> Vec<u8> {
+    let mut ip = [0u8; 60];
+    (ip[0], ip[5], ip[6], ip[7]) = (0x60, 20, 17, 64);
+    ip[8..24].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1).octets());
+    ip[24..40].copy_from_slice(&to.octets());
+    [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd], &ip[..]].concat()
+}
+
+#[test]
+fn the_kernel_is_asked_about_ipv6() {
+    beside_a_kernel("six", |device| {
+        let ends = [0x78, 0x79, 0x80].map(|n| Ipv6Addr::new(0x2001, 0xdb8, n, 0, 0, 0, 0, 1));
+        let redirected = |to: Ipv6Addr, mac: [u8; 6]| {
+            let mut tables = tables(device, 1)?;
+            let policy = PortPolicy { ipv6: true, ..PortPolicy::default() };
+            tables.forwarding().set_policy(0, policy);
+            // Not the port that it came in by, which IPv6 packets never leave by.
+            lead_to_all(&mut tables, device, Prefix::new(to.into(), 48), &[mac]);
+            verdict_of(&mut tables, device, &frame6(to));
+            Some((tables.driver().checks.asked(), tables.driver().doubted().len()))
+        };
+        // The kernel is asked before that is seen.
+        let Some(same) = redirected(ends[0], HOSTS[0]) else { return };
+        assert_eq!(same, (1, 1), "only what is apart leads to");
+        for (to, mac, what) in [
+            (ends[0], HOSTS[1], "another host"),
+            (ends[1], HOSTS[0], "no route"),
+            (ends[2], HOSTS[0], "discarded"),
+        ] {
+            assert_eq!(redirected(to, mac), Some((1, 2)), "{what}");
+        }
     });
 }
 
