@@ -5,7 +5,7 @@ use causeway_model::run::Effort;
 
 /// How far a number may be off, in percent, and one that a machine was calibrated on.
 const RESULT: f64 = 10.0;
-const CALIBRATED: f64 = 3.0;
+const CALIBRATED: f64 = 5.0;
 
 #[test]
 fn they_are_met_and_what_was_calibrated_still_is() {

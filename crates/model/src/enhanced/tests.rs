@@ -68,6 +68,8 @@ fn eight_cards_are_bound_by_the_slower_bus_and_not_by_the_faster() {
         &case.expect("there").1
     };
     let (slow, fast) = (of(66, 8), of(133, 8));
+    // Without routes they are commercial cards, and the processor is the limit.
+    assert!((480e3..540e3).contains(&answer.slow_pps), "{}", answer.slow_pps);
     assert!(slow.delivered_gbps() < 0.65 * slow.offered_gbps && slow.found.bus_busy > 0.99);
     assert!(fast.delivered_gbps() > 0.97 * fast.offered_gbps);
     assert!(of(66, 4).delivered_gbps() > 0.999 * of(66, 4).offered_gbps, "four pass on either");

@@ -308,3 +308,38 @@ fn a_frame_is_followed_to_where_it_ends() {
     );
     assert_eq!(way.matches("has come in").count(), 4, "{way}");
 }
+
+#[test]
+fn a_full_table_costs_cores_what_its_lines_take() {
+    let mut plan = Plan::find("server-2x100g").expect("ready");
+    (plan.traffic.sizes, plan.processor.cores.value) = (Sizes::Fixed(64), 1);
+    plan.traffic.routes.value = 1;
+    let few = run(&plan, 0.5, 1, None).expect("possible").rate_fps();
+    // Larger than all caches, so that most of both lines come from memory.
+    plan.traffic.routes.value = 50_000_000;
+    let many = run(&plan, 0.5, 1, None).expect("possible").rate_fps();
+    let more_ns = 1e9 / many - 1e9 / few;
+    let wait_ns = plan.memory.latency.value as f64 / 1e3 * 2.0 / plan.processor.overlap.value as f64;
+    assert!((0.4 * wait_ns..1.3 * wait_ns).contains(&more_ns), "{more_ns} ns, two lines are {wait_ns}");
+}
+
+#[test]
+fn a_card_that_holds_one_frame_to_send_reads_and_sends_in_turns() {
+    let mut plan = plain(1_518, 8);
+    let rate = |plan: &Plan| run(plan, 1.0, 1, None).expect("possible").rate_fps();
+    let many = rate(&plan);
+    plan.card.transmit_fifo.value = 1_518;
+    assert!(rate(&plan) < 0.5 * many, "{many}");
+}
+
+#[test]
+fn a_frame_that_is_in_memory_is_waited_for_by_core_and_card() {
+    let delay = |latency_ns: u64| {
+        let mut plan = plain(1_518, 1);
+        (plan.processor.card_ways.value, plan.processor.overlap.value) = (0, 1);
+        plan.memory.latency.value = latency_ns * 1_000;
+        run(&plan, 0.000_1, 1, None).expect("possible").delay_ns[0]
+    };
+    let more = delay(1_100) - delay(100);
+    assert!((1_950.0..2_100.0).contains(&more), "once by the core, once by the card: {more} ns");
+}
