@@ -19,6 +19,7 @@ const CONFIGS: &[(&str, &str)] = &[
     ("StaticSwitch", "0"),
     ("StrideSwitch", "1"),
     ("Truncate", "30"),
+    ("WebGen", "10.9.0.0/16, 10.0.0.1, 100"),
     ("Align", "4, 0"),
     ("EtherRewrite", "1:1:1:1:1:1, 2:2:2:2:2:2"),
     ("EtherVLANEncap", "0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2, ANNO"),
@@ -126,6 +127,7 @@ const MAKERS: &[&str] = &[
     "PaintTee",
     "TCPFragmenter",
     "Tee",
+    "WebGen",
 ];
 
 /// A class on the bench with as many outputs as it must have, or one.

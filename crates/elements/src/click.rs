@@ -44,6 +44,28 @@ use Relation::{Differs, More};
 
 /// The classes that are more than Click's, or different; the others of Click's names are the same.
 const KNOWN: &[(&str, Relation)] = &[
+    ("VLANEncap", Differs("`config` is what was written; Click writes number and priority by themselves")),
+    ("StripToNetworkHeader", More("packets without a mark are dropped; Click reads what was never written")),
+    ("StripIPHeader", More("packets without a mark are dropped; Click reads what was never written")),
+    ("SetVLANAnno", Differs("`config` is what was written; Click writes number and priority by themselves")),
+    (
+        "Script",
+        Differs(
+            "a script of type PACKET that is pulled cannot call handlers of the element that pulls it, which is at work",
+        ),
+    ),
+    (
+        "EtherVLANEncap",
+        Differs(
+            "`config` is what was written; Click writes it anew, with addresses and type in an order in which it cannot be read",
+        ),
+    ),
+    (
+        "AdaptiveRED",
+        Differs(
+            "`min_thresh`, `max_thresh` and `max_p` cannot be written; in Click that is an error of another kind",
+        ),
+    ),
     (
         "AddressTranslator",
         More(
