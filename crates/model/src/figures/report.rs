@@ -198,9 +198,12 @@ fn curve_series(
     }
 }
 
+/// A part of a whole: its name, and how much of an outcome it is.
+type Part<'a> = (&'a str, &'a dyn Fn(&Outcome) -> f64);
+
 /// Why: the whole of each resource, of what is offered, and of what waits, in parts that the page stacks.
 fn picture(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
-    let mut whole = |of: &str, what: [&str; 2], parts: &[(&str, &dyn Fn(&Outcome) -> f64)]| {
+    let mut whole = |of: &str, what: [&str; 2], parts: &[Part<'_>]| {
         for (part, value) in parts {
             let values = outcomes.iter().map(|outcome| vec![value(outcome)]).collect();
             add(document, curve, format!("{part}/inside {}, 64 bytes: {of}", curve.name), what, values);
@@ -210,8 +213,7 @@ fn picture(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
     let classes = Class::ALL.map(|class| (class.name(), of_class(class)));
     // Work is booked when it begins, so that the last piece may be too much.
     let idle = |outcome: &Outcome| (100.0 - outcome.classes.iter().sum::<f64>() * 100.0).max(0.0);
-    let mut parts: Vec<(&str, &dyn Fn(&Outcome) -> f64)> =
-        classes.iter().map(|(name, value)| (*name, value as _)).collect();
+    let mut parts: Vec<Part<'_>> = classes.iter().map(|(name, value)| (*name, value as _)).collect();
     parts.push(("idle", &idle));
     whole("processor time", ["part of processor time", "%"], &parts);
     for bus in 0..outcomes.first().map_or(0, |outcome| outcome.buses.len()) {
@@ -224,7 +226,7 @@ fn picture(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
     whole("memory", ["part of memory's time", "%"], &[("moves data", &moves), ("rests", &rests)]);
     let waits = |place: usize| move |outcome: &Outcome| outcome.fullness[place];
     let [receiving, backlog, queued, sending] = [0, 1, 2, 3].map(waits);
-    let places: [(&str, &dyn Fn(&Outcome) -> f64); 4] = [
+    let places: [Part<'_>; 4] = [
         ("cards and rings that receive", &receiving),
         ("backlog", &backlog),
         ("queues on the way out", &queued),
@@ -233,8 +235,8 @@ fn picture(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
     whole("rings and queues", ["part of the packets inside", "packets"], &places);
     let of_drop = |drop: Drop| move |outcome: &Outcome| outcome.drops_fps[drop as usize];
     let drops = Drop::ALL.map(|drop| (drop.name(), of_drop(drop)));
-    let mut parts: Vec<(&str, &dyn Fn(&Outcome) -> f64)> = vec![("forwarded", &Outcome::rate_fps)];
-    parts.extend(drops.iter().map(|(name, value)| (*name, value as &dyn Fn(&Outcome) -> f64)));
+    let mut parts: Vec<Part<'_>> = vec![("forwarded", &Outcome::rate_fps)];
+    parts.extend(drops.iter().map(|(name, value)| (*name, value as _)));
     whole("losses", ["part of what is offered", "frames/s"], &parts);
 }
 
