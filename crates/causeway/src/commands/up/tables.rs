@@ -165,7 +165,8 @@ impl Tables {
     pub fn apply(&mut self, changes: &Changes, progress: &mut dyn FnMut()) {
         self.patience = Patience::new(self.driver.as_ref().map(Driver::readers));
         let all_fitted = self.waiting.is_empty();
-        for (id, adjacency) in &changes.adjacencies {
+        for (n, (id, adjacency)) in changes.adjacencies.iter().enumerate() {
+            say(n, progress);
             if let Some(adjacency) = adjacency {
                 self.adjacencies.insert(*id, *adjacency);
                 for hop in self.users.get(id).cloned().unwrap_or_default() {
@@ -173,13 +174,15 @@ impl Tables {
                 }
             }
         }
-        for (id, hop) in &changes.hops {
+        for (n, (id, hop)) in changes.hops.iter().enumerate() {
+            say(n, progress);
             if let Some(hop) = hop {
                 self.set_hop(*id, hop.clone());
             }
         }
         self.set_routes(&changes.routes, progress);
-        for (id, _) in changes.hops.iter().filter(|(_, hop)| hop.is_none()) {
+        for (n, (id, _)) in changes.hops.iter().filter(|(_, hop)| hop.is_none()).enumerate() {
+            say(n, progress);
             self.remove_hop(*id);
         }
         for (id, _) in changes.adjacencies.iter().filter(|(_, adjacency)| adjacency.is_none()) {
@@ -397,6 +400,15 @@ impl Tables {
             Ok(()) if !fitted => log::info!(code = "table-full"; "the routes fit the tables again"),
             _ => {}
         }
+    }
+}
+
+/// A sign of progress, now and then.
+fn say(done: usize, progress: &mut dyn FnMut()) {
+    /// Hops or neighbours between two of them: a few milliseconds.
+    const STRETCH: usize = 64;
+    if done.is_multiple_of(STRETCH) {
+        progress();
     }
 }
 

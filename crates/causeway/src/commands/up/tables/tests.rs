@@ -241,3 +241,24 @@ fn a_hop_without_an_index_gets_the_next_that_is_free_and_its_routes_with_it() {
     assert_eq!(indices(&tables), [first, second, second, first]);
     assert!(tables.waiting.is_empty() && tables.strays.is_empty());
 }
+
+#[test]
+fn many_neighbours_and_hops_are_said_to_get_on() {
+    const MANY: u32 = 1_000;
+    let mut tables = tables();
+    let address = |n: u32| IpAddr::V4((0x0a00_0000 + n).into());
+    let adjacency = |n| Adjacency { ifindex: PORTS[0], address: address(n), rewrite: None };
+    let leg = |n| Leg { adjacency: AdjacencyId(n), weight: 1 };
+    let mut said = |changes: Changes| {
+        let mut said = 0;
+        tables.apply(&changes, &mut || said += 1);
+        said
+    };
+    let few = said(Changes::default());
+    let neighbours = (0..MANY).map(|n| (AdjacencyId(n), Some(adjacency(n)))).collect();
+    assert!(said(Changes { adjacencies: neighbours, ..Changes::default() }) >= few + 10, "neighbours");
+    let hops = (0..MANY).map(|n| (HopId(n), Some(forward(vec![leg(n)], None)))).collect();
+    assert!(said(Changes { hops, ..Changes::default() }) >= few + 10, "hops");
+    let hops = (0..MANY).map(|n| (HopId(n), None)).collect();
+    assert!(said(Changes { hops, ..Changes::default() }) >= few + 10, "hops that go");
+}
