@@ -11,9 +11,9 @@ FromDump($trace, FORCE_IP true, STOP true)
   -> StripToNetworkHeader -> CheckIPHeader
   -> flows :: AggregateIPFlows(UDP_TIMEOUT $udp_timeout, REAP 10, FRAGMENTS false)
   -> seen :: Counter
-  -> last :: AggregateLast(NOTIFIER flows)
+  -> last :: AggregateLast(NOTIFIER flows, STOP_AFTER_CLEAR true)
   -> ToIPSummaryDump($out, FIELDS aggregate ip_src sport ip_dst dport ip_proto count first_timestamp timestamp);
 
-DriverManager(wait_stop, write flows.clear, write last.clear);
+DriverManager(wait_stop, write flows.clear, write last.clear, wait_stop);
 
 flows[1] -> other :: Counter -> Discard;

@@ -30,9 +30,9 @@ settings! {
         src: Ether = required("SRC", "Ethernet address", "the source"), live("src", "the source address");
         dst: Ether = required("DST", "Ethernet address", "the destination"), live("dst", "the destination address");
         tci: Option<Tci> = optional("VLAN_TCI", "number or ANNO", "number and priority in one; ANNO: as the VLAN_TCI annotation says"), or(None);
-        priority: Priority = optional("VLAN_PCP", "0 to 7", "the priority; default 0"), or(Within(0)),
+        priority: Priority = optional("VLAN_PCP", "0 to 7", "the priority; default 0"), or(Priority::UNSAID),
             live("vlan_pcp", "the priority");
-        id: VlanId = keyword("VLAN_ID", "0 to 4095", "the VLAN's number, in place of VLAN_TCI; default 0"), or(Within(0)),
+        id: VlanId = keyword("VLAN_ID", "0 to 4095", "the VLAN's number, in place of VLAN_TCI; default 0"), or(VlanId::UNSAID),
             live("vlan_id", "the VLAN's number");
         native: NativeVlan = keyword("NATIVE_VLAN", "-1 to 4095", "the VLAN whose packets have no tags; -1 = none; default 0"), or(Within(0)),
             live("native_vlan", "the VLAN whose packets have no tags");
@@ -94,6 +94,7 @@ impl Element for EtherVlanEncap {
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
         let own = &mut self.0;
         own.tci = Some(cx.value(handler, value)?);
+        (own.id, own.priority) = (VlanId::UNSAID, Priority::UNSAID);
         settle(&mut own.tci, &mut own.id, &mut own.priority);
         Ok(())
     }

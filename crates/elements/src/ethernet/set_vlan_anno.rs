@@ -24,9 +24,9 @@ pub(crate) static SPEC: Spec = Spec {
 settings! {
     struct Own {
         tci: Option<u16> = optional("VLAN_TCI", "number", "number and priority in one"), or(None);
-        priority: Priority = optional("VLAN_PCP", "0 to 7", "the priority; default 0"), or(Within(0)),
+        priority: Priority = optional("VLAN_PCP", "0 to 7", "the priority; default 0"), or(Priority::UNSAID),
             live("vlan_pcp", "the priority");
-        id: VlanId = keyword("VLAN_ID", "0 to 4095", "the VLAN's number, in place of VLAN_TCI; default 0"), or(Within(0)),
+        id: VlanId = keyword("VLAN_ID", "0 to 4095", "the VLAN's number, in place of VLAN_TCI; default 0"), or(VlanId::UNSAID),
             live("vlan_id", "the VLAN's number");
     }
 }
@@ -72,7 +72,8 @@ impl Element for SetVlanAnno {
     }
 
     fn write(&mut self, handler: &str, value: &str, cx: &mut Cx<'_>) -> Result<(), String> {
-        self.0.tci = Some(cx.value(handler, value)?);
+        let tci = Some(cx.value(handler, value)?);
+        self.0 = Own { tci, id: VlanId::UNSAID, priority: Priority::UNSAID };
         self.0.settle();
         Ok(())
     }

@@ -14,6 +14,16 @@ const DROP_ELIGIBLE: u16 = 0x1000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Within<const MIN: i32, const MAX: i32>(pub i32);
 
+impl<const MIN: i32, const MAX: i32> Within<MIN, MAX> {
+    /// Not given, neither by an argument nor by a handler.
+    pub const UNSAID: Self = Within(MIN - 1);
+
+    /// The number, or another if none was given.
+    fn or(self, other: i32) -> Self {
+        if self == Self::UNSAID { Within(other) } else { self }
+    }
+}
+
 impl<const MIN: i32, const MAX: i32> Value for Within<MIN, MAX> {
     fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
         let n = values::integer(text, MIN.into(), MAX.into()).map_err(|e| e.to_string())?;
@@ -57,14 +67,15 @@ impl Value for Tci {
     }
 }
 
-/// Makes a fixed VLAN_TCI the number and the priority that the other arguments and the handlers have; of it the bit
-/// between them stays.
+/// Number and priority that are not given are those of a fixed VLAN_TCI, or 0; of it the bit between them stays. So what a
+/// handler has written goes before it, also when it is an argument of the live configuration.
 pub(super) fn settle(tci: &mut Option<Tci>, id: &mut VlanId, priority: &mut Priority) {
-    if let Some(Tci::Fixed(given)) = *tci {
-        id.0 = i32::from(given & ID);
-        priority.0 |= i32::from(given >> 13);
-        *tci = Some(Tci::Fixed(given & DROP_ELIGIBLE));
-    }
+    let given = match tci {
+        Some(Tci::Fixed(given)) => std::mem::replace(given, *given & DROP_ELIGIBLE),
+        _ => 0,
+    };
+    *id = id.or(i32::from(given & ID));
+    *priority = priority.or(i32::from(given >> 13));
 }
 
 /// The tag control information that arguments give, once they are settled.

@@ -93,6 +93,7 @@ fn the_last_packet_of_a_flow_tells_of_all() {
     ));
     router.write("af", "clear", "").unwrap();
     router.write("al", "clear", "").unwrap();
+    wait(&router);
     let mut lines = out.lines(router);
     lines.sort();
     assert_eq!(
