@@ -155,8 +155,16 @@ impl Session {
         &self.router
     }
 
-    /// Runs until the router stops, a signal comes or a worker fails.
-    pub fn run(&mut self) -> Result<End> {
+    /// Runs until the router stops, a signal comes or a worker fails. `leave` is called while the workers still run; then they
+    /// are paused.
+    pub fn run(&mut self, leave: impl Fn()) -> Result<End> {
+        let end = self.serve()?;
+        leave();
+        self.router.pause();
+        Ok(end)
+    }
+
+    fn serve(&mut self) -> Result<End> {
         self.router.resume();
         // Whether the router was told of a signal.
         let mut told = false;
@@ -167,18 +175,18 @@ impl Session {
                 && !std::mem::replace(&mut told, true)
                 && (!self.router.is_managed() || self.router.ask_to_stop(FOR_GOOD).is_err())
             {
-                return Ok(self.end(End::Signal(signal)));
+                return Ok(End::Signal(signal));
             }
             match input {
                 Input::Router(Event::StopRequested { worker }) => {
                     // A worker that is stuck does not run on.
                     if !self.router.runs_on(worker).unwrap_or(false) {
-                        return Ok(self.end(self.signals.latest().map_or(End::Stopped, End::Signal)));
+                        return Ok(self.signals.latest().map_or(End::Stopped, End::Signal));
                     }
                 }
                 Input::Router(Event::Ended { worker }) => {
                     log::error!(code = "worker-ended"; "worker {worker} ended by itself; stopping");
-                    return Ok(self.end(End::Broken));
+                    return Ok(End::Broken);
                 }
                 Input::Signal => {}
                 Input::Written(handler, value) => {
@@ -204,7 +212,7 @@ impl Session {
                     // A client that has gone misses nothing.
                     let _ = reply.send(self.answer(question));
                     if times.is_some_and(|times| self.router.ask_to_stop(times).is_err()) {
-                        return Ok(self.end(End::Stopped));
+                        return Ok(End::Stopped);
                     }
                 }
             }
@@ -230,11 +238,6 @@ impl Session {
             Ok(()) => log::info!("{port} was opened again"),
             Err(e) => log::warn!("{port} cannot be opened again yet: {}", self.loaded.explain(&e).trim_end()),
         }
-    }
-
-    fn end(&self, end: End) -> End {
-        self.router.pause();
-        end
     }
 
     /// Ends the workers. The error is one that does not end, and is left behind.
@@ -322,7 +325,7 @@ mod tests {
         let setup =
             Setup { library, params: vec![], options, reconfigurable: true, prepare: |p| p, extra: vec![] };
         let mut session = Session::start(loaded, setup).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(session.run().unwrap(), End::Broken);
+        assert_eq!(session.run(|| ()).unwrap(), End::Broken);
         let gone = session.answer(Question::Read("p.class".to_owned(), String::new())).unwrap_err();
         assert_eq!(gone.to_string(), "worker 0 does not answer");
         assert_eq!(session.close(), Ok(()));

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 
 /// What stands before a code in the sources of the binary.
-const BEFORE: [&str; 8] = [
+const BEFORE: [&str; 9] = [
     "code = \"",
     "CODE: &str = \"",
     "STARTING: &str = \"",
+    "ENDING: &str = \"",
     "START: &str = \"",
     "TAKEN: &str = \"",
     "SILENT: &str = \"",

@@ -22,6 +22,12 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// The code of the objection to forwarding while the router ends.
+const ENDING: &str = "ending";
+/// How long workers have to see what is in their rings, when no more comes.
+const LAST_ROUNDS: Duration = Duration::from_millis(50);
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
@@ -206,13 +212,18 @@ pub fn run_loaded(
     }
     .context("cannot start a thread")?;
     log::info!("control socket {}, counters {}", socket.display(), counters.display());
-    let end = session.run();
+    let end = session.run(|| lease.iter().for_each(leave));
     drop(service);
-    // First the right to forward goes, then the workers.
     drop(lease);
     let closed = session.close();
     let failed = end? == End::Broken || closed.is_err() || losses.any();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// First the right to forward goes, then the workers: what is in the rings goes to the kernel meanwhile.
+fn leave(lease: &Lease) {
+    lease.objector().doubt(ENDING, "the router ends");
+    std::thread::sleep(LAST_ROUNDS);
 }
 
 /// Workers vouch for packets in transit, if the graph takes such.

@@ -170,3 +170,17 @@ fn a_follower_that_lost_messages_reads_all_anew_before_it_vouches() {
     let account = flow.end();
     assert!(account.lost <= HANG, "{account:?}");
 }
+
+#[test]
+fn a_router_that_is_told_to_stop_loses_nothing() {
+    let Some(net) = Net::new() else { return };
+    for signal in [Signal::TERM, Signal::INT] {
+        let (mut up, _log) = start(&net, 2);
+        let flow = Flow::start(&net);
+        assert_graph_carries(&up, &flow);
+        assert_eq!(up.end(signal), Some(0));
+        flow.wait(200);
+        let account = flow.end();
+        assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! SetVLANAnno.
 
-use super::vlan_tag::{Priority, Tag, Tci, VlanId, Within, note, settle};
+use super::vlan_tag::{Priority, Tag, Tci, VlanId, note, settle};
 use causeway_engine::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
