@@ -72,7 +72,7 @@ fn run(i: Invocation) -> ExitCode {
     let (start, before) = (std::time::Instant::now(), processor_time_s());
     let mut code = ExitCode::SUCCESS;
     if !i.quit && !empty {
-        match session.run(|| ()) {
+        match session.run(|_| ()) {
             Ok(End::Broken) => code = ExitCode::FAILURE,
             Ok(End::Stopped | End::Signal(_)) => {}
             Err(e) => return fail(&format!("click: {e:#}\n")),

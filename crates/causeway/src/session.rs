@@ -157,9 +157,9 @@ impl Session {
 
     /// Runs until the router stops, a signal comes or a worker fails. `leave` is called while the workers still run; then they
     /// are paused.
-    pub fn run(&mut self, leave: impl Fn()) -> Result<End> {
+    pub fn run(&mut self, leave: impl Fn(&Session)) -> Result<End> {
         let end = self.serve()?;
-        leave();
+        leave(self);
         self.router.pause();
         Ok(end)
     }
@@ -325,7 +325,7 @@ mod tests {
         let setup =
             Setup { library, params: vec![], options, reconfigurable: true, prepare: |p| p, extra: vec![] };
         let mut session = Session::start(loaded, setup).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(session.run(|| ()).unwrap(), End::Broken);
+        assert_eq!(session.run(|_| ()).unwrap(), End::Broken);
         let gone = session.answer(Question::Read("p.class".to_owned(), String::new())).unwrap_err();
         assert_eq!(gone.to_string(), "worker 0 does not answer");
         assert_eq!(session.close(), Ok(()));

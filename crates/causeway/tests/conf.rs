@@ -12,7 +12,8 @@ fn conf() -> PathBuf {
 
 fn causeway(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
-    command.args(args).env("XDG_RUNTIME_DIR", std::env::temp_dir());
+    // Quotation marks are those of the locale.
+    command.args(args).env("XDG_RUNTIME_DIR", std::env::temp_dir()).env("LANG", "C.UTF-8");
     command.output().expect("the binary that cargo built starts")
 }
 

@@ -22,12 +22,14 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The code of the objection to forwarding while the router ends.
 const ENDING: &str = "ending";
 /// How long workers have to see what is in their rings, when no more comes.
 const LAST_ROUNDS: Duration = Duration::from_millis(50);
+/// How long those are waited for that have not had a turn.
+const MOST_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
@@ -212,7 +214,7 @@ pub fn run_loaded(
     }
     .context("cannot start a thread")?;
     log::info!("control socket {}, counters {}", socket.display(), counters.display());
-    let end = session.run(|| lease.iter().for_each(leave));
+    let end = session.run(|session| lease.iter().for_each(|lease| leave(session, lease)));
     drop(service);
     drop(lease);
     let closed = session.close();
@@ -221,9 +223,15 @@ pub fn run_loaded(
 }
 
 /// First the right to forward goes, then the workers: what is in the rings goes to the kernel meanwhile.
-fn leave(lease: &Lease) {
+fn leave(session: &Session, lease: &Lease) {
     lease.objector().doubt(ENDING, "the router ends");
     std::thread::sleep(LAST_ROUNDS);
+    let (seen_ns, patience) = (monotonic_ns(), Instant::now());
+    let pulses = session.router().pulses();
+    // On a busy machine a worker may have had no turn meanwhile.
+    while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
+        std::thread::sleep(LAST_ROUNDS / 10);
+    }
 }
 
 /// Workers vouch for packets in transit, if the graph takes such.
