@@ -1,7 +1,7 @@
 //! One side of the tester by itself: transmit only (as packetgen, udpgen and rude do), receive only (as udpcount does).
 
 use super::generator::Generator;
-use super::receiving::receive;
+use super::receiving::{Coming, receive};
 use super::sending::send;
 use super::{Attached, Since, pin};
 use crate::analyser::{Analyser, Analysis};
@@ -84,7 +84,8 @@ pub fn receive_only(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             pin(processors);
-            receive(&mut *port.rx, port.stamped, |seen, _| seen, &mut analyser, since, &ended, &came);
+            let coming = Coming { stamped: port.stamped, expected: true };
+            receive(&mut *port.rx, coming, |seen, _| seen, &mut analyser, since, &ended, &came);
         });
         while since.ns() < time.as_nanos() as u64 && !interrupted.load(Ordering::Relaxed) {
             std::thread::sleep(super::LOOK.min(time));

@@ -34,7 +34,7 @@ use causeway_netio::{Port, Rx, Tx};
 use causeway_packet::wire::MacAddr;
 use causeway_results::traffic::{Flow, Plan, Traffic};
 use generator::Generator;
-use receiving::{at_home, receive};
+use receiving::{Coming, at_home, receive};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use sending::send;
@@ -301,10 +301,12 @@ impl Tester for Ports {
                     }));
                 }
                 let (ended, came) = (&ended, &came);
+                let expected = plan.flows().iter().any(|flow| flow.to == number);
+                let coming = Coming { stamped, expected };
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
                     let sort = |seen, _: &[u8]| at_home(seen, plan, number);
-                    receive(&mut **rx, stamped, sort, analyser, since, ended, came);
+                    receive(&mut **rx, coming, sort, analyser, since, ended, came);
                 }));
             }
             let disturbed = request.event.map(|(event, at_ns)| {

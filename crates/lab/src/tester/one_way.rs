@@ -1,7 +1,7 @@
 //! A trial from one port to another, of which each frame that comes is shown to who asks, and in which things happen.
 
 use super::generator::Generator;
-use super::receiving::receive;
+use super::receiving::{Coming, receive};
 use super::sending::send;
 use super::{Attached, Manner, SLACK, Since, go_home, pin};
 use crate::analyser::Analyser;
@@ -67,7 +67,7 @@ pub fn one_way<T>(
             pin(&manner.processors);
             send(&mut **tx, generator, Some(request.duration_ns()), since, over)
         });
-        let (stamped, rx) = (sink.stamped, &mut *sink.rx);
+        let (coming, rx) = (Coming { stamped: sink.stamped, expected: true }, &mut *sink.rx);
         let analyser = &mut analyser;
         let receiver = scope.spawn(move || {
             pin(&manner.processors);
@@ -79,7 +79,7 @@ pub fn one_way<T>(
                 }
                 seen
             };
-            receive(rx, stamped, shown, analyser, since, ended, came);
+            receive(rx, coming, shown, analyser, since, ended, came);
         });
         let told = meanwhile(TrialClock(since));
         over.store(true, Ordering::Relaxed);

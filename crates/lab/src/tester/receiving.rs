@@ -11,12 +11,35 @@ use std::time::Duration;
 
 /// A pause when nothing waits, where the kernel has the time of arrival.
 const PAUSE: Duration = Duration::from_micros(20);
+/// One where no frames are sent to: what goes astray comes there, and its time says nothing.
+const LONG_PAUSE: Duration = Duration::from_micros(500);
+
+/// What comes to a port.
+#[derive(Clone, Copy, Debug)]
+pub struct Coming {
+    /// Whether the kernel says when a frame came.
+    pub stamped: bool,
+    /// Whether frames are sent there. A thread that waits awake for none takes the processor from those that have work,
+    /// where there are few.
+    pub expected: bool,
+}
+
+impl Coming {
+    /// Waits for a moment.
+    fn wait(self) {
+        match self {
+            Coming { expected: false, .. } => std::thread::sleep(LONG_PAUSE),
+            Coming { stamped: true, .. } => std::thread::sleep(PAUSE),
+            Coming { stamped: false, .. } => std::thread::yield_now(),
+        }
+    }
+}
 
 /// Receives until `ended` is set and nothing waits; `sort` is shown each frame and may take it for something else. `came`
 /// has how many test frames came so far.
 pub fn receive(
     rx: &mut dyn Rx,
-    stamped: bool,
+    coming: Coming,
     mut sort: impl FnMut(Seen, &[u8]) -> Seen,
     analyser: &mut Analyser,
     since: Since,
@@ -32,18 +55,14 @@ pub fn receive(
             if last {
                 return;
             }
-            if stamped {
-                std::thread::sleep(PAUSE);
-            } else {
-                std::thread::yield_now();
-            }
+            coming.wait();
             continue;
         }
         let found_ns = since.ns();
         let mut tests = 0;
         for packet in batch.iter() {
             let at_ns = match packet.timestamp_ns() {
-                time if stamped && time > 0 => since.at(time),
+                time if coming.stamped && time > 0 => since.at(time),
                 _ => found_ns,
             };
             let seen = sort(look(packet.data()), packet.data());
