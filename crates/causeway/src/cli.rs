@@ -117,6 +117,10 @@ pub struct RunArgs {
     /// Replace the patterns of FILE by their replacements, as xform does; may be repeated
     #[arg(long, value_name = "FILE")]
     pub patterns: Vec<PathBuf>,
+    /// Run in the driver what of the graph can be there; the rest, and what that gives up, runs above. New, and off by
+    /// default
+    #[arg(long)]
+    pub driver: bool,
     /// How it runs
     #[command(flatten)]
     pub runtime: RuntimeArgs,
@@ -249,6 +253,9 @@ pub struct GraphArgs {
     /// Define $NAME for the configuration
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
     pub define: Vec<(String, String)>,
+    /// Colour the elements that `run --driver` has in the driver
+    #[arg(long)]
+    pub driver: bool,
     /// Format
     #[arg(long, value_enum, default_value = "svg")]
     pub format: GraphFormat,

@@ -58,6 +58,7 @@ fn run(i: Invocation) -> ExitCode {
         reconfigurable: i.reconfigurable,
         prepare: |plan| plan,
         extra: control_sockets(&i),
+        driver: None,
     };
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,

@@ -1,7 +1,7 @@
 //! A software router: Click graphs over AF_XDP, beside the kernel's own stack.
 //!
 //! The binary is thin: [`cli`] says what can be asked for, a module of [`commands`] does each of it, [`session`]
-//! runs a router with its control socket and signals, and [`control`] is the protocol of that socket. What is said
+//! runs a router with its control socket and signals, and [`control`] is the protocol of that socket. [`driver`] has part of a graph run where packets arrive. What is said
 //! goes through [`output`] and [`logger`]; what is counted through [`metrics`]. Called by the name `click` it takes Click's
 //! options ([`click`]), by the names of Click's tools theirs ([`commands::tools`]).
 
@@ -11,6 +11,7 @@ mod cli;
 mod click;
 mod commands;
 mod control;
+mod driver;
 mod lease;
 mod leftovers;
 mod load;

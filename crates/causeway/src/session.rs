@@ -1,6 +1,7 @@
 //! A running router with its control socket and signals: one loop that owns the router and answers everybody.
 
 use crate::control::{Ask, Opener, Question, Watch, Watched};
+use crate::driver::Driver;
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
 use crate::signals::Signals;
@@ -9,9 +10,10 @@ use causeway_elements::devices::OpenPorts;
 use causeway_elements::packet_filter;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::watch::trace::Filter;
-use causeway_engine::{Event, Library, NoAnswer, Options, PlanElement, Router};
+use causeway_engine::{Event, Library, NoAnswer, Options, Plan, PlanElement, Router, StartError};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 mod handlers;
 mod texts;
@@ -35,6 +37,8 @@ enum Input {
     Script(String),
     /// The device of the port with this name was gone and is there again.
     PortBack(Arc<OpenPorts>, String),
+    /// It is time to look after the programs in the driver.
+    Look,
 }
 
 /// Why a session ended.
@@ -56,8 +60,9 @@ pub struct Session {
     params: Vec<(String, String)>,
     /// Whether the global handler `hotconfig` may replace the graph.
     reconfigurable: bool,
-    prepare: fn(causeway_engine::Plan) -> causeway_engine::Plan,
+    prepare: fn(Plan) -> Plan,
     extra: Vec<PlanElement>,
+    driver: Option<Driver>,
     /// What elements read of the router.
     texts: Arc<Texts>,
     signals: Signals,
@@ -95,16 +100,21 @@ pub struct Setup {
     /// Whether `hotconfig` may replace the graph.
     pub reconfigurable: bool,
     /// What is done to a plan before it runs: the optimiser, or nothing.
-    pub prepare: fn(causeway_engine::Plan) -> causeway_engine::Plan,
+    pub prepare: fn(Plan) -> Plan,
     /// Elements without ports that every graph has besides its own.
     pub extra: Vec<PlanElement>,
+    /// What runs part of the graph in the driver.
+    pub driver: Option<Driver>,
 }
+
+/// How often the programs in the driver are looked after.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Session {
     /// Starts the router of `loaded`, paused. From here on signals end the session. The error is the complete text for
     /// the user.
     pub fn start(mut loaded: Loaded, setup: Setup) -> Result<Session, String> {
-        let Setup { library, params, mut options, reconfigurable, prepare, extra } = setup;
+        let Setup { library, params, mut options, reconfigurable, prepare, extra, mut driver } = setup;
         let simulated = options.simulated_ns.is_some();
         loaded.plan.elements.extend_from_slice(&extra);
         let opener = Opener::new(&options.persistent);
@@ -121,12 +131,21 @@ impl Session {
         let texts = Texts::new(reconfigurable, simulated, written);
         texts.set(&loaded, &library);
         options.globals = Some(texts.clone());
-        let plan = prepare(loaded.plan.clone());
+        let plan = prepared(&loaded.plan, prepare, driver.as_ref());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
         logger::answer(&loaded.explain_warnings(router.warnings()));
         if let Some(events) = router.take_events() {
             let sender = sender.clone();
             std::thread::spawn(move || events.iter().all(|e| sender.send(Input::Router(e)).is_ok()));
+        }
+        if let Some(driver) = &mut driver {
+            driver.attach(&router, &loaded.plan);
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                while sender.send(Input::Look).is_ok() {
+                    std::thread::sleep(LOOK);
+                }
+            });
         }
         let session = Session {
             router,
@@ -136,6 +155,7 @@ impl Session {
             reconfigurable,
             prepare,
             extra,
+            driver,
             texts,
             signals,
             inputs,
@@ -160,6 +180,9 @@ impl Session {
     pub fn run(&mut self, leave: impl Fn(&Session)) -> Result<End> {
         let end = self.serve()?;
         leave(self);
+        if let Some(driver) = &mut self.driver {
+            driver.withdraw(&self.router);
+        }
         self.router.pause();
         Ok(end)
     }
@@ -189,6 +212,11 @@ impl Session {
                     return Ok(End::Broken);
                 }
                 Input::Signal => {}
+                Input::Look => {
+                    if let Some(driver) = &mut self.driver {
+                        driver.look(&self.router, &self.loaded.plan);
+                    }
+                }
                 Input::Written(handler, value) => {
                     if let Err(why) = self.write_global(handler, &value) {
                         log::error!("{handler}: {}", why.to_string().trim_end());
@@ -232,11 +260,28 @@ impl Session {
         if !ports.is_gone(port) {
             return;
         }
-        let plan = (self.prepare)(self.loaded.plan.clone());
-        match self.router.swap(plan) {
+        let plan = prepared(&self.loaded.plan, self.prepare, self.driver.as_ref());
+        match self.replace(plan) {
             Ok(()) if ports.is_gone(port) => {}
             Ok(()) => log::info!("{port} was opened again"),
             Err(e) => log::warn!("{port} cannot be opened again yet: {}", self.loaded.explain(&e).trim_end()),
+        }
+        self.attach();
+    }
+
+    /// Puts another graph in the place of the one that runs. What was in the driver comes up before; [`Session::attach`] is to
+    /// follow.
+    fn replace(&mut self, plan: Plan) -> Result<(), StartError> {
+        if let Some(driver) = &mut self.driver {
+            driver.withdraw(&self.router);
+        }
+        self.router.swap(plan)
+    }
+
+    /// Puts into the driver what of the graph can be there.
+    fn attach(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.attach(&self.router, &self.loaded.plan);
         }
     }
 
@@ -282,15 +327,28 @@ impl Session {
         let source = Source::Text("hotconfig", text.to_owned());
         let (mut loaded, warnings) = load::compile(&source, &self.library, &self.params, Style::Click)?;
         loaded.plan.elements.extend_from_slice(&self.extra);
-        let plan = (self.prepare)(loaded.plan.clone());
-        self.router.swap(plan).map_err(|e| loaded.explain(&e))?;
-        self.texts.set(&loaded, &self.library);
-        self.loaded = loaded;
+        let plan = prepared(&loaded.plan, self.prepare, self.driver.as_ref());
+        let replaced = self.replace(plan).map_err(|e| loaded.explain(&e));
+        if replaced.is_ok() {
+            self.texts.set(&loaded, &self.library);
+            self.loaded = loaded;
+        }
+        self.attach();
+        replaced?;
         let of_elements: Vec<String> = self.router.warnings().iter().map(ToString::to_string).collect();
         for warning in warnings.lines().chain(of_elements.iter().map(String::as_str)) {
             log::warn!("hotconfig: {}", warning.strip_prefix("warning: ").unwrap_or(warning));
         }
         Ok(())
+    }
+}
+
+/// What is to run of a plan.
+fn prepared(plan: &Plan, prepare: fn(Plan) -> Plan, driver: Option<&Driver>) -> Plan {
+    let optimised = prepare(plan.clone());
+    match driver {
+        Some(driver) => driver.enter(plan, optimised),
+        None => optimised,
     }
 }
 
@@ -322,8 +380,15 @@ mod tests {
         let source = Source::Text("test", "p :: Panics;".to_owned());
         let loaded = load::load(&source, &library, &[], Style::Click).unwrap_or_else(|e| panic!("{e}"));
         let options = Options { workers: 2, ..Options::default() };
-        let setup =
-            Setup { library, params: vec![], options, reconfigurable: true, prepare: |p| p, extra: vec![] };
+        let setup = Setup {
+            library,
+            params: vec![],
+            options,
+            reconfigurable: true,
+            prepare: |p| p,
+            extra: vec![],
+            driver: None,
+        };
         let mut session = Session::start(loaded, setup).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(session.run(|_| ()).unwrap(), End::Broken);
         let gone = session.answer(Question::Read("p.class".to_owned(), String::new())).unwrap_err();

@@ -250,6 +250,7 @@ impl<'a> Builder<'a> {
         let ports = (e.pulled_inputs.len(), e.pulled_outputs.len());
         let place = self.add(worker, name, spec, e.config.clone(), element, ports);
         let node = &mut self.cores[worker].nodes[place.node];
+        node.entries = self.plan.entries_of(i);
         node.quiescent = crate::place::is_quiescent(&self.env.threads, &e.name);
         if let Some(&weight) = self.env.weights.get(&e.name) {
             let tickets = (weight * crate::task::DEFAULT_TICKETS as f64) as u32;
@@ -293,6 +294,7 @@ impl<'a> Builder<'a> {
             quiescent: false,
             one_by_one: false,
             fused: Vec::new(),
+            entries: 0,
         });
         Place { worker, node: core.nodes.len() - 1 }
     }

@@ -69,6 +69,8 @@ pub(crate) struct Core {
     pub profile: Option<Vec<u64>>,
     /// Of the running element: nanoseconds spent in elements that it pulled from.
     nested_ns: u64,
+    /// Handlers of elements that were written.
+    pub written: u64,
     /// Handlers to be called when the present delivery is over.
     pub calls: VecDeque<Call>,
     pub calling: bool,
@@ -126,6 +128,7 @@ impl Core {
             rng,
             profile: None,
             nested_ns: 0,
+            written: 0,
             calls: VecDeque::new(),
             calling: false,
             watched: false,

@@ -161,6 +161,19 @@ impl Counters {
         }
     }
 
+    /// The first of an element's counters called `name`, and the worker that writes it.
+    pub(crate) fn find(&self, element: &str, name: &str) -> Option<(usize, Counter)> {
+        let wanted = |(_, line): &&(usize, Line)| line.element == element && line.name == name;
+        let (index, line) = self.lines.iter().find(wanted)?;
+        Some((line.worker, Counter { words: self.words.clone(), index: *index }))
+    }
+
+    /// The worker that writes a counter; `None` if it is another graph's.
+    pub(crate) fn worker_of(&self, counter: &Counter) -> Option<usize> {
+        let ours = Arc::ptr_eq(&counter.words, &self.words) && counter.index < usize::MAX;
+        ours.then_some(counter.index / self.arena.max(1))
+    }
+
     /// All counters with their values.
     pub fn read(&self) -> impl Iterator<Item = (&Line, u64)> {
         let words = self.words.words();

@@ -173,8 +173,9 @@ fn ports(core: &Core, node: usize) -> String {
         };
         text += &format!("{kind}{mark}\t-\t{}\n", peers.join(", "));
     }
-    text += &plural(n.outs.len(), "output");
-    for (o, out) in n.outs.iter().enumerate() {
+    let outs = &n.outs[..n.outs.len().saturating_sub(n.entries)];
+    text += &plural(outs.len(), "output");
+    for (o, out) in outs.iter().enumerate() {
         let kind = if out.to.is_some() { "push" } else { "pull" };
         let peers: Vec<String> = match out.to {
             Some((to, input)) => vec![format!("[{input}] {}", core.nodes[to].name)],
@@ -187,6 +188,7 @@ fn ports(core: &Core, node: usize) -> String {
 
 fn pushers(core: &Core, node: usize, port: usize) -> Vec<String> {
     let all = core.nodes.iter().flat_map(|n| n.outs.iter().enumerate().map(move |(i, o)| (n, i, o)));
+    let all = all.filter(|(n, i, _)| i + n.entries < n.outs.len());
     all.filter(|(_, _, o)| o.to == Some((node, port))).map(|(n, i, _)| format!("{} [{i}]", n.name)).collect()
 }
 
@@ -214,6 +216,7 @@ pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) ->
     let done = done.ok_or(NoAnswer(core.worker))?;
     core.deliver();
     done.map_err(HandlerError::Failed)?;
+    core.written += 1;
     let n = &mut core.nodes[node];
     if let Some(argument) = declared.and_then(|h| h.argument(n.spec)) {
         if core.context.defaults == Defaults::Click && !listed::config_follows(n.spec.name, handler) {

@@ -168,6 +168,7 @@ impl Harness {
             quiescent: false,
             one_by_one: false,
             fused: Vec::new(),
+            entries: 0,
         };
         core.nodes.push(node);
         core.nodes.len() - 1

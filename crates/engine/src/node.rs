@@ -20,6 +20,8 @@ pub(crate) struct Node {
     /// `None` while the element runs.
     pub element: Option<Box<dyn Element>>,
     pub outs: Vec<OutPort>,
+    /// How many of the last outputs are in no configuration.
+    pub entries: usize,
     /// Outputs that the running activation emitted to.
     pub used: Vec<u32>,
     pub ins: Vec<InPort>,

@@ -32,6 +32,8 @@ pub struct Plan {
     pub elements: Vec<PlanElement>,
     /// Edges, from output to input.
     pub edges: Vec<(End, End)>,
+    /// How many of the last edges are in no configuration: by them packets enter the graph that were somewhere else.
+    pub entries: usize,
 }
 
 impl Plan {
@@ -49,12 +51,18 @@ impl Plan {
         });
         let connections = compiled.graph.connections.iter();
         let edges = connections.map(|c| ((c.from.element, c.from.port), (c.to.element, c.to.port)));
-        Plan { elements: elements.collect(), edges: edges.collect() }
+        Plan { elements: elements.collect(), edges: edges.collect(), entries: 0 }
     }
 
     /// Number of the element called `name`.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.elements.iter().position(|e| e.name == name)
+    }
+
+    /// How many of an element's last outputs are in no configuration.
+    pub(crate) fn entries_of(&self, element: usize) -> usize {
+        let entries = &self.edges[self.edges.len().saturating_sub(self.entries)..];
+        entries.iter().filter(|((from, _), _)| *from == element).count()
     }
 
     /// Where output `port` of `element` leads; the first place if it leads to several.

@@ -3,6 +3,7 @@
 //! Every question to a worker has a time limit, so that one that is stuck keeps nobody else from going on.
 
 mod edges;
+mod elsewhere;
 mod handlers;
 mod measure;
 mod options;

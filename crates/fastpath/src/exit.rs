@@ -4,6 +4,7 @@ use crate::frame::Frame;
 use crate::state::{FARTHEST, Header, Mark, State};
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, action, xdp_md};
+use causeway_engine::ir::ANNOTATIONS;
 use std::os::fd::AsFd;
 
 /// Where the program is attached, and what that means for it.
@@ -57,11 +58,11 @@ pub enum Exit {
     Refused,
 }
 
-/// Bytes of metadata in front of the words of annotations.
+/// Bytes of metadata behind the words of annotations, and right in front of the frame.
 const HEAD: i16 = 16;
 
-/// What goes up with a packet, in front of it: two words, the number of the exit with the end of the data, and the headers;
-/// then annotations.
+/// What goes up with a packet, in front of it: annotations; then two words, the number of the exit with the end of the data,
+/// and the headers. So the number is where whoever has the frame finds it, however much there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Luggage {
     /// The place.
@@ -71,16 +72,23 @@ pub struct Luggage {
 }
 
 /// A packet's state when it comes up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arrival {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival<'a> {
     /// Where the data starts, in bytes behind the start of the frame.
     pub data: usize,
     /// Where it ends; `None` where the frame does.
     pub end: Option<usize>,
     /// Where the link-layer, network and transport headers are, counted as the others.
     pub headers: [Option<usize>; 3],
+    eights: &'a [i16],
+    words: &'a [[u8; 8]],
+}
+
+impl<'a> Arrival<'a> {
     /// Annotations by offset, eight bytes each; others are zero.
-    pub annotations: Vec<(u8, [u8; 8])>,
+    pub fn annotations(&self) -> impl Iterator<Item = (u8, [u8; 8])> + use<'a> {
+        self.eights.iter().map(|&at| at as u8).zip(self.words.iter().copied())
+    }
 }
 
 impl Luggage {
@@ -100,10 +108,20 @@ impl Luggage {
         false
     }
 
-    /// What the metadata of a packet says; `None` if it is too short.
+    /// Bytes of metadata at most.
+    pub const MOST: usize = HEAD as usize + ANNOTATIONS;
+
+    /// Whether bytes of the frame may have been written before it was given up.
     #[must_use]
-    pub fn unpack(&self, metadata: &[u8]) -> Option<Arrival> {
-        let (head, rest) = metadata.split_at_checked(HEAD as usize)?;
+    pub fn is_touched(&self) -> bool {
+        self.state.touched
+    }
+
+    /// What the metadata of a packet says, which is the end of what lies in front of it; `None` if that is too short.
+    #[must_use]
+    pub fn unpack<'a>(&'a self, front: &'a [u8]) -> Option<Arrival<'a>> {
+        let metadata = &front[front.len().checked_sub(self.len())?..];
+        let (words, head) = metadata.split_at_checked(8 * self.eights.len())?;
         let half = |i: usize| Some(usize::from(u16::from_ne_bytes([*head.get(i)?, *head.get(i + 1)?])));
         let end = u32::from_ne_bytes(head.get(4..8)?.try_into().ok()?) as usize;
         let mut headers = [None; 3];
@@ -114,19 +132,20 @@ impl Luggage {
                 Mark::Stack => half(8 + 2 * i).filter(|&at| at <= FARTHEST as usize),
             };
         }
-        let words = rest.as_chunks::<8>().0.iter();
         Some(Arrival {
             data: usize::try_from(self.state.data).ok()?,
             end: self.state.cut.then_some(end),
             headers,
-            annotations: self.eights.iter().map(|&at| at as u8).zip(words.copied()).collect(),
+            eights: &self.eights,
+            words: words.as_chunks().0,
         })
     }
 
-    /// The number of the exit in the metadata of a packet.
+    /// The number of the exit that the metadata of a packet says, of which this is the end.
     #[must_use]
-    pub fn number(metadata: &[u8]) -> Option<u32> {
-        metadata.first_chunk().copied().map(u32::from_ne_bytes)
+    pub fn number(front: &[u8]) -> Option<u32> {
+        let head = front.last_chunk::<{ HEAD as usize }>()?;
+        head.first_chunk().copied().map(u32::from_ne_bytes)
     }
 }
 
@@ -223,20 +242,21 @@ impl Leaving<'_> {
         self.asm.load(Size::W, Reg::R2, Reg::R1, xdp_md::DATA_META);
         self.asm.load(Size::W, Reg::R3, Reg::R1, xdp_md::DATA);
         self.asm.xdp_require(Reg::R2, Reg::R3, len, Reg::R0, refused);
-        self.asm.store(Size::W, Reg::R2, 0, number as i32);
+        let head = len as i16 - HEAD;
+        self.asm.store(Size::W, Reg::R2, head, number as i32);
         if state.cut {
             self.asm.load_slot(Size::D, Reg::R0, self.frame.end, 0);
-            self.asm.store(Size::W, Reg::R2, 4, Reg::R0);
+            self.asm.store(Size::W, Reg::R2, head + 4, Reg::R0);
         }
         for (i, header) in [Header::Mac, Header::Network, Header::Transport].into_iter().enumerate() {
             if state.mark(header) == Mark::Stack {
                 self.asm.load_slot(Size::D, Reg::R0, self.frame.mark(header), 0);
-                self.asm.store(Size::H, Reg::R2, 8 + 2 * i as i16, Reg::R0);
+                self.asm.store(Size::H, Reg::R2, head + 8 + 2 * i as i16, Reg::R0);
             }
         }
         for (place, &eight) in luggage.eights.iter().enumerate() {
             self.asm.load_slot(Size::D, Reg::R0, self.frame.annotations, eight);
-            self.asm.store(Size::D, Reg::R2, HEAD + 8 * place as i16, Reg::R0);
+            self.asm.store(Size::D, Reg::R2, 8 * place as i16, Reg::R0);
         }
         self.act(action, passed);
     }

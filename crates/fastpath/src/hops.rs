@@ -63,7 +63,7 @@ impl Marks {
 pub struct Hop {
     /// The words of the lookup.
     pub words: [u64; 3],
-    /// Whether the second word is the address that was looked up instead.
+    /// Whether the second word, and of IPv6 the third, are the address that was looked up instead.
     pub on_link: bool,
     /// The mark that is set when it is found.
     pub mark: u16,

@@ -20,7 +20,8 @@ pub struct Split {
     outputs: Vec<Vec<Option<Target>>>,
     /// Where the graph is cut, and why: the inputs that packets enter at.
     pub cuts: BTreeMap<End, &'static str>,
-    first: Option<Target>,
+    /// Where packets go that come in.
+    pub first: Option<Target>,
 }
 
 /// What is known of the graph besides its plan.
@@ -103,6 +104,37 @@ impl Split {
             outputs: outputs.clone(),
         };
         Graph { nodes: self.elements.iter().zip(&self.outputs).map(node).collect() }
+    }
+
+    /// The same with the element that packets come in by as node 0, the others behind it: what it does to packets that it
+    /// receives `lower` says as well.
+    #[must_use]
+    pub fn whole_graph<T>(
+        &self,
+        plan: &Plan,
+        mut lower: impl FnMut(usize) -> Option<Program>,
+        tables: impl FnMut(usize) -> Vec<Option<T>>,
+    ) -> Graph<T> {
+        let behind = |target: Option<Target>| match target {
+            Some(Target::Node(node)) => Some(Target::Node(node + 1)),
+            other => other,
+        };
+        let start = Node {
+            name: plan.elements[self.start].name.clone(),
+            program: lower(self.start),
+            tables: Vec::new(),
+            outputs: vec![behind(self.first)],
+        };
+        let mut graph = self.graph(plan, lower, tables);
+        graph.nodes.iter_mut().flat_map(|node| &mut node.outputs).for_each(|to| *to = behind(*to));
+        graph.nodes.insert(0, start);
+        graph
+    }
+
+    /// Whether anything is in the driver.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty() && !matches!(self.first, Some(Target::Emit(_)))
     }
 
     /// The split as people read it: a line for each element in the driver with what its outputs lead to, and one for each

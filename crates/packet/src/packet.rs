@@ -166,6 +166,15 @@ impl Packet {
         self.m().len == 0
     }
 
+    /// The `N` bytes before the data, if there are as many: what a device put there, or what is stale.
+    #[inline]
+    pub fn in_front<const N: usize>(&self) -> Option<[u8; N]> {
+        let m = self.m();
+        let from = usize::from(m.data).checked_sub(N)?;
+        // SAFETY: `from..data` lies inside the frame, whose bytes are all initialised, and which belongs to this packet.
+        Some(unsafe { m.frame.add(from).cast::<[u8; N]>().read_unaligned() })
+    }
+
     /// Bytes before the data.
     #[inline]
     pub fn headroom(&self) -> usize {

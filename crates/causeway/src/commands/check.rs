@@ -2,11 +2,11 @@
 
 use super::{fail, source};
 use crate::cli::CheckArgs;
+use crate::driver::part;
 use crate::load::{self, Style};
 use crate::output;
 use anyhow::Result;
-use causeway_engine::{Library, Options, Plan, Router};
-use causeway_fastpath::{Known, split};
+use causeway_engine::{Options, Router};
 use std::process::ExitCode;
 
 /// Checks a configuration: its text, its graph, and the arguments of every element. Devices are not opened.
@@ -32,24 +32,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode> {
         for line in fused.unwrap_or_default() {
             output::print_line(line)?;
         }
-        output::print(driver_part(&library, &loaded.plan))?;
+        output::print(part::explain(&library, &loaded.plan))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Which part of the graph could run in the driver behind each element that packets come in by, and where it is cut.
-/// Tables are not shared with the driver yet.
-fn driver_part(library: &Library, plan: &Plan) -> String {
-    let Ok(programs) = Router::lowered(library, plan, &Options::default()) else { return String::new() };
-    let is = |element: usize, class: &str| plan.elements[element].class == class;
-    let devices: Vec<usize> = (0..plan.elements.len()).filter(|&i| is(i, "ToDevice")).collect();
-    // A queue in front of a device is what the driver needs none of.
-    let behind = |element: usize| match plan.next(element, 0) {
-        Some((next, _)) if is(element, "Queue") => next,
-        _ => element,
-    };
-    let port = |element: usize| devices.iter().position(|&device| device == behind(element));
-    let known = Known { programs: &programs, port: &port, has_tables: &|_| false };
-    let starts = (0..plan.elements.len()).filter(|&i| is(i, "FromDevice"));
-    starts.map(|start| split(plan, start, &known).explain(plan)).collect()
 }

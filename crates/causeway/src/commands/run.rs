@@ -3,6 +3,7 @@
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
 use crate::control::{Claim, Listener, open_run_dir, run_dirs, serve};
+use crate::driver::Driver;
 use crate::lease::{Lease, Objector, State, Voucher};
 use crate::load::{self, Loaded, Style};
 use crate::metrics::http;
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{FRONT, OpenPorts, PORTS, interfaces};
 use causeway_elements::{LOSSES, Losses};
 use causeway_engine::reception::Mechanism;
-use causeway_engine::{OnFailure, Options, Persistent, Plan, SpinTime, usable_processors};
+use causeway_engine::{Library, OnFailure, Options, Persistent, Plan, SpinTime, usable_processors};
 use causeway_netio::afxdp::{self, Demand};
 use causeway_netio::front::{Front, monotonic_ns};
 use causeway_netio::interface::Interface;
@@ -51,13 +52,25 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             let mut values = persistent.lock().unwrap_or_else(PoisonError::into_inner);
             values.insert(PORTS.to_owned(), ports.clone());
             drop(values);
-            let start = Start { params: args.define, persistent: persistent.clone(), objector: None };
+            let driver = if args.driver { in_driver(&library, &ports, &persistent) } else { None };
+            let start = Start { params: args.define, persistent: persistent.clone(), objector: None, driver };
             run_loaded(loaded, &place, args.runtime, start, |session| {
                 session.follow(&ports);
                 watch_transit(session, &persistent)
             })
         }
         Err(text) => Ok(fail(&text)),
+    }
+}
+
+/// What runs part of the graph in the driver, if that can be.
+fn in_driver(library: &Library, ports: &Arc<OpenPorts>, persistent: &Persistent) -> Option<Driver> {
+    match Driver::new(library.clone(), ports.clone(), persistent) {
+        Ok(driver) => Some(driver),
+        Err(error) => {
+            log::warn!(code = "driver"; "nothing runs in the driver: {error:#}");
+            None
+        }
     }
 }
 
@@ -159,6 +172,8 @@ pub struct Start {
     pub persistent: Persistent,
     /// Who takes the right to forward away when a worker fails.
     pub objector: Option<Objector>,
+    /// What runs part of the graph in the driver.
+    pub driver: Option<Driver>,
 }
 
 /// Runs a configuration that was loaded; `started` is called once it runs, and the lease that it returns is kept until the end.
@@ -175,7 +190,7 @@ pub fn run_loaded(
     };
     let record = place.claim.record();
     let (socket, counters) = (record.socket, record.counters);
-    let Start { params, persistent, objector } = start;
+    let Start { params, persistent, objector, driver } = start;
     let losses = Arc::new(Losses::default());
     persistent.lock().unwrap_or_else(PoisonError::into_inner).insert(LOSSES.to_owned(), losses.clone());
     let failed = move |worker: usize| {
@@ -197,7 +212,7 @@ pub fn run_loaded(
     };
     let prepare: fn(Plan) -> Plan = if args.plain { |plan| plan } else { crate::load::optimise };
     let library = causeway_elements::library();
-    let setup = Setup { library, params, options, reconfigurable: true, prepare, extra: Vec::new() };
+    let setup = Setup { library, params, options, reconfigurable: true, prepare, extra: Vec::new(), driver };
     let mut session = match Session::start(loaded, setup) {
         Ok(session) => session,
         Err(text) => return Ok(fail(&text)),

@@ -87,7 +87,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());
     let Kept { lease, persistent, changes, follower, inspector } = kept;
-    let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()) };
+    let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()), driver: None };
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
         lease.objector().withdraw(STARTING);

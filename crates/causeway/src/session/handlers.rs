@@ -42,6 +42,9 @@ const GLOBALS: &[(&str, Access)] = &[
 impl Session {
     /// Answers one question.
     pub fn answer(&mut self, question: Question) -> Result<String, HandlerError> {
+        if let (Some(driver), Question::Read(..)) = (&mut self.driver, &question) {
+            driver.settle(&self.router);
+        }
         match question {
             Question::Read(handler, argument) => match self.split(&handler) {
                 Some((element, name)) => self.router.read(&element, &name, &argument),
@@ -57,12 +60,22 @@ impl Session {
                 }
             },
             Question::Write(handler, value) => match self.split(&handler) {
-                Some((element, name)) => self.router.write(&element, &name, &value).map(|()| String::new()),
+                Some((element, name)) => self.write(&element, &name, &value).map(|()| String::new()),
                 None => self.write_global(global_name(&handler), &value).map(|()| String::new()),
             },
             Question::CheckRead(handler) => self.check(&handler, Access::reads, HandlerError::WriteOnly),
             Question::CheckWrite(handler) => self.check(&handler, Access::writes, HandlerError::ReadOnly),
         }
+    }
+
+    /// Writes a handler of an element. What it changes counts in the driver as well when this returns.
+    fn write(&mut self, element: &str, name: &str, value: &str) -> Result<(), HandlerError> {
+        let Some(driver) = &mut self.driver else { return self.router.write(element, name, value) };
+        // What is set to zero is not to grow by packets from before.
+        driver.settle(&self.router);
+        let done = self.router.write(element, name, value);
+        driver.refresh(&self.router, &self.loaded.plan);
+        done
     }
 
     /// Element and handler of `element.handler`; elements may be named by number from 1.
@@ -149,8 +162,15 @@ impl Session {
         match handler {
             "stop" => Ok(()),
             "meter" => match value.trim() {
-                "true" => Ok(self.router.meter(true)?),
-                "false" => Ok(self.router.meter(false)?),
+                "true" => {
+                    // Bytes are counted above.
+                    self.driver.iter_mut().for_each(|driver| driver.withdraw(&self.router));
+                    Ok(self.router.meter(true)?)
+                }
+                "false" => {
+                    self.attach();
+                    Ok(self.router.meter(false)?)
+                }
                 other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
             },
             "timewarp" => {

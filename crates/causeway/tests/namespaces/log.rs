@@ -4,16 +4,25 @@ use crate::net::{Net, Router, wait_for};
 use std::fs::File;
 use std::path::PathBuf;
 
-/// The log of a router that was started with [`Log::up`]; its file goes with the value.
+/// The log of a router that was started with [`Log::up`] or [`Log::run`]; its file goes with the value.
 pub struct Log(PathBuf);
 
 impl Log {
     /// Starts `causeway up ARGS` in a namespace, with its log in a file.
     pub fn up(net: &Net, space: &str, args: &str) -> (Router, Log) {
+        Log::of(net, space, &format!("up {args}"))
+    }
+
+    /// Starts `causeway run ARGS` in a namespace, with its log in a file.
+    pub fn run(net: &Net, space: &str, args: &str) -> (Router, Log) {
+        Log::of(net, space, &format!("run {args}"))
+    }
+
+    fn of(net: &Net, space: &str, args: &str) -> (Router, Log) {
         let path = std::env::temp_dir().join(format!("{}.log", net.name(space)));
         let file = File::create(&path).expect("a file");
         let log = Log(path);
-        (net.start_with(space, &format!("up {args}"), file), log)
+        (net.start_with(space, args, file), log)
     }
 
     /// All of it.

@@ -21,6 +21,7 @@ mod offloads;
 mod page;
 mod ports;
 mod privileges;
+mod run_driver;
 mod running;
 mod service_manager;
 mod settings;

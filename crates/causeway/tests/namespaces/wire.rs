@@ -26,6 +26,23 @@ impl Wire {
         Wire { tap, graph, dump }
     }
 
+    /// Waits for so many frames.
+    pub fn wait(&self, frames: u64) {
+        wait_for("frames on the wire", || self.tap.number("FromDevice@1.count") >= frames);
+    }
+
+    /// The frames that came.
+    pub fn frames(mut self) -> Vec<Vec<u8>> {
+        assert_eq!(self.tap.end(Signal::TERM), Some(0));
+        let mut reader =
+            Reader::new(BufReader::new(File::open(&self.dump).expect("a dump"))).expect("a dump");
+        let mut frames = Vec::new();
+        while let Some(record) = reader.next_record().expect("a record") {
+            frames.push(record.data.to_vec());
+        }
+        frames
+    }
+
     /// How many checksums of packets from 10.77.1.2 and 2001:db8:1::2 were right, and how many were wrong.
     pub fn end(mut self) -> (usize, usize) {
         assert_eq!(self.tap.end(Signal::TERM), Some(0));

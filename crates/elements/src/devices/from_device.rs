@@ -1,10 +1,12 @@
 //! FromDevice and PollDevice.
 
+use super::given_up::{Arrivals, Entry};
 use super::handled::{Role, Share, look_again};
 use super::open_port::{Direction, OpenPort, PortControl};
 use super::queues::Queues;
 use super::registry::{Method, PortOpener};
 use crate::traces::encap;
+use causeway_engine::ir::{Builder, Program};
 use causeway_engine::measure::{Across, Unit};
 use causeway_engine::reception::{DEFAULT_QUOTA, Mechanism};
 use causeway_engine::spec::{ArgDoc, Copies, HandlerDoc, keyword, optional, phase, reads, required, writes};
@@ -100,6 +102,8 @@ causeway_engine::drop_reasons! {
     enum Reason for SPEC {
         NotIp = "not-ip", "FORCE_IP, it is no IPv4 packet, and output 1 is not connected";
         OtherProtocol = "other-protocol", "it is not of the type that PROTOCOL says";
+        GivenUp = "given-up", "a program in the driver gave it up that nobody knows any more";
+        Refused = "refused", "a program in the driver was done with it, and it was too short for a frame, or there was no room in front of it";
     }
 }
 
@@ -146,6 +150,8 @@ struct FromDevice {
     count: Counter,
     /// What is received in the driver.
     share: Option<Share>,
+    /// What was given up there.
+    arrivals: Option<Arrivals>,
 }
 
 /// What METHOD says, if it is given.
@@ -231,6 +237,7 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
         queues: Queues::default(),
         count: conf.counter("count"),
         share: Share::find(conf, Role::Receives, &name),
+        arrivals: Arrivals::find(conf, &name),
     }))
 }
 
@@ -267,6 +274,23 @@ impl FromDevice {
 }
 
 impl FromDevice {
+    /// Sends the packets on that a program in the driver gave up, each where it left off.
+    #[inline]
+    fn take_up(&mut self, batch: &mut Batch, cx: &mut Cx<'_>) {
+        let Some(luggage) = self.arrivals.as_mut().and_then(Arrivals::luggage) else { return };
+        batch.filter_map(|mut packet| match luggage.unpack(&mut packet) {
+            Entry::Start => Some(packet),
+            Entry::At(output) => {
+                cx.emit(output, packet);
+                None
+            }
+            Entry::Lost => {
+                cx.drop(Reason::GivenUp, packet);
+                None
+            }
+        });
+    }
+
     /// Counts what was received in the driver since the last time.
     fn count_handled(&self) {
         if let Some(share) = &self.share {
@@ -313,6 +337,15 @@ impl Element for FromDevice {
         if self.force_ip || self.protocol != 0 || !self.timestamp {
             self.choose(batch, cx);
         }
+        self.take_up(batch, cx);
+    }
+
+    /// To packets that it receives in the driver: nothing that is not known there.
+    fn lower(&self) -> Option<Program> {
+        let chooses =
+            self.force_ip || self.protocol != 0 || !self.timestamp || self.snaplen < u32::MAX as usize;
+        let in_driver = matches!(self.method.opener, "afxdp" | "transit" | "generic");
+        if chooses || !in_driver { None } else { Builder::pass() }
     }
 
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {

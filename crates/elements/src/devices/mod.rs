@@ -4,6 +4,7 @@ use causeway_engine::Spec;
 
 mod from_device;
 mod from_host;
+mod given_up;
 pub(crate) mod handled;
 mod kernel_tap;
 mod kernel_tun;
@@ -25,6 +26,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &to_host::SPEC,
 ];
 
+pub use given_up::{Entry, GIVEN_UP, GivenUp, Luggage};
 pub use handled::{HANDLED, Handled};
 pub(crate) use kernel_tun::mark_ip;
 pub use names::{interface, interfaces};

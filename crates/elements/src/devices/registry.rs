@@ -62,6 +62,16 @@ impl OpenPorts {
         }
     }
 
+    /// Interface index and Ethernet address of the port `name`, if it is open on an interface that the kernel sends by.
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    pub fn interface(&self, name: &str) -> Option<(u32, [u8; 6])> {
+        let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = ports.iter().filter(|(asked, _)| asked == name).filter_map(|(_, port)| port.upgrade());
+        let is_one =
+            |port: &Arc<OpenPort>| matches!(port.method.opener, "afxdp" | "transit" | "generic" | "packet");
+        open.filter(|port| is_one(port) && !port.is_gone()).map(|port| (port.ifindex, port.mac)).next()
+    }
+
     /// Whether the device of the port `name` is gone, and it has not been opened anew.
     #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn is_gone(&self, name: &str) -> bool {

@@ -2,8 +2,10 @@
 
 use crate::ip::tally::{self, Tally};
 use crate::printing::contents::to_stderr;
+use causeway_engine::ir::{Alu, At, Field, Test};
 use causeway_engine::prelude::*;
 use causeway_engine::value::List;
+use causeway_packet::meta::Anno;
 use causeway_packet::wire::ipv6::{HEADER_LEN, field};
 use std::ops::Range;
 
@@ -25,6 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
               20010db8000000000000000000000002>, LIMIT 5) -> CheckIP6Header(::) -> Discard;",
     see: &["CheckIPHeader", "GetIP6Address", "DecIP6HLIM", "LookupIP6Route"],
     build,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -89,6 +92,40 @@ impl Checker {
     }
 }
 
+impl Checker {
+    /// [`Checker::check`] as a program, which goes on with good packets; bad ones are given up.
+    fn lower(&self, b: &mut Builder) -> Option<()> {
+        let start = self.offset;
+        start.checked_add(HEADER_LEN as u32)?;
+        let at = |offset: usize| At::data(start + offset as u32);
+        b.require(Test::Has(at(0), HEADER_LEN as u32));
+        let first = b.load(at(0), 1);
+        let version = b.compute(Alu::Shr, first, 4);
+        b.require(Test::Equal(version.into(), 6.into()));
+        let (payload, len) = (b.load(at(4), 2), b.get(Field::Length));
+        let end = b.compute(Alu::Add, payload, u64::from(start) + HEADER_LEN as u64);
+        b.forbid(Test::Above(end.into(), len.into()));
+        let source = [0, 8].map(|half| b.load(at(field::SRC.start + half), 8));
+        let class = b.compute(Alu::Shr, source[0], 56);
+        b.forbid(Test::Equal(class.into(), 0xff.into()));
+        for bad in &self.bad_sources.0 {
+            let bad = u128::from(*bad);
+            let high = b.compute(Alu::Xor, source[0], (bad >> 64) as u64);
+            let low = b.compute(Alu::Xor, source[1], bad as u64);
+            let differs = b.compute(Alu::Or, high, low);
+            b.forbid(Test::Equal(differs.into(), 0.into()));
+        }
+        let destination = [0, 8].map(|half| b.load(at(field::DST.start + half), 8));
+        b.put(Field::Length, end);
+        b.put(Field::Network, u64::from(start));
+        b.put(Field::Transport, u64::from(start) + HEADER_LEN as u64);
+        for (half, word) in [0, 8].into_iter().zip(destination) {
+            b.put(Field::Anno(Anno::DST_IP6.offset + half, 8), word);
+        }
+        Some(())
+    }
+}
+
 impl Element for CheckIP6Header {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
         let (checker, said) = (&self.checker, &mut self.said);
@@ -101,6 +138,14 @@ impl Element for CheckIP6Header {
         });
     }
 
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        self.checker.lower(&mut b)?;
+        b.count(&self.tally.good, 1);
+        b.leave(0);
+        b.finish()
+    }
+
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(self.tally.read(handler))
     }
@@ -110,6 +155,7 @@ impl Element for CheckIP6Header {
 pub(super) mod tests {
     use super::*;
     use causeway_engine::harness::{self, Harness};
+    use causeway_engine::ir::Outcome;
     use proptest::prelude::*;
 
     /// A good packet from 2001:db8::1 to 2001:db8::2 with hop limit `hops` and `payload`.
@@ -170,9 +216,19 @@ pub(super) mod tests {
             if let Some(length) = bytes.get_mut(offset + 4).filter(|_| six) {
                 *length = 0;
             }
+            let mut lowered = harness::packet(&bytes);
+            let mut program =
+                Harness::new(&SPEC, &format!("OFFSET {offset}"), 1, 1).unwrap().lower().expect("a program");
+            let outcome = program.run(&mut lowered, 0);
             let view = bytes.get(offset..).and_then(|b| causeway_packet::wire::Ipv6::new_checked(b).ok());
             let good = view.filter(|ip| !ip.src().is_multicast());
             let out = verdict(&format!("OFFSET {offset}"), &bytes);
+            let left = if out.is_ok() { Outcome::Leave(0) } else { Outcome::GiveUp };
+            prop_assert_eq!(outcome, left);
+            if let Ok(packet) = &out {
+                let look = |p: &Packet| (p.len(), p.network_offset(), p.transport_offset(), p.dst_ip6());
+                prop_assert_eq!(look(&lowered), look(packet));
+            }
             prop_assert_eq!(out.ok().map(|p| p.len()), good.map(|ip| offset + 40 + ip.payload().len()));
         }
     }

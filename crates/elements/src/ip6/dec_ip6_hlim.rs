@@ -1,5 +1,6 @@
 //! DecIP6HLIM.
 
+use causeway_engine::ir::{Alu, At, Test};
 use causeway_engine::prelude::*;
 use causeway_packet::wire::ipv6::HEADER_LEN;
 
@@ -18,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
               20010db8000000000000000000000002>, LIMIT 5) -> CheckIP6Header -> DecIP6HLIM -> Discard;",
     see: &["CheckIP6Header", "DecIPTTL"],
     build: configured::<DecIP6HLIM>,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -49,6 +51,17 @@ impl Element for DecIP6HLIM {
         Verdict::Pass
     }
 
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        b.require(Test::Has(At::network(0), HEADER_LEN as u32));
+        let limit = b.load(At::network(7), 1);
+        b.require(Test::Above(limit.into(), 1.into()));
+        let less = b.compute(Alu::Sub, limit, 1);
+        b.store(At::network(7), 1, less);
+        b.leave(0);
+        b.finish()
+    }
+
     fn settings(&mut self) -> Option<&mut dyn Settings> {
         Some(self)
     }
@@ -59,6 +72,19 @@ mod tests {
     use super::super::check_ip6_header::tests::packet as bytes;
     use super::*;
     use causeway_engine::harness::{Harness, packet};
+    use causeway_engine::ir::Outcome;
+
+    #[test]
+    fn what_it_says_it_does_it_does() {
+        let mut program = DecIP6HLIM { expired: 0 }.lower().expect("a program");
+        for (hops, outcome) in [(0, Outcome::GiveUp), (1, Outcome::GiveUp), (2, Outcome::Leave(0))] {
+            let mut p = packet(&bytes(hops, b"payload"));
+            assert_eq!(program.run(&mut p, 0), Outcome::GiveUp, "no header is marked");
+            p.set_network_header(0);
+            assert_eq!(program.run(&mut p, 0), outcome);
+            assert_eq!(p.data()[7], if outcome == Outcome::GiveUp { hops } else { hops - 1 });
+        }
+    }
 
     #[test]
     fn expired_packets_are_diverted_unchanged_or_dropped() {

@@ -18,6 +18,7 @@ pub(crate) static SPEC: Spec = Spec {
     example: "InfiniteSource(LIMIT 5, STOP true) -> s :: Switch(1); s[0] -> Discard; s[1] -> Discard;",
     see: &["Tee"],
     build,
+    lowers: Lowers::Straight,
     ..Spec::DEFAULT
 };
 
@@ -71,6 +72,15 @@ impl Element for Switch {
         }
     }
 
+    fn lower(&self) -> Option<Program> {
+        let mut b = Builder::new();
+        match self.output {
+            Some(port) => b.leave(u16::try_from(port).ok()?),
+            None => b.drop(Reason::Off as u16),
+        }
+        b.finish()
+    }
+
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(self.output.map_or("-1".to_owned(), |o| o.to_string()))
     }
@@ -90,6 +100,7 @@ impl Element for Switch {
 mod tests {
     use super::*;
     use causeway_engine::harness::Harness;
+    use causeway_engine::ir::Outcome;
 
     fn taken(h: &mut Harness) -> [usize; 3] {
         h.push_all(0, (0..2u8).map(|n| Packet::from_bytes(&[n]).unwrap()));
@@ -112,6 +123,17 @@ mod tests {
         assert!(h.write("switch", "left").is_err());
         assert_eq!(Harness::new(&SPEC, "3", 1, 3).err().unwrap(), ["output must be < 3"]);
         h.assert_balanced();
+    }
+
+    #[test]
+    fn what_it_says_it_does_is_what_is_set() {
+        let mut h = Harness::new(&SPEC, "", 1, 3).unwrap();
+        let says = |h: &Harness| h.lower().unwrap().run(&mut Packet::from_bytes(&[1]).unwrap(), 0);
+        assert_eq!(says(&h), Outcome::Leave(0));
+        h.write("switch", "2").unwrap();
+        assert_eq!(says(&h), Outcome::Leave(2));
+        h.write("switch", "-1").unwrap();
+        assert_eq!(says(&h), Outcome::Drop(Reason::Off as usize));
     }
 
     #[test]

@@ -43,7 +43,10 @@ impl Builder<'_> {
                 nodes[b.node].ins[input].packets = count(&nodes[b.node], "in", input);
                 nodes[b.node].ins[input].from = Some((a.node, out));
             } else {
-                nodes[a.node].outs[out].packets = count(&nodes[a.node], "out", out);
+                // Who gave a packet up that enters here has counted it on its way.
+                let is_entry = out + nodes[a.node].entries >= nodes[a.node].outs.len();
+                nodes[a.node].outs[out].packets =
+                    if is_entry { None } else { count(&nodes[a.node], "out", out) };
                 nodes[a.node].outs[out].to = Some((b.node, input));
             }
             return;

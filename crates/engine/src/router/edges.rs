@@ -82,7 +82,7 @@ struct Shortcut {
 }
 
 impl Router {
-    /// All edges of the graph, in the order of the configuration. Packets that an element took past others, whose work it
+    /// All edges of the graph that are the configuration's, in its order. Packets that an element took past others, whose work it
     /// did, count at the edges that they would have taken.
     pub fn edges(&self) -> Result<Vec<Edge>, NoAnswer> {
         let mut counted: HashMap<(&str, &str), u64> = HashMap::new();
@@ -98,7 +98,8 @@ impl Router {
             let packets = counted.get(&(element.as_str(), counter.as_str())).copied().unwrap_or(0);
             Edge { from, to, pulled, packets, bytes: None }
         };
-        let mut edges: Vec<Edge> = self.plan.edges.iter().map(edge).collect();
+        let shown = self.plan.edges.len().saturating_sub(self.plan.entries);
+        let mut edges: Vec<Edge> = self.plan.edges[..shown].iter().map(edge).collect();
         if let Some(meter) = &self.meter {
             edges.iter_mut().enumerate().for_each(|(e, edge)| edge.bytes = Some(meter.bytes(e)));
         }

@@ -37,6 +37,10 @@ pub struct Options<'m> {
     pub doubted: Option<Action<'m>>,
     /// Where it counts.
     pub counters: &'m Counters,
+    /// Whether packets are counted that leave elements by each output.
+    pub edges: bool,
+    /// The number of the first exit in the luggage of packets: programs whose packets meet have numbers of their own.
+    pub first_number: u32,
 }
 
 /// A compiled graph.
@@ -50,6 +54,9 @@ pub struct Compiled {
     pub luggage: Vec<Option<Luggage>>,
     /// For each node the first of its counters, which have the program's order.
     pub node_counters: Vec<usize>,
+    /// For each node the counter of the packets that left by its first output ([`Options::edges`]); those of the others
+    /// follow. What leads nowhere is counted by its exit.
+    pub edge_counters: Vec<usize>,
     /// Number of the first exit's counter.
     pub first_exit: usize,
     /// Nodes whose packets all go up, or in one of the states that they come in, and why.
@@ -79,6 +86,11 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         blocks.iter().flat_map(|code| &code.ops).for_each(|op| needs.note(op));
         needs.spills = needs.spills.max(Homes::of(blocks).slots);
     }
+    let mut edge_counters = Vec::new();
+    for node in graph.nodes.iter().filter(|_| options.edges) {
+        edge_counters.push(next);
+        next += node.outputs.len();
+    }
     let mut asm = Asm::new();
     let frame = Frame::new(&mut asm, needs.spills.min(SPILLS));
     let refused = [asm.label(), asm.label()];
@@ -95,6 +107,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         left: Vec::new(),
         spans: Vec::new(),
         node_counters: &node_counters,
+        edge_counters: &edge_counters,
         first_exit: next,
         refused,
     };
@@ -116,6 +129,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         exits,
         luggage,
         node_counters,
+        edge_counters,
         first_exit: next,
         left,
         spans,
@@ -147,6 +161,7 @@ struct Compiler<'g, 'm> {
     left: Vec<(usize, &'static str)>,
     spans: Vec<(usize, usize)>,
     node_counters: &'g [usize],
+    edge_counters: &'g [usize],
     first_exit: usize,
     refused: [Label; 2],
 }
@@ -262,7 +277,7 @@ impl Compiler<'_, '_> {
                     let action = options.ports.get(port).copied().unwrap_or(Action::Return(drop));
                     leaving.emit(&way.state, action);
                 }
-                (_, Some(luggage)) => leaving.up(number as u32, luggage, options.up),
+                (_, Some(luggage)) => leaving.up(options.first_number + number as u32, luggage, options.up),
                 (Exit::Up(_), None) => leaving.act(options.anew.unwrap_or(options.up), pass),
                 (Exit::Doubted, None) => leaving.act(options.doubted.unwrap_or(Action::Return(pass)), pass),
                 _ => leaving.act(Action::Return(drop), drop),

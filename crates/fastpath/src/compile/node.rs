@@ -144,18 +144,24 @@ impl Compiler<'_, '_> {
                 };
                 self.writer(homes, state, reach, give_up).branch(how, values, [no, yes], next);
             }
-            End::Leave(port) => {
-                let to = self.output(node, port.into(), state, reach);
-                self.asm.jump(to);
-            }
+            End::Leave(port) => self.leave_by(node, port.into(), state, reach),
             End::LeaveBy(port) => {
                 self.writer(homes, state, reach, give_up).read(Reg::R0, Value::Of(port));
+                let mut counted = Vec::new();
                 for output in 0..self.graph.nodes[node].outputs.len() {
-                    let to = self.output(node, output, state, reach);
+                    let to = match self.options.edges {
+                        true => self.asm.label(),
+                        false => self.output(node, output, state, reach),
+                    };
                     self.asm.jump_if(Cond::Eq, Reg::R0, output as i32, to);
+                    counted.push((output, to));
                 }
                 let nowhere = self.exit(Exit::Nowhere(node), state);
                 self.asm.jump(nowhere);
+                for (output, way) in counted.into_iter().filter(|_| self.options.edges) {
+                    self.asm.bind(way);
+                    self.leave_by(node, output, state, reach);
+                }
             }
             End::Drop(reason) => {
                 let to = self.exit(Exit::Drop(node, reason), state);
@@ -164,6 +170,17 @@ impl Compiler<'_, '_> {
             End::GiveUp => self.asm.jump(give_up),
         }
         Ok(())
+    }
+
+    /// The packet leaves a node by an output.
+    fn leave_by(&mut self, node: usize, output: usize, state: State, reach: Reach) {
+        let leads = self.graph.nodes[node].outputs.get(output).is_some_and(Option::is_some);
+        if let Some(&first) = self.edge_counters.get(node).filter(|_| leads) {
+            self.asm.mov(Reg::R0, 1);
+            count(&mut self.asm, self.frame, self.options.counters.map(), first + output);
+        }
+        let to = self.output(node, output, state, reach);
+        self.asm.jump(to);
     }
 
     /// Where packets go on that leave a node by an output.

@@ -58,7 +58,7 @@ impl Members<'_> {
         self.next_hops.member(asm);
         asm.jump_if(Cond::Eq, Reg::R2, 0, missing);
         asm.jump_if(Cond::Gt, Reg::R2, i32::MAX, missing);
-        self.next_hops.take(asm, frame, Of::Group, missing, doubted);
+        self.next_hops.take(asm, frame, (Of::Group, false), missing, doubted);
     }
 }
 

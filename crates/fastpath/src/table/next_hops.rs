@@ -64,7 +64,8 @@ impl Routes<'_> {
         asm.jump_if(Cond::Eq, Reg::R2, 0, missing);
         let (group, found) = (asm.label(), asm.label());
         asm.jump_if(Cond::Gt, Reg::R2, NO_GROUP, if self.group.is_some() { group } else { missing });
-        self.next_hops.take(asm, frame, Of::Route, missing, doubted);
+        let six = matches!(self.trie, Trie::V6 { .. });
+        self.next_hops.take(asm, frame, (Of::Route, six), missing, doubted);
         if let Some(word) = self.group {
             asm.jump(found);
             asm.bind(group);
@@ -98,7 +99,15 @@ impl NextHops<'_> {
     }
 
     /// What is found becomes the words of the record in R2.
-    pub(super) fn take(&self, asm: &mut Asm, frame: &Frame, of: Of, missing: Label, doubted: Option<Label>) {
+    /// Where the address is one of IPv6 (`six`), its lower half is where the walk has kept it.
+    pub(super) fn take(
+        &self,
+        asm: &mut Asm,
+        frame: &Frame,
+        (of, six): (Of, bool),
+        missing: Label,
+        doubted: Option<Label>,
+    ) {
         let (map, key) = (self.hops.map().as_fd(), frame.key);
         let [_, records, marks, _] = self.hops.layout().offsets().map(|offset| offset as i32);
         part(asm, Reg::R2, self.hops.layout().records());
@@ -129,6 +138,9 @@ impl NextHops<'_> {
             asm.alu(Alu::And, Reg::R5, flag::ON_LINK);
             asm.jump_if(Cond::Eq, Reg::R5, 0, found);
             asm.load_slot(Size::D, Reg::R1, key, 0);
+            if six {
+                asm.load_slot(Size::D, Reg::R2, key, 8);
+            }
         }
         asm.bind(found);
     }

@@ -192,8 +192,16 @@ impl Router {
         let graph = Graph { nodes: vec![Node { name: "forward".to_owned(), program, tables, outputs }] };
         let ports = [Action::Return(action::XDP_REDIRECT); PORTS];
         let up = Action::Return(action::XDP_PASS);
-        let options =
-            Options { hook: Hook::Xdp([0; 6]), ports: &ports, up, anew: Some(up), doubted: None, counters };
+        let options = Options {
+            hook: Hook::Xdp([0; 6]),
+            ports: &ports,
+            up,
+            anew: Some(up),
+            doubted: None,
+            counters,
+            edges: false,
+            first_number: 0,
+        };
         (compile(&graph, &options).expect("a program"), graph)
     }
 

@@ -38,7 +38,16 @@ fn a_refusal_names_the_element() {
     let counters = Counters::new().expect("counters");
     let (hook, up) = (Hook::Xdp(OURS), Action::Return(action::XDP_PASS));
     let ports = [Action::Return(action::XDP_TX)];
-    let options = Options { hook, ports: &ports, up, anew: None, doubted: None, counters: &counters };
+    let options = Options {
+        hook,
+        ports: &ports,
+        up,
+        anew: None,
+        doubted: None,
+        counters: &counters,
+        edges: false,
+        first_number: 0,
+    };
     let compiled = compile(&Graph { nodes }, &options).expect("a program");
     let error = compiled.load(hook, "refused").expect_err("a refusal");
     assert_eq!(error.kind(), ErrorKind::Verifier);

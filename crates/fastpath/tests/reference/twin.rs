@@ -10,6 +10,8 @@ use causeway_packet::{Packet, PacketType};
 
 /// What the ports' programs return, so that ports can be told from drops.
 const SENT: i32 = action::XDP_TX;
+/// The number of the first exit in luggage.
+const FIRST_NUMBER: u32 = 70_000;
 
 pub struct Twin<'m> {
     pub graph: Graph<Table<'m>>,
@@ -31,6 +33,16 @@ struct Left<'r> {
     refused: bool,
     run: &'r TestRun,
     by_elements: &'r [u64],
+    edges: &'r [u64],
+}
+
+/// What the programs make of a frame.
+struct Made {
+    packet: Packet,
+    exit: Exit,
+    counted: Vec<u64>,
+    /// The outputs that it left by, as the compiled graph counts them.
+    edges: Vec<u64>,
 }
 
 /// How a packet looks.
@@ -51,6 +63,8 @@ impl<'m> Twin<'m> {
             anew: None,
             doubted: None,
             counters,
+            edges: true,
+            first_number: FIRST_NUMBER,
         };
         let compiled = compile(&graph, &options).expect("a program");
         let program = compiled.load(hook, "reference").unwrap_or_else(|e| panic!("{e}\n{graph:?}"));
@@ -82,7 +96,8 @@ impl<'m> Twin<'m> {
         let counted = self.counted();
         let more: Vec<u64> = counted.iter().zip(&self.before.0).map(|(a, b)| a.wrapping_sub(*b)).collect();
         self.before.0 = counted;
-        let (by_elements, ways) = more.split_at(self.compiled.first_exit);
+        let (inside, ways) = more.split_at(self.compiled.first_exit);
+        let (by_elements, edges) = inside.split_at(self.compiled.edge_counters[0]);
         let taken: Vec<usize> = (0..ways.len()).filter(|&way| ways[way] != 0).collect();
         // A refusal comes after the exit that was tried.
         let (way, refused) = match taken[..] {
@@ -96,7 +111,7 @@ impl<'m> Twin<'m> {
             Exit::Up(Place::Node(node)) if self.compiled.left.iter().any(|left| left.0 == node) => Some(node),
             _ => None,
         };
-        let left = Left { exit, way, refused, run: &run, by_elements };
+        let left = Left { exit, way, refused, run: &run, by_elements, edges };
         let done = self.is_same(frame, &left, None);
         match stop {
             Some(_) if done.is_err() => self.is_same(frame, &left, stop)?,
@@ -108,7 +123,7 @@ impl<'m> Twin<'m> {
     /// Compares what the driver did with what the programs make of the frame, as far as the node `stop`.
     fn is_same(&mut self, frame: &[u8], left: &Left<'_>, stop: Option<usize>) -> Result<(), String> {
         let Left { exit, run, .. } = *left;
-        let (packet, expected, counted) = self.interpret(frame, stop)?;
+        let Made { packet, exit: expected, counted, edges } = self.interpret(frame, stop)?;
         let to_its_port = match (expected, self.hook) {
             (Exit::Emit(port), Hook::Tcx) => exit == Exit::Up(Place::Port(port)),
             _ => false,
@@ -117,6 +132,7 @@ impl<'m> Twin<'m> {
             return Err(format!("left by {exit:?} and not by {expected:?}"));
         }
         equal(&left.by_elements, &&counted[..], "counts")?;
+        equal(&left.edges, &&edges[..], "edges")?;
         let headroom = Packet::from_bytes(frame).ok_or("no packet")?.headroom();
         let (verdict, (pass, drop)) = (run.verdict, verdicts(self.hook));
         match exit {
@@ -144,24 +160,27 @@ impl<'m> Twin<'m> {
     }
 
     /// What the programs make of a frame, as far as the node `stop`: the packet, the way out, and what was counted.
-    fn interpret(&mut self, frame: &[u8], stop: Option<usize>) -> Result<(Packet, Exit, Vec<u64>), String> {
+    fn interpret(&mut self, frame: &[u8], stop: Option<usize>) -> Result<Made, String> {
         let mut packet = Packet::from_bytes(frame).ok_or("no packet")?;
         packet.set_packet_type(packet_type(frame, self.hook));
-        let exit = interpret(&mut self.graph, &mut packet, stop);
+        let mut edges = vec![0; self.compiled.first_exit - self.compiled.edge_counters[0]];
+        let first = self.compiled.edge_counters[0];
+        let leaves = |node: usize, output| edges[self.compiled.edge_counters[node] + output - first] += 1;
+        let exit = interpret(&mut self.graph, &mut packet, stop, leaves);
         let elements = self.elements();
         let counted = elements.iter().zip(&self.before.1).map(|(a, b)| a.wrapping_sub(*b)).collect();
         self.before.1 = elements;
-        Ok((packet, exit, counted))
+        Ok(Made { packet, exit, counted, edges })
     }
 
     /// A packet that went up, as its luggage says.
     fn arrival(&self, way: usize, bytes: &[u8]) -> Result<Look, String> {
         let luggage = self.compiled.luggage[way].as_ref().ok_or("no luggage")?;
         let (metadata, frame) = bytes.split_at_checked(luggage.len()).ok_or("no metadata")?;
-        equal(&causeway_fastpath::Luggage::number(metadata), &Some(way as u32), "number")?;
+        equal(&causeway_fastpath::Luggage::number(metadata), &Some(FIRST_NUMBER + way as u32), "number")?;
         let arrival = luggage.unpack(metadata).ok_or("it cannot be read")?;
         let mut annotations = vec![0; 48];
-        for (at, bytes) in arrival.annotations {
+        for (at, bytes) in arrival.annotations() {
             annotations[usize::from(at)..usize::from(at) + 8].copy_from_slice(&bytes);
         }
         let end = arrival.end.unwrap_or(frame.len());
@@ -213,8 +232,13 @@ fn packet_type(frame: &[u8], hook: Hook) -> PacketType {
     }
 }
 
-/// Runs a packet through the programs, up to the node `stop`.
-fn interpret(graph: &mut Graph<Table<'_>>, packet: &mut Packet, stop: Option<usize>) -> Exit {
+/// Runs a packet through the programs, up to the node `stop`. `leaves` is told of the outputs on the way that lead somewhere.
+fn interpret(
+    graph: &mut Graph<Table<'_>>,
+    packet: &mut Packet,
+    stop: Option<usize>,
+    mut leaves: impl FnMut(usize, usize),
+) -> Exit {
     let (mut at, mut passed) = (0, Vec::new());
     loop {
         let up = Exit::Up(Place::Node(at));
@@ -228,7 +252,11 @@ fn interpret(graph: &mut Graph<Table<'_>>, packet: &mut Packet, stop: Option<usi
         let target = match program.run(packet, 0) {
             Outcome::GiveUp => return up,
             Outcome::Drop(reason) => return Exit::Drop(at, reason as u16),
-            Outcome::Leave(output) => node.outputs.get(output).copied().flatten(),
+            Outcome::Leave(output) => {
+                let target = node.outputs.get(output).copied().flatten();
+                target.iter().for_each(|_| leaves(at, output));
+                target
+            }
         };
         match target {
             None => return Exit::Nowhere(at),

@@ -70,6 +70,8 @@ fn the_walk_in_the_driver_finds_what_the_table_finds() {
         anew: Some(up),
         doubted: None,
         counters: &counters,
+        edges: false,
+        first_number: 0,
     };
     let compiled = compile(&Graph { nodes: vec![node] }, &options).expect("a program");
     let walk = compiled.load_as(ProgramKind::Xdp, "walk").expect("loaded");

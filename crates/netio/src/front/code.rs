@@ -23,6 +23,8 @@ pub struct Maps<'a> {
     pub local6: BorrowedFd<'a>,
     /// Programs of graphs by number of the port, if there may be any.
     pub graphs: Option<BorrowedFd<'a>>,
+    /// Whether all that is taken brings luggage ([`Front::with_luggage`](super::Front::with_luggage)).
+    pub luggage: bool,
 }
 
 /// Registers that calls keep.
@@ -52,11 +54,14 @@ pub fn code(maps: &Maps<'_>) -> Result<Code> {
     let (transit, ipv4, ipv6) = (a.label(), a.label(), a.label());
     p.find_port(&mut a);
     p.length(&mut a);
+    a.xdp_data(CTX, DATA, END);
     p.flag(&mut a, flag::ALL);
     a.jump_if(Cond::Eq, Reg::R2, 0, transit);
+    if maps.luggage {
+        p.graph(&mut a);
+    }
     a.jump(p.taken);
     a.bind(transit);
-    a.xdp_data(CTX, DATA, END);
     p.ethernet(&mut a, ipv4, ipv6);
     a.bind(ipv4);
     p.ipv4(&mut a);
@@ -72,7 +77,8 @@ pub fn code(maps: &Maps<'_>) -> Result<Code> {
 /// As [`Asm::finish`].
 pub fn taking(maps: &Maps<'_>) -> Result<Code> {
     let mut a = Asm::new();
-    let mut p = Parts::new(&mut a, *maps);
+    // What comes here has it already.
+    let mut p = Parts::new(&mut a, Maps { luggage: false, ..*maps });
     p.find_port(&mut a);
     p.take(&mut a);
     a.finish()

@@ -5,6 +5,9 @@ use super::code::{CTX, DATA, END, PORT, Parts};
 use super::port::field;
 use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, action, xdp_md};
 
+/// Bytes of luggage that say nothing.
+const LUGGAGE: i16 = 16;
+
 impl Parts<'_> {
     /// The ends: the lease, the graph, the redirect, a stub for each reason used, the counting and the exit.
     pub fn ends(&mut self, a: &mut Asm) {
@@ -19,7 +22,7 @@ impl Parts<'_> {
     }
 
     /// Goes on in the program of the port's graph, if it has one and the frame is in one piece.
-    fn graph(&mut self, a: &mut Asm) {
+    pub fn graph(&mut self, a: &mut Asm) {
         let Some(graphs) = self.maps.graphs else { return };
         a.mov(Reg::R2, END);
         a.alu(Alu::Sub, Reg::R2, DATA);
@@ -38,6 +41,9 @@ impl Parts<'_> {
         // From here on DATA is the verdict, and END the reason.
         let (verdict, reason) = (DATA, END);
         a.bind(self.taken);
+        if self.maps.luggage {
+            self.pack(a);
+        }
         // A queue that came up after the port was opened would have another port's socket.
         a.load(Size::W, Reg::R2, CTX, xdp_md::RX_QUEUE_INDEX);
         a.load(Size::W, Reg::R3, PORT, field::QUEUES);
@@ -59,6 +65,20 @@ impl Parts<'_> {
         }
         a.bind(count);
         self.count(a);
+    }
+
+    /// Gives a frame that goes as it came the luggage that says so: zeros.
+    fn pack(&mut self, a: &mut Asm) {
+        let no_room = self.pass(a, Reason::NoRoom);
+        let bytes = i32::from(LUGGAGE);
+        a.mov(Reg::R1, CTX);
+        a.mov(Reg::R2, -bytes);
+        a.call(Helper::XdpAdjustMeta);
+        a.jump_if(Cond::Ne, Reg::R0, 0, no_room);
+        a.load(Size::W, Reg::R2, CTX, xdp_md::DATA_META);
+        a.load(Size::W, Reg::R3, CTX, xdp_md::DATA);
+        a.xdp_require(Reg::R2, Reg::R3, bytes, Reg::R0, no_room);
+        (0..LUGGAGE).step_by(8).for_each(|at| a.store(Size::D, Reg::R2, at, 0));
     }
 
     /// Leaves the frame to the kernel for `reason`.

@@ -80,7 +80,7 @@ impl Front {
     /// # Errors
     /// As [`Map::new`] and [`Program::load`].
     pub fn new(first: Take) -> Result<Front> {
-        Front::load(first, false)
+        Front::load(first, Behind::Sockets)
     }
 
     /// The same, with room for programs of graphs ([`Front::set_graph`]).
@@ -88,10 +88,19 @@ impl Front {
     /// # Errors
     /// As [`Front::new`].
     pub fn with_graphs(first: Take) -> Result<Front> {
-        Front::load(first, true)
+        Front::load(first, Behind::Graphs)
     }
 
-    fn load(first: Take, with_graphs: bool) -> Result<Front> {
+    /// The same for ports whose receivers look for luggage ([`Front::set_graph`]): there also ports that take everything have
+    /// programs of graphs, and what no such program has seen is taken with luggage of 16 zeros right in front of the frame.
+    ///
+    /// # Errors
+    /// As [`Front::new`].
+    pub fn with_luggage(first: Take) -> Result<Front> {
+        Front::load(first, Behind::GraphsWithLuggage)
+    }
+
+    fn load(first: Take, behind: Behind) -> Result<Front> {
         let (lease, local) = (Lease::new()?, LocalAddresses::new()?);
         let reasons = Reason::ALL.len() as u32;
         let ports = Map::new(MapKind::Hash, "ports", 4, PortRecord::LEN, PORTS)?;
@@ -106,8 +115,9 @@ impl Front {
             local4,
             local6,
             graphs: None,
+            luggage: behind == Behind::GraphsWithLuggage,
         };
-        let graphs = if with_graphs { Some(Graphs::new(&maps)?) } else { None };
+        let graphs = if behind == Behind::Sockets { None } else { Some(Graphs::new(&maps)?) };
         maps.graphs = graphs.as_ref().map(Graphs::programs);
         let code = code(&maps)?;
         let program = Program::load(ProgramKind::XdpFragments, "causeway_port", &code)?;
@@ -196,6 +206,14 @@ impl Front {
     fn claims(&self) -> MutexGuard<'_, BTreeMap<u32, PortRecord>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is behind the program of the ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behind {
+    Sockets,
+    Graphs,
+    GraphsWithLuggage,
 }
 
 /// What a port for transit is to take.

@@ -9,6 +9,8 @@ pub enum Reason {
     Taken,
     /// To be taken, but the queue has no socket.
     NoSocket,
+    /// To be taken, but there is no room in front of it for what is to go with it.
+    NoRoom,
     /// In transit, but the right to forward has run out ([`Lease`](super::Lease)).
     Lease,
     /// In transit, but the port does not take this IP version now.
@@ -51,9 +53,10 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, by their place in the counters.
-    pub const ALL: [Reason; 21] = [
+    pub const ALL: [Reason; 22] = [
         Reason::Taken,
         Reason::NoSocket,
+        Reason::NoRoom,
         Reason::Lease,
         Reason::NotTaken,
         Reason::TooLong,
@@ -80,6 +83,7 @@ impl Reason {
         match self {
             Reason::Taken => "xdp_taken",
             Reason::NoSocket => "xdp_pass_no_socket",
+            Reason::NoRoom => "xdp_pass_no_room",
             Reason::Lease => "xdp_pass_lease",
             Reason::NotTaken => "xdp_pass_not_taken",
             Reason::TooLong => "xdp_pass_too_long",

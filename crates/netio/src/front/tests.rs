@@ -159,6 +159,7 @@ fn fake_code() -> Code {
         local4: fake(LOCAL4_FD),
         local6: fake(LOCAL6_FD),
         graphs: None,
+        luggage: false,
     };
     code(&maps).expect("assembled")
 }

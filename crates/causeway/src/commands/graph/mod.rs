@@ -10,6 +10,7 @@ mod tree;
 use super::{fail, source};
 use crate::cli::{GraphArgs, GraphFormat};
 use crate::control::Client;
+use crate::driver::part;
 use crate::load::{self, Source, Style};
 use crate::output;
 use anyhow::{Context, Result};
@@ -28,7 +29,8 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         Some(client) => Source::Text("flatconfig", client.read("flatconfig", "")?),
         None => source(&args.source),
     };
-    let loaded = match load::load(&source, &causeway_elements::library(), &args.define, Style::Human) {
+    let library = causeway_elements::library();
+    let loaded = match load::load(&source, &library, &args.define, Style::Human) {
         Ok(loaded) => loaded,
         Err(text) => return Ok(fail(&text)),
     };
@@ -36,9 +38,10 @@ pub fn graph(args: &GraphArgs) -> Result<ExitCode> {
         Some((client, time)) => Some(Rates::measure(client, &loaded.plan, time)?),
         None => None,
     };
+    let in_driver = if args.driver { part::in_driver(&library, &loaded.plan) } else { Default::default() };
     let text = match args.format {
-        GraphFormat::Dot => dot::dot(&loaded.plan, rates.as_ref()),
-        GraphFormat::Svg => svg::svg(&Picture::new(&loaded.plan), rates.as_ref()),
+        GraphFormat::Dot => dot::dot(&loaded.plan, rates.as_ref(), &in_driver),
+        GraphFormat::Svg => svg::svg(&Picture::new(&loaded.plan), rates.as_ref(), &in_driver),
     };
     match &args.output {
         Some(file) => {

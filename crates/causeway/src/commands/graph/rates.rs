@@ -110,7 +110,11 @@ mod tests {
             pulled_inputs: vec![false],
             pulled_outputs: vec![false],
         };
-        Plan { elements: ["a", "b"].map(element).to_vec(), edges: vec![((0, 0), (1, 0)), ((1, 0), (0, 0))] }
+        Plan {
+            elements: ["a", "b"].map(element).to_vec(),
+            edges: vec![((0, 0), (1, 0)), ((1, 0), (0, 0))],
+            entries: 0,
+        }
     }
 
     fn line(edges: &[usize]) -> Line {

@@ -3,6 +3,7 @@
 use super::layered::Point;
 use super::picture::{Frame, Line, Picture, Shape};
 use super::rates::Rates;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Packets are pushed along full lines with full arrowheads, pulled along dashed ones with open arrowheads. With rates,
@@ -13,6 +14,7 @@ const STYLE: &str = "
     .frame { fill: #5b7083; fill-opacity: .07; stroke: #8a9aa8 }
     .frame-name { font-style: italic; fill: #51616f }
     .element { fill: #f4f8fb; stroke: #4a6075 }
+    .in-driver { fill: #d5f0e3; stroke: #2f9e78 }
     .name { font-weight: bold }
     .port { font-size: 8px; fill: #51616f }
     .edge { fill: none; stroke: #4a6075; stroke-width: 1.2 }
@@ -33,6 +35,7 @@ const DARK: &str = "
     .frame { fill: #9fb4c7; stroke: #5d6e7d }
     .frame-name, .port { fill: #9fb0be }
     .element { fill: #222c35; stroke: #8fa6ba }
+    .in-driver { fill: #1d4436; stroke: #35b98c }
     .edge, .head { stroke: #8fa6ba }
     .head { fill: #8fa6ba }
     .pull-head { fill: #14191e; stroke: #8fa6ba }
@@ -43,17 +46,22 @@ const DARK: &str = "
     .r3 { stroke: #eda12f }
     .r4 { stroke: #f2564d }";
 
-/// Draws the picture, with what passes its lines if that is known.
-pub fn svg(picture: &Picture, rates: Option<&Rates>) -> String {
-    draw(picture, rates, None)
+/// Draws the picture, with what passes its lines if that is known; elements `in_driver` have a colour of their own.
+pub fn svg(picture: &Picture, rates: Option<&Rates>, in_driver: &BTreeSet<usize>) -> String {
+    draw(picture, rates, in_driver, None)
 }
 
 /// Draws the picture with a link from each element.
 pub fn linked(picture: &Picture, href: &dyn Fn(usize) -> String) -> String {
-    draw(picture, None, Some(href))
+    draw(picture, None, &BTreeSet::new(), Some(href))
 }
 
-fn draw(picture: &Picture, rates: Option<&Rates>, href: Option<&dyn Fn(usize) -> String>) -> String {
+fn draw(
+    picture: &Picture,
+    rates: Option<&Rates>,
+    in_driver: &BTreeSet<usize>,
+    href: Option<&dyn Fn(usize) -> String>,
+) -> String {
     let (width, height) = (picture.size.0.ceil(), picture.size.1.ceil());
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
@@ -65,13 +73,14 @@ fn draw(picture: &Picture, rates: Option<&Rates>, href: Option<&dyn Fn(usize) ->
     picture.frames.iter().for_each(|f| frame(&mut text, f));
     picture.lines.iter().for_each(|l| line(&mut text, l, rates));
     for (i, shape) in picture.shapes.iter().enumerate() {
+        let class = if in_driver.contains(&i) { "element in-driver" } else { "element" };
         match href {
             Some(href) => {
                 let _ = write!(text, "<a href=\"{}\">", escape(&href(i)));
-                element(&mut text, shape);
+                element(&mut text, shape, class);
                 text += "</a>";
             }
-            None => element(&mut text, shape),
+            None => element(&mut text, shape, class),
         }
     }
     if let Some(rates) = rates {
@@ -126,11 +135,11 @@ fn rate(text: &mut String, line: &Line, rates: &Rates) {
     let _ = writeln!(text, "<text class=\"rate\" x=\"{x:.1}\" y=\"{y:.1}\">{label}</text>");
 }
 
-fn element(text: &mut String, shape: &Shape) {
+fn element(text: &mut String, shape: &Shape, class: &str) {
     let ((x, y), (w, h)) = (shape.corner, shape.size);
     let _ = write!(
         text,
-        "<g><title>{}</title><rect class=\"element\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"3\"/>",
+        "<g><title>{}</title><rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"3\"/>",
         escape(&shape.full)
     );
     for (i, line) in shape.text.iter().enumerate() {

@@ -41,7 +41,7 @@ pub fn pretty(args: &PrettyArgs) -> Result<ExitCode> {
         let (graph, sources) = (flat.graph.clone(), flat.sources.clone());
         let plan = Plan::new(&Compiled { sources, graph, checked, warnings: Diagnostics::new() });
         if args.dot {
-            return Ok(dot::dot(&plan, None));
+            return Ok(dot::dot(&plan, None, &Default::default()));
         }
         Ok(Page { plan: &plan, library: &library, docs: args.class_docs.as_deref() }.html(source, flat))
     })

@@ -281,7 +281,16 @@ impl Port {
         // Frames were judged by their address before.
         let hook = Hook::Xdp([0; 6]);
         let doubted = Some(Action::Program(front.doubters()?));
-        let options = Options { hook, ports: &redirected, up, anew: Some(up), doubted, counters: &counters };
+        let options = Options {
+            hook,
+            ports: &redirected,
+            up,
+            anew: Some(up),
+            doubted,
+            counters: &counters,
+            edges: false,
+            first_number: 0,
+        };
         let compiled = compile(&Graph { nodes: vec![node] }, &options)?;
         if let Some((_, why)) = compiled.left.first() {
             log::warn!(code = "driver"; "the graph forwards, since its program cannot be compiled: {why}");

@@ -68,3 +68,24 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
     );
     drop(other);
 }
+
+#[test]
+fn frames_that_no_graph_has_seen_are_taken_with_luggage_that_says_so() {
+    let front = match Front::with_luggage(Take::TRANSIT) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::All)).expect("claimed");
+    let (short, long) = (v4(|_| ()), [v4(|_| ()), vec![0; 6]].concat());
+    let run = |frame: &[u8]| port.program().test_run(frame, None, 1).expect("run");
+    let packed = [&[0; 16], &long[..]].concat();
+    assert_eq!(run(&long).data, packed, "nobody has seen it");
+    front.set_graph(LOOPBACK, Some(Arc::new(graph(front.takers().expect("room"))))).expect("set");
+    assert_eq!(run(&long).verdict, action::XDP_DROP, "the graph has it");
+    assert_eq!(run(&short).data, short, "given up with what the graph gave it");
+    front.set_graph(LOOPBACK, None).expect("removed");
+    assert_eq!(run(&long).data, packed);
+    // There is no socket in any of these tests.
+    assert_eq!(port.count(Reason::NoSocket).expect("count"), 3);
+}

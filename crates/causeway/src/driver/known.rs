@@ -1,0 +1,57 @@
+//! What is known of packets that programs gave up, on the packet path.
+
+use causeway_elements::devices::{Entry, Luggage as Unpack};
+use causeway_fastpath::Luggage;
+use causeway_packet::Packet;
+
+/// The luggage of packets that left by one exit, and where they enter the graph.
+#[derive(Clone)]
+pub struct Way {
+    pub luggage: Luggage,
+    pub entry: Entry,
+}
+
+/// The exits of one program.
+#[derive(Clone)]
+pub struct Exits {
+    /// The number of the first.
+    pub first: u32,
+    /// By number; none for those whose packets do not go up.
+    pub ways: Vec<Option<Way>>,
+}
+
+/// The exits of the programs whose packets may still come up, by number.
+#[derive(Clone, Default)]
+pub struct Known(pub Vec<Exits>);
+
+impl Known {
+    fn way(&self, number: u32) -> Option<&Way> {
+        let exits = self.0.iter().rev().find(|exits| exits.first <= number)?;
+        exits.ways.get((number - exits.first) as usize)?.as_ref()
+    }
+}
+
+impl Unpack for Known {
+    fn unpack(&self, frame: &mut Packet) -> Entry {
+        let Some(front) = frame.in_front::<{ Luggage::MOST }>() else { return Entry::Lost };
+        let number = Luggage::number(&front).unwrap_or(0);
+        if number == 0 {
+            return Entry::Start;
+        }
+        let Some(way) = self.way(number) else { return Entry::Lost };
+        let Some(arrival) = way.luggage.unpack(&front) else { return Entry::Lost };
+        let [mac, network, transport] = arrival.headers;
+        // What receives it has marked the first one, where it usually is.
+        mac.into_iter().for_each(|at| frame.set_mac_header(at));
+        network.into_iter().for_each(|at| frame.set_network_header(at));
+        transport.into_iter().for_each(|at| frame.set_transport_header(at));
+        arrival.annotations().for_each(|(at, bytes)| frame.set_anno_bytes(at, bytes));
+        if let Some(end) = arrival.end {
+            frame.truncate(end);
+        }
+        match frame.pull(arrival.data) {
+            Ok(()) => way.entry,
+            Err(_) => Entry::Lost,
+        }
+    }
+}

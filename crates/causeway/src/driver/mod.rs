@@ -1,0 +1,197 @@
+//! The part of any graph that runs in the driver (`causeway run FILE --driver`).
+//!
+//! Behind each FromDevice on AF_XDP the elements that say what they do are compiled to a program, as far as [`part`] has
+//! it; the program runs where frames arrive ([`port`]). What is cut off goes up with luggage, which the FromDevice unpacks
+//! ([`known`]): it has further outputs for that, an entry for each input that packets may go up to. Entries are put into
+//! the plan before it runs ([`Driver::enter`]); no handler shows their edges.
+//!
+//! Elements count what the program has counted ([`tallies`]), whenever somebody asks and ten times a second. What is
+//! written to handlers counts before the writer is answered: a program of what the elements say now takes the old one's
+//! place. For a hot swap all packets come up as they came, the rings run empty, and the new graph gets its programs when it is
+//! in place: so no packet enters a graph by the luggage of another.
+
+mod known;
+pub mod part;
+mod port;
+mod routes;
+mod tallies;
+
+use anyhow::{Context, Result};
+use causeway_bpf::{GracePeriod, Map, MapKind};
+use causeway_elements::devices::{FRONT, GIVEN_UP, GivenUp, OpenPorts, interface};
+use causeway_engine::{Library, NoAnswer, Persistent, Plan, PlanElement, Router};
+use causeway_netio::features::FeatureQuery;
+use causeway_netio::front::{Front, Take, monotonic_ns};
+use part::Part;
+use port::Port;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long packets that were given up have to come up to the graph that they belong to.
+const DRAIN: Duration = Duration::from_millis(50);
+/// How long workers are waited for that have not had a turn meanwhile.
+const MOST_PATIENCE: Duration = Duration::from_millis(200);
+/// Interfaces that programs send by.
+const DEVICES: u32 = 256;
+
+/// What programs are made with.
+struct Means {
+    library: Library,
+    ports: Arc<OpenPorts>,
+    front: Arc<Front>,
+    given_up: Arc<GivenUp>,
+    features: FeatureQuery,
+    grace: GracePeriod,
+    /// Where packets are redirected to, and which interface has which place there.
+    interfaces: Map,
+    slots: Vec<u32>,
+    /// The number of the next program's first exit in luggage. 0 says that a packet is as it came.
+    next_number: u32,
+}
+
+impl Means {
+    /// Where in the map the interface of a ToDevice is, if packets can be redirected to it now.
+    fn slot(&mut self, device: &PlanElement) -> Option<u32> {
+        let (ifindex, _) = self.ports.interface(&interface(&device.config)?)?;
+        if !self.features.get(ifindex).is_ok_and(|features| features.redirect_target()) {
+            return None;
+        }
+        let slot = match self.slots.iter().position(|&known| known == ifindex) {
+            Some(slot) => slot as u32,
+            None => {
+                self.slots.push(ifindex);
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.interfaces.insert_u32(slot, ifindex).ok().map(|()| slot)
+    }
+}
+
+/// The programs of a graph.
+pub struct Driver {
+    means: Means,
+    ports: Vec<Port>,
+    /// When the programs were last looked at: how many handlers had been written, and where packets could be redirected to.
+    written: u64,
+    slots: Vec<Option<u32>>,
+    /// Packets are watched above, and all come up.
+    held: bool,
+}
+
+impl Driver {
+    /// What has no program of any graph yet. From here on all ports that elements open bring luggage.
+    pub fn new(library: Library, ports: Arc<OpenPorts>, values: &Persistent) -> Result<Driver> {
+        let features = FeatureQuery::new().context("it needs Linux 6.3 or later")?;
+        let front = Arc::new(Front::with_luggage(Take::TRANSIT)?);
+        front.lease().renew(u64::MAX);
+        if let Some(error) = front.why_losses_are_unknown() {
+            log::warn!(code = "driver"; "what is lost behind the driver's programs is not counted: {error}");
+        }
+        let given_up = Arc::new(GivenUp::default());
+        let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, DEVICES)?;
+        let grace = GracePeriod::new()?;
+        let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
+        values.insert(FRONT.to_owned(), front.clone());
+        values.insert(GIVEN_UP.to_owned(), given_up.clone());
+        let means = Means {
+            library,
+            ports,
+            front,
+            given_up,
+            features,
+            grace,
+            interfaces,
+            slots: Vec::new(),
+            next_number: 1,
+        };
+        Ok(Driver { means, ports: Vec::new(), written: 0, slots: Vec::new(), held: false })
+    }
+
+    /// Gives the FromDevices of `prepared` entries for packets that go up. It is what is to run of the configuration `plan`,
+    /// and has the same elements, besides others.
+    pub fn enter(&self, plan: &Plan, mut prepared: Plan) -> Plan {
+        let part = Part::of(&self.means.library, plan);
+        for (start, _) in part.starts().filter(|&(_, able)| able) {
+            let Some(from) = prepared.find(&plan.elements[start].name) else { continue };
+            for (element, input) in part.entries(start) {
+                let Some(to) = prepared.find(&plan.elements[element].name) else { continue };
+                let outputs = &mut prepared.elements[from].pulled_outputs;
+                prepared.edges.push(((from, outputs.len()), (to, input)));
+                outputs.push(false);
+                prepared.entries += 1;
+            }
+        }
+        prepared
+    }
+
+    /// Puts programs before the graph that runs, of the configuration `plan`.
+    pub fn attach(&mut self, router: &Router, plan: &Plan) {
+        let able = Part::of(&self.means.library, plan);
+        self.ports.clear();
+        for (start, able) in able.starts() {
+            let element = &plan.elements[start];
+            match interface(&element.config) {
+                Some(name) if able => self.ports.push(Port::new(start, name)),
+                _ => log::info!(
+                    code = "driver";
+                    "nothing runs in the driver behind {}: it chooses or cuts packets, or leaves them to the kernel",
+                    element.name
+                ),
+            }
+        }
+        self.held = false;
+        self.written = router.written().unwrap_or(0);
+        self.refresh(router, plan);
+    }
+
+    /// Has the programs be what the elements say now.
+    pub fn refresh(&mut self, router: &Router, plan: &Plan) {
+        if self.held {
+            return;
+        }
+        for port in &mut self.ports {
+            if let Err(error) = port.refresh(&mut self.means, router, plan) {
+                log::warn!(code = "driver"; "the driver's programs are as before: {error}");
+            }
+        }
+    }
+
+    /// To be called again and again: counts, and follows what nobody has told of.
+    pub fn look(&mut self, router: &Router, plan: &Plan) {
+        self.settle(router);
+        let written = router.written().unwrap_or(self.written);
+        let devices = plan.elements.iter().filter(|element| element.class == "ToDevice");
+        let slots: Vec<Option<u32>> = devices.map(|device| self.means.slot(device)).collect();
+        if (written, &slots) != (self.written, &self.slots) {
+            (self.written, self.slots) = (written, slots);
+            self.refresh(router, plan);
+        }
+    }
+
+    /// Has the elements count what the programs have counted.
+    pub fn settle(&mut self, router: &Router) {
+        // A worker that does not answer is told of by whoever asks it.
+        let done: Result<Vec<()>, NoAnswer> = self.ports.iter_mut().map(|port| port.settle(router)).collect();
+        let _ = done;
+    }
+
+    /// Has all packets come up as they come from now on, and waits until those have that were given up before.
+    pub fn withdraw(&mut self, router: &Router) {
+        self.held = true;
+        for port in &mut self.ports {
+            // As above.
+            let _ = port.remove(&mut self.means, router);
+        }
+        let since_ns = monotonic_ns();
+        std::thread::sleep(DRAIN);
+        let (seen_ns, patience) = (since_ns + DRAIN.as_nanos() as u64, Instant::now());
+        let pulses = router.pulses();
+        // On a busy machine a worker may have had no turn meanwhile.
+        while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
+            std::thread::sleep(DRAIN / 10);
+        }
+        for port in &mut self.ports {
+            port.forget(&self.means);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The program of one port: built of what the running elements say, counted for them, and exchanged when they change.
+
+use super::Means;
+use super::known::{Exits, Known, Way};
+use super::part::{Part, is_asked};
+use super::routes::{Copied, can_be_copied};
+use super::tallies::{Of, Tallies};
+use causeway_bpf::{Program, ProgramKind, action};
+use causeway_elements::devices::Entry;
+use causeway_engine::handler::HandlerError;
+use causeway_engine::{End, NoAnswer, Plan, Router};
+use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Programs of one graph whose packets may still be in a port's rings.
+const MOST_EXITS: usize = 8;
+
+/// A port that packets come in by.
+pub struct Port {
+    /// The element, by number in the configuration's plan.
+    start: usize,
+    interface: String,
+    /// What it is made of, to know when it is another.
+    made_of: String,
+    running: Option<Running>,
+    known: Known,
+}
+
+/// A program at its place.
+struct Running {
+    ifindex: u32,
+    tallies: Tallies,
+    /// What it reads.
+    _tables: BTreeMap<usize, Copied>,
+}
+
+/// What is to be built.
+struct Wanted<'a> {
+    part: Part<'a>,
+    split: Split,
+    /// What the routing tables in the driver say of themselves, by element.
+    tables: BTreeMap<usize, String>,
+    /// The ToDevices that the driver can send by, and where their interfaces are in the map.
+    devices: BTreeMap<usize, u32>,
+    ifindex: u32,
+    mac: [u8; 6],
+}
+
+/// Why there is no program.
+enum Failed {
+    NoAnswer(NoAnswer),
+    Because(String),
+}
+
+impl From<NoAnswer> for Failed {
+    fn from(error: NoAnswer) -> Failed {
+        Failed::NoAnswer(error)
+    }
+}
+
+impl From<causeway_bpf::Error> for Failed {
+    fn from(error: causeway_bpf::Error) -> Failed {
+        Failed::Because(error.to_string())
+    }
+}
+
+impl Port {
+    pub fn new(start: usize, interface: String) -> Port {
+        Port { start, interface, made_of: String::new(), running: None, known: Known::default() }
+    }
+
+    /// Has the program be what the elements say now.
+    pub fn refresh(&mut self, means: &mut Means, router: &Router, plan: &Plan) -> Result<(), NoAnswer> {
+        let library = means.library.clone();
+        let Some((ifindex, mac)) = means.ports.interface(&self.interface) else {
+            // Gone; with a program that the kernel has removed.
+            return self.remove(means, router);
+        };
+        let wanted = self.wanted(means, &library, (router, plan), (ifindex, mac))?;
+        let made_of = wanted.made_of();
+        if made_of == self.made_of {
+            return Ok(());
+        }
+        self.made_of = made_of;
+        if wanted.split.is_empty() {
+            log::info!(code = "driver"; "{}: nothing runs in the driver; {}", self.interface, cuts(&wanted.split, plan));
+            return self.remove(means, router);
+        }
+        let part = format!(
+            "{} of the elements behind {} run in the driver; {}",
+            wanted.split.elements.len(),
+            plan.elements[self.start].name,
+            cuts(&wanted.split, plan)
+        );
+        match self.exchange(means, router, plan, wanted) {
+            Ok(()) => {
+                log::info!(code = "driver"; "{}: {part}", self.interface);
+                Ok(())
+            }
+            Err(Failed::NoAnswer(error)) => Err(error),
+            Err(Failed::Because(why)) => {
+                log::warn!(code = "driver"; "{}: nothing runs in the driver: {why}", self.interface);
+                self.remove(means, router)
+            }
+        }
+    }
+
+    fn wanted<'a>(
+        &self,
+        means: &mut Means,
+        library: &'a causeway_engine::Library,
+        (router, plan): (&Router, &'a Plan),
+        (ifindex, mac): (u32, [u8; 6]),
+    ) -> Result<Wanted<'a>, NoAnswer> {
+        let lower = |element: &causeway_engine::PlanElement| match is_asked(library, &element.class) {
+            true => router.lower(&element.name),
+            false => Ok(None),
+        };
+        let programs = plan.elements.iter().map(lower).collect::<Result<Vec<_>, _>>()?;
+        let part = Part::with(library, plan, programs);
+        let mut tables = BTreeMap::new();
+        for element in (0..plan.elements.len()).filter(|&element| part.is_table(element)) {
+            match router.read(&plan.elements[element].name, "table", "") {
+                Ok(text) if can_be_copied(&text) => drop(tables.insert(element, text)),
+                Err(HandlerError::NoAnswer(error)) => return Err(error),
+                _ => {}
+            }
+        }
+        let mut devices = BTreeMap::new();
+        for element in (0..plan.elements.len()).filter(|&element| plan.elements[element].class == "ToDevice")
+        {
+            if let Some(slot) = means.slot(&plan.elements[element]) {
+                devices.insert(element, slot);
+            }
+        }
+        let split = part
+            .split(self.start, &|device| devices.contains_key(&device), &|table| tables.contains_key(&table));
+        tables.retain(|element, _| split.elements.contains(element));
+        Ok(Wanted { part, split, tables, devices, ifindex, mac })
+    }
+
+    /// Builds the program, and puts it in the place of the one that runs.
+    fn exchange(
+        &mut self,
+        means: &mut Means,
+        router: &Router,
+        plan: &Plan,
+        mut wanted: Wanted<'_>,
+    ) -> Result<(), Failed> {
+        let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, Copied::new(text)?)));
+        let tables = tables.collect::<Result<BTreeMap<_, _>, String>>();
+        let tables =
+            tables.map_err(|why| Failed::Because(format!("a routing table cannot be copied: {why}")))?;
+        let counters = Counters::new()?;
+        let mut programs: Vec<_> = wanted.part.programs().iter_mut().map(Option::take).collect();
+        let graph: Graph<Table<'_>> = wanted.split.whole_graph(
+            plan,
+            |element| programs[element].take(),
+            |element| vec![tables.get(&element).map(Copied::table)],
+        );
+        let drop = Action::Return(action::XDP_DROP);
+        let action = |device| {
+            wanted.devices.get(&device).map_or(drop, |&slot| Action::Redirect(&means.interfaces, slot))
+        };
+        let actions: Vec<Action<'_>> = (0..plan.elements.len()).map(action).collect();
+        let options = Options {
+            hook: Hook::Xdp(wanted.mac),
+            ports: &actions,
+            up: Action::Program(means.front.takers()?),
+            anew: None,
+            doubted: None,
+            counters: &counters,
+            edges: true,
+            first_number: means.next_number,
+        };
+        let compiled = compile(&graph, &options)?;
+        for (node, why) in &compiled.left {
+            log::info!(code = "driver"; "{}: packets go up at {}: {why}", self.interface, graph.nodes[*node].name);
+        }
+        let program = Arc::new(compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?);
+        let first = means.next_number;
+        means.next_number += compiled.exits.len() as u32;
+        let of = Of { router, library: &means.library, plan, split: &wanted.split };
+        let tallies = Tallies::new(counters, &graph, &compiled, &of);
+        let exits = exits(&compiled, first, &wanted.split, (plan, self.start), router.plan());
+        self.known.0.push(exits);
+        let superfluous = self.known.0.len().saturating_sub(MOST_EXITS);
+        self.known.0.drain(..superfluous);
+        // Before there are packets that bring it.
+        means.given_up.set(&self.interface, Some(Arc::new(self.known.clone())));
+        std::mem::drop(graph);
+        self.place(means, router, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables })
+    }
+
+    fn place(
+        &mut self,
+        means: &mut Means,
+        router: &Router,
+        program: Arc<Program>,
+        running: Running,
+    ) -> Result<(), Failed> {
+        means.front.set_graph(running.ifindex, Some(program))?;
+        let before = self.running.replace(running);
+        if let Some(before) = before {
+            self.end(means, router, before)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the program away: packets go up as they come.
+    pub fn remove(&mut self, means: &mut Means, router: &Router) -> Result<(), NoAnswer> {
+        let Some(running) = self.running.take() else { return Ok(()) };
+        if let Err(error) = means.front.set_graph(running.ifindex, None) {
+            log::warn!(code = "driver"; "{}: its program cannot be removed: {error}", self.interface);
+        }
+        self.end(means, router, running)
+    }
+
+    /// The program runs no more: counts the last packets of it.
+    fn end(&self, means: &Means, router: &Router, mut before: Running) -> Result<(), NoAnswer> {
+        if let Err(error) = means.grace.wait() {
+            log::warn!(code = "driver"; "{}: an old program cannot be waited for: {error}", self.interface);
+        }
+        before.tallies.settle(router)
+    }
+
+    /// Nothing is known any more of packets that were given up.
+    pub fn forget(&mut self, means: &Means) {
+        self.known = Known::default();
+        means.given_up.set(&self.interface, Some(Arc::new(Known::default())));
+        self.made_of.clear();
+    }
+
+    /// Has the elements count what the program has counted.
+    pub fn settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
+        self.running.as_mut().map_or(Ok(()), |running| running.tallies.settle(router))
+    }
+}
+
+impl Wanted<'_> {
+    /// All that makes the program what it is, as a text.
+    fn made_of(&self) -> String {
+        let mut text = format!("{} {:?} {:?} {:?}", self.ifindex, self.mac, self.devices, self.split);
+        for &element in &self.split.elements {
+            let _ = write!(text, "{:?}{:?}", self.part.program(element), self.tables.get(&element));
+        }
+        text
+    }
+}
+
+/// Where a graph is cut, and why, in a line.
+fn cuts(split: &Split, plan: &Plan) -> String {
+    let cut = |(&(element, _), why): (&End, &&str)| {
+        format!("{} ({}): {why}", plan.elements[element].name, plan.elements[element].class)
+    };
+    match split.cuts.is_empty() {
+        true => "it is cut nowhere".to_owned(),
+        false => format!("it is cut at {}", split.cuts.iter().map(cut).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Where the packets enter the graph that go up by the exits of a program. `running` is the plan that runs.
+fn exits(
+    compiled: &Compiled,
+    first: u32,
+    split: &Split,
+    (plan, start): (&Plan, usize),
+    running: &Plan,
+) -> Exits {
+    let name = |element: usize| plan.elements[element].name.as_str();
+    let entry = |(element, input): End| {
+        let entries = &running.edges[running.edges.len() - running.entries..];
+        let found = entries.iter().find(|((from, _), (to, port))| {
+            running.elements[*from].name == name(start)
+                && running.elements[*to].name == name(element)
+                && *port == input
+        });
+        found.map_or(Entry::Lost, |((_, output), _)| Entry::At(*output))
+    };
+    let place = |place: Place| match place {
+        Place::Node(0) => Entry::Start,
+        Place::Node(node) => split.elements.get(node - 1).map_or(Entry::Lost, |&element| entry((element, 0))),
+        Place::Element(element, input) => entry((element, input)),
+        Place::Port(_) => Entry::Lost,
+    };
+    let way = |luggage: &Option<causeway_fastpath::Luggage>| {
+        luggage.as_ref().map(|luggage| Way { luggage: luggage.clone(), entry: place(luggage.place) })
+    };
+    Exits { first, ways: compiled.luggage.iter().map(way).collect() }
+}

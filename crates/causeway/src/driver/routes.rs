@@ -1,0 +1,150 @@
+//! Routing tables of elements, copied to memory that programs read.
+
+use causeway_fastpath::{Hop, Hops, NextHops, Routes, SharedRegion, Table, Trie};
+use causeway_fib::{
+    Domain, Fib, Lines6, Lines6Layout, Prefix, Prefix4, Prefix6, Rank24, Rank24Layout, Table as _,
+};
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// Routes of a table that is copied, at most: it is copied whole when one changes.
+const MOST: usize = 65_536;
+const LAYOUT: Rank24Layout = Rank24Layout::new(19);
+const LAYOUT6: Lines6Layout = Lines6Layout::new(18);
+/// Pairs of output and gateway that a table may lead to.
+const HOPS: u32 = 4_096;
+
+/// A copy of one table. It never changes; another takes its place.
+pub struct Copied {
+    memory: Arc<SharedRegion>,
+    hops: Hops,
+    walk: Walk,
+}
+
+/// What has filled the memory, and what its shape is.
+enum Walk {
+    V4(#[expect(dead_code, reason = "the memory is its")] Fib<u32, Rank24>),
+    V6(#[expect(dead_code, reason = "the memory is its")] Fib<u128, Lines6>),
+}
+
+/// What a table is of, and its routes: prefix, gateway (none if zero) and output.
+enum Listed {
+    V4(Vec<(Prefix4, u32, u16)>),
+    V6(Vec<(Prefix6, u128, u16)>),
+}
+
+/// Reads what the handler `table` says; `None` if the driver cannot have that.
+fn read(text: &str) -> Option<Listed> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let lines: Vec<[&str; 3]> = lines.map(columns).collect::<Option<_>>()?;
+    if lines.len() > MOST {
+        return None;
+    }
+    let v6 = text.contains(':');
+    Some(match v6 {
+        false => Listed::V4(lines.iter().map(|line| route::<u32, Ipv4Addr>(line)).collect::<Option<_>>()?),
+        true => Listed::V6(lines.iter().map(|line| route::<u128, Ipv6Addr>(line)).collect::<Option<_>>()?),
+    })
+}
+
+fn columns(line: &str) -> Option<[&str; 3]> {
+    let mut words = line.split_whitespace();
+    let columns = [words.next()?, words.next()?, words.next()?];
+    words.next().is_none().then_some(columns)
+}
+
+fn route<A: From<Ip> + Default, Ip: std::str::FromStr>(
+    [prefix, gateway, output]: &[&str; 3],
+) -> Option<(Prefix<A>, A, u16)>
+where
+    Prefix<A>: std::str::FromStr,
+{
+    let gateway = if *gateway == "-" { A::default() } else { A::from(gateway.parse::<Ip>().ok()?) };
+    Some((prefix.parse().ok()?, gateway, output.parse().ok()?))
+}
+
+/// Whether a table that says this of itself can be copied.
+pub fn can_be_copied(text: &str) -> bool {
+    read(text).is_some()
+}
+
+impl Copied {
+    /// Copies the table whose handler `table` says this.
+    pub fn new(text: &str) -> Result<Copied, String> {
+        let listed = read(text).ok_or("it is too long, or no table of routes")?;
+        let mut hops = Hops::new(HOPS).map_err(|e| e.to_string())?;
+        let region = |bytes| SharedRegion::new(bytes).map(Arc::new).map_err(|e| e.to_string());
+        let full = |e: causeway_fib::FibError| e.to_string();
+        let (memory, walk) = match listed {
+            Listed::V4(routes) => {
+                let memory = region(LAYOUT.bytes())?;
+                let structure = Rank24::in_region(LAYOUT, memory.clone(), &Domain::new()).map_err(full)?;
+                let mut fib = Fib::with_structure(structure);
+                fib.load(&numbered(routes, &mut hops, |gateway| [gateway.into(), 0])?).map_err(full)?;
+                (memory, Walk::V4(fib))
+            }
+            Listed::V6(routes) => {
+                let memory = region(LAYOUT6.bytes())?;
+                let structure = Lines6::in_region(LAYOUT6, memory.clone(), &Domain::new()).map_err(full)?;
+                let mut fib = Fib::with_structure(structure);
+                let halves = |gateway: u128| [(gateway >> 64) as u64, gateway as u64];
+                fib.load(&numbered(routes, &mut hops, halves)?).map_err(full)?;
+                (memory, Walk::V6(fib))
+            }
+        };
+        Ok(Copied { memory, hops, walk })
+    }
+
+    /// The table, for programs.
+    pub fn table(&self) -> Table<'_> {
+        let trie = match self.walk {
+            Walk::V4(_) => Trie::V4 { memory: &self.memory, layout: LAYOUT },
+            Walk::V6(_) => Trie::V6 { memory: &self.memory, layout: LAYOUT6 },
+        };
+        let next_hops = NextHops { hops: &self.hops, interfaces: None, check: None };
+        Table::Routes(Routes { trie, next_hops, group: None })
+    }
+}
+
+/// The routes with the numbers of their hops, which are set.
+fn numbered<A: Copy + Default + Eq + std::hash::Hash>(
+    routes: Vec<(Prefix<A>, A, u16)>,
+    hops: &mut Hops,
+    words: impl Fn(A) -> [u64; 2],
+) -> Result<Vec<(Prefix<A>, u32)>, String> {
+    let mut known: HashMap<(A, u16), u32> = HashMap::new();
+    for &(_, gateway, output) in &routes {
+        // 0 is what is found where there is no route.
+        let next = known.len() as u32 + 1;
+        if *known.entry((gateway, output)).or_insert(next) == next {
+            let [high, low] = words(gateway);
+            let hop = Hop { words: [output.into(), high, low], on_link: gateway == A::default(), mark: 0 };
+            hops.set(next, Some(hop));
+        }
+    }
+    if known.len() as u32 >= HOPS {
+        return Err("its routes lead to too many gateways".to_owned());
+    }
+    Ok(routes.into_iter().map(|(prefix, gateway, output)| (prefix, known[&(gateway, output)])).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_as_elements_write_them() {
+        let Some(Listed::V4(four)) = read("10.0.0.0/8\t\t-\t\t1\n0.0.0.0/0\t\t10.1.2.3\t0\n") else {
+            panic!("no table")
+        };
+        assert_eq!(four, [("10.0.0.0/8".parse().unwrap(), 0, 1), (Prefix4::DEFAULT, 0x0a01_0203, 0)]);
+        let Some(Listed::V6(six)) = read("# Active routes\n2001:db8::/32\t::\t1\n::/0\tfe80::1\t0\n") else {
+            panic!("no table")
+        };
+        assert_eq!(six.iter().map(|route| route.1).collect::<Vec<_>>(), [0, 0xfe80 << 112 | 1]);
+        for other in ["10.0.0.1 1 00:11:22:33:44:55 2", "10.0.0.0/8 - -", "10.0.0.0/8 x 1", "10.0.0.0/8"] {
+            assert!(read(other).is_none(), "{other}");
+        }
+    }
+}

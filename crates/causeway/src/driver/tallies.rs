@@ -1,0 +1,94 @@
+//! What a program counts, as the counters of elements.
+
+use causeway_engine::{Counter, Library, NoAnswer, Plan, Router};
+use causeway_fastpath::{Compiled, Counters, Exit, Graph, Split, Table};
+
+/// The counters of a program, and those of elements that go up with each.
+pub struct Tallies {
+    counters: Counters,
+    /// How much of each is in the elements' counters.
+    seen: Vec<u64>,
+    elements: Vec<Vec<Counter>>,
+}
+
+/// What the counters belong to.
+pub struct Of<'a> {
+    pub router: &'a Router,
+    pub library: &'a Library,
+    pub plan: &'a Plan,
+    pub split: &'a Split,
+}
+
+impl Of<'_> {
+    fn named(&self, element: usize, name: &str) -> Option<Counter> {
+        self.router.counter(&self.plan.elements[element].name, name)
+    }
+
+    /// The element that a node of the graph is.
+    fn element(&self, node: usize) -> Option<usize> {
+        match node.checked_sub(1) {
+            None => Some(self.split.start),
+            Some(node) => self.split.elements.get(node).copied(),
+        }
+    }
+
+    /// What an element counts that packets are dropped by, for a reason of its class.
+    fn dropped(&self, node: usize, reason: u16) -> Option<Counter> {
+        let element = self.element(node)?;
+        let spec = self.library.get(&self.plan.elements[element].class)?;
+        let reason = spec.drops.get(usize::from(reason))?;
+        self.named(element, &format!("drop.{}", reason.name))
+    }
+
+    /// The counters of packets that leave by an exit. Those that go up count when they come.
+    fn exit(&self, exit: Exit) -> Vec<Counter> {
+        let start = self.split.start;
+        let own = match exit {
+            Exit::Emit(device) => vec![
+                self.named(device, "count"),
+                // If it pulls from a queue.
+                self.named(device, "in.0"),
+            ],
+            Exit::Drop(node, reason) => vec![self.dropped(node, reason)],
+            Exit::Nowhere(node) => {
+                vec![self.element(node).and_then(|element| self.named(element, "drop.unconnected"))]
+            }
+            Exit::Refused => return self.named(start, "drop.refused").into_iter().collect(),
+            Exit::Up(_) | Exit::Doubted => return Vec::new(),
+        };
+        own.into_iter().chain([self.named(start, "count")]).flatten().collect()
+    }
+}
+
+impl Tallies {
+    /// Those of a program of `graph`.
+    pub fn new(counters: Counters, graph: &Graph<Table<'_>>, compiled: &Compiled, of: &Of<'_>) -> Tallies {
+        let mut elements = vec![Vec::new(); compiled.first_exit + compiled.exits.len()];
+        for (number, node) in graph.nodes.iter().enumerate() {
+            let own = node.program.iter().flat_map(|program| program.counters());
+            for (at, counter) in (compiled.node_counters[number]..).zip(own) {
+                elements[at].push(counter.clone());
+            }
+            let Some(element) = of.element(number) else { continue };
+            for (output, at) in (0..node.outputs.len()).zip(compiled.edge_counters[number]..) {
+                elements[at].extend(of.named(element, &format!("out.{output}")));
+            }
+        }
+        for (at, &exit) in (compiled.first_exit..).zip(&compiled.exits) {
+            elements[at].extend(of.exit(exit));
+        }
+        let seen = vec![0; elements.len()];
+        Tallies { counters, seen, elements }
+    }
+
+    /// Has the elements count what the program has counted since the last time.
+    pub fn settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
+        let mut sums = Vec::new();
+        for (at, (seen, elements)) in self.seen.iter_mut().zip(&self.elements).enumerate() {
+            let now = self.counters.get(at);
+            let more = now.wrapping_sub(std::mem::replace(seen, now));
+            sums.extend(elements.iter().filter(|_| more > 0).map(|counter| (counter.clone(), more)));
+        }
+        if sums.is_empty() { Ok(()) } else { router.add(sums) }
+    }
+}

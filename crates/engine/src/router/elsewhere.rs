@@ -1,0 +1,50 @@
+//! Packets that something else handles in the place of elements, such as a program in the driver: what the elements would
+//! do, and counting it as theirs.
+
+use super::Router;
+use crate::counters::Counter;
+use crate::handler::NoAnswer;
+use crate::ir::Program;
+use std::collections::BTreeMap;
+
+impl Router {
+    /// What an element lowers to now, as it is configured; of several copies the first. Its counters are those of the
+    /// running element.
+    ///
+    /// # Errors
+    /// If its worker does not answer.
+    pub fn lower(&self, element: &str) -> Result<Option<Program>, NoAnswer> {
+        let Some(&place) = self.index.get(element).and_then(|places| places.first()) else { return Ok(None) };
+        self.call(place.worker, move |w| w.core.nodes.get(place.node)?.element.as_ref()?.lower())
+    }
+
+    /// The counter of an element called `name`, as the handler `counters` has it; of several copies that of the first.
+    pub fn counter(&self, element: &str, name: &str) -> Option<Counter> {
+        self.env.counters.find(element, name).map(|(_, counter)| counter)
+    }
+
+    /// Adds to counters of the running graph, each on the worker that writes it. Those of an earlier graph are left.
+    ///
+    /// # Errors
+    /// A worker that does not answer; the others have added theirs.
+    pub fn add(&self, sums: Vec<(Counter, u64)>) -> Result<(), NoAnswer> {
+        let mut by_worker: BTreeMap<usize, Vec<(Counter, u64)>> = BTreeMap::new();
+        for (counter, n) in sums.into_iter().filter(|&(_, n)| n > 0) {
+            if let Some(worker) = self.env.counters.worker_of(&counter) {
+                by_worker.entry(worker).or_default().push((counter, n));
+            }
+        }
+        let add = |sums: Vec<(Counter, u64)>| move |_: &mut _| sums.iter().for_each(|(to, n)| to.add(*n));
+        let done = by_worker.into_iter().map(|(worker, sums)| self.call(worker, add(sums)));
+        done.fold(Ok(()), |all, one| all.and(one))
+    }
+
+    /// How many handlers of elements were written on the workers, by whoever it was: a number that is another when some
+    /// element may do something else than before.
+    ///
+    /// # Errors
+    /// If a worker does not answer.
+    pub fn written(&self) -> Result<u64, NoAnswer> {
+        (0..self.handles.len()).map(|worker| self.call(worker, |w| w.core.written)).sum()
+    }
+}
