@@ -1,17 +1,18 @@
 //! A running router with its control socket and signals: one loop that owns the router and answers everybody.
 
-use crate::control::{Ask, Opener, Question, Watch, Watched};
+use crate::control::{Ask, Opener, Question, Seen, Watch, Watched};
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
 use crate::signals::Signals;
 use anyhow::{Context, Result};
-use causeway_elements::devices::OpenPorts;
+use causeway_elements::devices::{FRONT, OpenPorts};
 use causeway_elements::packet_filter;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::watch::trace::Filter;
-use causeway_engine::{Event, Library, NoAnswer, Options, PlanElement, Router};
+use causeway_engine::{Event, Library, NoAnswer, Options, Persistent, Plan, PlanElement, Router, StartError};
+use causeway_netio::front::{Aside, Front};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 mod handlers;
 mod texts;
@@ -60,6 +61,10 @@ pub struct Session {
     extra: Vec<PlanElement>,
     /// What elements read of the router.
     texts: Arc<Texts>,
+    /// What outlives a hot swap.
+    persistent: Persistent,
+    /// While bytes are metered, what is forwarded in the driver otherwise goes through the graph.
+    metered: Option<Aside>,
     signals: Signals,
     inputs: Receiver<Input>,
     sender: Sender<Input>,
@@ -121,6 +126,7 @@ impl Session {
         let texts = Texts::new(reconfigurable, simulated, written);
         texts.set(&loaded, &library);
         options.globals = Some(texts.clone());
+        let persistent = options.persistent.clone();
         let plan = prepare(loaded.plan.clone());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
         logger::answer(&loaded.explain_warnings(router.warnings()));
@@ -137,6 +143,8 @@ impl Session {
             prepare,
             extra,
             texts,
+            persistent,
+            metered: None,
             signals,
             inputs,
             sender,
@@ -233,11 +241,25 @@ impl Session {
             return;
         }
         let plan = (self.prepare)(self.loaded.plan.clone());
-        match self.router.swap(plan) {
+        match self.put(plan) {
             Ok(()) if ports.is_gone(port) => {}
             Ok(()) => log::info!("{port} was opened again"),
             Err(e) => log::warn!("{port} cannot be opened again yet: {}", self.loaded.explain(&e).trim_end()),
         }
+    }
+
+    /// Puts another graph in the place of this one, which ends the meter.
+    fn put(&mut self, plan: Plan) -> Result<(), StartError> {
+        self.router.swap(plan)?;
+        self.metered = None;
+        Ok(())
+    }
+
+    /// Has what is forwarded in the driver go through the graph, where packets are seen. None if nothing is.
+    fn stand_aside(&self) -> Option<Aside> {
+        let values = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
+        let front = values.get(FRONT)?.clone().downcast::<Front>().ok()?;
+        front.stand_aside()
     }
 
     /// Ends the workers. The error is one that does not end, and is left behind.
@@ -259,12 +281,12 @@ impl Session {
             };
             if numbers.is_empty() { Err(none()) } else { Ok(numbers) }
         };
-        match watch {
+        let seen = match watch {
             Watch::Capture { edges, most_bytes } => {
                 let named: Vec<Vec<usize>> = edges.iter().map(|e| named(e)).collect::<Result<_, _>>()?;
                 let numbers = named.concat();
                 let names = numbers.iter().map(|&e| all[e].to_string()).collect();
-                Ok(Watched::Capture(self.router.capture(&numbers, most_bytes)?, names))
+                Seen::Capture(self.router.capture(&numbers, most_bytes)?, names)
             }
             Watch::Trace { packets, from, filter } => {
                 let from = from.map(|from| Ok::<_, HandlerError>(named(&from)?[0])).transpose()?;
@@ -272,9 +294,11 @@ impl Session {
                     Some(text) => Arc::new(packet_filter(&text).map_err(HandlerError::Failed)?),
                     None => Arc::new(|_| true),
                 };
-                Ok(Watched::Trace(self.router.trace(from, filter, packets)?))
+                Seen::Trace(self.router.trace(from, filter, packets)?)
             }
-        }
+        };
+        // Not before somebody looks.
+        Ok(Watched { seen, aside: self.stand_aside() })
     }
 
     /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.
@@ -283,7 +307,7 @@ impl Session {
         let (mut loaded, warnings) = load::compile(&source, &self.library, &self.params, Style::Click)?;
         loaded.plan.elements.extend_from_slice(&self.extra);
         let plan = (self.prepare)(loaded.plan.clone());
-        self.router.swap(plan).map_err(|e| loaded.explain(&e))?;
+        self.put(plan).map_err(|e| loaded.explain(&e))?;
         self.texts.set(&loaded, &self.library);
         self.loaded = loaded;
         let of_elements: Vec<String> = self.router.warnings().iter().map(ToString::to_string).collect();

@@ -149,8 +149,15 @@ impl Session {
         match handler {
             "stop" => Ok(()),
             "meter" => match value.trim() {
-                "true" => Ok(self.router.meter(true)?),
-                "false" => Ok(self.router.meter(false)?),
+                "true" => {
+                    self.router.meter(true)?;
+                    self.metered = self.stand_aside();
+                    Ok(())
+                }
+                "false" => {
+                    self.metered = None;
+                    Ok(self.router.meter(false)?)
+                }
                 other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
             },
             "timewarp" => {

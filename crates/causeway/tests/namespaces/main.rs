@@ -28,4 +28,5 @@ mod throughput;
 mod transfer;
 mod up;
 mod watch;
+mod watch_driver;
 mod wire;

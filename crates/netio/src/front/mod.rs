@@ -14,6 +14,7 @@
 //! What is taken goes to the socket of the receiving queue, with "pass" as the fallback where there is none. Every
 //! frame is counted by [`Reason`]. [`Bystander`] stands at ports whose packets are all left to the kernel.
 
+mod aside;
 mod bystander;
 mod code;
 mod ends;
@@ -27,6 +28,7 @@ mod reason;
 #[cfg(test)]
 mod tests;
 
+pub use aside::Aside;
 pub use bystander::Bystander;
 pub use code::{Maps, code};
 pub use lease::{Lease, monotonic_ns};
