@@ -18,7 +18,7 @@ pub fn start(net: &Net) -> (Router, Log) {
 }
 
 /// Frames that the programs sent to the graph.
-fn taken(up: &Router) -> u64 {
+pub fn taken(up: &Router) -> u64 {
     up.counted("", |name| name == "port.xdp_taken")
 }
 

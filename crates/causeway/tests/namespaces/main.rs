@@ -2,6 +2,7 @@
 //! what it says without privileges. Needs root, iproute2, ethtool and ping.
 
 mod changes;
+mod classes;
 mod click;
 mod cluster;
 mod control;

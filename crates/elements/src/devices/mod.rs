@@ -2,6 +2,7 @@
 
 use causeway_engine::Spec;
 
+mod egress;
 mod from_device;
 mod from_host;
 pub(crate) mod handled;
@@ -25,6 +26,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &to_host::SPEC,
 ];
 
+pub use egress::{EGRESSES, Egresses, OVERHEAD};
 pub use handled::{HANDLED, Handled};
 pub(crate) use kernel_tun::mark_ip;
 pub use names::{interface, interfaces};

@@ -195,6 +195,12 @@ impl Front {
         }
     }
 
+    /// Frames of all ports counted for `reason`; those of a port that cannot be read are none.
+    pub fn count_all(&self, reason: Reason) -> u64 {
+        let counter = |port: &PortRecord| self.counters.per_cpu_sum(port.first_counter + reason as u32);
+        self.claims().values().filter_map(|port| counter(port).ok()).sum()
+    }
+
     fn claims(&self) -> MutexGuard<'_, BTreeMap<u32, PortRecord>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
