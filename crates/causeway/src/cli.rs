@@ -190,6 +190,19 @@ pub struct UpArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub check_every: u32,
+    /// Packets of the high class, which go before all others where a way out is full, such as 'tos 0xb8/0xfc, dst 192.0.2.0/24,
+    /// proto 17'; may be repeated
+    #[arg(long, value_name = "MASK", value_parser = commands::up::Mask::parse)]
+    pub high: Vec<commands::up::Mask>,
+    /// With --high: the speed of a link, such as eth1=100Mbps, if that is another than its interface says. No more is sent
+    #[arg(long, value_name = "IF=BANDWIDTH", requires = "high", value_parser = commands::up::speed)]
+    pub link_speed: Vec<(String, causeway_engine::value::BytesPerSecond)>,
+    /// With --high and --driver: as long as less than so many percent of a link's speed are used, the driver forwards
+    #[arg(
+        long, value_name = "PERCENT", default_value_t = 80, requires = "high",
+        value_parser = clap::value_parser!(u8).range(1..=100)
+    )]
+    pub driver_share: u8,
     /// Start although packets would pass by rules that the kernel applies
     #[arg(long)]
     pub force: bool,

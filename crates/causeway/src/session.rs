@@ -1,18 +1,19 @@
 //! A running router with its control socket and signals: one loop that owns the router and answers everybody.
 
-use crate::control::{Ask, Opener, Question, Watch, Watched};
+use crate::control::{Ask, Opener, Question, Seen, Watch, Watched};
 use crate::driver::Driver;
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
 use crate::signals::Signals;
 use anyhow::{Context, Result};
-use causeway_elements::devices::OpenPorts;
+use causeway_elements::devices::{FRONT, OpenPorts};
 use causeway_elements::packet_filter;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::watch::trace::Filter;
-use causeway_engine::{Event, Library, NoAnswer, Options, Plan, PlanElement, Router, StartError};
+use causeway_engine::{Event, Library, NoAnswer, Options, Persistent, Plan, PlanElement, Router, StartError};
+use causeway_netio::front::{Aside, Front};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 mod handlers;
@@ -65,6 +66,10 @@ pub struct Session {
     driver: Option<Driver>,
     /// What elements read of the router.
     texts: Arc<Texts>,
+    /// What outlives a hot swap.
+    persistent: Persistent,
+    /// While bytes are metered, what is forwarded in the driver otherwise goes through the graph.
+    metered: Option<Aside>,
     signals: Signals,
     inputs: Receiver<Input>,
     sender: Sender<Input>,
@@ -131,6 +136,7 @@ impl Session {
         let texts = Texts::new(reconfigurable, simulated, written);
         texts.set(&loaded, &library);
         options.globals = Some(texts.clone());
+        let persistent = options.persistent.clone();
         let plan = prepared(&loaded.plan, prepare, driver.as_ref());
         let mut router = Router::start(library.clone(), plan, options).map_err(|e| loaded.explain(&e))?;
         logger::answer(&loaded.explain_warnings(router.warnings()));
@@ -157,6 +163,8 @@ impl Session {
             extra,
             driver,
             texts,
+            persistent,
+            metered: None,
             signals,
             inputs,
             sender,
@@ -275,7 +283,10 @@ impl Session {
         if let Some(driver) = &mut self.driver {
             driver.withdraw(&self.router);
         }
-        self.router.swap(plan)
+        self.router.swap(plan)?;
+        // The new graph's meter is off.
+        self.metered = None;
+        Ok(())
     }
 
     /// Puts into the driver what of the graph can be there.
@@ -283,6 +294,13 @@ impl Session {
         if let Some(driver) = &mut self.driver {
             driver.attach(&self.router, &self.loaded.plan);
         }
+    }
+
+    /// Has what is forwarded in the driver go through the graph, where packets are seen. None if nothing is.
+    fn stand_aside(&self) -> Option<Aside> {
+        let values = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
+        let front = values.get(FRONT)?.clone().downcast::<Front>().ok()?;
+        front.stand_aside()
     }
 
     /// Ends the workers. The error is one that does not end, and is left behind.
@@ -304,12 +322,12 @@ impl Session {
             };
             if numbers.is_empty() { Err(none()) } else { Ok(numbers) }
         };
-        match watch {
+        let seen = match watch {
             Watch::Capture { edges, most_bytes } => {
                 let named: Vec<Vec<usize>> = edges.iter().map(|e| named(e)).collect::<Result<_, _>>()?;
                 let numbers = named.concat();
                 let names = numbers.iter().map(|&e| all[e].to_string()).collect();
-                Ok(Watched::Capture(self.router.capture(&numbers, most_bytes)?, names))
+                Seen::Capture(self.router.capture(&numbers, most_bytes)?, names)
             }
             Watch::Trace { packets, from, filter } => {
                 let from = from.map(|from| Ok::<_, HandlerError>(named(&from)?[0])).transpose()?;
@@ -317,9 +335,11 @@ impl Session {
                     Some(text) => Arc::new(packet_filter(&text).map_err(HandlerError::Failed)?),
                     None => Arc::new(|_| true),
                 };
-                Ok(Watched::Trace(self.router.trace(from, filter, packets)?))
+                Seen::Trace(self.router.trace(from, filter, packets)?)
             }
-        }
+        };
+        // Not before somebody looks.
+        Ok(Watched { seen, aside: self.stand_aside() })
     }
 
     /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.

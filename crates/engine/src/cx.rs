@@ -163,6 +163,13 @@ impl Cx<'_> {
         }
     }
 
+    /// Counts `n` packets that left by output `port` elsewhere, such as in a driver, as if they had been emitted there.
+    pub fn count_left(&self, port: usize, n: u64) {
+        if let Some(packets) = self.outs.get(port).and_then(|out| out.packets.as_ref()) {
+            packets.add(n);
+        }
+    }
+
     /// As [`Cx::emit_each`], but packets whose output is [`Cx::NOWHERE`] are dropped for `reason`.
     #[inline]
     pub fn emit_each_or_drop(&mut self, batch: &mut Batch, outputs: &[u32], reason: impl Into<DropReason>) {

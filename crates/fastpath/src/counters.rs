@@ -12,6 +12,7 @@ pub const WORDS: usize = 1_024;
 pub struct Counters {
     array: MappedArray,
     processors: u32,
+    pub(crate) with_bytes: bool,
 }
 
 impl Counters {
@@ -25,7 +26,13 @@ impl Counters {
     pub fn new() -> Result<Counters> {
         let processors = possible_cpus()?.next_power_of_two() as u32;
         let array = MappedArray::new("counters", (Self::STRIDE * processors) as usize, 1)?;
-        Ok(Counters { array, processors })
+        Ok(Counters { array, processors, with_bytes: false })
+    }
+
+    /// Of packets that leave by a port the bytes are counted as well ([`crate::Compiled::bytes_of_exit`]).
+    #[must_use]
+    pub fn with_bytes(self) -> Counters {
+        Counters { with_bytes: true, ..self }
     }
 
     /// What was counted so far, on all processors.

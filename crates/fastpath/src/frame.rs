@@ -1,6 +1,6 @@
 //! The stack of a compiled graph, and what is done before the first element.
 
-use crate::state::Header;
+use crate::state::{Header, State};
 use crate::table;
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, Slot, sk_buff};
@@ -119,6 +119,19 @@ pub(crate) fn find_counters(asm: &mut Asm, frame: &Frame, processors: u32, strid
     asm.alu(Alu::And, Reg::R0, processors as i32 - 1);
     asm.alu(Alu::Lsh, Reg::R0, stride.trailing_zeros() as i32);
     asm.store_slot(Size::D, frame.counters, 0, Reg::R0);
+}
+
+/// R0 becomes the length of a packet in this state.
+pub(crate) fn length(asm: &mut Asm, frame: &Frame, state: &State) {
+    if state.cut {
+        asm.load_slot(Size::D, Reg::R0, frame.end, 0);
+    } else {
+        asm.mov(Reg::R0, DATA_END);
+        asm.alu(Alu::Sub, Reg::R0, DATA);
+    }
+    if state.data != 0 {
+        asm.alu(Alu::Sub, Reg::R0, state.data);
+    }
 }
 
 /// How a frame is addressed that came in by the interface of an address, numbered as the kernel does.

@@ -332,6 +332,25 @@ pub(crate) fn attach_tun(file: &File, name: &str, flags: i32) -> Result<String> 
     Ok(until_zero(&ifr.ifr_name.map(|c| c as u8)))
 }
 
+/// `struct ethtool_cmd`, of whose 44 bytes the speed is two halves.
+const ETHTOOL_GSET: u32 = 1;
+const SETTINGS: usize = 44;
+const SPEED: [usize; 2] = [12, 28];
+
+/// The speed of an interface's link now, in Mbit/s, if its driver knows it.
+///
+/// # Errors
+/// What ethtool's ioctl says.
+pub fn speed_mbit_per_s(name: &str) -> Result<Option<u32>> {
+    let mut settings = [0u8; SETTINGS];
+    settings[..4].copy_from_slice(&ETHTOOL_GSET.to_ne_bytes());
+    ethtool(&control()?, name, settings.as_mut_ptr().cast())?;
+    let [low, high] = SPEED.map(|at| u32::from(u16::from_ne_bytes([settings[at], settings[at + 1]])));
+    let speed = low | high << 16;
+    // SPEED_UNKNOWN is -1.
+    Ok((speed != 0 && speed != u32::MAX && low != u32::from(u16::MAX)).then_some(speed))
+}
+
 /// Gives `data`, a structure that begins with a command, to the driver of `name`.
 pub(crate) fn ethtool(fd: &OwnedFd, name: &str, data: *mut libc::c_char) -> Result<()> {
     let mut ifr = request(name)?;

@@ -20,10 +20,12 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode> {
     let to_stdout = args.write.as_os_str() == "-";
     let client = Client::connect(args.socket.socket.as_deref())?;
     let watch = Watch::Capture { edges: args.edges.clone(), most_bytes: args.snaplen.unwrap_or(ALL) };
-    let mut lines = client.watch(&watch, Some(args.seconds))?;
+    let mut lines = client.watch(watch, Some(args.seconds))?;
     // A file is only made for a capture that has begun.
     let Some(first) = lines.next() else { return Ok(ExitCode::SUCCESS) };
-    let edges: Vec<String> = first?["edges"].as_array().into_iter().flatten().map(text).collect();
+    let first = first?;
+    watch::say_aside(&first);
+    let edges: Vec<String> = first["edges"].as_array().into_iter().flatten().map(text).collect();
     let out = match to_stdout {
         true => Named { name: "to standard output".to_owned(), out: Box::new(io::stdout()) },
         false => Named::create(&args.write)?,

@@ -7,6 +7,7 @@
 
 mod attendant;
 mod checks;
+mod classes;
 mod driver;
 mod follow;
 mod graph;
@@ -14,6 +15,8 @@ mod inspection;
 mod policy;
 mod rest;
 mod tables;
+
+pub use classes::{Mask, speed};
 
 use super::ports::{self, Port};
 use super::{REFUSED, fail, run};
@@ -25,13 +28,14 @@ use crate::load::{self, Source, Style};
 use crate::output;
 use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
-use causeway_elements::devices::{FRONT, HANDLED, Handled};
+use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled};
 use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
 use causeway_netio::front::{Bystander, Front, Take};
 use causeway_netio::interface::Interface;
 use causeway_netio::{ErrorKind, live};
+use classes::{Classes, Meter, Sources};
 use follow::{Follow, Follower};
 use policy::Policies;
 use std::path::PathBuf;
@@ -48,12 +52,13 @@ const MOST_LIVE: u32 = 32;
 
 /// Forwards until it is told to stop.
 pub fn up(args: UpArgs) -> Result<ExitCode> {
+    let classes = classes(&args)?;
     if args.print {
         let missing = |name: &&String| Interface::open(name).is_err();
         for name in args.interfaces.iter().filter(missing) {
             log::warn!(code = "port-missing"; "{name}: there is no such interface here");
         }
-        output::print(graph::text(&args.interfaces))?;
+        output::print(graph::text(&args.interfaces, &classes))?;
         return Ok(ExitCode::SUCCESS);
     }
     let missing = privileges::missing();
@@ -81,17 +86,19 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     }
     let rooted = as_root(&args, &taken, known)?;
     let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
-    let kept =
-        follow(&taken, in_driver.then_some(args.check_every), &place.claim, rooted.punts, rooted.inspector)?;
+    let bytes = classes.are_two();
+    let how = in_driver.then_some(driver::Settings { check_every: args.check_every, bytes });
+    let mut kept = follow(&taken, how, &place.claim, rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
-    let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());
-    let Kept { lease, persistent, changes, follower, inspector } = kept;
+    let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>(), &classes);
+    let meter = kept.meter(&classes, args.driver_share)?;
+    let Kept { lease, persistent, changes, follower, inspector, .. } = kept;
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()), driver: None };
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
         lease.objector().withdraw(STARTING);
-        attendant::Attendant::start(session.desk(), present, changes)?;
+        attendant::Attendant::start(session.desk(), present, classes, changes)?;
         Ok(Some(lease))
     };
     let ended = match load::load(&Source::Text("up", text), &causeway_elements::library(), &[], Style::Human)
@@ -99,8 +106,20 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         Ok(loaded) => run::run_loaded(loaded, &place, args.runtime, start, started),
         Err(text) => Ok(fail(&text)),
     };
-    drop((inspector, follower));
+    drop((meter, inspector, follower));
     ended
+}
+
+/// The service classes that the command line asks for.
+fn classes(args: &UpArgs) -> Result<Classes> {
+    let masks = args.high.len();
+    if masks > classes::MOST {
+        bail!("--high: {masks} masks are more than the {} that there may be", classes::MOST);
+    }
+    if let Some((name, _)) = args.link_speed.iter().find(|(name, _)| !args.interfaces.contains(name)) {
+        bail!("--link-speed: {name} is none of the interfaces");
+    }
+    Ok(Classes { high: args.high.clone(), speeds: args.link_speed.clone() })
 }
 
 /// What only root can make.
@@ -161,13 +180,39 @@ struct Kept {
     changes: Receiver<Vec<attendant::Present>>,
     follower: Follower,
     inspector: Inspector,
+    /// What is forwarded in the driver, and how that is counted.
+    in_driver: Option<InDriver>,
 }
 
-/// Fills the tables and keeps them in step with the kernel. `in_driver` says of how many packets in the driver the kernel is
-/// asked about one.
+/// What forwards in the driver.
+struct InDriver {
+    names: Vec<String>,
+    front: Arc<Front>,
+    ways: Arc<driver::Ways>,
+    forwarded: driver::Forwarded,
+}
+
+impl Kept {
+    /// Keeps those ways out from the driver where a queue builds, if there are two classes. It makes use of `share` percent of
+    /// the others.
+    fn meter(&mut self, classes: &Classes, share: u8) -> Result<Option<Meter>> {
+        let Some(InDriver { names, front, ways, forwarded }) = self.in_driver.take() else { return Ok(None) };
+        if !classes.are_two() {
+            return Ok(None);
+        }
+        let egresses = Arc::new(Egresses::new(names.clone()));
+        let mut values = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
+        values.insert(EGRESSES.to_owned(), egresses.clone());
+        drop(values);
+        let sources = Sources { names, front, ways, forwarded, egresses, classes: classes.clone(), share };
+        Meter::start(sources, &self.lease).map(Some)
+    }
+}
+
+/// Fills the tables and keeps them in step with the kernel. `in_driver` says how packets are forwarded in the driver, if they are.
 fn follow(
     ports: &[Port],
-    in_driver: Option<u32>,
+    in_driver: Option<driver::Settings>,
     claim: &Arc<Claim>,
     punts: Punts,
     inspector: inspection::Prepared,
@@ -182,12 +227,18 @@ fn follow(
     // Others vouch before the workers do, and it must not be had without them.
     lease.objector().doubt(STARTING, "the router starts");
     let tables = match in_driver {
-        Some(every) => tables::Tables::in_driver(names.clone(), indices.clone(), front.clone(), every)?,
+        Some(how) => tables::Tables::in_driver(names.clone(), indices.clone(), front.clone(), how)?,
         None => tables::Tables::new(names.clone(), indices.clone(), front.clone())?,
     };
     let forwarding = tables.forwarding();
     let (marks, record, pulse) = (forwarding.clone(), claim.clone(), Pulse::new());
     let (forwarded, marked) = (tables.forwarded(), tables.marks());
+    let in_driver = tables.forwarded().zip(tables.ways()).map(|(forwarded, ways)| InDriver {
+        names: names.clone(),
+        front: front.clone(),
+        ways,
+        forwarded,
+    });
     let config = WatcherConfig {
         on_doubt: Arc::new(follow::object_in_doubt(lease.objector())),
         pulse: pulse.clone(),
@@ -225,7 +276,7 @@ fn follow(
         values.insert(HANDLED.to_owned(), Arc::new(handled));
     }
     drop(values);
-    Ok(Kept { lease, persistent, changes, follower, inspector })
+    Ok(Kept { lease, persistent, changes, follower, inspector, in_driver })
 }
 
 /// Stands at the ports that are left to the kernel.

@@ -1,7 +1,7 @@
 //! The other end: what `causeway read` and `causeway write` speak.
 
 use super::record::{self, Record};
-use super::watch::Watch;
+use super::watch::{Request, Watch};
 use super::{run_dir, run_dirs};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
@@ -69,18 +69,22 @@ impl Client {
     /// an error is what the router says, or that it is gone.
     pub fn watch(
         mut self,
-        watch: &Watch,
+        watch: Watch,
         time: Option<Duration>,
     ) -> Result<impl Iterator<Item = Result<Value>>> {
         let limit = time.map(|time| Instant::now() + time);
-        self.output.write_all(watch.to_line().as_bytes())?;
+        self.output.write_all(Request { watch, time }.to_line().as_bytes())?;
         Ok(std::iter::from_fn(move || {
             if limit.is_some_and(|limit| Instant::now() >= limit) {
                 return None;
             }
             Some(self.line().and_then(|line| {
                 let value = match line.trim() {
-                    "" => return Ok(Value::Null),
+                    "" => {
+                        // A sign of life for one. Whether the router is still there is seen by reading.
+                        let _ = self.output.write_all(b"\n");
+                        return Ok(Value::Null);
+                    }
                     text => serde_json::from_str::<Value>(text)
                         .context("the router answered something else than JSON")?,
                 };

@@ -19,7 +19,7 @@ pub use protocol::{Ask, Question};
 pub use record::Claim;
 pub use record::{Record, own_netns};
 pub use server::{Listener, serve};
-pub use watch::{Watch, Watched};
+pub use watch::{Seen, Watch, Watched};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::geteuid;

@@ -2,7 +2,7 @@
 
 use super::input::Input;
 use super::protocol::{self, Ask, Reply};
-use super::watch::{self, Watch};
+use super::watch::{self, Request};
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, getpeername, listen, shutdown,
@@ -11,11 +11,12 @@ use rustix::net::{
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
@@ -160,15 +161,57 @@ impl Drop for SocketFile {
     }
 }
 
+/// A client's connection.
+pub trait Stream: Read + Write + Send + 'static {
+    /// What is written fails when the client takes nothing for so long.
+    fn set_write_patience(&self, patience: Duration) -> io::Result<()>;
+
+    /// Ends it, also for those that have a copy.
+    fn hang_up(&self);
+}
+
+impl Stream for UnixStream {
+    fn set_write_patience(&self, patience: Duration) -> io::Result<()> {
+        self.set_write_timeout(Some(patience))
+    }
+
+    fn hang_up(&self) {
+        // The client may have done so.
+        let _ = shutdown(self, Shutdown::Both);
+    }
+}
+
+impl Stream for TcpStream {
+    fn set_write_patience(&self, patience: Duration) -> io::Result<()> {
+        self.set_write_timeout(Some(patience))
+    }
+
+    fn hang_up(&self) {
+        // As above.
+        let _ = shutdown(self, Shutdown::Both);
+    }
+}
+
 /// Serves one client in a thread of its own.
-fn attend<S: Read + Write + Send + 'static>(input: S, output: S, router: Arc<dyn Ask + Send + Sync>) {
+fn attend<S: Stream>(input: S, output: S, router: Arc<dyn Ask + Send + Sync>) {
     // An error ends that client's connection and nothing else.
     std::thread::spawn(move || {
         router.client(true);
-        let served = client(input, output, &*router);
+        let served = converse(Input::new(input), output, &*router);
         router.client(false);
         served
     });
+}
+
+/// Serves one client, also one that watches packets.
+fn converse<S: Stream>(mut input: Input<S>, mut output: S, router: &dyn Ask) -> io::Result<()> {
+    let Some(request) = client(&mut input, &mut output, router)? else { return Ok(()) };
+    let answers = move |heard: &dyn Fn()| {
+        while let Ok(Some(_)) = input.line() {
+            heard();
+        }
+    };
+    watch::serve(request, output, router, answers)
 }
 
 /// Serves clients of a copy of `listener` until it is closed; questions go to `router`.
@@ -187,7 +230,7 @@ pub fn serve(listener: &Listener, router: Arc<dyn Ask + Send + Sync>) -> io::Res
     Ok(())
 }
 
-fn accept<S: Read + Write + Send + 'static>(
+fn accept<S: Stream>(
     mut next: impl FnMut() -> io::Result<(S, S)> + Send + 'static,
     router: Arc<dyn Ask + Send + Sync>,
 ) {
@@ -204,31 +247,34 @@ fn accept<S: Read + Write + Send + 'static>(
     });
 }
 
-/// Serves one client. What it sends is carried out only when all of it is here: a client that goes away in the middle of
-/// a line or of its data has asked for nothing.
-fn client(input: impl Read, mut output: impl Write, router: &dyn Ask) -> io::Result<()> {
-    let mut input = Input::new(input);
+/// Serves one client until it goes or wants to watch packets. What it sends is carried out only when all of it is here: a
+/// client that goes away in the middle of a line or of its data has asked for nothing.
+fn client(
+    input: &mut Input<impl Read>,
+    output: &mut impl Write,
+    router: &dyn Ask,
+) -> io::Result<Option<Result<Request, String>>> {
     output.write_all(protocol::GREETING.as_bytes())?;
     while let Some(line) = input.line()? {
-        if let Some(watch) = Watch::of_line(&line) {
-            return watch::serve(watch, output, router);
+        if let Some(request) = Request::of_line(&line) {
+            return Ok(Some(request));
         }
         let bytes = match protocol::line(&line, router) {
             None => continue,
             Some(Reply::Send(bytes)) => bytes,
-            Some(Reply::Close(bytes)) => return output.write_all(&bytes),
+            Some(Reply::Close(bytes)) => return output.write_all(&bytes).map(|()| None),
             Some(Reply::NeedBytes(n, pending)) => match input.data(n)? {
                 Some(data) => pending.data(&data, router),
-                None => return Ok(()),
+                None => return Ok(None),
             },
             Some(Reply::NeedUntil(end, pending)) => match input.lines_until(&end, protocol::MAX_DATA)? {
                 Some(data) => pending.data(&data, router),
-                None => return Ok(()),
+                None => return Ok(None),
             },
         };
         output.write_all(&bytes)?;
     }
-    Ok(())
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -254,7 +300,7 @@ mod tests {
     /// What a client that sends this and goes away has asked.
     fn asked(sent: &str) -> Vec<Question> {
         let router = Asked::default();
-        client(sent.as_bytes(), io::sink(), &router).unwrap();
+        client(&mut Input::new(sent.as_bytes()), &mut io::sink(), &router).unwrap();
         router.0.into_inner().unwrap()
     }
 
@@ -297,7 +343,8 @@ mod tests {
     #[test]
     fn an_end_of_line_that_comes_in_two_parts_is_no_data() {
         let router = Asked::default();
-        client(Slow(b"WRITEDATA h 3\r\na\nbWRITEUNTIL h .\r\nx\r\n\r\n.\r\n"), io::sink(), &router).unwrap();
+        let mut input = Input::new(Slow(b"WRITEDATA h 3\r\na\nbWRITEUNTIL h .\r\nx\r\n\r\n.\r\n"));
+        client(&mut input, &mut io::sink(), &router).unwrap();
         assert_eq!(*router.0.lock().unwrap(), [write("h", "a\nb"), write("h", "x\n\n")]);
     }
 

@@ -74,7 +74,7 @@ pub struct Driver {
     /// When the programs were last looked at: how many handlers had been written, and where packets could be redirected to.
     written: u64,
     slots: Vec<Option<u32>>,
-    /// Packets are watched above, and all come up.
+    /// All packets come up, until the next graph is in place.
     held: bool,
 }
 

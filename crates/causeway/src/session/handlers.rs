@@ -163,12 +163,12 @@ impl Session {
             "stop" => Ok(()),
             "meter" => match value.trim() {
                 "true" => {
-                    // Bytes are counted above.
-                    self.driver.iter_mut().for_each(|driver| driver.withdraw(&self.router));
-                    Ok(self.router.meter(true)?)
+                    self.router.meter(true)?;
+                    self.metered = self.stand_aside();
+                    Ok(())
                 }
                 "false" => {
-                    self.attach();
+                    self.metered = None;
                     Ok(self.router.meter(false)?)
                 }
                 other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 const ARGS: &str = "ra rb --attach xdp --driver";
 
 /// Starts the router and waits until it forwards in the driver.
-fn start(net: &Net) -> (Router, Log) {
+pub fn start(net: &Net) -> (Router, Log) {
     let (up, log) = Log::up(net, "r", ARGS);
     net.meet(&up, false);
     wait_for("the driver to forward", || pings(net, &up).1 == 0);
@@ -18,12 +18,12 @@ fn start(net: &Net) -> (Router, Log) {
 }
 
 /// Frames that the programs sent to the graph.
-fn taken(up: &Router) -> u64 {
+pub fn taken(up: &Router) -> u64 {
     up.counted("", |name| name == "port.xdp_taken")
 }
 
 /// Sends ten packets there and back: whether all were answered, and how many frames went to the graph.
-fn pings(net: &Net, up: &Router) -> (bool, u64) {
+pub fn pings(net: &Net, up: &Router) -> (bool, u64) {
     let before = taken(up);
     let (good, text) = net.ping("-c 10 10.77.2.2");
     (good && text.contains("ttl=63"), taken(up) - before)

@@ -2,6 +2,7 @@
 //! what it says without privileges. Needs root, iproute2, ethtool and ping.
 
 mod changes;
+mod classes;
 mod click;
 mod cluster;
 mod control;
@@ -29,4 +30,5 @@ mod throughput;
 mod transfer;
 mod up;
 mod watch;
+mod watch_driver;
 mod wire;

@@ -292,9 +292,11 @@ impl FromDevice {
     }
 
     /// Counts what was received in the driver since the last time.
-    fn count_handled(&self) {
+    fn count_handled(&self, cx: &Cx<'_>) {
         if let Some(share) = &self.share {
-            self.count.add(share.take());
+            let handled = share.take();
+            self.count.add(handled);
+            cx.count_left(0, handled);
         }
     }
 }
@@ -315,7 +317,7 @@ impl Element for FromDevice {
     }
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        self.count_handled();
+        self.count_handled(cx);
         look_again(HANDLED, cx);
     }
 
@@ -348,11 +350,11 @@ impl Element for FromDevice {
         if chooses || !in_driver { None } else { Builder::pass() }
     }
 
-    fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
+    fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
         if handler == "encap" {
             return Ok(encap::name(self.linktype));
         }
-        self.count_handled();
+        self.count_handled(cx);
         Ok(self.count.get().to_string())
     }
 

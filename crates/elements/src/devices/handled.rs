@@ -22,7 +22,7 @@ pub struct Handled {
     ports: Vec<String>,
     forwarded: Box<dyn Fn(usize, usize) -> u64 + Send + Sync>,
     /// By role and port.
-    counted: [Box<[AtomicU64]>; 3],
+    counted: [Box<[AtomicU64]>; 4],
 }
 
 /// What an element does with packets.
@@ -32,6 +32,8 @@ pub(crate) enum Role {
     Receives,
     /// It decides on those of a port.
     Decides,
+    /// It leads them to a port.
+    Leads,
     /// It sends them to a port.
     Sends,
 }
@@ -44,7 +46,12 @@ impl Handled {
         forwarded: impl Fn(usize, usize) -> u64 + Send + Sync + 'static,
     ) -> Handled {
         let none = || ports.iter().map(|_| AtomicU64::new(0)).collect();
-        Handled { counted: [none(), none(), none()], ports, forwarded: Box::new(forwarded) }
+        Handled { counted: [none(), none(), none(), none()], ports, forwarded: Box::new(forwarded) }
+    }
+
+    /// That of the router; one without ports where no program handles packets.
+    pub(crate) fn find(conf: &mut Conf<'_>) -> Option<Arc<Handled>> {
+        conf.env.persistent(HANDLED, || Handled::new(Vec::new(), |_, _| 0))
     }
 
     /// Packets of a port that nobody in this role has counted yet; from now on somebody has.
@@ -53,9 +60,18 @@ impl Handled {
         let others = 0..self.ports.len();
         let all: u64 = match role {
             Role::Receives | Role::Decides => others.map(|to| (self.forwarded)(port, to)).sum(),
-            Role::Sends => others.map(|from| (self.forwarded)(from, port)).sum(),
+            Role::Leads | Role::Sends => others.map(|from| (self.forwarded)(from, port)).sum(),
         };
         all.saturating_sub(counted.fetch_max(all, Ordering::Relaxed))
+    }
+
+    /// What was forwarded since the start by each way that anything took, `IN>OUT`.
+    pub(crate) fn ways(&self) -> Vec<(String, u64)> {
+        let name = |port: usize| self.ports.get(port).map_or("", String::as_str);
+        let pairs = (0..self.ports.len()).flat_map(|from| (0..self.ports.len()).map(move |to| (from, to)));
+        let ways =
+            pairs.map(|(from, to)| (format!("{}>{}", name(from), name(to)), (self.forwarded)(from, to)));
+        ways.filter(|(_, packets)| *packets > 0).collect()
     }
 }
 
@@ -72,7 +88,7 @@ impl Share {
         if conf.replica().0 != 0 {
             return None;
         }
-        let handled = conf.env.persistent(HANDLED, || Handled::new(Vec::new(), |_, _| 0))?;
+        let handled = Handled::find(conf)?;
         let port = handled.ports.iter().position(|port| port == name)?;
         Some(Share { handled, role, port })
     }
@@ -102,5 +118,8 @@ mod tests {
         assert_eq!(take(Role::Receives), [5, 0, 0]);
         assert_eq!(take(Role::Sends), [101, 1015, 0]);
         assert_eq!(take(Role::Decides), [16, 1100, 0]);
+        assert_eq!(take(Role::Leads), [101, 1015, 0]);
+        let ways = [("a>a", 1), ("a>b", 15), ("b>a", 100), ("b>b", 1000)];
+        assert_eq!(handled.ways(), ways.map(|(way, n)| (way.to_owned(), n)));
     }
 }

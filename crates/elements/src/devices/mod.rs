@@ -2,6 +2,7 @@
 
 use causeway_engine::Spec;
 
+mod egress;
 mod from_device;
 mod from_host;
 mod given_up;
@@ -26,6 +27,7 @@ pub(crate) const SPECS: &[&Spec] = &[
     &to_host::SPEC,
 ];
 
+pub use egress::{EGRESSES, Egresses, OVERHEAD};
 pub use given_up::{Entry, GIVEN_UP, GivenUp, Luggage};
 pub use handled::{HANDLED, Handled};
 pub(crate) use kernel_tun::mark_ip;

@@ -1,5 +1,6 @@
 //! ToDevice.
 
+use super::egress::WayOut;
 use super::from_device;
 use super::handled::{Role, Share, look_again};
 use super::open_port::{Direction, OpenPort, PortControl};
@@ -86,6 +87,8 @@ struct ToDevice {
     count: Counter,
     /// What is sent in the driver.
     share: Option<Share>,
+    /// Who wants to know of what is sent here.
+    way_out: Option<WayOut>,
 }
 
 /// How the interface is opened: as METHOD says, else as the graph receives from it.
@@ -119,6 +122,7 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         waiting: Box::default(),
         count: conf.counter("count"),
         share: Share::find(conf, Role::Sends, &name),
+        way_out: WayOut::find(conf, &name),
     }))
 }
 
@@ -126,13 +130,27 @@ impl ToDevice {
     /// Gives `batch` to the ring; what does not fit stays.
     fn transmit(&mut self, batch: &mut Batch) {
         let Some((_, tx)) = &mut self.tx else { return };
-        let mut sent = tx.offer(batch);
-        if !batch.is_empty() {
-            // The device may have finished with some frames since.
-            tx.flush();
-            sent += tx.offer(batch);
-        }
+        let mut offer = |batch: &mut Batch| {
+            let mut sent = tx.offer(batch);
+            if !batch.is_empty() {
+                // The device may have finished with some frames since.
+                tx.flush();
+                sent += tx.offer(batch);
+            }
+            sent
+        };
+        let sent = match &self.way_out {
+            Some(way_out) => way_out.sending(batch, offer),
+            None => offer(batch),
+        };
         self.count.add(sent as u64);
+    }
+
+    /// Tells how much waits to be sent, if anybody wants to know.
+    fn tell_waiting(&mut self, cx: &Cx<'_>) {
+        if let Some(way_out) = &mut self.way_out {
+            way_out.tell(self.waiting.len(), cx);
+        }
     }
 
     /// Counts what was sent in the driver since the last time.
@@ -164,6 +182,7 @@ impl ToDevice {
         self.transmit(&mut batch);
         let moved = had > batch.len();
         self.waiting = batch;
+        self.tell_waiting(cx);
         self.flush(cx);
         match moved {
             true => Run::Worked,
@@ -178,6 +197,9 @@ impl ToDevice {
 impl Element for ToDevice {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.pulled = cx.pulls_from(0);
+        if let Some(way_out) = &mut self.way_out {
+            way_out.initialize(cx);
+        }
         let port = self.opener.open(self.method)?;
         port.check_queues(self.replica)?;
         self.tx = port.take_tx(self.replica);

@@ -3,6 +3,7 @@
 use super::flow::FlowHash;
 use super::forwarding::{Forwarding, KERNEL, Neighbour, PORTS_MAX, PortPolicy};
 use super::version::{ETHERNET, Header, Version};
+use crate::devices::Handled;
 use crate::devices::handled::{Role, Share, look_again};
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
@@ -44,6 +45,12 @@ const ARGS: &[ArgDoc] =
 
 const HANDLERS: &[HandlerDoc] = &[
     reads("count", "packets forwarded").counts(Unit::Packets),
+    reads(
+        "driver",
+        "packets forwarded in the driver, which `count` has as well, by interfaces in and out, a line each",
+    )
+    .counts(Unit::Packets)
+    .by("way"),
     reads("punts", "packets left to the kernel, by reason, a line each").counts(Unit::Packets).by("reason"),
     reads(
         "differences",
@@ -93,8 +100,10 @@ struct KernelForward {
     /// What the engine's clock is ahead of that of deadlines, nanoseconds.
     clock_ahead_ns: u64,
     count: Counter,
-    /// By input, what is forwarded in the driver.
-    shares: Vec<Option<Share>>,
+    /// By input, what is forwarded in the driver, and by output.
+    shares: [Vec<Option<Share>>; 2],
+    /// All of it.
+    handled: Option<Arc<Handled>>,
     /// By [`PUNTS`], then by the reasons of the routes.
     punts: Vec<Counter>,
 }
@@ -136,7 +145,10 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
         outputs,
         clock_ahead_ns: 0,
         count: conf.counter("count"),
-        shares: names.iter().map(|name| Share::find(conf, Role::Decides, name)).collect(),
+        shares: [Role::Decides, Role::Leads]
+            .map(|role| names.iter().map(|name| Share::find(conf, role, name)).collect()),
+        // Of several copies of the element the first tells.
+        handled: if conf.replica().0 == 0 { Handled::find(conf) } else { None },
         punts,
     }))
 }
@@ -248,8 +260,12 @@ impl KernelForward {
     }
 
     /// Counts what was forwarded in the driver since the last time.
-    fn count_handled(&self) {
-        for (port, share) in self.inputs.iter().zip(&self.shares) {
+    fn count_handled(&self, cx: &Cx<'_>) {
+        let [inputs, outputs] = &self.shares;
+        for (output, share) in outputs.iter().enumerate() {
+            cx.count_left(output, share.as_ref().map_or(0, Share::take));
+        }
+        for (port, share) in self.inputs.iter().zip(inputs) {
             let handled = share.as_ref().map_or(0, Share::take);
             if handled > 0 {
                 self.count.add(handled);
@@ -284,14 +300,14 @@ impl KernelForward {
 impl Element for KernelForward {
     fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
         self.clock_ahead_ns = cx.now_ns().wrapping_sub(monotonic_ns());
-        if self.shares.iter().any(Option::is_some) {
+        if self.shares.iter().flatten().any(Option::is_some) {
             look_again(HANDLED, cx);
         }
         Ok(())
     }
 
     fn timer(&mut self, _key: u32, cx: &mut Cx<'_>) {
-        self.count_handled();
+        self.count_handled(cx);
         look_again(HANDLED, cx);
     }
 
@@ -337,10 +353,14 @@ impl Element for KernelForward {
         self.forwarding.count(port, n as u64, punted);
     }
 
-    fn read(&mut self, handler: &str, arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        self.count_handled();
+    fn read(&mut self, handler: &str, arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
+        self.count_handled(cx);
         match handler {
             "count" => Ok(self.count.get().to_string()),
+            "driver" => {
+                let ways = self.handled.iter().flat_map(|handled| handled.ways());
+                Ok(ways.map(|(way, packets)| format!("{way} {packets}\n")).collect())
+            }
             "differences" => Ok(self.forwarding.differences().to_string()),
             "punts" => {
                 let reasons = PUNTS.iter().chain(self.forwarding.reasons());

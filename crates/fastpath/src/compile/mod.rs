@@ -119,9 +119,9 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
     let Compiler { asm, exits, left, spans, .. } = compiler;
     let luggage = exits.iter().map(|way| way.luggage.clone()).collect();
     let exits: Vec<Exit> = exits.iter().map(|way| way.exit).collect();
-    if next + exits.len() > WORDS {
-        let what =
-            format!("compile a graph to BPF: it counts {} things, {WORDS} at most", next + exits.len());
+    let counted = next + exits.len() * if options.counters.with_bytes { 2 } else { 1 };
+    if counted > WORDS {
+        let what = format!("compile a graph to BPF: it counts {counted} things, {WORDS} at most");
         return Err(Failure::new(causeway_bpf::ErrorKind::Assembler, what));
     }
     Ok(Compiled {
@@ -135,6 +135,15 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         spans,
         names: graph.nodes.iter().map(|node| node.name.clone()).collect(),
     })
+}
+
+impl Compiled {
+    /// The counter of the bytes of the packets that took an exit, if it leads to a port and is counted
+    /// [with bytes](Counters::with_bytes).
+    #[must_use]
+    pub fn bytes_of_exit(exit: usize) -> usize {
+        WORDS - 1 - exit
+    }
 }
 
 /// A way out for packets in one state.
@@ -270,6 +279,10 @@ impl Compiler<'_, '_> {
             self.asm.bind(way.label);
             self.asm.mov(Reg::R0, 1);
             count(&mut self.asm, self.frame, map, self.first_exit + number);
+            if options.counters.with_bytes && matches!(way.exit, Exit::Emit(_)) && number < WORDS {
+                frame::length(&mut self.asm, self.frame, &way.state);
+                count(&mut self.asm, self.frame, map, Compiled::bytes_of_exit(number));
+            }
             let mut leaving =
                 Leaving { asm: &mut self.asm, frame: self.frame, hook: options.hook, refused: self.refused };
             match (way.exit, &way.luggage) {

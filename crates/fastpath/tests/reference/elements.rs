@@ -122,7 +122,7 @@ fn compare(hook: Hook) {
     }
     let driver = Driver::new();
     let Parts { harnesses, nodes } = router(&driver);
-    let counters = Counters::new().expect("counters");
+    let counters = Counters::new().expect("counters").with_bytes();
     let mut twin = Twin::new(Graph { nodes }, &counters, 3, hook);
     assert_eq!(twin.compiled.left, [], "all of it is in the driver");
     let rng = &mut Rng::with_seed(7);

@@ -230,7 +230,7 @@ fn compare(hook: Hook) -> BTreeMap<&'static str, usize> {
     for seed in 0..(wanted / EACH) as u64 {
         let rng = &mut Rng::with_seed(seed);
         let graph = graph(rng, &map, &counters);
-        let shared = Counters::new().expect("counters");
+        let shared = Counters::new().expect("counters").with_bytes();
         let mut twin = Twin::new(graph, &shared, 2, hook);
         for _ in 0..EACH {
             let frame = frames::frame(rng);

@@ -84,6 +84,11 @@ impl<'m> Twin<'m> {
         programs.flat_map(|program| program.counters()).map(|counter| counter.get()).collect()
     }
 
+    /// Bytes that left by ports.
+    fn bytes(&self) -> u64 {
+        (0..self.compiled.exits.len()).map(|exit| self.counters.get(Compiled::bytes_of_exit(exit))).sum()
+    }
+
     /// Runs a frame on both; says by which way it left, and for what it differs.
     pub fn compare(&mut self, frame: &[u8]) -> Result<Exit, String> {
         let mut frame = frame.to_vec();
@@ -92,7 +97,9 @@ impl<'m> Twin<'m> {
             frame.resize(frame.len().max(54), 0);
         }
         let frame = &frame[..];
+        let bytes = self.bytes();
         let run = self.program.test_run(frame, None, 1).map_err(|e| e.to_string())?;
+        let bytes = self.bytes().wrapping_sub(bytes);
         let counted = self.counted();
         let more: Vec<u64> = counted.iter().zip(&self.before.0).map(|(a, b)| a.wrapping_sub(*b)).collect();
         self.before.0 = counted;
@@ -106,6 +113,10 @@ impl<'m> Twin<'m> {
             _ => return Err(format!("it left by {taken:?}")),
         };
         let exit = self.compiled.exits[way];
+        if !refused {
+            let len = if matches!(exit, Exit::Emit(_)) { run.data.len() } else { 0 };
+            equal(&bytes, &(len as u64), "bytes that left")?;
+        }
         // What is left out goes up, which the programs themselves do not say.
         let stop = match exit {
             Exit::Up(Place::Node(node)) if self.compiled.left.iter().any(|left| left.0 == node) => Some(node),

@@ -1,11 +1,11 @@
 //! Programs of graphs, which frames in transit go through before they are taken.
 
+use super::aside::Known;
 use super::code::{Maps, passing, taking};
 use super::losses::Losses;
 use super::{Front, PORTS, Reason};
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{Code, Map, MapKind, Program, ProgramKind};
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,8 +17,7 @@ pub(super) struct Graphs {
     doubters: Map,
     /// Who counts what is lost on the way out.
     losses: Result<Losses>,
-    /// By interface index, also of interfaces that are no ports yet.
-    known: Mutex<BTreeMap<u32, Arc<Program>>>,
+    known: Mutex<Known>,
 }
 
 impl Graphs {
@@ -36,16 +35,22 @@ impl Graphs {
         self.programs.as_fd()
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Program>>> {
+    /// Locked behind the claims.
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The interface is a port from now on, with this number.
     pub fn begin(&self, ifindex: u32, number: u32) -> Result<()> {
-        match self.known().get(&ifindex) {
-            Some(program) => self.programs.insert_u32(number, program.as_fd().as_raw_fd() as u32),
+        match self.known().in_force(ifindex) {
+            Some(program) => self.put(number, program),
             None => Ok(()),
         }
+    }
+
+    /// The port with this number has this program.
+    pub(super) fn put(&self, number: u32, program: &Program) -> Result<()> {
+        self.programs.insert_u32(number, program.as_fd().as_raw_fd() as u32)
     }
 
     /// No port has this number any more.
@@ -58,7 +63,8 @@ impl Graphs {
 impl Front {
     /// What frames in transit of an interface go through, now or once it is a port: a program of
     /// [`ProgramKind::XdpFragments`] that gets frames in one piece only; it forwards a frame, or leaves it as it came and
-    /// goes on in the only program of [`Front::takers`]. Without one they are taken.
+    /// goes on in the only program of [`Front::takers`]. Without one they are taken, and while somebody has all programs
+    /// [stand aside](Front::stand_aside).
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there is no room for graphs; else what bpf(2) says.
@@ -69,13 +75,13 @@ impl Front {
         let mut known = graphs.known();
         match program {
             Some(program) => {
-                if let Some(number) = number {
-                    graphs.programs.insert_u32(number, program.as_fd().as_raw_fd() as u32)?;
+                if let Some(number) = number.filter(|_| !known.is_aside()) {
+                    graphs.put(number, &program)?;
                 }
-                known.insert(ifindex, program);
+                known.programs.insert(ifindex, program);
             }
             None => {
-                known.remove(&ifindex);
+                known.programs.remove(&ifindex);
                 number.into_iter().for_each(|number| graphs.end(number));
             }
         }

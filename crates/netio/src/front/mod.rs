@@ -14,6 +14,7 @@
 //! What is taken goes to the socket of the receiving queue, with "pass" as the fallback where there is none. Every
 //! frame is counted by [`Reason`]. [`Bystander`] stands at ports whose packets are all left to the kernel.
 
+mod aside;
 mod bystander;
 mod code;
 mod ends;
@@ -27,6 +28,7 @@ mod reason;
 #[cfg(test)]
 mod tests;
 
+pub use aside::Aside;
 pub use bystander::Bystander;
 pub use code::{Maps, code};
 pub use lease::{Lease, monotonic_ns};
@@ -201,6 +203,12 @@ impl Front {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Frames of all ports counted for `reason`; those of a port that cannot be read are none.
+    pub fn count_all(&self, reason: Reason) -> u64 {
+        let counter = |port: &PortRecord| self.counters.per_cpu_sum(port.first_counter + reason as u32);
+        self.claims().values().filter_map(|port| counter(port).ok()).sum()
     }
 
     fn claims(&self) -> MutexGuard<'_, BTreeMap<u32, PortRecord>> {

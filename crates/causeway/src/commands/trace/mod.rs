@@ -22,12 +22,16 @@ pub fn trace(args: &TraceArgs) -> Result<ExitCode> {
     let watch = Watch::Trace { packets: args.count, from, filter };
     let mut seen: HashMap<u64, String> = HashMap::new();
     let mut last = Instant::now();
-    for line in client.watch(&watch, Some(args.seconds))? {
+    for line in client.watch(watch, Some(args.seconds))? {
         let line = line?;
         if !line.is_object() {
             if seen.len() >= args.count.into() && last.elapsed() > QUIET {
                 break;
             }
+            continue;
+        }
+        if line["aside"].is_boolean() {
+            watch::say_aside(&line);
             continue;
         }
         last = Instant::now();

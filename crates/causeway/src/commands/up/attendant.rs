@@ -1,5 +1,6 @@
 //! Who attaches ports again: interfaces are deleted, made anew, renamed and moved while the router runs.
 
+use super::classes::Classes;
 use super::graph;
 use crate::control::{Ask, Question};
 use anyhow::{Context, Result};
@@ -20,6 +21,8 @@ pub struct Attendant {
     desk: Arc<dyn Ask + Send + Sync>,
     /// The ports of the graph that runs.
     attached: Vec<Present>,
+    /// What each graph has.
+    classes: Classes,
 }
 
 impl Attendant {
@@ -31,9 +34,10 @@ impl Attendant {
     pub fn start(
         desk: Arc<dyn Ask + Send + Sync>,
         attached: Vec<Present>,
+        classes: Classes,
         changes: Receiver<Vec<Present>>,
     ) -> Result<JoinHandle<()>> {
-        let mut attendant = Attendant { desk, attached };
+        let mut attendant = Attendant { desk, attached, classes };
         let thread = std::thread::Builder::new().name("ports".to_owned());
         thread.spawn(move || attendant.run(&changes)).context("cannot start a thread")
     }
@@ -83,7 +87,7 @@ impl Attendant {
             return Ok(());
         }
         let names: Vec<String> = ports.iter().map(|(name, _)| name.clone()).collect();
-        let graph = Question::Write("hotconfig".to_owned(), graph::text(&names));
+        let graph = Question::Write("hotconfig".to_owned(), graph::text(&names, &self.classes));
         self.desk.ask(graph).map_err(|e| e.to_string())?;
         let only = |of: &[Present], than: &[Present]| {
             let names = of.iter().filter(|p| !than.contains(p)).map(|(name, _)| name.clone());
@@ -133,7 +137,11 @@ mod tests {
     #[test]
     fn what_has_changed_is_detached_before_it_is_attached_again() {
         let desk = Arc::new(Desk::default());
-        let mut attendant = Attendant { desk: desk.clone(), attached: ports(&[("a", 3), ("b", 4)]) };
+        let mut attendant = Attendant {
+            desk: desk.clone(),
+            attached: ports(&[("a", 3), ("b", 4)]),
+            classes: Classes::default(),
+        };
         let graphs = || std::mem::take(&mut *desk.graphs.lock().unwrap());
         attendant.attach(&ports(&[("a", 3), ("b", 4)])).unwrap();
         assert!(graphs().is_empty(), "nothing has changed");
@@ -153,7 +161,7 @@ mod tests {
     fn a_port_that_cannot_be_attached_is_tried_again() {
         let desk = Arc::new(Desk { refused: Mutex::new(Some("(b,")), ..Desk::default() });
         let (sender, changes) = channel();
-        let thread = Attendant::start(desk.clone(), ports(&[("a", 3)]), changes).unwrap();
+        let thread = Attendant::start(desk.clone(), ports(&[("a", 3)]), Classes::default(), changes).unwrap();
         sender.send(ports(&[("a", 3), ("b", 4)])).unwrap();
         std::thread::sleep(Duration::from_millis(100));
         assert!(desk.graphs.lock().unwrap().is_empty());

@@ -7,16 +7,19 @@ mod memory;
 mod readers;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub use memory::Memory;
 pub use readers::Readers;
+pub use ways::Ways;
 
 use anyhow::{Context, Result};
-use causeway_bpf::{Map, MapKind, Program, ProgramKind, action};
+use causeway_bpf::{Program, ProgramKind, action};
+use causeway_elements::devices::OVERHEAD;
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
 use causeway_fastpath::{
-    Action, Answer, Asked, Asker, Check, Checks, Counters, Exit, Graph, Hook, Hop, Hops, Marks, Members,
-    NextHops, Node, Options, Report, Routes, Table, Target, Trie, Version, Words, compile,
+    Action, Answer, Asked, Asker, Check, Checks, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Marks,
+    Members, NextHops, Node, Options, Report, Routes, Table, Target, Trie, Version, Words, compile,
 };
 use causeway_fib::{ADJACENCIES_MAX, AdjacencyIndex, Domain};
 use causeway_netio::features::FeatureQuery;
@@ -40,10 +43,8 @@ pub struct Driver {
     checks: Checks,
     asker: Asker,
     /// Interfaces that packets can be redirected to, by number of the port.
-    interfaces: Map,
+    ways: Arc<Ways>,
     features: FeatureQuery,
-    /// Interface indices by number of the port, and whether they are in the map.
-    present: Vec<(u32, bool)>,
     readers: Arc<Readers>,
     /// Since when something waits for the programs.
     waiting: Option<Instant>,
@@ -58,8 +59,24 @@ struct Port {
 /// What it counts.
 struct Counts {
     counters: Counters,
-    /// By number of the port that packets leave by, the counter.
+    first_exit: usize,
+    /// By number of the port that packets leave by, the exit.
     to: Vec<Option<usize>>,
+}
+
+impl Counts {
+    fn exit(&self, to: usize) -> Option<usize> {
+        self.to.get(to).copied().flatten()
+    }
+}
+
+/// How the programs forward.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The kernel is asked about one packet in so many.
+    pub check_every: u32,
+    /// Whether bytes are counted ([`Forwarded::octets`]).
+    pub bytes: bool,
 }
 
 /// How many packets went from port to port.
@@ -69,18 +86,25 @@ impl Forwarded {
     /// Packets that came in by port number `from` and left by number `to`.
     pub fn packets(&self, from: usize, to: usize) -> u64 {
         let counts = self.0.get(from);
-        counts.and_then(|c| Some(c.counters.get((*c.to.get(to)?)?))).unwrap_or(0)
+        counts.and_then(|c| Some(c.counters.get(c.first_exit + c.exit(to)?))).unwrap_or(0)
+    }
+
+    /// Octets of link time that was left by port number `to`: those of frames, if they are counted, and [`OVERHEAD`].
+    pub fn octets(&self, to: usize) -> u64 {
+        let of = |c: &Arc<Counts>| Some(c.counters.get(Compiled::bytes_of_exit(c.exit(to)?)));
+        let packets: u64 = (0..self.0.len()).map(|from| self.packets(from, to)).sum();
+        self.0.iter().filter_map(of).sum::<u64>() + packets * OVERHEAD
     }
 }
 
 impl Driver {
-    /// For the ports of `forwarding`, none of which is there yet. The kernel is asked about one packet in `every`.
+    /// For the ports of `forwarding`, none of which is there yet.
     pub fn new(
         front: Arc<Front>,
         memory: &Memory,
         forwarding: &Arc<Forwarding>,
         domain: &Domain,
-        every: u32,
+        settings: Settings,
     ) -> Result<Driver> {
         let what = "cannot forward in the driver";
         let features = FeatureQuery::new();
@@ -89,31 +113,24 @@ impl Driver {
         if let Some(error) = front.why_losses_are_unknown() {
             log::warn!(code = "driver"; "what is lost behind the driver's program is not counted: {error}");
         }
-        let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, ports.max(1) as u32).context(what)?;
+        let ways = Arc::new(Ways::new(ports).context(what)?);
         let hops = Hops::new(ADJACENCIES_MAX).context(what)?;
         let readers = Arc::new(Readers::new(domain).context(what)?);
-        let (checks, asker) = (Checks::new(every).context(what)?, Asker::new().context(what)?);
-        let found = Found { hops: &hops, interfaces: &interfaces, checks: &checks };
-        let program = |port| Port::new(port, &front, forwarding, memory, &found);
+        let (checks, asker) = (Checks::new(settings.check_every).context(what)?, Asker::new().context(what)?);
+        let found = Found { hops: &hops, interfaces: ways.map(), checks: &checks };
+        let program = |port| Port::new(port, &front, forwarding, memory, &found, settings.bytes);
         let programs = (0..ports).map(program).collect::<Result<_>>().context(what)?;
-        let present = vec![(0, false); ports];
-        Ok(Driver {
-            front,
-            programs,
-            hops,
-            checks,
-            asker,
-            interfaces,
-            features,
-            present,
-            readers,
-            waiting: None,
-        })
+        Ok(Driver { front, programs, hops, checks, asker, ways, features, readers, waiting: None })
     }
 
     /// What the programs count.
     pub fn forwarded(&self) -> Forwarded {
         Forwarded(self.programs.iter().map(|port| port.counts.clone()).collect())
+    }
+
+    /// Which ways out they may use.
+    pub fn ways(&self) -> Arc<Ways> {
+        self.ways.clone()
     }
 
     /// Who answers for the programs as readers of the table.
@@ -177,8 +194,7 @@ impl Driver {
 
     /// The ports have these interface indices from now on; 0 for one that has none.
     pub fn set_ports(&mut self, indices: &[u32]) {
-        for number in 0..self.present.len() {
-            let (before, _) = self.present[number];
+        for (number, before) in self.ways.interfaces().into_iter().enumerate() {
             let now = indices.get(number).copied().unwrap_or(0);
             if now == before {
                 continue;
@@ -186,8 +202,7 @@ impl Driver {
             if before != 0 && !indices.contains(&before) {
                 self.set_graph(number, before, false);
             }
-            self.forget_interface(number);
-            self.present[number] = (now, false);
+            self.ways.set_interface(number, now);
             if now != 0 {
                 self.set_graph(number, now, true);
             }
@@ -201,12 +216,6 @@ impl Driver {
             // Then everything goes up.
             log::warn!("interface {ifindex}: nothing is forwarded in the driver: {error}");
         }
-    }
-
-    fn forget_interface(&mut self, number: usize) {
-        // The kernel removes those that are gone by itself.
-        let _ = self.interfaces.remove(&(number as u32).to_ne_bytes());
-        self.present[number].1 = false;
     }
 
     /// Something was replaced in the table.
@@ -226,24 +235,16 @@ impl Driver {
     /// A redirect to an interface that takes none loses the packet without a word, so that only those are in the map that
     /// do. A veth's depends on what its peer has, now.
     fn look_at_interfaces(&mut self) {
-        for number in 0..self.present.len() {
-            let (ifindex, was) = self.present[number];
+        for (number, ifindex) in self.ways.interfaces().into_iter().enumerate() {
             let takes = ifindex != 0 && self.features.get(ifindex).is_ok_and(|f| f.redirect_target());
-            if takes == was {
-                continue;
-            }
-            match takes {
-                true => self.present[number].1 = self.interfaces.insert_u32(number as u32, ifindex).is_ok(),
-                false => self.forget_interface(number),
-            }
+            self.ways.set_takes(number, takes);
         }
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        for number in 0..self.present.len() {
-            let (ifindex, _) = self.present[number];
+        for (number, ifindex) in self.ways.interfaces().into_iter().enumerate() {
             if ifindex != 0 {
                 self.set_graph(number, ifindex, false);
             }
@@ -254,7 +255,7 @@ impl Drop for Driver {
 /// What lookups lead to.
 struct Found<'a> {
     hops: &'a Hops,
-    interfaces: &'a Map,
+    interfaces: &'a causeway_bpf::Map,
     checks: &'a Checks,
 }
 
@@ -265,6 +266,7 @@ impl Port {
         forwarding: &Arc<Forwarding>,
         memory: &Memory,
         &Found { hops, interfaces, checks }: &Found<'_>,
+        bytes: bool,
     ) -> Result<Port> {
         let ports = forwarding.ports().len();
         let tables = self::tables(memory, &Found { hops, interfaces, checks });
@@ -275,6 +277,7 @@ impl Port {
             outputs: (0..ports).map(|port| Some(Target::Emit(port))).collect(),
         };
         let counters = Counters::new()?;
+        let counters = if bytes { counters.with_bytes() } else { counters };
         // The table has asked for the redirect already.
         let redirected = vec![Action::Return(action::XDP_REDIRECT); ports];
         let up = Action::Program(front.takers()?);
@@ -296,9 +299,9 @@ impl Port {
             log::warn!(code = "driver"; "the graph forwards, since its program cannot be compiled: {why}");
         }
         let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
-        let to = (0..ports).map(|to| Some(compiled.first_exit + exit(to)?)).collect();
+        let (first_exit, to) = (compiled.first_exit, (0..ports).map(exit).collect());
         let program = compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?;
-        Ok(Port { program: Arc::new(program), counts: Arc::new(Counts { counters, to }) })
+        Ok(Port { program: Arc::new(program), counts: Arc::new(Counts { counters, first_exit, to }) })
     }
 }
 

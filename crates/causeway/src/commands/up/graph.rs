@@ -1,10 +1,11 @@
 //! The graph of `causeway up`, as text.
 
+use super::classes::Classes;
 use std::fmt::Write;
 
 /// The graph that forwards between `ports` by the kernel's routes: one element decides for all of them, and what it
-/// leaves to the kernel reaches it as received on its own interface.
-pub fn text(ports: &[String]) -> String {
+/// leaves to the kernel reaches it as received on its own interface. What it forwards goes by `classes`.
+pub fn text(ports: &[String], classes: &Classes) -> String {
     let quoted: Vec<String> = ports.iter().map(|p| quote(p)).collect();
     let mut text =
         format!("// Forwards between {} by the kernel's routes, beside the kernel.\n", ports.join(", "));
@@ -14,38 +15,49 @@ pub fn text(ports: &[String]) -> String {
     // Writing to a string cannot fail.
     let all = quoted.join(", ");
     let _ = writeln!(text, "\nforward :: KernelForward({all});\nkernel :: ToKernel({all});");
-    for (i, name) in quoted.iter().enumerate() {
+    for (i, (name, interface)) in quoted.iter().zip(ports).enumerate() {
         let left = ports.len() + i;
         let _ = writeln!(text, "\nin{i} :: FromDevice({name}, METHOD TRANSIT) -> [{i}]forward;");
-        let _ = writeln!(text, "forward[{i}] -> out{i} :: ToDevice({name}, METHOD TRANSIT);");
+        classes.output(&mut text, i, interface);
         let _ = writeln!(text, "forward[{left}] -> [{i}]kernel;");
     }
     text
 }
 
 /// An interface name as an argument: names with characters that mean something to the language in quotes.
-fn quote(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")) }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::classes::{self, Mask};
     use super::*;
     use crate::load::{Source, Style, load};
 
     #[test]
     fn the_graph_of_any_interfaces_compiles() {
-        assert!(text(&[]).contains("Idle"));
+        let one = Classes::default();
+        let two = Classes {
+            high: ["tos 0xb8", "dst 10.0.0.0/8"].map(|mask| Mask::parse(mask).unwrap()).to_vec(),
+            speeds: vec![classes::speed("eth0=1Mbps").unwrap(), classes::speed("elsewhere=1Mbps").unwrap()],
+        };
+        assert!(text(&[], &one).contains("Idle") && text(&[], &two).contains("Idle"));
         for ports in [&["eth0"][..], &["eth0", "veth-1.5"], &["a", "b:1", "odd\"name,)"]] {
             let ports: Vec<String> = ports.iter().map(|p| (*p).to_owned()).collect();
-            let source = Source::Text("up", text(&ports));
-            let loaded = load(&source, &causeway_elements::library(), &[], Style::Human);
-            let plan = loaded.unwrap_or_else(|e| panic!("{e}")).plan;
-            let of = |class: &str| plan.elements.iter().filter(|e| e.class == class).count();
             let n = ports.len();
-            assert_eq!((of("FromDevice"), of("ToKernel"), of("ToDevice")), (n, 1, n));
-            assert_eq!(plan.elements.len(), 2 * n + 2, "the graph grows with the interfaces, not faster");
+            for (classes, of_output) in [(&one, 1), (&two, 7)] {
+                let source = Source::Text("up", text(&ports, classes));
+                let loaded = load(&source, &causeway_elements::library(), &[], Style::Human);
+                let plan = loaded.unwrap_or_else(|e| panic!("{e}")).plan;
+                let of = |class: &str| plan.elements.iter().filter(|e| e.class == class).count();
+                assert_eq!((of("FromDevice"), of("ToKernel"), of("ToDevice")), (n, 1, n));
+                let shapers = of("BandwidthShaper");
+                assert_eq!(shapers, usize::from(classes.are_two() && ports.contains(&"eth0".to_owned())));
+                let most = (1 + of_output) * n + 2 + shapers;
+                assert_eq!(plan.elements.len(), most, "the graph grows with the interfaces, not faster");
+            }
         }
     }
 }

@@ -89,3 +89,42 @@ fn frames_that_no_graph_has_seen_are_taken_with_luggage_that_says_so() {
     // There is no socket in any of these tests.
     assert_eq!(port.count(Reason::NoSocket).expect("count"), 3);
 }
+
+#[test]
+fn graphs_stand_aside_for_as_long_as_anybody_wants_them_to() {
+    let front = match Front::with_graphs(Take::TRANSIT) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    front.lease().renew(u64::MAX);
+    let program = Arc::new(graph(front.takers().expect("room for graphs")));
+    let claim = || {
+        let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+        front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+        port
+    };
+    let port = claim();
+    front.set_graph(LOOPBACK, Some(program.clone())).expect("set");
+    let long = [v4(|_| ()), vec![0; 6]].concat();
+    let verdict = |port: &Claim| port.program().test_run(&long, None, 1).expect("run").verdict;
+    let (graphs, users) = (action::XDP_DROP, action::XDP_PASS);
+    assert_eq!(verdict(&port), graphs);
+    let first = front.stand_aside().expect("room for graphs");
+    let second = front.stand_aside().expect("room for graphs");
+    assert_eq!(verdict(&port), users, "to user space, where no socket is");
+    drop(first);
+    assert_eq!(verdict(&port), users, "somebody wants it still");
+    front.set_graph(LOOPBACK, Some(program.clone())).expect("set");
+    assert_eq!(verdict(&port), users, "whatever program is set");
+    drop(port);
+    let port = claim();
+    assert_eq!(verdict(&port), users, "a port that comes");
+    drop(second);
+    assert_eq!(verdict(&port), graphs);
+    let third = front.stand_aside();
+    front.set_graph(LOOPBACK, None).expect("removed");
+    drop(third);
+    assert_eq!(verdict(&port), users, "it has none any more");
+    assert!(Front::new(Take::TRANSIT).map(Arc::new).expect("a front").stand_aside().is_none());
+}

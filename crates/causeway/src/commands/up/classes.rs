@@ -1,0 +1,91 @@
+//! The two service classes: packets of the high one go before all others where an output is full.
+//!
+//! Each output of the graph has a queue for either, served in strict priority ([`Classes::output`]). The driver forwards only
+//! where no queue builds ([`mod@meter`]).
+
+mod mask;
+mod meter;
+
+pub use mask::Mask;
+pub use meter::{Meter, Sources};
+
+use super::graph::quote;
+use causeway_engine::Names;
+use causeway_engine::value::{BytesPerSecond, Value};
+use std::fmt::Write;
+
+/// Masks that there may be. The NIC of the paper has one for each way out.
+pub const MOST: usize = 64;
+
+/// Which packets are of the high class, and how fast links are.
+#[derive(Clone, Debug, Default)]
+pub struct Classes {
+    /// A packet that matches one is of the high class, any other of the low one.
+    pub high: Vec<Mask>,
+    /// Speeds of links where they were given, by interface.
+    pub speeds: Vec<(String, BytesPerSecond)>,
+}
+
+/// Reads the speed of a link, `INTERFACE=BANDWIDTH`, the latter as the element BandwidthShaper does.
+pub fn speed(text: &str) -> Result<(String, BytesPerSecond), String> {
+    let parts = text.rsplit_once('=').filter(|(interface, _)| !interface.is_empty());
+    let (interface, bandwidth) = parts.ok_or("write it as INTERFACE=BANDWIDTH, such as eth1=100Mbps")?;
+    let names = Names::default();
+    match BytesPerSecond::parse(bandwidth, &names.scope(""))? {
+        BytesPerSecond(0) => Err(format!("'{bandwidth}' lets nothing pass")),
+        speed => Ok((interface.to_owned(), speed)),
+    }
+}
+
+impl Classes {
+    /// Whether there are two classes.
+    pub fn are_two(&self) -> bool {
+        !self.high.is_empty()
+    }
+
+    /// The speed that was given for an interface.
+    pub fn speed(&self, interface: &str) -> Option<BytesPerSecond> {
+        self.speeds.iter().rev().find(|(name, _)| name == interface).map(|&(_, speed)| speed)
+    }
+
+    /// Writes how packets go from output `i` of `forward` to the element `out{i}`, which sends to `interface`.
+    pub fn output(&self, text: &mut String, i: usize, interface: &str) {
+        let sends = format!("out{i} :: ToDevice({}, METHOD TRANSIT);", quote(interface));
+        // Writing to a string cannot fail.
+        if !self.are_two() {
+            let _ = writeln!(text, "forward[{i}] -> {sends}");
+            return;
+        }
+        let patterns: Vec<String> = self.high.iter().map(Mask::pattern).collect();
+        let _ = writeln!(text, "forward[{i}] -> class{i} :: Classifier({}, -);", patterns.join(", "));
+        for output in 0..=patterns.len() {
+            let class = match output {
+                0 => format!("high{i} :: Counter -> high_queue{i} :: Queue -> [0]priority{i} :: PrioSched"),
+                n if n < patterns.len() => format!("high{i}"),
+                _ => format!("low{i} :: Counter -> low_queue{i} :: Queue -> [1]priority{i}"),
+            };
+            let _ = writeln!(text, "class{i}[{output}] -> {class};");
+        }
+        let shaper = self
+            .speed(interface)
+            .map_or_else(String::new, |speed| format!("speed{i} :: BandwidthShaper({speed}) -> "));
+        let _ = writeln!(text, "priority{i} -> {shaper}{sends}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_are_given_by_interface() {
+        assert_eq!(speed("eth=1=80kbps"), Ok(("eth=1".to_owned(), BytesPerSecond(10_000))));
+        for wrong in ["eth1", "=1Mbps", "eth1=", "eth1=fast", "eth1=0"] {
+            assert!(speed(wrong).is_err(), "{wrong}");
+        }
+        let speeds = ["a=1Mbps", "b=2Mbps", "a=3Mbps"].map(|text| speed(text).unwrap()).to_vec();
+        let classes = Classes { high: vec![], speeds };
+        let of = |name| classes.speed(name).map(|speed| speed.0);
+        assert_eq!([of("a"), of("b"), of("c")], [Some(375_000), Some(250_000), None]);
+    }
+}
