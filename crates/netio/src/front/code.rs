@@ -1,9 +1,9 @@
 //! The instructions of the program behind the gate.
 
 use super::port::field;
-use super::{Reason, flag};
+use super::{Place, Reason, flag};
 use crate::Result;
-use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action, xdp_md};
+use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot};
 use std::os::fd::BorrowedFd;
 
 /// The maps of the program.
@@ -33,8 +33,8 @@ pub(super) const END: Reg = Reg::R8;
 pub(super) const PORT: Reg = Reg::R9;
 
 /// Bytes of an Ethernet header.
-const ETHERNET: i16 = 14;
-const TCP: i32 = 6;
+pub(super) const ETHERNET: i16 = 14;
+pub(super) const TCP: i32 = 6;
 const UDP: i32 = 17;
 
 /// A 16-bit field of the packet as a load on this machine sees it; comparisons need no swap of the loaded value.
@@ -42,21 +42,20 @@ fn wire16(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
-/// The program that takes what the port's record says: every frame, or what is surely in transit.
+/// The program that takes what the port's record says: every frame, or what is surely in transit. At tcx nothing is taken but
+/// what a graph's program forwards.
 ///
 /// # Errors
 /// As [`Asm::finish`].
-pub fn code(maps: &Maps<'_>) -> Result<Code> {
+pub fn code(maps: &Maps<'_>, place: Place) -> Result<Code> {
     let mut a = Asm::new();
-    let mut p = Parts::new(&mut a, *maps);
-    let (transit, ipv4, ipv6) = (a.label(), a.label(), a.label());
+    let mut p = Parts::new(&mut a, *maps, place);
+    let (ipv4, ipv6) = (a.label(), a.label());
     p.find_port(&mut a);
-    p.length(&mut a);
-    p.flag(&mut a, flag::ALL);
-    a.jump_if(Cond::Eq, Reg::R2, 0, transit);
-    a.jump(p.taken);
-    a.bind(transit);
-    a.xdp_data(CTX, DATA, END);
+    match place {
+        Place::Xdp => p.frame(&mut a),
+        Place::Tcx => p.packet(&mut a),
+    }
     p.ethernet(&mut a, ipv4, ipv6);
     a.bind(ipv4);
     p.ipv4(&mut a);
@@ -72,9 +71,10 @@ pub fn code(maps: &Maps<'_>) -> Result<Code> {
 /// As [`Asm::finish`].
 pub fn taking(maps: &Maps<'_>) -> Result<Code> {
     let mut a = Asm::new();
-    let mut p = Parts::new(&mut a, *maps);
+    let mut p = Parts::new(&mut a, *maps, Place::Xdp);
     p.find_port(&mut a);
     p.take(&mut a);
+    p.leave(&mut a);
     a.finish()
 }
 
@@ -82,9 +82,9 @@ pub fn taking(maps: &Maps<'_>) -> Result<Code> {
 ///
 /// # Errors
 /// As [`Asm::finish`].
-pub fn passing(maps: &Maps<'_>, reason: Reason) -> Result<Code> {
+pub fn passing(maps: &Maps<'_>, place: Place, reason: Reason) -> Result<Code> {
     let mut a = Asm::new();
-    let p = Parts::new(&mut a, *maps);
+    let p = Parts::new(&mut a, *maps, place);
     p.find_port(&mut a);
     p.pass_for(&mut a, reason);
     a.finish()
@@ -93,6 +93,7 @@ pub fn passing(maps: &Maps<'_>, reason: Reason) -> Result<Code> {
 /// What the parts of the program share: maps, places on the stack, and where they leave to.
 pub(super) struct Parts<'a> {
     pub maps: Maps<'a>,
+    pub place: Place,
     /// Takes the frame if the lease stands.
     pub transit: Label,
     /// Takes the frame.
@@ -104,9 +105,9 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn new(a: &mut Asm, maps: Maps<'a>) -> Self {
+    fn new(a: &mut Asm, maps: Maps<'a>, place: Place) -> Self {
         let (transit, taken) = (a.label(), a.label());
-        Parts { maps, transit, taken, passes: Vec::new(), key: a.slot(16), length: a.slot(8) }
+        Parts { maps, place, transit, taken, passes: Vec::new(), key: a.slot(16), length: a.slot(8) }
     }
 
     /// Where to jump to leave the frame to the kernel for `reason`.
@@ -123,16 +124,27 @@ impl<'a> Parts<'a> {
     fn find_port(&self, a: &mut Asm) {
         let known = a.label();
         a.mov(CTX, Reg::R1);
-        a.load(Size::W, Reg::R2, CTX, xdp_md::INGRESS_IFINDEX);
+        a.load(Size::W, Reg::R2, CTX, self.place.ifindex());
         a.store_slot(Size::W, self.key, 0, Reg::R2);
         a.map(Reg::R1, self.maps.ports);
         a.slot_address(Reg::R2, self.key);
         a.call(Helper::MapLookup);
         a.jump_if(Cond::Ne, Reg::R0, 0, known);
-        a.mov(Reg::R0, action::XDP_PASS);
+        a.mov(Reg::R0, self.place.pass());
         a.exit();
         a.bind(known);
         a.mov(PORT, Reg::R0);
+    }
+
+    /// Notes the frame's length, and takes it if all are taken.
+    fn frame(&mut self, a: &mut Asm) {
+        let transit = a.label();
+        self.length(a);
+        self.flag(a, flag::ALL);
+        a.jump_if(Cond::Eq, Reg::R2, 0, transit);
+        a.jump(self.taken);
+        a.bind(transit);
+        a.xdp_data(CTX, DATA, END);
     }
 
     /// Notes the frame's length. A longer one than the pool's frames hold would be lost on the way to its socket.
@@ -203,7 +215,7 @@ impl<'a> Parts<'a> {
             a.load(Size::H, Reg::R2, DATA, at);
             a.jump_if(Cond::Eq, Reg::R2, wire16(0xa9fe), special);
         }
-        self.guard(a, &IPV4);
+        self.judge(a, &IPV4);
         a.load(Size::W, Reg::R2, DATA, ETHERNET + 16);
         a.store_slot(Size::W, self.key, 0, Reg::R2);
         self.transit_unless_in(a, self.maps.local4);
@@ -244,7 +256,7 @@ impl<'a> Parts<'a> {
             a.jump_if(Cond::Eq, Reg::R3, 0, special);
             a.bind(fine);
         }
-        self.guard(a, &IPV6);
+        self.judge(a, &IPV6);
         for half in [0, 8] {
             a.load(Size::D, Reg::R2, DATA, ETHERNET + 24 + half);
             a.store_slot(Size::D, self.key, half, Reg::R2);
@@ -264,6 +276,14 @@ impl<'a> Parts<'a> {
         a.load_slot(Size::D, Reg::R3, self.length, 0);
         a.alu(Alu::Add, Reg::R2, i32::from(ETHERNET) + extra);
         a.jump_if(Cond::Gt, Reg::R2, Reg::R3, malformed);
+    }
+
+    /// Looks at what virtual ports have that a wire has not.
+    fn judge(&mut self, a: &mut Asm, version: &Version) {
+        match self.place {
+            Place::Xdp => self.guard(a, version),
+            Place::Tcx => self.segment(a, version),
+        }
     }
 
     /// On a port with partial checksums, leaves what may carry one to the kernel, which knows.
@@ -343,17 +363,17 @@ const FRAGMENT_HEADER: i32 = 44;
 const TUNNELS: [u16; 5] = [4789, 8472, 6081, 4754, 4755];
 
 /// Where an IP version has what the pseudo-header is made of; offsets in the frame.
-struct Version {
-    protocol: i16,
+pub(super) struct Version {
+    pub protocol: i16,
     icmp: i32,
     /// A 16-bit length that counts this many bytes of the IP header.
     length: i16,
     header_in_length: i32,
     addresses: i16,
     address_words: i16,
-    transport: i16,
+    pub transport: i16,
     /// Jumps to the label if the packet is a fragment: those are made after their checksum was finished.
-    skip_fragment: fn(&mut Asm, Label),
+    pub skip_fragment: fn(&mut Asm, Label),
 }
 
 const IPV4: Version = Version {

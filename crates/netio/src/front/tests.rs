@@ -1,5 +1,6 @@
 //! One corpus, two machines: the interpreter always, the kernel where it lets us.
 
+mod at_tcx;
 mod graphs;
 mod losses;
 
@@ -160,7 +161,7 @@ fn fake_code() -> Code {
         local6: fake(LOCAL6_FD),
         graphs: None,
     };
-    code(&maps).expect("assembled")
+    code(&maps, Place::Xdp).expect("assembled")
 }
 
 /// Runs the program in the interpreter on a port with `rules`: the verdict and the reason counted.
@@ -181,6 +182,7 @@ fn interpret_at(now_ns: u64, rules: Rules, frame: &[u8], queue: u32) -> (i32, Re
         longest: LONGEST,
         rules,
         graph: 0,
+        place: Place::Xdp,
     };
     // Another port's socket stands behind the last queue, and its counters around those of this port.
     let sockets = [FIRST_SOCKET + WITH_SOCKET, FIRST_SOCKET + QUEUES].map(|n| (word(n), vec![0; 4]));

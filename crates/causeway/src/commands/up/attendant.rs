@@ -20,20 +20,23 @@ pub struct Attendant {
     desk: Arc<dyn Ask + Send + Sync>,
     /// The ports of the graph that runs.
     attached: Vec<Present>,
+    /// Names of those that are at tcx, there or not.
+    at_tcx: Vec<String>,
 }
 
 impl Attendant {
-    /// Starts a thread that replaces the graph of the ports `attached` whenever `changes` names others. It ends when
-    /// there is nobody left to name any.
+    /// Starts a thread that replaces the graph of the ports `attached` whenever `changes` names others; those with names in
+    /// `at_tcx` are there. It ends when there is nobody left to name any.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn start(
         desk: Arc<dyn Ask + Send + Sync>,
         attached: Vec<Present>,
+        at_tcx: Vec<String>,
         changes: Receiver<Vec<Present>>,
     ) -> Result<JoinHandle<()>> {
-        let mut attendant = Attendant { desk, attached };
+        let mut attendant = Attendant { desk, attached, at_tcx };
         let thread = std::thread::Builder::new().name("ports".to_owned());
         thread.spawn(move || attendant.run(&changes)).context("cannot start a thread")
     }
@@ -83,7 +86,7 @@ impl Attendant {
             return Ok(());
         }
         let names: Vec<String> = ports.iter().map(|(name, _)| name.clone()).collect();
-        let graph = Question::Write("hotconfig".to_owned(), graph::text(&names));
+        let graph = Question::Write("hotconfig".to_owned(), graph::text(&names, &self.at_tcx));
         self.desk.ask(graph).map_err(|e| e.to_string())?;
         let only = |of: &[Present], than: &[Present]| {
             let names = of.iter().filter(|p| !than.contains(p)).map(|(name, _)| name.clone());
@@ -133,7 +136,11 @@ mod tests {
     #[test]
     fn what_has_changed_is_detached_before_it_is_attached_again() {
         let desk = Arc::new(Desk::default());
-        let mut attendant = Attendant { desk: desk.clone(), attached: ports(&[("a", 3), ("b", 4)]) };
+        let mut attendant = Attendant {
+            desk: desk.clone(),
+            attached: ports(&[("a", 3), ("b", 4)]),
+            at_tcx: vec!["d".to_owned()],
+        };
         let graphs = || std::mem::take(&mut *desk.graphs.lock().unwrap());
         attendant.attach(&ports(&[("a", 3), ("b", 4)])).unwrap();
         assert!(graphs().is_empty(), "nothing has changed");
@@ -147,13 +154,14 @@ mod tests {
         assert!(attendant.attach(&ports(&[("c", 7), ("b", 9), ("d", 8)])).is_err());
         let made = graphs();
         assert!(made.len() == 1 && made[0].contains("KernelForward(b, d)"), "the others come: {made:?}");
+        assert!(made[0].contains("(b, METHOD TRANSIT)") && made[0].contains("(d, METHOD TCX)"), "{made:?}");
     }
 
     #[test]
     fn a_port_that_cannot_be_attached_is_tried_again() {
         let desk = Arc::new(Desk { refused: Mutex::new(Some("(b,")), ..Desk::default() });
         let (sender, changes) = channel();
-        let thread = Attendant::start(desk.clone(), ports(&[("a", 3)]), changes).unwrap();
+        let thread = Attendant::start(desk.clone(), ports(&[("a", 3)]), Vec::new(), changes).unwrap();
         sender.send(ports(&[("a", 3), ("b", 4)])).unwrap();
         std::thread::sleep(Duration::from_millis(100));
         assert!(desk.graphs.lock().unwrap().is_empty());

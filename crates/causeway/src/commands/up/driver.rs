@@ -1,7 +1,9 @@
 //! The graph in the driver: what of it runs where packets arrive, and the memory that its program and the workers share.
 //!
-//! The program behind a port's own ([`Front::set_graph`]) is KernelForward's, compiled for that port. It reads the tables of
-//! routes that workers read, and copies of the rest: next hops, ways back, policies. What it cannot do goes up as it came.
+//! The program behind a port's own ([`Front::set_graph`]) is KernelForward's, compiled for that port and for where its program
+//! is. It reads the tables of
+//! routes that workers read, and copies of the rest: next hops, ways back, policies. What it cannot do goes up as it came, or
+//! at tcx to the kernel.
 
 mod memory;
 mod readers;
@@ -12,15 +14,15 @@ pub use memory::Memory;
 pub use readers::Readers;
 
 use anyhow::{Context, Result};
-use causeway_bpf::{Map, MapKind, Program, ProgramKind, action};
+use causeway_bpf::{Map, MapKind, Program, ProgramKind};
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
 use causeway_fastpath::{
     Action, Answer, Asked, Asker, Check, Checks, Counters, Exit, Graph, Hook, Hop, Hops, Marks, Members,
-    NextHops, Node, Options, Report, Routes, Table, Target, Trie, Version, Words, compile,
+    NextHops, Node, Options, Report, Routes, Table, Target, Trie, Version, Ways, Words, compile,
 };
 use causeway_fib::{ADJACENCIES_MAX, AdjacencyIndex, Domain};
 use causeway_netio::features::FeatureQuery;
-use causeway_netio::front::Front;
+use causeway_netio::front::{Front, Place};
 use memory::{LAYOUT, LAYOUT6};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,6 +33,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes of an Ethernet header.
 const ETHERNET: i16 = 14;
 
+/// What forwards in the driver, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where the program of each port is, by number.
+    pub places: Vec<Place>,
+    /// Of how many packets the kernel is asked about one.
+    pub every: u32,
+}
+
 /// The control side of the programs.
 pub struct Driver {
     front: Arc<Front>,
@@ -39,8 +50,7 @@ pub struct Driver {
     /// Which packets the kernel is asked about, and what it would have done otherwise.
     checks: Checks,
     asker: Asker,
-    /// Interfaces that packets can be redirected to, by number of the port.
-    interfaces: Map,
+    interfaces: Interfaces,
     features: FeatureQuery,
     /// Interface indices by number of the port, and whether they are in the map.
     present: Vec<(u32, bool)>,
@@ -49,8 +59,17 @@ pub struct Driver {
     waiting: Option<Instant>,
 }
 
+/// Interfaces that packets can be redirected to, by number of the port.
+struct Interfaces {
+    /// For frames.
+    frames: Map,
+    /// For packets of the stack; 0 where there is none.
+    packets: Map,
+}
+
 /// The program of a port.
 struct Port {
+    place: Place,
     program: Arc<Program>,
     counts: Arc<Counts>,
 }
@@ -74,13 +93,13 @@ impl Forwarded {
 }
 
 impl Driver {
-    /// For the ports of `forwarding`, none of which is there yet. The kernel is asked about one packet in `every`.
+    /// For the ports of `forwarding`, none of which is there yet.
     pub fn new(
         front: Arc<Front>,
         memory: &Memory,
         forwarding: &Arc<Forwarding>,
         domain: &Domain,
-        every: u32,
+        plan: &Plan,
     ) -> Result<Driver> {
         let what = "cannot forward in the driver";
         let features = FeatureQuery::new();
@@ -89,12 +108,15 @@ impl Driver {
         if let Some(error) = front.why_losses_are_unknown() {
             log::warn!(code = "driver"; "what is lost behind the driver's program is not counted: {error}");
         }
-        let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, ports.max(1) as u32).context(what)?;
+        let interfaces = |kind| Map::new(kind, "ports", 4, 4, ports.max(1) as u32).context(what);
+        let interfaces =
+            Interfaces { frames: interfaces(MapKind::DevMap)?, packets: interfaces(MapKind::Array)? };
         let hops = Hops::new(ADJACENCIES_MAX).context(what)?;
         let readers = Arc::new(Readers::new(domain).context(what)?);
-        let (checks, asker) = (Checks::new(every).context(what)?, Asker::new().context(what)?);
+        let (checks, asker) = (Checks::new(plan.every).context(what)?, Asker::new().context(what)?);
         let found = Found { hops: &hops, interfaces: &interfaces, checks: &checks };
-        let program = |port| Port::new(port, &front, forwarding, memory, &found);
+        let place = |port: usize| plan.places.get(port).copied().unwrap_or(Place::Xdp);
+        let program = |port| Port::new((port, place(port)), &front, forwarding, memory, &found);
         let programs = (0..ports).map(program).collect::<Result<_>>().context(what)?;
         let present = vec![(0, false); ports];
         Ok(Driver {
@@ -188,6 +210,9 @@ impl Driver {
             }
             self.forget_interface(number);
             self.present[number] = (now, false);
+            if let Err(error) = self.interfaces.packets.insert_u32(number as u32, now) {
+                log::warn!("interface {now}: nothing is forwarded to it at tcx: {error}");
+            }
             if now != 0 {
                 self.set_graph(number, now, true);
             }
@@ -196,16 +221,16 @@ impl Driver {
     }
 
     fn set_graph(&self, number: usize, ifindex: u32, on: bool) {
-        let program = on.then(|| self.programs[number].program.clone());
-        if let Err(error) = self.front.set_graph(ifindex, program) {
-            // Then everything goes up.
+        let Port { place, program, .. } = &self.programs[number];
+        if let Err(error) = self.front.set_graph(*place, ifindex, on.then(|| program.clone())) {
+            // Then everything goes up, or to the kernel.
             log::warn!("interface {ifindex}: nothing is forwarded in the driver: {error}");
         }
     }
 
     fn forget_interface(&mut self, number: usize) {
         // The kernel removes those that are gone by itself.
-        let _ = self.interfaces.remove(&(number as u32).to_ne_bytes());
+        let _ = self.interfaces.frames.remove(&(number as u32).to_ne_bytes());
         self.present[number].1 = false;
     }
 
@@ -233,7 +258,9 @@ impl Driver {
                 continue;
             }
             match takes {
-                true => self.present[number].1 = self.interfaces.insert_u32(number as u32, ifindex).is_ok(),
+                true => {
+                    self.present[number].1 = self.interfaces.frames.insert_u32(number as u32, ifindex).is_ok()
+                }
                 false => self.forget_interface(number),
             }
         }
@@ -254,33 +281,34 @@ impl Drop for Driver {
 /// What lookups lead to.
 struct Found<'a> {
     hops: &'a Hops,
-    interfaces: &'a Map,
+    interfaces: &'a Interfaces,
     checks: &'a Checks,
 }
 
 impl Port {
     fn new(
-        number: usize,
+        (number, place): (usize, Place),
         front: &Front,
         forwarding: &Arc<Forwarding>,
         memory: &Memory,
-        &Found { hops, interfaces, checks }: &Found<'_>,
+        found: &Found<'_>,
     ) -> Result<Port> {
         let ports = forwarding.ports().len();
-        let tables = self::tables(memory, &Found { hops, interfaces, checks });
         let node = Node {
             name: "forward".to_owned(),
             program: lower::program(forwarding, number as u16),
-            tables,
+            tables: self::tables(memory, found, place),
             outputs: (0..ports).map(|port| Some(Target::Emit(port))).collect(),
         };
         let counters = Counters::new()?;
-        // The table has asked for the redirect already.
-        let redirected = vec![Action::Return(action::XDP_REDIRECT); ports];
-        let up = Action::Program(front.takers()?);
-        // Frames were judged by their address before.
-        let hook = Hook::Xdp([0; 6]);
-        let doubted = Some(Action::Program(front.doubters()?));
+        let redirected = vec![Action::Forward; ports];
+        let up = Action::Program(front.takers(place)?);
+        let (hook, kind) = match place {
+            // Frames were judged by their address before.
+            Place::Xdp => (Hook::Xdp([0; 6]), ProgramKind::XdpFragments),
+            Place::Tcx => (Hook::Tcx, ProgramKind::SchedCls),
+        };
+        let doubted = Some(Action::Program(front.doubters(place)?));
         let options = Options { hook, ports: &redirected, up, anew: Some(up), doubted, counters: &counters };
         let compiled = compile(&Graph { nodes: vec![node] }, &options)?;
         if let Some((_, why)) = compiled.left.first() {
@@ -288,16 +316,20 @@ impl Port {
         }
         let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
         let to = (0..ports).map(|to| Some(compiled.first_exit + exit(to)?)).collect();
-        let program = compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?;
-        Ok(Port { program: Arc::new(program), counts: Arc::new(Counts { counters, to }) })
+        let program = compiled.load_as(kind, "causeway_graph")?;
+        Ok(Port { place, program: Arc::new(program), counts: Arc::new(Counts { counters, to }) })
     }
 }
 
-/// The tables of KernelForward's program.
-fn tables<'m>(memory: &'m Memory, found: &Found<'m>) -> Vec<Option<Table<'m>>> {
+/// The tables of KernelForward's program at a place.
+fn tables<'m>(memory: &'m Memory, found: &Found<'m>, place: Place) -> Vec<Option<Table<'m>>> {
+    let interfaces = Some(match place {
+        Place::Xdp => Ways::Frames(&found.interfaces.frames),
+        Place::Tcx => Ways::Packets(&found.interfaces.packets),
+    });
     let next_hops = |version| {
         let check = Some(Check { checks: found.checks, header: ETHERNET, version });
-        NextHops { hops: found.hops, interfaces: Some(found.interfaces), check }
+        NextHops { hops: found.hops, interfaces, check }
     };
     let v4 = Trie::V4 { memory: &memory.routes, layout: LAYOUT };
     let v6 = Trie::V6 { memory: &memory.routes6, layout: LAYOUT6 };

@@ -7,7 +7,7 @@
 mod apart;
 mod routes;
 
-use super::driver::{Driver, Forwarded, Memory};
+use super::driver::{Driver, Forwarded, Memory, Plan};
 use anyhow::Result;
 use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbour, Paths};
 use causeway_fastpath::Marks;
@@ -64,15 +64,14 @@ impl Tables {
         Tables::of(&domain, fibs, names, ports, lease, |forwarding| forwarding)
     }
 
-    /// The same, in memory that programs behind `front` share, which forward in the driver what they can, and ask the kernel
-    /// about one packet in `every`.
-    pub fn in_driver(names: Vec<String>, ports: Vec<u32>, front: Arc<Front>, every: u32) -> Result<Tables> {
+    /// The same, in memory that programs behind `front` share, which forward in the driver what they can.
+    pub fn in_driver(names: Vec<String>, ports: Vec<u32>, front: Arc<Front>, plan: &Plan) -> Result<Tables> {
         let (domain, memory) = (Domain::new(), Arc::new(Memory::new()?));
         let fibs = memory.tables(&domain)?;
         let told = memory.clone();
         let with = |forwarding: Forwarding| forwarding.with_driver(told);
         let mut tables = Tables::of(&domain, fibs, names, Vec::new(), front.clone(), with)?;
-        let mut driver = Driver::new(front, &memory, &tables.forwarding, &domain, every)?;
+        let mut driver = Driver::new(front, &memory, &tables.forwarding, &domain, plan)?;
         driver.doubt(tables.apart.index);
         tables.patience = Patience::new(Some(driver.readers()));
         tables.driver = Some(driver);

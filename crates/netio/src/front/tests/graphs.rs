@@ -1,7 +1,7 @@
 //! Programs of graphs behind the one that decides.
 
 use super::*;
-use causeway_bpf::{Alu, Asm, Helper, Reg, Size, xdp_md};
+use causeway_bpf::{Alu, Asm, Helper, ProgramKind, Reg, Size, xdp_md};
 
 /// A program of a graph: changes the last byte of long frames and drops them, and gives short ones up.
 fn graph(takers: &causeway_bpf::Map) -> Program {
@@ -33,9 +33,9 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
     };
     front.local().insert_v4(LOCAL4).expect("insert");
     front.lease().renew(u64::MAX);
-    let program = Arc::new(graph(front.takers().expect("room for graphs")));
+    let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
     // Before the interface is a port, and for one more, which has another number.
-    front.set_graph(LOOPBACK, Some(program.clone())).expect("set");
+    front.set_graph(Place::Xdp, LOOPBACK, Some(program.clone())).expect("set");
     let other = front.claim(12, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
     front.set_transit(LOOPBACK, MAC, true, true).expect("set");
@@ -55,9 +55,9 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
     assert_eq!(run(&long), (action::XDP_PASS, true));
     assert_eq!((count(Reason::Local), count(Reason::Lease)), (1, 1));
     front.lease().renew(u64::MAX);
-    front.set_graph(LOOPBACK, None).expect("removed");
+    front.set_graph(Place::Xdp, LOOPBACK, None).expect("removed");
     assert_eq!(run(&long), (action::XDP_PASS, true));
-    front.set_graph(LOOPBACK, Some(program)).expect("set again");
+    front.set_graph(Place::Xdp, LOOPBACK, Some(program)).expect("set again");
     assert_eq!(run(&long).0, action::XDP_DROP);
     drop(port);
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::All)).expect("claimed again");

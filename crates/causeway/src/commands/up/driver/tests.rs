@@ -4,7 +4,7 @@ mod check;
 
 use super::*;
 use crate::commands::up::tables::Tables;
-use causeway_bpf::{ErrorKind, XdpContext};
+use causeway_bpf::{ErrorKind, XdpContext, action};
 use causeway_elements::kernel::{PortPolicy, ReversePath};
 use causeway_kernel::{
     Action as HopAction, Adjacency, AdjacencyId, Changes, Hop as KernelHop, HopId, Leg, Prefix,
@@ -90,9 +90,10 @@ fn tables(device: u32, every: u32) -> Option<Tables> {
         }
         Err(e) => panic!("{e}"),
     };
-    let mut tables = Tables::in_driver(vec!["port".to_owned()], vec![device], front, every).expect("tables");
+    let plan = Plan { places: vec![Place::Xdp], every };
+    let mut tables = Tables::in_driver(vec!["port".to_owned()], vec![device], front, &plan).expect("tables");
     // Test runs redirect nothing, so that it may be a device that takes nothing.
-    tables.driver().interfaces.insert_u32(0, device).expect("a device");
+    tables.driver().interfaces.frames.insert_u32(0, device).expect("a device");
     let policy = PortPolicy { ipv4: true, ipv6: false, reverse_path: ReversePath::Off, hairpin: true };
     tables.forwarding().set_policy(0, policy);
     Some(tables)
