@@ -247,6 +247,12 @@ impl Asm {
         self.load(Size::W, data_end, ctx, super::xdp_md::DATA_END);
     }
 
+    /// The same of the context of a program at tcx.
+    pub fn skb_data(&mut self, ctx: Reg, data: Reg, data_end: Reg) {
+        self.load(Size::W, data, ctx, super::sk_buff::DATA);
+        self.load(Size::W, data_end, ctx, super::sk_buff::DATA_END);
+    }
+
     /// Jumps to `target` unless `data` has at least `len` bytes before `data_end`; destroys `scratch`. The verifier
     /// allows accesses below `len` after it.
     pub fn xdp_require(&mut self, data: Reg, data_end: Reg, len: i32, scratch: Reg, target: Label) {

@@ -102,6 +102,10 @@ pub enum Helper {
     Redirect = 23,
     /// `(ctx, len, flags) -> 0 or -errno`; invalidates packet pointers
     SkbChangeTail = 38,
+    /// `(ctx, len) -> 0 or -errno`: so many bytes can be read directly; invalidates packet pointers
+    SkbPullData = 39,
+    /// `(ctx, sum) -> sum or -errno`: adds to the sum over the packet, if the device has made one
+    CsumUpdate = 40,
     /// `(&from, from_size, &to, to_size, seed) -> checksum or -errno`
     CsumDiff = 28,
     /// `(ctx, delta) -> 0 or -errno`; invalidates packet pointers

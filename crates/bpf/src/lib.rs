@@ -34,7 +34,7 @@ pub use insn::{Alu, Cond, Helper, Insn, Operand, Reg, Size};
 pub use link::{RawTracepointLink, TcxLink, TcxSide, XdpLink, XdpMode, program_name, tcx_programs};
 pub use map::{Map, MapKind, MappedArray, possible_cpus};
 pub use perf::{ClockLink, INSTRUCTION_POINTER};
-pub use program::{Program, ProgramKind, TestRun, XdpContext};
+pub use program::{Program, ProgramKind, SkbContext, TestRun, XdpContext};
 pub use types::Types;
 
 /// What programs may return.
@@ -54,6 +54,8 @@ pub mod action {
     pub const TCX_NEXT: i32 = -1;
     /// Of a program at tcx: drop.
     pub const TCX_DROP: i32 = 2;
+    /// Of a program at tcx: do what the last redirect helper said.
+    pub const TCX_REDIRECT: i32 = 7;
 }
 
 /// Offsets of the fields of the XDP context, each 32 bits wide.
@@ -76,6 +78,12 @@ pub mod sk_buff {
     pub const LEN: i16 = 0;
     /// How it was addressed at the link layer: `PACKET_HOST` and so on, 0 to 3.
     pub const PKT_TYPE: i16 = 4;
+    /// The Ethernet type, in network byte order.
+    pub const PROTOCOL: i16 = 16;
+    /// Whether the kernel keeps a VLAN tag beside the packet.
+    pub const VLAN_PRESENT: i16 = 20;
+    /// The first of five words that programs, one after the other, may use as they like.
+    pub const CB: i16 = 48;
     /// Start of what can be read directly.
     pub const DATA: i16 = 76;
     /// One past the end of it.
@@ -84,4 +92,6 @@ pub mod sk_buff {
     pub const VLAN_TCI: i16 = 24;
     /// Interface the packet is at.
     pub const IFINDEX: i16 = 40;
+    /// Bytes of payload in each packet that this one is to be cut into; 0 if it is not.
+    pub const GSO_SIZE: i16 = 176;
 }

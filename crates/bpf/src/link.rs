@@ -170,14 +170,7 @@ pub fn program_name(id: u32) -> Result<String> {
     let mut by_id = sys::GetFdById { id, ..Default::default() };
     // SAFETY: the attributes hold no address.
     let program = unsafe { sys::bpf_fd(sys::PROG_GET_FD_BY_ID, &mut by_id) }.map_err(failed)?;
-    let mut info = sys::ProgInfo::default();
-    let mut attr = sys::GetInfo {
-        fd: program.as_raw_fd() as u32,
-        len: size_of::<sys::ProgInfo>() as u32,
-        info: std::ptr::from_mut(&mut info) as u64,
-    };
-    // SAFETY: `info` is live and as long as the attributes say; as it is zero, the kernel writes nowhere else.
-    unsafe { sys::bpf(sys::OBJ_GET_INFO_BY_FD, &mut attr) }.map_err(failed)?;
+    let info = sys::ProgInfo::of(program.as_fd()).map_err(failed)?;
     let end = info.name.iter().position(|&b| b == 0).unwrap_or(info.name.len());
     Ok(String::from_utf8_lossy(&info.name[..end]).into_owned())
 }

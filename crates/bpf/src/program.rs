@@ -1,7 +1,7 @@
 //! Programs: loading, with the verifier's log on refusal, and test runs.
 
 use super::asm::Code;
-use super::sys;
+use super::{sk_buff, sys};
 use crate::error::{Error, ErrorKind, Result};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -79,6 +79,30 @@ impl XdpContext {
     }
 }
 
+/// What a test run at tcx sees as its context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SkbContext {
+    /// Interface the packet came in on; 0 means the loopback device.
+    pub ifindex: u32,
+    /// Bytes of payload in each packet that it is to be cut into; 0 if it is not.
+    pub gso_size: u32,
+    /// The first of the words that programs may use as they like ([`sk_buff::CB`]).
+    pub cb: u32,
+}
+
+/// The context as the kernel reads it: the words of `struct __sk_buff`.
+type SkBuff = [u32; 48];
+
+impl SkbContext {
+    fn raw(self) -> SkBuff {
+        let mut words = [0; 48];
+        words[sk_buff::IFINDEX as usize / 4] = self.ifindex;
+        words[sk_buff::GSO_SIZE as usize / 4] = self.gso_size;
+        words[sk_buff::CB as usize / 4] = self.cb;
+        words
+    }
+}
+
 /// What a test run gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
@@ -106,6 +130,16 @@ impl Program {
             Ok(fd) => Ok(Program { fd }),
             Err(e) => Err(Program::explain(kind, name, code, e)),
         }
+    }
+
+    /// Its number, as [`tcx_programs`](crate::tcx_programs) shows it.
+    ///
+    /// # Errors
+    /// What bpf(2) says.
+    pub fn id(&self) -> Result<u32> {
+        sys::ProgInfo::of(self.as_fd())
+            .map(|info| info.id)
+            .map_err(|e| Error::system("ask for a program's number", e))
     }
 
     /// A refused program is loaded again with a log: the log of an accepted one would only cost time.
@@ -161,13 +195,25 @@ impl Program {
     /// # Errors
     /// What bpf(2) says.
     pub fn test_run(&self, data: &[u8], context: Option<XdpContext>, repeat: u32) -> Result<TestRun> {
-        let mut out = vec![0; data.len() + 1024];
         let context = context.map(|c| c.raw(data.len()));
+        self.run(data, context.as_ref(), repeat)
+    }
+
+    /// The same of a program at tcx, once.
+    ///
+    /// # Errors
+    /// What bpf(2) says.
+    pub fn test_run_at_tcx(&self, data: &[u8], context: SkbContext) -> Result<TestRun> {
+        self.run(data, Some(&context.raw()), 1)
+    }
+
+    fn run<C>(&self, data: &[u8], context: Option<&C>, repeat: u32) -> Result<TestRun> {
+        let mut out = vec![0; data.len() + 1024];
         let mut attr = sys::ProgTestRun {
             data_size_out: out.len() as u32,
             data_out: out.as_mut_ptr() as u64,
             repeat,
-            ..self.test_attr(data, context.as_ref())
+            ..self.test_attr(data, context)
         };
         // SAFETY: input, output and context buffers are live and as long as the attributes say.
         unsafe { sys::bpf(sys::PROG_TEST_RUN, &mut attr) }
@@ -199,9 +245,9 @@ impl Program {
         Ok(())
     }
 
-    fn test_attr(&self, data: &[u8], context: Option<&XdpMd>) -> sys::ProgTestRun {
+    fn test_attr<C>(&self, data: &[u8], context: Option<&C>) -> sys::ProgTestRun {
         let (ctx_in, ctx_size_in) =
-            context.map_or((0, 0), |c| (std::ptr::from_ref(c) as u64, size_of::<XdpMd>() as u32));
+            context.map_or((0, 0), |c| (std::ptr::from_ref(c) as u64, size_of::<C>() as u32));
         sys::ProgTestRun {
             prog_fd: self.fd.as_raw_fd() as u32,
             data_size_in: data.len() as u32,

@@ -1,7 +1,7 @@
 //! bpf(2): attribute layouts and the one place that calls it.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 pub const MAP_CREATE: i32 = 0;
 pub const MAP_LOOKUP_ELEM: i32 = 1;
@@ -156,6 +156,21 @@ pub struct ProgInfo {
     pub nr_map_ids: u32,
     pub map_ids: u64,
     pub name: [u8; NAME_LEN],
+}
+
+impl ProgInfo {
+    /// Of a program.
+    pub fn of(program: BorrowedFd<'_>) -> io::Result<ProgInfo> {
+        let mut info = ProgInfo::default();
+        let mut attr = GetInfo {
+            fd: program.as_raw_fd() as u32,
+            len: size_of::<ProgInfo>() as u32,
+            info: std::ptr::from_mut(&mut info) as u64,
+        };
+        // SAFETY: `info` is live and as long as the attributes say; as it is zero, the kernel writes nowhere else.
+        unsafe { bpf(OBJ_GET_INFO_BY_FD, &mut attr) }?;
+        Ok(info)
+    }
 }
 
 /// A block of attributes of bpf(2).

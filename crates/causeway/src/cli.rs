@@ -180,8 +180,8 @@ pub struct UpArgs {
     /// Attach to all of them here, instead of where it suits each
     #[arg(long, value_enum, value_name = "WHERE")]
     pub attach: Option<Attach>,
-    /// Forward in the driver what needs no graph: packets in transit, but IPv6 ones to routes with several next hops. New, and
-    /// off by default
+    /// Forward in the driver what needs no graph, or at tcx in the stack: packets in transit, but IPv6 ones to routes with
+    /// several next hops. New, and off by default
     #[arg(long)]
     pub driver: bool,
     /// In the driver: ask the kernel about at least one packet in so many whether it would do the same
@@ -219,7 +219,7 @@ pub struct UpArgs {
 pub enum Attach {
     /// In the driver, before the kernel's stack: forwards
     Xdp,
-    /// In the stack: leaves packets to the kernel, and harms no offload of virtual interfaces
+    /// In the stack: harms no offload of virtual interfaces. With --driver it forwards there, else packets are the kernel's
     Tcx,
 }
 
@@ -232,6 +232,9 @@ pub struct DoctorArgs {
     /// Look at all of them as `up` with the same option would attach
     #[arg(long, value_enum, value_name = "WHERE")]
     pub attach: Option<Attach>,
+    /// Look at all of them as `up` with the same option would forward
+    #[arg(long)]
+    pub driver: bool,
     /// Print one JSON object: verdict, exit_status, attach and checks
     #[arg(long)]
     pub json: bool,

@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::state::{FARTHEST, Header, Mark, State};
 use crate::write::{DATA, DATA_END};
-use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, action, xdp_md};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, action, sk_buff, xdp_md};
 use causeway_engine::ir::ANNOTATIONS;
 use std::os::fd::AsFd;
 
@@ -16,11 +16,24 @@ pub enum Hook {
     Tcx,
 }
 
+impl Hook {
+    /// What leaves a packet to the kernel there, and what drops it.
+    pub(crate) fn refusals(self) -> [i32; 2] {
+        match self {
+            Hook::Tcx => [action::TCX_NEXT, action::TCX_DROP],
+            Hook::Xdp(_) => [action::XDP_PASS, action::XDP_DROP],
+        }
+    }
+}
+
 /// What is done with a packet that leaves.
 #[derive(Clone, Copy, Debug)]
 pub enum Action<'m> {
     /// The program returns this.
     Return(i32),
+    /// A router forwards it: the table has asked for the redirect already ([`crate::NextHops::interfaces`]), and one has been
+    /// taken from its time to live or hop limit.
+    Forward,
     /// It goes to an entry of a map of interfaces.
     Redirect(&'m Map, u32),
     /// It goes on in the first program of an array; what is returned without one is what is safe.
@@ -163,6 +176,13 @@ impl Leaving<'_> {
     pub fn act(&mut self, action: Action<'_>, or: i32) {
         match action {
             Action::Return(verdict) => self.asm.mov(Reg::R0, verdict),
+            Action::Forward => match self.hook {
+                Hook::Xdp(_) => self.asm.mov(Reg::R0, action::XDP_REDIRECT),
+                Hook::Tcx => {
+                    self.sum_up();
+                    self.asm.mov(Reg::R0, action::TCX_REDIRECT);
+                }
+            },
             Action::Redirect(map, key) => {
                 self.asm.map(Reg::R1, map.as_fd());
                 self.asm.mov64(Reg::R2, key.into());
@@ -172,7 +192,7 @@ impl Leaving<'_> {
             Action::Program(map) => {
                 self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
                 let ifindex = match self.hook {
-                    Hook::Tcx => causeway_bpf::sk_buff::IFINDEX,
+                    Hook::Tcx => sk_buff::IFINDEX,
                     Hook::Xdp(_) => xdp_md::INGRESS_IFINDEX,
                 };
                 // 0, which the verifier must not know: with an index that it knows the kernel writes the call into the
@@ -194,6 +214,20 @@ impl Leaving<'_> {
         self.asm.exit();
     }
 
+    /// Mends the sum over the packet that a device may have made, for whom it goes to. That of an IPv4 header is the same as
+    /// before; in an IPv6 header nothing makes up for the hop limit, which is one less (RFC 1624 has the arithmetic).
+    fn sum_up(&mut self) {
+        const IPV6: u16 = 0x86dd;
+        let less = !u32::from(u16::from_ne_bytes([0, 1]));
+        let done = self.asm.label();
+        self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
+        self.asm.load(Size::W, Reg::R2, Reg::R1, sk_buff::PROTOCOL);
+        self.asm.jump_if(Cond::Ne, Reg::R2, i32::from(u16::from_ne_bytes(IPV6.to_be_bytes())), done);
+        self.asm.mov32(Reg::R2, less as i32);
+        self.asm.call(Helper::CsumUpdate);
+        self.asm.bind(done);
+    }
+
     /// The packet as it is goes out.
     pub fn emit(&mut self, state: &State, action: Action<'_>) {
         // One that was cut is not as it came, either.
@@ -203,7 +237,7 @@ impl Leaving<'_> {
             self.asm.load_slot(Size::D, Reg::R2, self.frame.end, 0);
             self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
             if self.hook == Hook::Tcx {
-                self.asm.load(Size::W, Reg::R0, Reg::R1, causeway_bpf::sk_buff::LEN);
+                self.asm.load(Size::W, Reg::R0, Reg::R1, sk_buff::LEN);
                 self.asm.jump_if(Cond::Eq, Reg::R2, Reg::R0, whole);
                 self.asm.mov(Reg::R3, 0);
                 self.asm.call(Helper::SkbChangeTail);
@@ -222,13 +256,16 @@ impl Leaving<'_> {
             self.asm.call(Helper::XdpAdjustHead);
             self.asm.jump_if(Cond::Ne, Reg::R0, 0, refused);
         }
-        self.act(action, action::XDP_ABORTED);
+        // Nothing can be passed any more.
+        let dropped = if self.hook == Hook::Tcx { action::TCX_DROP } else { action::XDP_ABORTED };
+        self.act(action, dropped);
     }
 
     /// The packet goes up with its luggage, under the number of the exit.
     pub fn up(&mut self, number: u32, luggage: &Luggage, action: Action<'_>) {
         let state = &luggage.state;
-        let passed = if state.touched { action::XDP_DROP } else { action::XDP_PASS };
+        let [passed, dropped] = self.hook.refusals();
+        let passed = if state.touched { dropped } else { passed };
         if self.hook == Hook::Tcx {
             return self.act(action, passed);
         }

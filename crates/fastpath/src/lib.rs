@@ -44,6 +44,7 @@ mod registers;
 mod split;
 mod state;
 mod table;
+mod ways;
 mod write;
 
 pub use check::{Answer, Asked, Asker, Check, Checks, Report, Version};
@@ -55,4 +56,5 @@ pub use graph::{Graph, Node, Target};
 pub use hops::{Hop, Hops, Marks};
 pub use split::{Known, Split, split};
 pub use table::{Members, NextHops, Routes, SharedRegion, Table, Trie, Words, rank24};
+pub use ways::Ways;
 pub use write::SUM_BYTES;

@@ -10,7 +10,7 @@
 //!
 //! * [`port`]: what a port is, and how to add a backend; [`opener`]: which backends there are, by name;
 //! * [`completion`], [`statistics`]: what was sent when, and what was counted;
-//! * [`afxdp`], [`afpacket`], [`tap`], [`pcap`], [`memory`]: the ports, with a function each that opens them;
+//! * [`afxdp`], [`tcx`], [`afpacket`], [`tap`], [`pcap`], [`memory`]: the ports, with a function each that opens them;
 //! * [`live`]: transmission of large batches on copy-mode ports;
 //! * [`punt`]: the way back into the kernel's stack;
 //! * [`interface`], [`features`], [`offload`]: what the kernel says of an interface, and changes that undo themselves;
@@ -33,6 +33,7 @@
 pub mod addresses;
 pub mod afpacket;
 pub mod afxdp;
+mod attachment;
 pub mod completion;
 mod device_counters;
 mod ethtool;
@@ -51,6 +52,7 @@ pub mod punt;
 mod socket_option;
 pub mod statistics;
 pub mod tap;
+pub mod tcx;
 #[cfg(test)]
 mod testnet;
 

@@ -8,7 +8,7 @@ use crate::front::{Front, Take};
 use crate::interface::Interface;
 use crate::port::Port;
 use crate::{Error, ErrorKind, Result};
-use crate::{afpacket, memory, tap};
+use crate::{afpacket, memory, tap, tcx};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -76,6 +76,12 @@ static OWN: &[Own] = &[
             let promiscuous = request.promiscuous;
             over_xdp(request, Options { promiscuous, generic: true, ..Options::default() })
         },
+    },
+    Own {
+        names: &["tcx"],
+        needs: "a router that forwards in the driver",
+        queues: |_| usize::MAX,
+        open: |request| tcx::open(request.name, request.queues, &(request.front)()?),
     },
     Own {
         // Packet libraries of other names do the same here.

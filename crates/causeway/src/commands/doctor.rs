@@ -21,7 +21,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     if privileged {
         checks.extend(undo());
     }
-    let (of_ports, attached) = ports::checks(&args.interfaces, args.attach, privileged);
+    let (of_ports, attached) = ports::checks(args, privileged);
     checks.extend(of_ports);
     let report = Report { checks, attached };
     match args.json {

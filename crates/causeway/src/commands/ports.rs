@@ -3,6 +3,7 @@
 use crate::cli::Attach;
 use crate::control::{self, Record};
 use anyhow::{Context, Result, bail};
+use causeway_bpf::{TcxSide, tcx_programs};
 use causeway_kernel::{Interface as Known, interfaces};
 use causeway_netio::afxdp::XDP_HEADROOM;
 use causeway_netio::features::FeatureQuery;
@@ -24,6 +25,8 @@ pub struct Port {
     pub attach: Attach,
     /// Whether that was asked for, and not chosen by what the interface is.
     pub asked: bool,
+    /// Whether packets are forwarded there, and not all left to the kernel.
+    pub forwards: bool,
     /// Its receive queues.
     pub queues: u32,
     /// Its driver; empty where it does not say.
@@ -45,10 +48,13 @@ impl Port {
                 format!("; frames of more than {longest_bytes} bytes are left to the kernel")
             }
             Attach::Xdp => String::new(),
+            Attach::Tcx if self.forwards => {
+                "; what the driver path cannot do is left to the kernel".to_owned()
+            }
             Attach::Tcx if self.asked => "; its packets are left to the kernel".to_owned(),
             Attach::Tcx => {
                 "; a virtual interface, whose packets may be super-packets or have no checksum yet: they \
-                            are left to the kernel; --attach xdp takes them"
+                            are left to the kernel; --driver forwards them there, --attach xdp takes them"
                     .to_owned()
             }
         };
@@ -96,14 +102,25 @@ pub struct Survey {
     known: Vec<Known>,
     /// None on kernels before 6.3, which do not say.
     features: Option<FeatureQuery>,
-    frame_bytes: u32,
+    router: Router,
+}
+
+/// What router the interfaces are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Router {
+    /// Where it is to attach, instead of what suits each.
+    pub attach: Option<Attach>,
+    /// Whether it forwards in the driver.
+    pub in_driver: bool,
+    /// Bytes of its packet frames.
+    pub frame_bytes: u32,
 }
 
 impl Survey {
-    /// Asks the kernel, for a router with packet frames of so many bytes.
-    pub fn new(frame_bytes: u32) -> Result<Survey> {
+    /// Asks the kernel.
+    pub fn new(router: Router) -> Result<Survey> {
         let known = interfaces().context("cannot ask the kernel for the interfaces")?;
-        Ok(Survey { known, features: FeatureQuery::new().ok(), frame_bytes })
+        Ok(Survey { known, features: FeatureQuery::new().ok(), router })
     }
 
     /// Names of the interfaces that could be ports.
@@ -113,21 +130,23 @@ impl Survey {
         self.known.iter().filter(could).map(|i| i.link.name.clone()).collect()
     }
 
-    /// The interface of this name as a port; `asked` says where to attach to it, instead of what suits it.
-    pub fn port(&self, name: &str, asked: Option<Attach>) -> Result<Port, Obstacle> {
+    /// The interface of this name as a port.
+    pub fn port(&self, name: &str) -> Result<Port, Obstacle> {
+        let Router { attach: asked, in_driver, frame_bytes } = self.router;
         let obstacle = |code, what, mend| Obstacle::new(code, name, what, mend);
         let missing = |_| obstacle("port-missing", "no such interface", "`ip link` lists the interfaces");
         let interface = Interface::open(name).map_err(missing)?;
-        let suited = if interface.is_virtual() { Attach::Tcx } else { Attach::Xdp };
-        let attach = asked.unwrap_or(suited);
+        let attach = asked.unwrap_or_else(|| suited(&interface));
         let Interface { index, queues, driver, mtu, .. } = interface;
         let link = self.link(index);
         if link.is_some_and(|i| i.link.loopback || (attach == Attach::Xdp && !i.link.ethernet)) {
             return Err(obstacle("port-kind", "no Ethernet interface", LEAVE_OUT));
         }
         let (name, asked) = (name.to_owned(), asked.is_some());
-        let longest_bytes = self.frame_bytes.saturating_sub(XDP_HEADROOM);
-        Ok(Port { name, index, attach, asked, queues, driver, mtu_bytes: mtu, longest_bytes })
+        // Without an Ethernet header there is nothing that the program could write.
+        let forwards = attach == Attach::Xdp || (in_driver && link.is_some_and(|i| i.link.ethernet));
+        let longest_bytes = frame_bytes.saturating_sub(XDP_HEADROOM);
+        Ok(Port { name, index, attach, asked, forwards, queues, driver, mtu_bytes: mtu, longest_bytes })
     }
 
     /// What keeps the router from attaching to a port.
@@ -143,6 +162,11 @@ impl Survey {
                  if nobody holds it, `ip link set dev {name} xdp off`"
             );
             return Some(Obstacle::new("xdp-program", name, what, mend));
+        }
+        // Who may not ask is told when the router attaches.
+        let at_tcx = tcx_programs(port.index, TcxSide::Ingress).unwrap_or_default();
+        if at_tcx.into_iter().any(front::is_of_a_front) {
+            return Some(taken(name, &control::routers_here()));
         }
         if port.attach == Attach::Tcx {
             return None;
@@ -167,24 +191,35 @@ fn taken(port: &str, routers: &[Record]) -> Obstacle {
     Obstacle::new(TAKEN, port, format!("a router of Causeway is attached already{what}"), mend)
 }
 
+/// Where a router attaches to an interface that is not told where.
+fn suited(interface: &Interface) -> Attach {
+    if interface.is_virtual() { Attach::Tcx } else { Attach::Xdp }
+}
+
+/// Where a router attaches to the interface of this name, there or not; `asked` says where, instead of what suits it.
+pub fn place(name: &str, asked: Option<Attach>) -> Attach {
+    let suited = || Interface::open(name).map_or(Attach::Xdp, |interface| suited(&interface));
+    asked.unwrap_or_else(suited)
+}
+
 /// What is to be said of ports of which none is forwarded between: all are left to the kernel.
 pub fn idle(ports: &[Port]) -> Option<&'static str> {
-    let idle = !ports.is_empty() && ports.iter().all(|port| port.attach == Attach::Tcx);
+    let idle = !ports.is_empty() && !ports.iter().any(|port| port.forwards);
     idle.then_some("all packets are left to the kernel, and none is forwarded by Causeway")
 }
 
-/// The interfaces of these names, if a router with packet frames of so many bytes can attach to all of them.
+/// The interfaces of these names, if a router can attach to all of them.
 ///
 /// # Errors
 /// One line that names the interface and says what to do.
-pub fn find(names: &[String], asked: Option<Attach>, frame_bytes: u32) -> Result<Vec<Port>> {
+pub fn find(names: &[String], router: Router) -> Result<Vec<Port>> {
     if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
         bail!("{twice} is named twice; name each interface once");
     }
-    let survey = Survey::new(frame_bytes)?;
+    let survey = Survey::new(router)?;
     let mut ports = Vec::new();
     for name in names {
-        let port = survey.port(name, asked).map_err(|obstacle| anyhow::anyhow!("{obstacle}"))?;
+        let port = survey.port(name).map_err(|obstacle| anyhow::anyhow!("{obstacle}"))?;
         if let Some(obstacle) = survey.obstacle(&port) {
             bail!("{obstacle}");
         }
@@ -199,7 +234,9 @@ mod tests {
 
     fn port(attach: Attach, asked: bool, mtu_bytes: u32) -> String {
         let (name, driver) = ("eth1".to_owned(), "ixgbe".to_owned());
-        Port { name, index: 3, attach, asked, queues: 4, driver, mtu_bytes, longest_bytes: 1792 }.to_string()
+        let forwards = attach == Attach::Xdp;
+        Port { name, index: 3, attach, asked, forwards, queues: 4, driver, mtu_bytes, longest_bytes: 1792 }
+            .to_string()
     }
 
     #[test]
@@ -221,10 +258,12 @@ mod tests {
         let port = |attach| {
             let (name, driver) = ("eth1".to_owned(), String::new());
             let (index, queues, mtu_bytes, longest_bytes) = (3, 4, 1500, 1792);
-            Port { name, index, attach, asked: true, queues, driver, mtu_bytes, longest_bytes }
+            let forwards = attach == Attach::Xdp;
+            Port { name, index, attach, asked: true, forwards, queues, driver, mtu_bytes, longest_bytes }
         };
         assert!(idle(&[port(Attach::Tcx), port(Attach::Tcx)]).is_some());
         assert!(idle(&[port(Attach::Tcx), port(Attach::Xdp)]).is_none());
+        assert!(idle(&[Port { forwards: true, ..port(Attach::Tcx) }]).is_none());
         assert!(idle(&[]).is_none());
     }
 
@@ -247,11 +286,12 @@ mod tests {
 
     #[test]
     fn loopback_is_no_port_wherever_it_would_be() {
-        let survey = Survey::new(2048).expect("netlink needs no privilege");
-        for asked in [None, Some(Attach::Xdp), Some(Attach::Tcx)] {
-            assert_eq!(survey.port("lo", asked).map_err(|o| o.code), Err("port-kind"));
+        for attach in [None, Some(Attach::Xdp), Some(Attach::Tcx)] {
+            let router = Router { attach, in_driver: true, frame_bytes: 2048 };
+            let survey = Survey::new(router).expect("netlink needs no privilege");
+            assert_eq!(survey.port("lo").map_err(|o| o.code), Err("port-kind"));
+            assert!(!survey.candidates().contains(&"lo".to_owned()));
+            assert_eq!(survey.port("no such").map_err(|o| o.code), Err("port-missing"));
         }
-        assert!(!survey.candidates().contains(&"lo".to_owned()));
-        assert_eq!(survey.port("no such", None).map_err(|o| o.code), Err("port-missing"));
     }
 }

@@ -5,9 +5,14 @@ use causeway_kernel::{Attachment, Program};
 use causeway_netio::{ErrorKind, filter_dumps, socket_option};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::{Arc, OnceLock};
 
 /// Asks by way of the crate of the ports.
-pub struct Probe;
+#[derive(Clone, Debug, Default)]
+pub struct Probe {
+    /// The number of our own program at tcx, once there is one.
+    pub own: Arc<OnceLock<u32>>,
+}
 
 impl causeway_kernel::Probe for Probe {
     fn socket_option(
@@ -24,7 +29,7 @@ impl causeway_kernel::Probe for Probe {
         filter_dumps(socket)
     }
 
-    /// Programs at tcx; none of them is ours, since our own stand at interfaces that are left to the kernel.
+    /// Programs at tcx.
     fn programs(&self, ports: &[u32]) -> io::Result<Vec<Program>> {
         let mut programs = Vec::new();
         for &port in ports {
@@ -37,7 +42,8 @@ impl causeway_kernel::Probe for Probe {
                     Err(e) if e.kind() == ErrorKind::NoInterface => continue,
                     Err(e) => return Err(io::Error::other(e)),
                 };
-                programs.extend(ids.into_iter().map(|id| Program { attachment, id }));
+                let others = ids.into_iter().filter(|id| self.own.get() != Some(id));
+                programs.extend(others.map(|id| Program { attachment, id }));
             }
         }
         Ok(programs)

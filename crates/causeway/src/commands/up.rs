@@ -32,7 +32,7 @@ use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled};
 use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
-use causeway_netio::front::{Bystander, Front, Take};
+use causeway_netio::front::{Bystander, Front, Place, Take};
 use causeway_netio::interface::Interface;
 use causeway_netio::{ErrorKind, live};
 use classes::{Classes, Meter, Sources};
@@ -58,7 +58,9 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         for name in args.interfaces.iter().filter(missing) {
             log::warn!(code = "port-missing"; "{name}: there is no such interface here");
         }
-        output::print(graph::text(&args.interfaces, &classes))?;
+        let is_at_tcx = |name: &&String| args.driver && ports::place(name, args.attach) == Attach::Tcx;
+        let at_tcx: Vec<String> = args.interfaces.iter().filter(is_at_tcx).cloned().collect();
+        output::print(graph::text(&args.interfaces, &at_tcx, &classes))?;
         return Ok(ExitCode::SUCCESS);
     }
     let missing = privileges::missing();
@@ -66,39 +68,44 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         let what = format!("a router cannot start without {}", missing.join(", "));
         bail!(causeway_netio::Error::system(what, rustix::io::Errno::PERM.into()));
     }
-    let ports = ports::find(&args.interfaces, args.attach, args.runtime.frame_size)?;
+    let router =
+        ports::Router { attach: args.attach, in_driver: args.driver, frame_bytes: args.runtime.frame_size };
+    let ports = ports::find(&args.interfaces, router)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
     if let Some(text) = ports::idle(&ports) {
         log::info!(code = "port"; "{text}");
     }
-    let taken: Vec<Port> = ports.iter().filter(|p| p.attach == Attach::Xdp).cloned().collect();
+    let taken: Vec<Port> = ports.iter().filter(|p| p.forwards).cloned().collect();
     let in_driver = args.driver && !taken.is_empty();
     if args.driver && !in_driver {
-        log::info!(code = "driver"; "nothing is forwarded in the driver: no port is at XDP");
+        log::info!(code = "driver"; "nothing is forwarded in the driver: no port forwards");
     }
     let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
     let Some(known) = checks::findings(&names, args.force)? else {
         return Ok(ExitCode::from(REFUSED));
     };
     if args.dry_run {
-        run::pool(&args.runtime, &taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>())?;
+        run::pool(&args.runtime, &names_at(&taken, Attach::Xdp))?;
         return Ok(ExitCode::SUCCESS);
     }
     let rooted = as_root(&args, &taken, known)?;
     let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
     let bytes = classes.are_two();
-    let how = in_driver.then_some(driver::Settings { check_every: args.check_every, bytes });
+    let at = |port: &Port| if port.attach == Attach::Tcx { Place::Tcx } else { Place::Xdp };
+    let places = taken.iter().map(at).collect();
+    let how = in_driver.then(|| driver::Settings { places, check_every: args.check_every, bytes });
     let mut kept = follow(&taken, how, &place.claim, rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
-    let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>(), &classes);
+    let at_tcx = names_at(&taken, Attach::Tcx);
+    let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>(), &at_tcx, &classes);
     let meter = kept.meter(&classes, args.driver_share)?;
     let Kept { lease, persistent, changes, follower, inspector, .. } = kept;
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()), driver: None };
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
         lease.objector().withdraw(STARTING);
-        attendant::Attendant::start(session.desk(), present, classes, changes)?;
+        attendant::Attendant::start(session.desk(), present, (at_tcx, classes), changes)?;
         Ok(Some(lease))
     };
     let ended = match load::load(&Source::Text("up", text), &causeway_elements::library(), &[], Style::Human)
@@ -135,7 +142,7 @@ struct Rooted {
 
 /// Does what only root can do, and is root no more.
 fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted> {
-    run::init_pool(&args.runtime, &ports.iter().map(|p| p.name.clone()).collect::<Vec<_>>())?;
+    run::init_pool(&args.runtime, &names_at(ports, Attach::Xdp))?;
     privileges::unlimit_memory();
     match control::tidy() {
         Ok(undone) => leftovers::log(&undone),
@@ -146,7 +153,7 @@ fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted>
     let inspector = inspection::prepare(ports, known, args.force)?;
     let punts = Punts::prepare(args.runtime.threads.into())?;
     // A hot swap has those of the old graph and of the new one.
-    let queues: u32 = ports.iter().map(|p| p.queues).sum();
+    let queues: u32 = ports.iter().filter(|p| p.attach == Attach::Xdp).map(|p| p.queues).sum();
     match live::prepare(2 * queues.min(MOST_LIVE) as usize) {
         // It needs more than a router needs; each port says that it does without.
         Err(error) if error.kind() == ErrorKind::Privilege => {}
@@ -223,6 +230,10 @@ fn follow(
     let front =
         if in_driver.is_some() { Front::with_graphs(Take::NOTHING) } else { Front::new(Take::NOTHING) };
     let front = Arc::new(front?);
+    if let Some(number) = front.number_at_tcx() {
+        // Nobody else sets it.
+        let _ = inspector.own.set(number);
+    }
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
     // Others vouch before the workers do, and it must not be had without them.
     lease.objector().doubt(STARTING, "the router starts");
@@ -279,9 +290,14 @@ fn follow(
     Ok(Kept { lease, persistent, changes, follower, inspector, in_driver })
 }
 
+/// Names of the ports that are at a place.
+fn names_at(ports: &[Port], attach: Attach) -> Vec<String> {
+    ports.iter().filter(|port| port.attach == attach).map(|port| port.name.clone()).collect()
+}
+
 /// Stands at the ports that are left to the kernel.
 fn stand_by(ports: &[Port]) -> Result<Option<Bystander>> {
-    let left: Vec<&Port> = ports.iter().filter(|p| p.attach == Attach::Tcx).collect();
+    let left: Vec<&Port> = ports.iter().filter(|p| !p.forwards).collect();
     if left.is_empty() {
         return Ok(None);
     }

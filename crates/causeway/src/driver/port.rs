@@ -10,6 +10,7 @@ use causeway_elements::devices::Entry;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::{End, NoAnswer, Plan, Router};
 use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
+use causeway_netio::front;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -168,7 +169,7 @@ impl Port {
         let options = Options {
             hook: Hook::Xdp(wanted.mac),
             ports: &actions,
-            up: Action::Program(means.front.takers()?),
+            up: Action::Program(means.front.takers(front::Place::Xdp)?),
             anew: None,
             doubted: None,
             counters: &counters,
@@ -201,7 +202,7 @@ impl Port {
         program: Arc<Program>,
         running: Running,
     ) -> Result<(), Failed> {
-        means.front.set_graph(running.ifindex, Some(program))?;
+        means.front.set_graph(front::Place::Xdp, running.ifindex, Some(program))?;
         let before = self.running.replace(running);
         if let Some(before) = before {
             self.end(means, router, before)?;
@@ -212,7 +213,7 @@ impl Port {
     /// Takes the program away: packets go up as they come.
     pub fn remove(&mut self, means: &mut Means, router: &Router) -> Result<(), NoAnswer> {
         let Some(running) = self.running.take() else { return Ok(()) };
-        if let Err(error) = means.front.set_graph(running.ifindex, None) {
+        if let Err(error) = means.front.set_graph(front::Place::Xdp, running.ifindex, None) {
             log::warn!(code = "driver"; "{}: its program cannot be removed: {error}", self.interface);
         }
         self.end(means, router, running)

@@ -13,8 +13,9 @@ use crate::counters::Counters;
 use crate::frame::Frame;
 use crate::hops::{DOUBTED, Hops, MEMBERS};
 use crate::table::{CANDIDATE, GROUP, INDEX, LOW_HALF, NextHops, Of, RECORD};
+use crate::ways::{Seen, Ways};
 use crate::write::{DATA, DATA_END};
-use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, Slot, xdp_md};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Reg, Size, Slot};
 use std::os::fd::AsFd;
 
 /// What asks. The hops' words are those of KernelForward's neighbours: port and, from bit 16 on, the largest packet; then the
@@ -55,11 +56,17 @@ impl Version {
         }
     }
 
-    /// R4 = octets of the packet with a header at `header` of the frame.
-    fn length(self, asm: &mut Asm, header: i16) {
+    /// R4 = octets of the packet with a header at `header` of the frame, or of those that it is to be cut into.
+    fn length(self, asm: &mut Asm, header: i16, (seen, context): (Seen, Slot)) {
+        let known = asm.label();
+        if seen == Seen::Packet {
+            seen.segment(asm, context, Reg::R4);
+            asm.jump_if(Cond::Ne, Reg::R4, 0, known);
+        }
         asm.load(Size::H, Reg::R4, DATA, header + self.length_at());
         asm.to_be(Reg::R4, 16);
         asm.alu(Alu::Add, Reg::R4, self.parts().2);
+        asm.bind(known);
     }
 }
 
@@ -132,20 +139,21 @@ impl Check<'_> {
         &self,
         asm: &mut Asm,
         frame: &Frame,
-        (next_hops, interfaces, of): (&NextHops<'_>, &Map, Of),
+        (next_hops, interfaces, of): (&NextHops<'_>, &Ways<'_>, Of),
         [same, doubted]: [Label; 2],
     ) {
         let (hops, differs) = (next_hops.hops, asm.label());
+        let seen = (interfaces.seen(), frame.context);
         self.next_turn(asm, frame);
         // What is longer than the table allows is not forwarded.
         record(asm, frame, (hops, RECORD), Reg::R3);
         asm.load(Size::D, Reg::R3, Reg::R3, 0);
         asm.alu(Alu::Rsh, Reg::R3, 16);
-        self.version.length(asm, self.header);
+        self.version.length(asm, self.header, seen);
         asm.jump_if(Cond::Gt, Reg::R4, Reg::R3, same);
         self.part(asm, frame, Reg::R1);
         asm.alu(Alu::Add, Reg::R1, i32::from(part::QUESTION));
-        question(asm, self.version, self.header, frame.context);
+        question(asm, self.version, self.header, seen);
         look_up(asm, frame.context);
         asm.mov(Reg::R5, Reg::R0);
         match of {
@@ -157,7 +165,7 @@ impl Check<'_> {
             Of::Group => self.compare_all(asm, frame, (next_hops, interfaces), [same, differs]),
         }
         asm.bind(differs);
-        self.report(asm, frame);
+        self.report(asm, seen, frame);
         asm.load_slot(Size::D, Reg::R2, frame.key, INDEX);
         asm.map_value(Reg::R3, hops.map().as_fd(), hops.layout().offsets()[0] as i32);
         asm.alu(Alu::Add, Reg::R3, Reg::R2);
@@ -194,7 +202,7 @@ impl Check<'_> {
         &self,
         asm: &mut Asm,
         frame: &Frame,
-        (next_hops, interfaces): (&NextHops<'_>, &Map),
+        (next_hops, interfaces): (&NextHops<'_>, &Ways<'_>),
         [same, differs]: [Label; 2],
     ) {
         let hops = next_hops.hops;
@@ -225,7 +233,14 @@ impl Check<'_> {
     }
 
     /// Whether the answer is a hop; R5 becomes 0.
-    fn compare(&self, asm: &mut Asm, frame: &Frame, hop: (&Hops, i16), interfaces: &Map, differs: Label) {
+    fn compare(
+        &self,
+        asm: &mut Asm,
+        frame: &Frame,
+        hop: (&Hops, i16),
+        interfaces: &Ways<'_>,
+        differs: Label,
+    ) {
         self.compare_interface(asm, frame, hop, interfaces, differs);
         self.compare_addresses(asm, frame, hop, differs);
     }
@@ -236,7 +251,7 @@ impl Check<'_> {
         asm: &mut Asm,
         frame: &Frame,
         hop: (&Hops, i16),
-        interfaces: &Map,
+        interfaces: &Ways<'_>,
         differs: Label,
     ) {
         record(asm, frame, hop, Reg::R3);
@@ -244,7 +259,7 @@ impl Check<'_> {
         self.part(asm, frame, Reg::R2);
         asm.alu(Alu::Add, Reg::R2, i32::from(part::KEY));
         asm.store(Size::W, Reg::R2, 0, Reg::R3);
-        asm.map(Reg::R1, interfaces.as_fd());
+        asm.map(Reg::R1, interfaces.map().as_fd());
         asm.call(Helper::MapLookup);
         asm.mov(Reg::R5, 0);
         asm.jump_if(Cond::Eq, Reg::R0, 0, differs);
@@ -274,8 +289,9 @@ impl Check<'_> {
         }
     }
 
-    /// Writes a report, if there is room; R5 is what the lookup returned.
-    fn report(&self, asm: &mut Asm, frame: &Frame) {
+    /// Writes a report, if there is room; R5 is what the lookup returned. A packet that is to be cut is reported with the length
+    /// of the others, which the kernel was asked about.
+    fn report(&self, asm: &mut Asm, (seen, context): (Seen, Slot), frame: &Frame) {
         let full = asm.label();
         self.part(asm, frame, Reg::R1);
         asm.load(Size::D, Reg::R2, Reg::R1, part::WRITTEN);
@@ -292,7 +308,7 @@ impl Check<'_> {
         asm.alu(Alu::Rsh, Reg::R2, 3);
         asm.store(Size::D, Reg::R4, in_report::INDEX, Reg::R2);
         asm.store(Size::W, Reg::R4, in_report::CODE, Reg::R5);
-        ingress(asm, frame.context, Reg::R2);
+        seen.ingress(asm, context, Reg::R2);
         asm.store(Size::W, Reg::R4, in_report::INTERFACE, Reg::R2);
         for word in 0..fib::BYTES as i16 / 8 {
             asm.load(Size::D, Reg::R2, Reg::R1, part::QUESTION + 8 * word);
@@ -301,6 +317,15 @@ impl Check<'_> {
         for word in 0..self.version.parts().1 / 4 {
             asm.load(Size::W, Reg::R2, DATA, self.header + 4 * word);
             asm.store(Size::W, Reg::R4, in_report::HEADER + 4 * word, Reg::R2);
+        }
+        if seen == Seen::Packet {
+            let whole = asm.label();
+            seen.segment(asm, context, Reg::R2);
+            asm.jump_if(Cond::Eq, Reg::R2, 0, whole);
+            asm.alu(Alu::Sub, Reg::R2, self.version.parts().2);
+            asm.to_be(Reg::R2, 16);
+            asm.store(Size::H, Reg::R4, in_report::HEADER + self.version.length_at(), Reg::R2);
+            asm.bind(whole);
         }
         // Who sees that there is one more sees all of it.
         asm.load(Size::D, Reg::R2, Reg::R1, part::WRITTEN);
@@ -317,14 +342,8 @@ fn record(asm: &mut Asm, frame: &Frame, (hops, slot): (&Hops, i16), to: Reg) {
     asm.alu(Alu::Add, to, Reg::R0);
 }
 
-/// `to` = the interface that the packet came in by.
-fn ingress(asm: &mut Asm, context: Slot, to: Reg) {
-    asm.load_slot(Size::D, to, context, 0);
-    asm.load(Size::W, to, to, xdp_md::INGRESS_IFINDEX);
-}
-
 /// Writes the question to R1, about the packet whose header is at `header` of the frame; destroys R0 and R2 to R4.
-fn question(asm: &mut Asm, version: Version, header: i16, context: Slot) {
+fn question(asm: &mut Asm, version: Version, header: i16, (seen, context): (Seen, Slot)) {
     let (family, header_len, _) = version.parts();
     let (ports, without) = (asm.label(), asm.label());
     for at in [fib::FAMILY, fib::INTERFACE, fib::VLAN] {
@@ -356,9 +375,9 @@ fn question(asm: &mut Asm, version: Version, header: i16, context: Slot) {
             6
         }
     };
-    version.length(asm, header);
+    version.length(asm, header, (seen, context));
     asm.store(Size::H, Reg::R1, fib::LENGTH, Reg::R4);
-    ingress(asm, context, Reg::R2);
+    seen.ingress(asm, context, Reg::R2);
     asm.store(Size::W, Reg::R1, fib::INTERFACE, Reg::R2);
     copy(asm, Size::B, protocol, fib::PROTOCOL);
     for protocol in WITH_PORTS {

@@ -1,9 +1,10 @@
 //! What user space has of the self-check: reports, and the question anew.
 
 use super::{HEADER, REPORTS, Version, fib, in_report, look_up, part, question};
+use crate::ways::Seen;
 use crate::write::{DATA, DATA_END};
 use causeway_bpf::{
-    Alu, Asm, Cond, Map, MappedArray, Program, ProgramKind, Reg, Result, Size, XdpContext, action,
+    Alu, Asm, Cond, Map, MappedArray, Program, ProgramKind, Reg, Result, Size, SkbContext, action,
     possible_cpus,
 };
 use std::net::IpAddr;
@@ -198,25 +199,27 @@ impl Asker {
         let mut asm = Asm::new();
         let (context, end) = (asm.slot(8), asm.label());
         asm.store_slot(Size::D, context, 0, Reg::R1);
-        asm.xdp_data(Reg::R1, DATA, DATA_END);
+        // As a packet of the stack, which may come in by interfaces that no frame can come in by.
+        let seen = (Seen::Packet, context);
+        asm.skb_data(Reg::R1, DATA, DATA_END);
         asm.xdp_require(DATA, DATA_END, i32::from(ETHERNET + HEADER), Reg::R0, end);
         let (six, asked) = (asm.label(), asm.label());
         asm.load(Size::B, Reg::R2, DATA, ETHERNET);
         asm.alu(Alu::Rsh, Reg::R2, 4);
         asm.map_value(Reg::R1, memory.map().as_fd(), 0);
         asm.jump_if(Cond::Eq, Reg::R2, 6, six);
-        question(&mut asm, Version::V4, ETHERNET, context);
+        question(&mut asm, Version::V4, ETHERNET, seen);
         asm.jump(asked);
         asm.bind(six);
-        question(&mut asm, Version::V6, ETHERNET, context);
+        question(&mut asm, Version::V6, ETHERNET, seen);
         asm.bind(asked);
         look_up(&mut asm, context);
         asm.map_value(Reg::R1, memory.map().as_fd(), fib::BYTES);
         asm.store(Size::D, Reg::R1, 0, Reg::R0);
         asm.bind(end);
-        asm.mov(Reg::R0, action::XDP_PASS);
+        asm.mov(Reg::R0, action::TCX_NEXT);
         asm.exit();
-        let program = Program::load(ProgramKind::Xdp, "causeway_ask", &asm.finish()?)?;
+        let program = Program::load(ProgramKind::SchedCls, "causeway_ask", &asm.finish()?)?;
         Ok(Asker { memory, program })
     }
 
@@ -226,8 +229,8 @@ impl Asker {
     /// What bpf(2) says, as when the interface is gone.
     pub fn ask(&mut self, asked: &Asked) -> Result<Answer> {
         let frame = [&[0; ETHERNET as usize][..], &asked.header].concat();
-        let context = XdpContext { ingress_ifindex: asked.ifindex, rx_queue_index: 0 };
-        self.program.test_run(&frame, Some(context), 1)?;
+        self.program
+            .test_run_at_tcx(&frame, SkbContext { ifindex: asked.ifindex, ..SkbContext::default() })?;
         let code = self.memory.word(fib::BYTES as usize).load(Ordering::Relaxed) as i32;
         Ok(Answer::of(code, &bytes(&self.memory, 0)))
     }

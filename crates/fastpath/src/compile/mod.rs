@@ -14,7 +14,7 @@ use crate::graph::{Graph, Order, Target};
 use crate::registers::Homes;
 use crate::state::{Reach, State};
 use crate::table::Table;
-use causeway_bpf::{Asm, Code, Label, Reg, action};
+use causeway_bpf::{Asm, Code, Label, Reg};
 use node::count;
 use std::collections::BTreeMap;
 
@@ -269,10 +269,7 @@ impl Compiler<'_, '_> {
     /// Writes the exits that something leads to.
     fn leave(&mut self) {
         let (map, options) = (self.options.counters.map(), self.options);
-        let [drop, pass] = match options.hook {
-            Hook::Tcx => [action::TCX_DROP, action::TCX_NEXT],
-            Hook::Xdp(_) => [action::XDP_DROP, action::XDP_PASS],
-        };
+        let [pass, drop] = options.hook.refusals();
         let ways = std::mem::take(&mut self.exits);
         let (kept, _): (Vec<_>, Vec<_>) = ways.into_iter().partition(|way| self.asm.is_target(way.label));
         for (number, way) in kept.iter().enumerate() {

@@ -4,7 +4,8 @@ use super::{Trie, part};
 use crate::check::Check;
 use crate::frame::Frame;
 use crate::hops::{DOUBTED, Hops, MARKS, flag};
-use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Map, Reg, Size, action};
+use crate::ways::Ways;
+use causeway_bpf::{Alu, Asm, Cond, Label, Reg, Size};
 use std::os::fd::AsFd;
 
 /// Next hops, and what is asked before one is found.
@@ -14,8 +15,8 @@ pub struct NextHops<'m> {
     pub hops: &'m Hops,
     /// Interfaces by the low 16 bits of what is found. A hop is found only if the kernel agrees to redirect the packet to
     /// its interface, which is settled then: so nothing has been written yet if it does not, and a port that the packet
-    /// leaves by has nothing to do but to say [`action::XDP_REDIRECT`].
-    pub interfaces: Option<&'m Map>,
+    /// leaves by has nothing to do but [`crate::Action::Forward`].
+    pub interfaces: Option<Ways<'m>>,
     /// Asks the kernel about some packets that hops with interfaces are found for, if they are as they came. A packet of
     /// which it says otherwise is the kernel's ([`crate::Exit::Doubted`]), and so are all that find its hop from then on.
     pub check: Option<Check<'m>>,
@@ -114,7 +115,7 @@ impl NextHops<'_> {
         asm.alu(Alu::Lsh, Reg::R2, 2);
         if let Some(interfaces) = self.interfaces {
             asm.store_slot(Size::D, key, RECORD, Reg::R2);
-            self.redirect(asm, frame, (interfaces, of), missing, doubted);
+            self.redirect(asm, frame, (&interfaces, of), missing, doubted);
             asm.load_slot(Size::D, Reg::R2, key, RECORD);
         }
         asm.map_value(Reg::R3, map, records);
@@ -134,6 +135,9 @@ impl NextHops<'_> {
         asm.load(Size::D, Reg::R0, Reg::R3, 0);
         asm.load(Size::D, Reg::R1, Reg::R3, 8);
         asm.load(Size::D, Reg::R2, Reg::R3, 16);
+        if let Some(interfaces) = self.interfaces {
+            interfaces.admit(asm, frame, missing);
+        }
         if of == Of::Route {
             asm.alu(Alu::And, Reg::R5, flag::ON_LINK);
             asm.jump_if(Cond::Eq, Reg::R5, 0, found);
@@ -150,7 +154,7 @@ impl NextHops<'_> {
         &self,
         asm: &mut Asm,
         frame: &Frame,
-        (interfaces, of): (&Map, Of),
+        (interfaces, of): (&Ways<'_>, Of),
         missing: Label,
         doubted: Option<Label>,
     ) {
@@ -158,17 +162,14 @@ impl NextHops<'_> {
         asm.map_value(Reg::R3, self.hops.map().as_fd(), self.hops.layout().offsets()[1] as i32);
         asm.alu(Alu::Add, Reg::R3, Reg::R2);
         asm.load(Size::H, Reg::R2, Reg::R3, LOW_HALF);
-        asm.map(Reg::R1, interfaces.as_fd());
-        asm.mov(Reg::R3, 0);
-        asm.call(Helper::RedirectMap);
-        let Some(doubted) = doubted else {
-            return asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, missing);
-        };
-        asm.jump_if(Cond::Eq, Reg::R0, action::XDP_REDIRECT, agreed);
-        asm.load_slot(Size::D, Reg::R2, frame.key, RECORD);
-        asm.jump_if(Cond::Eq, Reg::R2, (DOUBTED * 8 * crate::hops::RECORD) as i32, doubted);
+        interfaces.redirect(asm, frame, agreed);
+        if let Some(doubted) = doubted {
+            asm.load_slot(Size::D, Reg::R2, frame.key, RECORD);
+            asm.jump_if(Cond::Eq, Reg::R2, (DOUBTED * 8 * crate::hops::RECORD) as i32, doubted);
+        }
         asm.jump(missing);
         asm.bind(agreed);
+        let Some(doubted) = doubted else { return };
         if let Some(check) = self.check {
             let (due, same) = (asm.label(), asm.label());
             check.count(asm, frame, due);

@@ -1,7 +1,9 @@
 //! The router that follows the kernel: its element, its program by the interpreter, and the same in the driver.
 
+mod super_packets;
+
 use crate::frames::{self, OURS};
-use causeway_bpf::{Map, MapKind, Program, ProgramKind, TestRun, XdpContext, action};
+use causeway_bpf::{Map, MapKind, Program, ProgramKind, SkbContext, TestRun, XdpContext, action};
 use causeway_elements::kernel::{
     FORWARDING, Forwarding, InDriver, KERNEL, Neighbour, Paths, PortPolicy, ReversePath, lower,
 };
@@ -10,7 +12,7 @@ use causeway_engine::harness::{Harness, Output, Ports};
 use causeway_engine::ir::Outcome;
 use causeway_fastpath::{
     Action, Compiled, Counters, Exit, Graph, Hook, Hop, Hops, Members, NextHops, Node, Options, Place,
-    Routes, SharedRegion, Table, Target, Trie, Words, compile,
+    Routes, SharedRegion, Table, Target, Trie, Ways, Words, compile,
 };
 use causeway_fib::{
     ADJACENCIES_MAX, Adjacencies, AdjacencyIndex, Domain, Fib, Fib6, Lines6, Lines6Layout, MISS, Prefix4,
@@ -22,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const PORTS: usize = 3;
+const XDP: Hook = Hook::Xdp([0; 6]);
 /// The port that frames come in by.
 const IN: usize = 0;
 /// The port that no packet can be redirected to.
@@ -40,6 +43,7 @@ struct Router {
     spread: Spread,
     hops: Hops,
     interfaces: Map,
+    interfaces_at_tcx: Map,
     forwarding: Arc<Forwarding>,
     fib: Fib<u32, Rank24>,
     neighbours: Adjacencies<Neighbour>,
@@ -148,10 +152,13 @@ impl Router {
             let prefix = Prefix6::truncated(address6(rng), len);
             fib6.replace(prefix, kind[rng.usize(..HOPS as usize)]).expect("room");
         }
-        let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, PORTS as u32).expect("a map");
-        for port in (0..PORTS).filter(|&port| port != DEAF) {
-            interfaces.insert_u32(port as u32, 1).expect("the loopback device");
-        }
+        let interfaces = |kind| {
+            let map = Map::new(kind, "ports", 4, 4, PORTS as u32).expect("a map");
+            for port in (0..PORTS).filter(|&port| port != DEAF) {
+                map.insert_u32(port as u32, 1).expect("the loopback device");
+            }
+            map
+        };
         Router {
             memory,
             memory6,
@@ -159,7 +166,8 @@ impl Router {
             policies,
             spread,
             hops,
-            interfaces,
+            interfaces: interfaces(MapKind::DevMap),
+            interfaces_at_tcx: interfaces(MapKind::Array),
             forwarding,
             fib,
             neighbours,
@@ -172,13 +180,16 @@ impl Router {
         self.policies.words()[IN].store(policy.to_bits().into(), Ordering::Relaxed);
     }
 
-    fn compiled<'m>(&'m self, counters: &'m Counters) -> (Compiled, Graph<Table<'m>>) {
+    fn compiled<'m>(&'m self, hook: Hook, counters: &'m Counters) -> (Compiled, Graph<Table<'m>>) {
         let trie = Trie::V4 { memory: &self.memory, layout: LAYOUT };
         let mut tables = vec![None; lower::table::COUNT];
         tables[lower::table::POLICIES] = Some(Table::Words(Words { memory: &self.policies, len: 64 }));
         let paths = Words { memory: &self.paths, len: ADJACENCIES_MAX };
         tables[lower::table::PATHS] = Some(Table::RouteWords(trie, paths));
-        let interfaces = Some(&self.interfaces);
+        let interfaces = Some(match hook {
+            Hook::Xdp(_) => Ways::Frames(&self.interfaces),
+            Hook::Tcx => Ways::Packets(&self.interfaces_at_tcx),
+        });
         let next_hops = NextHops { hops: &self.hops, interfaces, check: None };
         tables[lower::table::NEXT_HOPS] =
             Some(Table::Routes(Routes { trie, next_hops, group: Some(lower::GROUP) }));
@@ -190,10 +201,10 @@ impl Router {
         assert!(program.is_some(), "it can be said");
         let outputs = (0..PORTS).map(|port| Some(Target::Emit(port))).collect();
         let graph = Graph { nodes: vec![Node { name: "forward".to_owned(), program, tables, outputs }] };
-        let ports = [Action::Return(action::XDP_REDIRECT); PORTS];
-        let up = Action::Return(action::XDP_PASS);
+        let ports = [Action::Forward; PORTS];
+        let up = Action::Return(verdicts(hook)[1]);
         let options = Options {
-            hook: Hook::Xdp([0; 6]),
+            hook,
             ports: &ports,
             up,
             anew: Some(up),
@@ -338,9 +349,13 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
         let routes6 = [10, 100, 3_000][rng.usize(..3)];
         let router = Router::new(rng, routes6);
         let counters = Counters::new().expect("counters");
-        let (compiled, mut graph) = router.compiled(&counters);
+        let (compiled, mut graph) = router.compiled(XDP, &counters);
         assert_eq!(compiled.left, [], "all of it is in the driver");
         let program = compiled.load_as(ProgramKind::XdpFragments, "reference").expect("loaded");
+        let counters_at_tcx = Counters::new().expect("counters");
+        let (at_tcx, _) = router.compiled(Hook::Tcx, &counters_at_tcx);
+        assert_eq!(at_tcx.left, [], "all of it is there as well");
+        let program_at_tcx = at_tcx.load(Hook::Tcx, "reference").expect("loaded");
         let mut element = router.element();
         for n in 0..wanted / 20 {
             if n % 16 == 0 {
@@ -355,6 +370,19 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
             let exit = which(&compiled, &before, &counted(&compiled, &counters));
             let element = by_element(&mut element, &frame);
             let interpreted = interpret(&mut graph, &frame);
+            // Of what is too short for the header that it says it has, test runs make no packet.
+            if frame.len() >= 54 {
+                let before = counted(&at_tcx, &counters_at_tcx);
+                let there = run_at_tcx(&program_at_tcx, &frame, 0);
+                assert_eq!(
+                    which(&at_tcx, &before, &counted(&at_tcx, &counters_at_tcx)),
+                    exit,
+                    "{frame:02x?}"
+                );
+                let forwarded = matches!(exit, Exit::Emit(_));
+                assert_eq!(there.verdict, verdicts(Hook::Tcx)[usize::from(!forwarded)]);
+                assert_eq!(there.data, run.data, "the same at tcx: {frame:02x?}");
+            }
             match exit {
                 Exit::Emit(port) => {
                     assert_eq!(run.verdict, action::XDP_REDIRECT, "frame {n}: {frame:02x?}");
@@ -393,6 +421,18 @@ fn what_leaves_in_the_driver_leaves_as_the_element_says_and_all_else_is_as_it_ca
 
 fn run(program: &Program, frame: &[u8]) -> TestRun {
     program.test_run(frame, Some(XdpContext { ingress_ifindex: 1, rx_queue_index: 0 }), 1).expect("run")
+}
+
+fn run_at_tcx(program: &Program, frame: &[u8], cb: u32) -> TestRun {
+    program.test_run_at_tcx(frame, SkbContext { cb, ..SkbContext::default() }).expect("run")
+}
+
+/// What is returned for packets that are forwarded, and for those that go up.
+fn verdicts(hook: Hook) -> [i32; 2] {
+    match hook {
+        Hook::Xdp(_) => [action::XDP_REDIRECT, action::XDP_PASS],
+        Hook::Tcx => [action::TCX_REDIRECT, action::TCX_NEXT],
+    }
 }
 
 fn counted(compiled: &Compiled, counters: &Counters) -> Vec<u64> {

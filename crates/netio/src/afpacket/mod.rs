@@ -63,7 +63,7 @@ struct Request {
 #[derive(Debug)]
 struct Shared {
     fd: OwnedFd,
-    _offloads: OffloadGuard,
+    _offloads: Option<OffloadGuard>,
     _promiscuous: Option<PromiscuousGuard>,
     device: DeviceCounters,
 }
@@ -269,10 +269,11 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
     let fd =
         ring_socket(&interface).map_err(|e| Error::system(format!("{name}: open a packet socket"), e))?;
     let ring = RxRing::map(&fd).map_err(|e| Error::system(format!("{name}: map the receive ring"), e))?;
-    bind(&fd, &interface).map_err(|e| Error::system(format!("{name}: bind a packet socket"), e))?;
+    bind(&fd, &interface, libc::ETH_P_ALL)
+        .map_err(|e| Error::system(format!("{name}: bind a packet socket"), e))?;
     let shared = Arc::new(Shared {
         fd,
-        _offloads: OffloadGuard::turn_off(&interface, &[Offload::Lro, Offload::Gro])?,
+        _offloads: Some(OffloadGuard::turn_off(&interface, &[Offload::Lro, Offload::Gro])?),
         _promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
         device: DeviceCounters::new(name),
     });
@@ -299,8 +300,21 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
     })
 }
 
-/// A packet socket with its ring, not yet bound: protocol 0 receives nothing until then.
-fn ring_socket(interface: &Interface) -> io::Result<OwnedFd> {
+/// A half that sends to `interface`, by a socket that receives nothing.
+pub(crate) fn sender(interface: &Interface) -> Result<Box<dyn Tx>> {
+    let open = || -> io::Result<OwnedFd> {
+        let fd = socket()?;
+        bind(&fd, interface, 0)?;
+        Ok(fd)
+    };
+    let fd = open().map_err(|e| Error::system(format!("{}: open a packet socket", interface.name), e))?;
+    let device = DeviceCounters::new(&interface.name);
+    let shared = Arc::new(Shared { fd, _offloads: None, _promiscuous: None, device });
+    Ok(Box::new(PacketTx { shared, completions: Completions::default(), counts: Tally::new(tx::NAMES) }))
+}
+
+/// A packet socket that sends past the queueing discipline, not yet bound: protocol 0 receives nothing.
+fn socket() -> io::Result<OwnedFd> {
     // SAFETY: makes a new descriptor, checked and owned below.
     let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
@@ -308,9 +322,15 @@ fn ring_socket(interface: &Interface) -> io::Result<OwnedFd> {
     }
     // SAFETY: new and ours.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    set_option(&fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
+    Ok(fd)
+}
+
+/// A packet socket with its ring, not yet bound.
+fn ring_socket(interface: &Interface) -> io::Result<OwnedFd> {
+    let fd = socket()?;
     set_option(&fd, libc::SOL_PACKET, libc::PACKET_VERSION, &TPACKET_V3)?;
     set_option(&fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
-    set_option(&fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
     let frame_size = (interface.mtu + 256).next_power_of_two().max(2048);
     let request = Request {
         block_size: BLOCK_SIZE as u32,
@@ -325,11 +345,12 @@ fn ring_socket(interface: &Interface) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-fn bind(fd: &OwnedFd, interface: &Interface) -> io::Result<()> {
+/// Frames of the Ethernet type `protocol` are received from here on; none if it is 0.
+fn bind(fd: &OwnedFd, interface: &Interface, protocol: i32) -> io::Result<()> {
     // SAFETY: plain data, for which zeros are valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_protocol = (protocol as u16).to_be();
     address.sll_ifindex = interface.index as i32;
     let size = size_of_val(&address) as libc::socklen_t;
     // SAFETY: the address is live and its size is given.

@@ -175,7 +175,11 @@ fn halves() -> (AfXdpRx, AfXdpTx, Kernel) {
     let (link, _) = attach(&interface, &claim, None, false).expect("attached");
     let offloads = OffloadGuard::turn_off(&interface, &[]).expect("nothing to do");
     let counters = DeviceCounters::new("r0");
-    let attachment = Attachment::new(Held { _link: link, claim, _promiscuous: None }, offloads, counters);
+    let attachment = Attachment::new(
+        Held { _link: crate::attachment::Link::Xdp(link), claim, _promiscuous: None },
+        offloads,
+        counters,
+    );
     let wanted = socket::Wanted {
         interface: &interface,
         queue: 0,

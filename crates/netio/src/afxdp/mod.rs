@@ -8,7 +8,6 @@
 //! What is held on the interface (program, offloads turned off, promiscuous mode) goes with the last half dropped, and
 //! all but the offloads when the device is gone.
 
-mod attachment;
 mod demand;
 #[cfg(test)]
 mod frames_tests;
@@ -22,6 +21,7 @@ mod stamps;
 mod tests;
 mod tx;
 
+use crate::attachment::{Attachment, Followed, Held, Link};
 use crate::completion::Clock;
 use crate::device_counters::DeviceCounters;
 use crate::features::{FeatureQuery, Features};
@@ -32,7 +32,6 @@ use crate::live::LiveTx;
 use crate::offload::{Offload, OffloadGuard};
 use crate::port::{Capabilities, Events, Port, Queue};
 use crate::{Error, ErrorKind, Result};
-use attachment::{Attachment, Followed, Held};
 use causeway_bpf::{XdpLink, XdpMode};
 pub use demand::Demand;
 use rx::AfXdpRx;
@@ -95,8 +94,11 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let promiscuous = options.promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?;
     let counters = DeviceCounters::new(name);
     let attached = link.mode();
-    let attachment =
-        Attachment::new(Held { _link: link, claim, _promiscuous: promiscuous }, offloads, counters);
+    let attachment = Attachment::new(
+        Held { _link: Link::Xdp(link), claim, _promiscuous: promiscuous },
+        offloads,
+        counters,
+    );
     let mut mode = format!("AF_XDP, {}{why}", attached.name());
     let (mut queues, mut unfed, mut capabilities) = (Vec::new(), Vec::new(), None);
     for queue in 0..interface.queues {

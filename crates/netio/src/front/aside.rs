@@ -1,6 +1,6 @@
 //! Programs of graphs out of the way: somebody wants to see packets where they are seen, in the graph in user space.
 
-use super::Front;
+use super::{Front, Place};
 use causeway_bpf::Program;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ impl Known {
 }
 
 /// While one of these is there, frames in transit go through no program of a graph and are taken, whatever ports come and
-/// go meanwhile and whichever programs they have ([`Front::set_graph`]).
+/// go meanwhile and whichever programs they have ([`Front::set_graph`]). Packets at tcx come to no graph in user space either
+/// way.
 #[derive(Debug)]
 pub struct Aside(Arc<Front>);
 
@@ -37,12 +38,13 @@ impl Front {
     /// room for any.
     #[must_use]
     pub fn stand_aside(self: &Arc<Self>) -> Option<Aside> {
-        let graphs = self.graphs.as_ref()?;
+        let graphs = self.at_xdp.graphs.as_ref()?;
         let claims = self.claims();
         let mut known = graphs.known();
         known.asides += 1;
         if known.asides == 1 {
-            claims.values().for_each(|port| graphs.end(port.graph));
+            let ports = claims.values().filter(|port| port.place == Place::Xdp);
+            ports.for_each(|port| graphs.end(port.graph));
         }
         Some(Aside(self.clone()))
     }
@@ -50,11 +52,11 @@ impl Front {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        let Some(graphs) = &self.0.graphs else { return };
+        let Some(graphs) = &self.0.at_xdp.graphs else { return };
         let claims = self.0.claims();
         let mut known = graphs.known();
         known.asides -= 1;
-        for (ifindex, port) in claims.iter() {
+        for (ifindex, port) in claims.iter().filter(|(_, port)| port.place == Place::Xdp) {
             if let Some(program) = known.in_force(*ifindex) {
                 // It was there before. If the kernel refuses all the same, the graph goes on with the port's frames.
                 let _ = graphs.put(port.graph, program);

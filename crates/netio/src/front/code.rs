@@ -1,9 +1,9 @@
 //! The instructions of the program behind the gate.
 
 use super::port::field;
-use super::{Reason, flag};
+use super::{Place, Reason, flag};
 use crate::Result;
-use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action, xdp_md};
+use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot};
 use std::os::fd::BorrowedFd;
 
 /// The maps of the program.
@@ -35,8 +35,8 @@ pub(super) const END: Reg = Reg::R8;
 pub(super) const PORT: Reg = Reg::R9;
 
 /// Bytes of an Ethernet header.
-const ETHERNET: i16 = 14;
-const TCP: i32 = 6;
+pub(super) const ETHERNET: i16 = 14;
+pub(super) const TCP: i32 = 6;
 const UDP: i32 = 17;
 
 /// A 16-bit field of the packet as a load on this machine sees it; comparisons need no swap of the loaded value.
@@ -44,24 +44,20 @@ fn wire16(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
-/// The program that takes what the port's record says: every frame, or what is surely in transit.
+/// The program that takes what the port's record says: every frame, or what is surely in transit. At tcx nothing is taken but
+/// what a graph's program forwards.
 ///
 /// # Errors
 /// As [`Asm::finish`].
-pub fn code(maps: &Maps<'_>) -> Result<Code> {
+pub fn code(maps: &Maps<'_>, place: Place) -> Result<Code> {
     let mut a = Asm::new();
-    let mut p = Parts::new(&mut a, *maps);
-    let (transit, ipv4, ipv6) = (a.label(), a.label(), a.label());
+    let mut p = Parts::new(&mut a, *maps, place);
+    let (ipv4, ipv6) = (a.label(), a.label());
     p.find_port(&mut a);
-    p.length(&mut a);
-    a.xdp_data(CTX, DATA, END);
-    p.flag(&mut a, flag::ALL);
-    a.jump_if(Cond::Eq, Reg::R2, 0, transit);
-    if maps.luggage {
-        p.graph(&mut a);
+    match place {
+        Place::Xdp => p.frame(&mut a),
+        Place::Tcx => p.packet(&mut a),
     }
-    a.jump(p.taken);
-    a.bind(transit);
     p.ethernet(&mut a, ipv4, ipv6);
     a.bind(ipv4);
     p.ipv4(&mut a);
@@ -77,10 +73,11 @@ pub fn code(maps: &Maps<'_>) -> Result<Code> {
 /// As [`Asm::finish`].
 pub fn taking(maps: &Maps<'_>) -> Result<Code> {
     let mut a = Asm::new();
-    // What comes here has it already.
-    let mut p = Parts::new(&mut a, Maps { luggage: false, ..*maps });
+    // What comes here has its luggage already.
+    let mut p = Parts::new(&mut a, Maps { luggage: false, ..*maps }, Place::Xdp);
     p.find_port(&mut a);
     p.take(&mut a);
+    p.leave(&mut a);
     a.finish()
 }
 
@@ -88,9 +85,9 @@ pub fn taking(maps: &Maps<'_>) -> Result<Code> {
 ///
 /// # Errors
 /// As [`Asm::finish`].
-pub fn passing(maps: &Maps<'_>, reason: Reason) -> Result<Code> {
+pub fn passing(maps: &Maps<'_>, place: Place, reason: Reason) -> Result<Code> {
     let mut a = Asm::new();
-    let p = Parts::new(&mut a, *maps);
+    let p = Parts::new(&mut a, *maps, place);
     p.find_port(&mut a);
     p.pass_for(&mut a, reason);
     a.finish()
@@ -99,6 +96,7 @@ pub fn passing(maps: &Maps<'_>, reason: Reason) -> Result<Code> {
 /// What the parts of the program share: maps, places on the stack, and where they leave to.
 pub(super) struct Parts<'a> {
     pub maps: Maps<'a>,
+    pub place: Place,
     /// Takes the frame if the lease stands.
     pub transit: Label,
     /// Takes the frame.
@@ -110,9 +108,9 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn new(a: &mut Asm, maps: Maps<'a>) -> Self {
+    fn new(a: &mut Asm, maps: Maps<'a>, place: Place) -> Self {
         let (transit, taken) = (a.label(), a.label());
-        Parts { maps, transit, taken, passes: Vec::new(), key: a.slot(16), length: a.slot(8) }
+        Parts { maps, place, transit, taken, passes: Vec::new(), key: a.slot(16), length: a.slot(8) }
     }
 
     /// Where to jump to leave the frame to the kernel for `reason`.
@@ -129,16 +127,30 @@ impl<'a> Parts<'a> {
     fn find_port(&self, a: &mut Asm) {
         let known = a.label();
         a.mov(CTX, Reg::R1);
-        a.load(Size::W, Reg::R2, CTX, xdp_md::INGRESS_IFINDEX);
+        a.load(Size::W, Reg::R2, CTX, self.place.ifindex());
         a.store_slot(Size::W, self.key, 0, Reg::R2);
         a.map(Reg::R1, self.maps.ports);
         a.slot_address(Reg::R2, self.key);
         a.call(Helper::MapLookup);
         a.jump_if(Cond::Ne, Reg::R0, 0, known);
-        a.mov(Reg::R0, action::XDP_PASS);
+        a.mov(Reg::R0, self.place.pass());
         a.exit();
         a.bind(known);
         a.mov(PORT, Reg::R0);
+    }
+
+    /// Notes the frame's length, and takes it if all are taken.
+    fn frame(&mut self, a: &mut Asm) {
+        let transit = a.label();
+        self.length(a);
+        a.xdp_data(CTX, DATA, END);
+        self.flag(a, flag::ALL);
+        a.jump_if(Cond::Eq, Reg::R2, 0, transit);
+        if self.maps.luggage {
+            self.graph(a);
+        }
+        a.jump(self.taken);
+        a.bind(transit);
     }
 
     /// Notes the frame's length. A longer one than the pool's frames hold would be lost on the way to its socket.
@@ -209,7 +221,7 @@ impl<'a> Parts<'a> {
             a.load(Size::H, Reg::R2, DATA, at);
             a.jump_if(Cond::Eq, Reg::R2, wire16(0xa9fe), special);
         }
-        self.guard(a, &IPV4);
+        self.judge(a, &IPV4);
         a.load(Size::W, Reg::R2, DATA, ETHERNET + 16);
         a.store_slot(Size::W, self.key, 0, Reg::R2);
         self.transit_unless_in(a, self.maps.local4);
@@ -250,7 +262,7 @@ impl<'a> Parts<'a> {
             a.jump_if(Cond::Eq, Reg::R3, 0, special);
             a.bind(fine);
         }
-        self.guard(a, &IPV6);
+        self.judge(a, &IPV6);
         for half in [0, 8] {
             a.load(Size::D, Reg::R2, DATA, ETHERNET + 24 + half);
             a.store_slot(Size::D, self.key, half, Reg::R2);
@@ -270,6 +282,14 @@ impl<'a> Parts<'a> {
         a.load_slot(Size::D, Reg::R3, self.length, 0);
         a.alu(Alu::Add, Reg::R2, i32::from(ETHERNET) + extra);
         a.jump_if(Cond::Gt, Reg::R2, Reg::R3, malformed);
+    }
+
+    /// Looks at what virtual ports have that a wire has not.
+    fn judge(&mut self, a: &mut Asm, version: &Version) {
+        match self.place {
+            Place::Xdp => self.guard(a, version),
+            Place::Tcx => self.segment(a, version),
+        }
     }
 
     /// On a port with partial checksums, leaves what may carry one to the kernel, which knows.
@@ -349,17 +369,17 @@ const FRAGMENT_HEADER: i32 = 44;
 const TUNNELS: [u16; 5] = [4789, 8472, 6081, 4754, 4755];
 
 /// Where an IP version has what the pseudo-header is made of; offsets in the frame.
-struct Version {
-    protocol: i16,
+pub(super) struct Version {
+    pub protocol: i16,
     icmp: i32,
     /// A 16-bit length that counts this many bytes of the IP header.
     length: i16,
     header_in_length: i32,
     addresses: i16,
     address_words: i16,
-    transport: i16,
+    pub transport: i16,
     /// Jumps to the label if the packet is a fragment: those are made after their checksum was finished.
-    skip_fragment: fn(&mut Asm, Label),
+    pub skip_fragment: fn(&mut Asm, Label),
 }
 
 const IPV4: Version = Version {

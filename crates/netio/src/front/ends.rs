@@ -1,15 +1,15 @@
 //! How the program behind the gate ends.
 
-use super::Reason;
 use super::code::{CTX, DATA, END, PORT, Parts};
 use super::port::field;
+use super::{Place, Reason};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, action, xdp_md};
 
 /// Bytes of luggage that say nothing.
 const LUGGAGE: i16 = 16;
 
 impl Parts<'_> {
-    /// The ends: the lease, the graph, the redirect, a stub for each reason used, the counting and the exit.
+    /// The ends: the lease, the graph, the redirect to a socket, a stub for each reason used, the counting and the exit.
     pub fn ends(&mut self, a: &mut Asm) {
         let lease = self.pass(a, Reason::Lease);
         a.bind(self.transit);
@@ -18,26 +18,34 @@ impl Parts<'_> {
         a.load(Size::D, Reg::R1, Reg::R1, 0);
         a.jump_if(Cond::Gt, Reg::R0, Reg::R1, lease);
         self.graph(a);
-        self.take(a);
+        match self.place {
+            Place::Xdp => self.take(a),
+            Place::Tcx => {
+                let not_taken = self.pass(a, Reason::NotTaken);
+                a.jump(not_taken);
+            }
+        }
+        self.leave(a);
     }
 
-    /// Goes on in the program of the port's graph, if it has one and the frame is in one piece.
+    /// Goes on in the program of the port's graph, if it has one; with a frame only if it is in one piece.
     pub fn graph(&mut self, a: &mut Asm) {
         let Some(graphs) = self.maps.graphs else { return };
-        a.mov(Reg::R2, END);
-        a.alu(Alu::Sub, Reg::R2, DATA);
-        a.load_slot(Size::D, Reg::R3, self.length, 0);
-        a.jump_if(Cond::Ne, Reg::R2, Reg::R3, self.taken);
+        if self.place == Place::Xdp {
+            a.mov(Reg::R2, END);
+            a.alu(Alu::Sub, Reg::R2, DATA);
+            a.load_slot(Size::D, Reg::R3, self.length, 0);
+            a.jump_if(Cond::Ne, Reg::R2, Reg::R3, self.taken);
+        }
         a.mov(Reg::R1, CTX);
         a.map(Reg::R2, graphs);
         a.load(Size::W, Reg::R3, PORT, field::GRAPH);
         a.call(Helper::TailCall);
     }
 
-    /// Takes the frame, and the rest of the ends.
+    /// Takes the frame.
     pub fn take(&mut self, a: &mut Asm) {
         let no_socket = self.pass(a, Reason::NoSocket);
-        let count = a.label();
         // From here on DATA is the verdict, and END the reason.
         let (verdict, reason) = (DATA, END);
         a.bind(self.taken);
@@ -55,12 +63,18 @@ impl Parts<'_> {
         a.call(Helper::RedirectMap);
         a.mov(verdict, Reg::R0);
         a.mov(reason, Reason::Taken as i32);
-        a.jump_if(Cond::Eq, verdict, action::XDP_REDIRECT, count);
-        a.jump(no_socket);
+        a.jump_if(Cond::Ne, verdict, action::XDP_REDIRECT, no_socket);
+        self.count(a);
+    }
+
+    /// Leaves frames to the kernel, each for the reason that was found.
+    pub fn leave(&mut self, a: &mut Asm) {
+        let count = a.label();
+        let (verdict, reason) = (DATA, END);
         for (why, label) in std::mem::take(&mut self.passes) {
             a.bind(label);
             a.mov(reason, why as i32);
-            a.mov(verdict, action::XDP_PASS);
+            a.mov(verdict, self.place.pass());
             a.jump(count);
         }
         a.bind(count);
@@ -84,7 +98,7 @@ impl Parts<'_> {
     /// Leaves the frame to the kernel for `reason`.
     pub fn pass_for(&self, a: &mut Asm, reason: Reason) {
         a.mov(END, reason as i32);
-        a.mov(DATA, action::XDP_PASS);
+        a.mov(DATA, self.place.pass());
         self.count(a);
     }
 

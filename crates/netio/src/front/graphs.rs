@@ -1,33 +1,33 @@
-//! Programs of graphs, which frames in transit go through before they are taken.
+//! Programs of graphs, which packets in transit go through before they are taken, or left to the kernel at tcx.
 
 use super::aside::Known;
 use super::code::{Maps, passing, taking};
-use super::losses::Losses;
-use super::{Front, PORTS, Reason};
+use super::{Front, PORTS, Place, Reason};
 use crate::{Error, ErrorKind, Result};
-use causeway_bpf::{Code, Map, MapKind, Program, ProgramKind};
+use causeway_bpf::{Code, Map, MapKind, Program};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The programs of the ports' graphs, and those that take and pass what they give up.
+/// The programs of the graphs of ports at one place, and those that take and pass what they give up.
 #[derive(Debug)]
 pub(super) struct Graphs {
     programs: Map,
     takers: Map,
     doubters: Map,
-    /// Who counts what is lost on the way out.
-    losses: Result<Losses>,
     known: Mutex<Known>,
 }
 
 impl Graphs {
     /// Without a program of any graph.
-    pub fn new(maps: &Maps<'_>) -> Result<Graphs> {
+    pub fn new(maps: &Maps<'_>, place: Place) -> Result<Graphs> {
         let programs = Map::new(MapKind::ProgArray, "graphs", 4, 4, PORTS)?;
-        let takers = array_of("take", &taking(maps)?)?;
-        let doubters = array_of("doubt", &passing(maps, Reason::SelfCheck)?)?;
-        let losses = Losses::listen(maps);
-        Ok(Graphs { programs, takers, doubters, losses, known: Mutex::default() })
+        let given_up = match place {
+            Place::Xdp => taking(maps)?,
+            Place::Tcx => passing(maps, place, Reason::GivenUp)?,
+        };
+        let takers = array_of("take", place, &given_up)?;
+        let doubters = array_of("doubt", place, &passing(maps, place, Reason::SelfCheck)?)?;
+        Ok(Graphs { programs, takers, doubters, known: Mutex::default() })
     }
 
     /// The programs by number of the port.
@@ -61,17 +61,18 @@ impl Graphs {
 }
 
 impl Front {
-    /// What frames in transit of an interface go through, now or once it is a port: a program of
-    /// [`ProgramKind::XdpFragments`] that gets frames in one piece only; it forwards a frame, or leaves it as it came and
-    /// goes on in the only program of [`Front::takers`]. Without one they are taken, and while somebody has all programs
+    /// What packets in transit of an interface go through, now or once it is a port at this place; at XDP a program of
+    /// [`ProgramKind::XdpFragments`](causeway_bpf::ProgramKind::XdpFragments) that gets frames in one piece only. It forwards
+    /// a packet, or leaves it as it came and goes on in the only program of [`Front::takers`]. Without one they are taken, or
+    /// at tcx left to the kernel; those at XDP are taken as well while somebody has their programs
     /// [stand aside](Front::stand_aside).
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there is no room for graphs; else what bpf(2) says.
-    pub fn set_graph(&self, ifindex: u32, program: Option<Arc<Program>>) -> Result<()> {
-        let graphs = self.graphs.as_ref().ok_or_else(none)?;
+    pub fn set_graph(&self, place: Place, ifindex: u32, program: Option<Arc<Program>>) -> Result<()> {
+        let graphs = self.graphs(place)?;
         let claims = self.claims();
-        let number = claims.get(&ifindex).map(|record| record.graph);
+        let number = claims.get(&ifindex).filter(|record| record.place == place).map(|record| record.graph);
         let mut known = graphs.known();
         match program {
             Some(program) => {
@@ -88,37 +89,38 @@ impl Front {
         Ok(())
     }
 
-    /// An array of one program, which takes a frame that was judged to be in transit.
+    /// An array of one program, which takes a frame that was judged to be in transit; at tcx it leaves it to the kernel.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there is no room for graphs.
-    pub fn takers(&self) -> Result<&Map> {
-        self.graphs.as_ref().map(|graphs| &graphs.takers).ok_or_else(none)
+    pub fn takers(&self, place: Place) -> Result<&Map> {
+        self.graphs(place).map(|graphs| &graphs.takers)
     }
 
     /// Why frames that programs of graphs redirect, and that are lost on the way out, are not counted, if they are not.
     #[must_use]
     pub fn why_losses_are_unknown(&self) -> Option<&Error> {
-        self.graphs.as_ref()?.losses.as_ref().err()
+        self.losses.as_ref()?.as_ref().err()
     }
 
-    /// An array of one program, which leaves a frame to the kernel that the kernel would forward otherwise.
+    /// An array of one program, which leaves a packet to the kernel that the kernel would forward otherwise.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there is no room for graphs.
-    pub fn doubters(&self) -> Result<&Map> {
-        self.graphs.as_ref().map(|graphs| &graphs.doubters).ok_or_else(none)
+    pub fn doubters(&self, place: Place) -> Result<&Map> {
+        self.graphs(place).map(|graphs| &graphs.doubters)
+    }
+
+    fn graphs(&self, place: Place) -> Result<&Graphs> {
+        let none = || Error::new(ErrorKind::Unsupported, "the programs at the ports know no graphs");
+        self.side(place).and_then(|side| side.graphs.as_ref()).ok_or_else(none)
     }
 }
 
 /// An array of one program.
-fn array_of(name: &str, code: &Code) -> Result<Map> {
-    let program = Program::load(ProgramKind::XdpFragments, &format!("causeway_{name}"), code)?;
+fn array_of(name: &str, place: Place, code: &Code) -> Result<Map> {
+    let program = Program::load(place.kind(), &format!("causeway_{name}"), code)?;
     let array = Map::new(MapKind::ProgArray, name, 4, 4, 1)?;
     array.insert_u32(0, program.as_fd().as_raw_fd() as u32)?;
     Ok(array)
-}
-
-fn none() -> Error {
-    Error::new(ErrorKind::Unsupported, "the programs at the ports know no graphs")
 }

@@ -9,6 +9,9 @@
 //!   without a look at options, neighbours or itself, and only while the [`Lease`] stands ([`Take::Transit`]), or
 //! - is passed to the kernel.
 //!
+//! At tcx, on interfaces where packets of the stack come in ([`Place`]), the same is judged, and what would be taken in transit
+//! is forwarded by the graph's program or left to the kernel.
+//!
 //! What would be taken in transit goes on in the program of the port's graph first, where there is one
 //! ([`Front::set_graph`]): it does in the driver what the graph in user space would do, or gives the frame up as it came.
 //! What is taken goes to the socket of the receiving queue, with "pass" as the fallback where there is none. Every
@@ -23,8 +26,11 @@ mod graphs;
 mod lease;
 mod local;
 mod losses;
+mod place;
 mod port;
 mod reason;
+mod side;
+mod skb;
 #[cfg(test)]
 mod tests;
 
@@ -33,14 +39,15 @@ pub use bystander::Bystander;
 pub use code::{Maps, code};
 pub use lease::{Lease, monotonic_ns};
 pub use local::LocalAddresses;
+pub use place::Place;
 pub use port::{Rules, Take};
 pub use reason::Reason;
 
 use crate::{Error, ErrorKind, Result};
-use causeway_bpf::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode, program_name};
-use gate::Gate;
-use graphs::Graphs;
+use causeway_bpf::{Map, MapKind, Program, TcxLink, XdpLink, XdpMode, program_name};
+use losses::Losses;
 use port::{PortRecord, flag};
+use side::Side;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,12 +59,12 @@ const PORTS: u32 = 256;
 /// Queues of all ports together.
 const SOCKETS: u32 = 4_096;
 
-/// The programs and maps that all AF_XDP ports of the process share.
+/// The programs and maps that all ports of the process share which go by the kernel's interfaces.
 #[derive(Debug)]
 pub struct Front {
-    gate: Gate,
-    /// The program behind the gate, which its array does not keep alive for test runs.
-    program: Program,
+    at_xdp: Side,
+    /// Only where there are graphs: without one nothing is done there.
+    at_tcx: Option<Side>,
     lease: Lease,
     local: LocalAddresses,
     ports: Map,
@@ -69,8 +76,8 @@ pub struct Front {
     transit: Mutex<BTreeMap<u32, Transit>>,
     /// What the others take.
     first: Take,
-    /// Programs of graphs, if there may be any.
-    graphs: Option<Graphs>,
+    /// Who counts what is lost behind programs of graphs at XDP, if there may be any.
+    losses: Option<Result<Losses>>,
 }
 
 impl Front {
@@ -109,7 +116,7 @@ impl Front {
         let sockets = Map::new(MapKind::XskMap, "sockets", 4, 4, SOCKETS)?;
         let counters = Map::new(MapKind::PerCpuArray, "xdp_counters", 4, 8, reasons * PORTS)?;
         let (local4, local6) = local.maps();
-        let mut maps = Maps {
+        let maps = Maps {
             ports: ports.as_fd(),
             sockets: sockets.as_fd(),
             counters: counters.as_fd(),
@@ -119,13 +126,24 @@ impl Front {
             graphs: None,
             luggage: behind == Behind::GraphsWithLuggage,
         };
-        let graphs = if behind == Behind::Sockets { None } else { Some(Graphs::new(&maps)?) };
-        maps.graphs = graphs.as_ref().map(Graphs::programs);
-        let code = code(&maps)?;
-        let program = Program::load(ProgramKind::XdpFragments, "causeway_port", &code)?;
-        let gate = Gate::new(ProgramKind::XdpFragments, ATTACHED, &program)?;
+        let with_graphs = behind != Behind::Sockets;
+        let at_xdp = Side::load(&maps, Place::Xdp, with_graphs)?;
+        let at_tcx = (behind == Behind::Graphs).then(|| Side::load(&maps, Place::Tcx, true)).transpose()?;
+        let losses = with_graphs.then(|| Losses::listen(&maps));
         let (claims, transit) = (Mutex::default(), Mutex::default());
-        Ok(Front { gate, program, lease, local, ports, sockets, counters, claims, transit, first, graphs })
+        Ok(Front { at_xdp, at_tcx, lease, local, ports, sockets, counters, claims, transit, first, losses })
+    }
+
+    fn side(&self, place: Place) -> Option<&Side> {
+        match place {
+            Place::Xdp => Some(&self.at_xdp),
+            Place::Tcx => self.at_tcx.as_ref(),
+        }
+    }
+
+    /// The number of the program that is attached at tcx, as [`causeway_bpf::tcx_programs`] shows it; none if there is none.
+    pub fn number_at_tcx(&self) -> Option<u32> {
+        self.at_tcx.as_ref()?.gate.root.id().ok()
     }
 
     /// The right to forward.
@@ -143,13 +161,31 @@ impl Front {
     /// # Errors
     /// [`ErrorKind::Busy`] if the interface is a port already; [`ErrorKind::Unsupported`] beyond 256 ports or 4 096
     /// queues in all.
-    pub fn claim(
+    pub fn claim(self: &Arc<Self>, ifindex: u32, queues: u32, longest: u32, rules: Rules) -> Result<Claim> {
+        self.claim_at(Place::Xdp, ifindex, (queues, longest), rules)
+    }
+
+    /// Makes room for a port at tcx with this Ethernet address, which takes nothing but what its graph's program forwards.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] if the interface is a port already; [`ErrorKind::Unsupported`] beyond 256 ports, or if there is no
+    /// room for graphs.
+    pub fn claim_at_tcx(self: &Arc<Self>, ifindex: u32, mac: [u8; 6]) -> Result<Claim> {
+        let rules = Rules { mac, take: self.first, partial_checksums: false };
+        self.claim_at(Place::Tcx, ifindex, (0, u32::MAX), rules)
+    }
+
+    fn claim_at(
         self: &Arc<Self>,
+        place: Place,
         ifindex: u32,
-        queues: u32,
-        longest: u32,
+        (queues, longest): (u32, u32),
         mut rules: Rules,
     ) -> Result<Claim> {
+        let graphs = self.side(place).map(|side| side.graphs.as_ref());
+        let no_side =
+            || Error::new(ErrorKind::Unsupported, "without the driver path there are no ports at tcx");
+        let graphs = graphs.ok_or_else(no_side)?;
         // To the end, or rules that change meanwhile would be missed.
         let transit = self.transit.lock().unwrap_or_else(PoisonError::into_inner);
         if rules.take != Take::All {
@@ -168,14 +204,14 @@ impl Front {
         let first_counter = counters.find(free).ok_or_else(full)?;
         let first_socket = gap(claims.values(), queues).ok_or_else(full)?;
         let graph = first_counter / Reason::ALL.len() as u32;
-        let record = PortRecord { first_socket, queues, first_counter, longest, rules, graph };
-        if let Some(graphs) = &self.graphs {
+        let record = PortRecord { first_socket, queues, first_counter, longest, rules, graph, place };
+        if let Some(graphs) = graphs {
             graphs.begin(ifindex, graph)?;
         }
         self.ports.insert(&ifindex.to_ne_bytes(), &record.to_bytes())?;
         claims.insert(ifindex, record);
         drop(claims);
-        let claim = Claim { front: self.clone(), ifindex };
+        let claim = Claim { front: self.clone(), ifindex, place };
         claim.forget_counts()?;
         Ok(claim)
     }
@@ -257,6 +293,7 @@ pub fn is_of_a_front(program: u32) -> bool {
 pub struct Claim {
     front: Arc<Front>,
     ifindex: u32,
+    place: Place,
 }
 
 impl Claim {
@@ -265,7 +302,23 @@ impl Claim {
     /// # Errors
     /// As [`XdpLink::attach`].
     pub fn attach(&self, ifname: &str, mode: XdpMode) -> Result<XdpLink> {
-        XdpLink::attach(&self.front.gate.root, ifname, self.ifindex, mode)
+        XdpLink::attach(&self.front.at_xdp.gate.root, ifname, self.ifindex, mode)
+    }
+
+    /// Attaches the front's program at the ingress of the interface of a port at tcx.
+    ///
+    /// # Errors
+    /// As [`TcxLink::attach_ingress`]; [`ErrorKind::Unsupported`] for a port at XDP.
+    pub fn attach_at_tcx(&self, ifname: &str) -> Result<TcxLink> {
+        match self.front.side(self.place).filter(|_| self.place == Place::Tcx) {
+            Some(side) => TcxLink::attach_ingress(&side.gate.root, ifname, self.ifindex),
+            None => Err(Error::new(ErrorKind::Unsupported, format!("{ifname} is no port at tcx"))),
+        }
+    }
+
+    /// Where the program of the port is.
+    pub fn place(&self) -> Place {
+        self.place
     }
 
     /// Frames of queue `queue` that are taken go to `socket` from now on.
@@ -302,7 +355,8 @@ impl Claim {
 
     /// The program behind the gate, for test runs.
     pub fn program(&self) -> &Program {
-        &self.front.program
+        // There is a claim only where there are programs.
+        &self.front.side(self.place).unwrap_or(&self.front.at_xdp).program
     }
 
     fn record(&self) -> Option<PortRecord> {
@@ -323,7 +377,8 @@ impl Drop for Claim {
         // Nobody else removes it, so it is there; without it the program passes everything.
         let _ = self.front.ports.remove(&self.ifindex.to_ne_bytes());
         let mut claims = self.front.claims();
-        if let (Some(record), Some(graphs)) = (claims.remove(&self.ifindex), &self.front.graphs) {
+        let graphs = self.front.side(self.place).and_then(|side| side.graphs.as_ref());
+        if let (Some(record), Some(graphs)) = (claims.remove(&self.ifindex), graphs) {
             graphs.end(record.graph);
         }
     }

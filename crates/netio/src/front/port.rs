@@ -1,5 +1,7 @@
 //! What the program knows of a port.
 
+use super::Place;
+
 /// What the program takes from a port, besides passing what it must not take. May be changed at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -65,6 +67,8 @@ pub(super) struct PortRecord {
     pub rules: Rules,
     /// Place of its graph's program among those of all ports.
     pub graph: u32,
+    /// Where its program is, which knows.
+    pub place: Place,
 }
 
 impl PortRecord {

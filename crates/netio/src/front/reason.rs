@@ -1,5 +1,7 @@
 //! Why the program did what it did with a frame, and what became of it.
 
+use super::Place;
+
 /// What the program decided about a frame, and why. All but [`Reason::Taken`] go to the kernel. The last ones are frames that a
 /// graph's program redirected and that were lost on the way out (`losses`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,13 +15,14 @@ pub enum Reason {
     NoRoom,
     /// In transit, but the right to forward has run out ([`Lease`](super::Lease)).
     Lease,
-    /// In transit, but the port does not take this IP version now.
+    /// In transit, but the port does not take this IP version now, or at tcx nothing at all.
     NotTaken,
-    /// Longer than a frame of the packet pool holds.
+    /// Longer than a frame of the packet pool holds; at tcx, than an IP header can say.
     TooLong,
     /// A TCP or UDP checksum that the sender left to hardware which a virtual port does not have.
     PartialChecksum,
-    /// On a port with partial checksums: a transport protocol, or a UDP tunnel, whose checksums cannot be judged.
+    /// On a port with partial checksums: a transport protocol, or a UDP tunnel, whose checksums cannot be judged. At tcx: a
+    /// super-packet of another protocol than TCP.
     Transport,
     /// Shorter than its headers, or a length field that does not fit.
     Malformed,
@@ -43,6 +46,8 @@ pub enum Reason {
     Local,
     /// Destination or source is multicast, loopback, unspecified or link-local (RFC 6890).
     SpecialAddress,
+    /// At tcx: in transit, but not what a graph's program forwards.
+    GivenUp,
     /// In transit, but the kernel would forward it otherwise than a graph's program.
     SelfCheck,
     /// Redirected, and the kernel refused: the device is down, takes no redirected frames, or the frame is too long for it.
@@ -53,7 +58,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, by their place in the counters.
-    pub const ALL: [Reason; 22] = [
+    pub const ALL: [Reason; 23] = [
         Reason::Taken,
         Reason::NoSocket,
         Reason::NoRoom,
@@ -73,36 +78,60 @@ impl Reason {
         Reason::Ttl,
         Reason::Local,
         Reason::SpecialAddress,
+        Reason::GivenUp,
         Reason::SelfCheck,
         Reason::Redirect,
         Reason::Transmit,
     ];
 
-    /// The counter's name, `xdp_...`.
-    pub fn name(self) -> &'static str {
+    /// The counter's name at a place, `xdp_...` or `tcx_...`.
+    pub fn name(self, place: Place) -> &'static str {
+        macro_rules! of_place {
+            ($name:literal) => {
+                match place {
+                    Place::Xdp => concat!("xdp_", $name),
+                    Place::Tcx => concat!("tcx_", $name),
+                }
+            };
+        }
         match self {
-            Reason::Taken => "xdp_taken",
-            Reason::NoSocket => "xdp_pass_no_socket",
-            Reason::NoRoom => "xdp_pass_no_room",
-            Reason::Lease => "xdp_pass_lease",
-            Reason::NotTaken => "xdp_pass_not_taken",
-            Reason::TooLong => "xdp_pass_too_long",
-            Reason::PartialChecksum => "xdp_pass_partial_checksum",
-            Reason::Transport => "xdp_pass_transport",
-            Reason::Malformed => "xdp_pass_malformed",
-            Reason::EthernetGroup => "xdp_pass_ethernet_group",
-            Reason::OtherHost => "xdp_pass_other_host",
-            Reason::Vlan => "xdp_pass_vlan",
-            Reason::Arp => "xdp_pass_arp",
-            Reason::NonIp => "xdp_pass_non_ip",
-            Reason::IpOptions => "xdp_pass_ip_options",
-            Reason::ExtensionHeader => "xdp_pass_extension_header",
-            Reason::Ttl => "xdp_pass_ttl",
-            Reason::Local => "xdp_pass_local",
-            Reason::SpecialAddress => "xdp_pass_special_address",
-            Reason::SelfCheck => "xdp_pass_self_check",
-            Reason::Redirect => "xdp_drop_redirect",
-            Reason::Transmit => "xdp_drop_transmit",
+            Reason::Taken => of_place!("taken"),
+            Reason::NoSocket => of_place!("pass_no_socket"),
+            Reason::NoRoom => of_place!("pass_no_room"),
+            Reason::Lease => of_place!("pass_lease"),
+            Reason::NotTaken => of_place!("pass_not_taken"),
+            Reason::TooLong => of_place!("pass_too_long"),
+            Reason::PartialChecksum => of_place!("pass_partial_checksum"),
+            Reason::Transport => of_place!("pass_transport"),
+            Reason::Malformed => of_place!("pass_malformed"),
+            Reason::EthernetGroup => of_place!("pass_ethernet_group"),
+            Reason::OtherHost => of_place!("pass_other_host"),
+            Reason::Vlan => of_place!("pass_vlan"),
+            Reason::Arp => of_place!("pass_arp"),
+            Reason::NonIp => of_place!("pass_non_ip"),
+            Reason::IpOptions => of_place!("pass_ip_options"),
+            Reason::ExtensionHeader => of_place!("pass_extension_header"),
+            Reason::Ttl => of_place!("pass_ttl"),
+            Reason::Local => of_place!("pass_local"),
+            Reason::SpecialAddress => of_place!("pass_special_address"),
+            Reason::GivenUp => of_place!("pass_given_up"),
+            Reason::SelfCheck => of_place!("pass_self_check"),
+            Reason::Redirect => of_place!("drop_redirect"),
+            Reason::Transmit => of_place!("drop_transmit"),
+        }
+    }
+
+    /// Whether the counter is one of ports at this place.
+    pub fn is_of(self, place: Place) -> bool {
+        match self {
+            Reason::Taken
+            | Reason::NoSocket
+            | Reason::NoRoom
+            | Reason::PartialChecksum
+            | Reason::Redirect
+            | Reason::Transmit => place == Place::Xdp,
+            Reason::GivenUp => place == Place::Tcx,
+            _ => true,
         }
     }
 }

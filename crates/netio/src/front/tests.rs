@@ -1,5 +1,6 @@
 //! One corpus, two machines: the interpreter always, the kernel where it lets us.
 
+mod at_tcx;
 mod graphs;
 mod losses;
 
@@ -161,7 +162,7 @@ fn fake_code() -> Code {
         graphs: None,
         luggage: false,
     };
-    code(&maps).expect("assembled")
+    code(&maps, Place::Xdp).expect("assembled")
 }
 
 /// Runs the program in the interpreter on a port with `rules`: the verdict and the reason counted.
@@ -182,6 +183,7 @@ fn interpret_at(now_ns: u64, rules: Rules, frame: &[u8], queue: u32) -> (i32, Re
         longest: LONGEST,
         rules,
         graph: 0,
+        place: Place::Xdp,
     };
     // Another port's socket stands behind the last queue, and its counters around those of this port.
     let sockets = [FIRST_SOCKET + WITH_SOCKET, FIRST_SOCKET + QUEUES].map(|n| (word(n), vec![0; 4]));

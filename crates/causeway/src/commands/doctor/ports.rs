@@ -1,27 +1,25 @@
 //! What interfaces can do, and what the kernel does to packets there that the router would not.
 
 use super::report::{Check, State};
-use crate::cli::Attach;
-use crate::commands::ports::{self, Obstacle, Port, Survey, TAKEN};
+use crate::cli::{Attach, DoctorArgs};
+use crate::commands::ports::{self, Obstacle, Port, Router, Survey, TAKEN};
 use crate::commands::probe::Probe;
 use causeway_kernel::{Finding, Severity, inspect};
 use causeway_netio::offload::{self, Offload};
 use causeway_packet::pool;
 
-/// All checks of the interfaces named, or of all that could be ports, and where a router would attach to each; `asked`
-/// says where, instead of what suits each. The kernel's filters are asked for only by who is `privileged`.
-pub fn checks(
-    names: &[String],
-    asked: Option<Attach>,
-    privileged: bool,
-) -> (Vec<Check>, Vec<(String, Attach)>) {
-    let survey = match Survey::new(pool::Config::default().frame_size) {
+/// All checks of the interfaces named, or of all that could be ports, and where a router with these options would attach to
+/// each. The kernel's filters are asked for only by who is `privileged`.
+pub fn checks(args: &DoctorArgs, privileged: bool) -> (Vec<Check>, Vec<(String, Attach)>) {
+    let names = &args.interfaces;
+    let frame_bytes = pool::Config::default().frame_size;
+    let survey = match Survey::new(Router { attach: args.attach, in_driver: args.driver, frame_bytes }) {
         Ok(survey) => survey,
         Err(e) => return (vec![Check::missing("netlink", "", format!("{e:#}"), "")], Vec::new()),
     };
     // Of interfaces that nobody named, one that can be no port keeps no router from the others.
     let bad = if names.is_empty() { State::Warning } else { State::Missing };
-    let names = if names.is_empty() { survey.candidates() } else { names.to_vec() };
+    let names = if names.is_empty() { survey.candidates() } else { names.clone() };
     let mut checks = Vec::new();
     if names.is_empty() {
         let what = "there is no Ethernet interface";
@@ -29,7 +27,7 @@ pub fn checks(
     }
     let mut found = Vec::new();
     for name in &names {
-        match survey.port(name, asked) {
+        match survey.port(name) {
             Ok(port) => {
                 checks.extend(of(&port));
                 checks.extend(survey.obstacle(&port).map(|obstacle| check(bad, obstacle)));
@@ -40,8 +38,8 @@ pub fn checks(
     }
     checks.extend(ports::idle(&found).map(|text| Check::good("port", "", text)));
     if privileged {
-        let at_xdp = found.iter().filter(|port| port.attach == Attach::Xdp);
-        checks.extend(findings(&at_xdp.map(|port| port.name.as_str()).collect::<Vec<_>>()));
+        let forwarding = found.iter().filter(|port| port.forwards);
+        checks.extend(findings(&forwarding.map(|port| port.name.as_str()).collect::<Vec<_>>()));
     }
     (checks, found.into_iter().map(|port| (port.name, port.attach)).collect())
 }
@@ -65,9 +63,9 @@ fn check(state: State, obstacle: Obstacle) -> Check {
     Check::new(state, obstacle.code, obstacle.name, obstacle.what, obstacle.mend)
 }
 
-/// What the kernel does to packets that a router at XDP of these interfaces would not.
+/// What the kernel does to packets that a router which forwards between these interfaces would not.
 fn findings(ports: &[&str]) -> Vec<Check> {
-    match inspect(ports, &Probe) {
+    match inspect(ports, &Probe::default()) {
         Ok(findings) => findings.into_iter().map(finding).collect(),
         Err(e) => {
             let what = format!("the kernel cannot be asked what it does to forwarded packets: {e}");

@@ -21,23 +21,25 @@ pub struct Attendant {
     desk: Arc<dyn Ask + Send + Sync>,
     /// The ports of the graph that runs.
     attached: Vec<Present>,
+    /// Names of those that are at tcx, there or not.
+    at_tcx: Vec<String>,
     /// What each graph has.
     classes: Classes,
 }
 
 impl Attendant {
-    /// Starts a thread that replaces the graph of the ports `attached` whenever `changes` names others. It ends when
-    /// there is nobody left to name any.
+    /// Starts a thread that replaces the graph of the ports `attached` whenever `changes` names others; those with names in
+    /// `at_tcx` are there. It ends when there is nobody left to name any.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn start(
         desk: Arc<dyn Ask + Send + Sync>,
         attached: Vec<Present>,
-        classes: Classes,
+        (at_tcx, classes): (Vec<String>, Classes),
         changes: Receiver<Vec<Present>>,
     ) -> Result<JoinHandle<()>> {
-        let mut attendant = Attendant { desk, attached, classes };
+        let mut attendant = Attendant { desk, attached, at_tcx, classes };
         let thread = std::thread::Builder::new().name("ports".to_owned());
         thread.spawn(move || attendant.run(&changes)).context("cannot start a thread")
     }
@@ -87,7 +89,8 @@ impl Attendant {
             return Ok(());
         }
         let names: Vec<String> = ports.iter().map(|(name, _)| name.clone()).collect();
-        let graph = Question::Write("hotconfig".to_owned(), graph::text(&names, &self.classes));
+        let graph = graph::text(&names, &self.at_tcx, &self.classes);
+        let graph = Question::Write("hotconfig".to_owned(), graph);
         self.desk.ask(graph).map_err(|e| e.to_string())?;
         let only = |of: &[Present], than: &[Present]| {
             let names = of.iter().filter(|p| !than.contains(p)).map(|(name, _)| name.clone());
@@ -140,6 +143,7 @@ mod tests {
         let mut attendant = Attendant {
             desk: desk.clone(),
             attached: ports(&[("a", 3), ("b", 4)]),
+            at_tcx: vec!["d".to_owned()],
             classes: Classes::default(),
         };
         let graphs = || std::mem::take(&mut *desk.graphs.lock().unwrap());
@@ -155,13 +159,15 @@ mod tests {
         assert!(attendant.attach(&ports(&[("c", 7), ("b", 9), ("d", 8)])).is_err());
         let made = graphs();
         assert!(made.len() == 1 && made[0].contains("KernelForward(b, d)"), "the others come: {made:?}");
+        assert!(made[0].contains("(b, METHOD TRANSIT)") && made[0].contains("(d, METHOD TCX)"), "{made:?}");
     }
 
     #[test]
     fn a_port_that_cannot_be_attached_is_tried_again() {
         let desk = Arc::new(Desk { refused: Mutex::new(Some("(b,")), ..Desk::default() });
         let (sender, changes) = channel();
-        let thread = Attendant::start(desk.clone(), ports(&[("a", 3)]), Classes::default(), changes).unwrap();
+        let how = (Vec::new(), Classes::default());
+        let thread = Attendant::start(desk.clone(), ports(&[("a", 3)]), how, changes).unwrap();
         sender.send(ports(&[("a", 3), ("b", 4)])).unwrap();
         std::thread::sleep(Duration::from_millis(100));
         assert!(desk.graphs.lock().unwrap().is_empty());

@@ -48,9 +48,9 @@ impl Classes {
         self.speeds.iter().rev().find(|(name, _)| name == interface).map(|&(_, speed)| speed)
     }
 
-    /// Writes how packets go from output `i` of `forward` to the element `out{i}`, which sends to `interface`.
-    pub fn output(&self, text: &mut String, i: usize, interface: &str) {
-        let sends = format!("out{i} :: ToDevice({}, METHOD TRANSIT);", quote(interface));
+    /// Writes how packets go from output `i` of `forward` to the element `out{i}`, which sends to an interface by a method.
+    pub fn output(&self, text: &mut String, i: usize, (interface, method): (&str, &str)) {
+        let sends = format!("out{i} :: ToDevice({}, METHOD {method});", quote(interface));
         // Writing to a string cannot fail.
         if !self.are_two() {
             let _ = writeln!(text, "forward[{i}] -> {sends}");

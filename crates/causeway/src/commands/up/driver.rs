@@ -1,7 +1,9 @@
 //! The graph in the driver: what of it runs where packets arrive, and the memory that its program and the workers share.
 //!
-//! The program behind a port's own ([`Front::set_graph`]) is KernelForward's, compiled for that port. It reads the tables of
-//! routes that workers read, and copies of the rest: next hops, ways back, policies. What it cannot do goes up as it came.
+//! The program behind a port's own ([`Front::set_graph`]) is KernelForward's, compiled for that port and for where its program
+//! is. It reads the tables of
+//! routes that workers read, and copies of the rest: next hops, ways back, policies. What it cannot do goes up as it came, or
+//! at tcx to the kernel.
 
 mod memory;
 mod readers;
@@ -14,7 +16,7 @@ pub use readers::Readers;
 pub use ways::Ways;
 
 use anyhow::{Context, Result};
-use causeway_bpf::{Program, ProgramKind, action};
+use causeway_bpf::{Program, ProgramKind};
 use causeway_elements::devices::OVERHEAD;
 use causeway_elements::kernel::{Forwarding, KERNEL, Neighbour, lower};
 use causeway_fastpath::{
@@ -23,7 +25,7 @@ use causeway_fastpath::{
 };
 use causeway_fib::{ADJACENCIES_MAX, AdjacencyIndex, Domain};
 use causeway_netio::features::FeatureQuery;
-use causeway_netio::front::Front;
+use causeway_netio::front::{Front, Place};
 use memory::{LAYOUT, LAYOUT6};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,6 +54,7 @@ pub struct Driver {
 
 /// The program of a port.
 struct Port {
+    place: Place,
     program: Arc<Program>,
     counts: Arc<Counts>,
 }
@@ -71,8 +74,10 @@ impl Counts {
 }
 
 /// How the programs forward.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
+    /// Where the program of each port is, by number.
+    pub places: Vec<Place>,
     /// The kernel is asked about one packet in so many.
     pub check_every: u32,
     /// Whether bytes are counted ([`Forwarded::octets`]).
@@ -104,7 +109,7 @@ impl Driver {
         memory: &Memory,
         forwarding: &Arc<Forwarding>,
         domain: &Domain,
-        settings: Settings,
+        settings: &Settings,
     ) -> Result<Driver> {
         let what = "cannot forward in the driver";
         let features = FeatureQuery::new();
@@ -117,8 +122,10 @@ impl Driver {
         let hops = Hops::new(ADJACENCIES_MAX).context(what)?;
         let readers = Arc::new(Readers::new(domain).context(what)?);
         let (checks, asker) = (Checks::new(settings.check_every).context(what)?, Asker::new().context(what)?);
-        let found = Found { hops: &hops, interfaces: ways.map(), checks: &checks };
-        let program = |port| Port::new(port, &front, forwarding, memory, &found, settings.bytes);
+        let found = Found { hops: &hops, ways: &ways, checks: &checks };
+        let place = |port: usize| settings.places.get(port).copied().unwrap_or(Place::Xdp);
+        let bytes = settings.bytes;
+        let program = |port| Port::new((port, place(port)), &front, forwarding, memory, &found, bytes);
         let programs = (0..ports).map(program).collect::<Result<_>>().context(what)?;
         Ok(Driver { front, programs, hops, checks, asker, ways, features, readers, waiting: None })
     }
@@ -211,9 +218,9 @@ impl Driver {
     }
 
     fn set_graph(&self, number: usize, ifindex: u32, on: bool) {
-        let program = on.then(|| self.programs[number].program.clone());
-        if let Err(error) = self.front.set_graph(ifindex, program) {
-            // Then everything goes up.
+        let Port { place, program, .. } = &self.programs[number];
+        if let Err(error) = self.front.set_graph(*place, ifindex, on.then(|| program.clone())) {
+            // Then everything goes up, or to the kernel.
             log::warn!("interface {ifindex}: nothing is forwarded in the driver: {error}");
         }
     }
@@ -255,35 +262,36 @@ impl Drop for Driver {
 /// What lookups lead to.
 struct Found<'a> {
     hops: &'a Hops,
-    interfaces: &'a causeway_bpf::Map,
+    ways: &'a Ways,
     checks: &'a Checks,
 }
 
 impl Port {
     fn new(
-        number: usize,
+        (number, place): (usize, Place),
         front: &Front,
         forwarding: &Arc<Forwarding>,
         memory: &Memory,
-        &Found { hops, interfaces, checks }: &Found<'_>,
+        found: &Found<'_>,
         bytes: bool,
     ) -> Result<Port> {
         let ports = forwarding.ports().len();
-        let tables = self::tables(memory, &Found { hops, interfaces, checks });
         let node = Node {
             name: "forward".to_owned(),
             program: lower::program(forwarding, number as u16),
-            tables,
+            tables: self::tables(memory, found, place),
             outputs: (0..ports).map(|port| Some(Target::Emit(port))).collect(),
         };
         let counters = Counters::new()?;
         let counters = if bytes { counters.with_bytes() } else { counters };
-        // The table has asked for the redirect already.
-        let redirected = vec![Action::Return(action::XDP_REDIRECT); ports];
-        let up = Action::Program(front.takers()?);
-        // Frames were judged by their address before.
-        let hook = Hook::Xdp([0; 6]);
-        let doubted = Some(Action::Program(front.doubters()?));
+        let redirected = vec![Action::Forward; ports];
+        let up = Action::Program(front.takers(place)?);
+        let (hook, kind) = match place {
+            // Frames were judged by their address before.
+            Place::Xdp => (Hook::Xdp([0; 6]), ProgramKind::XdpFragments),
+            Place::Tcx => (Hook::Tcx, ProgramKind::SchedCls),
+        };
+        let doubted = Some(Action::Program(front.doubters(place)?));
         let options = Options {
             hook,
             ports: &redirected,
@@ -300,16 +308,20 @@ impl Port {
         }
         let exit = |to| compiled.exits.iter().position(|exit| *exit == Exit::Emit(to));
         let (first_exit, to) = (compiled.first_exit, (0..ports).map(exit).collect());
-        let program = compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?;
-        Ok(Port { program: Arc::new(program), counts: Arc::new(Counts { counters, first_exit, to }) })
+        let program = compiled.load_as(kind, "causeway_graph")?;
+        Ok(Port { place, program: Arc::new(program), counts: Arc::new(Counts { counters, first_exit, to }) })
     }
 }
 
-/// The tables of KernelForward's program.
-fn tables<'m>(memory: &'m Memory, found: &Found<'m>) -> Vec<Option<Table<'m>>> {
+/// The tables of KernelForward's program at a place.
+fn tables<'m>(memory: &'m Memory, found: &Found<'m>, place: Place) -> Vec<Option<Table<'m>>> {
+    let interfaces = Some(match place {
+        Place::Xdp => causeway_fastpath::Ways::Frames(found.ways.frames()),
+        Place::Tcx => causeway_fastpath::Ways::Packets(found.ways.packets()),
+    });
     let next_hops = |version| {
         let check = Some(Check { checks: found.checks, header: ETHERNET, version });
-        NextHops { hops: found.hops, interfaces: Some(found.interfaces), check }
+        NextHops { hops: found.hops, interfaces, check }
     };
     let v4 = Trie::V4 { memory: &memory.routes, layout: LAYOUT };
     let v6 = Trie::V6 { memory: &memory.routes6, layout: LAYOUT6 };

@@ -13,7 +13,7 @@ use causeway_kernel::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long the inspector may be silent: what sends no message counts within a second, of which it uses a fifth.
@@ -23,10 +23,12 @@ const FAILED: &str = "cannot watch what the kernel does to forwarded packets";
 /// Opens what the inspector of these ports reads; some of it only root may open. `known` was said already. With `force`,
 /// findings are said and not obeyed.
 pub fn prepare(ports: &[Port], known: Vec<Finding>, force: bool) -> Result<Prepared> {
-    let config = InspectorConfig::new(ports.iter().map(|p| p.name.clone()), Arc::new(Probe));
+    let probe = Probe::default();
+    let own = probe.own.clone();
+    let config = InspectorConfig::new(ports.iter().map(|p| p.name.clone()), Arc::new(probe));
     let pulse = config.pulse.clone();
     let inspector = PreparedInspector::open(config).context(FAILED)?;
-    Ok(Prepared { inspector, pulse, known, force })
+    Ok(Prepared { inspector, pulse, known, force, own })
 }
 
 /// What was opened.
@@ -35,6 +37,8 @@ pub struct Prepared {
     pulse: Arc<AtomicU64>,
     known: Vec<Finding>,
     force: bool,
+    /// The number of the router's own program at tcx, to be told before it is attached.
+    pub own: Arc<OnceLock<u32>>,
 }
 
 /// Watches what the kernel does to forwarded packets until it is dropped.
@@ -44,7 +48,7 @@ pub fn watch(
     unsaid: Arc<Unsaid>,
     lease: &Lease,
 ) -> Result<Inspector> {
-    let Prepared { inspector, pulse, known, force } = prepared;
+    let Prepared { inspector, pulse, known, force, .. } = prepared;
     let state = Mutex::new(State { known, doubts: BTreeSet::new(), objections: BTreeSet::new() });
     let objector = lease.objector();
     let inspector = inspector.start(move |inspection| {

@@ -76,7 +76,7 @@ impl Tables {
         let told = memory.clone();
         let with = |forwarding: Forwarding| forwarding.with_driver(told);
         let mut tables = Tables::of(&domain, fibs, names, Vec::new(), front.clone(), with)?;
-        let mut driver = Driver::new(front, &memory, &tables.forwarding, &domain, settings)?;
+        let mut driver = Driver::new(front, &memory, &tables.forwarding, &domain, &settings)?;
         driver.doubt(tables.apart.index);
         tables.patience = Patience::new(Some(driver.readers()));
         tables.driver = Some(driver);

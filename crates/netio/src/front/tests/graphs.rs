@@ -1,7 +1,7 @@
 //! Programs of graphs behind the one that decides.
 
 use super::*;
-use causeway_bpf::{Alu, Asm, Helper, Reg, Size, xdp_md};
+use causeway_bpf::{Alu, Asm, Helper, ProgramKind, Reg, Size, xdp_md};
 
 /// A program of a graph: changes the last byte of long frames and drops them, and gives short ones up.
 fn graph(takers: &causeway_bpf::Map) -> Program {
@@ -33,9 +33,9 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
     };
     front.local().insert_v4(LOCAL4).expect("insert");
     front.lease().renew(u64::MAX);
-    let program = Arc::new(graph(front.takers().expect("room for graphs")));
+    let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
     // Before the interface is a port, and for one more, which has another number.
-    front.set_graph(LOOPBACK, Some(program.clone())).expect("set");
+    front.set_graph(Place::Xdp, LOOPBACK, Some(program.clone())).expect("set");
     let other = front.claim(12, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
     front.set_transit(LOOPBACK, MAC, true, true).expect("set");
@@ -55,9 +55,9 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
     assert_eq!(run(&long), (action::XDP_PASS, true));
     assert_eq!((count(Reason::Local), count(Reason::Lease)), (1, 1));
     front.lease().renew(u64::MAX);
-    front.set_graph(LOOPBACK, None).expect("removed");
+    front.set_graph(Place::Xdp, LOOPBACK, None).expect("removed");
     assert_eq!(run(&long), (action::XDP_PASS, true));
-    front.set_graph(LOOPBACK, Some(program)).expect("set again");
+    front.set_graph(Place::Xdp, LOOPBACK, Some(program)).expect("set again");
     assert_eq!(run(&long).0, action::XDP_DROP);
     drop(port);
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::All)).expect("claimed again");
@@ -81,10 +81,12 @@ fn frames_that_no_graph_has_seen_are_taken_with_luggage_that_says_so() {
     let run = |frame: &[u8]| port.program().test_run(frame, None, 1).expect("run");
     let packed = [&[0; 16], &long[..]].concat();
     assert_eq!(run(&long).data, packed, "nobody has seen it");
-    front.set_graph(LOOPBACK, Some(Arc::new(graph(front.takers().expect("room"))))).expect("set");
+    front
+        .set_graph(Place::Xdp, LOOPBACK, Some(Arc::new(graph(front.takers(Place::Xdp).expect("room")))))
+        .expect("set");
     assert_eq!(run(&long).verdict, action::XDP_DROP, "the graph has it");
     assert_eq!(run(&short).data, short, "given up with what the graph gave it");
-    front.set_graph(LOOPBACK, None).expect("removed");
+    front.set_graph(Place::Xdp, LOOPBACK, None).expect("removed");
     assert_eq!(run(&long).data, packed);
     // There is no socket in any of these tests.
     assert_eq!(port.count(Reason::NoSocket).expect("count"), 3);
@@ -98,14 +100,14 @@ fn graphs_stand_aside_for_as_long_as_anybody_wants_them_to() {
         Err(e) => panic!("{e}"),
     };
     front.lease().renew(u64::MAX);
-    let program = Arc::new(graph(front.takers().expect("room for graphs")));
+    let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
     let claim = || {
         let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
         front.set_transit(LOOPBACK, MAC, true, true).expect("set");
         port
     };
     let port = claim();
-    front.set_graph(LOOPBACK, Some(program.clone())).expect("set");
+    front.set_graph(Place::Xdp, LOOPBACK, Some(program.clone())).expect("set");
     let long = [v4(|_| ()), vec![0; 6]].concat();
     let verdict = |port: &Claim| port.program().test_run(&long, None, 1).expect("run").verdict;
     let (graphs, users) = (action::XDP_DROP, action::XDP_PASS);
@@ -115,7 +117,7 @@ fn graphs_stand_aside_for_as_long_as_anybody_wants_them_to() {
     assert_eq!(verdict(&port), users, "to user space, where no socket is");
     drop(first);
     assert_eq!(verdict(&port), users, "somebody wants it still");
-    front.set_graph(LOOPBACK, Some(program.clone())).expect("set");
+    front.set_graph(Place::Xdp, LOOPBACK, Some(program.clone())).expect("set");
     assert_eq!(verdict(&port), users, "whatever program is set");
     drop(port);
     let port = claim();
@@ -123,7 +125,7 @@ fn graphs_stand_aside_for_as_long_as_anybody_wants_them_to() {
     drop(second);
     assert_eq!(verdict(&port), graphs);
     let third = front.stand_aside();
-    front.set_graph(LOOPBACK, None).expect("removed");
+    front.set_graph(Place::Xdp, LOOPBACK, None).expect("removed");
     drop(third);
     assert_eq!(verdict(&port), users, "it has none any more");
     assert!(Front::new(Take::TRANSIT).map(Arc::new).expect("a front").stand_aside().is_none());

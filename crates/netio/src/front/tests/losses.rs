@@ -3,7 +3,7 @@
 use super::*;
 use crate::interface::Interface;
 use crate::testnet;
-use causeway_bpf::{Asm, Helper, Reg, XdpContext};
+use causeway_bpf::{Asm, Helper, ProgramKind, Reg, XdpContext};
 
 /// To all entries of a map of devices.
 const BROADCAST: i32 = 8;

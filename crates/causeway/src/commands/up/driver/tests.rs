@@ -4,7 +4,7 @@ mod check;
 
 use super::*;
 use crate::commands::up::tables::Tables;
-use causeway_bpf::{ErrorKind, XdpContext};
+use causeway_bpf::{ErrorKind, XdpContext, action};
 use causeway_elements::kernel::{PortPolicy, ReversePath};
 use causeway_kernel::{
     Action as HopAction, Adjacency, AdjacencyId, Changes, Hop as KernelHop, HopId, Leg, Prefix,
@@ -90,11 +90,11 @@ fn tables(device: u32, every: u32) -> Option<Tables> {
         }
         Err(e) => panic!("{e}"),
     };
-    let settings = Settings { check_every: every, bytes: false };
+    let settings = Settings { places: vec![Place::Xdp], check_every: every, bytes: false };
     let mut tables =
         Tables::in_driver(vec!["port".to_owned()], vec![device], front, settings).expect("tables");
     // Test runs redirect nothing, so that it may be a device that takes nothing.
-    tables.driver().ways.map().insert_u32(0, device).expect("a device");
+    tables.driver().ways.frames().insert_u32(0, device).expect("a device");
     let policy = PortPolicy { ipv4: true, ipv6: false, reverse_path: ReversePath::Off, hairpin: true };
     tables.forwarding().set_policy(0, policy);
     Some(tables)

@@ -3,9 +3,13 @@
 use causeway_bpf::{Map, MapKind, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A map of interfaces by number of the port. A packet whose next hop is behind a port that is not there goes up.
+/// Interfaces by number of the port. A packet whose next hop is behind a port that is not there goes up, or at tcx to the
+/// kernel.
 pub struct Ways {
-    interfaces: Map,
+    /// For frames.
+    frames: Map,
+    /// For packets of the stack; 0 where there is none.
+    packets: Map,
     ways: Mutex<Vec<Way>>,
 }
 
@@ -18,7 +22,7 @@ struct Way {
     takes: bool,
     /// Whether all that leaves by it is to go through the graph.
     held: bool,
-    /// Whether it is in the map.
+    /// Whether frames may leave by it: it is in the map.
     open: bool,
 }
 
@@ -28,13 +32,19 @@ impl Ways {
     /// # Errors
     /// As [`Map::new`].
     pub fn new(ports: usize) -> Result<Ways> {
-        let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, ports.max(1) as u32)?;
-        Ok(Ways { interfaces, ways: Mutex::new(vec![Way::default(); ports]) })
+        let interfaces = |kind| Map::new(kind, "ports", 4, 4, ports.max(1) as u32);
+        let (frames, packets) = (interfaces(MapKind::DevMap)?, interfaces(MapKind::Array)?);
+        Ok(Ways { frames, packets, ways: Mutex::new(vec![Way::default(); ports]) })
     }
 
-    /// The map, for the programs.
-    pub fn map(&self) -> &Map {
-        &self.interfaces
+    /// Where frames may be redirected to, for the programs at XDP: interfaces that take them.
+    pub fn frames(&self) -> &Map {
+        &self.frames
+    }
+
+    /// Where packets may be, for those at tcx: any interface takes them.
+    pub fn packets(&self) -> &Map {
+        &self.packets
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Way>> {
@@ -66,16 +76,23 @@ impl Ways {
         let mut ways = self.lock();
         let Some(way) = ways.get_mut(number) else { return };
         change(way);
+        let packets = if way.held { 0 } else { way.ifindex };
+        if let Err(error) = self.packets.insert_u32(number as u32, packets) {
+            log::warn!(
+                "interface {}: whether packets at tcx may leave by it is as before: {error}",
+                way.ifindex
+            );
+        }
         let open = way.takes && !way.held;
         if open == way.open {
             return;
         }
         match open {
             // If it fails it is tried again by the next change; the graph forwards meanwhile.
-            true => way.open = self.interfaces.insert_u32(number as u32, way.ifindex).is_ok(),
+            true => way.open = self.frames.insert_u32(number as u32, way.ifindex).is_ok(),
             false => {
                 // The kernel removes those that are gone by itself.
-                let _ = self.interfaces.remove(&(number as u32).to_ne_bytes());
+                let _ = self.frames.remove(&(number as u32).to_ne_bytes());
                 way.open = false;
             }
         }
@@ -97,14 +114,18 @@ mod tests {
             Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
             Err(e) => panic!("{e}"),
         };
-        let open = || [0u32, 1].map(|n| ways.map().get(&n.to_ne_bytes()).is_ok_and(|found| found.is_some()));
+        let open =
+            || [0u32, 1].map(|n| ways.frames().get(&n.to_ne_bytes()).is_ok_and(|found| found.is_some()));
+        let packets = || ways.packets().get(&1u32.to_ne_bytes()).expect("an array").expect("an entry");
         ways.set_interface(1, LOOPBACK);
         assert_eq!((open(), ways.interfaces()), ([false; 2], vec![0, LOOPBACK]));
+        assert_eq!(packets(), LOOPBACK.to_ne_bytes(), "packets of the stack it takes");
         ways.set_takes(1, true);
         assert_eq!(open(), [false, true]);
         ways.hold(1, true);
         ways.set_takes(1, true);
         assert_eq!(open(), [false; 2], "held");
+        assert_eq!(packets(), [0; 4], "held");
         ways.hold(1, false);
         assert_eq!(open(), [false, true]);
         ways.set_takes(1, false);
@@ -113,5 +134,6 @@ mod tests {
         ways.set_takes(1, true);
         ways.set_interface(1, 0);
         assert_eq!(open(), [false; 2], "it is gone");
+        assert_eq!(packets(), [0; 4], "it is gone");
     }
 }

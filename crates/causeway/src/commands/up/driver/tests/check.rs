@@ -90,7 +90,7 @@ fn whatever_differs_is_noticed() {
     beside_a_kernel("each", |device| {
         let redirected = |to: u32, mac: [u8; 6], own: [u8; 6], device_of_port: u32| {
             let mut tables = tables(device, 1)?;
-            tables.driver().ways.map().insert_u32(0, device_of_port).expect("a device");
+            tables.driver().ways.frames().insert_u32(0, device_of_port).expect("a device");
             lead(&mut tables, device, &[(to, mac, own)]);
             let (first, _) = verdict(&mut tables, device, to);
             assert_eq!(tables.driver().checks.asked(), 1);

@@ -7,16 +7,23 @@ use crate::interface::PromiscuousGuard;
 use crate::offload::OffloadGuard;
 use crate::port::{Event, Events};
 use crate::statistics::Statistic;
-use causeway_bpf::XdpLink;
+use causeway_bpf::{TcxLink, XdpLink};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+/// What holds the program.
+#[derive(Debug)]
+pub enum Link {
+    Xdp(#[allow(dead_code, reason = "held until it is dropped")] XdpLink),
+    Tcx(#[allow(dead_code, reason = "held until it is dropped")] TcxLink),
+}
+
 /// What ends with the device. Fields are dropped in order: first the program goes.
 #[derive(Debug)]
 pub struct Held {
-    pub _link: XdpLink,
+    pub _link: Link,
     pub claim: Claim,
     pub _promiscuous: Option<PromiscuousGuard>,
 }
@@ -87,7 +94,9 @@ impl Attachment {
 }
 
 fn verdicts(claim: &Claim) -> Vec<Statistic> {
-    Reason::ALL.iter().filter_map(|&r| Some((r.name(), claim.count(r).ok()?))).collect()
+    let place = claim.place();
+    let reasons = Reason::ALL.into_iter().filter(|reason| reason.is_of(place));
+    reasons.filter_map(|reason| Some((reason.name(place), claim.count(reason).ok()?))).collect()
 }
 
 /// The events of a port that lets go of a device that is gone, before anybody is told.

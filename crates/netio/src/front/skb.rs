@@ -1,0 +1,62 @@
+//! What a packet of the stack has that a frame has not.
+
+use super::Reason;
+use super::code::{CTX, DATA, END, ETHERNET, Parts, TCP, Version};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, sk_buff};
+
+/// Bytes that programs look at: Ethernet, IPv6 and TCP headers without options.
+const HEADERS: i32 = 14 + 40 + 20;
+/// The longest packet that says its length in an IPv4 header, with its Ethernet header. Longer ones exist between the parts
+/// of one machine.
+const LONGEST: i32 = 14 + 65_535;
+
+impl Parts<'_> {
+    /// Notes the packet's length, and makes sure that its headers can be read.
+    pub fn packet(&mut self, a: &mut Asm) {
+        let vlan = self.pass(a, Reason::Vlan);
+        let too_long = self.pass(a, Reason::TooLong);
+        a.load(Size::W, Reg::R2, CTX, sk_buff::VLAN_PRESENT);
+        a.jump_if(Cond::Ne, Reg::R2, 0, vlan);
+        a.load(Size::W, Reg::R2, CTX, sk_buff::LEN);
+        a.store_slot(Size::D, self.length, 0, Reg::R2);
+        a.jump_if(Cond::Gt, Reg::R2, LONGEST, too_long);
+        a.skb_data(CTX, DATA, END);
+        let readable = a.label();
+        a.mov(Reg::R3, DATA);
+        a.alu(Alu::Add, Reg::R3, HEADERS);
+        a.jump_if(Cond::Le, Reg::R3, END, readable);
+        a.mov(Reg::R3, END);
+        a.alu(Alu::Sub, Reg::R3, DATA);
+        a.jump_if(Cond::Eq, Reg::R2, Reg::R3, readable);
+        let short = a.label();
+        a.jump_if(Cond::Le, Reg::R2, HEADERS, short);
+        a.mov(Reg::R2, HEADERS);
+        a.bind(short);
+        a.mov(Reg::R1, CTX);
+        a.call(Helper::SkbPullData);
+        a.skb_data(CTX, DATA, END);
+        a.bind(readable);
+    }
+
+    /// Notes for the graph's program how long the packets are that this one is to be cut into, octets from the IP header on; 0
+    /// if it is not. Only of TCP it is known.
+    pub fn segment(&mut self, a: &mut Asm, version: &Version) {
+        let transport = self.pass(a, Reason::Transport);
+        let malformed = self.pass(a, Reason::Malformed);
+        let known = a.label();
+        a.load(Size::W, Reg::R4, CTX, sk_buff::GSO_SIZE);
+        a.jump_if(Cond::Eq, Reg::R4, 0, known);
+        (version.skip_fragment)(a, transport);
+        a.load(Size::B, Reg::R2, DATA, version.protocol);
+        a.jump_if(Cond::Ne, Reg::R2, TCP, transport);
+        a.xdp_require(DATA, END, i32::from(version.transport) + 20, Reg::R3, malformed);
+        // The data offset, in units of four octets (RFC 9293, section 3.1).
+        a.load(Size::B, Reg::R2, DATA, version.transport + 12);
+        a.alu(Alu::Rsh, Reg::R2, 4);
+        a.alu(Alu::Lsh, Reg::R2, 2);
+        a.alu(Alu::Add, Reg::R4, Reg::R2);
+        a.alu(Alu::Add, Reg::R4, i32::from(version.transport - ETHERNET));
+        a.bind(known);
+        a.store(Size::W, CTX, sk_buff::CB, Reg::R4);
+    }
+}

@@ -1,0 +1,139 @@
+//! The same judgments of packets of the stack.
+
+use super::*;
+use causeway_bpf::{Asm, ProgramKind, Reg, Size, SkbContext, sk_buff};
+
+/// What a packet is marked with that came to the program of the graph.
+const SEEN: u8 = 0xaa;
+
+/// A program of a graph: writes the first word of the control buffer, which says what packets are to be cut into, in the place
+/// of the Ethernet source, and drops.
+fn graph() -> Program {
+    let (mut a, data, end) = (Asm::new(), Reg::R7, Reg::R8);
+    let short = a.label();
+    a.mov(Reg::R6, Reg::R1);
+    a.skb_data(Reg::R6, data, end);
+    a.xdp_require(data, end, 12, Reg::R2, short);
+    a.load(Size::W, Reg::R2, Reg::R6, sk_buff::CB);
+    a.store(Size::B, data, 6, i32::from(SEEN));
+    a.store(Size::H, data, 8, Reg::R2);
+    a.bind(short);
+    a.mov(Reg::R0, action::TCX_DROP);
+    a.exit();
+    Program::load(ProgramKind::SchedCls, "graph", &a.finish().expect("assembled")).expect("loaded")
+}
+
+/// A front with a port at tcx whose graph drops what comes to it; none where that is not allowed.
+fn port() -> Option<(Arc<Front>, Claim)> {
+    let front = match Front::with_graphs(Take::NOTHING) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => {
+            eprintln!("skipped: needs root: {e}");
+            return None;
+        }
+        Err(e) => panic!("{e}"),
+    };
+    front.local().insert_v4(LOCAL4).expect("insert");
+    front.local().insert_v6(local6()).expect("insert");
+    front.lease().renew(u64::MAX);
+    front.set_graph(Place::Tcx, LOOPBACK, Some(Arc::new(graph()))).expect("set");
+    let port = front.claim_at_tcx(LOOPBACK, MAC).expect("claimed");
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    Some((front, port))
+}
+
+/// What becomes of a packet: none if the graph has it, with the length of what it is to be cut into, or why not.
+fn judge(port: &Claim, packet: &[u8], gso_size: u32) -> std::result::Result<u16, Reason> {
+    let counts = || Reason::ALL.map(|reason| port.count(reason).expect("count"));
+    let before = counts();
+    let run = port
+        .program()
+        .test_run_at_tcx(packet, SkbContext { gso_size, ..SkbContext::default() })
+        .expect("run");
+    let counted: Vec<Reason> = Reason::ALL
+        .into_iter()
+        .zip(counts())
+        .zip(before)
+        .filter(|((_, now), before)| now > before)
+        .map(|((r, _), _)| r)
+        .collect();
+    match run.verdict {
+        action::TCX_DROP => {
+            assert_eq!((run.data[6], &counted[..]), (SEEN, &[][..]));
+            Ok(u16::from_ne_bytes([run.data[8], run.data[9]]))
+        }
+        verdict => {
+            assert_eq!((verdict, &run.data[..]), (action::TCX_NEXT, packet), "left to the kernel as it came");
+            assert_eq!(counted.len(), 1, "one count a packet, not {counted:?}");
+            Err(counted[0])
+        }
+    }
+}
+
+#[test]
+fn packets_of_the_stack_are_judged_as_frames_are() {
+    let Some((front, port)) = port() else { return };
+    // Of what is too short for the header that it says it has, test runs make no packet.
+    for (what, frame, want) in
+        corpus().into_iter().filter(|(what, frame, _)| frame.len() > 14 && !what.ends_with("cut"))
+    {
+        let want = if want == Reason::Taken { Ok(0) } else { Err(want) };
+        assert_eq!(judge(&port, &frame, 0), want, "{what}");
+    }
+    let plain = v4(|_| ());
+    front.lease().revoke();
+    assert_eq!(judge(&port, &plain, 0), Err(Reason::Lease));
+    front.lease().renew(u64::MAX);
+    front.set_transit(LOOPBACK, MAC, false, true).expect("set");
+    assert_eq!(judge(&port, &plain, 0), Err(Reason::NotTaken));
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_graph(Place::Tcx, LOOPBACK, None).expect("set");
+    assert_eq!(judge(&port, &plain, 0), Err(Reason::NotTaken), "without a program for it");
+    front.set_graph(Place::Tcx, LOOPBACK, Some(Arc::new(graph()))).expect("set");
+    assert_eq!(judge(&port, &plain, 0), Ok(0));
+    drop(port);
+    let port = front.claim_at_tcx(LOOPBACK, MAC).expect("claimed again");
+    assert_eq!(judge(&port, &plain, 0), Ok(0), "the program is the next port's");
+}
+
+/// A super-packet of TCP with a header of so many octets and 3 000 of payload.
+fn super_packet(version: u8, header: usize) -> Vec<u8> {
+    let ip = if version == 4 { 20 } else { 40 };
+    let mut frame = transport(version, 6);
+    frame.resize(14 + ip + header + 3_000, 0);
+    let length = (frame.len() - 14 - if version == 4 { 0 } else { 40 }) as u16;
+    let at = if version == 4 { 16 } else { 18 };
+    frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
+    frame[14 + ip + 12] = (header / 4 << 4) as u8;
+    frame
+}
+
+#[test]
+fn of_super_packets_it_is_known_what_they_are_to_be_cut_into() {
+    let Some((_front, port)) = port() else { return };
+    for (version, ip) in [(4, 20), (6, 40)] {
+        for header in [20, 32, 60] {
+            let packet = super_packet(version, header);
+            assert_eq!(
+                judge(&port, &packet, 1_000),
+                Ok((ip + header + 1_000) as u16),
+                "version {version}, {header}"
+            );
+            assert_eq!(judge(&port, &packet, 0), Ok(0), "one that is as long");
+        }
+        for protocol in [17, 47, 132] {
+            let mut packet = super_packet(version, 20);
+            packet[if version == 4 { 23 } else { 20 }] = protocol;
+            assert_eq!(judge(&port, &packet, 1_000), Err(Reason::Transport), "protocol {protocol}");
+        }
+    }
+}
+
+#[test]
+fn counters_of_ports_at_tcx_are_named_so() {
+    let names: Vec<&str> =
+        Reason::ALL.iter().filter(|r| r.is_of(Place::Tcx)).map(|r| r.name(Place::Tcx)).collect();
+    assert!(names.iter().all(|name| name.starts_with("tcx_pass_")), "{names:?}");
+    assert!(!names.contains(&"tcx_pass_no_socket"), "there are none");
+    assert_eq!(Reason::Taken.name(Place::Xdp), "xdp_taken");
+}
