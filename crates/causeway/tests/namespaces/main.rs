@@ -24,6 +24,7 @@ mod privileges;
 mod running;
 mod service_manager;
 mod settings;
+mod tcx;
 mod throughput;
 mod transfer;
 mod up;
