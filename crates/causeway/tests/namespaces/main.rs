@@ -26,6 +26,7 @@ mod run_driver;
 mod running;
 mod service_manager;
 mod settings;
+mod tcx;
 mod throughput;
 mod transfer;
 mod up;

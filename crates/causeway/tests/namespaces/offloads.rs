@@ -20,7 +20,7 @@ fn all_arrives(net: &Net) {
 }
 
 /// Datagrams and segments that host `b` refused for their checksums.
-fn refused(net: &Net) -> u64 {
+pub fn refused(net: &Net) -> u64 {
     let text = net.inside("b", "nstat", "-asz TcpInCsumErrors UdpInCsumErrors Udp6InCsumErrors");
     let numbers = text.lines().filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     numbers.sum()

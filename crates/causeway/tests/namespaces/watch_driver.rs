@@ -1,6 +1,6 @@
 //! Watching packets that are forwarded in the driver otherwise, and counting them.
 
-use crate::driver::{pings, start};
+use crate::driver::{XDP, pings, start};
 use crate::net::{CAUSEWAY, Net, Router, wait_for};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -62,7 +62,7 @@ fn wait_for_way(net: &Net, up: &Router, graph: bool) {
 #[test]
 fn a_capture_sees_what_the_driver_forwards_otherwise() {
     let Some(net) = Net::new() else { return };
-    let (up, _log) = start(&net);
+    let (up, _log) = start(&net, XDP);
     let mut capture = Capture::start(&up, "forward [1] -> [0] out1", &["--count", "15"]);
     wait_for_way(&net, &up, true);
     assert!(net.ping("-c 10 10.77.2.2").0);
@@ -75,7 +75,7 @@ fn a_capture_sees_what_the_driver_forwards_otherwise() {
 #[test]
 fn a_trace_sees_what_the_driver_forwards_otherwise() {
     let Some(net) = Net::new() else { return };
-    let (up, _log) = start(&net);
+    let (up, _log) = start(&net, XDP);
     let command = causeway(&up, &["trace", "--filter", "icmp and dst 10.77.2.2"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -95,7 +95,7 @@ fn a_trace_sees_what_the_driver_forwards_otherwise() {
 #[test]
 fn the_driver_goes_on_when_the_last_watcher_has_gone_in_whatever_way() {
     let Some(net) = Net::new() else { return };
-    let (up, _log) = start(&net);
+    let (up, _log) = start(&net, XDP);
     // Nothing passes the one edge, and much the other.
     let mut killed = Capture::start(&up, "forward [1]", &[]);
     let mut stopped = Capture::start(&up, "forward [2]", &[]);
@@ -123,7 +123,7 @@ fn the_driver_goes_on_when_the_last_watcher_has_gone_in_whatever_way() {
 #[test]
 fn a_port_that_comes_while_somebody_watches_is_the_drivers_as_ever() {
     let Some(net) = Net::new() else { return };
-    let (up, log) = start(&net);
+    let (up, log) = start(&net, XDP);
     let mut capture = Capture::start(&up, "in0", &[]);
     wait_for_way(&net, &up, true);
     let attached = log.count("port-attached", "attached again");
@@ -145,7 +145,7 @@ fn a_port_that_comes_while_somebody_watches_is_the_drivers_as_ever() {
 #[test]
 fn bytes_are_metered_in_the_graph() {
     let Some(net) = Net::new() else { return };
-    let (up, _log) = start(&net);
+    let (up, _log) = start(&net, XDP);
     up.write("meter", "true").expect("metered");
     wait_for_way(&net, &up, true);
     let bytes = |edge: &str| {
@@ -176,7 +176,7 @@ fn passed(up: &Router, edge: &str) -> u64 {
 #[test]
 fn edges_and_metrics_have_what_the_driver_forwards() {
     let Some(net) = Net::new() else { return };
-    let (up, _log) = start(&net);
+    let (up, _log) = start(&net, XDP);
     let edges = ["in0 [0]", "in1 [0]", "forward [0]", "forward [1]"];
     let metric = |way: &str| {
         let metrics = up.read("metrics");
@@ -210,7 +210,7 @@ fn edges_and_metrics_have_what_the_driver_forwards() {
 #[test]
 fn stats_and_the_live_graph_have_what_the_driver_forwards() {
     let Some(net) = Net::new() else { return };
-    let (up, _log) = start(&net);
+    let (up, _log) = start(&net, XDP);
     let text = |args: &[&str]| {
         let output = causeway(&up, args).output().expect("causeway");
         String::from_utf8(output.stdout).expect("text")

@@ -40,7 +40,16 @@ fn a_router_sends_what_the_kernel_would() {
 
 #[test]
 fn a_router_sends_from_the_driver_what_the_kernel_would() {
-    let Some(mut trial) = Trial::with(&["--driver"]) else { return };
+    forwards_in_the_driver(&["--attach", "xdp", "--driver"]);
+}
+
+#[test]
+fn a_router_sends_from_the_stack_what_the_kernel_would() {
+    forwards_in_the_driver(&["--attach", "tcx", "--driver"]);
+}
+
+fn forwards_in_the_driver(options: &[&str]) {
+    let Some(mut trial) = Trial::with(options) else { return };
     is_like_the_kernel(&mut trial);
     let in_driver = trial.in_driver();
     println!("{in_driver} of them in the driver");

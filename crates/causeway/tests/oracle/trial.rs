@@ -69,10 +69,10 @@ pub struct Failure {
 impl Trial {
     /// None, with a message, where it cannot be done.
     pub fn new() -> Option<Trial> {
-        Trial::with(&[])
+        Trial::with(&["--attach", "xdp"])
     }
 
-    /// The same with more options of `causeway up`.
+    /// The same with other options of `causeway up`.
     pub fn with(options: &[&str]) -> Option<Trial> {
         static ONE: Mutex<()> = Mutex::new(());
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -134,7 +134,7 @@ impl Process {
     fn start(name: &str, options: &[&str]) -> Process {
         let socket = std::env::temp_dir().join(format!("{name}.sock"));
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", name, CAUSEWAY, "up", "p0", "p1", "p2", "p3", "--attach", "xdp"]);
+        command.args(["netns", "exec", name, CAUSEWAY, "up", "p0", "p1", "p2", "p3"]);
         command.args(options).args(["--name", name, "--socket"]).arg(&socket);
         // What it says of each state is of use only to who looks for a fault.
         if std::env::var_os("ORACLE_LOG").is_none() {

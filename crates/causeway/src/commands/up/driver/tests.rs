@@ -1,6 +1,7 @@
 //! Programs that run while the tables change.
 
 mod check;
+mod mixed;
 
 use super::*;
 use crate::commands::up::tables::Tables;
