@@ -83,8 +83,13 @@ fn dump<T>(
     message: u16,
     parse: impl Fn(&Frame<'_>) -> Result<Option<T>, Malformed>,
 ) -> io::Result<Vec<T>> {
-    match netfilter_dump(socket, NFNL_SUBSYS_NFTABLES << 8 | message, AF_UNSPEC, |request| request, parse) {
-        // A kernel with netfilter but without nf_tables.
+    let kind = NFNL_SUBSYS_NFTABLES << 8 | message;
+    none_if_unknown(netfilter_dump(socket, kind, AF_UNSPEC, |request| request, parse))
+}
+
+/// A kernel with netfilter but without nf_tables has nothing to show.
+fn none_if_unknown<T>(answer: io::Result<Vec<T>>) -> io::Result<Vec<T>> {
+    match answer {
         Err(error) if matches!(error.raw_os_error(), Some(EINVAL | EOPNOTSUPP)) => Ok(Vec::new()),
         end => end,
     }
@@ -296,6 +301,9 @@ mod tests {
         for kind in 9..22 {
             assert!(!matters(message(kind, NFPROTO_INET), known), "message {kind}");
         }
+        // Connections that are tracked have the same numbers.
+        let tracked = Request::new(1 << 8 | NFT_MSG_NEWTABLE, 0, &[NFPROTO_INET, 0, 0, 0]);
+        assert!(!matters(tracked, known), "another subsystem");
         assert!(matters(hooked(0, &[(NFTA_DEVICE_NAME, b"a0\0")]), &[]), "a new chain with a hook");
         assert!(!matters(hooked(0, &[(NFTA_DEVICE_NAME, b"b0\0")]), &[]), "at another device");
         assert!(!matters(message(NFT_MSG_NEWCHAIN, NFPROTO_INET), &[]), "one without");
@@ -309,6 +317,14 @@ mod tests {
         };
         assert!(matters(rule(NFT_MSG_NEWRULE), known) && matters(rule(NFT_MSG_DELRULE), known));
         assert!(!matters(rule(NFT_MSG_NEWRULE), &[]));
+    }
+
+    #[test]
+    fn a_kernel_without_nftables_has_none_and_other_errors_are_told() {
+        let answer = |error| none_if_unknown::<u8>(Err(io::Error::from_raw_os_error(error))).ok();
+        const EPERM: i32 = 1;
+        assert_eq!([EINVAL, EOPNOTSUPP, EPERM].map(answer), [Some(vec![]), Some(vec![]), None]);
+        assert_eq!(none_if_unknown(Ok(vec![7])).unwrap(), [7]);
     }
 
     proptest! {

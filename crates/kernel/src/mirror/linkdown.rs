@@ -17,7 +17,7 @@ const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 pub(super) struct Linkdown {
     /// With the generation that showed each.
     settings: BTreeMap<(Family, SettingScope), (bool, u32)>,
-    /// Devices without carrier of which it is not known what held when the carrier went.
+    /// Devices of which it is not known what held when the carrier went; nobody asks of those that have one, or are down.
     unsure: BTreeSet<(Family, u32)>,
 }
 
@@ -39,11 +39,11 @@ impl Linkdown {
         }
     }
 
-    /// Takes in a setting; `carrierless` are the devices that have no carrier now.
-    pub fn set(&mut self, setting: Setting, carrierless: impl Iterator<Item = u32>, generation: u32) {
+    /// Takes in a setting; `devices` are those that there are.
+    pub fn set(&mut self, setting: Setting, devices: impl Iterator<Item = u32>, generation: u32) {
         let Some(ignores) = setting.ignores_linkdown else { return };
         let family = setting.family;
-        let before: Vec<_> = carrierless.map(|ifindex| (ifindex, self.set_for(family, ifindex))).collect();
+        let before: Vec<_> = devices.map(|ifindex| (ifindex, self.set_for(family, ifindex))).collect();
         self.settings.insert((family, setting.scope), (ignores, generation));
         for (ifindex, before) in before {
             if self.set_for(family, ifindex) != before {
@@ -57,8 +57,8 @@ impl Linkdown {
         self.settings.retain(|(of, _), &mut (_, seen)| *of != family || seen == generation);
     }
 
-    /// The carrier of a device was seen to go, or the device to come up without one.
-    pub fn lost_carrier(&mut self, ifindex: u32) {
+    /// If a device is without carrier, that came about just now: it was seen to go, or the device to come up without one.
+    pub fn settle(&mut self, ifindex: u32) {
         for family in FAMILIES {
             if self.set_for(family, ifindex).is_some() {
                 self.unsure.remove(&(family, ifindex));
@@ -68,22 +68,15 @@ impl Linkdown {
         }
     }
 
-    /// A device has no carrier, and when that came about was not seen.
-    pub fn found_without_carrier(&mut self, ifindex: u32) {
+    /// If a device is without carrier, when that came about was not seen.
+    pub fn doubt(&mut self, ifindex: u32) {
         self.unsure.extend(FAMILIES.map(|family| (family, ifindex)));
-    }
-
-    /// A device has a carrier, or is down.
-    pub fn clear(&mut self, ifindex: u32) {
-        for family in FAMILIES {
-            self.unsure.remove(&(family, ifindex));
-        }
     }
 
     /// A device is gone.
     pub fn forget(&mut self, ifindex: u32) {
-        self.clear(ifindex);
         for family in FAMILIES {
+            self.unsure.remove(&(family, ifindex));
             self.settings.remove(&(family, SettingScope::Interface(ifindex)));
         }
     }
@@ -101,18 +94,19 @@ mod tests {
     fn the_setting_counts_that_held_when_the_carrier_went() {
         let mut linkdown = Linkdown::default();
         let own = SettingScope::Interface(7);
-        linkdown.lost_carrier(7);
+        linkdown.settle(7);
         assert_eq!(linkdown.leaves_out(Family::V6, 7), None, "no setting is known");
-        linkdown.clear(7);
-        linkdown.set(setting(Family::V6, own, true), [].into_iter(), 1);
-        linkdown.lost_carrier(7);
+        linkdown.set(setting(Family::V6, own, true), [7].into_iter(), 1);
+        assert_eq!(linkdown.leaves_out(Family::V6, 7), None, "nor was one when the carrier went");
+        linkdown.settle(7);
         assert_eq!(linkdown.leaves_out(Family::V6, 7), Some(true));
         linkdown.set(setting(Family::V6, own, false), [7].into_iter(), 1);
         assert_eq!(linkdown.leaves_out(Family::V6, 7), None, "it changed meanwhile");
-        linkdown.clear(7);
-        linkdown.lost_carrier(7);
+        linkdown.settle(7);
         assert_eq!(linkdown.leaves_out(Family::V6, 7), Some(false));
-        linkdown.found_without_carrier(7);
+        linkdown.set(setting(Family::V6, own, false), [7].into_iter(), 1);
+        assert_eq!(linkdown.leaves_out(Family::V6, 7), Some(false), "it did not change");
+        linkdown.doubt(7);
         assert_eq!(linkdown.leaves_out(Family::V6, 7), None);
     }
 
@@ -125,9 +119,33 @@ mod tests {
         assert_eq!(linkdown.leaves_out(Family::V4, 7), Some(true));
         linkdown.set(setting(Family::V4, SettingScope::All, false), [7].into_iter(), 2);
         assert_eq!(linkdown.leaves_out(Family::V4, 7), None);
-        linkdown.clear(7);
+        linkdown.settle(7);
         assert_eq!(linkdown.leaves_out(Family::V4, 7), Some(false));
         linkdown.sweep(Family::V4, 2);
         assert_eq!(linkdown.leaves_out(Family::V4, 7), None, "the dump did not show the device's own");
+    }
+
+    #[test]
+    fn either_setting_of_ipv4_is_enough() {
+        for (own, all, leaves_out) in
+            [(false, false, false), (true, false, true), (false, true, true), (true, true, true)]
+        {
+            let mut linkdown = Linkdown::default();
+            linkdown.set(setting(Family::V4, SettingScope::Interface(7), own), [].into_iter(), 1);
+            linkdown.set(setting(Family::V4, SettingScope::All, all), [].into_iter(), 1);
+            assert_eq!(linkdown.leaves_out(Family::V4, 7), Some(leaves_out), "{own} {all}");
+        }
+    }
+
+    #[test]
+    fn a_dump_takes_away_what_it_does_not_show_of_its_family_alone() {
+        let mut linkdown = Linkdown::default();
+        let of = |ifindex| SettingScope::Interface(ifindex);
+        linkdown.set(setting(Family::V6, of(7), true), [].into_iter(), 1);
+        linkdown.set(setting(Family::V6, of(8), true), [].into_iter(), 2);
+        linkdown.sweep(Family::V4, 2);
+        assert_eq!([7, 8].map(|i| linkdown.leaves_out(Family::V6, i)), [Some(true); 2]);
+        linkdown.sweep(Family::V6, 2);
+        assert_eq!([7, 8].map(|i| linkdown.leaves_out(Family::V6, i)), [None, Some(true)]);
     }
 }

@@ -27,11 +27,11 @@ impl Mirror {
         let before = self.kernel.links.insert(index, value).map(|seen| seen.value);
         let was_alive = before.as_ref().is_some_and(Link::alive);
         let changed = before.as_ref() != Some(&self.kernel.links[&index].value);
+        // If it is without carrier now, that came about just now, or when it did was not seen.
         match before {
-            _ if alive || !up => self.kernel.linkdown.clear(index),
             Some(before) if before.up && !before.carrier => {}
-            _ if seen => self.kernel.linkdown.lost_carrier(index),
-            _ => self.kernel.linkdown.found_without_carrier(index),
+            _ if seen => self.kernel.linkdown.settle(index),
+            _ => self.kernel.linkdown.doubt(index),
         }
         // That a link is down may come from before the dump that showed it up, or tell of a link that a dump showed down
         // already: in either case the routes that messages have brought back since are gone again.
@@ -138,19 +138,18 @@ impl Mirror {
     }
 
     pub(super) fn setting(&mut self, setting: Setting) {
-        let links = self.kernel.links.iter();
-        let carrierless = links.filter(|(_, link)| link.value.up && !link.value.carrier).map(|(&i, _)| i);
-        self.kernel.linkdown.set(setting, carrierless, self.generation);
+        self.kernel.linkdown.set(setting, self.kernel.links.keys().copied(), self.generation);
+        self.pending.hops = true;
+    }
+
+    pub(super) fn sweep_settings(&mut self, family: Family) {
+        self.kernel.linkdown.sweep(family, self.generation);
         self.pending.hops = true;
     }
 
     /// Says that messages were lost, so that what is known of the order of events does not hold. A new dump must follow.
     pub fn lost(&mut self) {
-        for (&index, link) in &self.kernel.links {
-            if link.value.up && !link.value.carrier {
-                self.kernel.linkdown.found_without_carrier(index);
-            }
-        }
+        self.kernel.links.keys().for_each(|&index| self.kernel.linkdown.doubt(index));
         self.pending.hops = true;
     }
 

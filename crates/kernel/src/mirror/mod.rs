@@ -257,8 +257,8 @@ impl Mirror {
     fn sweep(&mut self, table: Scope) {
         let now = self.generation;
         match table {
-            Scope::SETTINGS4 => self.kernel.linkdown.sweep(Family::V4, now),
-            Scope::SETTINGS6 => self.kernel.linkdown.sweep(Family::V6, now),
+            Scope::SETTINGS4 => self.sweep_settings(Family::V4),
+            Scope::SETTINGS6 => self.sweep_settings(Family::V6),
             Scope::LINKS => {
                 for index in stale(&self.kernel.links, now) {
                     self.remove_link(index);
