@@ -84,6 +84,15 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
     let Some(known) = checks::findings(&names, args.force)? else {
         return Ok(ExitCode::from(REFUSED));
     };
+    if classes.are_two() {
+        for name in names_at(&taken, Attach::Tcx) {
+            log::warn!(
+                code = "classes";
+                "{name}: nothing that comes in goes by --high, since what needs a queue is left to the kernel at tcx; \
+                 --attach xdp has it go through the graph"
+            );
+        }
+    }
     if args.dry_run {
         run::pool(&args.runtime, &names_at(&taken, Attach::Xdp))?;
         return Ok(ExitCode::SUCCESS);
