@@ -212,11 +212,7 @@ impl Session {
                     return Ok(End::Broken);
                 }
                 Input::Signal => {}
-                Input::Look => {
-                    if let Some(driver) = &mut self.driver {
-                        driver.look(&self.router, &self.loaded.plan);
-                    }
-                }
+                Input::Look => self.look(),
                 Input::Written(handler, value) => {
                     if let Err(why) = self.write_global(handler, &value) {
                         log::error!("{handler}: {}", why.to_string().trim_end());
@@ -229,7 +225,11 @@ impl Session {
                 }
                 Input::PortBack(ports, port) => self.reopen(&ports, &port),
                 // As below.
-                Input::Watch(watch, reply) => drop(reply.send(self.watch(watch))),
+                Input::Watch(watch, reply) => {
+                    let watched = self.watch(watch);
+                    self.look();
+                    drop(reply.send(watched));
+                }
                 Input::Question(question, reply) => {
                     let times = match &question {
                         Question::Write(handler, times) if global_name(handler) == "stop" => {
@@ -276,6 +276,13 @@ impl Session {
             driver.withdraw(&self.router);
         }
         self.router.swap(plan)
+    }
+
+    /// Looks after the programs in the driver.
+    fn look(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.look(&self.router, &self.loaded.plan);
+        }
     }
 
     /// Puts into the driver what of the graph can be there.

@@ -163,14 +163,11 @@ impl Session {
             "stop" => Ok(()),
             "meter" => match value.trim() {
                 "true" => {
-                    // Bytes are counted above.
-                    self.driver.iter_mut().for_each(|driver| driver.withdraw(&self.router));
-                    Ok(self.router.meter(true)?)
+                    self.router.meter(true)?;
+                    self.look();
+                    Ok(())
                 }
-                "false" => {
-                    self.attach();
-                    Ok(self.router.meter(false)?)
-                }
+                "false" => Ok(self.router.meter(false)?),
                 other => Err(HandlerError::Failed(format!("'{other}': write true or false"))),
             },
             "timewarp" => {

@@ -35,8 +35,8 @@ impl Router {
             }
         }
         let add = |sums: Vec<(Counter, u64)>| move |_: &mut _| sums.iter().for_each(|(to, n)| to.add(*n));
-        let done = by_worker.into_iter().map(|(worker, sums)| self.call(worker, add(sums)));
-        done.fold(Ok(()), |all, one| all.and(one))
+        let all: Vec<_> = by_worker.into_iter().map(|(worker, sums)| self.call(worker, add(sums))).collect();
+        all.into_iter().collect()
     }
 
     /// How many handlers of elements were written on the workers, by whoever it was: a number that is another when some
@@ -46,5 +46,17 @@ impl Router {
     /// If a worker does not answer.
     pub fn written(&self) -> Result<u64, NoAnswer> {
         (0..self.handles.len()).map(|worker| self.call(worker, |w| w.core.written)).sum()
+    }
+
+    /// Whether somebody captures, traces or measures packets: they see only those that come by the graph.
+    ///
+    /// # Errors
+    /// If a worker does not answer.
+    pub fn is_watched(&self) -> Result<bool, NoAnswer> {
+        let mut watched = false;
+        for worker in 0..self.handles.len() {
+            watched |= self.call(worker, |w| w.core.watched)?;
+        }
+        Ok(watched)
     }
 }
