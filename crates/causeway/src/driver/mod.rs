@@ -10,6 +10,7 @@
 //! place. For a hot swap all packets come up as they came, the rings run empty, and the new graph gets its programs when it is
 //! in place: so no packet enters a graph by the luggage of another.
 
+mod few;
 mod known;
 pub mod part;
 mod port;
@@ -152,7 +153,8 @@ impl Driver {
             return;
         }
         for port in &mut self.ports {
-            if let Err(error) = port.refresh(&mut self.means, router, plan) {
+            let done = port.refresh(&mut self.means, router, plan);
+            if let Err(error) = done.and_then(|()| port.copy(router, plan)) {
                 log::warn!(code = "driver"; "the driver's programs are as before: {error}");
             }
         }
@@ -173,7 +175,11 @@ impl Driver {
         let slots: Vec<Option<u32>> = devices.map(|device| self.means.slot(device)).collect();
         if (written, &slots) != (self.written, &self.slots) {
             (self.written, self.slots) = (written, slots);
-            self.refresh(router, plan);
+            return self.refresh(router, plan);
+        }
+        for port in &mut self.ports {
+            // As in settling.
+            let _ = port.copy(router, plan);
         }
     }
 

@@ -268,6 +268,27 @@ fn in_driver(router: &Router) {
 }
 
 #[test]
+fn neighbours_that_answered_are_known_in_the_driver() {
+    let Some(net) = Net::new() else { return };
+    settle(&net);
+    let graph = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
+        kind[0] -> Strip(14) -> check :: CheckIPHeader -> rt :: StaticIPLookup(10.77.2.0/24 0) -> DecIPTTL
+        -> [0] arp :: ARPQuerier(10.77.2.1, NEAR) -> q :: Queue -> out :: ToDevice(rb);
+        back :: FromDevice(rb) -> answers :: Classifier(12/0806 20/0002, 12/0806 20/0001, -);
+        answers[0] -> [1] arp; answers[1] -> ARPResponder(10.77.2.1 NEAR) -> q; answers[2] -> other;";
+    let router = Configuration::new(&net, graph).run(&net, true);
+    let flow = Flow::start(&net);
+    in_driver(&router);
+    assert!(router.number("arp.queries") >= 1);
+    // The driver follows what is written.
+    router.write("rt.set", "10.77.2.0/24 0").expect_err("it never changes");
+    router.write("arp.clear", "").expect("written");
+    in_driver(&router);
+    let account = flow.end();
+    assert_eq!((account.lost, account.duplicates), (0, 0));
+}
+
+#[test]
 fn what_is_written_counts_in_the_driver_when_it_is_answered() {
     let Some(net) = Net::new() else { return };
     settle(&net);

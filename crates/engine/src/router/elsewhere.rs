@@ -4,7 +4,7 @@
 use super::Router;
 use crate::counters::Counter;
 use crate::handler::NoAnswer;
-use crate::ir::Program;
+use crate::ir::{Entry, Program};
 use std::collections::BTreeMap;
 
 impl Router {
@@ -16,6 +16,23 @@ impl Router {
     pub fn lower(&self, element: &str) -> Result<Option<Program>, NoAnswer> {
         let Some(&place) = self.index.get(element).and_then(|places| places.first()) else { return Ok(None) };
         self.call(place.worker, move |w| w.core.nodes.get(place.node)?.element.as_ref()?.lower())
+    }
+
+    /// All that the tables of an element have now, by number; `None` for one that cannot be copied.
+    ///
+    /// # Errors
+    /// If its worker does not answer.
+    pub fn tables(&self, element: &str) -> Result<Vec<Option<Vec<Entry>>>, NoAnswer> {
+        let Some(&place) = self.index.get(element).and_then(|places| places.first()) else {
+            return Ok(Vec::new());
+        };
+        self.call(place.worker, move |w| {
+            w.core.clock.touch();
+            let now_ns = w.core.clock.now_ns();
+            let program = w.core.nodes.get(place.node).and_then(|node| node.element.as_ref()?.lower());
+            let tables = program.map(Program::into_tables).unwrap_or_default();
+            tables.iter().map(|table| table.entries(now_ns)).collect()
+        })
     }
 
     /// The counter of an element called `name`, as the handler `counters` has it; of several copies that of the first.
