@@ -82,13 +82,15 @@ struct Result {
 
 /// Elements whose names begin so count what hosts say unasked.
 const NOISE: &str = "other";
+/// Elements of the optimiser's have this in their names.
+const FUSED: &str = "@fused";
 
 fn counted(router: &Router) -> BTreeMap<(String, String), u64> {
     let all = router.counters().into_iter().map(|([_, element, name], n)| ((element, name), n));
     let steady = |((element, name), n): &((String, String), u64)| {
         let noisy =
             element.is_empty() || element.starts_with(NOISE) || ["in", "kind"].contains(&element.as_str());
-        !noisy && *n > 0 && !name.starts_with("port.") && !name.starts_with("rx.")
+        !noisy && !element.contains(FUSED) && *n > 0 && !name.starts_with("port.") && !name.starts_with("rx.")
     };
     // How many at a time is not the same.
     all.filter(steady).filter(|((_, name), _)| !name.contains("batch")).collect()
@@ -96,7 +98,7 @@ fn counted(router: &Router) -> BTreeMap<(String, String), u64> {
 
 fn edges(router: &Router) -> Vec<String> {
     let text = router.read("edges");
-    let steady = |line: &&str| !line.contains(NOISE) && !line.starts_with("in ");
+    let steady = |line: &&str| !line.contains(NOISE) && !line.contains(FUSED) && !line.starts_with("in ");
     text.lines().filter(steady).map(str::to_owned).collect()
 }
 
