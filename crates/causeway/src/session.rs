@@ -220,11 +220,7 @@ impl Session {
                     return Ok(End::Broken);
                 }
                 Input::Signal => {}
-                Input::Look => {
-                    if let Some(driver) = &mut self.driver {
-                        driver.look(&self.router, &self.loaded.plan);
-                    }
-                }
+                Input::Look => self.look(),
                 Input::Written(handler, value) => {
                     if let Err(why) = self.write_global(handler, &value) {
                         log::error!("{handler}: {}", why.to_string().trim_end());
@@ -237,7 +233,11 @@ impl Session {
                 }
                 Input::PortBack(ports, port) => self.reopen(&ports, &port),
                 // As below.
-                Input::Watch(watch, reply) => drop(reply.send(self.watch(watch))),
+                Input::Watch(watch, reply) => {
+                    let watched = self.watch(watch);
+                    self.look();
+                    drop(reply.send(watched));
+                }
                 Input::Question(question, reply) => {
                     let times = match &question {
                         Question::Write(handler, times) if global_name(handler) == "stop" => {
@@ -289,6 +289,13 @@ impl Session {
         Ok(())
     }
 
+    /// Looks after the programs in the driver.
+    fn look(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.look(&self.router, &self.loaded.plan);
+        }
+    }
+
     /// Puts into the driver what of the graph can be there.
     fn attach(&mut self) {
         if let Some(driver) = &mut self.driver {
@@ -296,8 +303,12 @@ impl Session {
         }
     }
 
-    /// Has what is forwarded in the driver go through the graph, where packets are seen. None if nothing is.
+    /// Has what is forwarded in the driver go through the graph, where packets are seen. None if nothing is, or if the driver
+    /// looks for watchers itself.
     fn stand_aside(&self) -> Option<Aside> {
+        if self.driver.is_some() {
+            return None;
+        }
         let values = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
         let front = values.get(FRONT)?.clone().downcast::<Front>().ok()?;
         front.stand_aside()

@@ -62,6 +62,12 @@ fn what_cannot_be_said_cuts_the_graph() {
     );
     assert_eq!(graph.nodes[2].outputs, [Some(Target::Up(5, 0))]);
     assert!(graph.nodes.iter().all(|node| node.program.is_some()));
+    let whole = without.whole_graph(&plan, |_| None, |_| Vec::<Option<Table<'_>>>::new());
+    assert_eq!((whole.nodes.len(), whole.nodes[0].name.as_str()), (4, "in"));
+    let [start, kind] = [0, 1].map(|node| &whole.nodes[node].outputs[..]);
+    assert_eq!(start, [Some(Target::Node(1))]);
+    assert_eq!(kind, [Some(Target::Up(2, 0)), Some(Target::Node(2)), Some(Target::Emit(3))]);
+    assert!(!without.is_empty());
     assert_ne!(Place::Element(5, 0), Place::Node(2), "cuts are places of the plan");
 }
 

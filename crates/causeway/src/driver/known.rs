@@ -55,3 +55,28 @@ impl Unpack for Known {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame with these sixteen bytes in front of it.
+    fn frame(head: [u8; 16]) -> Packet {
+        let mut packet = Packet::with_headroom(256).expect("a frame");
+        packet.put(Luggage::MOST + 60).expect("room");
+        packet.data_mut()[Luggage::MOST - 16..][..16].copy_from_slice(&head);
+        packet.pull(Luggage::MOST).expect("there");
+        packet
+    }
+
+    #[test]
+    fn frames_as_they_came_and_frames_of_unknown_programs_are_told() {
+        let known = Known(vec![Exits { first: 5, ways: vec![None, None] }]);
+        assert_eq!(known.unpack(&mut frame([0; 16])), Entry::Start);
+        for number in [1, 4, 5, 6, 7, u32::MAX] {
+            let mut head = [0xff; 16];
+            head[..4].copy_from_slice(&number.to_ne_bytes());
+            assert_eq!(known.unpack(&mut frame(head)), Entry::Lost, "{number}");
+        }
+    }
+}

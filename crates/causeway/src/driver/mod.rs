@@ -10,6 +10,7 @@
 //! place. For a hot swap all packets come up as they came, the rings run empty, and the new graph gets its programs when it is
 //! in place: so no packet enters a graph by the luggage of another.
 
+mod few;
 mod known;
 pub mod part;
 mod port;
@@ -126,12 +127,14 @@ impl Driver {
 
     /// Puts programs before the graph that runs, of the configuration `plan`.
     pub fn attach(&mut self, router: &Router, plan: &Plan) {
-        let able = Part::of(&self.means.library, plan);
+        let sources = Part::with(&self.means.library, plan, Vec::new());
         self.ports.clear();
-        for (start, able) in able.starts() {
+        for (start, _) in sources.starts() {
             let element = &plan.elements[start];
             match interface(&element.config) {
-                Some(name) if able => self.ports.push(Port::new(start, name)),
+                Some(name) if has_entries(router.plan(), &element.name) => {
+                    self.ports.push(Port::new(start, name));
+                }
                 _ => log::info!(
                     code = "driver";
                     "nothing runs in the driver behind {}: it chooses or cuts packets, or leaves them to the kernel",
@@ -150,21 +153,33 @@ impl Driver {
             return;
         }
         for port in &mut self.ports {
-            if let Err(error) = port.refresh(&mut self.means, router, plan) {
+            let done = port.refresh(&mut self.means, router, plan);
+            if let Err(error) = done.and_then(|()| port.copy(router, plan)) {
                 log::warn!(code = "driver"; "the driver's programs are as before: {error}");
             }
         }
     }
 
-    /// To be called again and again: counts, and follows what nobody has told of.
+    /// To be called again and again: counts, and follows what nobody has told of. While somebody watches packets all come up.
     pub fn look(&mut self, router: &Router, plan: &Plan) {
         self.settle(router);
+        let watched = router.is_watched().unwrap_or(self.held);
+        match (watched, self.held) {
+            (true, false) => return self.withdraw(router),
+            (false, true) => return self.attach(router, plan),
+            (true, true) => return,
+            (false, false) => {}
+        }
         let written = router.written().unwrap_or(self.written);
         let devices = plan.elements.iter().filter(|element| element.class == "ToDevice");
         let slots: Vec<Option<u32>> = devices.map(|device| self.means.slot(device)).collect();
         if (written, &slots) != (self.written, &self.slots) {
             (self.written, self.slots) = (written, slots);
-            self.refresh(router, plan);
+            return self.refresh(router, plan);
+        }
+        for port in &mut self.ports {
+            // As in settling.
+            let _ = port.copy(router, plan);
         }
     }
 
@@ -194,4 +209,10 @@ impl Driver {
             port.forget(&self.means);
         }
     }
+}
+
+/// Whether an element has outputs for packets that go up ([`Driver::enter`]).
+fn has_entries(running: &Plan, element: &str) -> bool {
+    let entries = &running.edges[running.edges.len().saturating_sub(running.entries)..];
+    entries.iter().any(|((from, _), _)| running.elements[*from].name == element)
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 /// Classes whose packets come from an interface.
 const SOURCES: [&str; 2] = ["FromDevice", "PollDevice"];
-/// Classes of routing tables are of this subject; what their handler `table` says is copied to the driver.
+/// Classes of routing tables are of this subject; what their handler `table` says is copied to the driver. Others say
+/// themselves what is in their tables.
 const TABLES: &str = "iproute";
 
 /// A graph, and what its elements say they do.
@@ -45,6 +46,12 @@ impl<'a> Part<'a> {
         self.library.get(self.class(element)).is_some_and(|spec| spec.category == TABLES)
     }
 
+    /// Whether the driver can have a copy of what an element looks up in.
+    pub fn has_tables(&self, element: usize) -> bool {
+        let all_few = |program: &Program| program.tables().iter().all(|table| table.entries(0).is_some());
+        self.is_table(element) || self.program(element).is_some_and(all_few)
+    }
+
     /// The ToDevice by which packets leave at once that are pushed to an element: itself, or what pulls from a queue, which
     /// the driver needs none of.
     pub fn device(&self, element: usize) -> Option<usize> {
@@ -64,8 +71,7 @@ impl<'a> Part<'a> {
         has_table: &dyn Fn(usize) -> bool,
     ) -> Split {
         let port = |element| self.device(element).filter(|&device| takes(device));
-        let has_tables = |element| self.is_table(element) && has_table(element);
-        let known = Known { programs: &self.programs, port: &port, has_tables: &has_tables };
+        let known = Known { programs: &self.programs, port: &port, has_tables: has_table };
         split(self.plan, start, &known)
     }
 
@@ -120,14 +126,15 @@ pub fn is_asked(library: &Library, class: &str) -> bool {
 pub fn in_driver(library: &Library, plan: &Plan) -> BTreeSet<usize> {
     let part = Part::of(library, plan);
     let able = part.starts().filter(|&(_, able)| able);
-    able.flat_map(|(start, _)| part.split(start, &|_| true, &|_| true).elements).collect()
+    able.flat_map(|(start, _)| part.split(start, &|_| true, &|element| part.has_tables(element)).elements)
+        .collect()
 }
 
 /// The split of every element that packets come in by, as people read it.
 pub fn explain(library: &Library, plan: &Plan) -> String {
     let part = Part::of(library, plan);
     let lines = part.starts().map(|(start, able)| match able {
-        true => part.split(start, &|_| true, &|_| true).explain(plan),
+        true => part.split(start, &|_| true, &|element| part.has_tables(element)).explain(plan),
         false => format!(
             "nothing is in the driver behind {}: it chooses or cuts packets, or leaves them to the kernel\n",
             plan.elements[start].name

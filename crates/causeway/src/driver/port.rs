@@ -1,6 +1,7 @@
 //! The program of one port: built of what the running elements say, counted for them, and exchanged when they change.
 
 use super::Means;
+use super::few::Few;
 use super::known::{Exits, Known, Way};
 use super::part::{Part, is_asked};
 use super::routes::{Copied, can_be_copied};
@@ -11,7 +12,7 @@ use causeway_engine::handler::HandlerError;
 use causeway_engine::{End, NoAnswer, Plan, Router};
 use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
 use causeway_netio::front;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ struct Running {
     tallies: Tallies,
     /// What it reads.
     _tables: BTreeMap<usize, Copied>,
+    few: BTreeMap<usize, Few>,
 }
 
 /// What is to be built.
@@ -43,6 +45,8 @@ struct Wanted<'a> {
     split: Split,
     /// What the routing tables in the driver say of themselves, by element.
     tables: BTreeMap<usize, String>,
+    /// Elements with tables that are copied entry by entry.
+    few: BTreeSet<usize>,
     /// The ToDevices that the driver can send by, and where their interfaces are in the map.
     devices: BTreeMap<usize, u32>,
     ifindex: u32,
@@ -136,10 +140,16 @@ impl Port {
                 devices.insert(element, slot);
             }
         }
-        let split = part
-            .split(self.start, &|device| devices.contains_key(&device), &|table| tables.contains_key(&table));
+        let split = part.split(self.start, &|device| devices.contains_key(&device), &|element| {
+            if part.is_table(element) { tables.contains_key(&element) } else { part.has_tables(element) }
+        });
+        let looks_up = |&element: &usize| {
+            !part.is_table(element)
+                && part.program(element).is_some_and(|program| !program.tables().is_empty())
+        };
+        let few = split.elements.iter().copied().filter(looks_up).collect();
         tables.retain(|element, _| split.elements.contains(element));
-        Ok(Wanted { part, split, tables, devices, ifindex, mac })
+        Ok(Wanted { part, split, tables, few, devices, ifindex, mac })
     }
 
     /// Builds the program, and puts it in the place of the one that runs.
@@ -154,12 +164,14 @@ impl Port {
         let tables = tables.collect::<Result<BTreeMap<_, _>, String>>();
         let tables =
             tables.map_err(|why| Failed::Because(format!("a routing table cannot be copied: {why}")))?;
+        let few = wanted.few.iter().map(|&element| Ok((element, Few::new()?)));
+        let few = few.collect::<causeway_bpf::Result<BTreeMap<_, _>>>()?;
         let counters = Counters::new()?;
         let mut programs: Vec<_> = wanted.part.programs().iter_mut().map(Option::take).collect();
         let graph: Graph<Table<'_>> = wanted.split.whole_graph(
             plan,
             |element| programs[element].take(),
-            |element| vec![tables.get(&element).map(Copied::table)],
+            |element| vec![tables.get(&element).map(Copied::table).or(few.get(&element).map(Few::table))],
         );
         let drop = Action::Return(action::XDP_DROP);
         let action = |device| {
@@ -192,7 +204,7 @@ impl Port {
         // Before there are packets that bring it.
         means.given_up.set(&self.interface, Some(Arc::new(self.known.clone())));
         std::mem::drop(graph);
-        self.place(means, router, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables })
+        self.place(means, router, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables, few })
     }
 
     fn place(
@@ -232,6 +244,15 @@ impl Port {
         self.known = Known::default();
         means.given_up.set(&self.interface, Some(Arc::new(Known::default())));
         self.made_of.clear();
+    }
+
+    /// Has the program find what the elements' tables have now.
+    pub fn copy(&mut self, router: &Router, plan: &Plan) -> Result<(), NoAnswer> {
+        for (&element, few) in self.running.iter_mut().flat_map(|running| &mut running.few) {
+            let tables = router.tables(&plan.elements[element].name)?;
+            few.set(tables.into_iter().next().flatten().unwrap_or_default());
+        }
+        Ok(())
     }
 
     /// Has the elements count what the program has counted.

@@ -24,8 +24,8 @@ pub struct Copied {
 
 /// What has filled the memory, and what its shape is.
 enum Walk {
-    V4(#[expect(dead_code, reason = "the memory is its")] Fib<u32, Rank24>),
-    V6(#[expect(dead_code, reason = "the memory is its")] Fib<u128, Lines6>),
+    V4(#[expect(dead_code, reason = "the memory is its")] Box<Fib<u32, Rank24>>),
+    V6(#[expect(dead_code, reason = "the memory is its")] Box<Fib<u128, Lines6>>),
 }
 
 /// What a table is of, and its routes: prefix, gateway (none if zero) and output.
@@ -43,8 +43,8 @@ fn read(text: &str) -> Option<Listed> {
     }
     let v6 = text.contains(':');
     Some(match v6 {
-        false => Listed::V4(lines.iter().map(|line| route::<u32, Ipv4Addr>(line)).collect::<Option<_>>()?),
-        true => Listed::V6(lines.iter().map(|line| route::<u128, Ipv6Addr>(line)).collect::<Option<_>>()?),
+        false => Listed::V4(lines.iter().map(route::<u32, Ipv4Addr>).collect::<Option<_>>()?),
+        true => Listed::V6(lines.iter().map(route::<u128, Ipv6Addr>).collect::<Option<_>>()?),
     })
 }
 
@@ -82,7 +82,7 @@ impl Copied {
                 let structure = Rank24::in_region(LAYOUT, memory.clone(), &Domain::new()).map_err(full)?;
                 let mut fib = Fib::with_structure(structure);
                 fib.load(&numbered(routes, &mut hops, |gateway| [gateway.into(), 0])?).map_err(full)?;
-                (memory, Walk::V4(fib))
+                (memory, Walk::V4(Box::new(fib)))
             }
             Listed::V6(routes) => {
                 let memory = region(LAYOUT6.bytes())?;
@@ -90,7 +90,7 @@ impl Copied {
                 let mut fib = Fib::with_structure(structure);
                 let halves = |gateway: u128| [(gateway >> 64) as u64, gateway as u64];
                 fib.load(&numbered(routes, &mut hops, halves)?).map_err(full)?;
-                (memory, Walk::V6(fib))
+                (memory, Walk::V6(Box::new(fib)))
             }
         };
         Ok(Copied { memory, hops, walk })

@@ -165,6 +165,7 @@ impl Session {
                 "true" => {
                     self.router.meter(true)?;
                     self.metered = self.stand_aside();
+                    self.look();
                     Ok(())
                 }
                 "false" => {

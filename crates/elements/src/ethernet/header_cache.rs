@@ -1,6 +1,6 @@
 //! The Ethernet headers that ARPQuerier has made, by destination.
 
-use causeway_engine::ir::Table;
+use causeway_engine::ir::{Entry, Table};
 use causeway_packet::wire::ethernet::HEADER_LEN;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -96,5 +96,15 @@ impl Table for HeaderCache {
     fn look_up(&mut self, key: [u64; 2], now_ns: u64) -> Option<[u64; 3]> {
         let [front, back] = words(&self.find(u32::try_from(key[0]).ok()?, now_ns)?);
         Some([front, back, 0])
+    }
+
+    fn entries(&self, now_ns: u64) -> Option<Vec<Entry>> {
+        let destinations =
+            self.0.iter().filter_map(|slot| u32::try_from(slot.destination.load(Relaxed)).ok());
+        let entry = |destination| {
+            let [front, back] = words(&self.find(destination, now_ns)?);
+            Some(([destination.into(), 0], [front, back, 0]))
+        };
+        Some(destinations.filter_map(entry).collect())
     }
 }

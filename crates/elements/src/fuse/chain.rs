@@ -49,7 +49,11 @@ pub(super) struct Classes<'p> {
 impl<'p> Classes<'p> {
     pub fn new(plan: &'p Plan, library: &Library) -> Self {
         let lowers =
-            plan.elements.iter().map(|e| library.get(&e.class).map_or(Lowers::No, |spec| spec.lowers));
+            // An ordinary packet is IPv4.
+            plan.elements.iter().map(|e| match library.get(&e.class) {
+                Some(spec) if spec.category != "ip6" => spec.lowers,
+                _ => Lowers::No,
+            });
         Classes { plan, lowers: lowers.collect() }
     }
 

@@ -278,7 +278,16 @@ pub enum End {
 pub trait Table: Any + Send {
     /// What the table has for a key.
     fn look_up(&mut self, key: [u64; 2], now_ns: u64) -> Option<[u64; 3]>;
+
+    /// All that the table has now, keys and what is found for them, if those are few and it can be copied.
+    fn entries(&self, now_ns: u64) -> Option<Vec<Entry>> {
+        let _ = now_ns;
+        None
+    }
 }
+
+/// A key of a table, and what is found for it.
+pub type Entry = ([u64; 2], [u64; 3]);
 
 /// Operations one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -305,6 +314,11 @@ impl Program {
     /// The counters, by number.
     pub fn counters(&self) -> &[Counter] {
         &self.counters
+    }
+
+    /// The tables, by number.
+    pub fn tables(&self) -> &[Box<dyn Table>] {
+        &self.tables
     }
 
     /// The tables, by number.

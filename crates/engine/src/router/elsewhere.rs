@@ -4,7 +4,7 @@
 use super::Router;
 use crate::counters::Counter;
 use crate::handler::NoAnswer;
-use crate::ir::Program;
+use crate::ir::{Entry, Program};
 use std::collections::BTreeMap;
 
 impl Router {
@@ -16,6 +16,23 @@ impl Router {
     pub fn lower(&self, element: &str) -> Result<Option<Program>, NoAnswer> {
         let Some(&place) = self.index.get(element).and_then(|places| places.first()) else { return Ok(None) };
         self.call(place.worker, move |w| w.core.nodes.get(place.node)?.element.as_ref()?.lower())
+    }
+
+    /// All that the tables of an element have now, by number; `None` for one that cannot be copied.
+    ///
+    /// # Errors
+    /// If its worker does not answer.
+    pub fn tables(&self, element: &str) -> Result<Vec<Option<Vec<Entry>>>, NoAnswer> {
+        let Some(&place) = self.index.get(element).and_then(|places| places.first()) else {
+            return Ok(Vec::new());
+        };
+        self.call(place.worker, move |w| {
+            w.core.clock.touch();
+            let now_ns = w.core.clock.now_ns();
+            let program = w.core.nodes.get(place.node).and_then(|node| node.element.as_ref()?.lower());
+            let tables = program.map(Program::into_tables).unwrap_or_default();
+            tables.iter().map(|table| table.entries(now_ns)).collect()
+        })
     }
 
     /// The counter of an element called `name`, as the handler `counters` has it; of several copies that of the first.
@@ -35,8 +52,8 @@ impl Router {
             }
         }
         let add = |sums: Vec<(Counter, u64)>| move |_: &mut _| sums.iter().for_each(|(to, n)| to.add(*n));
-        let done = by_worker.into_iter().map(|(worker, sums)| self.call(worker, add(sums)));
-        done.fold(Ok(()), |all, one| all.and(one))
+        let all: Vec<_> = by_worker.into_iter().map(|(worker, sums)| self.call(worker, add(sums))).collect();
+        all.into_iter().collect()
     }
 
     /// How many handlers of elements were written on the workers, by whoever it was: a number that is another when some
@@ -46,5 +63,17 @@ impl Router {
     /// If a worker does not answer.
     pub fn written(&self) -> Result<u64, NoAnswer> {
         (0..self.handles.len()).map(|worker| self.call(worker, |w| w.core.written)).sum()
+    }
+
+    /// Whether somebody captures, traces or measures packets: they see only those that come by the graph.
+    ///
+    /// # Errors
+    /// If a worker does not answer.
+    pub fn is_watched(&self) -> Result<bool, NoAnswer> {
+        let mut watched = false;
+        for worker in 0..self.handles.len() {
+            watched |= self.call(worker, |w| w.core.watched)?;
+        }
+        Ok(watched)
     }
 }

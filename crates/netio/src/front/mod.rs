@@ -13,7 +13,9 @@
 //! is forwarded by the graph's program or left to the kernel.
 //!
 //! What would be taken in transit goes on in the program of the port's graph first, where there is one
-//! ([`Front::set_graph`]): it does in the driver what the graph in user space would do, or gives the frame up as it came.
+//! ([`Front::set_graph`]): it does in the driver what the graph in user space would do, or gives the frame up as it came. Behind
+//! ports that bring luggage ([`Front::with_luggage`]) that is so for frames of ports that take everything as well, and a frame
+//! may come up half done.
 //! What is taken goes to the socket of the receiving queue, with "pass" as the fallback where there is none. Every
 //! frame is counted by [`Reason`]. [`Bystander`] stands at ports whose packets are all left to the kernel.
 
