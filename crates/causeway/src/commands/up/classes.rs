@@ -21,7 +21,7 @@ use std::fmt::Write;
 /// Masks that there may be. The NIC of the paper has one for each way out.
 pub const MOST: usize = 64;
 
-/// Packets that a queue holds: as many as the output queue of the papers' router (OSR, section 3.2: 1000 packets by default).
+/// Packets that a queue holds: as many as that of the router in OSR, section 3.2.
 const CAPACITY: u32 = 1_000;
 
 /// Which packets are of the high class, and how fast links are.
