@@ -51,7 +51,7 @@ const STARTING: &str = "starting";
 const MOST_LIVE: u32 = 32;
 
 /// Forwards until it is told to stop.
-pub fn up(args: UpArgs) -> Result<ExitCode> {
+pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let classes = classes(&args)?;
     if args.print {
         let missing = |name: &&String| Interface::open(name).is_err();
@@ -76,6 +76,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         log::info!(code = "port"; "{text}");
     }
     let taken: Vec<Port> = ports.iter().filter(|p| p.forwards).cloned().collect();
+    classes.make_room(&mut args.runtime, &taken)?;
     let in_driver = args.driver && !taken.is_empty();
     if args.driver && !in_driver {
         log::info!(code = "driver"; "nothing is forwarded in the driver: no port forwards");

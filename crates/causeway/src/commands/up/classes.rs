@@ -10,12 +10,19 @@ pub use mask::Mask;
 pub use meter::{Meter, Sources};
 
 use super::graph::quote;
+use crate::cli::RuntimeArgs;
+use crate::commands::ports::Port;
+use crate::commands::run;
+use anyhow::Result;
 use causeway_engine::Names;
 use causeway_engine::value::{BytesPerSecond, Value};
 use std::fmt::Write;
 
 /// Masks that there may be. The NIC of the paper has one for each way out.
 pub const MOST: usize = 64;
+
+/// Packets that a queue holds: as many as that of the router in OSR, section 3.2.
+const CAPACITY: u32 = 1_000;
 
 /// Which packets are of the high class, and how fast links are.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +34,7 @@ pub struct Classes {
 }
 
 /// Reads the speed of a link, `INTERFACE=BANDWIDTH`, the latter as the element BandwidthShaper does.
-pub fn speed(text: &str) -> Result<(String, BytesPerSecond), String> {
+pub fn speed(text: &str) -> std::result::Result<(String, BytesPerSecond), String> {
     let parts = text.rsplit_once('=').filter(|(interface, _)| !interface.is_empty());
     let (interface, bandwidth) = parts.ok_or("write it as INTERFACE=BANDWIDTH, such as eth1=100Mbps")?;
     let names = Names::default();
@@ -41,6 +48,17 @@ impl Classes {
     /// Whether there are two classes.
     pub fn are_two(&self) -> bool {
         !self.high.is_empty()
+    }
+
+    /// Has the pool hold frames for full queues of these ports as well, if nobody says how many frames there are.
+    pub fn make_room(&self, runtime: &mut RuntimeArgs, ports: &[Port]) -> Result<()> {
+        if self.are_two() && runtime.frames.is_none() {
+            let names: Vec<String> = ports.iter().map(|port| port.name.clone()).collect();
+            let queues = (2 * names.len()).saturating_mul(runtime.threads.into());
+            let held = queues.saturating_mul(CAPACITY as usize).try_into().unwrap_or(u32::MAX);
+            runtime.frames = Some(run::pool(runtime, &names)?.0.wanted.saturating_add(held));
+        }
+        Ok(())
     }
 
     /// The speed that was given for an interface.
@@ -60,9 +78,11 @@ impl Classes {
         let _ = writeln!(text, "forward[{i}] -> class{i} :: Classifier({}, -);", patterns.join(", "));
         for output in 0..=patterns.len() {
             let class = match output {
-                0 => format!("high{i} :: Counter -> high_queue{i} :: Queue -> [0]priority{i} :: PrioSched"),
+                0 => format!(
+                    "high{i} :: Counter -> high_queue{i} :: Queue({CAPACITY}) -> [0]priority{i} :: PrioSched"
+                ),
                 n if n < patterns.len() => format!("high{i}"),
-                _ => format!("low{i} :: Counter -> low_queue{i} :: Queue -> [1]priority{i}"),
+                _ => format!("low{i} :: Counter -> low_queue{i} :: Queue({CAPACITY}) -> [1]priority{i}"),
             };
             let _ = writeln!(text, "class{i}[{output}] -> {class};");
         }
