@@ -18,6 +18,7 @@
 //! frame is counted by [`Reason`]. [`Bystander`] stands at ports whose packets are all left to the kernel.
 
 mod bystander;
+mod checksums;
 mod code;
 mod ends;
 mod gate;
