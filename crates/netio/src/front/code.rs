@@ -275,6 +275,10 @@ impl<'a> Parts<'a> {
         a.load_slot(Size::D, Reg::R3, self.length, 0);
         a.alu(Alu::Add, Reg::R2, i32::from(ETHERNET) + extra);
         a.jump_if(Cond::Gt, Reg::R2, Reg::R3, malformed);
+        if self.place == Place::Tcx {
+            // The shorter header of the two counts all of the packet in its length.
+            self.trim(a, i32::from(ETHERNET) + extra.max(20));
+        }
     }
 
     /// Looks at what virtual ports have that a wire has not.
