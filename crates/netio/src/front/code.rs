@@ -37,10 +37,9 @@ pub(super) const PORT: Reg = Reg::R9;
 /// Bytes of an Ethernet header.
 pub(super) const ETHERNET: i16 = 14;
 pub(super) const TCP: i32 = 6;
-const UDP: i32 = 17;
 
 /// A 16-bit field of the packet as a load on this machine sees it; comparisons need no swap of the loaded value.
-fn wire16(value: u16) -> i32 {
+pub(super) fn wire16(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
@@ -164,7 +163,7 @@ impl<'a> Parts<'a> {
     }
 
     /// `R2 = flags & wanted`.
-    fn flag(&self, a: &mut Asm, wanted: u16) {
+    pub fn flag(&self, a: &mut Asm, wanted: u16) {
         a.load(Size::H, Reg::R2, PORT, field::FLAGS);
         a.alu(Alu::And, Reg::R2, i32::from(wanted));
     }
@@ -282,6 +281,10 @@ impl<'a> Parts<'a> {
         a.load_slot(Size::D, Reg::R3, self.length, 0);
         a.alu(Alu::Add, Reg::R2, i32::from(ETHERNET) + extra);
         a.jump_if(Cond::Gt, Reg::R2, Reg::R3, malformed);
+        if self.place == Place::Tcx {
+            // The shorter header of the two counts all of the packet in its length.
+            self.trim(a, i32::from(ETHERNET) + extra.max(20));
+        }
     }
 
     /// Looks at what virtual ports have that a wire has not.
@@ -290,55 +293,6 @@ impl<'a> Parts<'a> {
             Place::Xdp => self.guard(a, version),
             Place::Tcx => self.segment(a, version),
         }
-    }
-
-    /// On a port with partial checksums, leaves what may carry one to the kernel, which knows.
-    ///
-    /// A sender that counts on hardware to finish a checksum leaves the folded sum of the pseudo-header in its place, not
-    /// complemented (RFC 1071 has the arithmetic). One finished checksum in 65 536 looks the same and is left to the
-    /// kernel as well.
-    fn guard(&mut self, a: &mut Asm, version: &Version) {
-        let (tcp, udp, sum, fine) = (a.label(), a.label(), a.label(), a.label());
-        let malformed = self.pass(a, Reason::Malformed);
-        let partial = self.pass(a, Reason::PartialChecksum);
-        let transport = self.pass(a, Reason::Transport);
-        self.flag(a, flag::PARTIAL_CHECKSUMS);
-        a.jump_if(Cond::Eq, Reg::R2, 0, fine);
-        (version.skip_fragment)(a, fine);
-        a.load(Size::B, Reg::R2, DATA, version.protocol);
-        a.jump_if(Cond::Eq, Reg::R2, version.icmp, fine);
-        a.jump_if(Cond::Eq, Reg::R2, TCP, tcp);
-        a.jump_if(Cond::Eq, Reg::R2, UDP, udp);
-        a.jump(transport);
-        let at = version.transport;
-        a.bind(tcp);
-        a.xdp_require(DATA, END, i32::from(at) + 18, Reg::R3, malformed);
-        a.load(Size::H, Reg::R5, DATA, at + 16);
-        a.jump(sum);
-        a.bind(udp);
-        a.xdp_require(DATA, END, i32::from(at) + 8, Reg::R3, malformed);
-        a.load(Size::H, Reg::R5, DATA, at + 2);
-        for port in TUNNELS {
-            a.jump_if(Cond::Eq, Reg::R5, wire16(port), transport);
-        }
-        a.load(Size::H, Reg::R5, DATA, at + 6);
-        a.bind(sum);
-        // R2 is the protocol, R5 the checksum; R3 becomes the sum.
-        a.mov(Reg::R3, Reg::R2);
-        a.load(Size::H, Reg::R2, DATA, version.length);
-        a.to_be(Reg::R2, 16);
-        a.alu(Alu::Sub, Reg::R2, version.header_in_length);
-        a.alu(Alu::Add, Reg::R3, Reg::R2);
-        a.to_be(Reg::R3, 16);
-        for word in 0..version.address_words {
-            a.load(Size::W, Reg::R2, DATA, version.addresses + word * 4);
-            a.alu(Alu::Add, Reg::R3, Reg::R2);
-        }
-        for (bits, mask) in [(32, -1), (16, 0xffff), (16, 0xffff), (16, 0xffff)] {
-            fold(a, bits, mask);
-        }
-        a.jump_if(Cond::Eq, Reg::R3, Reg::R5, partial);
-        a.bind(fine);
     }
 
     fn transit_unless_in(&mut self, a: &mut Asm, local: BorrowedFd<'_>) {
@@ -351,32 +305,19 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// `R3 = (R3 & mask) + (R3 >> bits)`; a mask of -1 is one of 32 bits. Destroys `R4`.
-fn fold(a: &mut Asm, bits: i32, mask: i32) {
-    a.mov(Reg::R4, Reg::R3);
-    a.alu(Alu::Rsh, Reg::R4, bits);
-    // 32-bit operations clear the upper half, which is what a mask of 32 bits does.
-    a.alu32(Alu::And, Reg::R3, mask);
-    a.alu(Alu::Add, Reg::R3, Reg::R4);
-}
-
 /// Next-header values that are extension headers (IANA registry; 44, the fragment header, stands apart).
 const EXTENSION_HEADERS: [i32; 9] = [0, 43, 51, 60, 135, 139, 140, 253, 254];
 const FRAGMENT_HEADER: i32 = 44;
 
-/// UDP ports of tunnels whose inner checksums a sender may leave to hardware: VXLAN (RFC 7348) and the number that Linux
-/// had before it, Geneve (RFC 8926), GRE in UDP (RFC 8086).
-const TUNNELS: [u16; 5] = [4789, 8472, 6081, 4754, 4755];
-
 /// Where an IP version has what the pseudo-header is made of; offsets in the frame.
 pub(super) struct Version {
     pub protocol: i16,
-    icmp: i32,
+    pub icmp: i32,
     /// A 16-bit length that counts this many bytes of the IP header.
-    length: i16,
-    header_in_length: i32,
-    addresses: i16,
-    address_words: i16,
+    pub length: i16,
+    pub header_in_length: i32,
+    pub addresses: i16,
+    pub address_words: i16,
     pub transport: i16,
     /// Jumps to the label if the packet is a fragment: those are made after their checksum was finished.
     pub skip_fragment: fn(&mut Asm, Label),

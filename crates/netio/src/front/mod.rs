@@ -21,6 +21,7 @@
 
 mod aside;
 mod bystander;
+mod checksums;
 mod code;
 mod ends;
 mod gate;

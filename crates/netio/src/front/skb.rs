@@ -38,6 +38,26 @@ impl Parts<'_> {
         a.bind(readable);
     }
 
+    /// Cuts the packet of R3 bytes to the R2 that it says it has, as the stack would; `headers` bytes can be read afterwards. The
+    /// stack refuses to cut what it has taken for a header, of a tunnel for instance: then it is the kernel's.
+    pub fn trim(&mut self, a: &mut Asm, headers: i32) {
+        let given_up = self.pass(a, Reason::GivenUp);
+        let malformed = self.pass(a, Reason::Malformed);
+        let whole = a.label();
+        a.jump_if(Cond::Eq, Reg::R2, Reg::R3, whole);
+        // It would be none any more.
+        a.load(Size::W, Reg::R3, CTX, sk_buff::GSO_SIZE);
+        a.jump_if(Cond::Ne, Reg::R3, 0, given_up);
+        a.store_slot(Size::D, self.length, 0, Reg::R2);
+        a.mov(Reg::R1, CTX);
+        a.mov(Reg::R3, 0);
+        a.call(Helper::SkbChangeTail);
+        a.jump_if(Cond::Ne, Reg::R0, 0, given_up);
+        a.skb_data(CTX, DATA, END);
+        a.xdp_require(DATA, END, headers, Reg::R2, malformed);
+        a.bind(whole);
+    }
+
     /// Notes for the graph's program how long the packets are that this one is to be cut into, octets from the IP header on; 0
     /// if it is not. Only of TCP it is known.
     pub fn segment(&mut self, a: &mut Asm, version: &Version) {

@@ -104,7 +104,7 @@ fn super_packet(version: u8, header: usize) -> Vec<u8> {
     let length = (frame.len() - 14 - if version == 4 { 0 } else { 40 }) as u16;
     let at = if version == 4 { 16 } else { 18 };
     frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
-    frame[14 + ip + 12] = (header / 4 << 4) as u8;
+    frame[14 + ip + 12] = ((header / 4) << 4) as u8;
     frame
 }
 
