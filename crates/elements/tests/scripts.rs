@@ -2,6 +2,7 @@
 
 use causeway_engine::clock::SIMULATED_START_NS;
 use causeway_engine::harness::{Harness, packet};
+use causeway_engine::spec::Access;
 use causeway_engine::{Defaults, Event, Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use std::time::Duration;
@@ -128,4 +129,31 @@ fn a_script_steers_elements_of_all_workers() {
         (read("u", "home_thread", ""), read("s", "get", "seen"), read("c", "count", "")),
         ("1".into(), "40".into(), "0".into())
     );
+}
+
+#[test]
+fn what_can_be_done_with_a_handler_is_asked_of_the_element_which_may_have_more_or_fewer_than_its_class() {
+    let text = "p :: Script(TYPE PROXY, return 1); a :: CheckIPHeader(DETAILS true); b :: CheckIPHeader;
+                Idle -> a -> b -> d :: Discard; Idle -> Queue -> e :: Discard;";
+    let library = causeway_elements::library();
+    let compiled = causeway_lang::compile("test", text.as_bytes(), &NoLibraries, &library, &[]);
+    let plan = Plan::new(&compiled.unwrap_or_else(|f| panic!("{:?}", f.diagnostics.messages())));
+    let options =
+        Options { simulated_ns: Some(SIMULATED_START_NS), defaults: Defaults::Click, ..Options::default() };
+    let router = Router::start(library, plan, options).unwrap();
+    for (element, handler, access) in [
+        ("p", "any.thing", Some(Access::ReadParamWrite)),
+        ("p", "step", Some(Access::Write)),
+        ("p", "class", Some(Access::Read)),
+        ("a", "drop_details", Some(Access::Read)),
+        ("b", "drop_details", None),
+        ("b", "any", None),
+        ("d", "scheduled", None),
+        ("e", "scheduled", Some(Access::Read)),
+    ] {
+        assert_eq!(router.access(element, handler).unwrap(), access, "{element}.{handler}");
+        let readable = access.is_some_and(Access::reads);
+        assert_eq!(router.read(element, handler, "").is_ok(), readable, "{element}.{handler}");
+    }
+    assert!(router.access("nobody", "class").is_err());
 }

@@ -96,6 +96,35 @@ fn what_an_element_knows_goes_to_that_of_its_name() {
 }
 
 #[test]
+fn a_queue_that_a_swap_makes_smaller_keeps_the_packets_that_came_first() {
+    for (class, drops, reason) in [("CPUQueue", "2", "full 2"), ("SimpleQueue", "1", "reset 1")] {
+        let graph = |capacity: u32, active: bool| {
+            format!(
+                "{FLOWS} -> MarkIPHeader -> q :: {class}({capacity}) -> Unqueue(ACTIVE {active})
+                 -> c :: IPClassifier(src port 1, src port 2, -);
+                 c[0] -> first :: Counter -> Discard; c[1] -> second :: Counter -> Discard; c[2] -> third :: Counter -> Discard;
+                 TimedSource(10ms, LIMIT 1, STOP true) -> Discard;"
+            )
+            .replace("STOP true) -> Mark", &format!("ACTIVE {}) -> Mark", !active))
+        };
+        let mut router = run(&graph(2, false));
+        assert_eq!([read(&router, "q", "held"), read(&router, "q", "drops")], ["2", "1"], "{class}");
+        router.swap(plan(&graph(1, true))).unwrap();
+        assert_eq!([read(&router, "q", "held"), read(&router, "q", "drops")], ["1", drops], "{class}");
+        let reasons = read(&router, "q", "drop_reasons");
+        assert!(reasons.contains(reason), "{class}: {reasons}");
+        router.resume();
+        let event = router.wait(Some(Duration::from_secs(60)));
+        assert!(matches!(event, Some(Event::StopRequested { .. })));
+        assert_eq!(
+            ["first", "second", "third"].map(|name| read(&router, name, "count")),
+            ["1", "0", "0"],
+            "{class}"
+        );
+    }
+}
+
+#[test]
 fn fragments_from_before_a_swap_are_of_packets_that_become_whole_after_it() {
     // Three fragments, of which the reassembler gets the first and third, or the second.
     let graph = |to: &str, not_to: &str| {

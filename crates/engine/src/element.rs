@@ -130,6 +130,12 @@ pub trait Element: Any + Send {
         Err(format!("handler '{handler}' is not implemented"))
     }
 
+    /// Whether the element, as it is configured, has no handler called `name` although its class declares one.
+    fn lacks(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// Handlers that the element has besides those of its class.
     fn own_handlers(&self) -> Vec<(String, Access)> {
         Vec::new()

@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::cx::Cx;
 use crate::element::Element;
 use crate::measure::{Across, Unit};
+use crate::node::Node;
 use crate::spec::{Access, HandlerDoc, Spec, reads};
 use std::fmt;
 
@@ -91,11 +92,27 @@ pub fn find(spec: &Spec, name: &str, numbered: usize) -> Option<&'static Handler
     spec.handlers.iter().find(|h| h.is(name, numbered)).or_else(|| COMMON.iter().find(|h| h.name == name))
 }
 
+/// Whether an element has the handler of that name, which its class declares.
+fn has(core: &Core, n: &Node, handler: &str) -> bool {
+    let pulls = n.ins.first().is_some_and(|input| input.from.is_some());
+    let click = core.context.defaults == Defaults::Click;
+    let lacks = |e: &dyn Element| e.lacks(handler);
+    let only_pulling = || click && listed::is_of_pullers_in_click(n.spec.name, handler);
+    !n.element.as_deref().is_some_and(lacks) && (pulls || !only_pulling())
+}
+
+/// The handler of that name that an element has by its class.
+fn declared(core: &Core, n: &Node, handler: &str) -> Option<&'static HandlerDoc> {
+    let of_class = n.spec.handlers.iter().find(|h| h.is(handler, n.numbered()));
+    of_class.filter(|_| has(core, n, handler))
+}
+
 /// What can be done with `handler` of the element at `node`, if it has it: by its class, by itself, or as all elements.
 pub(crate) fn access(core: &Core, node: usize, handler: &str) -> Option<Access> {
     let n = core.nodes.get(node)?;
-    let declared = find(n.spec, handler, n.numbered()).map(|h| h.access);
-    declared.or_else(|| n.element.as_ref()?.own_handler(handler))
+    let common = || COMMON.iter().find(|h| h.name == handler);
+    let known = declared(core, n, handler).or_else(common).map(|h| h.access);
+    known.or_else(|| n.element.as_ref()?.own_handler(handler))
 }
 
 /// How the values of `handler` of copies of the element at `node` make one.
@@ -108,7 +125,7 @@ pub(crate) fn across(core: &Core, node: usize, handler: &str) -> Across {
 pub(crate) fn read(core: &mut Core, node: usize, handler: &str, arg: &str) -> Result<String, HandlerError> {
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
-    let declared = n.spec.handlers.iter().find(|h| h.is(handler, n.numbered()));
+    let declared = declared(core, n, handler);
     let common = COMMON.iter().any(|h| h.name == handler);
     let own = || n.element.as_ref().filter(|_| !common).and_then(|e| e.own_handler(handler));
     if let Some(access) = declared.map(|h| h.access).or_else(own) {
@@ -203,7 +220,7 @@ fn pullers(core: &Core, node: usize, port: usize) -> Vec<String> {
 pub(crate) fn write(core: &mut Core, node: usize, handler: &str, value: &str) -> Result<(), HandlerError> {
     let n = core.nodes.get(node).ok_or(NoAnswer(core.worker))?;
     let full = || format!("{}.{handler}", n.name);
-    let declared = n.spec.handlers.iter().find(|h| h.is(handler, n.numbered()));
+    let declared = declared(core, n, handler);
     match declared.map(|h| h.access).or_else(|| access(core, node, handler)) {
         Some(access) if access.writes() => {}
         Some(_) => return Err(HandlerError::ReadOnly(full())),

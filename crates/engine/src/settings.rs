@@ -109,7 +109,8 @@ impl Count for Fresh {
 
 /// The value that was written to `handler`, in the form that arguments of its type have, with the names of `scope`.
 pub fn written<T: Value>(handler: &str, text: &str, scope: &Scope<'_>) -> Result<T, String> {
-    T::parse(text.trim(), scope).map_err(|why| format!("{handler}: {why}"))
+    let named = |why| if T::ERROR_IS_WHOLE { why } else { format!("{handler}: {why}") };
+    T::parse(text.trim(), scope).map_err(named)
 }
 
 /// The parts of a list, one after the other; all of `parts` together are `N`.

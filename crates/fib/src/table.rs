@@ -8,7 +8,9 @@ use crate::rib::Rib;
 /// What a route leads to: an index into an adjacency table; [`MISS`] means "no route".
 pub type AdjacencyIndex = u32;
 
-/// The result of a lookup that no route matches.
+/// The result of a lookup that no route matches: a number that no route leads to, and no type of its own. Structures keep it
+/// among the others, in 15 bits; batches of results are filled with it before a lookup; a program in the driver reads it as it
+/// lies in memory; and an adjacency table has nothing at that index, so who looks there need not ask first.
 pub const MISS: AdjacencyIndex = 0;
 
 /// A change of the route of a prefix: where it leads from now on, or `None` if there is none any more.

@@ -263,6 +263,12 @@ fn what_is_needed_and_urgent_adds_up() {
         }
         assert_eq!((mirror.take_needs(), mirror.take_urgent()), (routing(), true), "{messages:?}");
     }
+    // That a port changed is urgent by itself.
+    for (operation, link) in [(ADDED, down(1)), (GONE, link(1))] {
+        let mut mirror = mirror();
+        tell(&mut mirror, operation, Object::Link(link));
+        assert_eq!((mirror.take_needs(), mirror.take_urgent()), (Scope::default(), true), "{operation:?}");
+    }
     let mut mirror = mirror();
     let both = ["10.1.0.1", "10.1.0.2"].map(|text| Object::Address(address(text, 1)));
     both.iter().cloned().for_each(|address| tell(&mut mirror, ADDED, address));
@@ -345,6 +351,33 @@ fn objects_go_with_the_carrier_of_their_link_and_groups_with_their_last_member()
     dump(&mut mirror, Scope::ROUTES4, routes);
     let mut told = || (1..=4).map(|id| answers(&mut mirror, &format!("192.0.{id}.1")).0).collect::<Vec<_>>();
     assert_eq!(told(), ["punt next-hop-missing", BY_SECOND, BY_SECOND, "punt next-hop-missing"]);
+}
+
+#[test]
+fn routes_of_a_link_that_was_down_or_may_have_been_are_in_doubt_until_they_are_dumped() {
+    for (link1, operation) in [(down(1), ADDED), (without_carrier(1), SHOWN), (link(1), SHOWN)] {
+        let mut mirror = mirror();
+        tell(&mut mirror, ADDED, Object::Route(by(&[1])));
+        let via = answer(&mut mirror);
+        let changed = !link1.alive();
+        tell(&mut mirror, operation, Object::Link(link1));
+        tell(&mut mirror, ADDED, Object::Link(link(1)));
+        assert_eq!(answer(&mut mirror) == "punt unclear", changed);
+        dump(&mut mirror, Scope::ROUTES4, [Object::Route(by(&[1]))]);
+        assert_eq!(answer(&mut mirror), via);
+    }
+}
+
+#[test]
+fn a_group_whose_members_are_gone_forwards_nothing_even_if_no_route_is_by_them() {
+    let mut mirror = mirror();
+    let members = PORTS.map(|id| object(id, NextHopKind::Path(path(id))));
+    members.iter().cloned().for_each(|member| tell(&mut mirror, ADDED, member));
+    tell(&mut mirror, ADDED, object(3, group(&PORTS, false)));
+    tell(&mut mirror, ADDED, Object::Route(route(0, Target::Object(3))));
+    assert_eq!(answer(&mut mirror), BY_BOTH);
+    members.into_iter().for_each(|member| tell(&mut mirror, GONE, member));
+    assert_eq!(answer(&mut mirror), "punt next-hop-missing");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::ast::*;
 use crate::diag::Diagnostic;
-use crate::elaborate::{ClassId, Edge, Elaborator, Node, NodeKind};
+use crate::elaborate::{ClassDef, ClassId, Edge, Elaborator, Node, NodeKind};
 use crate::source::Span;
 use crate::suggest::did_you_mean;
 
@@ -198,8 +198,12 @@ impl Elaborator<'_> {
     }
 
     fn declare(&mut self, name: &Ident, class: ClassId, config: Option<&Config>) -> usize {
-        if !self.free_for_element(&name.text) {
-            self.diags.error(name.span, format!("class '{}' used as element name", name.text));
+        if let Some(taken) = self.find_class(&name.text) {
+            let mut error =
+                Diagnostic::error(name.span, format!("class '{}' used as element name", name.text));
+            // People have been told that the declaration comes too late.
+            error.plain_only = matches!(self.defs[taken], ClassDef::Unknown(_));
+            self.diags.push(error);
             return self.anonymous(&name.text, class, config, name.span);
         }
         if let Some(&node) = self.body.names.get(&name.text) {

@@ -54,6 +54,8 @@ pub struct Diagnostic {
     pub notes: Vec<Note>,
     /// Click reports push/pull conflicts without a landmark; its plain rendering must do the same.
     pub plain_landmark: bool,
+    /// Click says it, but it is no news after what was said before it: the human rendering leaves it out.
+    pub plain_only: bool,
 }
 
 impl Diagnostic {
@@ -82,6 +84,7 @@ impl Diagnostic {
             hint: None,
             notes: vec![],
             plain_landmark: true,
+            plain_only: false,
         }
     }
 

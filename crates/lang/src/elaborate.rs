@@ -212,19 +212,6 @@ impl<'a> Elaborator<'a> {
         class
     }
 
-    /// Whether `name` is no class, or only the stand-in for one; a stand-in is forgotten, because a declaration
-    /// that comes too late is better news than no declaration.
-    pub(crate) fn free_for_element(&mut self, name: &str) -> bool {
-        let Some(class) = self.find_class(name) else { return true };
-        let stand_in = matches!(self.defs[class], ClassDef::Unknown(_));
-        if stand_in {
-            self.visible.iter_mut().for_each(|scope| {
-                scope.remove(name);
-            });
-        }
-        stand_in
-    }
-
     pub(crate) fn class_hint(&self, name: &str) -> Option<String> {
         if self.diags.is_full() {
             return None;

@@ -90,15 +90,17 @@ const MOST_SHOWN: usize = 20;
 /// The diagnostics for people: `file:line:column`, the source line with the place underlined, notes and hints.
 pub fn human(diagnostics: &Diagnostics, sources: &Sources, quotes: Quotes) -> String {
     let mut out = String::new();
-    let mut shown = 0;
+    let (mut shown, mut no_news) = (0, 0);
     for d in diagnostics {
         let is_error = d.severity == Severity::Error;
-        if !is_error || shown < MOST_SHOWN {
+        if d.plain_only {
+            no_news += usize::from(is_error);
+        } else if !is_error || shown < MOST_SHOWN {
             one(&mut out, d, sources, quotes);
             shown += usize::from(is_error);
         }
     }
-    let hidden = diagnostics.error_count() - shown;
+    let hidden = diagnostics.error_count() - shown - no_news;
     if hidden > 0 {
         let _ = writeln!(out, "{hidden} further errors are not shown");
     }

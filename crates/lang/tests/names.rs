@@ -24,7 +24,8 @@ fn undeclared_elements() {
 #[test]
 fn a_declaration_that_comes_too_late() {
     let failed = compile("Idle -> d;\nd :: Discard;").unwrap_err();
-    assert_eq!(failed.diagnostics.messages(), ["undeclared element 'd'"]);
+    let again = "class 'd' used as element name";
+    assert_eq!(failed.diagnostics.messages(), ["undeclared element 'd'", again]);
     let first = failed.diagnostics.iter().next().unwrap();
     assert_eq!(
         first.hint.as_deref(),
@@ -32,6 +33,25 @@ fn a_declaration_that_comes_too_late() {
     );
     let place = first.notes[0].span.map(|s| failed.sources.landmark(s).short());
     assert_eq!(place.as_deref(), Some("config:2"));
+    let human =
+        causeway_lang::render::human(&failed.diagnostics, &failed.sources, causeway_lang::Quotes::Ascii);
+    assert!(
+        human.contains("undeclared element") && !human.contains(again) && !human.contains("not shown"),
+        "{human}"
+    );
+    // Each declaration is one that has come too late, as far as the name of the stand-in reaches.
+    assert_eq!(
+        errors(
+            "Idle -> d; d :: Discard; elementclass C { d :: Null; input -> d -> output }; Idle -> d :: Null -> Discard"
+        ),
+        format!("config:1: undeclared element 'd'\n{}", format!("config:1: {again}\n").repeat(3))
+    );
+    assert_eq!(
+        errors(
+            "elementclass C { input -> x -> output; x :: Counter } Idle -> C -> Discard; x :: Idle -> Discard"
+        ),
+        "config:1: undeclared element 'x'\nconfig:1: class 'x' used as element name\n"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Session;
 use crate::control::Question;
 use crate::metrics;
 use causeway_engine::Edge;
-use causeway_engine::handler::{self, HandlerError};
+use causeway_engine::handler::HandlerError;
 use causeway_engine::spec::Access;
 
 /// An edge with what passed it: packets, and bytes while they are counted.
@@ -93,28 +93,16 @@ impl Session {
         refused: fn(String) -> HandlerError,
     ) -> Result<String, HandlerError> {
         let allowed = match self.split(handler) {
-            Some((element, name)) => self.access(&element, &name)?.is_some_and(may),
+            Some((element, name)) => match self.router.access(&element, &name)? {
+                Some(access) => may(access),
+                None => return Err(HandlerError::NoHandler(format!("{element}.{name}"))),
+            },
             None => match GLOBALS.iter().find(|(n, _)| *n == global_name(handler)) {
                 Some(&(_, access)) => may(access),
                 None => return Err(HandlerError::NoHandler(handler.to_owned())),
             },
         };
         if allowed { Ok(String::new()) } else { Err(refused(handler.to_owned())) }
-    }
-
-    fn access(&self, element: &str, name: &str) -> Result<Option<Access>, HandlerError> {
-        let class = self.router.read(element, "class", "")?;
-        let plan = self.router.plan();
-        let ports = plan.find(element).map(|i| &plan.elements[i]);
-        let ports = ports.map_or((0, 0), |e| (e.pulled_inputs.len(), e.pulled_outputs.len()));
-        let found = self
-            .library
-            .get(&class)
-            .and_then(|spec| handler::find(spec, name, spec.numbered(ports.0, ports.1)));
-        match found {
-            Some(handler) => Ok(Some(handler.access)),
-            None => Err(HandlerError::NoHandler(format!("{element}.{name}"))),
-        }
     }
 
     fn global(&self, handler: &str, argument: &str) -> Result<String, HandlerError> {

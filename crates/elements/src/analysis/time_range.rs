@@ -13,7 +13,7 @@ pub(crate) static SPEC: Spec = Spec {
         reads("first", "the earliest timestamp; 0 if there was none"),
         reads("last", "the latest timestamp"),
         reads("range", "both"),
-        reads("interval", "the time between them"),
+        reads("interval", "the time between them; with SIMPLE less than 0 if timestamps went back"),
         writes("reset", "forgets both"),
     ],
     example: "InfiniteSource(LIMIT 5) -> TimeRange -> Discard;",
@@ -53,7 +53,12 @@ impl Element for TimeRange {
         match handler {
             "first" => print_time(self.first_ns, &mut text),
             "last" => print_time(self.last_ns, &mut text),
-            "interval" => print_time(self.last_ns.saturating_sub(self.first_ns), &mut text),
+            "interval" => {
+                if self.last_ns < self.first_ns {
+                    text.push('-');
+                }
+                print_time(self.last_ns.abs_diff(self.first_ns), &mut text);
+            }
             _ => {
                 print_time(self.first_ns, &mut text);
                 text.push(' ');

@@ -277,6 +277,43 @@ mod tests {
     }
 
     #[test]
+    fn the_time_between_drops_is_the_interval_by_the_root_of_their_number() {
+        // RFC 8289 §3.3 and §5.3; where the root is no whole number of sixteenths it is cut to one.
+        let after = |in_a_row: u64, interval_ns: u64| {
+            let (target, interval) = (Nanoseconds(5_000_000), Nanoseconds(interval_ns));
+            let own = Own { target, interval, queues: List::default(), drops: 0 };
+            let (stored, as_click) = (Vec::new(), false);
+            let codel = CoDel {
+                own,
+                as_click,
+                stored,
+                first_above_ns: None,
+                dropping: true,
+                drop_next_ns: 0,
+                in_a_row,
+            };
+            codel.after(1_000) - 1_000
+        };
+        for (in_a_row, ns) in [
+            (1, 100_000_000),
+            (2, 72_727_272),
+            (3, 59_259_259),
+            (4, 50_000_000),
+            (9, 33_333_333),
+            (16, 25_000_000),
+            (100, 10_000_000),
+            (10_000, 1_000_000),
+        ] {
+            assert_eq!(after(in_a_row, 100_000_000), ns, "{in_a_row}");
+        }
+        assert_eq!(
+            [after(4, 1_999_999), after(4, 999_999)],
+            [500_000, 0],
+            "whole milliseconds of INTERVAL count"
+        );
+    }
+
+    #[test]
     fn what_is_dropped_is_what_has_waited_longest() {
         let dropped = drops("5ms, 100ms", 310, |_| Some(50));
         assert_eq!(dropped, [(201, 200), (301, 301)]);
@@ -288,6 +325,12 @@ mod tests {
         let at = |good: std::ops::Range<u64>| move |ms: u64| Some(if good.contains(&ms) { 4 } else { 50 });
         let again = times("5ms, 100ms", 740, at(531..532));
         assert_eq!(again[6..], [632, 682, 728], "{again:?}");
+        // Of two or three one counts, of four two.
+        for (until, again) in [(350, [451, 551, 624]), (400, [501, 601, 674]), (460, [561, 634, 693])] {
+            let times = times("5ms, 100ms", 700, at(until..until + 1));
+            let next = times.iter().position(|&ms| ms > until).unwrap();
+            assert_eq!(times[next..][..3], again, "{times:?}");
+        }
         // Long after it begins with one.
         let again = times("5ms, 100ms", 1_250, at(531..800));
         assert_eq!(again[6..], [1_000, 1_100, 1_173, 1_232], "{again:?}");

@@ -233,8 +233,8 @@ impl Red {
         self.queues.iter().map(|queue| cx.stored(queue)).sum()
     }
 
-    /// Moves the average towards `length`; returns it rounded.
-    fn observe(&mut self, length: usize, cx: &mut Cx<'_>) -> i64 {
+    /// Moves the average towards `length`, at `now_ns`; returns it rounded.
+    fn observe(&mut self, length: usize, now_ns: u64) -> i64 {
         let stability = self.own.stability;
         if stability == 0 {
             self.average = (length as i64) << BITS;
@@ -242,7 +242,7 @@ impl Red {
         }
         let times = match length {
             0 => {
-                let now = cx.now_ns() / EMPTY_NS;
+                let now = now_ns / EMPTY_NS;
                 self.empty_at.replace(now).map_or(1, |before| now.saturating_sub(before))
             }
             _ => {
@@ -259,9 +259,9 @@ impl Red {
         (self.average + (1 << (BITS - 1))) >> BITS
     }
 
-    /// Whether a packet is to be dropped that finds the queues so long.
-    fn drops(&mut self, length: usize, cx: &mut Cx<'_>) -> bool {
-        let average = self.observe(length, cx);
+    /// Whether a packet is to be dropped that finds the queues so long at `now_ns`.
+    fn drops(&mut self, length: usize, now_ns: u64, random: impl FnOnce() -> u16) -> bool {
+        let average = self.observe(length, now_ns);
         if average <= self.own.min.into() || average > self.own.most() {
             self.count = -1;
             let drops = average > self.own.min.into();
@@ -276,7 +276,7 @@ impl Red {
             self.own.drops += 1;
         }
         if self.count == 0 {
-            self.random = cx.rng().u16(..).into();
+            self.random = random().into();
         }
         drops
     }
@@ -299,7 +299,7 @@ impl Element for Red {
         // Those of the batch that have passed are not in the queue yet.
         let mut length = self.length(cx);
         batch.filter_map(|packet| {
-            if self.drops(length, cx) {
+            if self.drops(length, cx.now_ns(), || cx.rng().u16(..)) {
                 cx.divert(1, Reason::Early, packet);
                 return None;
             }
@@ -315,7 +315,7 @@ impl Element for Red {
             cx.pull(0, 1, &mut one);
             let Some(packet) = one.pop() else { break };
             let length = self.length(cx);
-            if self.drops(length, cx) {
+            if self.drops(length, cx.now_ns(), || cx.rng().u16(..)) {
                 cx.divert(1, Reason::Early, packet);
                 dropped += 1;
             } else {
@@ -368,67 +368,4 @@ impl Element for Red {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use causeway_engine::harness::Harness;
-
-    fn own(min: u32, max: u32, p: f64, gentle: bool) -> Own {
-        let (p, queues) = (Probability((p * 65_536.0) as u32), List::default());
-        Own { min, max, p, queues, stability: 4, gentle, drops: 0 }
-    }
-
-    #[test]
-    fn max_p_moves_by_little_and_stays_within_its_bounds() {
-        let moved = |p: f64, average: i64| {
-            let mut own = own(10, 30, p, true);
-            own.adapt(average);
-            own.p.0
-        };
-        // In parts of 65536: a quarter more if that is less than a hundredth of one, a tenth less.
-        assert_eq!(
-            [moved(0.02, 21), moved(0.4, 21), moved(0.02, 19), moved(0.02, 20)],
-            [1_637, 26_869, 1_179, 1_310]
-        );
-        assert_eq!([moved(0.5, 99), moved(0.6, 99), moved(0.01, 0)], [32_768, 39_321, 655]);
-    }
-
-    #[test]
-    fn the_probability_grows_with_the_length() {
-        let at = |own: &Own, length: i64| own.probability(length << BITS, length) as f64 / 65_536.0;
-        let gentle = own(10, 30, 0.5, true);
-        for (length, p) in [(10, 0.0), (20, 0.25), (30, 0.5), (45, 0.75), (60, 1.0)] {
-            assert!((at(&gentle, length) - p).abs() < 0.001, "{length}: {}", at(&gentle, length));
-        }
-        assert_eq!(
-            (gentle.most(), own(10, 30, 0.5, false).most(), own(1, 30, 1.0, true).most()),
-            (60, 30, 30)
-        );
-    }
-
-    #[test]
-    fn max_p_follows_the_average_between_its_bounds() {
-        let mut adaptive = own(10, 30, 0.02, true);
-        let mut after = |average: i64, times: usize| {
-            (0..times).for_each(|_| adaptive.adapt(average));
-            f64::from(adaptive.p.0) / 65_536.0
-        };
-        assert!((after(30, 1) - 0.025).abs() < 0.0001);
-        assert!((after(20, 9) - 0.025).abs() < 0.0001, "it is where it should be");
-        assert!((after(19, 1) - 0.0225).abs() < 0.0001);
-        assert!((0.009..0.0101).contains(&after(0, 100)));
-        assert!((0.5..0.511).contains(&after(60, 100)));
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused() {
-        let error = |config: &str| Harness::new(&SPEC, config, 1, 1).err().unwrap().concat();
-        assert_eq!(error("5, 4, 0.1, QUEUES q"), "MIN_THRESH must be <= MAX_THRESH");
-        assert_eq!(error("5, 70000, 0.1"), "MAX_THRESH must be <= 65535");
-        assert_eq!(error("5, 7, 0.1, STABILITY 17"), "STABILITY must be between 0 and 16");
-        assert_eq!(error("5, 7, 1.1"), "MAX_P must be between 0 and 1");
-        assert_eq!(error("5, 7, -1"), "MAX_P: parse error");
-        assert_eq!(error("5, 7, 0.1"), "no nearby Queues");
-        assert_eq!(error("5, 7, 0.1, QUEUES q"), "no element named 'q'");
-        assert_eq!(error("5, 7, 0.1, QUEUES element"), "'element' is not a Storage element");
-    }
-}
+mod tests;

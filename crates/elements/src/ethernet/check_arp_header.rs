@@ -1,5 +1,6 @@
 //! CheckARPHeader.
 
+use crate::ip::tally::DETAILS;
 use crate::printing::to_stderr;
 use causeway_engine::prelude::*;
 use causeway_packet::wire::arp;
@@ -17,7 +18,7 @@ pub(crate) static SPEC: Spec = Spec {
     args: Own::ARGS,
     handlers: handlers!(
         Own::HANDLERS,
-        &[reads("drop_details", "bad packets by reason, a line each").across(Across::Each)]
+        &[reads(DETAILS, "bad packets by reason, a line each").across(Across::Each)]
     ),
     drops: Reason::DOCS,
     example: "FromDevice(eth0) -> Classifier(12/0806) -> CheckARPHeader(14) -> ARPPrint -> Discard;",
@@ -30,7 +31,7 @@ settings! {
     struct Own {
         offset: u32 = optional("OFFSET", "bytes", "where the header is; default 0"), or(0);
         verbose: bool = keyword("VERBOSE", "boolean", "whether to tell of each bad packet; default false"), or(false);
-        details: bool = keyword("DETAILS", "boolean", "whether to count by reason; default false"), or(false);
+        details: bool = keyword("DETAILS", "boolean", "whether there is a handler `drop_details`; default false"), or(false);
     }
     counts {
         drops: u64 = reads("drops", "bad packets").counts(Unit::Packets);
@@ -105,10 +106,11 @@ impl Element for CheckARPHeader {
         Some(&mut self.own)
     }
 
+    fn lacks(&self, name: &str) -> bool {
+        name == DETAILS && !self.own.details
+    }
+
     fn read(&mut self, _handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
-        if !self.own.details {
-            return Err("DETAILS is false".to_owned());
-        }
         Ok(self.by_reason.iter().zip(TEXTS).map(|(n, text)| format!("{n}\t{text}\n")).collect())
     }
 }

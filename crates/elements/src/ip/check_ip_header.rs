@@ -1,7 +1,7 @@
 //! CheckIPHeader.
 
 use super::header::{self, Fault};
-use super::tally::{self, Tally};
+use super::tally::{self, DETAILS, Tally};
 use crate::printing::to_stderr;
 use causeway_engine::ir::{Alu, At, Field, Reg, Test};
 use causeway_engine::prelude::*;
@@ -38,7 +38,7 @@ pub(crate) static SPEC: Spec = Spec {
             "boolean",
             "whether every bad packet's reason is said; default false: the first one's",
         ),
-        keyword("DETAILS", "boolean", "accepted for compatibility; see `drop_details`"),
+        keyword("DETAILS", "boolean", "whether there is a handler `drop_details`; default false"),
     ],
     handlers: tally::HANDLERS,
     drops: Fault::DOCS,
@@ -75,6 +75,8 @@ const UNSUMMED_NAME: &str = "CheckIPHeader2";
 struct CheckIPHeader {
     checker: Checker,
     tally: Tally<Fault>,
+    /// Whether [`DETAILS`] can be read.
+    details: bool,
     notice: Notice,
 }
 
@@ -229,12 +231,12 @@ fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
     }
     let checksum = conf.keyword("CHECKSUM", conf.spec().name != UNSUMMED_NAME);
     let verbose = conf.keyword("VERBOSE", false);
-    conf.keyword("DETAILS", false);
+    let details = conf.keyword("DETAILS", false);
     conf.finish()?;
     let tally = Tally::new(conf);
     let checker = Checker { offset: offset as usize, checksum, sources };
     let notice = Notice { element: conf.name().clone(), verbose, said: false };
-    Ok(Box::new(CheckIPHeader { checker, tally, notice }))
+    Ok(Box::new(CheckIPHeader { checker, tally, details, notice }))
 }
 
 fn addresses(conf: &mut Conf<'_>, name: &str, list: &str) -> Vec<u32> {
@@ -290,7 +292,7 @@ impl Checker {
 
 impl Element for CheckIPHeader {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let CheckIPHeader { checker, tally, notice } = self;
+        let CheckIPHeader { checker, tally, notice, .. } = self;
         tally.sift(batch, cx, |packet| checker.check(packet).inspect_err(|&reason| notice.say(reason)));
     }
 
@@ -302,9 +304,13 @@ impl Element for CheckIPHeader {
         b.finish()
     }
 
+    fn lacks(&self, name: &str) -> bool {
+        name == DETAILS && !self.details
+    }
+
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
-            "drop_details" => self.tally.details(TEXTS),
+            DETAILS => self.tally.details(TEXTS),
             _ => self.tally.read(handler),
         })
     }

@@ -32,30 +32,34 @@ drop_reasons! {
     }
 }
 
-/// A code point.
-struct Ecn(u8);
+/// A code point, and how it was written.
+struct Ecn {
+    bits: u8,
+    text: String,
+}
 
 impl Value for Ecn {
     const ERROR_IS_WHOLE: bool = true;
 
     fn parse(text: &str, _: &Scope<'_>) -> Result<Self, String> {
-        match text {
-            "0" | "no" | "-" => Ok(Ecn(0)),
-            "1" | "ect1" | "ECT(1)" => Ok(Ecn(1)),
-            "2" | "ect2" | "ECT(0)" => Ok(Ecn(2)),
-            "3" | "ce" | "CE" => Ok(Ecn(3)),
-            _ => Err("bad ECN argument".to_owned()),
-        }
+        let bits = match text {
+            "0" | "no" | "-" => 0,
+            "1" | "ect1" | "ECT(1)" => 1,
+            "2" | "ect2" | "ECT(0)" => 2,
+            "3" | "ce" | "CE" => 3,
+            _ => return Err("bad ECN argument".to_owned()),
+        };
+        Ok(Ecn { bits, text: text.to_owned() })
     }
 
     fn placeholder() -> Self {
-        Ecn(0)
+        Ecn { bits: 0, text: "0".to_owned() }
     }
 }
 
 impl std::fmt::Display for Ecn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        f.write_str(&self.text)
     }
 }
 
@@ -69,7 +73,7 @@ pub(super) fn rewrite_tos(packet: &mut Packet, change: impl FnOnce(u8) -> u8) ->
 
 impl Element for SetIPECN {
     fn packet(&mut self, _port: usize, packet: &mut Packet, _cx: &mut Cx<'_>) -> Verdict {
-        rewrite_tos(packet, |tos| tos & !3 | self.ecn.0).or_drop(Reason::NoHeader)
+        rewrite_tos(packet, |tos| tos & !3 | self.ecn.bits).or_drop(Reason::NoHeader)
     }
 
     fn settings(&mut self) -> Option<&mut dyn Settings> {

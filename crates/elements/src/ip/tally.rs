@@ -10,8 +10,11 @@ use std::marker::PhantomData;
 pub(crate) const HANDLERS: &[HandlerDoc] = &[
     reads("count", "good packets").counts(Unit::Packets),
     reads("drops", "bad packets").counts(Unit::Packets),
-    reads("drop_details", "bad packets by reason, a line each").across(Across::Each),
+    reads(DETAILS, "bad packets by reason, a line each").across(Across::Each),
 ];
+
+/// The handler that classes with an argument DETAILS have only where that is true.
+pub(crate) const DETAILS: &str = "drop_details";
 
 /// Good packets, and bad ones by their reasons `R`, whether they were dropped or diverted.
 pub(crate) struct Tally<R> {

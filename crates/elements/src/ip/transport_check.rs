@@ -1,6 +1,6 @@
 //! What CheckTCPHeader, CheckUDPHeader and CheckICMPHeader have in common.
 
-use super::tally::Tally;
+use super::tally::{DETAILS, Tally};
 use crate::printing::contents::to_stderr;
 use causeway_engine::prelude::*;
 use causeway_packet::wire::Ipv4;
@@ -17,7 +17,7 @@ drop_reasons! {
 settings! {
     pub(crate) struct Verbosity {
         verbose: bool = keyword("VERBOSE", "boolean", "whether each bad packet is told of on standard error, not only the first; default false"), or(false);
-        details: bool = keyword("DETAILS", "boolean", "accepted for compatibility: details are always counted"), or(false);
+        details: bool = keyword("DETAILS", "boolean", "whether there is a handler `drop_details`; default false"), or(false);
     }
 }
 
@@ -27,6 +27,8 @@ pub(crate) struct TransportCheck {
     protocol: &'static str,
     judge: fn(&Packet) -> Result<(), Fault>,
     tally: Tally<Fault>,
+    /// Whether [`DETAILS`] can be read.
+    details: bool,
     /// What stands in front of what it tells.
     prefix: String,
     verbose: bool,
@@ -39,13 +41,13 @@ pub(crate) fn build(
     protocol: &'static str,
     judge: fn(&Packet) -> Result<(), Fault>,
 ) -> Result<Box<dyn Element>, Invalid> {
-    let verbose = Verbosity::configure(conf).verbose;
+    let Verbosity { verbose, details } = Verbosity::configure(conf);
     conf.finish()?;
     // Click does not say which element it is of those that check UDP.
     let prefix =
         if protocol == "UDP" { String::new() } else { format!("{} :: {}: ", conf.name(), conf.spec().name) };
     let tally = Tally::new(conf);
-    Ok(Box::new(TransportCheck { protocol, judge, tally, prefix, verbose, said: false }))
+    Ok(Box::new(TransportCheck { protocol, judge, tally, details, prefix, verbose, said: false }))
 }
 
 /// The marked IPv4 header, if it is whole and of `protocol`.
@@ -73,7 +75,7 @@ fn line(prefix: &str, protocol: &str, fault: Fault) -> String {
 
 impl Element for TransportCheck {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx<'_>) {
-        let TransportCheck { protocol, judge, tally, prefix, verbose, said } = self;
+        let TransportCheck { protocol, judge, tally, prefix, verbose, said, .. } = self;
         tally.sift(batch, cx, |packet| {
             judge(packet).inspect_err(|&fault| {
                 if !std::mem::replace(said, true) || *verbose {
@@ -83,9 +85,13 @@ impl Element for TransportCheck {
         });
     }
 
+    fn lacks(&self, name: &str) -> bool {
+        name == DETAILS && !self.details
+    }
+
     fn read(&mut self, handler: &str, _arg: &str, _cx: &mut Cx<'_>) -> Result<String, String> {
         Ok(match handler {
-            "drop_details" => self.tally.details(texts(self.protocol).iter().map(String::as_str)),
+            DETAILS => self.tally.details(texts(self.protocol).iter().map(String::as_str)),
             _ => self.tally.read(handler),
         })
     }

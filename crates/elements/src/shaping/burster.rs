@@ -12,7 +12,6 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "As TimedUnqueue, but BURST is 8 unless it is given, and notifiers are not heeded: it pulls every INTERVAL, \
           whether there are packets or not.",
     args: &[INTERVAL, optional("BURST", "packets", "most packets each time; default 8")],
-    handlers: TASK,
     example: "InfiniteSource(LIMIT 50, STOP true) -> Queue -> Burster(0.1) -> Discard;",
     see: &["TimedUnqueue"],
     copies: Copies::One,

@@ -14,7 +14,6 @@ pub(crate) static SPEC: Spec = Spec {
     doc: "Pulls at most BURST packets every INTERVAL, in whole milliseconds, and pushes them out. While a notifier \
           upstream says that there is nothing it sleeps, and the first packet then goes at once.",
     args: &[INTERVAL, optional("BURST", "packets", "most packets each time; default 1")],
-    handlers: TASK,
     example: "InfiniteSource(LIMIT 5, STOP true) -> Queue -> TimedUnqueue(0.1) -> Discard;",
     see: &["Burster", "RatedUnqueue", "Unqueue"],
     copies: Copies::One,

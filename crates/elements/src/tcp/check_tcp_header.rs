@@ -76,7 +76,7 @@ mod tests {
         ] {
             assert_eq!(check(&corpus::marked(&bytes, 0)), fault, "{bytes:?}");
         }
-        let mut h = Harness::new(&SPEC, "VERBOSE false", 1, 2).unwrap();
+        let mut h = Harness::new(&SPEC, "DETAILS true", 1, 2).unwrap();
         h.push_all(0, [corpus::marked(&good, 0), corpus::marked(&good[..43], 0)]);
         assert_eq!((h.take(0).len(), h.take(1).len(), h.read("drops").unwrap()), (1, 1, "1".to_owned()));
         assert_eq!(

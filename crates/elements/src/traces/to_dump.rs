@@ -43,11 +43,14 @@ pub(crate) static SPEC: Spec = Spec {
         keyword("PER_NODE", "boolean", "without effect; configurations of simulators have it"),
         keyword("NANO", "boolean", "whether timestamps have nanoseconds, not microseconds; default true"),
     ],
-    handlers: &[
-        reads("count", "packets written since the last reset").counts(Unit::Packets),
-        writes("reset_counts", "sets the count to zero"),
-        reads("filename", "FILENAME"),
-    ],
+    handlers: handlers!(
+        &[
+            reads("count", "packets written since the last reset").counts(Unit::Packets),
+            writes("reset_counts", "sets the count to zero"),
+            reads("filename", "FILENAME"),
+        ],
+        TASK,
+    ),
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 9, STOP true) -> ToDump(/tmp/causeway-example.pcap);",
     see: &["FromDump"],

@@ -2,7 +2,8 @@
 //!
 //! Where the defaults are Click's, so are the order, the marks behind the names (`b` for a button, `c` for a switch, `.` for what
 //! hardly changes, `%` for bytes as they are, `D` for an older name) and which there are: programs that show a router are
-//! written against that list.
+//! written against that list. The file has a mark that Click does not show, `P`: there is such a handler only where input 0
+//! is pulled.
 
 use super::COMMON;
 use crate::conf::Defaults;
@@ -57,6 +58,12 @@ pub fn is_raw_in_click(class: &str, handler: &str) -> bool {
     marks.is_some_and(|(_, marks)| marks.contains('%'))
 }
 
+/// Whether in Click only those of `class` that pull have this handler.
+pub(super) fn is_of_pullers_in_click(class: &str, handler: &str) -> bool {
+    let marks = of_click(class).into_iter().flatten().find(|(name, _)| *name == handler);
+    marks.is_some_and(|(_, marks)| marks.contains('P'))
+}
+
 /// The text of the `handlers` of the element at `node`.
 pub(super) fn text(core: &Core, node: usize) -> String {
     let own = own(core, node);
@@ -74,7 +81,8 @@ pub(super) fn text(core: &Core, node: usize) -> String {
     let is_known = |name: &str| known.iter().any(|(known, _)| *known == name);
     let numbered = own.iter().filter(|(name, _)| is_numbered(name) && !is_known(name)).cloned().map(line);
     let is_own = |name: &&(&str, &str)| own.iter().any(|(own, _)| own == name.0);
-    let listed = known.iter().filter(is_own).map(|(name, marks)| format!("{name}\t{marks}\n"));
+    let listed =
+        known.iter().filter(is_own).map(|(name, marks)| format!("{name}\t{}\n", marks.trim_end_matches('P')));
     let config = known.iter().find(|(name, _)| *name == "config").map_or("r.", |(_, marks)| marks);
     let common = CLICK_COMMON.iter().map(|name| {
         let marks = if *name == "config" { config } else { "r." };
@@ -86,7 +94,8 @@ pub(super) fn text(core: &Core, node: usize) -> String {
 /// The handlers of the element's class and of itself, newest first.
 fn own(core: &Core, node: usize) -> Vec<(String, Access)> {
     let n = &core.nodes[node];
-    let class = n.spec.handlers.iter().rev().filter(|h| !h.private && h.name != "config");
+    let listed = |h: &&HandlerDoc| !h.private && h.name != "config" && super::has(core, n, h.name);
+    let class = n.spec.handlers.iter().rev().filter(listed);
     let class = class.flat_map(|h| h.names(n.numbered()).map(move |name| (name, h.access)));
     let own = n.element.iter().flat_map(|e| e.own_handlers().into_iter().rev());
     own.chain(class).collect()
@@ -118,7 +127,7 @@ mod tests {
             let (class, _) = text.split_once(": ").unwrap();
             let handlers = of_click(class).unwrap();
             assert_eq!(handlers.len(), text.matches(", ").count() + 1, "{text}");
-            let marked = |(_, marks): &(&str, &str)| marks.chars().all(|c| "rw+.%$UDbc".contains(c));
+            let marked = |(_, marks): &(&str, &str)| marks.chars().all(|c| "rw+.%$UDbcP".contains(c));
             assert!(handlers.iter().all(marked), "{text}");
             assert_eq!(handlers.last().map(|(name, _)| *name), Some("config"), "{text}");
         }

@@ -5,7 +5,7 @@ use crate::assemble::Place;
 use crate::element::ControlSide;
 use crate::handler::{self, HandlerError};
 use crate::measure::Across;
-use crate::spec::HandlerDoc;
+use crate::spec::{Access, HandlerDoc};
 use std::sync::{MutexGuard, PoisonError};
 
 impl Router {
@@ -47,6 +47,18 @@ impl Router {
             done??;
         }
         Ok(())
+    }
+
+    /// What can be done with handler `name` of `element`, which may have more than its class; none if it has no such handler.
+    ///
+    /// # Errors
+    /// If there is no such element, or its worker does not answer.
+    pub fn access(&self, element: &str, name: &str) -> Result<Option<Access>, HandlerError> {
+        let private = self.handler(element, name).is_some_and(|handler| handler.private);
+        let first = self.places(element)?.into_iter().next().filter(|_| !private);
+        let Some(place) = first else { return Ok(None) };
+        let name = name.to_owned();
+        Ok(self.call(place.worker, move |w| handler::access(&w.core, place.node, &name))?)
     }
 
     /// The declaration of a handler.

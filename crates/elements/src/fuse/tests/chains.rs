@@ -196,10 +196,15 @@ fn input() -> impl Strategy<Value = Vec<Step>> {
             false => &[
                 ("Paint", "1"),
                 ("Strip", "14"),
-                ("CheckIPHeader", "INTERFACES 10.0.0.1/16 10.1.0.1/16"),
+                ("CheckIPHeader", "INTERFACES 10.0.0.1/16 10.1.0.1/16, DETAILS true"),
                 ("GetIPAddress", "16"),
             ],
-            true => &[("CheckIPHeader", "14"), ("Paint", "2"), ("Strip", "14"), ("GetIPAddress", "IP dst")],
+            true => &[
+                ("CheckIPHeader", "14, DETAILS true"),
+                ("Paint", "2"),
+                ("Strip", "14"),
+                ("GetIPAddress", "IP dst"),
+            ],
         };
         changed(standard, side, changes)
     })

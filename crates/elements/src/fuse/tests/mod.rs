@@ -98,7 +98,8 @@ fn run(chain: &Chain, plan: Plan) -> (Outcome, u64) {
             taken += read("count").parse::<u64>().unwrap();
             continue;
         }
-        for handler in readable(router.library().get(&element.class).unwrap()) {
+        let has = |handler: &String| router.access(&element.name, handler).unwrap().is_some();
+        for handler in readable(router.library().get(&element.class).unwrap()).into_iter().filter(has) {
             values.insert(format!("{}.{handler}", element.name), read(&handler));
         }
     }
