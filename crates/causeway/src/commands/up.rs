@@ -103,7 +103,7 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let bytes = classes.are_two();
     let at = |port: &Port| if port.attach == Attach::Tcx { Place::Tcx } else { Place::Xdp };
     let places = taken.iter().map(at).collect();
-    let how = in_driver.then(|| driver::Settings { places, check_every: args.check_every, bytes });
+    let how = in_driver.then_some(driver::Settings { places, check_every: args.check_every, bytes });
     let mut kept = follow(&taken, how, &place.claim, rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();

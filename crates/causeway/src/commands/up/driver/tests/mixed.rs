@@ -14,8 +14,9 @@ fn what_comes_in_at_one_place_leaves_at_the_other() {
         Err(e) => panic!("{e}"),
     };
     let names = ["wire", "virtual"].map(str::to_owned).to_vec();
-    let plan = Plan { places: vec![Place::Xdp, Place::Tcx], every: u32::MAX };
-    let mut tables = Tables::in_driver(names, DEVICES.to_vec(), front, &plan).expect("tables");
+    let places = vec![Place::Xdp, Place::Tcx];
+    let settings = Settings { places, check_every: u32::MAX, bytes: false };
+    let mut tables = Tables::in_driver(names, DEVICES.to_vec(), front, settings).expect("tables");
     let policy = PortPolicy { ipv4: true, ipv6: false, reverse_path: ReversePath::Off, hairpin: false };
     (0..2).for_each(|port| tables.forwarding().set_policy(port, policy));
     // A route by each.
@@ -38,7 +39,7 @@ fn what_comes_in_at_one_place_leaves_at_the_other() {
     assert_eq!(at_tcx(&stack).verdict, action::TCX_NEXT, "the kernel sends the redirect");
     let up = at_xdp(&stack);
     assert_eq!((up.verdict, &up.data[..]), (action::XDP_PASS, &stack[..]), "it takes no frames");
-    tables.driver().interfaces.frames.insert_u32(1, LOOPBACK).expect("a device");
+    tables.driver().ways.frames().insert_u32(1, LOOPBACK).expect("a device");
     let left = at_xdp(&stack);
     assert_eq!((left.verdict, left.data[1]), (action::XDP_REDIRECT, 1), "from a wire to what takes frames");
     // An interface that is gone is nobody's way out.
