@@ -36,7 +36,7 @@ fn mirror() -> Mirror {
 /// All that is pending has been seen.
 fn forget(mirror: &mut Mirror) {
     mirror.collect(|| {});
-    (mirror.take_needs(), mirror.take_urgent());
+    let _ = (mirror.take_needs(), mirror.take_urgent());
 }
 
 fn tell(mirror: &mut Mirror, operation: Operation, object: Object) {
