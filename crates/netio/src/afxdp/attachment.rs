@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What ends with the device. Fields are dropped in order: first the program goes.
 #[derive(Debug)]
 pub struct Held {
-    pub _link: XdpLink,
+    pub _link: Arc<XdpLink>,
     pub claim: Claim,
     pub _promiscuous: Option<PromiscuousGuard>,
 }

@@ -20,6 +20,7 @@ mod ends;
 mod gate;
 mod graphs;
 mod lease;
+mod links;
 mod local;
 mod losses;
 mod port;
@@ -38,6 +39,7 @@ use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{Map, MapKind, Program, ProgramKind, XdpLink, XdpMode, program_name};
 use gate::Gate;
 use graphs::Graphs;
+use links::Links;
 use port::{PortRecord, flag};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -69,6 +71,8 @@ pub struct Front {
     first: Take,
     /// Programs of graphs, if there may be any.
     graphs: Option<Graphs>,
+    /// What attaches the gate to the ports.
+    links: Links,
 }
 
 impl Front {
@@ -113,7 +117,21 @@ impl Front {
         let program = Program::load(ProgramKind::XdpFragments, "causeway_port", &code)?;
         let gate = Gate::new(ProgramKind::XdpFragments, ATTACHED, &program)?;
         let (claims, transit) = (Mutex::default(), Mutex::default());
-        Ok(Front { gate, program, lease, local, ports, sockets, counters, claims, transit, first, graphs })
+        let links = Links::default();
+        Ok(Front {
+            gate,
+            program,
+            lease,
+            local,
+            ports,
+            sockets,
+            counters,
+            claims,
+            transit,
+            first,
+            graphs,
+            links,
+        })
     }
 
     /// The right to forward.
@@ -234,12 +252,13 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Attaches the front's program to the interface, called `ifname` in errors.
+    /// Attaches the front's program to the interface, called `ifname` in errors: by the link that was laid by for it,
+    /// whatever its mode is, or by a new one.
     ///
     /// # Errors
     /// As [`XdpLink::attach`].
-    pub fn attach(&self, ifname: &str, mode: XdpMode) -> Result<XdpLink> {
-        XdpLink::attach(&self.front.gate.root, ifname, self.ifindex, mode)
+    pub fn attach(&self, ifname: &str, mode: XdpMode) -> Result<Arc<XdpLink>> {
+        self.front.links.attach(&self.front.gate.root, ifname, self.ifindex, mode)
     }
 
     /// Frames of queue `queue` that are taken go to `socket` from now on.
