@@ -11,6 +11,7 @@ mod cli;
 mod click;
 mod commands;
 mod control;
+mod handover;
 mod lease;
 mod leftovers;
 mod load;

@@ -4,6 +4,7 @@
 //! they are not sure of stays with the kernel, and so does everything when the router stops. [`checks`] looks before
 //! the start for what would keep the two from doing the same, [`inspection`] from then on; [`policy`] says what each
 //! port may do, [`driver`] forwards before the graph what needs none, [`rest`] which had better be left alone, and [`attendant`] attaches those again that come back.
+//! [`way`] says how it comes to its place: a free one, or that of a router that runs.
 
 mod attendant;
 mod checks;
@@ -14,11 +15,15 @@ mod inspection;
 mod policy;
 mod rest;
 mod tables;
+mod way;
+
+pub use attendant::Attendant;
 
 use super::ports::{self, Port};
 use super::{REFUSED, fail, run};
 use crate::cli::{Attach, UpArgs};
 use crate::control::{self, Claim, Listener};
+use crate::handover::{Old, Running};
 use crate::lease::Lease;
 use crate::leftovers;
 use crate::load::{self, Source, Style};
@@ -37,8 +42,9 @@ use policy::Policies;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
+use way::Way;
 
 /// The code of the objection to forwarding before there are workers.
 const STARTING: &str = "starting";
@@ -61,7 +67,7 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         let what = format!("a router cannot start without {}", missing.join(", "));
         bail!(causeway_netio::Error::system(what, rustix::io::Errno::PERM.into()));
     }
-    let ports = ports::find(&args.interfaces, args.attach, args.runtime.frame_size)?;
+    let ports = ports::find(&args.interfaces, args.attach, args.runtime.frame_size, args.take_over)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
     if let Some(text) = ports::idle(&ports) {
         log::info!(code = "port"; "{text}");
@@ -80,18 +86,31 @@ pub fn up(args: UpArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let rooted = as_root(&args, &taken, known)?;
-    let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
-    let kept =
-        follow(&taken, in_driver.then_some(args.check_every), &place.claim, rooted.punts, rooted.inspector)?;
+    let way = Way::find(&rooted.dir, rooted.listener, &args, &taken)?;
+    let in_driver = in_driver.then_some(args.check_every);
+    let kept = follow(&taken, in_driver, way.claim(), rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
-    let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>());
-    let Kept { lease, persistent, changes, follower, inspector } = kept;
+    let names: Vec<String> = taken.iter().map(|p| p.name.clone()).collect();
+    let text = graph::text(&names);
+    let Kept { lease, front, unsaid, persistent, changes, follower, inspector } = kept;
+    let (place, new) = way.go(&front, args.runtime.metrics)?;
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()) };
+    // Its file goes with the router.
+    let upgrades = OnceLock::new();
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
+        let listener = match new {
+            Some(new) => new.take(&place, &unsaid)?,
+            None => way::listen(&place.claim),
+        };
         lease.objector().withdraw(STARTING);
-        attendant::Attendant::start(session.desk(), present, changes)?;
+        let (attendant, _) = attendant::Attendant::start(session.desk(), present, changes)?;
+        if let Some(listener) = listener {
+            let (objector, pulses) = (lease.objector(), session.router().pulses());
+            let running = Running { front, objector, pulses, attendant, ports: names };
+            Old::serve(upgrades.get_or_init(|| listener), &place, running)?;
+        }
         Ok(Some(lease))
     };
     let ended = match load::load(&Source::Text("up", text), &causeway_elements::library(), &[], Style::Human)
@@ -138,7 +157,8 @@ fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted>
     let mut listener = None;
     if let Some(service) = Service::find() {
         let socket = args.runtime.socket.as_deref();
-        listener = socket.map(run::listen).transpose()?;
+        // Who takes over is handed the socket that is there.
+        listener = socket.filter(|_| !args.take_over).map(run::listen).transpose()?;
         let become_it = |its_dir| service.become_it().map(|()| its_dir);
         match control::open_service_dir(service.uid).and_then(become_it) {
             Ok(its_dir) => {
@@ -155,6 +175,8 @@ fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted>
 /// What runs beside the graph.
 struct Kept {
     lease: Lease,
+    front: Arc<Front>,
+    unsaid: Arc<follow::Unsaid>,
     /// What the elements find.
     persistent: Persistent,
     /// The ports that are to be attached, whenever they change.
@@ -206,7 +228,7 @@ fn follow(
     let inspector = inspection::watch(inspector, obey, unsaid.clone(), &lease)?;
     let (attendant, changes) = channel();
     let present = indices.into_iter().map(Some).collect();
-    let front_side = front.clone();
+    let (front_side, kept_front, told) = (front.clone(), front.clone(), unsaid.clone());
     let mut follow = Follow { watcher, pulse, tables, front, policies, unsaid, names, present, attendant };
     follow.apply(&first);
     let (v4, v6) = follow.tables.routes();
@@ -225,7 +247,7 @@ fn follow(
         values.insert(HANDLED.to_owned(), Arc::new(handled));
     }
     drop(values);
-    Ok(Kept { lease, persistent, changes, follower, inspector })
+    Ok(Kept { lease, front: kept_front, unsaid: told, persistent, changes, follower, inspector })
 }
 
 /// Stands at the ports that are left to the kernel.

@@ -27,5 +27,6 @@ mod settings;
 mod throughput;
 mod transfer;
 mod up;
+mod upgrade;
 mod watch;
 mod wire;
