@@ -23,6 +23,7 @@ mod message;
 mod new;
 mod old;
 mod peer;
+mod queues;
 #[cfg(test)]
 mod tests;
 

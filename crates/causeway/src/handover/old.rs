@@ -2,7 +2,7 @@
 
 use super::message::{Line, Missing};
 use super::peer::Peer;
-use super::{CODE, VERSION};
+use super::{CODE, VERSION, queues};
 use crate::commands::run::{Place, drain};
 use crate::commands::up::Attendant;
 use crate::control::Listener;
@@ -116,6 +116,9 @@ impl Old {
         let offloads = offload::let_go();
         place.close();
         let closed = attendant.detach_all().map_err(io::Error::other).map_err(Missing::Failed);
+        if !queues::wait() {
+            log::warn!(code = CODE; "the kernel has not let go of all queues; process {pid} may have to wait for them");
+        }
         let taken = closed.and_then(|()| self.give(place, line, &links));
         // One that is dead already takes nothing.
         match taken {

@@ -168,6 +168,11 @@ fn upgrades_in_the_driver_lose_nothing() {
 #[ignore = "takes minutes: make upgrades"]
 fn a_hundred_upgrades_lose_nothing() {
     upgrade_under_load(100, "");
+}
+
+#[test]
+#[ignore = "takes minutes: make upgrades"]
+fn a_hundred_upgrades_in_the_driver_lose_nothing() {
     upgrade_under_load(100, "--driver");
 }
 
