@@ -184,6 +184,16 @@ fn start_until(net: &Net, step: (&str, u32), signal: &str) -> Router {
     net.start_by("r", &by, "up ra rb --attach xdp --take-over", Stdio::null())
 }
 
+/// Kills the process under strace.
+fn kill_traced(new: &Router) {
+    let strace = new.child.id();
+    let children =
+        std::fs::read_to_string(format!("/proc/{strace}/task/{strace}/children")).expect("its children");
+    for pid in children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+        kill_process(pid, Signal::KILL).expect("kill");
+    }
+}
+
 /// What the new process does when it is at each step, and whether it has asked for the place by then.
 const STEPS: [(&str, u32); 7] = [
     // It says hello, waits for the answer, says that it is ready, waits for the links.
@@ -221,7 +231,7 @@ fn old_goes_on(signal: &str, steps: &[(&str, u32)], more: &str) {
             // It is given a minute to prepare, in which the old one forwards.
             place.log.wait(told, "upgrade", "is to take over");
             place.wait_until_it_forwards(&flow);
-            new.end(Signal::TERM);
+            kill_traced(&new);
         }
         if step != ("sendmsg", 1) {
             place.log.wait(told, "upgrade", "does not take over");
