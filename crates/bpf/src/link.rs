@@ -4,7 +4,7 @@ use super::program::Program;
 use super::sys;
 use crate::error::{Error, ErrorKind, Result};
 use std::ffi::CString;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 const BPF_XDP: u32 = 37;
 const BPF_TCX_INGRESS: u32 = 46;
@@ -29,9 +29,15 @@ impl XdpMode {
             XdpMode::Generic => "generic",
         }
     }
+
+    /// The mode of that name.
+    pub fn by_name(name: &str) -> Option<XdpMode> {
+        [XdpMode::Native, XdpMode::Generic].into_iter().find(|mode| mode.name() == name)
+    }
 }
 
-/// An XDP program attached to an interface. Dropping it, or the end of the process, takes the program off.
+/// An XDP program attached to an interface. Dropping it, or the end of the process, takes the program off, unless another
+/// process has the descriptor too.
 #[derive(Debug)]
 pub struct XdpLink {
     fd: OwnedFd,
@@ -90,6 +96,17 @@ impl XdpLink {
     /// Where the program runs.
     pub fn mode(&self) -> XdpMode {
         self.mode
+    }
+
+    /// The link that another process has attached in this mode and handed over.
+    pub fn handed(fd: OwnedFd, mode: XdpMode) -> XdpLink {
+        XdpLink { fd, mode }
+    }
+}
+
+impl AsFd for XdpLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

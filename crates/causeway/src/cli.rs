@@ -34,6 +34,8 @@ enum Command {
     Run(RunArgs),
     /// Forward between interfaces by the kernel's routes, beside the kernel
     Up(UpArgs),
+    /// Have a new process of this binary take the place of the router that runs, without losing a packet
+    Upgrade(UpgradeArgs),
     /// Undo what killed routers left behind, and say what this machine lacks for `up`, and the command that mends it
     Doctor(DoctorArgs),
     /// Check a configuration without running it
@@ -209,9 +211,34 @@ pub struct UpArgs {
     /// Say what would be attached where and what stands against it, and exit
     #[arg(long)]
     pub dry_run: bool,
+    /// Take the place of the router of this --name, which runs, without losing a packet: what `upgrade` does
+    #[arg(long, requires = "name")]
+    pub take_over: bool,
     /// How it runs
     #[command(flatten)]
     pub runtime: RuntimeArgs,
+}
+
+/// `upgrade`.
+#[derive(Args)]
+pub struct UpgradeArgs {
+    /// Name of the router; needed only when several run in this network namespace
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Arguments for `up`, instead of those that the router was started with
+    #[arg(last = true, value_name = "ARGS")]
+    pub arguments: Vec<String>,
+}
+
+/// The arguments of `up` in a command line of this program.
+///
+/// # Errors
+/// It is wrong, as this version takes it, or no `up`.
+pub fn up_args(line: &[String]) -> Result<UpArgs> {
+    match Cli::try_parse_from(line)?.command {
+        Command::Up(args) => Ok(args),
+        _ => anyhow::bail!("only the place of a router that `causeway up` started can be taken"),
+    }
 }
 
 /// Where a router attaches to an interface.
@@ -403,6 +430,7 @@ pub fn main() -> Result<ExitCode> {
     match command {
         Command::Run(args) => commands::run::run(args),
         Command::Up(args) => commands::up::up(args),
+        Command::Upgrade(args) => commands::upgrade::upgrade(&args),
         Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Graph(args) => commands::graph::graph(&args),

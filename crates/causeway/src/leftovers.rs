@@ -1,6 +1,6 @@
 //! What a router that was killed has left behind, and undoing it.
 
-use crate::control::{Record, own_netns};
+use crate::control::{Record, Undo, own_netns};
 use causeway_kernel::{ManagedNeighbour, release_managed};
 use causeway_netio::offload::{Offload, is_on, set_offload};
 use std::net::IpAddr;
@@ -41,14 +41,19 @@ fn offloads(record: &Record) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Lets the kernel's neighbour entries age again.
-fn neighbours(record: &Record) -> Option<String> {
+/// Neighbours that the kernel was told to keep resolved.
+pub fn managed(undo: &Undo) -> Vec<ManagedNeighbour> {
     let managed = |(ifname, ifindex, address): &(String, u32, IpAddr)| ManagedNeighbour {
         ifname: ifname.clone(),
         ifindex: *ifindex,
         address: *address,
     };
-    let list: Vec<ManagedNeighbour> = record.undo.neighbours.iter().map(managed).collect();
+    undo.neighbours.iter().map(managed).collect()
+}
+
+/// Lets the kernel's neighbour entries age again.
+fn neighbours(record: &Record) -> Option<String> {
+    let list = managed(&record.undo);
     if list.is_empty() {
         return None;
     }

@@ -12,6 +12,7 @@ mod click;
 mod commands;
 mod control;
 mod driver;
+mod handover;
 mod lease;
 mod leftovers;
 mod load;

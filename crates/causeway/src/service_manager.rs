@@ -69,6 +69,11 @@ impl Drop for ServiceManager {
     }
 }
 
+/// From now on another process is the service: its main one, which has taken the place of this one.
+pub fn say_main_process(pid: u32) {
+    say(&[NotifyState::MainPid(pid)]);
+}
+
 /// A manager that cannot be told notices by itself that it was not.
 fn say(states: &[NotifyState<'_>]) {
     if let Err(error) = notify(states) {

@@ -94,6 +94,11 @@ impl Keeper {
         }
     }
 
+    /// A managed entry was made for this neighbour by somebody who has left it to us: it is let go when it is no gateway.
+    pub fn adopt(&mut self, key: Key) {
+        self.gateways.insert(key, true);
+    }
+
     /// The kernel does not know managed entries after all.
     pub fn cannot_manage(&mut self) {
         self.manages = false;
@@ -191,6 +196,16 @@ mod tests {
         assert!(keeper.managed().eq([key(1)]));
         assert_eq!(keeper.keep(&BTreeSet::new()), [Ask::Release(key(1))]);
         assert_eq!(keeper.managed().count(), 0);
+    }
+
+    #[test]
+    fn what_was_left_to_us_is_let_go_once_it_is_no_gateway() {
+        let mut keeper = Keeper::new(true);
+        keeper.keep(&BTreeSet::from([key(1)]));
+        [1, 2].into_iter().for_each(|host| keeper.adopt(key(host)));
+        assert!(keeper.managed().eq([key(1), key(2)]));
+        assert_eq!(keeper.keep(&BTreeSet::from([key(1)])), [Ask::Release(key(2))]);
+        assert_eq!(keeper.keep(&BTreeSet::new()), [Ask::Release(key(1))]);
     }
 
     #[test]

@@ -81,6 +81,12 @@ impl Caretaker {
         self.hurry();
     }
 
+    /// These were managed by somebody who has left them to us.
+    pub fn adopt(&mut self, list: impl IntoIterator<Item = Key>) {
+        list.into_iter().for_each(|key| self.keeper.adopt(key));
+        self.hurry();
+    }
+
     /// Who is to be kept resolved may have changed.
     pub fn hurry(&mut self) {
         self.due = Instant::now();

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What holds the program.
 #[derive(Debug)]
 pub enum Link {
-    Xdp(#[allow(dead_code, reason = "held until it is dropped")] XdpLink),
+    Xdp(#[allow(dead_code, reason = "held until it is dropped")] Arc<XdpLink>),
     Tcx(#[allow(dead_code, reason = "held until it is dropped")] TcxLink),
 }
 

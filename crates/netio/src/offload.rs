@@ -130,8 +130,8 @@ struct Held {
     /// The name that the device had then, which the journal knows it by.
     name: String,
     offload: Offload,
-    /// The number of the guard.
-    owner: u64,
+    /// The number of the guard; none while it is any guard's of that device.
+    owner: Option<u64>,
 }
 
 /// All of the process. The port that a device gets anew is opened before the old one of that name is dropped, so two
@@ -175,14 +175,14 @@ impl OffloadGuard {
             if !offload.get(&guard.fd, name).unwrap_or(false) {
                 // An earlier guard may have turned it off; this one lives longer.
                 let same = |h: &&mut Held| (h.ifindex, h.offload) == (ifindex, offload);
-                held.iter_mut().filter(same).for_each(|h| h.owner = number);
+                held.iter_mut().filter(same).for_each(|h| h.owner = Some(number));
                 continue;
             }
             note(name, offload, true);
             match offload.set(&guard.fd, name, false) {
                 Ok(()) if !offload.get(&guard.fd, name).unwrap_or(true) => {
                     held.retain(|h| (h.ifindex, h.offload) != (ifindex, offload));
-                    held.push(Held { ifindex, name: name.to_owned(), offload, owner: number });
+                    held.push(Held { ifindex, name: name.to_owned(), offload, owner: Some(number) });
                     continue;
                 }
                 Err(e) if e.kind() == ErrorKind::Privilege => return Err(e),
@@ -197,7 +197,11 @@ impl OffloadGuard {
 impl Drop for OffloadGuard {
     fn drop(&mut self) {
         let mut held = held();
-        let mine: Vec<Held> = held.extract_if(.., |h| h.owner == self.number).collect();
+        let is_mine = |h: &mut Held| match h.owner {
+            Some(owner) => owner == self.number,
+            None => h.ifindex == self.ifindex,
+        };
+        let mine: Vec<Held> = held.extract_if(.., is_mine).collect();
         for Held { name, offload, .. } in mine.into_iter().rev() {
             // By what it is called now: its old name may be another's. If it is gone, there is nothing to restore.
             if let Ok(now) = name_of(&self.fd, self.ifindex) {
@@ -206,6 +210,26 @@ impl Drop for OffloadGuard {
             forget(&held, &name, offload);
         }
     }
+}
+
+/// An offload that is off on a router's account: the interface's index and name, and the offload.
+pub type TurnedOff = (u32, String, Offload);
+
+/// Lets go of all offloads that are off on account of this process: no guard turns them on again, and the journal is told
+/// nothing. Returns them, for whoever [inherits](inherit) them.
+pub fn let_go() -> Vec<TurnedOff> {
+    held().drain(..).map(|h| (h.ifindex, h.name, h.offload)).collect()
+}
+
+/// These are off on account of this process from now on: whoever opens a port on the interface next, or has it open now, turns
+/// them on again in the end.
+pub fn inherit(list: impl IntoIterator<Item = TurnedOff>) {
+    held().extend(list.into_iter().map(|(ifindex, name, offload)| Held {
+        ifindex,
+        name,
+        offload,
+        owner: None,
+    }));
 }
 
 /// Turns an offload on or off for good, for interfaces that the caller made.
@@ -241,6 +265,28 @@ mod tests {
             assert!(!gro("r0"));
             drop(guard);
             assert!(gro("r0"));
+        });
+    }
+
+    #[test]
+    fn what_is_let_go_stays_off_until_it_is_inherited() {
+        testnet::run(&[("g0", "r0")], || {
+            set_offload("r0", Offload::Gro, true).expect("on");
+            let index = Interface::open("r0").expect("r0").index;
+            let guard = turn_off("r0");
+            let own = let_go();
+            assert_eq!(own, [(index, "r0".to_owned(), Offload::Gro)]);
+            drop(guard);
+            assert!(!gro("r0"), "nobody turns it on");
+            // The port may be open already.
+            let guard = turn_off("r0");
+            inherit(own.clone());
+            drop(guard);
+            assert!(gro("r0"));
+            set_offload("r0", Offload::Gro, false).expect("off");
+            inherit(own);
+            drop((turn_off("r0"), turn_off("r0")));
+            assert!(gro("r0"), "or be opened, and opened again");
         });
     }
 

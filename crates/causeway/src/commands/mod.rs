@@ -13,13 +13,14 @@ pub mod metrics;
 pub mod model;
 pub mod new_element;
 pub mod new_router;
-mod ports;
+pub mod ports;
 mod probe;
 pub mod run;
 pub mod stats;
 pub mod tools;
 pub mod trace;
 pub mod up;
+pub mod upgrade;
 
 use crate::cli::SourceArgs;
 use crate::load::Source;

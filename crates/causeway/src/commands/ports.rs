@@ -83,11 +83,20 @@ pub struct Obstacle {
 
 /// The code of a port that a router has.
 pub const TAKEN: &str = "port-taken";
+/// The code of a port that somebody's program is attached to.
+const PROGRAM_CODE: &str = "xdp-program";
 const LEAVE_OUT: &str = "leave it out: the kernel forwards to it";
 
 impl Obstacle {
     fn new(code: &'static str, name: &str, what: impl Into<String>, mend: impl Into<String>) -> Obstacle {
         Obstacle { code, name: name.to_owned(), what: what.into(), mend: mend.into() }
+    }
+}
+
+impl Obstacle {
+    /// Whether it is a program that is attached already.
+    fn is_program(&self) -> bool {
+        [TAKEN, PROGRAM_CODE].contains(&self.code)
     }
 }
 
@@ -161,7 +170,7 @@ impl Survey {
                 "stop who attached it (`bpftool net` shows it, `causeway read list` a router); \
                  if nobody holds it, `ip link set dev {name} xdp off`"
             );
-            return Some(Obstacle::new("xdp-program", name, what, mend));
+            return Some(Obstacle::new(PROGRAM_CODE, name, what, mend));
         }
         // Who may not ask is told when the router attaches.
         let at_tcx = tcx_programs(port.index, TcxSide::Ingress).unwrap_or_default();
@@ -208,11 +217,12 @@ pub fn idle(ports: &[Port]) -> Option<&'static str> {
     idle.then_some("all packets are left to the kernel, and none is forwarded by Causeway")
 }
 
-/// The interfaces of these names, if a router can attach to all of them.
+/// The interfaces of these names, if a router can attach to all of them; with `taking_over` it takes the place of the programs
+/// that are there.
 ///
 /// # Errors
 /// One line that names the interface and says what to do.
-pub fn find(names: &[String], router: Router) -> Result<Vec<Port>> {
+pub fn find(names: &[String], router: Router, taking_over: bool) -> Result<Vec<Port>> {
     if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
         bail!("{twice} is named twice; name each interface once");
     }
@@ -220,7 +230,8 @@ pub fn find(names: &[String], router: Router) -> Result<Vec<Port>> {
     let mut ports = Vec::new();
     for name in names {
         let port = survey.port(name).map_err(|obstacle| anyhow::anyhow!("{obstacle}"))?;
-        if let Some(obstacle) = survey.obstacle(&port) {
+        let obstacle = survey.obstacle(&port);
+        if let Some(obstacle) = obstacle.filter(|obstacle| !(taking_over && obstacle.is_program())) {
             bail!("{obstacle}");
         }
         ports.push(port);

@@ -1,7 +1,9 @@
 //! What the kernel is asked for by calls that take unsafe code.
 
+use super::ports::Port;
 use causeway_bpf::{TcxSide, tcx_programs};
 use causeway_kernel::{Attachment, Program};
+use causeway_netio::front::is_of_a_front;
 use causeway_netio::{ErrorKind, filter_dumps, socket_option};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,6 +14,17 @@ use std::sync::{Arc, OnceLock};
 pub struct Probe {
     /// The number of our own program at tcx, once there is one.
     pub own: Arc<OnceLock<u32>>,
+    /// Those of a router whose place is to be taken.
+    replaced: Vec<u32>,
+}
+
+impl Probe {
+    /// The programs that routers have at tcx of these ports are to be replaced, and count as our own.
+    pub fn taking_over(ports: &[Port]) -> Probe {
+        let at = |port: &Port| tcx_programs(port.index, TcxSide::Ingress).unwrap_or_default();
+        let replaced = ports.iter().flat_map(at).filter(|&id| is_of_a_front(id)).collect();
+        Probe { replaced, ..Probe::default() }
+    }
 }
 
 impl causeway_kernel::Probe for Probe {
@@ -42,7 +55,8 @@ impl causeway_kernel::Probe for Probe {
                     Err(e) if e.kind() == ErrorKind::NoInterface => continue,
                     Err(e) => return Err(io::Error::other(e)),
                 };
-                let others = ids.into_iter().filter(|id| self.own.get() != Some(id));
+                let is_ours = |id: &u32| self.own.get() == Some(id) || self.replaced.contains(id);
+                let others = ids.into_iter().filter(|id| !is_ours(id));
                 programs.extend(others.map(|id| Program { attachment, id }));
             }
         }

@@ -2,7 +2,7 @@
 
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
-use crate::control::{Claim, Listener, open_run_dir, run_dirs, serve};
+use crate::control::{Claim, Entrance, Listener, open_run_dir, run_dirs, serve};
 use crate::driver::Driver;
 use crate::lease::{Lease, Objector, State, Voucher};
 use crate::load::{self, Loaded, Style};
@@ -13,13 +13,15 @@ use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{FRONT, OpenPorts, PORTS, interfaces};
 use causeway_elements::{LOSSES, Losses};
 use causeway_engine::reception::Mechanism;
-use causeway_engine::{Library, OnFailure, Options, Persistent, Plan, SpinTime, usable_processors};
+use causeway_engine::{Library, OnFailure, Options, Persistent, Plan, Pulse, SpinTime, usable_processors};
 use causeway_netio::afxdp::{self, Demand};
 use causeway_netio::front::{Front, monotonic_ns};
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{Offload, keep_journal};
 use causeway_packet::pool;
-use std::net::TcpListener;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
@@ -114,12 +116,12 @@ pub fn pool(args: &RuntimeArgs, ports: &[String]) -> Result<(Demand, pool::Confi
     Ok((demand, config))
 }
 
-/// A router's name, its record and its control socket.
+/// A router's name, its record, its control socket and that of its metrics.
 pub struct Place {
     /// The name with its record.
     pub claim: Arc<Claim>,
-    listener: Listener,
-    metrics: Option<TcpListener>,
+    control: (Listener, Arc<Entrance>),
+    metrics: Option<(TcpListener, Arc<Entrance>)>,
 }
 
 impl Place {
@@ -133,11 +135,21 @@ impl Place {
             Some(listener) => listener,
             None => listen(&socket)?,
         };
-        let metrics = args.metrics.map(|address| {
-            let what = || format!("cannot serve metrics at {address} (--metrics names another place)");
-            http::listen(address).with_context(what)
-        });
-        let metrics = metrics.transpose()?;
+        let metrics = args.metrics.map(listen_for_metrics).transpose()?;
+        Place::of(claim, listener, metrics, Entrance::new)
+    }
+
+    /// That of a router with this name and these sockets, by which nobody comes in before the place is [opened](Place::open).
+    pub fn closed(claim: Arc<Claim>, listener: Listener, metrics: Option<TcpListener>) -> Result<Place> {
+        Place::of(claim, listener, metrics, Entrance::closed)
+    }
+
+    fn of(
+        claim: Arc<Claim>,
+        listener: Listener,
+        metrics: Option<TcpListener>,
+        entrance: fn() -> io::Result<Arc<Entrance>>,
+    ) -> Result<Place> {
         // It outlives the router.
         let journal = Arc::downgrade(&claim);
         keep_journal(Box::new(move |interface: &str, offload: Offload, off: bool| {
@@ -154,8 +166,45 @@ impl Place {
                 log::warn!("what is turned off on {interface} cannot be recorded: {e}");
             }
         }));
-        Ok(Place { claim, listener, metrics })
+        let entrance = || entrance().context("cannot make an event descriptor");
+        let metrics = metrics.map(|listener| Ok::<_, anyhow::Error>((listener, entrance()?))).transpose()?;
+        Ok(Place { claim, control: (listener, entrance()?), metrics })
     }
+
+    fn entrances(&self) -> impl Iterator<Item = &Arc<Entrance>> {
+        std::iter::once(&self.control.1).chain(self.metrics.iter().map(|(_, entrance)| entrance))
+    }
+
+    /// From now on clients that connect wait until it is opened.
+    pub fn close(&self) {
+        self.entrances().for_each(|entrance| entrance.close());
+    }
+
+    /// Lets clients in.
+    pub fn open(&self) {
+        self.entrances().for_each(|entrance| entrance.open());
+    }
+
+    /// The control socket.
+    pub fn control(&self) -> Option<BorrowedFd<'_>> {
+        self.control.0.socket()
+    }
+
+    /// The socket of the metrics.
+    pub fn metrics(&self) -> Option<BorrowedFd<'_>> {
+        self.metrics.as_ref().map(|(listener, _)| listener.as_fd())
+    }
+
+    /// The address of the metrics.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(|(listener, _)| listener.local_addr().ok())
+    }
+}
+
+/// Listens where metrics are to be served.
+pub fn listen_for_metrics(address: SocketAddr) -> Result<TcpListener> {
+    let what = || format!("cannot serve metrics at {address} (--metrics names another place)");
+    http::listen(address).with_context(what)
 }
 
 /// Listens at a path.
@@ -217,10 +266,11 @@ pub fn run_loaded(
         Ok(session) => session,
         Err(text) => return Ok(fail(&text)),
     };
-    serve(&place.listener, session.desk())?;
-    if let Some(listener) = &place.metrics {
+    let (listener, entrance) = &place.control;
+    serve(listener, entrance.clone(), session.desk())?;
+    if let Some((listener, entrance)) = &place.metrics {
         log::info!("metrics at http://{}/metrics", listener.local_addr()?);
-        http::serve(listener.try_clone()?, session.desk());
+        http::serve(listener.try_clone()?, entrance.clone(), session.desk());
     }
     let lease = started(&session)?;
     let service = match &lease {
@@ -240,9 +290,13 @@ pub fn run_loaded(
 /// First the right to forward goes, then the workers: what is in the rings goes to the kernel meanwhile.
 fn leave(session: &Session, lease: &Lease) {
     lease.objector().doubt(ENDING, "the router ends");
+    drain(&session.router().pulses());
+}
+
+/// Lets the workers of these pulses see what is in their rings, after the right to forward is gone.
+pub fn drain(pulses: &[Pulse]) {
     std::thread::sleep(LAST_ROUNDS);
     let (seen_ns, patience) = (monotonic_ns(), Instant::now());
-    let pulses = session.router().pulses();
     // On a busy machine a worker may have had no turn meanwhile.
     while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
         std::thread::sleep(LAST_ROUNDS / 10);

@@ -4,6 +4,7 @@
 //! they are not sure of stays with the kernel, and so does everything when the router stops. [`checks`] looks before
 //! the start for what would keep the two from doing the same, [`inspection`] from then on; [`policy`] says what each
 //! port may do, [`driver`] forwards before the graph what needs none, [`rest`] which had better be left alone, and [`attendant`] attaches those again that come back.
+//! [`way`] says how it comes to its place: a free one, or that of a router that runs.
 
 mod attendant;
 mod checks;
@@ -15,13 +16,17 @@ mod inspection;
 mod policy;
 mod rest;
 mod tables;
+mod way;
 
+pub use attendant::Attendant;
 pub use classes::{Mask, speed};
 
 use super::ports::{self, Port};
+use super::probe::Probe;
 use super::{REFUSED, fail, run};
 use crate::cli::{Attach, UpArgs};
 use crate::control::{self, Claim, Listener};
+use crate::handover::{Old, Running};
 use crate::lease::Lease;
 use crate::leftovers;
 use crate::load::{self, Source, Style};
@@ -41,8 +46,9 @@ use policy::Policies;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
+use way::Way;
 
 /// The code of the objection to forwarding before there are workers.
 const STARTING: &str = "starting";
@@ -70,7 +76,7 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     }
     let router =
         ports::Router { attach: args.attach, in_driver: args.driver, frame_bytes: args.runtime.frame_size };
-    let ports = ports::find(&args.interfaces, router)?;
+    let ports = ports::find(&args.interfaces, router, args.take_over)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
     if let Some(text) = ports::idle(&ports) {
         log::info!(code = "port"; "{text}");
@@ -82,7 +88,8 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
         log::info!(code = "driver"; "nothing is forwarded in the driver: no port forwards");
     }
     let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
-    let Some(known) = checks::findings(&names, args.force)? else {
+    let probe = if args.take_over { Probe::taking_over(&taken) } else { Probe::default() };
+    let Some(known) = checks::findings(&names, &probe, args.force)? else {
         return Ok(ExitCode::from(REFUSED));
     };
     if classes.are_two() {
@@ -98,24 +105,37 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
         run::pool(&args.runtime, &names_at(&taken, Attach::Xdp))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let rooted = as_root(&args, &taken, known)?;
-    let place = run::Place::take(&rooted.dir, rooted.listener, &args.runtime)?;
+    let rooted = as_root(&args, &taken, probe, known)?;
+    let way = Way::find(&rooted.dir, rooted.listener, &args, &taken)?;
     let bytes = classes.are_two();
     let at = |port: &Port| if port.attach == Attach::Tcx { Place::Tcx } else { Place::Xdp };
     let places = taken.iter().map(at).collect();
     let how = in_driver.then_some(driver::Settings { places, check_every: args.check_every, bytes });
-    let mut kept = follow(&taken, how, &place.claim, rooted.punts, rooted.inspector)?;
+    let mut kept = follow(&taken, how, way.claim(), rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let at_tcx = names_at(&taken, Attach::Tcx);
-    let text = graph::text(&taken.iter().map(|p| p.name.clone()).collect::<Vec<_>>(), &at_tcx, &classes);
+    let names: Vec<String> = taken.iter().map(|p| p.name.clone()).collect();
+    let text = graph::text(&names, &at_tcx, &classes);
     let meter = kept.meter(&classes, args.driver_share)?;
-    let Kept { lease, persistent, changes, follower, inspector, .. } = kept;
+    let Kept { lease, front, unsaid, persistent, changes, follower, inspector, .. } = kept;
+    let (place, new) = way.go(&front, args.runtime.metrics)?;
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()), driver: None };
+    // Its file goes with the router.
+    let upgrades = OnceLock::new();
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
+        let listener = match new {
+            Some(new) => new.take(&place, &unsaid)?,
+            None => way::listen(&place.claim),
+        };
         lease.objector().withdraw(STARTING);
-        attendant::Attendant::start(session.desk(), present, (at_tcx, classes), changes)?;
+        let attendant = Attendant::start(session.desk(), present, (at_tcx, classes), changes)?.0;
+        if let Some(listener) = listener {
+            let (objector, pulses) = (lease.objector(), session.router().pulses());
+            let running = Running { front, objector, pulses, attendant, ports: names };
+            Old::serve(upgrades.get_or_init(|| listener), &place, running)?;
+        }
         Ok(Some(lease))
     };
     let ended = match load::load(&Source::Text("up", text), &causeway_elements::library(), &[], Style::Human)
@@ -151,7 +171,7 @@ struct Rooted {
 }
 
 /// Does what only root can do, and is root no more.
-fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted> {
+fn as_root(args: &UpArgs, ports: &[Port], probe: Probe, known: Vec<Finding>) -> Result<Rooted> {
     run::init_pool(&args.runtime, &names_at(ports, Attach::Xdp))?;
     privileges::unlimit_memory();
     match control::tidy() {
@@ -160,7 +180,7 @@ fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted>
             log::warn!("what routers that were killed left behind cannot be undone: {error:#}");
         }
     }
-    let inspector = inspection::prepare(ports, known, args.force)?;
+    let inspector = inspection::prepare(ports, probe, known, args.force)?;
     let punts = Punts::prepare(args.runtime.threads.into())?;
     // A hot swap has those of the old graph and of the new one.
     let queues: u32 = ports.iter().filter(|p| p.attach == Attach::Xdp).map(|p| p.queues).sum();
@@ -174,7 +194,8 @@ fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted>
     let mut listener = None;
     if let Some(service) = Service::find() {
         let socket = args.runtime.socket.as_deref();
-        listener = socket.map(run::listen).transpose()?;
+        // Who takes over is handed the socket that is there.
+        listener = socket.filter(|_| !args.take_over).map(run::listen).transpose()?;
         let become_it = |its_dir| service.become_it().map(|()| its_dir);
         match control::open_service_dir(service.uid).and_then(become_it) {
             Ok(its_dir) => {
@@ -191,6 +212,8 @@ fn as_root(args: &UpArgs, ports: &[Port], known: Vec<Finding>) -> Result<Rooted>
 /// What runs beside the graph.
 struct Kept {
     lease: Lease,
+    front: Arc<Front>,
+    unsaid: Arc<follow::Unsaid>,
     /// What the elements find.
     persistent: Persistent,
     /// The ports that are to be attached, whenever they change.
@@ -204,7 +227,6 @@ struct Kept {
 /// What forwards in the driver.
 struct InDriver {
     names: Vec<String>,
-    front: Arc<Front>,
     ways: Arc<driver::Ways>,
     forwarded: driver::Forwarded,
 }
@@ -213,7 +235,7 @@ impl Kept {
     /// Keeps those ways out from the driver where a queue builds, if there are two classes. It makes use of `share` percent of
     /// the others.
     fn meter(&mut self, classes: &Classes, share: u8) -> Result<Option<Meter>> {
-        let Some(InDriver { names, front, ways, forwarded }) = self.in_driver.take() else { return Ok(None) };
+        let Some(InDriver { names, ways, forwarded }) = self.in_driver.take() else { return Ok(None) };
         if !classes.are_two() {
             return Ok(None);
         }
@@ -221,6 +243,7 @@ impl Kept {
         let mut values = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
         values.insert(EGRESSES.to_owned(), egresses.clone());
         drop(values);
+        let front = self.front.clone();
         let sources = Sources { names, front, ways, forwarded, egresses, classes: classes.clone(), share };
         Meter::start(sources, &self.lease).map(Some)
     }
@@ -256,7 +279,6 @@ fn follow(
     let (forwarded, marked) = (tables.forwarded(), tables.marks());
     let in_driver = tables.forwarded().zip(tables.ways()).map(|(forwarded, ways)| InDriver {
         names: names.clone(),
-        front: front.clone(),
         ways,
         forwarded,
     });
@@ -278,7 +300,7 @@ fn follow(
     let inspector = inspection::watch(inspector, obey, unsaid.clone(), &lease)?;
     let (attendant, changes) = channel();
     let present = indices.into_iter().map(Some).collect();
-    let front_side = front.clone();
+    let (front_side, kept_front, told) = (front.clone(), front.clone(), unsaid.clone());
     let mut follow = Follow { watcher, pulse, tables, front, policies, unsaid, names, present, attendant };
     follow.apply(&first);
     let (v4, v6) = follow.tables.routes();
@@ -297,7 +319,7 @@ fn follow(
         values.insert(HANDLED.to_owned(), Arc::new(handled));
     }
     drop(values);
-    Ok(Kept { lease, persistent, changes, follower, inspector, in_driver })
+    Ok(Kept { lease, front: kept_front, unsaid: told, persistent, changes, follower, inspector, in_driver })
 }
 
 /// Names of the ports that are at a place.

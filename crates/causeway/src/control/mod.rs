@@ -6,6 +6,7 @@
 //! it); data follow as `DATA n` and n bytes. `WATCH` ([`watch`]) is ours: packets as they flow. Any program that speaks to a running Click speaks to this.
 
 mod client;
+mod entrance;
 mod input;
 mod opened;
 mod protocol;
@@ -14,10 +15,11 @@ mod server;
 pub mod watch;
 
 pub use client::Client;
+pub use entrance::Entrance;
 pub use opened::Opener;
 pub use protocol::{Ask, Question};
 pub use record::Claim;
-pub use record::{Record, own_netns};
+pub use record::{Record, Undo, own_netns, running, upgrade_socket};
 pub use server::{Listener, serve};
 pub use watch::{Seen, Watch, Watched};
 

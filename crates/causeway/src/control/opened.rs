@@ -2,7 +2,7 @@
 
 use super::server::{Listener, serve};
 use super::watch::{Watch, Watched};
-use super::{Ask, Question};
+use super::{Ask, Entrance, Question};
 use causeway_elements::control::{CONTROL, ControlPlace, OpenControl, OpenedControl};
 use causeway_engine::Persistent;
 use causeway_engine::handler::HandlerError;
@@ -77,7 +77,8 @@ impl OpenControl for Opener {
             say_who_may_connect(SocketAddr::new(address.ip(), port));
         }
         let gate = Arc::new(Gate { desk: self.desk.clone(), ..Gate::default() });
-        serve(&listener, gate.clone()).map_err(|e| e.to_string())?;
+        let entrance = Entrance::new().map_err(|e| e.to_string())?;
+        serve(&listener, entrance, gate.clone()).map_err(|e| e.to_string())?;
         let socket = Arc::new(Socket { listener, gate });
         sockets.insert(place.clone(), Arc::downgrade(&socket));
         Ok(Box::new(Part(socket)))

@@ -30,6 +30,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const VERSION: u64 = 1;
@@ -141,6 +142,7 @@ impl Record {
         // By the name and not by the record, which another user may have written.
         let file = |end: &str| dir.join(format!("{}.{end}", self.name));
         let _ = server::remove_unheard(&file("sock"));
+        let _ = server::remove_unheard(&upgrade_socket(dir, &self.name));
         for file in [file("counters"), path(dir, &self.name)] {
             let _ = fs::remove_file(file);
         }
@@ -159,6 +161,12 @@ pub fn all(dir: &Path) -> Vec<Record> {
     let mut records: Vec<Record> = files.filter_map(record).collect();
     records.sort_by(|a, b| a.name.cmp(&b.name));
     records
+}
+
+/// The router of this name in the folder `dir` that runs in this network namespace.
+pub fn running(dir: &Path, name: &str) -> Option<Record> {
+    let netns = own_netns().ok()?;
+    all(dir).into_iter().find(|record| record.name == name && record.netns == netns && record.is_alive())
 }
 
 /// Undoes what routers of the folder `dir` that were killed have left behind in this network namespace; a line for each.
@@ -194,6 +202,8 @@ pub fn own_netns() -> io::Result<String> {
 pub struct Claim {
     dir: PathBuf,
     record: Mutex<Record>,
+    /// Whether it is this process's by now; what another's file says stays.
+    own: AtomicBool,
 }
 
 impl Claim {
@@ -210,9 +220,43 @@ impl Claim {
         alive.extend(beside.iter().filter(|d| *d != dir).flat_map(|d| all(d)).filter(Record::is_alive));
         let name = choose_name(&alive, name)?;
         let record = Record::own(dir, &name, socket).context("cannot find this process in /proc")?;
-        let claim = Claim { record: Mutex::new(record), dir: dir.to_owned() };
+        let claim = Claim { record: Mutex::new(record), dir: dir.to_owned(), own: AtomicBool::new(true) };
         claim.change(|_| ()).with_context(|| format!("cannot write {}", path(dir, &name).display()))?;
         Ok(claim)
+    }
+
+    /// A claim to the name of the router of `record`, which runs: the name is this process's once it is [taken](Claim::take).
+    ///
+    /// # Errors
+    /// If this process is not in /proc.
+    pub fn to_name_of(dir: &Path, record: &Record) -> Result<Claim> {
+        let own = Record::own(dir, &record.name, Some(&record.socket))
+            .context("cannot find this process in /proc")?;
+        Ok(Claim { record: Mutex::new(own), dir: dir.to_owned(), own: AtomicBool::new(false) })
+    }
+
+    /// Takes the name, with what the router that had it has changed, which is returned.
+    ///
+    /// # Errors
+    /// If the record is gone or cannot be written.
+    pub fn take(&self) -> Result<Undo> {
+        let _lock = lock(&self.dir)?;
+        let name = self.record().name;
+        let old = all(&self.dir).into_iter().find(|record| record.name == name);
+        let undo = old.with_context(|| format!("there is no record of '{name}'"))?.undo;
+        self.own.store(true, Ordering::Relaxed);
+        let inherited = undo.clone();
+        let written = self.change(|own| {
+            own.offloads.extend(inherited.offloads);
+            own.neighbours.extend(inherited.neighbours);
+        });
+        written.with_context(|| format!("cannot write {}", path(&self.dir, &name).display()))?;
+        Ok(undo)
+    }
+
+    /// Where the router is asked by one that is to take its place.
+    pub fn upgrade_socket(&self) -> PathBuf {
+        upgrade_socket(&self.dir, &self.record().name)
     }
 
     /// What is recorded.
@@ -227,6 +271,9 @@ impl Claim {
     pub fn change(&self, change: impl FnOnce(&mut Undo)) -> io::Result<()> {
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut record.undo);
+        if !self.own.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let file = path(&self.dir, &record.name);
         let beside = file.with_extension("json.new");
         fs::write(&beside, format!("{:#}\n", record.to_json()))?;
@@ -239,7 +286,7 @@ impl Drop for Claim {
         let record = self.record();
         // What could not be undone is left to the next router, which sees that this one is dead. There is nobody left to
         // tell of an error.
-        if record.undo.is_empty() {
+        if record.undo.is_empty() && self.own.load(Ordering::Relaxed) {
             let _ = fs::remove_file(path(&self.dir, &record.name));
         }
     }
@@ -259,6 +306,11 @@ fn choose_name(alive: &[Record], name: Option<&str>) -> Result<String> {
         log::info!("a router called '{DEFAULT}' runs already, as process {pid}; {text}");
     }
     Ok(name)
+}
+
+/// Where the router of this name in the folder `dir` is asked by one that is to take its place.
+pub fn upgrade_socket(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.upgrade"))
 }
 
 fn path(dir: &Path, name: &str) -> PathBuf {
@@ -340,6 +392,29 @@ mod tests {
         drop(listener);
         record.remove_files(&dir);
         assert!(!dir.join("a.sock").exists());
+        fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn a_name_is_taken_with_what_is_to_be_undone() {
+        let (top, dir) = folder("take");
+        let entry = |n: u8| ("eth0".to_owned(), 7, IpAddr::from([192, 0, 2, n]));
+        let mut old = Record { pid: 1, started: 0, ..Record::own(&dir, "a", None).unwrap() };
+        old.undo.neighbours.insert(entry(1));
+        let there = || all(&dir).pop().unwrap();
+        fs::write(path(&dir, "a"), old.to_json().to_string()).unwrap();
+        let claim = Claim::to_name_of(&dir, &old).unwrap();
+        claim.change(|undo| assert!(undo.neighbours.insert(entry(2)))).unwrap();
+        assert_eq!(there(), old, "it is the other's");
+        drop(claim);
+        assert_eq!(there(), old);
+        let claim = Claim::to_name_of(&dir, &old).unwrap();
+        claim.change(|undo| assert!(undo.neighbours.insert(entry(2)))).unwrap();
+        assert_eq!(claim.take().unwrap(), old.undo);
+        assert_eq!((there().pid, there().undo.neighbours), (std::process::id(), [entry(1), entry(2)].into()));
+        claim.change(|undo| undo.neighbours.clear()).unwrap();
+        drop(claim);
+        assert!(!path(&dir, "a").exists());
         fs::remove_dir_all(top).unwrap();
     }
 

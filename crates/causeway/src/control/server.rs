@@ -1,5 +1,6 @@
 //! Listens on a socket and gives each client a thread; there are few of them, and none touches a packet.
 
+use super::entrance::Entrance;
 use super::input::Input;
 use super::protocol::{self, Ask, Reply};
 use super::watch::{self, Request};
@@ -12,6 +13,7 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_op
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -66,6 +68,15 @@ impl Listener {
         }
     }
 
+    /// The socket, if clients can come.
+    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Listener::Unix { listener, .. } => Some(listener.as_fd()),
+            Listener::Tcp(listener) => Some(listener.as_fd()),
+            Listener::Given(_) => None,
+        }
+    }
+
     /// Listens at `path`, for this user alone, in a folder that is there. A socket that a router of this user has left
     /// there, and that nobody listens on any more, is replaced; nothing else is.
     pub fn unix(path: &Path) -> io::Result<Listener> {
@@ -79,6 +90,12 @@ impl Listener {
         let listener = bound?;
         let id = id(&fs::symlink_metadata(path)?);
         Ok(Listener::Unix { listener, _file: SocketFile { path: path.to_owned(), id } })
+    }
+
+    /// A socket that another process has put at `path` and handed over. Its file is this one's now.
+    pub fn handed(socket: OwnedFd, path: &Path) -> io::Result<Listener> {
+        let id = id(&fs::symlink_metadata(path)?);
+        Ok(Listener::Unix { listener: socket.into(), _file: SocketFile { path: path.to_owned(), id } })
     }
 
     /// The socket that the parent has connected and left as `descriptor`; a copy of it.
@@ -214,17 +231,29 @@ fn converse<S: Stream>(mut input: Input<S>, mut output: S, router: &dyn Ask) -> 
     watch::serve(request, output, router, answers)
 }
 
-/// Serves clients of a copy of `listener` until it is closed; questions go to `router`.
-pub fn serve(listener: &Listener, router: Arc<dyn Ask + Send + Sync>) -> io::Result<()> {
+/// Serves clients of a copy of `listener`, who come in by `entrance`, until it is closed; questions go to `router`.
+pub fn serve(
+    listener: &Listener,
+    entrance: Arc<Entrance>,
+    router: Arc<dyn Ask + Send + Sync>,
+) -> io::Result<()> {
     match listener {
         Listener::Unix { listener: l, .. } => {
             let l = l.try_clone()?;
-            accept(move || l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s))), router);
+            let next = move || {
+                entrance.wait(l.as_fd());
+                l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s)))
+            };
+            accept(next, router);
         }
         Listener::Given(stream) => attend(stream.try_clone()?, stream.try_clone()?, router),
         Listener::Tcp(l) => {
             let l = l.try_clone()?;
-            accept(move || l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s))), router);
+            let next = move || {
+                entrance.wait(l.as_fd());
+                l.accept().and_then(|(s, _)| Ok((s.try_clone()?, s)))
+            };
+            accept(next, router);
         }
     }
     Ok(())
@@ -368,7 +397,7 @@ mod tests {
     fn a_socket_of_the_parents_has_one_client() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let listener = Listener::given(ours.as_raw_fd()).unwrap();
-        serve(&listener, Arc::new(Asked::default())).unwrap();
+        serve(&listener, Entrance::new().unwrap(), Arc::new(Asked::default())).unwrap();
         let mut greeting = vec![0; protocol::GREETING.len()];
         theirs.read_exact(&mut greeting).unwrap();
         assert_eq!((greeting.as_slice(), listener.port()), (protocol::GREETING.as_bytes(), None));

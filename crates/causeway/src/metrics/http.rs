@@ -4,9 +4,10 @@
 //! listener's backlog. Nothing can be changed here, so there is nothing to protect but time.
 
 use super::Format;
-use crate::control::{Ask, Question};
+use crate::control::{Ask, Entrance, Question};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -28,8 +29,9 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address)
 }
 
-/// Answers the clients of `listener` until the process ends; the router is asked for the handler `metrics`.
-pub fn serve(listener: TcpListener, router: Arc<dyn Ask + Send + Sync>) {
+/// Answers the clients of `listener`, who come in by `entrance`, until the process ends; the router is asked for the handler
+/// `metrics`.
+pub fn serve(listener: TcpListener, entrance: Arc<Entrance>, router: Arc<dyn Ask + Send + Sync>) {
     std::thread::spawn(move || {
         let clients = Arc::new(AtomicUsize::new(0));
         loop {
@@ -37,6 +39,7 @@ pub fn serve(listener: TcpListener, router: Arc<dyn Ask + Send + Sync>) {
                 std::thread::sleep(Duration::from_millis(10));
                 continue;
             }
+            entrance.wait(listener.as_fd());
             match listener.accept() {
                 Ok((stream, _)) => {
                     let (router, clients) = (router.clone(), clients.clone());
@@ -176,7 +179,7 @@ mod tests {
     fn a_client_is_answered_and_a_slow_one_does_not_keep_others() {
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
-        serve(listener, Arc::new(Router));
+        serve(listener, Entrance::new().unwrap(), Arc::new(Router));
         let _slow = TcpStream::connect(address).unwrap();
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();

@@ -74,7 +74,9 @@ impl Flow {
         let stop = Arc::new(AtomicBool::new(false));
         let (sent, received) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
         let (ended, seen) = (stop.clone(), received.clone());
-        let receiver = net.spawn("b", move || receive(target, &ended, &seen));
+        // What comes before somebody listens would count as lost.
+        let socket = net.spawn("b", move || listen(target)).join().expect("a socket");
+        let receiver = std::thread::spawn(move || receive(&socket, &ended, &seen));
         let (ended, number) = (stop.clone(), sent.clone());
         let sender = net.spawn("a", move || send(target, &ended, &number));
         let flow = Flow { stop: Stop(stop), sent, received, sender, receiver };
@@ -148,11 +150,15 @@ fn send(target: SocketAddr, stop: &AtomicBool, number: &AtomicU32) -> Vec<Instan
     times
 }
 
-/// The numbers received, and when, until the sender has stopped and nothing comes any more.
-fn receive(target: SocketAddr, stop: &AtomicBool, seen: &AtomicU32) -> Vec<(u32, Instant)> {
+fn listen(target: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind(target).expect("bind");
     set_socket_recv_buffer_size_force(&socket, 64 << 20).expect("buffer");
     socket.set_read_timeout(Some(SILENCE)).expect("timeout");
+    socket
+}
+
+/// The numbers received, and when, until the sender has stopped and nothing comes any more.
+fn receive(socket: &UdpSocket, stop: &AtomicBool, seen: &AtomicU32) -> Vec<(u32, Instant)> {
     let (mut numbers, mut bytes) = (Vec::new(), [0; 64]);
     loop {
         match socket.recv(&mut bytes) {

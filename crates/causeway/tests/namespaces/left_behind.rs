@@ -13,9 +13,10 @@ const FIVE: u64 = 1 << 12 | 1 << 13 | 1 << 14 | 1 << 38 | 1 << 39;
 /// The values after `name` in the status of each of a router's threads.
 fn of_threads(up: &Router, name: &str) -> Vec<Vec<String>> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", up.child.id())).expect("a process");
-    let status = tasks.map(|task| std::fs::read_to_string(task.expect("a task").path().join("status")));
+    // One may end meanwhile.
+    let status =
+        tasks.filter_map(|task| std::fs::read_to_string(task.expect("a task").path().join("status")).ok());
     let values = status.map(|text| {
-        let text = text.expect("a status");
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line.expect("a line").split_whitespace().map(str::to_owned).collect()
     });

@@ -30,6 +30,7 @@ mod tcx;
 mod throughput;
 mod transfer;
 mod up;
+mod upgrade;
 mod watch;
 mod watch_driver;
 mod wire;

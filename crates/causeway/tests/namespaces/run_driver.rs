@@ -287,7 +287,8 @@ fn neighbours_that_answered_are_known_in_the_driver() {
     router.write("arp.clear", "").expect("written");
     in_driver(&router);
     let account = flow.end();
-    assert_eq!((account.lost, account.duplicates), (0, 0));
+    let reasons = ["in", "arp", "q"].map(|element| router.read(&format!("{element}.drop_reasons")));
+    assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?} {reasons:?}");
 }
 
 #[test]
@@ -377,6 +378,8 @@ fn a_graph_of_which_nothing_can_be_in_the_driver_says_so_and_runs_above() {
     let configuration = Configuration::new(&net, graph);
     let (router, log) = crate::log::Log::run(&net, "r", &format!("{} --driver", configuration.0.display()));
     log.wait(0, "driver", "ra: nothing runs in the driver");
+    // Said before there are ports.
+    wait_for("the router", || log.text().contains("control socket"));
     assert!(log.text().contains("it is cut at c (Counter): it does not say what it does"), "{}", log.text());
     let flow = Flow::start(&net);
     flow.wait(100);

@@ -2,6 +2,7 @@
 
 use crate::hold::Hold;
 use crate::net::{Net, Router, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
 use std::cell::RefCell;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
@@ -75,7 +76,7 @@ fn the_manager_hears_that_a_router_is_ready_well_and_left_to_the_kernel() {
     net.inside("r", "nft", "delete table ip t");
     manager.wait(1, "STATUS=forwarding");
     assert_eq!(manager.count("STOPPING=1"), 0);
-    assert_eq!(router.end(rustix::process::Signal::TERM), Some(0));
+    assert_eq!(router.end(Signal::TERM), Some(0));
     manager.wait(0, "STOPPING=1");
     assert_eq!(manager.count("READY=1"), 1);
 }
@@ -88,7 +89,7 @@ fn a_configuration_without_a_right_to_forward_is_well_while_its_workers_are() {
     manager.wait(0, "READY=1");
     manager.wait(0, "STATUS=running");
     manager.wait(2, "WATCHDOG=1");
-    router.end(rustix::process::Signal::TERM);
+    router.end(Signal::TERM);
     manager.wait(0, "STOPPING=1");
 }
 
@@ -112,6 +113,35 @@ fn a_router_of_which_a_thread_hangs_is_not_called_well() {
         manager.wait(before, "WATCHDOG=1");
     }
     assert!(manager.count("STATUS=the kernel forwards everything: nothing was heard of worker 0") > 0);
+}
+
+#[test]
+fn the_manager_hears_which_process_has_taken_over() {
+    let Some(net) = Net::new() else { return };
+    let manager = Manager::new(&net);
+    let mut router = manager.start(&net, "up ra rb --attach xdp");
+    manager.wait(0, "STATUS=forwarding");
+    let name = net.name("r");
+    // One that the manager would not hear of.
+    let args = format!("up ra rb --attach xdp --take-over --name {name}");
+    let refused = net.causeway(&args).output().expect("causeway");
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && text.contains("systemctl reload"), "{text}");
+    let output = net.causeway(&format!("upgrade --name {name}")).output().expect("causeway");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(router.child.wait().expect("wait").code(), Some(0));
+    manager.wait(1, "READY=1");
+    let heard = manager.heard.borrow();
+    let main = heard.iter().position(|line| line.starts_with("MAINPID=")).expect("another main process");
+    let ready = heard.iter().rposition(|line| line == "READY=1").expect("it is ready");
+    assert!(main < ready, "what a process says that is not known is not heard: {heard:?}");
+    let pid =
+        heard[main].trim_start_matches("MAINPID=").parse().ok().and_then(Pid::from_raw).expect("a process");
+    drop(heard);
+    manager.wait(manager.count("WATCHDOG=1") + 2, "WATCHDOG=1");
+    assert_eq!(manager.count("STOPPING=1"), 0);
+    kill_process(pid, Signal::TERM).expect("kill");
+    manager.wait(0, "STOPPING=1");
 }
 
 #[test]

@@ -172,6 +172,14 @@ impl Watcher {
         self.caretaker.as_ref().map(Caretaker::managed).unwrap_or_default()
     }
 
+    /// Takes over neighbours that another watcher had the kernel keep resolved, and has left as they are: they are given back like
+    /// those of one's own.
+    pub fn adopt(&mut self, list: &[ManagedNeighbour]) {
+        if let Some(caretaker) = &mut self.caretaker {
+            caretaker.adopt(list.iter().map(|neighbour| (neighbour.ifindex, neighbour.address)));
+        }
+    }
+
     /// Dumps these tables again, because something in them is seen to have changed that the kernel says nothing of, such as the
     /// IPv6 MTU of a link.
     pub fn look_again(&mut self, scope: Scope) {

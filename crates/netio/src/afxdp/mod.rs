@@ -135,7 +135,7 @@ fn attach(
     claim: &Claim,
     features: Option<Features>,
     generic: bool,
-) -> Result<(XdpLink, &'static str)> {
+) -> Result<(Arc<XdpLink>, &'static str)> {
     let try_mode = |mode| claim.attach(&interface.name, mode);
     if generic {
         return Ok((try_mode(XdpMode::Generic)?, " (as asked)"));

@@ -27,6 +27,7 @@ mod ends;
 mod gate;
 mod graphs;
 mod lease;
+mod links;
 mod local;
 mod losses;
 mod place;
@@ -48,6 +49,7 @@ pub use reason::Reason;
 
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{Map, MapKind, Program, TcxLink, XdpLink, XdpMode, program_name};
+use links::Links;
 use losses::Losses;
 use port::{PortRecord, flag};
 use side::Side;
@@ -81,6 +83,8 @@ pub struct Front {
     first: Take,
     /// Who counts what is lost behind programs of graphs at XDP, if there may be any.
     losses: Option<Result<Losses>>,
+    /// What attaches the gate to ports at XDP.
+    links: Links,
 }
 
 impl Front {
@@ -134,7 +138,21 @@ impl Front {
         let at_tcx = (behind == Behind::Graphs).then(|| Side::load(&maps, Place::Tcx, true)).transpose()?;
         let losses = with_graphs.then(|| Losses::listen(&maps));
         let (claims, transit) = (Mutex::default(), Mutex::default());
-        Ok(Front { at_xdp, at_tcx, lease, local, ports, sockets, counters, claims, transit, first, losses })
+        let links = Links::default();
+        Ok(Front {
+            at_xdp,
+            at_tcx,
+            lease,
+            local,
+            ports,
+            sockets,
+            counters,
+            claims,
+            transit,
+            first,
+            losses,
+            links,
+        })
     }
 
     fn side(&self, place: Place) -> Option<&Side> {
@@ -300,12 +318,13 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Attaches the front's program to the interface, called `ifname` in errors.
+    /// Attaches the front's program to the interface, called `ifname` in errors: by the link that was laid by for it,
+    /// whatever its mode is, or by a new one.
     ///
     /// # Errors
     /// As [`XdpLink::attach`].
-    pub fn attach(&self, ifname: &str, mode: XdpMode) -> Result<XdpLink> {
-        XdpLink::attach(&self.front.at_xdp.gate.root, ifname, self.ifindex, mode)
+    pub fn attach(&self, ifname: &str, mode: XdpMode) -> Result<Arc<XdpLink>> {
+        self.front.links.attach(&self.front.at_xdp.gate.root, ifname, self.ifindex, mode)
     }
 
     /// Attaches the front's program at the ingress of the interface of a port at tcx.

@@ -4,8 +4,8 @@ use super::classes::Classes;
 use super::graph;
 use crate::control::{Ask, Question};
 use anyhow::{Context, Result};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -38,39 +38,33 @@ impl Attendant {
         attached: Vec<Present>,
         (at_tcx, classes): (Vec<String>, Classes),
         changes: Receiver<Vec<Present>>,
-    ) -> Result<JoinHandle<()>> {
-        let mut attendant = Attendant { desk, attached, at_tcx, classes };
+    ) -> Result<(Arc<Mutex<Attendant>>, JoinHandle<()>)> {
+        let wanted = attached.clone();
+        let attendant = Arc::new(Mutex::new(Attendant { desk, attached, at_tcx, classes }));
+        let shared = attendant.clone();
         let thread = std::thread::Builder::new().name("ports".to_owned());
-        thread.spawn(move || attendant.run(&changes)).context("cannot start a thread")
+        let thread = thread.spawn(move || run(&shared, wanted, &changes)).context("cannot start a thread")?;
+        Ok((attendant, thread))
     }
 
-    fn run(&mut self, changes: &Receiver<Vec<Present>>) {
-        let Ok(mut wanted) = changes.recv() else { return };
-        let mut wait = FIRST_WAIT;
-        loop {
-            wanted = changes.try_iter().last().unwrap_or(wanted);
-            let next = match self.attach(&wanted) {
-                Ok(()) => {
-                    wait = FIRST_WAIT;
-                    changes.recv().map_err(|_| RecvTimeoutError::Disconnected)
-                }
-                Err(why) => {
-                    log::warn!(code = "port-not-attached"; "{}; trying again", why.trim().replace('\n', "; "));
-                    let next = changes.recv_timeout(wait);
-                    wait = (wait * 2).min(LONGEST_WAIT);
-                    next
-                }
-            };
-            match next {
-                Ok(other) => wanted = other,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-        }
+    /// The ports of the graph that runs.
+    pub fn attached(&self) -> &[Present] {
+        &self.attached
+    }
+
+    /// Closes all ports.
+    ///
+    /// # Errors
+    /// What the graph says that has none.
+    pub fn detach_all(&mut self) -> Result<(), String> {
+        self.put(Vec::new())
     }
 
     /// First the ports go that are not there any more, or are another interface now; then the new ones come.
-    fn attach(&mut self, wanted: &[Present]) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// What is said of the ports that cannot be attached.
+    pub fn attach(&mut self, wanted: &[Present]) -> Result<(), String> {
         let staying: Vec<Present> = self.attached.iter().filter(|p| wanted.contains(p)).cloned().collect();
         self.replace(staying)?;
         let missing = wanted.iter().filter(|p| !self.attached.contains(p)).cloned().collect::<Vec<_>>();
@@ -88,23 +82,53 @@ impl Attendant {
         if ports == self.attached {
             return Ok(());
         }
-        let names: Vec<String> = ports.iter().map(|(name, _)| name.clone()).collect();
-        let graph = graph::text(&names, &self.at_tcx, &self.classes);
-        let graph = Question::Write("hotconfig".to_owned(), graph);
-        self.desk.ask(graph).map_err(|e| e.to_string())?;
+        let before = self.attached.clone();
+        self.put(ports)?;
         let only = |of: &[Present], than: &[Present]| {
             let names = of.iter().filter(|p| !than.contains(p)).map(|(name, _)| name.clone());
             names.collect::<Vec<_>>().join(", ")
         };
-        let (gone, come) = (only(&self.attached, &ports), only(&ports, &self.attached));
+        let (gone, come) = (only(&before, &self.attached), only(&self.attached, &before));
         if !gone.is_empty() {
             log::warn!(code = "port-detached"; "{gone}: not attached any more");
         }
         if !come.is_empty() {
             log::info!(code = "port-attached"; "{come}: attached again");
         }
+        Ok(())
+    }
+
+    /// Replaces the graph by that of these ports.
+    fn put(&mut self, ports: Vec<Present>) -> Result<(), String> {
+        let names: Vec<String> = ports.iter().map(|(name, _)| name.clone()).collect();
+        let graph = graph::text(&names, &self.at_tcx, &self.classes);
+        let graph = Question::Write("hotconfig".to_owned(), graph);
+        self.desk.ask(graph).map_err(|e| e.to_string())?;
         self.attached = ports;
         Ok(())
+    }
+}
+
+/// Attaches what `changes` name.
+fn run(attendant: &Mutex<Attendant>, mut wanted: Vec<Present>, changes: &Receiver<Vec<Present>>) {
+    let mut wait = FIRST_WAIT;
+    loop {
+        // Also without a change: who was to take the ports over may have left some closed.
+        let next = changes.recv_timeout(wait);
+        let is_new = next.is_ok();
+        match next {
+            Ok(other) => wanted = changes.try_iter().last().unwrap_or(other),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let attached = attendant.lock().unwrap_or_else(PoisonError::into_inner).attach(&wanted);
+        wait = match attached {
+            Ok(()) => LONGEST_WAIT,
+            Err(why) => {
+                log::warn!(code = "port-not-attached"; "{}; trying again", why.trim().replace('\n', "; "));
+                if wait == LONGEST_WAIT && is_new { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) }
+            }
+        };
     }
 }
 
@@ -112,7 +136,6 @@ impl Attendant {
 mod tests {
     use super::*;
     use causeway_engine::handler::HandlerError;
-    use std::sync::Mutex;
     use std::sync::mpsc::channel;
 
     /// Takes graphs down; refuses those of some interface.
@@ -167,7 +190,7 @@ mod tests {
         let desk = Arc::new(Desk { refused: Mutex::new(Some("(b,")), ..Desk::default() });
         let (sender, changes) = channel();
         let how = (Vec::new(), Classes::default());
-        let thread = Attendant::start(desk.clone(), ports(&[("a", 3)]), how, changes).unwrap();
+        let (_, thread) = Attendant::start(desk.clone(), ports(&[("a", 3)]), how, changes).unwrap();
         sender.send(ports(&[("a", 3), ("b", 4)])).unwrap();
         std::thread::sleep(Duration::from_millis(100));
         assert!(desk.graphs.lock().unwrap().is_empty());

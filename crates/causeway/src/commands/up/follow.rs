@@ -57,7 +57,8 @@ pub fn record_managed(claim: &Claim, list: &[ManagedNeighbour]) {
     }
 }
 
-/// What the kernel's tables hold and its messages do not say, from the inspector, which asks for it, to the follower.
+/// What the follower is told by others: by the inspector what the kernel's tables hold and its messages do not say, and what
+/// was left to this router by the one before it.
 #[derive(Default)]
 pub struct Unsaid(Mutex<Told>);
 
@@ -69,9 +70,16 @@ struct Told {
     look_again: bool,
     /// Destinations that something was learned of, when that has changed.
     exceptions: Option<BTreeSet<IpAddr>>,
+    /// Neighbours that another router kept resolved, in whose place this one is.
+    adopted: Vec<ManagedNeighbour>,
 }
 
 impl Unsaid {
+    /// These neighbours are this router's to keep resolved, or to give back.
+    pub fn adopt(&self, list: Vec<ManagedNeighbour>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).adopted = list;
+    }
+
     /// What was found.
     pub fn tell(&self, settings: &Settings, exceptions: BTreeSet<IpAddr>) {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,6 +98,10 @@ impl Unsaid {
         }
         if let Some(exceptions) = told.exceptions.take() {
             watcher.set_exceptions(exceptions);
+        }
+        let adopted = std::mem::take(&mut told.adopted);
+        if !adopted.is_empty() {
+            watcher.adopt(&adopted);
         }
     }
 }

@@ -22,8 +22,7 @@ const FAILED: &str = "cannot watch what the kernel does to forwarded packets";
 
 /// Opens what the inspector of these ports reads; some of it only root may open. `known` was said already. With `force`,
 /// findings are said and not obeyed.
-pub fn prepare(ports: &[Port], known: Vec<Finding>, force: bool) -> Result<Prepared> {
-    let probe = Probe::default();
+pub fn prepare(ports: &[Port], probe: Probe, known: Vec<Finding>, force: bool) -> Result<Prepared> {
     let own = probe.own.clone();
     let config = InspectorConfig::new(ports.iter().map(|p| p.name.clone()), Arc::new(probe));
     let pulse = config.pulse.clone();

@@ -1,0 +1,149 @@
+//! The process that takes over.
+
+use super::message::{Line, Missing};
+use super::{CODE, VERSION};
+use crate::commands::ports::Port;
+use crate::control::{Claim, Record, Undo, running, upgrade_socket};
+use anyhow::{Context, Result, bail};
+use causeway_bpf::{XdpLink, XdpMode};
+use causeway_netio::front::Front;
+use causeway_netio::interface::Interface;
+use causeway_netio::offload::{self, Offload};
+use rustix::stdio::dup2_stderr;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the running router may take to answer, to hand over, and to end.
+const ANSWER: Duration = Duration::from_secs(10);
+const HANDING: Duration = Duration::from_secs(20);
+const ENDING: Duration = Duration::from_secs(5);
+
+/// A process that takes the place of a running router.
+pub struct New {
+    line: Line,
+    old: Record,
+    /// The name, once it is this process's.
+    pub claim: Arc<Claim>,
+    /// Where the running router serves metrics.
+    metrics: Option<SocketAddr>,
+    /// Where it logs to.
+    log: Option<OwnedFd>,
+}
+
+/// Sockets that clients know.
+pub struct Sockets {
+    pub control: OwnedFd,
+    /// Where it is asked by the next one.
+    pub upgrade: OwnedFd,
+    pub metrics: Option<OwnedFd>,
+}
+
+impl New {
+    /// Asks the router called `name` in the folder `dir` for its place at `ports`.
+    ///
+    /// # Errors
+    /// It does not run here, does not answer, or refuses.
+    pub fn ask(dir: &Path, name: &str, ports: &[Port]) -> Result<New> {
+        let Some(old) = running(dir, name) else {
+            bail!(
+                "no router called '{name}' runs here whose place could be taken; start one without --take-over"
+            );
+        };
+        let socket = UnixStream::connect(upgrade_socket(dir, name));
+        let socket = socket.with_context(|| {
+            format!(
+                "process {} of router '{name}' cannot be asked for its place: stop it, and start another",
+                old.pid
+            )
+        })?;
+        let claim = Arc::new(Claim::to_name_of(dir, &old)?);
+        let mut new = New { line: Line::new(socket)?, old, claim, metrics: None, log: None };
+        let ports: Vec<(&str, u32)> = ports.iter().map(|p| (p.name.as_str(), p.index)).collect();
+        let manager = std::env::var("NOTIFY_SOCKET").ok();
+        let version = env!("CARGO_PKG_VERSION");
+        let hello = json!({ "version": VERSION, "causeway": version, "ports": ports, "manager": manager });
+        new.line.send(&json!({ "hello": hello }), &[]).with_context(|| new.what())?;
+        let answer = new.hear("welcome", ANSWER)?.0;
+        new.metrics = answer["metrics"].as_str().and_then(|address| address.parse().ok());
+        log::info!(code = CODE; "process {} of router '{name}' hands over when this one is ready", new.old.pid);
+        Ok(new)
+    }
+
+    fn what(&self) -> String {
+        format!("process {} of router '{}' does not hand over", self.old.pid, self.old.name)
+    }
+
+    /// What the running router says under this name.
+    fn hear(&mut self, name: &str, patience: Duration) -> Result<(Value, Vec<OwnedFd>)> {
+        match self.line.receive(patience) {
+            Ok((message, descriptors)) => match (message.get(name), message["refused"].as_str()) {
+                (Some(said), _) => Ok((said.clone(), descriptors)),
+                (None, Some(why)) => bail!("{}: {why}", self.what()),
+                (None, None) => bail!("{}: {}", self.what(), Missing::Strange),
+            },
+            Err(why) => bail!("{}: {why}", self.what()),
+        }
+    }
+
+    /// Whether the running router serves metrics at this address, so that its socket is handed over.
+    pub fn inherits_metrics(&self, address: SocketAddr) -> bool {
+        self.metrics == Some(address)
+    }
+
+    /// Everything is there but the ports: now they are taken. Until [`New::take`] the kernel forwards.
+    ///
+    /// # Errors
+    /// The running router does not hand over.
+    pub fn receive(&mut self, front: &Front) -> Result<Sockets> {
+        self.line.send(&json!({ "ready": {} }), &[]).with_context(|| self.what())?;
+        let (handed, descriptors) = self.hear("handed", HANDING)?;
+        let mut descriptors = descriptors.into_iter();
+        let links = handed["links"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut next =
+            || descriptors.next().with_context(|| format!("{}: a descriptor is missing", self.what()));
+        let (control, upgrade) = (next()?, next()?);
+        let log = next()?;
+        let metrics = handed["metrics"].as_bool().unwrap_or(false).then(&mut next).transpose()?;
+        let mut taken = Vec::new();
+        for link in links {
+            let place = (link[0].as_u64(), link[1].as_str().and_then(XdpMode::by_name));
+            let (Some(index), Some(mode)) = place else { bail!("{}: {}", self.what(), Missing::Strange) };
+            taken.push((index as u32, XdpLink::handed(next()?, mode)));
+        }
+        front.take_links(taken);
+        self.log = Some(log);
+        Ok(Sockets { control, upgrade, metrics })
+    }
+
+    /// The ports are open: takes the name, and has the old process end. What it has changed is returned, and is this process's to
+    /// undo.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn take(mut self) -> Result<Undo> {
+        let undo = self.claim.take()?;
+        // If it has been killed meanwhile, nobody is there to take the ports back.
+        let _ = self.line.send(&json!({ "taken": {} }), &[]);
+        if !matches!(self.line.receive(ENDING), Err(Missing::Closed)) {
+            log::warn!(code = CODE; "process {} does not end, though it forwards no more", self.old.pid);
+        }
+        let of = |(name, offload): &(String, String)| {
+            Some((Interface::open(name).ok()?.index, name.clone(), Offload::by_name(offload)?))
+        };
+        offload::inherit(undo.offloads.iter().filter_map(of));
+        let name = &self.old.name;
+        log::info!(code = CODE; "this process is router '{name}' now, in the place of process {}", self.old.pid);
+        if let Some(log) = &self.log {
+            log::logger().flush();
+            // Who cannot write there goes on where it is.
+            let _ = dup2_stderr(log);
+        }
+        log::info!(code = CODE; "this is process {} with version {} in its place", std::process::id(), env!("CARGO_PKG_VERSION"));
+        Ok(undo)
+    }
+}

@@ -1,0 +1,218 @@
+//! The process whose place is taken.
+
+use super::message::{Line, Missing};
+use super::peer::Peer;
+use super::{CODE, VERSION, queues};
+use crate::commands::run::{Place, drain};
+use crate::commands::up::Attendant;
+use crate::control::Listener;
+use crate::lease::Objector;
+use crate::service_manager;
+use anyhow::{Context, Result};
+use causeway_bpf::XdpLink;
+use causeway_engine::Pulse;
+use causeway_netio::front::Front;
+use causeway_netio::offload;
+use serde_json::{Value, json};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// How long who is asked for a word may take, who reads the kernel's tables, and who opens ports.
+const ANSWER: Duration = Duration::from_secs(5);
+const PREPARING: Duration = Duration::from_secs(60);
+const TAKING: Duration = Duration::from_secs(10);
+/// How long a process that has closed its end may take to end, and one that was killed.
+const ENDING: Duration = Duration::from_secs(5);
+/// How often it is tried to open the ports again, and the time between.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A running router, as far as it is handed over.
+pub struct Old {
+    /// Where it is asked.
+    socket: UnixListener,
+    /// Not for longer than the router runs: sockets and record go with it.
+    place: Weak<Place>,
+    running: Running,
+}
+
+/// What runs there.
+pub struct Running {
+    pub front: Arc<Front>,
+    pub objector: Objector,
+    pub pulses: Vec<Pulse>,
+    pub attendant: Arc<Mutex<Attendant>>,
+    /// Names of the ports.
+    pub ports: Vec<String>,
+}
+
+impl Old {
+    /// Answers those who ask for its place at `listener`, one after another, in a thread of its own.
+    ///
+    /// # Errors
+    /// No descriptor or thread is left.
+    pub fn serve(listener: &Listener, place: &Arc<Place>, running: Running) -> Result<()> {
+        let what = "cannot listen for upgrades";
+        let socket = listener.socket().context(what)?.try_clone_to_owned().context(what)?;
+        let old = Old { socket: socket.into(), place: Arc::downgrade(place), running };
+        let thread = std::thread::Builder::new().name("upgrade".to_owned());
+        thread.spawn(move || old.run()).context("cannot start a thread")?;
+        Ok(())
+    }
+
+    fn run(&self) {
+        loop {
+            match self.socket.accept() {
+                Ok((socket, _)) => self.attend(socket),
+                // Out of descriptors, say: wait for some to be closed.
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    }
+
+    fn attend(&self, socket: UnixStream) {
+        // Who has gone already wants nothing.
+        let Ok(peer) = Peer::of(&socket) else { return };
+        let Ok(mut line) = Line::new(socket) else { return };
+        let Ok((hello, _)) = line.receive(ANSWER) else { return };
+        let pid = peer.pid.as_raw_nonzero();
+        if let Err(why) = refusal(&hello["hello"], &self.running.ports, &peer) {
+            log::warn!(code = CODE; "process {pid} wants to take over, and is refused: {why}");
+            drop(line.send(&json!({ "refused": why }), &[]));
+            return;
+        }
+        let version = hello["hello"]["causeway"].as_str().unwrap_or("unknown");
+        log::info!(code = CODE; "process {pid}, version {version}, is to take over");
+        let metrics =
+            self.place.upgrade().and_then(|place| place.metrics_address()).map(|address| address.to_string());
+        let welcomed = line.send(&json!({ "welcome": { "metrics": metrics } }), &[]);
+        match welcomed.map_err(Missing::Failed).and_then(|()| line.receive(PREPARING)) {
+            Ok((message, _)) if message.get("ready").is_some() => {
+                // A router that has ended meanwhile is nobody's to take.
+                if let Some(place) = self.place.upgrade() {
+                    self.hand_over(&place, &mut line, &peer);
+                }
+            }
+            other => {
+                let why = other.err().unwrap_or(Missing::Strange);
+                log::warn!(code = CODE; "process {pid} does not take over: {why}");
+            }
+        }
+    }
+
+    /// Closes the ports and has the other open them, or opens them again.
+    fn hand_over(&self, place: &Place, line: &mut Line, peer: &Peer) {
+        let Running { front, objector, pulses, attendant, .. } = &self.running;
+        let pid = peer.pid.as_raw_nonzero();
+        objector.doubt(CODE, format!("process {pid} takes over"));
+        drain(pulses);
+        // Nobody attaches a port meanwhile.
+        let mut attendant = attendant.lock().unwrap_or_else(PoisonError::into_inner);
+        let ports = attendant.attached().to_vec();
+        let links = front.lay_links_by();
+        let offloads = offload::let_go();
+        place.close();
+        let closed = attendant.detach_all().map_err(io::Error::other).map_err(Missing::Failed);
+        if !queues::wait() {
+            log::warn!(code = CODE; "the kernel has not let go of all queues; process {pid} may have to wait for them");
+        }
+        let taken = closed.and_then(|()| self.give(place, line, &links));
+        // One that is dead already takes nothing.
+        match taken {
+            Ok(()) if !peer.ends(Duration::ZERO) => end(peer),
+            other => {
+                let why = other.err().unwrap_or(Missing::Closed);
+                log::error!(code = CODE; "process {pid} does not take over: {why}; this router goes on");
+                stop(peer, &why);
+            }
+        }
+        offload::inherit(offloads);
+        if let Err(e) = place.claim.change(|_| ()) {
+            log::warn!(code = CODE; "the record of this router cannot be written: {e}");
+        }
+        for left in (0..TRIES).rev() {
+            match attendant.attach(&ports) {
+                Ok(()) => break,
+                Err(_) if left > 0 => std::thread::sleep(PAUSE),
+                // The attendant tries on.
+                Err(why) => log::error!(code = CODE; "{}", why.trim().replace('\n', "; ")),
+            }
+        }
+        drop(attendant);
+        front.forget_links();
+        place.open();
+        objector.withdraw(CODE);
+    }
+
+    /// Hands over what the other needs, and waits until it has taken it.
+    fn give(&self, place: &Place, line: &mut Line, links: &[(u32, Arc<XdpLink>)]) -> Result<(), Missing> {
+        let metrics = place.metrics();
+        let stderr = io::stderr();
+        let mut descriptors: Vec<BorrowedFd<'_>> = Vec::new();
+        descriptors.extend(place.control());
+        descriptors.push(self.socket.as_fd());
+        descriptors.push(stderr.as_fd());
+        descriptors.extend(metrics);
+        descriptors.extend(links.iter().map(|(_, link)| link.as_fd()));
+        let list: Vec<(u32, &str)> = links.iter().map(|(index, link)| (*index, link.mode().name())).collect();
+        let message = json!({ "handed": { "links": list, "metrics": metrics.is_some() } });
+        line.send(&message, &descriptors).map_err(Missing::Failed)?;
+        match line.receive(TAKING)? {
+            (message, _) if message.get("taken").is_some() => Ok(()),
+            _ => Err(Missing::Strange),
+        }
+    }
+}
+
+/// Ends this process, and undoes nothing: all of it is the other's now.
+fn end(peer: &Peer) -> ! {
+    let pid = peer.pid.as_raw_nonzero();
+    service_manager::say_main_process(pid.get().unsigned_abs());
+    log::info!(code = CODE; "process {pid} has taken over");
+    log::logger().flush();
+    std::process::exit(0)
+}
+
+/// Sees to it that a process which has not taken over never does: while it is there it may hold queues of the ports.
+fn stop(peer: &Peer, why: &Missing) {
+    if matches!(why, Missing::Closed) && peer.ends(ENDING) {
+        return;
+    }
+    peer.end();
+    if !peer.ends(ENDING) {
+        log::error!(code = CODE; "process {} does not end", peer.pid.as_raw_nonzero());
+    }
+}
+
+/// Why a process that says this may not take over a router with these ports.
+fn refusal(hello: &Value, ports: &[String], peer: &Peer) -> Result<(), String> {
+    let version = hello["version"].as_u64();
+    if version != Some(VERSION) {
+        let theirs = version.map_or("none".to_owned(), |version| version.to_string());
+        return Err(format!(
+            "it speaks version {theirs} of the protocol and not {VERSION}: stop this router, and start the other"
+        ));
+    }
+    if !peer.is_same_user() {
+        return Err("it runs as another user".to_owned());
+    }
+    let mut wanted: Vec<&str> =
+        hello["ports"].as_array().into_iter().flatten().filter_map(|p| p[0].as_str()).collect();
+    let mut own: Vec<&str> = ports.iter().map(String::as_str).collect();
+    wanted.sort_unstable();
+    own.sort_unstable();
+    if wanted != own {
+        let (wanted, own) = (wanted.join(", "), own.join(", "));
+        return Err(format!("its ports are {wanted}, and not {own}: stop this router, and start the other"));
+    }
+    let manager = std::env::var("NOTIFY_SOCKET").ok();
+    if manager.is_some() && (hello["manager"].as_str() != manager.as_deref() || !peer.is_same_service()) {
+        return Err(
+            "this router is a service, and the other would be none: `systemctl reload causeway`".to_owned()
+        );
+    }
+    Ok(())
+}
