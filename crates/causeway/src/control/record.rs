@@ -32,8 +32,12 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 const VERSION: u64 = 1;
+/// How long a process that was killed may take to let go of what it holds, and how often it is looked.
+const LETTING_GO: Duration = Duration::from_secs(1);
+const PERIOD: Duration = Duration::from_millis(2);
 /// Name of a router that was given none.
 const DEFAULT: &str = "router";
 
@@ -327,14 +331,24 @@ fn free_name(taken: impl Fn(&str) -> bool) -> String {
     name
 }
 
-/// When a process started; `None` if it has ended, also if its parent has not asked yet how.
+/// When a process started; `None` if it has ended, also if its parent has not asked yet how. While threads of one that was killed
+/// let go of what they hold, its sockets say, it is waited for.
 fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses, which may hold any character.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    let started = fields.nth(18)?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then_some(started)
+    let end = Instant::now() + LETTING_GO;
+    loop {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the program's name in parentheses, which may hold any character.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?;
+        let threads: u32 = fields.nth(16)?.parse().ok()?;
+        if !matches!(state, "Z" | "X") {
+            return fields.nth(1)?.parse().ok();
+        }
+        if threads < 2 || end < Instant::now() {
+            return None;
+        }
+        std::thread::sleep(PERIOD);
+    }
 }
 
 #[cfg(test)]

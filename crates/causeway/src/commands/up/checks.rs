@@ -6,8 +6,8 @@ use causeway_kernel::{Finding, Severity, inspect};
 
 /// Logs what is found. None if the router may not start: something refuses, and it is not forced.
 pub fn findings(ports: &[&str], probe: &Probe, force: bool) -> Result<Option<Vec<Finding>>> {
-    let findings = inspect(ports, probe)
-        .context("cannot ask the kernel what it does to forwarded packets")?;
+    let findings =
+        inspect(ports, probe).context("cannot ask the kernel what it does to forwarded packets")?;
     findings.iter().for_each(show);
     let refused = findings.iter().any(|f| f.severity == Severity::Refuse);
     match (refused, force) {
