@@ -6,7 +6,9 @@
 //! measured there.
 //!
 //! A result with two modes, as of a processor that sleeps in some repetitions and not in others, calibrates nothing, and one
-//! that the tester limited neither.
+//! that the tester limited neither. Where device and tester share their processors, or the device works in the tester's own calls
+//! as the kernel does between veths, the tester limits every rate of the device alone; then the rates are those of the whole bed,
+//! and it is said.
 
 use crate::event::SECOND;
 use crate::figures::write;
@@ -32,8 +34,12 @@ const GAP: (f64, f64) = (0.15, 3.0);
 const LOADS: [u32; 3] = [10, 50, 90];
 /// What the laboratory says of a result that says nothing of the device.
 const LIMITED: &str = "limited by the tester";
-/// The load of which half a percent is lost: where the kernel forwards in the tester's own call, any higher one is limited.
+/// The load of which half a percent is lost.
 const RATE: &str = "/PDR";
+/// What comes out at the highest load that is offered.
+const BED_RATE: &str = "/saturation forwarding rate";
+/// Lengths below which nothing is left to predict.
+const LENGTHS: usize = 3;
 
 /// A machine file: what was found of this machine.
 #[derive(Clone, Debug, Deserialize)]
@@ -114,6 +120,8 @@ impl Point {
 pub struct Found {
     /// Its name in the laboratory.
     pub name: String,
+    /// Whether its rates are those of the bed, since the tester limits its own.
+    pub in_bed: bool,
     /// What it takes.
     pub device: Device,
     /// Rates by length of frames.
@@ -144,6 +152,12 @@ pub fn has_two_modes(values: &[f64]) -> bool {
 
 /// What a measurement says, if it says something of the device.
 fn value(one: &Measurement, what: &str) -> Result<f64> {
+    ensure!(one.note != LIMITED, "{what} was {LIMITED}, and calibrates nothing");
+    steady(one, what)
+}
+
+/// What a measurement says, if it is one value.
+fn steady(one: &Measurement, what: &str) -> Result<f64> {
     let n = one.repetitions.len();
     ensure!(n >= REPETITIONS, "{what}: {n} repetitions; from {REPETITIONS} on two modes can be told apart");
     ensure!(
@@ -151,7 +165,6 @@ fn value(one: &Measurement, what: &str) -> Result<f64> {
         "{what} has two modes, and calibrates nothing: {:?}",
         one.repetitions
     );
-    ensure!(one.note != LIMITED, "{what} was {LIMITED}, and calibrates nothing");
     median(&one.repetitions).filter(|value| *value > 0.0).with_context(|| format!("{what} is nothing"))
 }
 
@@ -223,6 +236,10 @@ impl Calibration {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("{}: what the model has at points that were not used", self.about)];
         for one in &self.found {
+            if one.in_bed {
+                let name = &one.name;
+                lines.push(format!("  {name}: the tester limits its PDR, so rates are those of the whole bed when more is offered"));
+            }
             let parts = [
                 (&one.rates, "bytes", 1.0, "kpps", 1e-3, RATE_WITHIN),
                 (&one.delays, "kpps", 1e-3, "us", 1.0, DELAY_WITHIN),
@@ -300,25 +317,14 @@ fn quoted(text: &str) -> String {
 
 impl Found {
     fn of(document: &Document, name: &str, series: &Series) -> Result<Found> {
-        let mut rates = Vec::new();
-        for one in &series.measurements {
-            // A length that the tester limited says nothing, and others may say enough.
-            if let Some(bytes) = one.x.filter(|_| one.note != LIMITED) {
-                rates.push((bytes, value(one, &format!("{name} at {bytes:.0} bytes"))?));
-            }
-        }
-        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let [first, .., last] = rates[..] else {
-            bail!("{name}: no two lengths that the tester did not limit")
+        let (rates, in_bed) = carried(document, name, series)?;
+        let ([first, .., last], true) = (&rates[..], rates.len() >= LENGTHS) else {
+            bail!("{name}: {} lengths; two calibrate, and others are to be predicted", rates.len())
         };
-        ensure!(
-            rates.len() > 2,
-            "{name}: {} lengths; two calibrate, and others are to be predicted",
-            rates.len()
-        );
         let ps = |rate: f64| SECOND as f64 / rate;
         let byte = ((ps(last.1) - ps(first.1)) / (last.0 - first.0)).max(0.0);
-        let points = format!("{:.0} and {:.0} bytes", first.0, last.0);
+        let of_bed = if in_bed { ", of the bed" } else { "" };
+        let points = format!("{:.0} and {:.0} bytes{of_bed}", first.0, last.0);
         let frame = ps(first.1) - byte * first.0;
         let mut device = Device { frame: span(frame, &points)?, byte: span(byte, &points)?, inside: None };
         let at = |&(x, measured): &(f64, f64)| Point {
@@ -328,19 +334,50 @@ impl Found {
             counts: x != first.0 && x != last.0,
         };
         let rates = rates.iter().map(at).collect();
-        let delays = delays(document, name, first.0, &mut device)?;
-        Ok(Found { name: name.to_owned(), device, rates, delays })
+        // The laboratory looks at parts of what it found the device to carry, whoever limited that.
+        let own = series.measurements.iter().find(|one| one.x == Some(first.0));
+        let pdr = own.and_then(|one| median(&one.repetitions)).unwrap_or(first.1);
+        let delays = delays(document, name, (first.0, pdr), &mut device)?;
+        Ok(Found { name: name.to_owned(), in_bed, device, rates, delays })
     }
 }
 
-/// Times inside by load, of the frames of a length; none if the laboratory did not look.
-fn delays(document: &Document, name: &str, bytes: f64, device: &mut Device) -> Result<Vec<Point>> {
+/// Rates by length, the shortest first, and whether they are those of the bed: the device's own, or where the tester limited those.
+fn carried(document: &Document, name: &str, own: &Series) -> Result<(Vec<(f64, f64)>, bool)> {
+    let limited = own.measurements.iter().filter(|one| one.note == LIMITED).count();
+    let bed = document.series(&format!("{name}{BED_RATE}"));
+    let (series, in_bed) = match bed {
+        Some(bed) if own.measurements.len() - limited < LENGTHS => (bed, true),
+        _ => (own, false),
+    };
+    let mut rates = Vec::new();
+    for one in &series.measurements {
+        let Some(bytes) = one.x else { continue };
+        let what = format!("{name} at {bytes:.0} bytes");
+        match (in_bed, one.note == LIMITED) {
+            (true, _) => rates.push((bytes, steady(one, &what)?)),
+            (false, false) => rates.push((bytes, value(one, &what)?)),
+            // It says nothing, and others may say enough.
+            (false, true) => {}
+        }
+    }
+    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok((rates, in_bed))
+}
+
+/// Times inside by load, of the frames of a length at parts of a PDR; none if the laboratory did not look.
+fn delays(
+    document: &Document,
+    name: &str,
+    (bytes, pdr): (f64, f64),
+    device: &mut Device,
+) -> Result<Vec<Point>> {
     let at = |series: &str, x: f64| document.series(series)?.measurements.iter().find(|one| one.x == Some(x));
     let mut points = Vec::new();
     for part in LOADS {
         let what = format!("{name}/{bytes:.0} bytes/delay at {part} % of its PDR");
         let Some(one) = at(&what, 50.0).filter(|one| one.note != LIMITED) else { continue };
-        let (measured, load_fps) = (value(one, &what)?, device.rate_fps(bytes) * f64::from(part) / 100.0);
+        let (measured, load_fps) = (value(one, &what)?, pdr * f64::from(part) / 100.0);
         if part == LOADS[0] {
             device.inside = Some(span((measured - device.wait_us(load_fps, bytes)) * 1e6, &what)?);
         }

@@ -29,8 +29,8 @@ use std::collections::VecDeque;
 const BACKLOG_WEIGHT: usize = 8;
 /// Packets taken at a time where the mechanism sets no limit.
 const CHUNK: usize = 64;
-/// Packets that an interrupt handler takes at most, and Disable–Enable in one go: more than a ring holds, so that receive
-/// livelock is what it was, and not so many that nobody else is ever heard.
+/// Packets that an interrupt handler takes at most, and Disable–Enable before another port has its turn: more than a ring holds,
+/// so that receive livelock is what it was, and not so many that nobody else is ever heard.
 const DRAIN_MOST: usize = 4_096;
 
 /// What came of receiving.
@@ -307,8 +307,9 @@ impl Reception {
         }
     }
 
-    /// One NAPI run: the listed ports in turn, a quota each, a budget in all. Disable–Enable has no quota. False: the limit
-    /// is used up.
+    /// One NAPI run: the listed ports in turn, a quota each, a budget in all. Disable–Enable has no quota: its port goes on in the
+    /// next run until its ring is empty. Between runs those that send have their turn, since Linux of the paper hands each
+    /// packet to the other card at once, and what is only queued here would be dropped. False: the limit is used up.
     fn poll_listed(&mut self, io: &mut impl Ports, limit: &mut usize, forwarded: &mut usize) -> bool {
         if self.phase != Phase::Listed {
             return true;
@@ -317,22 +318,28 @@ impl Reception {
         while left > 0
             && let Some(&port) = self.list.front()
         {
+            let in_one_go = self.ports[port].taken_in_go;
             let quota = match self.ports[port].mechanism {
                 Mechanism::Napi { quota } => quota as usize,
-                _ => usize::MAX,
+                _ => DRAIN_MOST - in_one_go,
             };
-            let most = if quota == usize::MAX { DRAIN_MOST } else { quota.min(left) };
+            let most = quota.min(left);
             let Some(Turn { left: unused, taken }) = self.poll(io, port, most, limit, forwarded) else {
                 self.budget_left = Some(left);
                 return false;
             };
             self.list.pop_front();
             left = left.saturating_sub(taken);
-            self.ports[port].counters.quota_hits += u64::from(taken >= quota);
-            if unused == 0 {
+            let p = &mut self.ports[port];
+            p.counters.quota_hits += u64::from(p.mechanism != Mechanism::DisableEnable && taken >= quota);
+            p.taken_in_go = 0;
+            if unused == 0 && p.mechanism == Mechanism::DisableEnable && taken < quota {
+                p.taken_in_go = in_one_go + taken;
+                self.list.push_front(port);
+            } else if unused == 0 {
                 self.list.push_back(port);
             } else {
-                self.ports[port].listed = false;
+                p.listed = false;
                 self.arm(io, port);
             }
         }

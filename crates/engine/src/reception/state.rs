@@ -35,6 +35,8 @@ pub struct State {
     pub since_ns: Option<u64>,
     /// Its turn, if a run stopped in the middle of it.
     pub turn: Option<Turn>,
+    /// Packets that Disable–Enable has taken since it was this port's turn, in runs before this one.
+    pub taken_in_go: usize,
     pub counters: PortCounters,
 }
 
@@ -55,6 +57,7 @@ impl State {
             listed: false,
             since_ns: None,
             turn: None,
+            taken_in_go: 0,
             counters: PortCounters::default(),
         }
     }

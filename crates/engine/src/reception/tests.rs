@@ -194,12 +194,29 @@ fn moderation_waits_for_packets_or_time_whichever_is_first() {
 
 #[test]
 fn disable_enable_empties_the_ring() {
-    let (mut r, mut rings) = with(&[Mechanism::DisableEnable], 10);
+    let (mut r, mut rings) = with(&[Mechanism::DisableEnable, NAPI_4], 10);
     rings.arrive(&mut r, 0, 1_000);
+    rings.arrive(&mut r, 1, 1);
+    for run in 1..=100 {
+        assert_eq!(
+            r.run(&mut rings, 0, usize::MAX),
+            (10, true),
+            "those that send have a turn after each run"
+        );
+        assert_eq!((&rings.forwarded[..], rings.rings[0].armed), (&[run * 10, 0][..], false));
+    }
     assert!(!r.run(&mut rings, 0, usize::MAX).1);
-    assert_eq!((rings.rings[0].waiting, rings.forwarded[0], rings.rings[0].armed), (0, 1_000, true));
-    assert_eq!(r.budget_exhausted, 0, "nobody waits for the next run");
+    assert_eq!((rings.rings[0].waiting, rings.rings[0].armed, rings.forwarded[1]), (0, true, 1));
     assert_eq!(r.counters(0).unwrap().rearms, 2, "at the start, and after the ring was empty");
+}
+
+#[test]
+fn disable_enable_does_not_keep_the_others_for_ever() {
+    let (mut r, mut rings) = with(&[Mechanism::DisableEnable, Mechanism::DisableEnable], 300);
+    rings.arrive(&mut r, 0, 2 * DRAIN_MOST);
+    rings.arrive(&mut r, 1, 1);
+    let runs = (0..).take_while(|_| rings.forwarded[1] == 0 && r.run(&mut rings, 0, usize::MAX).1).count();
+    assert_eq!(runs, DRAIN_MOST.div_ceil(300));
 }
 
 #[test]

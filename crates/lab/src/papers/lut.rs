@@ -128,7 +128,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 ["by destination, 16384 sources", "by destination, 1 source"],
                 (0.97, 1.03),
             )],
-            here: "",
+            here: "What an entry more costs is less than what repetitions are apart.",
         },
     },
     Experiment {
@@ -145,7 +145,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
                 ["by destination, 16384 destinations", "by destination, 1 destination"],
                 (0.0, 0.97),
             )],
-            here: "",
+            here: "A chain of four entries is read in a few tens of nanoseconds of a packet's three microseconds: less than what \
+                   repetitions are apart. `causeway bench lut` has the caches alone, where chains are seen.",
         },
     },
     Experiment {

@@ -4,6 +4,7 @@ use super::{Experiment, What, chart, experiments};
 use crate::report::write;
 use anyhow::{Context, Result, ensure};
 use causeway_results::Document;
+use causeway_results::stats::{median, quantile};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,9 @@ const PAPERS: [(&str, &str); 4] = [
     ),
     ("AFF", "Performance of IP-forwarding of Linux hosts with multiple network interfaces (2012)"),
 ];
+
+/// How the names of rates at the highest load end.
+const SATURATION: &str = "/saturation forwarding rate";
 
 /// Writes a page with pictures into `folder` for each paper of which `results` has documents, and says which files.
 ///
@@ -97,7 +101,12 @@ fn section(
     let load = &document.run.machine.load_average;
     let repetitions = document.series.iter().flat_map(|series| &series.measurements);
     let repetitions = repetitions.map(|one| one.repetitions.len()).max().unwrap_or_default();
-    let _ = write!(text, "\nMeasured {repetitions} times; load of the machine before it: {load}.\n");
+    let apart = spread(document) * 100.0;
+    let _ = write!(
+        text,
+        "\nMeasured {repetitions} times; the repetitions of a saturation rate are up to {apart:.0} % apart. Load of the machine \
+         before it: {load}.\n"
+    );
     let found = one.found(document);
     if !found.is_empty() {
         text.push_str("\n| the paper | seen here | ratio | seen if it is |\n| --- | --- | ---: | --- |\n");
@@ -116,6 +125,16 @@ fn section(
         let _ = write!(text, "\n![{}]({file})\n", picture.figure);
     }
     Ok(())
+}
+
+/// How far the repetitions of a rate at the highest load are apart at most, as a part of their median.
+fn spread(document: &Document) -> f64 {
+    let rates = document.series.iter().filter(|series| series.name.ends_with(SATURATION));
+    let spreads = rates.flat_map(|series| &series.measurements).filter_map(|one| {
+        let (lowest, highest) = (quantile(&one.repetitions, 0.0)?, quantile(&one.repetitions, 1.0)?);
+        median(&one.repetitions).filter(|middle| *middle > 0.0).map(|middle| (highest - lowest) / middle)
+    });
+    spreads.fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -141,6 +160,11 @@ mod tests {
         let at = |x: f64, y: f64| Measurement { x: Some(x), ..Measurement::measured([y, y]) };
         series.measurements = vec![at(1e5, 1e5), at(5e5, 2e5), at(1e6, 1e5)];
         document.series.push(series);
+        for (name, rates) in [("napi", [1e5, 1.1e5, 1.3e5]), ("polling", [2e5, 2e5, 2e5])] {
+            let rates = Measurement::measured(rates);
+            let name = format!("{name}/saturation forwarding rate");
+            document.series.push(Series::single(&name, "forwarding rate", "frames/s", rates));
+        }
         std::fs::write(folder.join("OSR-4.json"), document.to_json().expect("valid")).expect("written");
         let files = pages(&folder, &folder).expect("pages");
         assert_eq!(files, [folder.join("osr.md")], "only what was measured has a page");
@@ -148,7 +172,7 @@ mod tests {
         for line in [
             "## OSR-rx: one port, reception alone",
             "Not measured: a veth has no card",
-            "Measured 2 times",
+            "Measured 3 times; the repetitions of a saturation rate are up to 27 % apart.",
             "| NAPI stays at its peak | **no** | 0.50 | 0.9 to 1 |",
             "![OSR-4](osr-OSR-4.svg)",
             "Not measured yet.",

@@ -84,7 +84,7 @@ pub fn receive_only(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             pin(processors);
-            let coming = Coming { stamped: port.stamped, expected: true };
+            let coming = Coming { stamped: port.stamped, expected: true, crowded: false };
             receive(&mut *port.rx, coming, |seen, _| seen, &mut analyser, since, &ended, &came);
         });
         while since.ns() < time.as_nanos() as u64 && !interrupted.load(Ordering::Relaxed) {

@@ -133,6 +133,12 @@ pub struct Manner {
 }
 
 impl Manner {
+    /// Whether so many threads of the tester that have work at a time are more than its processors.
+    fn is_crowded(&self, threads: usize) -> bool {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        threads > if self.processors.is_empty() { all() } else { self.processors.len() }
+    }
+
     /// Waits until `all` frames `came`, or as long as they are waited for.
     fn settle(&self, all: u64, came: &AtomicU64, interrupted: &AtomicBool) {
         let began = std::time::Instant::now();
@@ -286,6 +292,9 @@ impl Tester for Ports {
         let disturb = &mut self.control.disturb;
         let (traffic, plan, templates, manner) =
             (&self.traffic, &self.plan, &self.templates[..], &self.manner);
+        let sinks = (0..self.ports.len()).filter(|&port| plan.flows().iter().any(|flow| flow.to == port));
+        let sources = (0..self.ports.len()).filter(|&port| !plan.order(port).is_empty());
+        let crowded = manner.is_crowded(sinks.count() + sources.count());
         let since = Since::now();
         let outcomes = std::thread::scope(|scope| {
             let (mut senders, mut receivers) = (Vec::new(), Vec::new());
@@ -302,7 +311,7 @@ impl Tester for Ports {
                 }
                 let (ended, came) = (&ended, &came);
                 let expected = plan.flows().iter().any(|flow| flow.to == number);
-                let coming = Coming { stamped, expected };
+                let coming = Coming { stamped, expected, crowded };
                 receivers.push(scope.spawn(move || {
                     pin(&manner.processors);
                     let sort = |seen, _: &[u8]| at_home(seen, plan, number);

@@ -67,7 +67,8 @@ pub fn one_way<T>(
             pin(&manner.processors);
             send(&mut **tx, generator, Some(request.duration_ns()), since, over)
         });
-        let (coming, rx) = (Coming { stamped: sink.stamped, expected: true }, &mut *sink.rx);
+        let coming = Coming { stamped: sink.stamped, expected: true, crowded: manner.is_crowded(2) };
+        let rx = &mut *sink.rx;
         let analyser = &mut analyser;
         let receiver = scope.spawn(move || {
             pin(&manner.processors);

@@ -9,7 +9,7 @@ use causeway_results::traffic::Plan;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A pause when nothing waits, where the kernel has the time of arrival.
+/// A pause when nothing waits, where the kernel has the time of arrival or others need the processor.
 const PAUSE: Duration = Duration::from_micros(20);
 /// One where no frames are sent to: what goes astray comes there, and its time says nothing.
 const LONG_PAUSE: Duration = Duration::from_micros(500);
@@ -22,6 +22,9 @@ pub struct Coming {
     /// Whether frames are sent there. A thread that waits awake for none takes the processor from those that have work,
     /// where there are few.
     pub expected: bool,
+    /// Whether there are more threads that have work than processors. Then one that waits awake has another wait for its turn,
+    /// which is far longer than a pause.
+    pub crowded: bool,
 }
 
 impl Coming {
@@ -29,8 +32,8 @@ impl Coming {
     fn wait(self) {
         match self {
             Coming { expected: false, .. } => std::thread::sleep(LONG_PAUSE),
-            Coming { stamped: true, .. } => std::thread::sleep(PAUSE),
-            Coming { stamped: false, .. } => std::thread::yield_now(),
+            Coming { stamped: true, .. } | Coming { crowded: true, .. } => std::thread::sleep(PAUSE),
+            Coming { .. } => std::thread::yield_now(),
         }
     }
 }

@@ -91,13 +91,42 @@ fn what_calibrates_nothing_is_refused() {
     let none = with(&|series| series.measurements[0].repetitions = vec![0.0; 5]);
     assert_eq!(none, "mine at 64 bytes is nothing");
     let one = with(&|series| series.measurements.truncate(1));
-    assert_eq!(one, "mine: no two lengths that the tester did not limit");
+    assert_eq!(one, "mine: 1 lengths; two calibrate, and others are to be predicted");
     let nobody = refused(&document(vec![series("mine/NDR", &[(64.0, 1.0)])]));
     assert_eq!(nobody, "no device of these results has a PDR");
     // What a formula gave is no measurement.
     let mut line = rates("line rate", &[(64.0, 1.0)]);
     line.measurements[0].source = Source::Modelled;
     assert!(Calibration::of(&document(vec![line, good()])).is_ok());
+}
+
+#[test]
+fn what_the_tester_limits_is_predicted_of_the_whole_bed() {
+    let lengths = [64.0, 512.0, 1_518.0];
+    let all_limited = |name: &str, points: [f64; 3]| {
+        let mut series = series(name, &[0, 1, 2].map(|n| (lengths[n], points[n])));
+        series.measurements.iter_mut().for_each(|one| one.note = LIMITED.to_owned());
+        series
+    };
+    let own = all_limited("mine/PDR", [1e6; 3]);
+    assert_eq!(
+        refused(&document(vec![own.clone()])),
+        "mine: 0 lengths; two calibrate, and others are to be predicted"
+    );
+    // 1 us at 64 bytes and 2 us at 1518; by hand 1.3081 us at 512.
+    let bed = all_limited("mine/saturation forwarding rate", [1e6, 0.78e6, 0.5e6]);
+    let delay = series("mine/64 bytes/delay at 10 % of its PDR", &[(50.0, 5.0)]);
+    let calibration = Calibration::of(&document(vec![own, bed, delay])).expect("numbers that calibrate");
+    let found = &calibration.found[0];
+    assert!(found.in_bed && (found.rates[1].modelled - 764_460.0).abs() < 100.0, "{:?}", found.rates);
+    assert_eq!(found.device.frame.origin.to_string(), "calibrated: 64 and 1518 bytes, of the bed");
+    assert_eq!(found.delays[0].x, 1e5, "a tenth of its PDR");
+    assert!(calibration.lines()[1].contains("mine: the tester limits its PDR"), "{:?}", calibration.lines());
+    // One length that the tester limited is left out, and the others are the device's own.
+    let mut own = rates("mine", &[(64.0, 1e6), (128.0, 1e6), (512.0, 1e6), (1_518.0, 1e6)]);
+    own.measurements[3].note = LIMITED.to_owned();
+    let calibration = Calibration::of(&document(vec![own])).expect("numbers that calibrate");
+    assert!(!calibration.found[0].in_bed && calibration.found[0].rates.len() == 3);
 }
 
 #[test]
