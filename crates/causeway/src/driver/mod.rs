@@ -17,21 +17,17 @@ mod port;
 mod routes;
 mod tallies;
 
+use crate::commands::run::drain;
 use anyhow::{Context, Result};
 use causeway_bpf::{GracePeriod, Map, MapKind};
 use causeway_elements::devices::{FRONT, GIVEN_UP, GivenUp, OpenPorts, interface};
 use causeway_engine::{Library, NoAnswer, Persistent, Plan, PlanElement, Router};
 use causeway_netio::features::FeatureQuery;
-use causeway_netio::front::{Front, Take, monotonic_ns};
+use causeway_netio::front::{Front, Take};
 use part::Part;
 use port::Port;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
 
-/// How long packets that were given up have to come up to the graph that they belong to.
-const DRAIN: Duration = Duration::from_millis(50);
-/// How long workers are waited for that have not had a turn meanwhile.
-const MOST_PATIENCE: Duration = Duration::from_millis(200);
 /// Interfaces that programs send by.
 const DEVICES: u32 = 256;
 
@@ -43,9 +39,10 @@ struct Means {
     given_up: Arc<GivenUp>,
     features: FeatureQuery,
     grace: GracePeriod,
-    /// Where packets are redirected to, and which interface has which place there.
+    /// Where packets are redirected to, and which interface has which place there: the name keeps it when the device that it
+    /// stands for is another.
     interfaces: Map,
-    slots: Vec<u32>,
+    slots: Vec<String>,
     /// The number of the next program's first exit in luggage. 0 says that a packet is as it came.
     next_number: u32,
 }
@@ -53,14 +50,15 @@ struct Means {
 impl Means {
     /// Where in the map the interface of a ToDevice is, if packets can be redirected to it now.
     fn slot(&mut self, device: &PlanElement) -> Option<u32> {
-        let (ifindex, _) = self.ports.interface(&interface(&device.config)?)?;
+        let name = interface(&device.config)?;
+        let (ifindex, _) = self.ports.interface(&name)?;
         if !self.features.get(ifindex).is_ok_and(|features| features.redirect_target()) {
             return None;
         }
-        let slot = match self.slots.iter().position(|&known| known == ifindex) {
+        let slot = match self.slots.iter().position(|known| *known == name) {
             Some(slot) => slot as u32,
             None => {
-                self.slots.push(ifindex);
+                self.slots.push(name);
                 self.slots.len() as u32 - 1
             }
         };
@@ -197,14 +195,7 @@ impl Driver {
             // As above.
             let _ = port.remove(&mut self.means, router);
         }
-        let since_ns = monotonic_ns();
-        std::thread::sleep(DRAIN);
-        let (seen_ns, patience) = (since_ns + DRAIN.as_nanos() as u64, Instant::now());
-        let pulses = router.pulses();
-        // On a busy machine a worker may have had no turn meanwhile.
-        while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
-            std::thread::sleep(DRAIN / 10);
-        }
+        drain(&router.pulses());
         for port in &mut self.ports {
             port.forget(&self.means);
         }
