@@ -2,7 +2,6 @@
 
 use crate::control::{Ask, Opener, Question, Seen, Watch, Watched};
 use crate::driver::Driver;
-use crate::lease::Voucher;
 use crate::load::{self, Loaded, Source, Style};
 use crate::logger;
 use crate::signals::Signals;
@@ -11,10 +10,8 @@ use causeway_elements::devices::{FRONT, OpenPorts};
 use causeway_elements::packet_filter;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::watch::trace::Filter;
-use causeway_engine::{
-    Event, Library, NoAnswer, Options, Persistent, Plan, PlanElement, Pulse, Router, StartError,
-};
-use causeway_netio::front::{Aside, Front, monotonic_ns};
+use causeway_engine::{Event, Library, NoAnswer, Options, Persistent, Plan, PlanElement, Router, StartError};
+use causeway_netio::front::{Aside, Front};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -41,8 +38,8 @@ enum Input {
     Script(String),
     /// The device of the port with this name was gone and is there again.
     PortBack(Arc<OpenPorts>, String),
-    /// It is time to look after the programs in the driver; who asks for it waits until it was done.
-    Look(Sender<()>),
+    /// It is time to look after the programs in the driver.
+    Look,
 }
 
 /// Why a session ended.
@@ -151,12 +148,7 @@ impl Session {
             driver.attach(&router, &loaded.plan);
             let sender = sender.clone();
             std::thread::spawn(move || {
-                // No second time before the first is over: others would wait behind all of them.
-                let look = || {
-                    let (looked, done) = mpsc::channel();
-                    sender.send(Input::Look(looked)).is_ok() && done.recv().is_ok()
-                };
-                while look() {
+                while sender.send(Input::Look).is_ok() {
                     std::thread::sleep(LOOK);
                 }
             });
@@ -228,11 +220,7 @@ impl Session {
                     return Ok(End::Broken);
                 }
                 Input::Signal => {}
-                Input::Look(done) => {
-                    self.look();
-                    // The thread ends with the session.
-                    let _ = done.send(());
-                }
+                Input::Look => self.look(),
                 Input::Written(handler, value) => {
                     if let Err(why) = self.write_global(handler, &value) {
                         log::error!("{handler}: {}", why.to_string().trim_end());
@@ -301,18 +289,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a worker has shown no sign of life for so long that nobody is to wait for its answer unasked.
-    fn is_stuck(&self) -> bool {
-        let now_ns = monotonic_ns();
-        let silent_ns = |pulse: Pulse| now_ns.saturating_sub(pulse.latest_ns());
-        self.router.pulses().into_iter().any(|pulse| silent_ns(pulse) > Voucher::ALIVE.as_nanos() as u64)
-    }
-
     /// Looks after the programs in the driver.
     fn look(&mut self) {
-        if self.is_stuck() {
-            return;
-        }
         if let Some(driver) = &mut self.driver {
             driver.look(&self.router, &self.loaded.plan);
         }

@@ -42,8 +42,7 @@ const GLOBALS: &[(&str, Access)] = &[
 impl Session {
     /// Answers one question.
     pub fn answer(&mut self, question: Question) -> Result<String, HandlerError> {
-        let is_stuck = self.driver.is_some() && self.is_stuck();
-        if let (Some(driver), Question::Read(..), false) = (&mut self.driver, &question, is_stuck) {
+        if let (Some(driver), Question::Read(..)) = (&mut self.driver, &question) {
             driver.settle(&self.router);
         }
         match question {
