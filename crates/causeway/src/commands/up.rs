@@ -126,12 +126,7 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
         let listener = match new {
-            Some(new) => {
-                let listener = new.take(&place, &unsaid)?;
-                // Of ports that are at tcx now nothing is to stay at XDP.
-                front.forget_links();
-                listener
-            }
+            Some(new) => new.take(&place, &unsaid)?,
             None => way::listen(&place.claim),
         };
         lease.objector().withdraw(STARTING);
