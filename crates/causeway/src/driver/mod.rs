@@ -17,17 +17,21 @@ mod port;
 mod routes;
 mod tallies;
 
-use crate::commands::run::drain;
 use anyhow::{Context, Result};
 use causeway_bpf::{GracePeriod, Map, MapKind};
 use causeway_elements::devices::{FRONT, GIVEN_UP, GivenUp, OpenPorts, interface};
 use causeway_engine::{Library, NoAnswer, Persistent, Plan, PlanElement, Router};
 use causeway_netio::features::FeatureQuery;
-use causeway_netio::front::{Front, Take};
+use causeway_netio::front::{Front, Take, monotonic_ns};
 use part::Part;
 use port::Port;
 use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
+/// How long packets that were given up have to come up to the graph that they belong to.
+const DRAIN: Duration = Duration::from_millis(50);
+/// How long workers are waited for that have not had a turn meanwhile.
+const MOST_PATIENCE: Duration = Duration::from_millis(200);
 /// Interfaces that programs send by.
 const DEVICES: u32 = 256;
 
@@ -39,10 +43,9 @@ struct Means {
     given_up: Arc<GivenUp>,
     features: FeatureQuery,
     grace: GracePeriod,
-    /// Where packets are redirected to, and which interface has which place there: the name keeps it when the device that it
-    /// stands for is another.
+    /// Where packets are redirected to, and which interface has which place there.
     interfaces: Map,
-    slots: Vec<String>,
+    slots: Vec<u32>,
     /// The number of the next program's first exit in luggage. 0 says that a packet is as it came.
     next_number: u32,
 }
@@ -50,15 +53,14 @@ struct Means {
 impl Means {
     /// Where in the map the interface of a ToDevice is, if packets can be redirected to it now.
     fn slot(&mut self, device: &PlanElement) -> Option<u32> {
-        let name = interface(&device.config)?;
-        let (ifindex, _) = self.ports.interface(&name)?;
+        let (ifindex, _) = self.ports.interface(&interface(&device.config)?)?;
         if !self.features.get(ifindex).is_ok_and(|features| features.redirect_target()) {
             return None;
         }
-        let slot = match self.slots.iter().position(|known| *known == name) {
+        let slot = match self.slots.iter().position(|&known| known == ifindex) {
             Some(slot) => slot as u32,
             None => {
-                self.slots.push(name);
+                self.slots.push(ifindex);
                 self.slots.len() as u32 - 1
             }
         };
@@ -195,7 +197,16 @@ impl Driver {
             // As above.
             let _ = port.remove(&mut self.means, router);
         }
-        drain(&router.pulses());
+        std::thread::sleep(DRAIN);
+        let (pulses, patience) = (router.pulses(), Instant::now());
+        // On a busy machine a worker may have had no turn meanwhile, or not since it has looked into its rings: the second round
+        // begins behind the first.
+        for _ in 0..2 {
+            let seen_ns = monotonic_ns();
+            while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
+                std::thread::sleep(DRAIN / 10);
+            }
+        }
         for port in &mut self.ports {
             port.forget(&self.means);
         }
