@@ -1,10 +1,8 @@
 //! What changes while part of a graph runs in the driver: handlers, tables, interfaces, and what does not fit there.
 
 use crate::flow::Flow;
-use crate::hold::Hold;
 use crate::net::{Net, Router, wait_for};
 use crate::run_driver::{Configuration, SWITCHED, filled, in_driver, send, settle, v4};
-use std::time::Duration;
 
 /// Packets that passed an edge, the first of those that begin so.
 fn passed(router: &Router, edge: &str) -> u64 {
@@ -144,25 +142,6 @@ fn what_is_no_frame_any_more_is_dropped_and_counted() {
     wait_for("the count", || router.line("in.drop_reasons", "refused") >= 40);
     assert_eq!(router.line("in.drop_reasons", "refused"), 40);
     assert_eq!(passed(&router, "short [0]"), 40);
-}
-
-#[test]
-fn a_worker_that_hangs_keeps_nobody_waiting_who_does_not_ask_it() {
-    let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
-    let hold = Hold::thread(&router, "worker-0");
-    // What is looked at ten times a second is not asked of the worker for long, and does not pile up.
-    for _ in 0..3 {
-        assert!(!router.read("version").is_empty());
-        std::thread::sleep(Duration::from_secs(1));
-    }
-    drop(hold);
-    in_driver(&router);
-    let account = flow.end();
-    assert_eq!((account.lost, account.duplicates), (0, 0), "the driver needs no worker: {account:?}");
 }
 
 /// What elements have written in the place of the addresses says nothing of how a packet came.

@@ -16,8 +16,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How routers are started.
-pub const XDP: &str = "ra rb --attach xdp";
-pub const DRIVER: &str = "ra rb --attach xdp --driver";
+const XDP: &str = "ra rb --attach xdp";
+const DRIVER: &str = "ra rb --attach xdp --driver";
 
 /// A router that processes hand on; the last one goes with the value.
 pub struct Place<'a> {
