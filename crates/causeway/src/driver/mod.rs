@@ -203,7 +203,8 @@ impl Driver {
         // begins behind the first.
         for _ in 0..2 {
             let seen_ns = monotonic_ns();
-            while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
+            while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE
+            {
                 std::thread::sleep(DRAIN / 10);
             }
         }
