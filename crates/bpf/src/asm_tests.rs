@@ -168,6 +168,25 @@ fn verifier_log_is_shown() {
     assert!(error.to_string().contains("invalid bpf_context access"), "{error}");
 }
 
+#[test]
+fn of_a_log_that_is_longer_than_any_buffer_the_end_is_shown() {
+    let mut a = Asm::new();
+    a.mov(Reg::R0, 0);
+    (0..300_000).for_each(|_| a.alu(Alu::Add, Reg::R0, 1));
+    a.mov(Reg::R0, Reg::R5);
+    a.exit();
+    let error =
+        Program::load(ProgramKind::Xdp, "bad", &a.finish().expect("assembled")).expect_err("of nothing");
+    if error.kind() == ErrorKind::Privilege {
+        return eprintln!("skipped: needs root: {error}");
+    }
+    assert_eq!(error.kind(), ErrorKind::Verifier);
+    let text = error.to_string();
+    assert!(text.lines().count() < 30, "{} lines", text.lines().count());
+    // Linux 6.3 and earlier leave its start.
+    assert!(text.contains("R5 !read_ok") || !text.contains("processed"), "{text}");
+}
+
 /// Moves the calling thread to `cpu`, if there is such a one.
 fn on_cpu(cpu: usize) {
     // SAFETY: the set is plain data, for which zeros are valid, and `cpu` is inside it.

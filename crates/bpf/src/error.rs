@@ -26,7 +26,7 @@ pub enum ErrorKind {
 }
 
 /// An error of a port or of the BPF loader. `Display` is one line: what failed, why, what to do; only
-/// [`ErrorKind::Verifier`] adds the verifier's log below it.
+/// [`ErrorKind::Verifier`] adds the end of the verifier's log below it.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -58,6 +58,10 @@ impl Error {
                 (ErrorKind::NoInterface, Some("`ip link` lists the interfaces"))
             }
             Some(libc::EBUSY | libc::EEXIST) => (ErrorKind::Busy, None),
+            Some(libc::ENOMEM) => (
+                ErrorKind::System,
+                Some("the machine, or this process's limit or control group, has no more memory"),
+            ),
             Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOPROTOOPT | libc::EAFNOSUPPORT) => {
                 (ErrorKind::Unsupported, None)
             }

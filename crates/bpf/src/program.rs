@@ -42,6 +42,8 @@ const LICENSE: &[u8] = b"Dual MIT/GPL\0";
 /// First size of the log buffer in bytes; grows by a factor of 8 up to `MAX_LOG` when the log does not fit.
 const FIRST_LOG: usize = 1 << 16;
 const MAX_LOG: usize = 1 << 24;
+/// Lines of the log that are shown: at its end is what was refused, and why.
+const LAST_LINES: usize = 20;
 /// Run frames as if they had come in on a device and act on the verdict.
 const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
 
@@ -124,7 +126,7 @@ impl Program {
     /// Loads `code`; `name` shows in `bpftool`.
     ///
     /// # Errors
-    /// [`ErrorKind::Verifier`] with the verifier's log; [`ErrorKind::Privilege`].
+    /// [`ErrorKind::Verifier`] with the end of the verifier's log; [`ErrorKind::Privilege`].
     pub fn load(kind: ProgramKind, name: &str, code: &Code) -> Result<Program> {
         match Program::try_load(kind, name, code, None) {
             Ok(fd) => Ok(Program { fd }),
@@ -152,18 +154,23 @@ impl Program {
                 Ok(_) => return Error::system(what, first),
                 Err(e) => e,
             };
-            if error.raw_os_error() == Some(libc::ENOSPC) {
+            let is_cut = error.raw_os_error() == Some(libc::ENOSPC);
+            if is_cut && size * 8 <= MAX_LOG {
                 size *= 8;
                 continue;
             }
+            // Of what is too long for any buffer Linux 6.4 and later leave the end, where the reason is.
+            let error = if is_cut { first } else { error };
             let end = log.iter().position(|&b| b == 0).unwrap_or(log.len());
             let log = String::from_utf8_lossy(&log[..end]);
             if log.trim().is_empty() {
                 return Error::system(what, error);
             }
+            let lines: Vec<&str> = log.trim_end().lines().collect();
+            let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
             return Error::system(what, error)
                 .of_kind(ErrorKind::Verifier)
-                .help(format!("the verifier says:\n{log}"));
+                .help(format!("the verifier says:\n{last}"));
         }
         Error::system(what, first)
     }

@@ -73,15 +73,19 @@ pub enum Exit {
 
 /// Bytes of metadata behind the words of annotations, and right in front of the frame.
 const HEAD: i16 = 16;
+/// Where among them is how a packet was addressed.
+const ADDRESSED: usize = 14;
 
 /// What goes up with a packet, in front of it: annotations; then two words, the number of the exit with the end of the data,
-/// and the headers. So the number is where whoever has the frame finds it, however much there is.
+/// and the headers with how it was addressed. So the number is where whoever has the frame finds it, however much there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Luggage {
     /// The place.
     pub place: Place,
     state: State,
     eights: Vec<i16>,
+    /// Whether it says how the packet was addressed, which the frame may not any more.
+    addressed: bool,
 }
 
 /// A packet's state when it comes up.
@@ -93,6 +97,8 @@ pub struct Arrival<'a> {
     pub end: Option<usize>,
     /// Where the link-layer, network and transport headers are, counted as the others.
     pub headers: [Option<usize>; 3],
+    /// How it was addressed at the link layer, as the number of a packet type; `None` if the frame still says so.
+    pub packet_type: Option<u8>,
     eights: &'a [i16],
     words: &'a [[u8; 8]],
 }
@@ -105,8 +111,8 @@ impl<'a> Arrival<'a> {
 }
 
 impl Luggage {
-    pub(crate) fn new(place: Place, state: State, eights: Vec<i16>) -> Luggage {
-        Luggage { place, state, eights }
+    pub(crate) fn new(place: Place, state: State, eights: Vec<i16>, addressed: bool) -> Luggage {
+        Luggage { place, state, eights, addressed }
     }
 
     /// Bytes of metadata.
@@ -149,6 +155,7 @@ impl Luggage {
             data: usize::try_from(self.state.data).ok()?,
             end: self.state.cut.then_some(end),
             headers,
+            packet_type: head.get(ADDRESSED).copied().filter(|_| self.addressed),
             eights: &self.eights,
             words: words.as_chunks().0,
         })
@@ -290,6 +297,10 @@ impl Leaving<'_> {
                 self.asm.load_slot(Size::D, Reg::R0, self.frame.mark(header), 0);
                 self.asm.store(Size::H, Reg::R2, head + 8 + 2 * i as i16, Reg::R0);
             }
+        }
+        if luggage.addressed {
+            self.asm.load_slot(Size::D, Reg::R0, self.frame.packet_type, 0);
+            self.asm.store(Size::B, Reg::R2, head + ADDRESSED as i16, Reg::R0);
         }
         for (place, &eight) in luggage.eights.iter().enumerate() {
             self.asm.load_slot(Size::D, Reg::R0, self.frame.annotations, eight);

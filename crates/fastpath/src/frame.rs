@@ -55,6 +55,8 @@ impl Frame {
 #[derive(Default)]
 pub(crate) struct Needs {
     pub packet_type: bool,
+    /// Whether bytes of packets are written.
+    pub writes: bool,
     /// Eights of annotation bytes, a bit each.
     pub annotations: u8,
     pub spills: usize,
@@ -65,6 +67,10 @@ impl Needs {
     pub fn note(&mut self, op: &Op) {
         let field = match op {
             Op::Get { field, .. } | Op::Put { field, .. } => field,
+            Op::Store { .. } => {
+                self.writes = true;
+                return;
+            }
             _ => return,
         };
         match *field {

@@ -95,3 +95,34 @@ in the driver behind in: kind
 ";
     assert_eq!(text, expected);
 }
+
+#[test]
+fn inputs_that_elements_say_nothing_of_cut_the_graph() {
+    let mut plan = plan(GRAPH);
+    let known = Known {
+        programs: &programs(&plan),
+        port: &|element| (element == 8).then_some(3),
+        has_tables: &|_| true,
+    };
+    plan.edges.iter_mut().filter(|(from, _)| *from == (5, 0)).for_each(|(_, to)| *to = (6, 1));
+    let other = split(&plan, 0, &known);
+    assert_eq!(other.elements, [1, 3, 4, 5]);
+    assert_eq!(other.cuts.get(&(6, 1)), Some(&"it says what it does for input 0 alone"));
+    plan.elements[3].pulled_inputs = vec![true];
+    let pulled = split(&plan, 0, &known);
+    assert_eq!(pulled.elements, [1]);
+    assert_eq!(pulled.cuts.get(&(3, 0)), Some(&"it is pulled"));
+}
+
+#[test]
+fn packets_that_leave_at_once_are_something_in_the_driver() {
+    let plan = plan(GRAPH);
+    let known = Known {
+        programs: &programs(&plan),
+        port: &|element| (element == 8).then_some(3),
+        has_tables: &|_| true,
+    };
+    // Behind `header`, and behind `kind` by its first output.
+    let empty = [7, 1].map(|start| split(&plan, start, &known).is_empty());
+    assert_eq!(empty, [false, true]);
+}

@@ -293,13 +293,17 @@ fn leave(session: &Session, lease: &Lease) {
     drain(&session.router().pulses());
 }
 
-/// Lets the workers of these pulses see what is in their rings, after the right to forward is gone.
+/// Lets the workers of these pulses see what is in their rings, when no more comes.
 pub fn drain(pulses: &[Pulse]) {
     std::thread::sleep(LAST_ROUNDS);
-    let (seen_ns, patience) = (monotonic_ns(), Instant::now());
-    // On a busy machine a worker may have had no turn meanwhile.
-    while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
-        std::thread::sleep(LAST_ROUNDS / 10);
+    let patience = Instant::now();
+    // On a busy machine a worker may have had no turn meanwhile, or not since it has looked into its rings: the second round
+    // begins behind the first.
+    for _ in 0..2 {
+        let seen_ns = monotonic_ns();
+        while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
+            std::thread::sleep(LAST_ROUNDS / 10);
+        }
     }
 }
 

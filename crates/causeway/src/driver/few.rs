@@ -47,3 +47,30 @@ impl Few {
         self.entries = now;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_bpf::ErrorKind;
+
+    #[test]
+    fn programs_find_the_entries_that_there_are_now() {
+        let mut few = match Few::new() {
+            Ok(few) => few,
+            Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+            Err(e) => panic!("{e}"),
+        };
+        let found = |few: &Few, key: [u64; 2]| few.map.get(&bytes(&key)).expect("a map");
+        few.set(vec![([1, 2], [3, 4, 5]), ([6, 7], [8, 9, 10])]);
+        assert_eq!(found(&few, [6, 7]), Some(bytes(&[8, 9, 10])));
+        few.set(vec![([1, 2], [3, 4, 6]), ([2, 1], [0, 0, 1])]);
+        assert_eq!(found(&few, [1, 2]), Some(bytes(&[3, 4, 6])), "it has changed");
+        assert_eq!(found(&few, [2, 1]), Some(bytes(&[0, 0, 1])), "it has come");
+        assert_eq!(found(&few, [6, 7]), None, "it has gone");
+        // More than there is room for: nothing is wrong, and there is room again afterwards.
+        few.set((0..u64::from(MOST) + 9).map(|n| ([n, n], [n; 3])).collect());
+        assert_eq!(found(&few, [1, 2]), None);
+        few.set(vec![([1, 2], [3, 4, 5])]);
+        assert_eq!(found(&few, [1, 2]), Some(bytes(&[3, 4, 5])));
+    }
+}

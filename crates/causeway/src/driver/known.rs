@@ -2,7 +2,7 @@
 
 use causeway_elements::devices::{Entry, Luggage as Unpack};
 use causeway_fastpath::Luggage;
-use causeway_packet::Packet;
+use causeway_packet::{Packet, PacketType};
 
 /// The luggage of packets that left by one exit, and where they enter the graph.
 #[derive(Clone)]
@@ -31,6 +31,12 @@ impl Known {
     }
 }
 
+/// The type of packets that are addressed so.
+fn packet_type(number: u8) -> PacketType {
+    let types = [PacketType::Host, PacketType::Broadcast, PacketType::Multicast];
+    types.into_iter().find(|&known| known as u8 == number).unwrap_or(PacketType::OtherHost)
+}
+
 impl Unpack for Known {
     fn unpack(&self, frame: &mut Packet) -> Entry {
         let Some(front) = frame.in_front::<{ Luggage::MOST }>() else { return Entry::Lost };
@@ -46,6 +52,9 @@ impl Unpack for Known {
         network.into_iter().for_each(|at| frame.set_network_header(at));
         transport.into_iter().for_each(|at| frame.set_transport_header(at));
         arrival.annotations().for_each(|(at, bytes)| frame.set_anno_bytes(at, bytes));
+        if let Some(number) = arrival.packet_type {
+            frame.set_packet_type(packet_type(number));
+        }
         if let Some(end) = arrival.end {
             frame.truncate(end);
         }

@@ -197,13 +197,16 @@ impl Driver {
             // As above.
             let _ = port.remove(&mut self.means, router);
         }
-        let since_ns = monotonic_ns();
         std::thread::sleep(DRAIN);
-        let (seen_ns, patience) = (since_ns + DRAIN.as_nanos() as u64, Instant::now());
-        let pulses = router.pulses();
-        // On a busy machine a worker may have had no turn meanwhile.
-        while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
-            std::thread::sleep(DRAIN / 10);
+        let (pulses, patience) = (router.pulses(), Instant::now());
+        // On a busy machine a worker may have had no turn meanwhile, or not since it has looked into its rings: the second round
+        // begins behind the first.
+        for _ in 0..2 {
+            let seen_ns = monotonic_ns();
+            while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE
+            {
+                std::thread::sleep(DRAIN / 10);
+            }
         }
         for port in &mut self.ports {
             port.forget(&self.means);

@@ -147,4 +147,40 @@ mod tests {
             assert!(read(other).is_none(), "{other}");
         }
     }
+
+    /// So many routes, each to a gateway of its own.
+    fn many(n: usize) -> String {
+        let line = |i: usize| format!("{}/32 {} 0\n", Ipv4Addr::from(i as u32), Ipv4Addr::from(!(i as u32)));
+        (0..n).map(line).collect()
+    }
+
+    #[test]
+    fn what_is_too_much_for_a_copy_is_told() {
+        assert!(can_be_copied(&many(MOST)) && !can_be_copied(&many(MOST + 1)));
+        match Hops::new(HOPS) {
+            Err(e) if e.kind() == causeway_bpf::ErrorKind::Privilege => {
+                return eprintln!("skipped: needs root: {e}");
+            }
+            hops => drop(hops.expect("next hops")),
+        }
+        let most = HOPS as usize - 1;
+        assert_eq!(Copied::new(&many(most)).err(), None);
+        let why = Copied::new(&many(most + 1)).err();
+        assert_eq!(why.as_deref(), Some("its routes lead to too many gateways"));
+    }
+
+    #[test]
+    fn routes_that_lead_to_the_same_have_one_number_and_none_has_that_of_no_route() {
+        let mut hops = match Hops::new(HOPS) {
+            Ok(hops) => hops,
+            Err(e) if e.kind() == causeway_bpf::ErrorKind::Privilege => {
+                return eprintln!("skipped: needs root: {e}");
+            }
+            Err(e) => panic!("{e}"),
+        };
+        let prefix = |n: u8| format!("10.{n}.0.0/16").parse::<Prefix4>().expect("a prefix");
+        let routes = vec![(prefix(1), 0, 1), (prefix(2), 9, 1), (prefix(3), 0, 1), (prefix(4), 9, 2)];
+        let numbered = numbered(routes, &mut hops, |gateway| [gateway.into(), 0]).expect("few");
+        assert_eq!(numbered, [1, 2, 3, 4].map(prefix).into_iter().zip([1, 2, 1, 3]).collect::<Vec<_>>());
+    }
 }

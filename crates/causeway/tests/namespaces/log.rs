@@ -18,6 +18,11 @@ impl Log {
         Log::of(net, space, &format!("run {args}"))
     }
 
+    /// The log at a path.
+    pub fn at(path: PathBuf) -> Log {
+        Log(path)
+    }
+
     fn of(net: &Net, space: &str, args: &str) -> (Router, Log) {
         let path = std::env::temp_dir().join(format!("{}.log", net.name(space)));
         let file = File::create(&path).expect("a file");

@@ -1,6 +1,7 @@
 //! `causeway run FILE --driver`: part of any graph runs in the driver, and nobody can tell but by the time it takes.
 
 use crate::flow::Flow;
+use crate::log::Log;
 use crate::net::{CAUSEWAY, Net, Router, wait_for};
 use crate::wire::Wire;
 use rustix::net::sockopt::set_ipv6_unicast_hops;
@@ -11,20 +12,30 @@ use std::process::Command;
 use std::time::Duration;
 
 /// A configuration of the test's own, removed with the value.
-struct Configuration(PathBuf);
+pub struct Configuration(PathBuf);
 
 impl Configuration {
     /// A graph from `ra` to `rb` with other names of the same length of the hosts' addresses: NEAR is that of `rb`, FAR that of
     /// host `b`.
-    fn new(net: &Net, text: &str) -> Configuration {
+    pub fn new(net: &Net, text: &str) -> Configuration {
         let path = std::env::temp_dir().join(format!("{}.click", net.name("driver")));
         std::fs::write(&path, filled(net, text)).expect("written");
         Configuration(path)
     }
 
-    fn run(&self, net: &Net, driver: bool) -> Router {
+    pub fn run(&self, net: &Net, driver: bool) -> Router {
         let driver = if driver { "--driver" } else { "" };
         net.start("r", &format!("run {} {driver}", self.0.display()))
+    }
+
+    /// Runs it with the driver, with its log.
+    pub fn log(&self, net: &Net) -> (Router, Log) {
+        Log::run(net, "r", &format!("{} --driver", self.0.display()))
+    }
+
+    /// Of `causeway`, to run it with the driver.
+    pub fn arguments(&self) -> String {
+        format!("run {} --driver", self.0.display())
     }
 }
 
@@ -34,26 +45,26 @@ impl Drop for Configuration {
     }
 }
 
-fn filled(net: &Net, text: &str) -> String {
+pub fn filled(net: &Net, text: &str) -> String {
     text.replace("NEAR", &net.mac("r", "rb")).replace("FAR", &net.mac("b", "b0"))
 }
 
 /// Host `a` knows its gateway without asking, since the graph does not answer.
-fn settle(net: &Net) {
+pub fn settle(net: &Net) {
     let mac = net.mac("r", "ra");
     net.ip("a", &format!("neigh replace 10.77.1.1 lladdr {mac} dev a0 nud permanent"));
     net.ip("a", &format!("neigh replace 2001:db8:1::1 lladdr {mac} dev a0 nud permanent"));
 }
 
 /// A datagram of host `a`: to where, the port that it comes from, and how far it may go.
-struct Datagram {
+pub struct Datagram {
     to: SocketAddr,
     from: u16,
     hops: u32,
 }
 
 /// Sends datagrams from host `a`.
-fn send(net: &Net, datagrams: Vec<Datagram>) {
+pub fn send(net: &Net, datagrams: Vec<Datagram>) {
     let sender = net.spawn("a", move || {
         for (number, Datagram { to, from, hops }) in datagrams.into_iter().enumerate() {
             // The ring of a veth holds few, and what empties it may wait for a processor.
@@ -156,7 +167,7 @@ fn same(
 }
 
 /// Datagrams to ports from 5000 on.
-fn v4(n: u16) -> Vec<Datagram> {
+pub fn v4(n: u16) -> Vec<Datagram> {
     let to = |port: u16| SocketAddr::from(([10, 77, 2, 2], port));
     (0..n)
         .map(|i| Datagram {
@@ -255,12 +266,12 @@ fn what_is_cut_off_goes_on_above_with_what_was_known_of_it() {
     assert_eq!((count("even"), count("odd"), result.frames.len()), (50, 45, 95));
 }
 
-const SWITCHED: &str = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
+pub const SWITCHED: &str = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
     kind[0] -> sw :: Switch(0); sw[0] -> Strip(14) -> CheckIPHeader -> DecIPTTL -> EtherEncap(0x0800, NEAR, FAR)
     -> q :: Queue -> out :: ToDevice(rb); sw[1] -> off :: Discard;";
 
 /// Waits until packets go on that do not come up.
-fn in_driver(router: &Router) {
+pub fn in_driver(router: &Router) {
     let above = || router.counted("", |name| name == "port.xdp_taken");
     wait_for("the driver", || {
         let before = (above(), router.number("out.count"));
@@ -376,7 +387,7 @@ fn a_graph_of_which_nothing_can_be_in_the_driver_says_so_and_runs_above() {
     let graph = "in :: FromDevice(ra) -> c :: Counter -> Strip(14) -> CheckIPHeader -> DecIPTTL
         -> EtherEncap(0x0800, NEAR, FAR) -> Queue -> out :: ToDevice(rb);";
     let configuration = Configuration::new(&net, graph);
-    let (router, log) = crate::log::Log::run(&net, "r", &format!("{} --driver", configuration.0.display()));
+    let (router, log) = configuration.log(&net);
     log.wait(0, "driver", "ra: nothing runs in the driver");
     // Said before there are ports.
     wait_for("the router", || log.text().contains("control socket"));

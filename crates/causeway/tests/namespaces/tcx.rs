@@ -6,7 +6,7 @@ use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
 use crate::offloads::{offloads, refused};
 use crate::transfer::{datagrams, streams};
-use causeway_bpf::{TcxSide, tcx_programs};
+use causeway_bpf::{Asm, Program, ProgramKind, Reg, TcxLink, TcxSide, action, tcx_programs};
 
 /// Octets of a stream, and of the payload of a packet that a wire could carry at most.
 const LENGTH: usize = 8 << 20;
@@ -166,23 +166,27 @@ fn a_port_has_one_router_and_doctor_says_whose_it_is() {
     assert_eq!(programs(&net, "ra"), 1);
 }
 
+/// Another's program where packets come in by `ra`, as long as the value lives.
+pub fn anothers(net: &Net) -> TcxLink {
+    let index: u32 = net.inside("r", "cat", "/sys/class/net/ra/ifindex").trim().parse().expect("a number");
+    let link = net.spawn("r", move || {
+        let mut a = Asm::new();
+        a.mov(Reg::R0, action::TCX_NEXT);
+        a.exit();
+        let code = a.finish().expect("assembled");
+        let program = Program::load(ProgramKind::SchedCls, "other", &code).expect("loaded");
+        TcxLink::attach_ingress(&program, "ra", index).expect("attached")
+    });
+    link.join().expect("attached")
+}
+
 /// Another's program could do anything to the packets that the kernel forwards, and ours would be before or behind it.
 #[test]
 fn beside_anothers_program_the_kernel_forwards() {
     let Some(net) = Net::new() else { return };
     let (up, log) = start(&net, TCX);
     let told = log.count("forwarding", "forwarding again");
-    let index: u32 = net.inside("r", "cat", "/sys/class/net/ra/ifindex").trim().parse().expect("a number");
-    let link = net.spawn("r", move || {
-        let mut a = causeway_bpf::Asm::new();
-        a.mov(causeway_bpf::Reg::R0, causeway_bpf::action::TCX_NEXT);
-        a.exit();
-        let code = a.finish().expect("assembled");
-        let kind = causeway_bpf::ProgramKind::SchedCls;
-        let program = causeway_bpf::Program::load(kind, "other", &code).expect("loaded");
-        causeway_bpf::TcxLink::attach_ingress(&program, "ra", index).expect("attached")
-    });
-    let link = link.join().expect("attached");
+    let link = anothers(&net);
     wait_for("the kernel to forward", || {
         let before = forwarded(&up);
         net.ping("-c 5 10.77.2.2").0 && forwarded(&up) == before

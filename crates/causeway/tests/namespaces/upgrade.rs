@@ -20,15 +20,15 @@ const XDP: &str = "ra rb --attach xdp";
 const DRIVER: &str = "ra rb --attach xdp --driver";
 
 /// A router that processes hand on; the last one goes with the value.
-struct Place<'a> {
+pub struct Place<'a> {
     net: &'a Net,
-    up: Router,
-    log: Log,
+    pub up: Router,
+    pub log: Log,
 }
 
 impl<'a> Place<'a> {
     /// Starts the first process and waits until it forwards.
-    fn start(net: &'a Net, arguments: &str) -> Place<'a> {
+    pub fn start(net: &'a Net, arguments: &str) -> Place<'a> {
         let (up, log) = Log::up(net, "r", arguments);
         net.meet(&up, false);
         Place { net, up, log }
@@ -41,13 +41,13 @@ impl<'a> Place<'a> {
     }
 
     /// The process that has the place.
-    fn pid(&self) -> i32 {
+    pub fn pid(&self) -> i32 {
         let text = std::fs::read_to_string(self.file("json")).expect("a record");
         let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         i32::try_from(record["pid"].as_i64().expect("a number")).expect("a process")
     }
 
-    fn upgrade(&self, more: &str) -> Output {
+    pub fn upgrade(&self, more: &str) -> Output {
         self.net
             .causeway(&format!("upgrade --name {} {more}", self.net.name("r")))
             .output()
@@ -55,7 +55,7 @@ impl<'a> Place<'a> {
     }
 
     /// Has a new process take over.
-    fn must_upgrade(&self, more: &str) {
+    pub fn must_upgrade(&self, more: &str) {
         let before = self.pid();
         let output = self.upgrade(more);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -63,7 +63,7 @@ impl<'a> Place<'a> {
     }
 
     /// Waits until the process that has the place forwards what comes.
-    fn wait_until_it_forwards(&self, flow: &Flow) {
+    pub fn wait_until_it_forwards(&self, flow: &Flow) {
         wait_for("the router to forward", || {
             let before = self.up.number("forward.count");
             flow.wait(50);
@@ -72,7 +72,7 @@ impl<'a> Place<'a> {
     }
 
     /// Ends the process that has the place, and waits for that.
-    fn end(&self, signal: Signal) {
+    pub fn end(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid()).expect("a process");
         kill_process(pid, signal).expect("kill");
         let process = format!("/proc/{}/stat", pid.as_raw_nonzero());
@@ -175,6 +175,11 @@ fn upgrades_at_tcx_lose_nothing() {
 }
 
 #[test]
+fn upgrades_with_two_service_classes_lose_nothing() {
+    upgrade_under_load(2, &format!("{DRIVER} --high tos,0xb8/0xfc --link-speed rb=1Gbps"));
+}
+
+#[test]
 #[ignore = "takes minutes: make upgrades"]
 fn a_hundred_upgrades_lose_nothing() {
     upgrade_under_load(100, XDP);
@@ -223,10 +228,10 @@ const STEPS: [(&str, u32); 7] = [
     ("sendmsg", 3),
 ];
 
-fn has_strace() -> bool {
+pub fn has_strace() -> bool {
     let has = Command::new("strace").arg("-V").output().is_ok();
     if !has {
-        eprintln!("skipped: needs strace, which sends signals at system calls");
+        eprintln!("skipped: needs strace, which tampers with system calls");
     }
     has
 }
@@ -301,11 +306,16 @@ fn a_process_that_does_not_fit_is_refused() {
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(status) && text.contains(why), "{arguments}: {output:?}");
     }
-    let mut socket = UnixStream::connect(place.file("upgrade")).expect("a socket");
-    socket.write_all(b"{\"hello\":{\"version\":99,\"ports\":[[\"ra\",1],[\"rb\",2]]}}\n").expect("sent");
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).expect("an answer");
-    assert!(answer.contains("refused") && answer.contains("version 99"), "{answer}");
+    // The router is root no more, as this test is.
+    for (version, why) in [(99, "version 99"), (1, "another user")] {
+        let mut socket = UnixStream::connect(place.file("upgrade")).expect("a socket");
+        let hello = serde_json::json!({ "hello": { "version": version, "ports": [["ra", 1], ["rb", 2]] } });
+        socket.write_all(format!("{hello}\n").as_bytes()).expect("sent");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.contains("refused") && answer.contains(why), "{answer}");
+    }
     place.wait_until_it_forwards(&flow);
     assert_eq!(place.pid(), pid);
     let account = flow.end();

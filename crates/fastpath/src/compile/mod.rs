@@ -86,6 +86,8 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         blocks.iter().flat_map(|code| &code.ops).for_each(|op| needs.note(op));
         needs.spills = needs.spills.max(Homes::of(blocks).slots);
     }
+    // Who receives a packet that was written to sees no more how it was addressed.
+    needs.packet_type |= needs.writes && options.anew.is_none();
     let mut edge_counters = Vec::new();
     for node in graph.nodes.iter().filter(|_| options.edges) {
         edge_counters.push(next);
@@ -238,7 +240,10 @@ impl Compiler<'_, '_> {
         let label = self.asm.label();
         let luggage = match exit {
             Exit::Up(Place::Node(0)) if self.options.anew.is_some() && state == self.first => None,
-            Exit::Up(place) => Some(Luggage::new(place, state, self.needs.eights().collect())),
+            Exit::Up(place) => {
+                let addressed = state.touched && self.needs.packet_type;
+                Some(Luggage::new(place, state, self.needs.eights().collect(), addressed))
+            }
             _ => None,
         };
         self.exits.push(Way { exit, state, label, luggage });

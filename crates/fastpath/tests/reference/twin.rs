@@ -162,7 +162,12 @@ impl<'m> Twin<'m> {
                 match self.hook {
                     Hook::Tcx => Ok(()),
                     Hook::Xdp(_) => {
-                        equal(&self.arrival(left.way, &run.data)?, &look(&packet, headroom), "what goes up")
+                        let came = packet_type(frame, self.hook);
+                        equal(
+                            &self.arrival(left.way, &run.data, came)?,
+                            &look(&packet, headroom),
+                            "what goes up",
+                        )
                     }
                 }
             }
@@ -184,12 +189,15 @@ impl<'m> Twin<'m> {
         Ok(Made { packet, exit, counted, edges })
     }
 
-    /// A packet that went up, as its luggage says.
-    fn arrival(&self, way: usize, bytes: &[u8]) -> Result<Look, String> {
+    /// A packet that went up, as its luggage says, which came so addressed.
+    fn arrival(&self, way: usize, bytes: &[u8], came: PacketType) -> Result<Look, String> {
         let luggage = self.compiled.luggage[way].as_ref().ok_or("no luggage")?;
         let (metadata, frame) = bytes.split_at_checked(luggage.len()).ok_or("no metadata")?;
         equal(&causeway_fastpath::Luggage::number(metadata), &Some(FIRST_NUMBER + way as u32), "number")?;
         let arrival = luggage.unpack(metadata).ok_or("it cannot be read")?;
+        if luggage.is_touched() {
+            equal(&arrival.packet_type, &Some(came as u8), "how it was addressed")?;
+        }
         let mut annotations = vec![0; 48];
         for (at, bytes) in arrival.annotations() {
             annotations[usize::from(at)..usize::from(at) + 8].copy_from_slice(&bytes);

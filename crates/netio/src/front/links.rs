@@ -60,3 +60,81 @@ impl Front {
         self.links.laid_by().clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::{Claim, Rules, Take};
+    use crate::interface::Interface;
+    use crate::testnet::{self, ip};
+    use std::os::fd::AsFd;
+
+    /// A port at `r0`, as long as both live.
+    fn port(front: &Arc<Front>) -> (Claim, Arc<XdpLink>) {
+        let Interface { index, mac, .. } = Interface::open("r0").expect("r0");
+        let rules = Rules { mac, take: Take::All, partial_checksums: false };
+        let claim = front.claim(index, 1, 1_792, rules).expect("claimed");
+        let link = claim.attach("r0", XdpMode::Native).expect("attached");
+        (claim, link)
+    }
+
+    /// What is at `r0`, with its number.
+    fn program() -> Option<String> {
+        let shown = ip("ip link show dev r0");
+        shown.lines().find_map(|line| line.split_once("prog/xdp")).map(|(_, number)| number.to_owned())
+    }
+
+    #[test]
+    fn links_that_were_laid_by_stay_until_a_port_has_taken_them() {
+        testnet::run(&[("g0", "r0")], || {
+            let front = testnet::front();
+            let (claim, link) = port(&front);
+            let laid_by = front.lay_links_by();
+            assert!(laid_by.len() == 1 && Arc::ptr_eq(&laid_by[0].1, &link));
+            let before = program();
+            drop((claim, link, laid_by));
+            assert!(before.is_some() && program() == before, "no port is there, and it stays");
+            drop(port(&front));
+            assert_eq!(program(), None, "it was the port's and went with it");
+            // Without a port that takes them they are let go of.
+            let both = port(&front);
+            front.lay_links_by();
+            drop(both);
+            assert!(program().is_some());
+            front.forget_links();
+            assert_eq!(program(), None);
+        });
+    }
+
+    #[test]
+    fn a_port_puts_its_own_program_into_the_link_that_another_process_had() {
+        testnet::run(&[("g0", "r0")], || {
+            let (old, new) = (testnet::front(), testnet::front());
+            let (claim, link) = port(&old);
+            let index = Interface::open("r0").expect("r0").index;
+            let handed = link.as_fd().try_clone_to_owned().expect("a descriptor");
+            new.take_links([(index, XdpLink::handed(handed, link.mode()))]);
+            let before = program();
+            drop((claim, link, old));
+            assert_eq!(program(), before);
+            let _port = port(&new);
+            assert!(program().is_some() && program() != before, "{before:?}");
+        });
+    }
+
+    #[test]
+    fn the_link_of_an_interface_that_is_gone_is_not_the_next_ones() {
+        testnet::run(&[("g0", "r0")], || {
+            let front = testnet::front();
+            let both = port(&front);
+            front.lay_links_by();
+            drop(both);
+            let index = Interface::open("r0").expect("r0").index;
+            ip("ip link del r0");
+            ip(&format!("ip link add r0 index {index} type veth peer name g0"));
+            testnet::up("r0");
+            let _port = port(&front);
+            assert!(program().is_some());
+        });
+    }
+}

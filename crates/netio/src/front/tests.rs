@@ -372,6 +372,8 @@ fn corpus_in_the_kernel() {
     run(&v4(|_| ()));
     assert_eq!(count(Reason::OtherHost), strangers + 1, "the interface has another address now");
     assert!(Reason::ALL.iter().all(|&r| other.count(r).expect("count") == 0), "counters are a port's own");
+    let _first = front.claim(0, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+    assert_eq!(front.count_all(Reason::OtherHost), strangers + 1, "those of all ports together");
 }
 
 #[test]

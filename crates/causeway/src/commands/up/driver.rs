@@ -33,6 +33,9 @@ use std::time::{Duration, Instant};
 /// How long what was replaced in the table waits at least until the programs are waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What it comes to that something is missing.
+pub const NOT_IN_DRIVER: &str = "cannot forward in the driver (without --driver the graph does)";
+
 /// Bytes of an Ethernet header.
 const ETHERNET: i16 = 14;
 
@@ -111,9 +114,8 @@ impl Driver {
         domain: &Domain,
         settings: &Settings,
     ) -> Result<Driver> {
-        let what = "cannot forward in the driver";
-        let features = FeatureQuery::new();
-        let features = features.context("Linux 6.3 or later is needed to forward in the driver")?;
+        let what = NOT_IN_DRIVER;
+        let features = FeatureQuery::new().context("Linux 6.3 or later is needed").context(what)?;
         let ports = forwarding.ports().len();
         if let Some(error) = front.why_losses_are_unknown() {
             log::warn!(code = "driver"; "what is lost behind the driver's program is not counted: {error}");

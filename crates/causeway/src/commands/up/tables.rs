@@ -7,8 +7,8 @@
 mod apart;
 mod routes;
 
-use super::driver::{Driver, Forwarded, Memory, Settings, Ways};
-use anyhow::Result;
+use super::driver::{Driver, Forwarded, Memory, NOT_IN_DRIVER, Settings, Ways};
+use anyhow::{Context, Result};
 use causeway_elements::kernel::{Deadline, Forwarding, KERNEL, Neighbour, Paths};
 use causeway_fastpath::Marks;
 use causeway_fib::{Adjacencies, AdjacencyIndex, Domain, FibError, Lines6, Rank24, Shared, Table, Target};
@@ -71,7 +71,7 @@ impl Tables {
         front: Arc<Front>,
         settings: Settings,
     ) -> Result<Tables> {
-        let (domain, memory) = (Domain::new(), Arc::new(Memory::new()?));
+        let (domain, memory) = (Domain::new(), Arc::new(Memory::new().context(NOT_IN_DRIVER)?));
         let fibs = memory.tables(&domain)?;
         let told = memory.clone();
         let with = |forwarding: Forwarding| forwarding.with_driver(told);

@@ -1,6 +1,8 @@
 //! The same judgments of packets of the stack.
 
 use super::*;
+use crate::interface::Interface;
+use crate::testnet;
 use causeway_bpf::{Asm, ProgramKind, Reg, Size, SkbContext, sk_buff};
 
 /// What a packet is marked with that came to the program of the graph.
@@ -136,4 +138,41 @@ fn counters_of_ports_at_tcx_are_named_so() {
     assert!(names.iter().all(|name| name.starts_with("tcx_pass_")), "{names:?}");
     assert!(!names.contains(&"tcx_pass_no_socket"), "there are none");
     assert_eq!(Reason::Taken.name(Place::Xdp), "xdp_taken");
+}
+
+#[test]
+fn padding_is_cut_off_before_the_graph_and_of_super_packets_by_nobody() {
+    let Some((_front, port)) = port() else { return };
+    let padded = [v4(|_| ()), vec![0; 6]].concat();
+    let run = port.program().test_run_at_tcx(&padded, SkbContext::default()).expect("run");
+    assert_eq!((run.verdict, run.data.len()), (action::TCX_DROP, padded.len() - 6));
+    let padded = [super_packet(4, 20), vec![0; 6]].concat();
+    assert_eq!(judge(&port, &padded, 1_000), Err(Reason::GivenUp), "it would be none any more");
+}
+
+/// The stack has taken the tag off by then, and only says that there was one.
+#[test]
+fn packets_of_a_vlan_are_the_kernels() {
+    testnet::run(&[("g0", "r0")], || {
+        let front = Arc::new(Front::with_graphs(Take::NOTHING).expect("a front"));
+        front.lease().renew(u64::MAX);
+        let Interface { index, mac, .. } = Interface::open("r0").expect("r0");
+        front.set_graph(Place::Tcx, index, Some(Arc::new(graph()))).expect("set");
+        front.set_transit(index, mac, true, true).expect("set");
+        let port = front.claim_at_tcx(index, mac).expect("claimed");
+        let _link = port.attach_at_tcx("r0").expect("attached");
+        let host = testnet::Raw::open("g0");
+        let plain = testnet::udp_frame(mac, 7, 60);
+        let mut tagged = plain.clone();
+        tagged.splice(12..12, [0x81, 0, 0, 5]);
+        host.send(&plain);
+        host.send(&tagged);
+        let counted = |reason| port.count(reason).expect("count");
+        let came = (0..1_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            counted(Reason::Vlan) > 0
+        });
+        assert!(came, "{:?}", Reason::ALL.map(counted));
+        assert_eq!(Reason::ALL.map(counted).iter().sum::<u64>(), 1, "the other is the graph's");
+    });
 }

@@ -130,3 +130,43 @@ fn graphs_stand_aside_for_as_long_as_anybody_wants_them_to() {
     assert_eq!(verdict(&port), users, "it has none any more");
     assert!(Front::new(Take::TRANSIT).map(Arc::new).expect("a front").stand_aside().is_none());
 }
+
+#[test]
+fn frames_in_several_pieces_are_taken_without_a_look_at_the_graph() {
+    let front = match Front::with_graphs(Take::TRANSIT) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    front.lease().renew(u64::MAX);
+    let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
+    front.set_graph(Place::Xdp, LOOPBACK, Some(program)).expect("set");
+    let port = front.claim(LOOPBACK, QUEUES, 9_000, rules(Take::TRANSIT)).expect("claimed");
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    let run = |len| {
+        let frame = [v4(|_| ()), vec![0; len]].concat();
+        let run = port.program().test_run(&frame, None, 1).expect("run");
+        (run.verdict, run.data == frame)
+    };
+    assert_eq!(run(3_000), (action::XDP_DROP, false), "the graph has it");
+    assert_eq!(run(6_000), (action::XDP_PASS, true), "and sees no more of this one than its first page");
+    assert_eq!(port.count(Reason::NoSocket).expect("count"), 1);
+}
+
+#[test]
+fn a_port_has_nothing_of_the_one_that_had_its_number_before() {
+    let front = match Front::with_graphs(Take::TRANSIT) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    front.lease().renew(u64::MAX);
+    let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
+    front.set_graph(Place::Xdp, 12, Some(program)).expect("set");
+    drop(front.claim(12, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed"));
+    let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    let long = [v4(|_| ()), vec![0; 6]].concat();
+    assert_eq!(port.program().test_run(&long, None, 1).expect("run").verdict, action::XDP_PASS);
+    assert_eq!(port.count(Reason::NoSocket).expect("count"), 1, "without a program it is to be taken");
+}
