@@ -12,6 +12,7 @@
 
 mod few;
 mod known;
+mod metadata;
 pub mod part;
 mod port;
 mod routes;
@@ -46,6 +47,8 @@ struct Means {
     /// Where packets are redirected to, and which interface has which place there.
     interfaces: Map,
     slots: Vec<u32>,
+    /// Bytes that may lie in front of a frame.
+    metadata: usize,
     /// The number of the next program's first exit in luggage. 0 says that a packet is as it came.
     next_number: u32,
 }
@@ -103,6 +106,7 @@ impl Driver {
             grace,
             interfaces,
             slots: Vec::new(),
+            metadata: metadata::allowed()?,
             next_number: 1,
         };
         Ok(Driver { means, ports: Vec::new(), written: 0, slots: Vec::new(), held: false })

@@ -52,11 +52,14 @@ impl<'a> Part<'a> {
         self.is_table(element) || self.program(element).is_some_and(all_few)
     }
 
-    /// The ToDevice by which packets leave at once that are pushed to an element: itself, or what pulls from a queue, which
-    /// the driver needs none of.
+    /// The ToDevice by which packets leave at once that are pushed to an element: itself, or what alone pulls from a queue,
+    /// which the driver needs none of. Several would share its packets.
     pub fn device(&self, element: usize) -> Option<usize> {
-        let device = match self.plan.next(element, 0) {
-            Some((next, _)) if self.class(element) == "Queue" => next,
+        let device = match self.class(element) {
+            "Queue" => {
+                let mut pulling = self.plan.edges.iter().filter(|&&(from, _)| from == (element, 0));
+                pulling.next().filter(|_| pulling.next().is_none())?.1.0
+            }
             _ => element,
         };
         (self.class(device) == "ToDevice").then_some(device)
@@ -168,5 +171,19 @@ mod tests {
         let part = Part::of(&library, &plan);
         assert_eq!(part.entries(number("in")), [(number("a"), 0), (number("c"), 0)]);
         assert_eq!(part.device(number("q")), Some(number("out")));
+    }
+
+    /// They take turns, which the driver would not.
+    #[test]
+    fn a_queue_that_several_pull_from_is_not_passed_by() {
+        let library = causeway_elements::library();
+        let graph =
+            "in :: FromDevice(eth0) -> Paint(1) -> q :: Queue; q -> ToDevice(eth1); q -> ToDevice(eth2);";
+        let source = Source::Text("test", graph.to_owned());
+        let (loaded, _) =
+            load::compile(&source, &library, &[], Style::Human).unwrap_or_else(|e| panic!("{e}"));
+        let part = Part::of(&library, &loaded.plan);
+        assert_eq!(part.device(loaded.plan.find("q").expect("an element")), None);
+        assert!(explain(&library, &loaded.plan).contains("cut at q (Queue)"));
     }
 }

@@ -3,6 +3,7 @@
 use super::Means;
 use super::few::Few;
 use super::known::{Exits, Known, Way};
+use super::metadata;
 use super::part::{Part, is_asked};
 use super::routes::{Copied, can_be_copied};
 use super::tallies::{Of, Tallies};
@@ -189,6 +190,9 @@ impl Port {
             first_number: means.next_number,
         };
         let compiled = compile(&graph, &options)?;
+        if let Some(why) = metadata::obstacle(&compiled, means.metadata) {
+            return Err(Failed::Because(why));
+        }
         for (node, why) in &compiled.left {
             log::info!(code = "driver"; "{}: packets go up at {}: {why}", self.interface, graph.nodes[*node].name);
         }

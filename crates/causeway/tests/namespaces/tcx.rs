@@ -98,6 +98,25 @@ fn super_packets_go_through_whole() {
     assert_eq!(refused(&net), 0, "what sums hosts left unfinished, somebody finished");
 }
 
+/// With its Ethernet header the longest packet has more octets than 16 bits can say.
+#[test]
+fn the_longest_packets_go_through_whole() {
+    let Some(net) = Net::new() else { return };
+    for (host, device) in [("a", "a0"), ("r", "ra"), ("r", "rb"), ("b", "b0")] {
+        net.ip(host, &format!("link set {device} mtu 65535"));
+    }
+    let (up, _log) = start(&net, TCX);
+    net.meet(&up, true);
+    for (target, headers) in [("10.77.2.2", 28), ("2001:db8:2::2", 48)] {
+        for octets in [65_520, 65_521, 65_522, 65_535] {
+            let before = forwarded(&up);
+            let (good, text) = net.ping(&format!("-c 3 -M do -s {} {target}", octets - headers));
+            assert!(good, "{octets} octets to {target}: {text}");
+            assert!(forwarded(&up) >= before + 6, "{octets} octets to {target} were the kernel's");
+        }
+    }
+}
+
 /// What a super-packet is cut into must fit the way out, and nobody but the kernel can say that it does not.
 #[test]
 fn the_kernel_says_that_what_super_packets_are_cut_into_is_too_long() {

@@ -59,8 +59,8 @@ impl Writer<'_> {
     pub(super) fn put(&mut self, field: Field, value: Value) -> Result<(), Stop> {
         match field {
             Field::Length => {
-                // Lengths have 16 bits.
-                self.read_bounded(value, i32::from(u16::MAX));
+                // No packet is longer. Of the stack's, one of 65 535 octets has its Ethernet header besides.
+                self.read_bounded(value, i32::MAX);
                 self.asm.alu(Alu::Add, Reg::R0, self.state.data);
                 self.end(Reg::R1);
                 let less = self.asm.label();
