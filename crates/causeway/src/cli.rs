@@ -201,7 +201,7 @@ pub struct UpArgs {
     pub link_speed: Vec<(String, causeway_engine::value::BytesPerSecond)>,
     /// With --high and --driver: as long as less than so many percent of a link's speed are used, the driver forwards
     #[arg(
-        long, value_name = "PERCENT", default_value_t = 80, requires = "high",
+        long, value_name = "PERCENT", default_value_t = 80, requires_all = ["high", "driver"],
         value_parser = clap::value_parser!(u8).range(1..=100)
     )]
     pub driver_share: u8,

@@ -36,7 +36,8 @@ pub enum Action<'m> {
     Forward,
     /// It goes to an entry of a map of interfaces.
     Redirect(&'m Map, u32),
-    /// It goes on in the first program of an array; what is returned without one is what is safe.
+    /// It goes on in a program of an array: the first, or the second if it goes up and may have been written to. What is returned
+    /// without one is what is safe.
     Program(&'m Map),
     /// It goes to the entry of a map of sockets that has the number of its queue.
     Socket(&'m Map),
@@ -66,8 +67,8 @@ pub enum Exit {
     Up(Place),
     /// To the kernel, which says that it would not forward it as the table does ([`crate::Routes::check`]).
     Doubted,
-    /// It was to go out, or up, and the kernel would not: it is too short for a frame, or has no room for what goes up with
-    /// it. Dropped, but passed to the kernel if nothing was written to it.
+    /// It was to go out, or up, and the kernel would not: it is too short for a frame, has no room for what goes up with it, or
+    /// the interface is gone. Dropped, but passed to the kernel if nothing was done to it.
     Refused,
 }
 
@@ -206,6 +207,9 @@ impl Leaving<'_> {
                 // machine code of each program, and has to mend each when the array is emptied.
                 self.asm.load(Size::W, Reg::R3, Reg::R1, ifindex);
                 self.asm.alu(Alu::Rsh, Reg::R3, 31);
+                if or != self.hook.refusals()[0] {
+                    self.asm.alu(Alu::Add, Reg::R3, 1);
+                }
                 self.asm.map(Reg::R2, map.as_fd());
                 self.asm.call(Helper::TailCall);
                 self.asm.mov(Reg::R0, or);
@@ -263,9 +267,23 @@ impl Leaving<'_> {
             self.asm.call(Helper::XdpAdjustHead);
             self.asm.jump_if(Cond::Ne, Reg::R0, 0, refused);
         }
+        if let Action::Redirect(map, key) = action {
+            let as_it_came = self.refused[usize::from(state.touched || state.cut || state.data != 0)];
+            return self.redirect(map, key, as_it_came);
+        }
         // Nothing can be passed any more.
         let dropped = if self.hook == Hook::Tcx { action::TCX_DROP } else { action::XDP_ABORTED };
         self.act(action, dropped);
+    }
+
+    /// The frame goes to an entry of a map of interfaces; without one it goes on at `refused`.
+    fn redirect(&mut self, map: &Map, key: u32, refused: Label) {
+        self.asm.map(Reg::R1, map.as_fd());
+        self.asm.mov64(Reg::R2, key.into());
+        self.asm.mov(Reg::R3, 0);
+        self.asm.call(Helper::RedirectMap);
+        self.asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, refused);
+        self.asm.exit();
     }
 
     /// The packet goes up with its luggage, under the number of the exit.

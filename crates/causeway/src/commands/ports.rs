@@ -287,6 +287,7 @@ mod tests {
             netns: String::new(),
             socket: "s".into(),
             counters: "c".into(),
+            tcx: None,
             undo: Default::default(),
         };
         let what = |routers: &[Record]| taken("eth1", routers).what;

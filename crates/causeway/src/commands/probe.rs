@@ -1,6 +1,7 @@
 //! What the kernel is asked for by calls that take unsafe code.
 
 use super::ports::Port;
+use crate::control::routers_here;
 use causeway_bpf::{TcxSide, tcx_programs};
 use causeway_kernel::{Attachment, Program};
 use causeway_netio::front::is_of_a_front;
@@ -19,10 +20,14 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The programs that routers have at tcx of these ports are to be replaced, and count as our own.
-    pub fn taking_over(ports: &[Port]) -> Probe {
+    /// The programs that routers have at tcx of these ports are to be replaced, and count as our own; that of the router called
+    /// `name` also where the kernel does not tell whose a program is.
+    pub fn taking_over(ports: &[Port], name: Option<&str>) -> Probe {
+        let old = routers_here().into_iter().find(|router| Some(router.name.as_str()) == name);
+        let own = old.and_then(|router| router.tcx);
         let at = |port: &Port| tcx_programs(port.index, TcxSide::Ingress).unwrap_or_default();
-        let replaced = ports.iter().flat_map(at).filter(|&id| is_of_a_front(id)).collect();
+        let is_replaced = |id: &u32| Some(*id) == own || is_of_a_front(*id);
+        let replaced = ports.iter().flat_map(at).filter(is_replaced).collect();
         Probe { replaced, ..Probe::default() }
     }
 }

@@ -88,7 +88,8 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
         log::info!(code = "driver"; "nothing is forwarded in the driver: no port forwards");
     }
     let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
-    let probe = if args.take_over { Probe::taking_over(&taken) } else { Probe::default() };
+    let name = args.runtime.name.as_deref();
+    let probe = if args.take_over { Probe::taking_over(&taken, name) } else { Probe::default() };
     let Some(known) = checks::findings(&names, &probe, args.force)? else {
         return Ok(ExitCode::from(REFUSED));
     };
@@ -126,7 +127,12 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let started = |session: &crate::session::Session| {
         run::require_workers(session, &lease);
         let listener = match new {
-            Some(new) => new.take(&place, &unsaid)?,
+            Some(new) => {
+                let listener = new.take(&place, &unsaid)?;
+                // Those of ports that are elsewhere than before lead to nothing.
+                front.forget_links();
+                listener
+            }
             None => way::listen(&place.claim),
         };
         lease.objector().withdraw(STARTING);
@@ -266,6 +272,7 @@ fn follow(
     if let Some(number) = front.number_at_tcx() {
         // Nobody else sets it.
         let _ = inspector.own.set(number);
+        claim.tell_program(number).context("the record of this router cannot be written")?;
     }
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
     // Others vouch before the workers do, and it must not be had without them.

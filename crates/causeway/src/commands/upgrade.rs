@@ -7,6 +7,7 @@ use crate::cli::{UpgradeArgs, up_args};
 use crate::control::{Record, routers_here};
 use crate::output;
 use anyhow::{Context, Result, bail};
+use rustix::process::geteuid;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -52,9 +53,16 @@ fn choose(mut routers: Vec<Record>, name: Option<&str>) -> Result<Record> {
     match (routers.pop(), routers.is_empty(), name) {
         (Some(router), true, _) => Ok(router),
         (Some(_), false, _) => bail!("several routers run here; say which: {names}"),
-        (None, _, Some(name)) => bail!("no router called '{name}' runs here"),
-        (None, ..) => bail!("no router runs here; `causeway up` starts one"),
+        (None, _, Some(name)) => {
+            bail!("no router of this user that is called '{name}' runs here{}", others())
+        }
+        (None, ..) => bail!("no router of this user runs here; `causeway up` starts one{}", others()),
     }
+}
+
+/// Whose routers were not looked for.
+fn others() -> &'static str {
+    if geteuid().is_root() { "" } else { "; one that root has started only root can upgrade" }
 }
 
 /// The command line of a process.
@@ -103,7 +111,7 @@ mod tests {
     fn router(name: &str) -> Record {
         let (socket, counters) = (String::new().into(), String::new().into());
         let (name, netns) = (name.to_owned(), String::new());
-        Record { name, pid: 7, started: 0, netns, socket, counters, undo: Default::default() }
+        Record { name, pid: 7, started: 0, netns, socket, counters, tcx: None, undo: Default::default() }
     }
 
     #[test]
@@ -115,8 +123,9 @@ mod tests {
         assert_eq!(chosen(&["a"], None).unwrap(), "a");
         assert_eq!(chosen(&["a", "b"], Some("b")).unwrap(), "b");
         assert!(chosen(&["a", "b"], None).unwrap_err().ends_with("say which: --name a, --name b"));
-        assert_eq!(chosen(&["a"], Some("b")).unwrap_err(), "no router called 'b' runs here");
-        assert!(chosen(&[], None).unwrap_err().starts_with("no router runs here"));
+        let none = "no router of this user that is called 'b' runs here";
+        assert!(chosen(&["a"], Some("b")).unwrap_err().starts_with(none));
+        assert!(chosen(&[], None).unwrap_err().starts_with("no router of this user runs here"));
     }
 
     #[test]

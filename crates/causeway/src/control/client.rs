@@ -177,7 +177,8 @@ mod tests {
     fn router(name: &str, netns: &str) -> Record {
         let (socket, counters) = (format!("/run/{name}.sock").into(), PathBuf::new());
         let netns = netns.to_owned();
-        Record { name: name.to_owned(), pid: 7, started: 1, netns, socket, counters, undo: Undo::default() }
+        let undo = Undo::default();
+        Record { name: name.to_owned(), pid: 7, started: 1, netns, socket, counters, tcx: None, undo }
     }
 
     #[test]

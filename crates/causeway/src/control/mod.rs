@@ -26,11 +26,14 @@ pub use watch::{Seen, Watch, Watched};
 use anyhow::{Context, Result, bail};
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Below root's folder: the one of routers that were started by root and are another user now.
 const SERVICE: &str = "up";
+/// The mode of the folders. Others find the files in them by name, but cannot open the folders: who can may lock them, and would
+/// hold up whoever claims a name.
+const MODE: u32 = 0o711;
 
 /// The folder of this user's routers, with their control sockets, records and shared counters; made if it is missing.
 ///
@@ -38,10 +41,21 @@ const SERVICE: &str = "up";
 /// If it is not this user's alone to change: whoever else can write there could put a socket in a router's place.
 pub fn open_run_dir() -> Result<PathBuf> {
     let dir = run_dir();
-    let made = DirBuilder::new().recursive(true).mode(0o755).create(&dir);
+    let made = DirBuilder::new().recursive(true).mode(MODE).create(&dir);
     made.with_context(|| format!("cannot make {}", dir.display()))?;
     check_run_dir(&dir)?;
+    close(&dir)?;
     Ok(dir)
+}
+
+/// Takes from others what a folder of an earlier version gives them.
+fn close(dir: &Path) -> Result<()> {
+    let failed = || format!("cannot change the mode of {}", dir.display());
+    let mode = fs::symlink_metadata(dir).with_context(failed)?.mode() & 0o777;
+    if mode & !MODE != 0 {
+        fs::set_permissions(dir, fs::Permissions::from_mode(mode & MODE)).with_context(failed)?;
+    }
+    Ok(())
 }
 
 /// The folder of a router that root starts and that becomes the user `uid`, who owns it; made if it is missing.
@@ -51,9 +65,10 @@ pub fn open_run_dir() -> Result<PathBuf> {
 pub fn open_service_dir(uid: u32) -> Result<PathBuf> {
     let dir = open_run_dir()?.join(SERVICE);
     let failed = || format!("cannot make {}", dir.display());
-    DirBuilder::new().recursive(true).mode(0o755).create(&dir).with_context(failed)?;
+    DirBuilder::new().recursive(true).mode(MODE).create(&dir).with_context(failed)?;
     // In root's own folder nobody else can have made it.
     std::os::unix::fs::lchown(&dir, Some(uid), Some(uid)).with_context(failed)?;
+    close(&dir)?;
     Ok(dir)
 }
 
@@ -118,7 +133,19 @@ fn run_dir() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_folder_is_not_for_others_to_open() {
+        let dir = std::env::temp_dir().join(format!("causeway-run-mode-{}", std::process::id()));
+        let mode = || fs::metadata(&dir).unwrap().mode() & 0o777;
+        fs::create_dir(&dir).unwrap();
+        for (before, after) in [(0o755, 0o711), (0o711, 0o711), (0o700, 0o700)] {
+            fs::set_permissions(&dir, fs::Permissions::from_mode(before)).unwrap();
+            close(&dir).unwrap();
+            assert_eq!(mode(), after, "{before:o}");
+        }
+        fs::remove_dir(&dir).unwrap();
+    }
 
     #[test]
     fn a_folder_that_others_can_change_is_refused() {

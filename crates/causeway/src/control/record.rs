@@ -12,6 +12,7 @@
 //! | `netns` | its network namespace, as the link `/proc/PID/ns/net` says |
 //! | `socket` | path of the control socket |
 //! | `counters` | path of the shared counters |
+//! | `tcx` | number of the BPF program that it has at tcx; missing if it has none |
 //! | `offloads` | what was turned off on interfaces: a list of `[interface, offload]` |
 //! | `neighbours` | entries that the kernel keeps resolved for the router: a list of `[interface, its index, address]` |
 //!
@@ -23,11 +24,11 @@
 use super::server;
 use crate::leftovers;
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const VERSION: u64 = 1;
+/// Bytes of a record: some hundred for each of as many neighbours as a router knows.
+const LONGEST: u64 = 1 << 24;
 /// How long a process that was killed may take to let go of what it holds, and how often it is looked.
 const LETTING_GO: Duration = Duration::from_secs(1);
 const PERIOD: Duration = Duration::from_millis(2);
@@ -56,6 +59,8 @@ pub struct Record {
     pub socket: PathBuf,
     /// Its shared counters.
     pub counters: PathBuf,
+    /// The number of its program at tcx.
+    pub tcx: Option<u32>,
     /// What it has changed in its network namespace.
     pub undo: Undo,
 }
@@ -100,6 +105,7 @@ impl Record {
             netns: own_netns()?,
             socket: std::path::absolute(socket.unwrap_or(&file("sock")))?,
             counters: file("counters"),
+            tcx: None,
             undo: Undo::default(),
         })
     }
@@ -116,6 +122,7 @@ impl Record {
             netns: text("netns")?,
             socket: text("socket")?.into(),
             counters: text("counters")?.into(),
+            tcx: number("tcx").and_then(|number| number.try_into().ok()),
             undo: Undo::from_json(&value)?,
         })
     }
@@ -129,6 +136,7 @@ impl Record {
             "netns": self.netns,
             "socket": self.socket.to_string_lossy(),
             "counters": self.counters.to_string_lossy(),
+            "tcx": self.tcx,
             "offloads": self.undo.offloads,
             "neighbours": self.undo.neighbours,
         })
@@ -153,13 +161,24 @@ impl Record {
     }
 }
 
+/// What is in a file that another user may have put there, who may have put something else there than a file.
+fn read(file: &Path) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(open(file, flags, Mode::empty())?);
+    let mut text = String::new();
+    if file.metadata()?.is_file() {
+        file.take(LONGEST).read_to_string(&mut text)?;
+    }
+    Ok(text)
+}
+
 /// The records of all routers, dead ones too.
 pub fn all(dir: &Path) -> Vec<Record> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
     let files = entries.filter(|p| p.extension().is_some_and(|e| e == "json"));
     // Another user may have written it: a name that is not the file's could lead out of the folder.
     let record = |file: PathBuf| {
-        let record = Record::from_json(&fs::read_to_string(&file).ok()?)?;
+        let record = Record::from_json(&read(&file).ok()?)?;
         (file == path(dir, &record.name)).then_some(record)
     };
     let mut records: Vec<Record> = files.filter_map(record).collect();
@@ -273,8 +292,20 @@ impl Claim {
     /// # Errors
     /// If the record cannot be written.
     pub fn change(&self, change: impl FnOnce(&mut Undo)) -> io::Result<()> {
+        self.edit(|record| change(&mut record.undo))
+    }
+
+    /// Says which program the router has at tcx.
+    ///
+    /// # Errors
+    /// If the record cannot be written.
+    pub fn tell_program(&self, number: u32) -> io::Result<()> {
+        self.edit(|record| record.tcx = Some(number))
+    }
+
+    fn edit(&self, edit: impl FnOnce(&mut Record)) -> io::Result<()> {
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut record.undo);
+        edit(&mut record);
         if !self.own.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -354,12 +385,14 @@ fn started(pid: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType, mknodat};
 
     #[test]
     fn a_record_is_read_as_it_was_written_and_nothing_else_is_one() {
         let mut record = Record::own(Path::new("/run/x"), "a.b", Some(Path::new("/tmp/s"))).unwrap();
         record.undo.offloads.insert(("eth0".to_owned(), "lro".to_owned()));
         record.undo.neighbours.insert(("eth1".to_owned(), 7, "2001:db8::1".parse().unwrap()));
+        record.tcx = Some(7);
         assert_eq!(record.socket, Path::new("/tmp/s"));
         assert_eq!(record.counters, Path::new("/run/x/a.b.counters"));
         let text = record.to_json().to_string();
@@ -389,6 +422,22 @@ mod tests {
         assert_eq!(names, ["c.d"]);
         tidy(&dir).unwrap();
         assert!(top.join("other.json").exists() && !dir.join("c.d.json").exists());
+        fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_file_is_no_record_and_keeps_nobody_waiting() {
+        let (top, dir) = folder("strange");
+        let record = Record::own(&dir, "a", None).unwrap().to_json().to_string();
+        fs::write(top.join("elsewhere"), &record).unwrap();
+        std::os::unix::fs::symlink(top.join("elsewhere"), dir.join("a.json")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.join("b.json")).unwrap();
+        mknodat(CWD, dir.join("c.json"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        fs::create_dir(dir.join("d.json")).unwrap();
+        assert_eq!(all(&dir), []);
+        fs::remove_file(dir.join("a.json")).unwrap();
+        fs::write(dir.join("a.json"), record).unwrap();
+        assert_eq!(all(&dir).len(), 1);
         fs::remove_dir_all(top).unwrap();
     }
 

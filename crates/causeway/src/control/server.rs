@@ -43,8 +43,8 @@ pub enum Listener {
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and inode.
-    id: (u64, u64),
+    /// Device and inode; none if it cannot be seen, and stays.
+    id: Option<(u64, u64)>,
 }
 
 impl Listener {
@@ -88,13 +88,17 @@ impl Listener {
             other => other,
         };
         let listener = bound?;
-        let id = id(&fs::symlink_metadata(path)?);
+        let id = Some(id(&fs::symlink_metadata(path)?));
         Ok(Listener::Unix { listener, _file: SocketFile { path: path.to_owned(), id } })
     }
 
-    /// A socket that another process has put at `path` and handed over. Its file is this one's now.
+    /// A socket that another process has put at `path` and handed over. Its file is this one's now, unless it is in a folder that
+    /// this one may not look into.
     pub fn handed(socket: OwnedFd, path: &Path) -> io::Result<Listener> {
-        let id = id(&fs::symlink_metadata(path)?);
+        let id = match fs::symlink_metadata(path) {
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => None,
+            found => Some(id(&found?)),
+        };
         Ok(Listener::Unix { listener: socket.into(), _file: SocketFile { path: path.to_owned(), id } })
     }
 
@@ -171,7 +175,7 @@ fn id(metadata: &Metadata) -> (u64, u64) {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|m| id(&m) == self.id) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|m| Some(id(&m)) == self.id) {
             // Somebody may remove it at the same moment.
             let _ = fs::remove_file(&self.path);
         }

@@ -25,9 +25,9 @@ pub struct Exits {
 pub struct Known(pub Vec<Exits>);
 
 impl Known {
-    fn way(&self, number: u32) -> Option<&Way> {
-        let exits = self.0.iter().rev().find(|exits| exits.first <= number)?;
-        exits.ways.get((number - exits.first) as usize)?.as_ref()
+    /// The exit with this number, whose packets may not go up. Later programs may have lower numbers.
+    fn exit(&self, number: u32) -> Option<&Option<Way>> {
+        self.0.iter().rev().find_map(|exits| exits.ways.get(number.checked_sub(exits.first)? as usize))
     }
 }
 
@@ -44,7 +44,7 @@ impl Unpack for Known {
         if number == 0 {
             return Entry::Start;
         }
-        let Some(way) = self.way(number) else { return Entry::Lost };
+        let Some(Some(way)) = self.exit(number) else { return Entry::Lost };
         let Some(arrival) = way.luggage.unpack(&front) else { return Entry::Lost };
         let [mac, network, transport] = arrival.headers;
         // What receives it has marked the first one, where it usually is.
@@ -87,5 +87,14 @@ mod tests {
             head[..4].copy_from_slice(&number.to_ne_bytes());
             assert_eq!(known.unpack(&mut frame(head)), Entry::Lost, "{number}");
         }
+    }
+
+    #[test]
+    fn exits_are_known_when_their_numbers_begin_anew() {
+        let exits = |first, of| Exits { first, ways: vec![None; of] };
+        let known = Known(vec![exits(u32::MAX - 2, 2), exits(1, 3)]);
+        let numbers = [0, 1, 3, 4, u32::MAX - 3, u32::MAX - 2, u32::MAX - 1, u32::MAX];
+        let are_known = numbers.map(|number| known.exit(number).is_some());
+        assert_eq!(are_known, [false, true, true, false, false, true, true, false]);
     }
 }

@@ -35,6 +35,8 @@ const DRAIN: Duration = Duration::from_millis(50);
 const MOST_PATIENCE: Duration = Duration::from_millis(200);
 /// Interfaces that programs send by.
 const DEVICES: u32 = 256;
+/// More than the exits that a program may have.
+const NUMBERS: u32 = 1 << 16;
 
 /// What programs are made with.
 struct Means {
@@ -44,9 +46,9 @@ struct Means {
     given_up: Arc<GivenUp>,
     features: FeatureQuery,
     grace: GracePeriod,
-    /// Where packets are redirected to, and which interface has which place there.
+    /// Where packets are redirected to, and the names of the interfaces by their places there.
     interfaces: Map,
-    slots: Vec<u32>,
+    slots: Vec<String>,
     /// Bytes that may lie in front of a frame.
     metadata: usize,
     /// The number of the next program's first exit in luggage. 0 says that a packet is as it came.
@@ -56,19 +58,30 @@ struct Means {
 impl Means {
     /// Where in the map the interface of a ToDevice is, if packets can be redirected to it now.
     fn slot(&mut self, device: &PlanElement) -> Option<u32> {
-        let (ifindex, _) = self.ports.interface(&interface(&device.config)?)?;
+        let name = interface(&device.config)?;
+        let (ifindex, _) = self.ports.interface(&name)?;
         if !self.features.get(ifindex).is_ok_and(|features| features.redirect_target()) {
             return None;
         }
-        let slot = match self.slots.iter().position(|&known| known == ifindex) {
-            Some(slot) => slot as u32,
-            None => {
-                self.slots.push(ifindex);
-                self.slots.len() as u32 - 1
-            }
-        };
+        let slot = slot_of(&mut self.slots, name);
         self.interfaces.insert_u32(slot, ifindex).ok().map(|()| slot)
     }
+
+    /// The number of the first exit of a program that is about to be made.
+    fn first_number(&self) -> u32 {
+        // After the last number the first ones are free again: nobody knows their programs any more.
+        if self.next_number > u32::MAX - NUMBERS { 1 } else { self.next_number }
+    }
+}
+
+/// The place of an interface of this name, one of which may follow the other.
+fn slot_of(slots: &mut Vec<String>, name: String) -> u32 {
+    let known = slots.iter().position(|slot| *slot == name);
+    let slot = known.unwrap_or_else(|| {
+        slots.push(name);
+        slots.len() - 1
+    });
+    slot as u32
 }
 
 /// The programs of a graph.
@@ -133,6 +146,9 @@ impl Driver {
     pub fn attach(&mut self, router: &Router, plan: &Plan) {
         let sources = Part::with(&self.means.library, plan, Vec::new());
         self.ports.clear();
+        if sources.starts().next().is_none() {
+            log::info!(code = "driver"; "nothing runs in the driver: the configuration has no FromDevice");
+        }
         for (start, _) in sources.starts() {
             let element = &plan.elements[start];
             match interface(&element.config) {
@@ -222,4 +238,17 @@ impl Driver {
 fn has_entries(running: &Plan, element: &str) -> bool {
     let entries = &running.edges[running.edges.len().saturating_sub(running.entries)..];
     entries.iter().any(|((from, _), _)| running.elements[*from].name == element)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_is_made_anew_has_the_place_of_the_one_before() {
+        let mut slots = Vec::new();
+        for _ in 0..2 * DEVICES {
+            assert_eq!(["a", "b", "a"].map(|name| slot_of(&mut slots, name.to_owned())), [0, 1, 0]);
+        }
+    }
 }

@@ -179,6 +179,7 @@ impl Port {
             wanted.devices.get(&device).map_or(drop, |&slot| Action::Redirect(&means.interfaces, slot))
         };
         let actions: Vec<Action<'_>> = (0..plan.elements.len()).map(action).collect();
+        let first = means.first_number();
         let options = Options {
             hook: Hook::Xdp(wanted.mac),
             ports: &actions,
@@ -187,7 +188,7 @@ impl Port {
             doubted: None,
             counters: &counters,
             edges: true,
-            first_number: means.next_number,
+            first_number: first,
         };
         let compiled = compile(&graph, &options)?;
         if let Some(why) = metadata::obstacle(&compiled, means.metadata) {
@@ -197,8 +198,7 @@ impl Port {
             log::info!(code = "driver"; "{}: packets go up at {}: {why}", self.interface, graph.nodes[*node].name);
         }
         let program = Arc::new(compiled.load_as(ProgramKind::XdpFragments, "causeway_graph")?);
-        let first = means.next_number;
-        means.next_number += compiled.exits.len() as u32;
+        means.next_number = first + compiled.exits.len() as u32;
         let of = Of { router, library: &means.library, plan, split: &wanted.split };
         let tallies = Tallies::new(counters, &graph, &compiled, &of);
         let exits = exits(&compiled, first, &wanted.split, (plan, self.start), router.plan());

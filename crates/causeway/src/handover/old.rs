@@ -223,8 +223,13 @@ fn refusal(hello: &Value, ports: &[String], peer: &Peer) -> Result<(), String> {
     wanted.sort_unstable();
     own.sort_unstable();
     if wanted != own {
-        let (wanted, own) = (wanted.join(", "), own.join(", "));
-        return Err(format!("its ports are {wanted}, and not {own}: stop this router, and start the other"));
+        let [wanted, own] = [wanted, own].map(|names| match names.is_empty() {
+            true => "none".to_owned(),
+            false => names.join(", "),
+        });
+        return Err(format!(
+            "it is to forward between other ports ({wanted}) than this router ({own}): stop this router, and start the other"
+        ));
     }
     let manager = std::env::var("NOTIFY_SOCKET").ok();
     if manager.is_some() && (hello["manager"].as_str() != manager.as_deref() || !peer.is_same_service()) {

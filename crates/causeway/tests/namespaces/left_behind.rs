@@ -3,7 +3,7 @@
 use crate::flow::Flow;
 use crate::log::Log;
 use crate::net::{CAUSEWAY, Net, Router, wait_for};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -70,15 +70,15 @@ fn five_capabilities_suffice() {
     assert_eq!(up.end(Signal::TERM), Some(0));
 }
 
-#[test]
-fn five_capabilities_suffice_for_anybody() {
-    let Some(net) = Net::new() else { return };
+/// What makes a command that of a user who is not root and has five capabilities; none, with a message, where that does not
+/// suffice.
+fn by_anybody(net: &Net) -> Option<String> {
     let user = "--reuid 65533 --regid 65533 --clear-groups";
     let by = format!("setpriv {user} --inh-caps {FIVE_NAMES} --ambient-caps {FIVE_NAMES}");
     let mode = std::fs::metadata("/dev/net/tun").expect("a device").permissions().mode();
     if mode & 0o006 != 0o006 {
         eprintln!("skipped: needs a /dev/net/tun that anybody may open, as udev makes it");
-        return;
+        return None;
     }
     let dry = format!("netns exec {} {by} {CAUSEWAY} up ra rb --attach xdp --dry-run", net.name("r"));
     let dry = Command::new("ip").args(dry.split_whitespace()).output().expect("ip");
@@ -86,8 +86,33 @@ fn five_capabilities_suffice_for_anybody() {
         eprintln!(
             "skipped: needs a kernel that lists the packet filter's hooks (CONFIG_NETFILTER_NETLINK_HOOK)"
         );
-        return;
+        return None;
     }
+    Some(by)
+}
+
+#[test]
+fn anybody_can_upgrade_a_router_at_tcx() {
+    let Some(net) = Net::new() else { return };
+    let Some(by) = by_anybody(&net) else { return };
+    let up = net.start_by("r", &by, "up ra rb --driver", Stdio::inherit());
+    net.meet(&up, false);
+    let name = net.name("r");
+    let upgrade = format!("netns exec {name} {by} {CAUSEWAY} upgrade --name {name}");
+    let output = Command::new("ip").args(upgrade.split_whitespace()).output().expect("ip");
+    let (said, text) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{text}");
+    let pid = said.split_once(": process ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+    net.meet(&up, false);
+    kill_process(pid.and_then(Pid::from_raw).expect("a process"), Signal::TERM).expect("kill");
+    let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.unwrap_or(0)));
+    wait_for("the end", || !stat().is_ok_and(|stat| !stat.contains(") Z ")));
+}
+
+#[test]
+fn five_capabilities_suffice_for_anybody() {
+    let Some(net) = Net::new() else { return };
+    let Some(by) = by_anybody(&net) else { return };
     let mut up = net.start_by("r", &by, "up ra rb --attach xdp", Stdio::inherit());
     net.meet(&up, false);
     assert_has_five_and_no_root(&up);

@@ -2,7 +2,7 @@
 
 use crate::net::{Net, Router, wait_for};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The log of a router that was started with [`Log::up`] or [`Log::run`]; its file goes with the value.
 pub struct Log(PathBuf);
@@ -11,6 +11,12 @@ impl Log {
     /// Starts `causeway up ARGS` in a namespace, with its log in a file.
     pub fn up(net: &Net, space: &str, args: &str) -> (Router, Log) {
         Log::of(net, space, &format!("up {args}"))
+    }
+
+    /// As [`Log::up`], with another control socket.
+    pub fn up_at(net: &Net, space: &str, socket: &Path, args: &str) -> (Router, Log) {
+        let (file, log) = Log::file(net, space);
+        (net.start_at(space, socket, "", &format!("up {args}"), file), log)
     }
 
     /// Starts `causeway run ARGS` in a namespace, with its log in a file.
@@ -24,10 +30,13 @@ impl Log {
     }
 
     fn of(net: &Net, space: &str, args: &str) -> (Router, Log) {
-        let path = std::env::temp_dir().join(format!("{}.log", net.name(space)));
-        let file = File::create(&path).expect("a file");
-        let log = Log(path);
+        let (file, log) = Log::file(net, space);
         (net.start_with(space, args, file), log)
+    }
+
+    fn file(net: &Net, space: &str) -> (File, Log) {
+        let path = std::env::temp_dir().join(format!("{}.log", net.name(space)));
+        (File::create(&path).expect("a file"), Log(path))
     }
 
     /// All of it.

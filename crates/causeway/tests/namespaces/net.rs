@@ -4,7 +4,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -174,8 +174,20 @@ impl Net {
 
     /// As [`Net::start_with`], by way of another program that ends in running a command.
     pub fn start_by(&self, space: &str, by: &str, args: &str, stderr: impl Into<Stdio>) -> Router {
-        let name = self.name(space);
-        let socket = std::env::temp_dir().join(format!("{name}.sock"));
+        let socket = std::env::temp_dir().join(format!("{}.sock", self.name(space)));
+        self.start_at(space, &socket, by, args, stderr)
+    }
+
+    /// As [`Net::start_by`], with another control socket.
+    pub fn start_at(
+        &self,
+        space: &str,
+        socket: &Path,
+        by: &str,
+        args: &str,
+        stderr: impl Into<Stdio>,
+    ) -> Router {
+        let (name, socket) = (self.name(space), socket.to_owned());
         let args = format!("{by} {CAUSEWAY} {args} --name {name} --socket {}", socket.display());
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &name]).args(args.split_whitespace()).current_dir(EXAMPLES);

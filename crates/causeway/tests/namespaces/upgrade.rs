@@ -7,6 +7,7 @@ use crate::net::{CAUSEWAY, Net, Router, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -297,7 +298,7 @@ fn a_process_that_does_not_fit_is_refused() {
     let (flow, pid) = (Flow::start(&net), place.pid());
     for (arguments, status, why) in [
         ("-- ra rb --attach xdp --bogus", 1, "--bogus"),
-        ("-- ra x0 --attach xdp", 1, "its ports are ra, x0, and not ra, rb"),
+        ("-- ra x0 --attach xdp", 1, "other ports (ra, x0) than this router (ra, rb)"),
         ("-- ra rb no0 --attach xdp", 1, "no0"),
         ("-- ra rb --attach xdp --frames 10", 1, "--frames 10 is too few"),
         ("-- ra rb --attach xdp --name other", 1, "another router's"),
@@ -355,6 +356,25 @@ fn what_the_old_router_changed_is_undone_by_the_new_one() {
         let links = net.ip("r", "link show");
         assert!(!links.contains("xdp") && !links.contains("punt"), "{links}");
     }
+}
+
+#[test]
+fn ports_may_be_elsewhere_and_the_socket_where_the_router_may_not_look() {
+    let Some(net) = Net::new() else { return };
+    let folder = std::env::temp_dir().join(net.name("roots"));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).expect("a folder");
+    let socket = folder.join("r.sock");
+    let (up, log) = Log::up_at(&net, "r", &socket, XDP);
+    let place = Place { net: &net, up, log };
+    let has_xdp = || net.ip("r", "link show").contains("xdp");
+    assert!(has_xdp());
+    place.must_upgrade(&format!("-- {TCX}"));
+    // Else senders would go on cutting their packets.
+    wait_for("the programs at XDP to go", || !has_xdp());
+    place.must_upgrade(&format!("-- {XDP}"));
+    assert!(has_xdp() && place.up.read("forward.class") == "KernelForward");
+    place.end(Signal::TERM);
+    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::port::field;
 use super::{Place, Reason, flag};
 use crate::Result;
-use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot};
+use causeway_bpf::{Alu, Asm, Code, Cond, Helper, Label, Reg, Size, Slot, action};
 use std::os::fd::BorrowedFd;
 
 /// The maps of the program.
@@ -66,14 +66,18 @@ pub fn code(maps: &Maps<'_>, place: Place) -> Result<Code> {
     a.finish()
 }
 
-/// The program that takes every frame of a port, for those that a graph's program gives up: they have been judged.
+/// The program that takes every frame of a port, for those that a graph's program gives up: they have been judged. What cannot
+/// be taken is the kernel's, or is dropped, if the program has `written` to it.
 ///
 /// # Errors
 /// As [`Asm::finish`].
-pub fn taking(maps: &Maps<'_>) -> Result<Code> {
+pub fn taking(maps: &Maps<'_>, written: bool) -> Result<Code> {
     let mut a = Asm::new();
     // What comes here has its luggage already.
     let mut p = Parts::new(&mut a, Maps { luggage: false, ..*maps }, Place::Xdp);
+    if written {
+        p.refusal = action::XDP_DROP;
+    }
     p.find_port(&mut a);
     p.take(&mut a);
     p.leave(&mut a);
@@ -100,6 +104,8 @@ pub(super) struct Parts<'a> {
     pub transit: Label,
     /// Takes the frame.
     pub taken: Label,
+    /// What is returned for a packet that is not taken.
+    pub refusal: i32,
     pub passes: Vec<(Reason, Label)>,
     pub key: Slot,
     /// Bytes of the frame.
@@ -109,7 +115,8 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn new(a: &mut Asm, maps: Maps<'a>, place: Place) -> Self {
         let (transit, taken) = (a.label(), a.label());
-        Parts { maps, place, transit, taken, passes: Vec::new(), key: a.slot(16), length: a.slot(8) }
+        let (refusal, passes) = (place.pass(), Vec::new());
+        Parts { maps, place, transit, taken, refusal, passes, key: a.slot(16), length: a.slot(8) }
     }
 
     /// Where to jump to leave the frame to the kernel for `reason`.
@@ -132,7 +139,7 @@ impl<'a> Parts<'a> {
         a.slot_address(Reg::R2, self.key);
         a.call(Helper::MapLookup);
         a.jump_if(Cond::Ne, Reg::R0, 0, known);
-        a.mov(Reg::R0, self.place.pass());
+        a.mov(Reg::R0, self.refusal);
         a.exit();
         a.bind(known);
         a.mov(PORT, Reg::R0);
@@ -239,11 +246,12 @@ impl<'a> Parts<'a> {
         a.load(Size::B, Reg::R2, DATA, ETHERNET);
         a.alu(Alu::Rsh, Reg::R2, 4);
         a.jump_if(Cond::Ne, Reg::R2, 6, malformed);
-        self.require_length(a, ETHERNET + 4, 0, 40);
+        // Before the length, which a hop-by-hop header may say instead of this one: the stack cuts such a packet by that.
         a.load(Size::B, Reg::R2, DATA, ETHERNET + 6);
         for header in EXTENSION_HEADERS {
             a.jump_if(Cond::Eq, Reg::R2, header, extension);
         }
+        self.require_length(a, ETHERNET + 4, 0, 40);
         a.load(Size::B, Reg::R2, DATA, ETHERNET + 7);
         a.jump_if(Cond::Le, Reg::R2, 1, ttl);
         for at in [ETHERNET + 8, ETHERNET + 24] {

@@ -3,7 +3,7 @@
 use super::code::{CTX, DATA, END, PORT, Parts};
 use super::port::field;
 use super::{Place, Reason};
-use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, action, xdp_md};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Reg, Size, action, xdp_md};
 
 /// Bytes of luggage that say nothing.
 const LUGGAGE: i16 = 16;
@@ -37,29 +37,48 @@ impl Parts<'_> {
             a.load_slot(Size::D, Reg::R3, self.length, 0);
             a.jump_if(Cond::Ne, Reg::R2, Reg::R3, self.taken);
         }
+        if self.maps.luggage {
+            self.require_socket(a);
+        }
         a.mov(Reg::R1, CTX);
         a.map(Reg::R2, graphs);
         a.load(Size::W, Reg::R3, PORT, field::GRAPH);
         a.call(Helper::TailCall);
     }
 
+    /// Leaves frames of a queue without a socket to the kernel before anything is done to them.
+    fn require_socket(&mut self, a: &mut Asm) {
+        let no_socket = self.pass(a, Reason::NoSocket);
+        self.socket_place(a, no_socket);
+        a.store_slot(Size::W, self.key, 0, Reg::R2);
+        a.map(Reg::R1, self.maps.sockets);
+        a.slot_address(Reg::R2, self.key);
+        a.call(Helper::MapLookup);
+        a.jump_if(Cond::Eq, Reg::R0, 0, no_socket);
+    }
+
+    /// R2 = the place of the queue's socket. A queue that came up after the port was opened would have another port's.
+    fn socket_place(&self, a: &mut Asm, no_socket: Label) {
+        a.load(Size::W, Reg::R2, CTX, xdp_md::RX_QUEUE_INDEX);
+        a.load(Size::W, Reg::R3, PORT, field::QUEUES);
+        a.jump_if(Cond::Ge, Reg::R2, Reg::R3, no_socket);
+        a.load(Size::W, Reg::R3, PORT, field::FIRST_SOCKET);
+        a.alu(Alu::Add, Reg::R2, Reg::R3);
+    }
+
     /// Takes the frame.
     pub fn take(&mut self, a: &mut Asm) {
-        let no_socket = self.pass(a, Reason::NoSocket);
+        let is_kernels = self.refusal == self.place.pass();
+        let no_socket = self.pass(a, if is_kernels { Reason::NoSocket } else { Reason::HalfDone });
         // From here on DATA is the verdict, and END the reason.
         let (verdict, reason) = (DATA, END);
         a.bind(self.taken);
         if self.maps.luggage {
             self.pack(a);
         }
-        // A queue that came up after the port was opened would have another port's socket.
-        a.load(Size::W, Reg::R2, CTX, xdp_md::RX_QUEUE_INDEX);
-        a.load(Size::W, Reg::R3, PORT, field::QUEUES);
-        a.jump_if(Cond::Ge, Reg::R2, Reg::R3, no_socket);
-        a.load(Size::W, Reg::R3, PORT, field::FIRST_SOCKET);
-        a.alu(Alu::Add, Reg::R2, Reg::R3);
+        self.socket_place(a, no_socket);
         a.map(Reg::R1, self.maps.sockets);
-        a.mov(Reg::R3, action::XDP_PASS);
+        a.mov(Reg::R3, self.refusal);
         a.call(Helper::RedirectMap);
         a.mov(verdict, Reg::R0);
         a.mov(reason, Reason::Taken as i32);
@@ -67,14 +86,14 @@ impl Parts<'_> {
         self.count(a);
     }
 
-    /// Leaves frames to the kernel, each for the reason that was found.
+    /// Leaves frames to the kernel, or drops them, each for the reason that was found.
     pub fn leave(&mut self, a: &mut Asm) {
         let count = a.label();
         let (verdict, reason) = (DATA, END);
         for (why, label) in std::mem::take(&mut self.passes) {
             a.bind(label);
             a.mov(reason, why as i32);
-            a.mov(verdict, self.place.pass());
+            a.mov(verdict, self.refusal);
             a.jump(count);
         }
         a.bind(count);

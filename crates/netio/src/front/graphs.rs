@@ -22,11 +22,11 @@ impl Graphs {
     pub fn new(maps: &Maps<'_>, place: Place) -> Result<Graphs> {
         let programs = Map::new(MapKind::ProgArray, "graphs", 4, 4, PORTS)?;
         let given_up = match place {
-            Place::Xdp => taking(maps)?,
-            Place::Tcx => passing(maps, place, Reason::GivenUp)?,
+            Place::Xdp => vec![taking(maps, false)?, taking(maps, true)?],
+            Place::Tcx => vec![passing(maps, place, Reason::GivenUp)?],
         };
         let takers = array_of("take", place, &given_up)?;
-        let doubters = array_of("doubt", place, &passing(maps, place, Reason::SelfCheck)?)?;
+        let doubters = array_of("doubt", place, &[passing(maps, place, Reason::SelfCheck)?])?;
         Ok(Graphs { programs, takers, doubters, known: Mutex::default() })
     }
 
@@ -63,7 +63,7 @@ impl Graphs {
 impl Front {
     /// What packets in transit of an interface go through, now or once it is a port at this place; at XDP a program of
     /// [`ProgramKind::XdpFragments`](causeway_bpf::ProgramKind::XdpFragments) that gets frames in one piece only. It forwards
-    /// a packet, or leaves it as it came and goes on in the only program of [`Front::takers`]. Without one they are taken, or
+    /// a packet, or gives it up and goes on in a program of [`Front::takers`]. Without one they are taken, or
     /// at tcx left to the kernel; those at XDP are taken as well while somebody has their programs
     /// [stand aside](Front::stand_aside).
     ///
@@ -89,7 +89,8 @@ impl Front {
         Ok(())
     }
 
-    /// An array of one program, which takes a frame that was judged to be in transit; at tcx it leaves it to the kernel.
+    /// An array of programs. The first takes a frame as it came, which without a socket is the kernel's, the second one that a
+    /// program has written to, which is dropped then. At tcx there is one alone, which leaves a packet to the kernel.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there is no room for graphs.
@@ -117,10 +118,12 @@ impl Front {
     }
 }
 
-/// An array of one program.
-fn array_of(name: &str, place: Place, code: &Code) -> Result<Map> {
-    let program = Program::load(place.kind(), &format!("causeway_{name}"), code)?;
-    let array = Map::new(MapKind::ProgArray, name, 4, 4, 1)?;
-    array.insert_u32(0, program.as_fd().as_raw_fd() as u32)?;
+/// An array of programs.
+fn array_of(name: &str, place: Place, codes: &[Code]) -> Result<Map> {
+    let array = Map::new(MapKind::ProgArray, name, 4, 4, codes.len() as u32)?;
+    for (number, code) in (0..).zip(codes) {
+        let program = Program::load(place.kind(), &format!("causeway_{name}"), code)?;
+        array.insert_u32(number, program.as_fd().as_raw_fd() as u32)?;
+    }
     Ok(array)
 }

@@ -204,8 +204,12 @@ impl Front {
         mut rules: Rules,
     ) -> Result<Claim> {
         let graphs = self.side(place).map(|side| side.graphs.as_ref());
-        let no_side =
-            || Error::new(ErrorKind::Unsupported, "without the driver path there are no ports at tcx");
+        let no_side = || {
+            Error::new(
+                ErrorKind::Unsupported,
+                "ports at tcx are those of `causeway up --driver` alone: leave METHOD TCX out",
+            )
+        };
         let graphs = graphs.ok_or_else(no_side)?;
         // To the end, or rules that change meanwhile would be missed.
         let transit = self.transit.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,8 +2,8 @@
 
 use super::Place;
 
-/// What the program decided about a frame, and why. All but [`Reason::Taken`] go to the kernel. The last ones are frames that a
-/// graph's program redirected and that were lost on the way out (`losses`).
+/// What the program decided about a frame, and why. All but [`Reason::Taken`] and [`Reason::HalfDone`] go to the kernel. The last
+/// ones are frames that a graph's program redirected and that were lost on the way out (`losses`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Reason {
@@ -13,6 +13,9 @@ pub enum Reason {
     NoSocket,
     /// To be taken, but there is no room in front of it for what is to go with it.
     NoRoom,
+    /// Half done by a graph's program and to be taken, but the queue has no socket any more. Dropped: the kernel is to have
+    /// frames as they came.
+    HalfDone,
     /// In transit, but the right to forward has run out ([`Lease`](super::Lease)).
     Lease,
     /// In transit, but the port does not take this IP version now, or at tcx nothing at all.
@@ -58,10 +61,11 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, by their place in the counters.
-    pub const ALL: [Reason; 23] = [
+    pub const ALL: [Reason; 24] = [
         Reason::Taken,
         Reason::NoSocket,
         Reason::NoRoom,
+        Reason::HalfDone,
         Reason::Lease,
         Reason::NotTaken,
         Reason::TooLong,
@@ -98,6 +102,7 @@ impl Reason {
             Reason::Taken => of_place!("taken"),
             Reason::NoSocket => of_place!("pass_no_socket"),
             Reason::NoRoom => of_place!("pass_no_room"),
+            Reason::HalfDone => of_place!("drop_half_done"),
             Reason::Lease => of_place!("pass_lease"),
             Reason::NotTaken => of_place!("pass_not_taken"),
             Reason::TooLong => of_place!("pass_too_long"),
@@ -127,6 +132,7 @@ impl Reason {
             Reason::Taken
             | Reason::NoSocket
             | Reason::NoRoom
+            | Reason::HalfDone
             | Reason::PartialChecksum
             | Reason::Redirect
             | Reason::Transmit => place == Place::Xdp,

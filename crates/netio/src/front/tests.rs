@@ -111,6 +111,8 @@ fn corpus() -> Vec<(&'static str, Vec<u8>, Reason)> {
         ("IPv6 version 4", v6(|p| p[0] = 0x40), Malformed),
         ("IPv6 payload beyond the frame", v6(|p| p[5] = 21), Malformed),
         ("IPv6 hop-by-hop", v6(|p| p[6] = 0), ExtensionHeader),
+        // The stack goes by the length that such a header says.
+        ("IPv6 hop-by-hop and no length", v6(|p| (p[5], p[6]) = (0, 0)), ExtensionHeader),
         ("IPv6 routing", v6(|p| p[6] = 43), ExtensionHeader),
         ("IPv6 destination options", v6(|p| p[6] = 60), ExtensionHeader),
         ("IPv6 hop limit 1", v6(|p| p[7] = 1), Ttl),

@@ -38,7 +38,8 @@ pub fn speed(text: &str) -> std::result::Result<(String, BytesPerSecond), String
     let parts = text.rsplit_once('=').filter(|(interface, _)| !interface.is_empty());
     let (interface, bandwidth) = parts.ok_or("write it as INTERFACE=BANDWIDTH, such as eth1=100Mbps")?;
     let names = Names::default();
-    match BytesPerSecond::parse(bandwidth, &names.scope(""))? {
+    let speed = BytesPerSecond::parse(bandwidth, &names.scope(""));
+    match speed.map_err(|_| format!("'{bandwidth}' is no bandwidth, such as 100Mbps or 2.5Gbps"))? {
         BytesPerSecond(0) => Err(format!("'{bandwidth}' lets nothing pass")),
         speed => Ok((interface.to_owned(), speed)),
     }
@@ -103,6 +104,7 @@ mod tests {
         for wrong in ["eth1", "=1Mbps", "eth1=", "eth1=fast", "eth1=0"] {
             assert!(speed(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(speed("eth1=-5"), Err("'-5' is no bandwidth, such as 100Mbps or 2.5Gbps".to_owned()));
         let speeds = ["a=1Mbps", "b=2Mbps", "a=3Mbps"].map(|text| speed(text).unwrap()).to_vec();
         let classes = Classes { high: vec![], speeds };
         let of = |name| classes.speed(name).map(|speed| speed.0);

@@ -2,9 +2,15 @@
 
 use super::*;
 use causeway_bpf::{Alu, Asm, Helper, ProgramKind, Reg, Size, xdp_md};
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// A program of a graph: changes the last byte of long frames and drops them, and gives short ones up.
 fn graph(takers: &causeway_bpf::Map) -> Program {
+    graph_to(takers, 0)
+}
+
+/// The same; short frames go on in this one of the takers.
+fn graph_to(takers: &causeway_bpf::Map, number: i32) -> Program {
     let (mut a, data, end) = (Asm::new(), Reg::R7, Reg::R8);
     let up = a.label();
     a.mov(Reg::R6, Reg::R1);
@@ -18,8 +24,9 @@ fn graph(takers: &causeway_bpf::Map) -> Program {
     a.map(Reg::R2, takers.as_fd());
     a.load(Size::W, Reg::R3, Reg::R6, xdp_md::INGRESS_IFINDEX);
     a.alu(Alu::Rsh, Reg::R3, 31);
+    a.alu(Alu::Add, Reg::R3, number);
     a.call(Helper::TailCall);
-    a.mov(Reg::R0, action::XDP_PASS);
+    a.mov(Reg::R0, action::XDP_ABORTED);
     a.exit();
     Program::load(ProgramKind::XdpFragments, "graph", &a.finish().expect("assembled")).expect("loaded")
 }
@@ -69,6 +76,36 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
     drop(other);
 }
 
+/// A socket that frames can be redirected to.
+fn socket() -> OwnedFd {
+    // SAFETY: makes a new descriptor, checked and owned below.
+    let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    assert!(fd >= 0, "an AF_XDP socket");
+    // SAFETY: the descriptor is new and ours.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+#[test]
+fn a_frame_that_a_graph_has_written_to_never_goes_to_the_kernel() {
+    let front = match Front::with_graphs(Take::TRANSIT) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    front.lease().renew(u64::MAX);
+    let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    let written = graph_to(front.takers(Place::Xdp).expect("room"), 1);
+    front.set_graph(Place::Xdp, LOOPBACK, Some(Arc::new(written))).expect("set");
+    let run = || port.program().test_run(&v4(|_| ()), None, 1).expect("run").verdict;
+    let counts =
+        || [Reason::Taken, Reason::HalfDone, Reason::NoSocket].map(|r| port.count(r).expect("count"));
+    assert_eq!((run(), counts()), (action::XDP_DROP, [0, 1, 0]), "nobody is there to take it");
+    let socket = socket();
+    port.set_socket(0, socket.as_fd()).expect("set");
+    assert_eq!((run(), counts()), (action::XDP_REDIRECT, [1, 1, 0]));
+}
+
 #[test]
 fn frames_that_no_graph_has_seen_are_taken_with_luggage_that_says_so() {
     let front = match Front::with_luggage(Take::TRANSIT) {
@@ -80,16 +117,25 @@ fn frames_that_no_graph_has_seen_are_taken_with_luggage_that_says_so() {
     let (short, long) = (v4(|_| ()), [v4(|_| ()), vec![0; 6]].concat());
     let run = |frame: &[u8]| port.program().test_run(frame, None, 1).expect("run");
     let packed = [&[0; 16], &long[..]].concat();
+    let socket = socket();
+    port.set_socket(0, socket.as_fd()).expect("set");
     assert_eq!(run(&long).data, packed, "nobody has seen it");
     front
         .set_graph(Place::Xdp, LOOPBACK, Some(Arc::new(graph(front.takers(Place::Xdp).expect("room")))))
         .expect("set");
     assert_eq!(run(&long).verdict, action::XDP_DROP, "the graph has it");
     assert_eq!(run(&short).data, short, "given up with what the graph gave it");
+    port.clear_socket(0);
+    let left = run(&long);
+    assert_eq!(
+        (left.verdict, left.data == long),
+        (action::XDP_PASS, true),
+        "nobody is there for the rest of it"
+    );
+    port.set_socket(0, socket.as_fd()).expect("set");
     front.set_graph(Place::Xdp, LOOPBACK, None).expect("removed");
     assert_eq!(run(&long).data, packed);
-    // There is no socket in any of these tests.
-    assert_eq!(port.count(Reason::NoSocket).expect("count"), 3);
+    assert_eq!([Reason::NoSocket, Reason::Taken].map(|r| port.count(r).expect("count")), [1, 3]);
 }
 
 #[test]

@@ -14,11 +14,14 @@ use causeway_fib::{AdjacencyIndex, Table};
 use causeway_kernel::{HopId, Prefix};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 /// Between two readings of the kernel's tables: at first, and at most while differences stand.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// Packets about which the kernel is asked again at a time, in some milliseconds: the follower is to be heard of meanwhile.
+const AT_ONCE: usize = 1_000;
 
 /// See the module.
 pub(super) struct Apart {
@@ -29,11 +32,44 @@ pub(super) struct Apart {
     /// How long the kernel's tables are not read again after the next time, and until when they are not now.
     pause: Duration,
     not_before: Option<Instant>,
+    turns: Turns,
+}
+
+/// When the kernel is asked again, and about which prefixes.
+#[derive(Default)]
+struct Turns {
     /// Changes of the tables, and readings of the kernel's that changed nothing.
     generation: u64,
     /// The generation for which the kernel was asked about all, and whether there are more to ask about.
     asked: u64,
     more: bool,
+    /// While it is being asked about all: since which generation, and where it goes on.
+    round: Option<(u64, Prefix)>,
+}
+
+impl Turns {
+    /// Whether it is to be asked.
+    fn is_due(&self) -> bool {
+        self.more || self.round.is_some() || self.asked != self.generation
+    }
+
+    /// The prefixes of these that it is asked about now.
+    fn next<C>(&mut self, cases: &BTreeMap<Prefix, C>) -> Vec<Prefix> {
+        let (since, from) = match self.round.take() {
+            Some((since, from)) => (since, Bound::Included(from)),
+            None => {
+                self.more = false;
+                (self.generation, Bound::Unbounded)
+            }
+        };
+        let all = cases.range((from, Bound::Unbounded)).map(|(&prefix, _)| prefix);
+        let mut turn: Vec<Prefix> = all.take(AT_ONCE + 1).collect();
+        match turn.len() > AT_ONCE {
+            true => self.round = turn.pop().map(|prefix| (since, prefix)),
+            false => self.asked = since,
+        }
+        turn
+    }
 }
 
 struct Case {
@@ -62,15 +98,13 @@ impl Apart {
             reading: Reading::Done,
             pause: FIRST_PAUSE,
             not_before: None,
-            generation: 0,
-            asked: 0,
-            more: false,
+            turns: Turns::default(),
         }
     }
 
     /// The tables have changed.
     pub fn note_change(&mut self) {
-        self.generation += 1;
+        self.turns.generation += 1;
     }
 
     /// Where a prefix leads that is to lead to `hop` by `index`.
@@ -133,9 +167,9 @@ impl Tables {
         if self.apart.is_read(settled) {
             // Also those for which no report found room.
             self.trust(None);
-            self.apart.generation += 1;
+            self.apart.note_change();
         }
-        if self.apart.more || self.apart.asked != self.apart.generation {
+        if self.apart.turns.is_due() {
             self.ask_again();
         }
         self.apart.begin_reading(Instant::now())
@@ -162,12 +196,13 @@ impl Tables {
                  interface {}",
                 told(&report.answer), hexadecimal(report.asked.header()), report.asked.ifindex
             );
-            let case = Case { hop, report: *report, since: self.apart.generation, is_difference: false };
+            let since = self.apart.turns.generation;
+            let case = Case { hop, report: *report, since, is_difference: false };
             self.apart.cases.insert(prefix, case);
             changes.push((prefix, Some(hop)));
         }
         self.apart.want_reading();
-        self.apart.more = true;
+        self.apart.turns.more = true;
         self.change(&changes);
         // Who has found the index by the old route has gone on by then.
         if let Some(driver) = &mut self.driver {
@@ -185,15 +220,15 @@ impl Tables {
         }
     }
 
-    /// Asks the kernel about the packets again, and takes those prefixes back of which it says what the tables say.
+    /// Asks the kernel about some packets again, and takes those prefixes back of which it says what the tables say.
     fn ask_again(&mut self) {
-        (self.apart.more, self.apart.asked) = (false, self.apart.generation);
         let mut back = Vec::new();
-        for (prefix, mut case) in std::mem::take(&mut self.apart.cases) {
+        for prefix in self.apart.turns.next(&self.apart.cases) {
+            let Some(mut case) = self.apart.cases.remove(&prefix) else { continue };
             let answer = self.driver.as_mut().map(|driver| driver.ask(&case.report.asked));
             match answer {
                 Some(Ok(answer)) if !self.agrees(case.hop, &answer) => {
-                    if !case.is_difference && self.apart.generation > case.since {
+                    if !case.is_difference && self.apart.turns.generation > case.since {
                         case.is_difference = true;
                         self.forwarding.note_difference();
                         log::error!(
@@ -251,4 +286,33 @@ fn told(answer: &Answer) -> String {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn the_kernel_is_asked_about_all_prefixes_but_not_at_once() {
+        let prefix = |n: u32| Prefix::new(Ipv4Addr::from(n).into(), 32);
+        let all = 2 * AT_ONCE as u32 + 7;
+        let mut cases: BTreeMap<Prefix, ()> = (1..=all).map(|n| (prefix(n), ())).collect();
+        let mut turns = Turns { generation: 1, ..Turns::default() };
+        let mut asked = turns.next(&cases);
+        // A change, and one more, which come too late for this round.
+        turns.generation += 1;
+        turns.more = cases.insert(prefix(0), ()).is_none();
+        while turns.round.is_some() {
+            assert!(asked.len().is_multiple_of(AT_ONCE) && turns.is_due());
+            asked.extend(turns.next(&cases));
+        }
+        assert_eq!(asked, (1..=all).map(prefix).collect::<Vec<_>>());
+        assert!(turns.is_due());
+        assert_eq!(turns.next(&cases)[0], prefix(0));
+        while turns.round.is_some() {
+            turns.next(&cases);
+        }
+        assert!(!turns.is_due());
+    }
 }
