@@ -3,7 +3,7 @@
 use super::ports::Port;
 use causeway_bpf::{TcxSide, tcx_programs};
 use causeway_kernel::{Attachment, Program};
-use causeway_netio::front::is_of_a_front;
+use causeway_netio::front::{is_a_bystander, is_of_a_front};
 use causeway_netio::{ErrorKind, filter_dumps, socket_option};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -22,7 +22,8 @@ impl Probe {
     /// The programs that routers have at tcx of these ports are to be replaced, and count as our own.
     pub fn taking_over(ports: &[Port]) -> Probe {
         let at = |port: &Port| tcx_programs(port.index, TcxSide::Ingress).unwrap_or_default();
-        let replaced = ports.iter().flat_map(at).filter(|&id| is_of_a_front(id)).collect();
+        let replaced =
+            ports.iter().flat_map(at).filter(|&id| is_of_a_front(id) || is_a_bystander(id)).collect();
         Probe { replaced, ..Probe::default() }
     }
 }

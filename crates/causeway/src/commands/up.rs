@@ -114,7 +114,7 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let mut kept = follow(&taken, how, way.claim(), rooted.punts, rooted.inspector)?;
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
-    let at_tcx = names_at(&taken, Attach::Tcx);
+    let (at_xdp, at_tcx) = (names_at(&taken, Attach::Xdp), names_at(&taken, Attach::Tcx));
     let names: Vec<String> = taken.iter().map(|p| p.name.clone()).collect();
     let text = graph::text(&names, &at_tcx, &classes);
     let meter = kept.meter(&classes, args.driver_share)?;
@@ -133,7 +133,7 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
         let attendant = Attendant::start(session.desk(), present, (at_tcx, classes), changes)?.0;
         if let Some(listener) = listener {
             let (objector, pulses) = (lease.objector(), session.router().pulses());
-            let running = Running { front, objector, pulses, attendant, ports: names };
+            let running = Running { front, objector, pulses, attendant, ports: at_xdp };
             Old::serve(upgrades.get_or_init(|| listener), &place, running)?;
         }
         Ok(Some(lease))

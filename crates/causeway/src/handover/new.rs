@@ -2,6 +2,7 @@
 
 use super::message::{Line, Missing};
 use super::{CODE, VERSION};
+use crate::cli::Attach;
 use crate::commands::ports::Port;
 use crate::control::{Claim, Record, Undo, running, upgrade_socket};
 use anyhow::{Context, Result, bail};
@@ -63,7 +64,9 @@ impl New {
         })?;
         let claim = Arc::new(Claim::to_name_of(dir, &old)?);
         let mut new = New { line: Line::new(socket)?, old, claim, metrics: None, log: None };
-        let ports: Vec<(&str, u32)> = ports.iter().map(|p| (p.name.as_str(), p.index)).collect();
+        // Of others nothing is handed over: they may be these or others.
+        let at_xdp = ports.iter().filter(|port| port.attach == Attach::Xdp);
+        let ports: Vec<(&str, u32)> = at_xdp.map(|p| (p.name.as_str(), p.index)).collect();
         let manager = std::env::var("NOTIFY_SOCKET").ok();
         let version = env!("CARGO_PKG_VERSION");
         let hello = json!({ "version": VERSION, "causeway": version, "ports": ports, "manager": manager });

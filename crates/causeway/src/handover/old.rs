@@ -45,7 +45,7 @@ pub struct Running {
     pub objector: Objector,
     pub pulses: Vec<Pulse>,
     pub attendant: Arc<Mutex<Attendant>>,
-    /// Names of the ports.
+    /// Names of the ports at XDP.
     pub ports: Vec<String>,
 }
 
@@ -205,8 +205,11 @@ fn refusal(hello: &Value, ports: &[String], peer: &Peer) -> Result<(), String> {
     wanted.sort_unstable();
     own.sort_unstable();
     if wanted != own {
-        let (wanted, own) = (wanted.join(", "), own.join(", "));
-        return Err(format!("its ports are {wanted}, and not {own}: stop this router, and start the other"));
+        let listed = |ports: &[&str]| if ports.is_empty() { "none".to_owned() } else { ports.join(", ") };
+        let (wanted, own) = (listed(&wanted), listed(&own));
+        return Err(format!(
+            "its ports at XDP are {wanted}, and not {own}: stop this router, and start the other"
+        ));
     }
     let manager = std::env::var("NOTIFY_SOCKET").ok();
     if manager.is_some() && (hello["manager"].as_str() != manager.as_deref() || !peer.is_same_service()) {

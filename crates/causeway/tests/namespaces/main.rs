@@ -32,5 +32,6 @@ mod transfer;
 mod up;
 mod upgrade;
 mod watch;
+mod upgrade_otherwise;
 mod watch_driver;
 mod wire;

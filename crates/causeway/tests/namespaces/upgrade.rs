@@ -16,38 +16,38 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How routers are started.
-const XDP: &str = "ra rb --attach xdp";
+pub const XDP: &str = "ra rb --attach xdp";
 const DRIVER: &str = "ra rb --attach xdp --driver";
 
 /// A router that processes hand on; the last one goes with the value.
-struct Place<'a> {
-    net: &'a Net,
-    up: Router,
-    log: Log,
+pub struct Place<'a> {
+    pub net: &'a Net,
+    pub up: Router,
+    pub log: Log,
 }
 
 impl<'a> Place<'a> {
     /// Starts the first process and waits until it forwards.
-    fn start(net: &'a Net, arguments: &str) -> Place<'a> {
+    pub fn start(net: &'a Net, arguments: &str) -> Place<'a> {
         let (up, log) = Log::up(net, "r", arguments);
         net.meet(&up, false);
         Place { net, up, log }
     }
 
-    fn file(&self, end: &str) -> PathBuf {
+    pub fn file(&self, end: &str) -> PathBuf {
         let file = |dir: &str| PathBuf::from(dir).join(format!("{}.{end}", self.net.name("r")));
         let (own, service) = (file("/run/causeway"), file("/run/causeway/up"));
         if service.exists() { service } else { own }
     }
 
     /// The process that has the place.
-    fn pid(&self) -> i32 {
+    pub fn pid(&self) -> i32 {
         let text = std::fs::read_to_string(self.file("json")).expect("a record");
         let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         i32::try_from(record["pid"].as_i64().expect("a number")).expect("a process")
     }
 
-    fn upgrade(&self, more: &str) -> Output {
+    pub fn upgrade(&self, more: &str) -> Output {
         self.net
             .causeway(&format!("upgrade --name {} {more}", self.net.name("r")))
             .output()
@@ -55,7 +55,7 @@ impl<'a> Place<'a> {
     }
 
     /// Has a new process take over.
-    fn must_upgrade(&self, more: &str) {
+    pub fn must_upgrade(&self, more: &str) {
         let before = self.pid();
         let output = self.upgrade(more);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -63,7 +63,7 @@ impl<'a> Place<'a> {
     }
 
     /// Waits until the process that has the place forwards what comes.
-    fn wait_until_it_forwards(&self, flow: &Flow) {
+    pub fn wait_until_it_forwards(&self, flow: &Flow) {
         wait_for("the router to forward", || {
             let before = self.up.number("forward.count");
             flow.wait(50);
@@ -72,7 +72,7 @@ impl<'a> Place<'a> {
     }
 
     /// Ends the process that has the place, and waits for that.
-    fn end(&self, signal: Signal) {
+    pub fn end(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid()).expect("a process");
         kill_process(pid, signal).expect("kill");
         let process = format!("/proc/{}/stat", pid.as_raw_nonzero());
@@ -223,7 +223,7 @@ const STEPS: [(&str, u32); 7] = [
     ("sendmsg", 3),
 ];
 
-fn has_strace() -> bool {
+pub fn has_strace() -> bool {
     let has = Command::new("strace").arg("-V").output().is_ok();
     if !has {
         eprintln!("skipped: needs strace, which sends signals at system calls");
@@ -292,7 +292,7 @@ fn a_process_that_does_not_fit_is_refused() {
     let (flow, pid) = (Flow::start(&net), place.pid());
     for (arguments, status, why) in [
         ("-- ra rb --attach xdp --bogus", 1, "--bogus"),
-        ("-- ra x0 --attach xdp", 1, "its ports are ra, x0, and not ra, rb"),
+        ("-- ra x0 --attach xdp", 1, "its ports at XDP are ra, x0, and not ra, rb"),
         ("-- ra rb no0 --attach xdp", 1, "no0"),
         ("-- ra rb --attach xdp --frames 10", 1, "--frames 10 is too few"),
         ("-- ra rb --attach xdp --name other", 1, "another router's"),

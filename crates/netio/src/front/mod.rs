@@ -39,7 +39,7 @@ mod skb;
 mod tests;
 
 pub use aside::Aside;
-pub use bystander::Bystander;
+pub use bystander::{Bystander, is_a_bystander};
 pub use code::{Maps, code};
 pub use lease::{Lease, monotonic_ns};
 pub use local::LocalAddresses;
