@@ -69,6 +69,8 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
         output::print(graph::text(&args.interfaces, &at_tcx, &classes))?;
         return Ok(ExitCode::SUCCESS);
     }
+    // Before anything is done: who hands over to this process waits for it.
+    run::mechanism(&args.runtime)?;
     let missing = privileges::missing();
     if !missing.is_empty() {
         let what = format!("a router cannot start without {}", missing.join(", "));

@@ -296,6 +296,7 @@ fn a_process_that_does_not_fit_is_refused() {
         ("-- ra rb no0 --attach xdp", 1, "no0"),
         ("-- ra rb --attach xdp --frames 10", 1, "--frames 10 is too few"),
         ("-- ra rb --attach xdp --name other", 1, "another router's"),
+        ("-- ra rb --attach xdp --processors 999", 1, "no worker can be pinned to 999"),
     ] {
         let output = place.upgrade(arguments);
         let text = String::from_utf8_lossy(&output.stderr);
@@ -306,6 +307,7 @@ fn a_process_that_does_not_fit_is_refused() {
     let mut answer = String::new();
     socket.read_to_string(&mut answer).expect("an answer");
     assert!(answer.contains("refused") && answer.contains("version 99"), "{answer}");
+    assert_eq!(place.log.count("upgrade", "is to take over"), 0, "none comes so far");
     place.wait_until_it_forwards(&flow);
     assert_eq!(place.pid(), pid);
     let account = flow.end();
