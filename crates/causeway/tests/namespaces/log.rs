@@ -10,19 +10,20 @@ pub struct Log(PathBuf);
 impl Log {
     /// Starts `causeway up ARGS` in a namespace, with its log in a file.
     pub fn up(net: &Net, space: &str, args: &str) -> (Router, Log) {
-        Log::of(net, space, &format!("up {args}"))
+        Log::start_by(net, space, "", &format!("up {args}"))
     }
 
     /// Starts `causeway run ARGS` in a namespace, with its log in a file.
     pub fn run(net: &Net, space: &str, args: &str) -> (Router, Log) {
-        Log::of(net, space, &format!("run {args}"))
+        Log::start_by(net, space, "", &format!("run {args}"))
     }
 
-    fn of(net: &Net, space: &str, args: &str) -> (Router, Log) {
+    /// Starts `causeway ARGS` by way of another program that ends in running a command, with its log in a file.
+    pub fn start_by(net: &Net, space: &str, by: &str, args: &str) -> (Router, Log) {
         let path = std::env::temp_dir().join(format!("{}.log", net.name(space)));
         let file = File::create(&path).expect("a file");
         let log = Log(path);
-        (net.start_with(space, args, file), log)
+        (net.start_by(space, by, args, file), log)
     }
 
     /// All of it.

@@ -4,8 +4,8 @@ use crate::driver::TCX;
 use crate::flow::Flow;
 use crate::log::Log;
 use crate::net::Net;
-use crate::upgrade::{Place, XDP};
-use rustix::process::Signal;
+use crate::upgrade::{Place, XDP, has_strace};
+use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn virtual_ports_come_to_the_driver_and_back_by_upgrades() {
@@ -45,4 +45,27 @@ fn the_old_router_goes_on_when_the_new_one_cannot_take_its_name() {
         assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}\n{}", place.log.text());
         place.end(Signal::TERM);
     }
+}
+
+/// It is stopped when it has handed all over.
+#[test]
+fn an_upgrade_is_done_although_the_old_router_does_not_end() {
+    let Some(net) = Net::new() else { return };
+    if !has_strace() {
+        return;
+    }
+    let stop = "strace -f -qq -o /dev/null -e trace=sendmsg -e inject=sendmsg:signal=STOP:when=2";
+    let (up, log) = Log::start_by(&net, "r", stop, &format!("up {XDP}"));
+    net.meet(&up, false);
+    let place = Place { net: &net, up, log };
+    let (flow, old) = (Flow::start(&net), place.pid());
+    let output = place.upgrade("");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("does not end"), "{text}");
+    assert_ne!(place.pid(), old);
+    kill_process(Pid::from_raw(old).expect("a process"), Signal::KILL).expect("kill");
+    place.wait_until_it_forwards(&flow);
+    let account = flow.end();
+    assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}");
+    place.end(Signal::TERM);
 }
