@@ -66,7 +66,7 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
         }
         let is_at_tcx = |name: &&String| args.driver && ports::place(name, args.attach) == Attach::Tcx;
         let at_tcx: Vec<String> = args.interfaces.iter().filter(is_at_tcx).cloned().collect();
-        output::print(graph::text(&args.interfaces, &at_tcx, &classes))?;
+        output::print(graph::text(&args.interfaces, &args.interfaces, &at_tcx, &classes))?;
         return Ok(ExitCode::SUCCESS);
     }
     // Before anything is done: who hands over to this process waits for it.
@@ -118,7 +118,7 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let (at_xdp, at_tcx) = (names_at(&taken, Attach::Xdp), names_at(&taken, Attach::Tcx));
     let names: Vec<String> = taken.iter().map(|p| p.name.clone()).collect();
-    let text = graph::text(&names, &at_tcx, &classes);
+    let text = graph::text(&names, &names, &at_tcx, &classes);
     let meter = kept.meter(&classes, args.driver_share)?;
     let Kept { lease, front, unsaid, persistent, changes, follower, inspector, .. } = kept;
     let (place, new) = way.go(&front, args.runtime.metrics)?;
@@ -132,7 +132,7 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
             None => way::listen(&place.claim),
         };
         lease.objector().withdraw(STARTING);
-        let attendant = Attendant::start(session.desk(), present, (at_tcx, classes), changes)?.0;
+        let attendant = Attendant::start(session.desk(), present, (names, at_tcx, classes), changes)?.0;
         if let Some(listener) = listener {
             let (objector, pulses) = (lease.objector(), session.router().pulses());
             let running = Running { front, objector, pulses, attendant, ports: at_xdp };
