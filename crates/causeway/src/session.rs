@@ -255,11 +255,15 @@ impl Session {
         }
     }
 
-    /// From now on a port whose device was gone is opened anew when there is one again.
-    pub fn follow(&self, ports: &OpenPorts) {
+    /// From now on a port whose device was gone is opened anew when there is one again, and `when` says so of it.
+    pub fn follow(&self, ports: &OpenPorts, when: fn(&OpenPorts, &str) -> bool) {
         let sender = self.sender.clone();
-        // The session may have ended by then.
-        ports.on_back(move |ports, port| drop(sender.send(Input::PortBack(ports.clone(), port.to_owned()))));
+        ports.on_back(move |ports, port| {
+            if when(ports, port) {
+                // The session may have ended by then.
+                drop(sender.send(Input::PortBack(ports.clone(), port.to_owned())));
+            }
+        });
     }
 
     /// Puts the same graph in its own place: its elements open the port anew, and read the interface's addresses.

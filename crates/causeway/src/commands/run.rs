@@ -57,7 +57,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             let driver = if args.driver { in_driver(&library, &ports, &persistent) } else { None };
             let start = Start { params: args.define, persistent: persistent.clone(), objector: None, driver };
             run_loaded(loaded, &place, args.runtime, start, |session| {
-                session.follow(&ports);
+                session.follow(&ports, |_, _| true);
                 watch_transit(session, &persistent)
             })
         }

@@ -33,7 +33,7 @@ use crate::load::{self, Source, Style};
 use crate::output;
 use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
-use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled};
+use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled, OpenPorts, PORTS};
 use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
@@ -121,6 +121,8 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let text = graph::text(&names, &names, &at_tcx, &classes);
     let meter = kept.meter(&classes, args.driver_share)?;
     let Kept { lease, front, unsaid, persistent, changes, follower, inspector, .. } = kept;
+    let open_ports = Arc::new(OpenPorts::default());
+    persistent.lock().unwrap_or_else(PoisonError::into_inner).insert(PORTS.to_owned(), open_ports.clone());
     let (place, new) = way.go(&front, args.runtime.metrics)?;
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()), driver: None };
     // Its file goes with the router.
@@ -132,6 +134,8 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
             None => way::listen(&place.claim),
         };
         lease.objector().withdraw(STARTING);
+        // Of one that went and came back, by the same index, the attendant may see nothing.
+        session.follow(&open_ports, OpenPorts::is_back_as_it_was);
         let attendant = Attendant::start(session.desk(), present, (names, at_tcx, classes), changes)?.0;
         if let Some(listener) = listener {
             let (objector, pulses) = (lease.objector(), session.router().pulses());
