@@ -7,24 +7,29 @@ use rustix::net::sockopt::set_ipv6_unicast_hops;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A configuration of the test's own, removed with the value.
-struct Configuration(PathBuf);
+pub struct Configuration(PathBuf);
 
 impl Configuration {
     /// A graph from `ra` to `rb` with other names of the same length of the hosts' addresses: NEAR is that of `rb`, FAR that of
     /// host `b`.
-    fn new(net: &Net, text: &str) -> Configuration {
+    pub fn new(net: &Net, text: &str) -> Configuration {
         let path = std::env::temp_dir().join(format!("{}.click", net.name("driver")));
         std::fs::write(&path, filled(net, text)).expect("written");
         Configuration(path)
     }
 
-    fn run(&self, net: &Net, driver: bool) -> Router {
+    pub fn run(&self, net: &Net, driver: bool) -> Router {
+        self.run_with(net, driver, Stdio::inherit())
+    }
+
+    /// As [`Configuration::run`], with another standard error.
+    pub fn run_with(&self, net: &Net, driver: bool, stderr: Stdio) -> Router {
         let driver = if driver { "--driver" } else { "" };
-        net.start("r", &format!("run {} {driver}", self.0.display()))
+        net.start_with("r", &format!("run {} {driver}", self.0.display()), stderr)
     }
 }
 
@@ -34,12 +39,12 @@ impl Drop for Configuration {
     }
 }
 
-fn filled(net: &Net, text: &str) -> String {
+pub fn filled(net: &Net, text: &str) -> String {
     text.replace("NEAR", &net.mac("r", "rb")).replace("FAR", &net.mac("b", "b0"))
 }
 
 /// Host `a` knows its gateway without asking, since the graph does not answer.
-fn settle(net: &Net) {
+pub fn settle(net: &Net) {
     let mac = net.mac("r", "ra");
     net.ip("a", &format!("neigh replace 10.77.1.1 lladdr {mac} dev a0 nud permanent"));
     net.ip("a", &format!("neigh replace 2001:db8:1::1 lladdr {mac} dev a0 nud permanent"));
@@ -255,12 +260,12 @@ fn what_is_cut_off_goes_on_above_with_what_was_known_of_it() {
     assert_eq!((count("even"), count("odd"), result.frames.len()), (50, 45, 95));
 }
 
-const SWITCHED: &str = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
+pub const SWITCHED: &str = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
     kind[0] -> sw :: Switch(0); sw[0] -> Strip(14) -> CheckIPHeader -> DecIPTTL -> EtherEncap(0x0800, NEAR, FAR)
     -> q :: Queue -> out :: ToDevice(rb); sw[1] -> off :: Discard;";
 
 /// Waits until packets go on that do not come up.
-fn in_driver(router: &Router) {
+pub fn in_driver(router: &Router) {
     let above = || router.counted("", |name| name == "port.xdp_taken");
     wait_for("the driver", || {
         let before = (above(), router.number("out.count"));

@@ -268,6 +268,11 @@ impl Front {
         self.claims().values().filter_map(|port| counter(port).ok()).sum()
     }
 
+    /// Whether there are ports at this place.
+    pub fn has_ports_at(&self, place: Place) -> bool {
+        self.claims().values().any(|port| port.place == place)
+    }
+
     fn claims(&self) -> MutexGuard<'_, BTreeMap<u32, PortRecord>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
