@@ -11,7 +11,7 @@ use causeway_elements::packet_filter;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::watch::trace::Filter;
 use causeway_engine::{Event, Library, NoAnswer, Options, Persistent, Plan, PlanElement, Router, StartError};
-use causeway_netio::front::{Aside, Front};
+use causeway_netio::front::{Aside, Front, Place};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,8 +38,8 @@ enum Input {
     Script(String),
     /// The device of the port with this name was gone and is there again.
     PortBack(Arc<OpenPorts>, String),
-    /// It is time to look after the programs in the driver.
-    Look,
+    /// It is time to look after the programs in the driver. Who said so waits until it was done.
+    Look(Sender<()>),
 }
 
 /// Why a session ended.
@@ -148,8 +148,13 @@ impl Session {
             driver.attach(&router, &loaded.plan);
             let sender = sender.clone();
             std::thread::spawn(move || {
-                while sender.send(Input::Look).is_ok() {
+                // What takes long is not to be asked for again meanwhile: others wait for their answers behind it.
+                let (mut looking, mut done) = mpsc::channel();
+                while sender.send(Input::Look(looking)).is_ok() {
+                    // Nothing is ever sent.
+                    let _ = done.recv();
                     std::thread::sleep(LOOK);
+                    (looking, done) = mpsc::channel();
                 }
             });
         }
@@ -220,7 +225,10 @@ impl Session {
                     return Ok(End::Broken);
                 }
                 Input::Signal => {}
-                Input::Look => self.look(),
+                Input::Look(looking) => {
+                    self.look();
+                    drop(looking);
+                }
                 Input::Written(handler, value) => {
                     if let Err(why) = self.write_global(handler, &value) {
                         log::error!("{handler}: {}", why.to_string().trim_end());
@@ -255,11 +263,15 @@ impl Session {
         }
     }
 
-    /// From now on a port whose device was gone is opened anew when there is one again.
-    pub fn follow(&self, ports: &OpenPorts) {
+    /// From now on a port whose device was gone is opened anew when there is one again, and `when` says so of it.
+    pub fn follow(&self, ports: &OpenPorts, when: fn(&OpenPorts, &str) -> bool) {
         let sender = self.sender.clone();
-        // The session may have ended by then.
-        ports.on_back(move |ports, port| drop(sender.send(Input::PortBack(ports.clone(), port.to_owned()))));
+        ports.on_back(move |ports, port| {
+            if when(ports, port) {
+                // The session may have ended by then.
+                drop(sender.send(Input::PortBack(ports.clone(), port.to_owned())));
+            }
+        });
     }
 
     /// Puts the same graph in its own place: its elements open the port anew, and read the interface's addresses.
@@ -309,9 +321,13 @@ impl Session {
         if self.driver.is_some() {
             return None;
         }
+        self.front()?.stand_aside()
+    }
+
+    /// What is in front of the ports, if there is one.
+    fn front(&self) -> Option<Arc<Front>> {
         let values = self.persistent.lock().unwrap_or_else(PoisonError::into_inner);
-        let front = values.get(FRONT)?.clone().downcast::<Front>().ok()?;
-        front.stand_aside()
+        values.get(FRONT)?.clone().downcast().ok()
     }
 
     /// Ends the workers. The error is one that does not end, and is left behind.
@@ -350,7 +366,11 @@ impl Session {
             }
         };
         // Not before somebody looks.
-        Ok(Watched { seen, aside: self.stand_aside() })
+        let aside = self.stand_aside();
+        let waits = aside.is_some() || self.driver.is_some();
+        let has_ports_at = |place| self.front().is_some_and(|front| front.has_ports_at(place));
+        let (diverts, misses) = (waits && has_ports_at(Place::Xdp), has_ports_at(Place::Tcx));
+        Ok(Watched { seen, aside, waits, diverts, misses })
     }
 
     /// Replaces the graph by that of `text`. The error is the complete text for the user; the old graph runs on.

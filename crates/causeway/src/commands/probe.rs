@@ -4,7 +4,7 @@ use super::ports::Port;
 use crate::control::routers_here;
 use causeway_bpf::{TcxSide, tcx_programs};
 use causeway_kernel::{Attachment, Program};
-use causeway_netio::front::is_of_a_front;
+use causeway_netio::front::{is_a_bystander, is_of_a_front};
 use causeway_netio::{ErrorKind, filter_dumps, socket_option};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -26,7 +26,7 @@ impl Probe {
         let old = routers_here().into_iter().find(|router| Some(router.name.as_str()) == name);
         let own = old.and_then(|router| router.tcx);
         let at = |port: &Port| tcx_programs(port.index, TcxSide::Ingress).unwrap_or_default();
-        let is_replaced = |id: &u32| Some(*id) == own || is_of_a_front(*id);
+        let is_replaced = |id: &u32| Some(*id) == own || is_of_a_front(*id) || is_a_bystander(*id);
         let replaced = ports.iter().flat_map(at).filter(is_replaced).collect();
         Probe { replaced, ..Probe::default() }
     }

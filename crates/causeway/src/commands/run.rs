@@ -57,7 +57,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
             let driver = if args.driver { in_driver(&library, &ports, &persistent) } else { None };
             let start = Start { params: args.define, persistent: persistent.clone(), objector: None, driver };
             run_loaded(loaded, &place, args.runtime, start, |session| {
-                session.follow(&ports);
+                session.follow(&ports, |_, _| true);
                 watch_transit(session, &persistent)
             })
         }
@@ -76,7 +76,18 @@ fn in_driver(library: &Library, ports: &Arc<OpenPorts>, persistent: &Persistent)
     }
 }
 
-/// Refuses processors that no worker can be pinned to.
+/// How packets are received. Refuses what the command line says that no router can be started with.
+///
+/// # Errors
+/// A processor that no worker can be pinned to, no mechanism of that name.
+pub fn mechanism(args: &RuntimeArgs) -> Result<Mechanism> {
+    check_processors(&args.processors)?;
+    let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
+        bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
+    };
+    Ok(mechanism)
+}
+
 fn check_processors(wanted: &[usize]) -> Result<()> {
     if wanted.is_empty() {
         return Ok(());
@@ -185,6 +196,11 @@ impl Place {
         self.entrances().for_each(|entrance| entrance.open());
     }
 
+    /// The files of sockets that were handed over are this process's.
+    pub fn take_files(&self) {
+        self.control.0.take_file();
+    }
+
     /// The control socket.
     pub fn control(&self) -> Option<BorrowedFd<'_>> {
         self.control.0.socket()
@@ -233,10 +249,7 @@ pub fn run_loaded(
     start: Start,
     started: impl FnOnce(&Session) -> Result<Option<Lease>>,
 ) -> Result<ExitCode> {
-    check_processors(&args.processors)?;
-    let Some(mechanism) = Mechanism::by_name(&args.reception, args.quota, 32, 100_000) else {
-        bail!("'{}' is not a reception mechanism; they are {}", args.reception, Mechanism::NAMES.join(", "));
-    };
+    let mechanism = mechanism(&args)?;
     let record = place.claim.record();
     let (socket, counters) = (record.socket, record.counters);
     let Start { params, persistent, objector, driver } = start;

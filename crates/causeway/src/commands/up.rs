@@ -33,7 +33,7 @@ use crate::load::{self, Source, Style};
 use crate::output;
 use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
-use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled};
+use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled, OpenPorts, PORTS};
 use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
@@ -66,9 +66,11 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
         }
         let is_at_tcx = |name: &&String| args.driver && ports::place(name, args.attach) == Attach::Tcx;
         let at_tcx: Vec<String> = args.interfaces.iter().filter(is_at_tcx).cloned().collect();
-        output::print(graph::text(&args.interfaces, &at_tcx, &classes))?;
+        output::print(graph::text(&args.interfaces, &args.interfaces, &at_tcx, &classes))?;
         return Ok(ExitCode::SUCCESS);
     }
+    // Before anything is done: who hands over to this process waits for it.
+    run::mechanism(&args.runtime)?;
     let missing = privileges::missing();
     if !missing.is_empty() {
         let what = format!("a router cannot start without {}", missing.join(", "));
@@ -116,10 +118,13 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let _bystander = stand_by(&ports)?;
     let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
     let at_tcx = names_at(&taken, Attach::Tcx);
+    let handed: Vec<_> = taken.iter().map(|p| (p.name.clone(), p.attach == Attach::Xdp)).collect();
     let names: Vec<String> = taken.iter().map(|p| p.name.clone()).collect();
-    let text = graph::text(&names, &at_tcx, &classes);
+    let text = graph::text(&names, &names, &at_tcx, &classes);
     let meter = kept.meter(&classes, args.driver_share)?;
     let Kept { lease, front, unsaid, persistent, changes, follower, inspector, .. } = kept;
+    let open_ports = Arc::new(OpenPorts::default());
+    persistent.lock().unwrap_or_else(PoisonError::into_inner).insert(PORTS.to_owned(), open_ports.clone());
     let (place, new) = way.go(&front, args.runtime.metrics)?;
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()), driver: None };
     // Its file goes with the router.
@@ -136,10 +141,12 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
             None => way::listen(&place.claim),
         };
         lease.objector().withdraw(STARTING);
-        let attendant = Attendant::start(session.desk(), present, (at_tcx, classes), changes)?.0;
+        // Of one that went and came back, by the same index, the attendant may see nothing.
+        session.follow(&open_ports, OpenPorts::is_back_as_it_was);
+        let attendant = Attendant::start(session.desk(), present, (names, at_tcx, classes), changes)?.0;
         if let Some(listener) = listener {
             let (objector, pulses) = (lease.objector(), session.router().pulses());
-            let running = Running { front, objector, pulses, attendant, ports: names };
+            let running = Running { front, objector, pulses, attendant, ports: handed };
             Old::serve(upgrades.get_or_init(|| listener), &place, running)?;
         }
         Ok(Some(lease))

@@ -11,12 +11,14 @@ use rustix::process::geteuid;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a service manager says to the process that it starts: where it listens, and how long its watchdog waits.
 const MANAGER: [&str; 2] = ["NOTIFY_SOCKET", "WATCHDOG_USEC"];
 /// How often it is looked whether the new process has taken over.
 const PERIOD: Duration = Duration::from_millis(20);
+/// How long the old process may take to end once the new one has its place.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// Starts the new process and waits until it has taken over, or has not.
 pub fn upgrade(args: &UpgradeArgs) -> Result<ExitCode> {
@@ -74,6 +76,9 @@ fn arguments(pid: u32) -> Result<Vec<String>> {
     let mut words: Vec<String> = words.collect();
     // Each ends with a zero.
     words.pop();
+    if words.is_empty() {
+        bail!("process {pid} has just ended");
+    }
     Ok(words)
 }
 
@@ -88,9 +93,17 @@ fn manager(pid: u32) -> Vec<(String, String)> {
 /// Waits until the new process has the place of the old one.
 fn wait(mut child: Child, old: &Record) -> Result<ExitCode> {
     let (name, before, now) = (&old.name, old.pid, child.id());
+    let has_taken = |r: &Record| r.name == *name && r.pid == now;
+    let mut since = None;
     loop {
-        let has_taken = |r: &Record| r.name == *name && r.pid == now;
-        if !old.is_alive() && routers_here().iter().any(has_taken) {
+        if since.is_none() && routers_here().iter().any(has_taken) {
+            since = Some(Instant::now());
+        }
+        let is_over = since.is_some_and(|since| since.elapsed() >= ENDING);
+        if since.is_some() && (is_over || !old.is_alive()) {
+            if is_over {
+                log::warn!("process {before} forwards no more, but does not end: `kill -KILL {before}`");
+            }
             output::print(format!("router '{name}': process {now} has taken over from process {before}\n"))?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -133,5 +146,15 @@ mod tests {
         let own: Vec<String> = std::env::args().collect();
         assert_eq!(arguments(std::process::id()).unwrap(), own);
         assert!(arguments(u32::MAX).is_err());
+        let mut child = Command::new("true").spawn().unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert_eq!(
+            arguments(child.id()).unwrap_err().to_string(),
+            format!("process {} has just ended", child.id())
+        );
+        child.wait().unwrap();
     }
 }

@@ -273,6 +273,8 @@ impl Claim {
             own.offloads.extend(inherited.offloads);
             own.neighbours.extend(inherited.neighbours);
         });
+        // What it could not write is the other's still.
+        self.own.store(written.is_ok(), Ordering::Relaxed);
         written.with_context(|| format!("cannot write {}", path(&self.dir, &name).display()))?;
         Ok(undo)
     }
@@ -471,6 +473,16 @@ mod tests {
         assert_eq!(there(), old, "it is the other's");
         drop(claim);
         assert_eq!(there(), old);
+        let claim = Claim::to_name_of(&dir, &old).unwrap();
+        claim.change(|undo| assert!(undo.neighbours.insert(entry(2)))).unwrap();
+        let in_the_way = dir.join("a.json.new");
+        fs::create_dir(&in_the_way).unwrap();
+        let error = claim.take().unwrap_err();
+        assert!(error.to_string().contains("cannot write"), "{error}");
+        claim.change(|undo| undo.neighbours.clear()).unwrap();
+        drop(claim);
+        assert_eq!(there(), old, "it is the other's still");
+        fs::remove_dir(in_the_way).unwrap();
         let claim = Claim::to_name_of(&dir, &old).unwrap();
         claim.change(|undo| assert!(undo.neighbours.insert(entry(2)))).unwrap();
         assert_eq!(claim.take().unwrap(), old.undo);

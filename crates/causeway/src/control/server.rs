@@ -18,6 +18,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Connections that wait to be accepted.
@@ -31,7 +32,7 @@ pub enum Listener {
         /// The socket.
         listener: UnixListener,
         /// Goes with it.
-        _file: SocketFile,
+        file: SocketFile,
     },
     /// On a network.
     Tcp(TcpListener),
@@ -45,6 +46,19 @@ pub struct SocketFile {
     path: PathBuf,
     /// Device and inode; none if it cannot be seen, and stays.
     id: Option<(u64, u64)>,
+    /// Whether it is this process's to remove.
+    own: AtomicBool,
+}
+
+impl SocketFile {
+    fn of(path: &Path, own: bool) -> io::Result<SocketFile> {
+        let id = match fs::symlink_metadata(path) {
+            // In a folder that this process may not look into.
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => None,
+            found => Some(id(&found?)),
+        };
+        Ok(SocketFile { path: path.to_owned(), id, own: own.into() })
+    }
 }
 
 impl Listener {
@@ -87,19 +101,20 @@ impl Listener {
             }
             other => other,
         };
-        let listener = bound?;
-        let id = Some(id(&fs::symlink_metadata(path)?));
-        Ok(Listener::Unix { listener, _file: SocketFile { path: path.to_owned(), id } })
+        Ok(Listener::Unix { listener: bound?, file: SocketFile::of(path, true)? })
     }
 
-    /// A socket that another process has put at `path` and handed over. Its file is this one's now, unless it is in a folder that
-    /// this one may not look into.
+    /// A socket that another process has put at `path` and handed over. Its file is that one's, which may go on, until this
+    /// one [takes](Listener::take_file) it.
     pub fn handed(socket: OwnedFd, path: &Path) -> io::Result<Listener> {
-        let id = match fs::symlink_metadata(path) {
-            Err(e) if e.kind() == ErrorKind::PermissionDenied => None,
-            found => Some(id(&found?)),
-        };
-        Ok(Listener::Unix { listener: socket.into(), _file: SocketFile { path: path.to_owned(), id } })
+        Ok(Listener::Unix { listener: socket.into(), file: SocketFile::of(path, false)? })
+    }
+
+    /// The file of a socket that was handed over goes with this value from now on.
+    pub fn take_file(&self) {
+        if let Listener::Unix { file, .. } = self {
+            file.own.store(true, Ordering::Relaxed);
+        }
     }
 
     /// The socket that the parent has connected and left as `descriptor`; a copy of it.
@@ -175,7 +190,8 @@ fn id(metadata: &Metadata) -> (u64, u64) {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|m| Some(id(&m)) == self.id) {
+        let own = self.own.load(Ordering::Relaxed);
+        if own && fs::symlink_metadata(&self.path).is_ok_and(|m| Some(id(&m)) == self.id) {
             // Somebody may remove it at the same moment.
             let _ = fs::remove_file(&self.path);
         }
@@ -420,6 +436,23 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
         assert!(UnixStream::connect(&path).is_ok());
         drop(listener);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_file_of_a_socket_that_was_handed_over_is_the_others_until_it_is_taken() {
+        let folder = Folder::new("handed");
+        let path = folder.0.join("a.sock");
+        let other = Listener::unix(&path).unwrap();
+        let handed = || {
+            let socket = other.socket().unwrap().try_clone_to_owned().unwrap();
+            Listener::handed(socket, &path).unwrap()
+        };
+        drop(handed());
+        assert!(UnixStream::connect(&path).is_ok(), "the other goes on");
+        let taken = handed();
+        taken.take_file();
+        drop(taken);
         assert!(!path.exists());
     }
 

@@ -66,6 +66,12 @@ pub struct Watched {
     pub seen: Seen,
     /// What is forwarded in the driver otherwise goes through the graph as long as this is there.
     pub aside: Option<Aside>,
+    /// Whether the driver waits for its end.
+    pub waits: bool,
+    /// Whether there are packets that go through the graph because of it.
+    pub diverts: bool,
+    /// Whether there are packets that are forwarded in the stack, and go through no graph.
+    pub misses: bool,
 }
 
 /// What a watch sees.
@@ -131,7 +137,7 @@ pub fn serve<S: Stream>(
     answers: impl FnOnce(&dyn Fn()) + Send + 'static,
 ) -> io::Result<()> {
     let begun = request.map_err(HandlerError::Failed).and_then(|r| Ok((router.watch(r.watch)?, r.time)));
-    let (Watched { seen, aside }, time) = match begun {
+    let (Watched { seen, aside, waits, diverts, misses }, time) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             let error = json!({ "error": error.to_string() });
@@ -139,7 +145,7 @@ pub fn serve<S: Stream>(
         }
     };
     let answered = Arc::new(AtomicUsize::new(0));
-    if aside.is_some() {
+    if waits {
         output.set_write_patience(PATIENCE)?;
     }
     let count = answered.clone();
@@ -150,8 +156,8 @@ pub fn serve<S: Stream>(
         count.store(GONE, Ordering::Relaxed);
     })?;
     let until = time.and_then(|time| Instant::now().checked_add(time + LONGER));
-    let watcher = Watcher { answered, until, is_needed: aside.is_some() };
-    let served = show(seen, &mut output, &watcher);
+    let watcher = Watcher { answered, until, is_needed: waits };
+    let served = show(seen, json!({ "aside": diverts, "stack": misses }), &mut output, &watcher);
     // First the driver, then the client, which may wait for the end.
     drop(aside);
     output.hang_up();
@@ -183,11 +189,12 @@ impl Watcher {
     }
 }
 
-fn show(seen: Seen, output: &mut impl Write, watcher: &Watcher) -> io::Result<()> {
+fn show(seen: Seen, mut first: Value, output: &mut impl Write, watcher: &Watcher) -> io::Result<()> {
     match seen {
         Seen::Capture(capture, names) => {
             let mut lost = 0;
-            send(output, json!({ "edges": names, "aside": watcher.is_needed }))?;
+            first["edges"] = json!(names);
+            send(output, first)?;
             relay(output, watcher, |patience| {
                 let copy = match capture.copies.recv_timeout(patience) {
                     Ok(copy) => Some(captured(&copy)),
@@ -199,7 +206,7 @@ fn show(seen: Seen, output: &mut impl Write, watcher: &Watcher) -> io::Result<()
             })
         }
         Seen::Trace(trace) => {
-            send(output, json!({ "aside": watcher.is_needed }))?;
+            send(output, first)?;
             relay(output, watcher, |patience| trace.steps.recv_timeout(patience).map(|s| step(&s)))
         }
     }
@@ -259,11 +266,16 @@ fn bytes(bytes: &Bytes) -> Value {
     json!({ "len": bytes.len, "is_ip": bytes.is_ip, "hex": hex })
 }
 
-/// Says it, if the first line of a watch does: packets take another way because of it.
+/// Says it, if the first line of a watch does: packets take another way because of it, or one where nothing is seen.
 pub fn say_aside(first: &Value) {
     if first["aside"] == true {
         log::info!(
             "packets that are forwarded in the driver go through the graph meanwhile, which takes longer"
+        );
+    }
+    if first["stack"] == true {
+        log::info!(
+            "packets that are forwarded in the stack, at tcx, go through no graph; `tcpdump` sees them"
         );
     }
 }

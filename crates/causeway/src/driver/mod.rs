@@ -37,6 +37,8 @@ const MOST_PATIENCE: Duration = Duration::from_millis(200);
 const DEVICES: u32 = 256;
 /// More than the exits that a program may have.
 const NUMBERS: u32 = 1 << 16;
+/// After how long without a round a worker counts as stuck: it is not asked any more, so that others are answered meanwhile.
+const STUCK_NS: u64 = 2_000_000_000;
 
 /// What programs are made with.
 struct Means {
@@ -91,6 +93,8 @@ pub struct Driver {
     /// When the programs were last looked at: how many handlers had been written, and where packets could be redirected to.
     written: u64,
     slots: Vec<Option<u32>>,
+    /// What the elements say is to be looked at again: when it was to be, a worker was stuck.
+    due: bool,
     /// All packets come up, until the next graph is in place.
     held: bool,
 }
@@ -122,7 +126,7 @@ impl Driver {
             metadata: metadata::allowed()?,
             next_number: 1,
         };
-        Ok(Driver { means, ports: Vec::new(), written: 0, slots: Vec::new(), held: false })
+        Ok(Driver { means, ports: Vec::new(), written: 0, slots: Vec::new(), due: false, held: false })
     }
 
     /// Gives the FromDevices of `prepared` entries for packets that go up. It is what is to run of the configuration `plan`,
@@ -149,6 +153,8 @@ impl Driver {
         if sources.starts().next().is_none() {
             log::info!(code = "driver"; "nothing runs in the driver: the configuration has no FromDevice");
         }
+        // No program sends by any: those that are gone make room.
+        self.means.slots.clear();
         for (start, _) in sources.starts() {
             let element = &plan.elements[start];
             match interface(&element.config) {
@@ -162,8 +168,9 @@ impl Driver {
                 ),
             }
         }
-        self.held = false;
-        self.written = router.written().unwrap_or(0);
+        // Whoever watches the graph that goes on, since another could not take its place, is to miss nothing.
+        self.held = answers(router) && router.is_watched().unwrap_or(false);
+        self.due = true;
         self.refresh(router, plan);
     }
 
@@ -172,28 +179,35 @@ impl Driver {
         if self.held {
             return;
         }
+        self.due = !answers(router);
+        if self.due {
+            return;
+        }
         for port in &mut self.ports {
             let done = port.refresh(&mut self.means, router, plan);
             if let Err(error) = done.and_then(|()| port.copy(router, plan)) {
                 log::warn!(code = "driver"; "the driver's programs are as before: {error}");
+                self.due = true;
             }
         }
     }
 
     /// To be called again and again: counts, and follows what nobody has told of. While somebody watches packets all come up.
     pub fn look(&mut self, router: &Router, plan: &Plan) {
-        self.settle(router);
-        let watched = router.is_watched().unwrap_or(self.held);
+        // Who is found to be stuck is not asked more.
+        if !answers(router) || self.try_settle(router).is_err() {
+            return;
+        }
+        let (Ok(watched), Ok(written)) = (router.is_watched(), router.written()) else { return };
         match (watched, self.held) {
             (true, false) => return self.withdraw(router),
             (false, true) => return self.attach(router, plan),
             (true, true) => return,
             (false, false) => {}
         }
-        let written = router.written().unwrap_or(self.written);
         let devices = plan.elements.iter().filter(|element| element.class == "ToDevice");
         let slots: Vec<Option<u32>> = devices.map(|device| self.means.slot(device)).collect();
-        if (written, &slots) != (self.written, &self.slots) {
+        if self.due || (written, &slots) != (self.written, &self.slots) {
             (self.written, self.slots) = (written, slots);
             return self.refresh(router, plan);
         }
@@ -205,9 +219,14 @@ impl Driver {
 
     /// Has the elements count what the programs have counted.
     pub fn settle(&mut self, router: &Router) {
-        // A worker that does not answer is told of by whoever asks it.
-        let done: Result<Vec<()>, NoAnswer> = self.ports.iter_mut().map(|port| port.settle(router)).collect();
-        let _ = done;
+        if answers(router) {
+            // A worker that does not answer is told of by whoever asks it.
+            let _ = self.try_settle(router);
+        }
+    }
+
+    fn try_settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
+        self.ports.iter_mut().try_for_each(|port| port.settle(router))
     }
 
     /// Has all packets come up as they come from now on, and waits until those have that were given up before.
@@ -232,6 +251,14 @@ impl Driver {
             port.forget(&self.means);
         }
     }
+}
+
+/// Whether no worker is stuck. Each question to one that is takes seconds, and there are many.
+fn answers(router: &Router) -> bool {
+    let now_ns = monotonic_ns();
+    // Under simulated time none has a pulse.
+    let is_well = |latest_ns: u64| latest_ns == 0 || now_ns.saturating_sub(latest_ns) < STUCK_NS;
+    router.pulses().iter().all(|pulse| is_well(pulse.latest_ns()))
 }
 
 /// Whether an element has outputs for packets that go up ([`Driver::enter`]).

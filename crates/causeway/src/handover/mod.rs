@@ -33,5 +33,8 @@ pub use old::{Old, Running};
 
 /// Of the messages. Others are refused.
 const VERSION: u64 = 1;
+/// Where ports are, in a `hello`.
+const AT_XDP: &str = "xdp";
+const AT_TCX: &str = "tcx";
 /// The code of what is said of this, and of the objection to forwarding meanwhile.
 pub const CODE: &str = "upgrade";

@@ -1,16 +1,18 @@
 //! The process that takes over.
 
 use super::message::{Line, Missing};
-use super::{CODE, VERSION};
+use super::{AT_TCX, AT_XDP, CODE, VERSION};
+use crate::cli::Attach;
 use crate::commands::ports::Port;
 use crate::control::{Claim, Record, Undo, running, upgrade_socket};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use causeway_bpf::{XdpLink, XdpMode};
 use causeway_netio::front::Front;
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{self, Offload};
 use rustix::stdio::dup2_stderr;
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -63,11 +65,13 @@ impl New {
         })?;
         let claim = Arc::new(Claim::to_name_of(dir, &old)?);
         let mut new = New { line: Line::new(socket)?, old, claim, metrics: None, log: None };
-        let ports: Vec<(&str, u32)> = ports.iter().map(|p| (p.name.as_str(), p.index)).collect();
+        let place = |port: &Port| if port.attach == Attach::Xdp { AT_XDP } else { AT_TCX };
+        let ports: Vec<(&str, u32, &str)> =
+            ports.iter().map(|p| (p.name.as_str(), p.index, place(p))).collect();
         let manager = std::env::var("NOTIFY_SOCKET").ok();
         let version = env!("CARGO_PKG_VERSION");
         let hello = json!({ "version": VERSION, "causeway": version, "ports": ports, "manager": manager });
-        new.line.send(&json!({ "hello": hello }), &[]).with_context(|| new.what())?;
+        new.say(&json!({ "hello": hello }))?;
         let answer = new.hear("welcome", ANSWER)?.0;
         new.metrics = answer["metrics"].as_str().and_then(|address| address.parse().ok());
         log::info!(code = CODE; "process {} of router '{name}' hands over when this one is ready", new.old.pid);
@@ -76,6 +80,16 @@ impl New {
 
     fn what(&self) -> String {
         format!("process {} of router '{}' does not hand over", self.old.pid, self.old.name)
+    }
+
+    fn say(&self, message: &Value) -> Result<()> {
+        // That nobody reads any more is no end of a pipe's, which this process would end by without a word.
+        self.line.send(message, &[]).map_err(|e| match e.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                anyhow!("{}: {}", self.what(), Missing::Closed)
+            }
+            _ => anyhow!("{}: {e}", self.what()),
+        })
     }
 
     /// What the running router says under this name.
@@ -100,7 +114,7 @@ impl New {
     /// # Errors
     /// The running router does not hand over.
     pub fn receive(&mut self, front: &Front) -> Result<Sockets> {
-        self.line.send(&json!({ "ready": {} }), &[]).with_context(|| self.what())?;
+        self.say(&json!({ "ready": {} }))?;
         let (handed, descriptors) = self.hear("handed", HANDING)?;
         let mut descriptors = descriptors.into_iter();
         let links = handed["links"].as_array().map_or(&[][..], Vec::as_slice);

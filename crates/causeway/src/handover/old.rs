@@ -2,7 +2,7 @@
 
 use super::message::{Line, Missing};
 use super::peer::Peer;
-use super::{CODE, VERSION, queues};
+use super::{AT_TCX, CODE, VERSION, queues};
 use crate::commands::run::{Place, drain};
 use crate::commands::up::Attendant;
 use crate::control::Listener;
@@ -45,8 +45,8 @@ pub struct Running {
     pub objector: Objector,
     pub pulses: Vec<Pulse>,
     pub attendant: Arc<Mutex<Attendant>>,
-    /// Names of the ports.
-    pub ports: Vec<String>,
+    /// Names of the ports, and whether they are at XDP.
+    pub ports: Vec<(String, bool)>,
 }
 
 /// What was closed.
@@ -205,8 +205,14 @@ fn stop(peer: &Peer, why: &Missing) {
     }
 }
 
+/// Whether `ports`, by name and whether they are at XDP, have all of `others` that are there.
+fn has_those_at_xdp(ports: &[(&str, bool)], others: &[(&str, bool)]) -> bool {
+    let mut at_xdp = others.iter().filter(|(_, at_xdp)| *at_xdp);
+    at_xdp.all(|(name, _)| ports.iter().any(|(port, _)| port == name))
+}
+
 /// Why a process that says this may not take over a router with these ports.
-fn refusal(hello: &Value, ports: &[String], peer: &Peer) -> Result<(), String> {
+fn refusal(hello: &Value, ports: &[(String, bool)], peer: &Peer) -> Result<(), String> {
     let version = hello["version"].as_u64();
     if version != Some(VERSION) {
         let theirs = version.map_or("none".to_owned(), |version| version.to_string());
@@ -217,18 +223,19 @@ fn refusal(hello: &Value, ports: &[String], peer: &Peer) -> Result<(), String> {
     if !peer.is_same_user() {
         return Err("it runs as another user".to_owned());
     }
-    let mut wanted: Vec<&str> =
-        hello["ports"].as_array().into_iter().flatten().filter_map(|p| p[0].as_str()).collect();
-    let mut own: Vec<&str> = ports.iter().map(String::as_str).collect();
-    wanted.sort_unstable();
-    own.sort_unstable();
-    if wanted != own {
-        let [wanted, own] = [wanted, own].map(|names| match names.is_empty() {
-            true => "none".to_owned(),
-            false => names.join(", "),
+    // Nothing is handed over of ports at tcx: they may come, go, and have been at XDP.
+    let wanted = hello["ports"].as_array().map_or(&[][..], Vec::as_slice).iter();
+    let wanted: Vec<(&str, bool)> =
+        wanted.filter_map(|port| Some((port[0].as_str()?, port[2].as_str() != Some(AT_TCX)))).collect();
+    let own: Vec<(&str, bool)> = ports.iter().map(|(name, at_xdp)| (name.as_str(), *at_xdp)).collect();
+    if !(has_those_at_xdp(&wanted, &own) && has_those_at_xdp(&own, &wanted)) {
+        let [wanted, own] = [wanted, own].map(|ports| {
+            let names: Vec<&str> = ports.iter().map(|(name, _)| *name).collect();
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         });
         return Err(format!(
-            "it is to forward between other ports ({wanted}) than this router ({own}): stop this router, and start the other"
+            "its ports are {wanted}, and not {own}, of which those at XDP must be the same: \
+             stop this router, and start the other"
         ));
     }
     let manager = std::env::var("NOTIFY_SOCKET").ok();

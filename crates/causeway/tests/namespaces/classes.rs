@@ -149,6 +149,25 @@ fn a_hot_swap_loses_nothing_of_the_high_class() {
 }
 
 #[test]
+fn what_waits_for_a_port_that_goes_leaves_by_no_other() {
+    let Some(net) = Net::new() else { return };
+    let cable = net.cables(1).remove(0);
+    let slow = "--attach xdp --high tos,0xb8/0xfc --link-speed rb=80kbps";
+    let (up, log) = Log::up(&net, "r", &format!("ra rb {cable} {slow}"));
+    net.meet(&up, false);
+    let sender = overload(&net);
+    wait_for("packets that wait", || up.number("low_queue1.length") >= 500);
+    let before = net.sent("r", &cable);
+    net.ip("r", "link del rb");
+    log.wait(0, "port-detached", "rb: not attached any more");
+    sender.join().expect("a sender");
+    assert!(up.counted("", |name| name == "drop.swap") >= 500, "they are counted");
+    // The kernel says a little by itself.
+    let sent = net.sent("r", &cable) - before;
+    assert!(sent < 50, "{sent} left by {cable}");
+}
+
+#[test]
 fn the_driver_forwards_only_where_no_queue_builds() {
     let Some(net) = Net::new() else { return };
     let (up, _log) = Log::up(&net, "r", &format!("{ARGS} --driver"));

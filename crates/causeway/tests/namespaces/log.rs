@@ -10,7 +10,7 @@ pub struct Log(PathBuf);
 impl Log {
     /// Starts `causeway up ARGS` in a namespace, with its log in a file.
     pub fn up(net: &Net, space: &str, args: &str) -> (Router, Log) {
-        Log::of(net, space, &format!("up {args}"))
+        Log::start_by(net, space, "", &format!("up {args}"))
     }
 
     /// As [`Log::up`], with another control socket.
@@ -21,7 +21,7 @@ impl Log {
 
     /// Starts `causeway run ARGS` in a namespace, with its log in a file.
     pub fn run(net: &Net, space: &str, args: &str) -> (Router, Log) {
-        Log::of(net, space, &format!("run {args}"))
+        Log::start_by(net, space, "", &format!("run {args}"))
     }
 
     /// The log at a path.
@@ -29,9 +29,10 @@ impl Log {
         Log(path)
     }
 
-    fn of(net: &Net, space: &str, args: &str) -> (Router, Log) {
+    /// Starts `causeway ARGS` by way of another program that ends in running a command, with its log in a file.
+    pub fn start_by(net: &Net, space: &str, by: &str, args: &str) -> (Router, Log) {
         let (file, log) = Log::file(net, space);
-        (net.start_with(space, args, file), log)
+        (net.start_by(space, by, args, file), log)
     }
 
     fn file(net: &Net, space: &str) -> (File, Log) {

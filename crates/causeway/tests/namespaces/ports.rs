@@ -1,6 +1,8 @@
 //! Ports that are renamed, deleted, made anew, moved and enslaved while the router runs: it says so, leaves them to the
 //! kernel, and attaches them again.
 
+use crate::driver::{self, TCX, XDP, pings};
+use crate::hold::Hold;
 use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
 
@@ -67,6 +69,27 @@ fn a_port_is_moved_to_another_namespace_and_back() {
     log.wait(attached, "port-attached", "ra: ");
     net.meet(&up, false);
     assert!(up.child.try_wait().expect("wait").is_none());
+}
+
+/// It has the same index then, so that who looks only now and then sees no other interface.
+#[test]
+fn a_port_that_was_moved_away_and_back_unseen_is_attached_again() {
+    for args in [XDP, TCX] {
+        let Some(net) = Net::new() else { return };
+        let (up, log) = driver::start(&net, args);
+        let hold = Hold::thread(&up, "kernel");
+        // The host has no interface of that index.
+        net.ip("r", &format!("link set rb netns {}", net.name("a")));
+        net.ip("a", &format!("link set rb netns {}", net.name("r")));
+        for address in ["addr add 10.77.2.1/24", "addr add 2001:db8:2::1/64 nodad"] {
+            net.ip("r", &format!("{address} dev rb"));
+        }
+        net.ip("r", "link set rb up");
+        drop(hold);
+        wait_for("the driver", || pings(&net, &up) == (true, 0));
+        let seen = ["port-gone", "port-other"].map(|code| log.count(code, "rb: "));
+        assert_eq!(seen, [0; 2], "nobody saw it");
+    }
 }
 
 #[test]

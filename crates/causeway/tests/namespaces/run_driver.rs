@@ -8,7 +8,7 @@ use rustix::net::sockopt::set_ipv6_unicast_hops;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A configuration of the test's own, removed with the value.
@@ -24,8 +24,13 @@ impl Configuration {
     }
 
     pub fn run(&self, net: &Net, driver: bool) -> Router {
+        self.run_with(net, driver, Stdio::inherit())
+    }
+
+    /// As [`Configuration::run`], with another standard error.
+    pub fn run_with(&self, net: &Net, driver: bool, stderr: Stdio) -> Router {
         let driver = if driver { "--driver" } else { "" };
-        net.start("r", &format!("run {} {driver}", self.0.display()))
+        net.start_with("r", &format!("run {} {driver}", self.0.display()), stderr)
     }
 
     /// Runs it with the driver, with its log.

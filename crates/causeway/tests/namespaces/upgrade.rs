@@ -17,12 +17,12 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How routers are started.
-const XDP: &str = "ra rb --attach xdp";
+pub const XDP: &str = "ra rb --attach xdp";
 const DRIVER: &str = "ra rb --attach xdp --driver";
 
 /// A router that processes hand on; the last one goes with the value.
 pub struct Place<'a> {
-    net: &'a Net,
+    pub net: &'a Net,
     pub up: Router,
     pub log: Log,
 }
@@ -35,7 +35,7 @@ impl<'a> Place<'a> {
         Place { net, up, log }
     }
 
-    fn file(&self, end: &str) -> PathBuf {
+    pub fn file(&self, end: &str) -> PathBuf {
         let file = |dir: &str| PathBuf::from(dir).join(format!("{}.{end}", self.net.name("r")));
         let (own, service) = (file("/run/causeway"), file("/run/causeway/up"));
         if service.exists() { service } else { own }
@@ -298,10 +298,11 @@ fn a_process_that_does_not_fit_is_refused() {
     let (flow, pid) = (Flow::start(&net), place.pid());
     for (arguments, status, why) in [
         ("-- ra rb --attach xdp --bogus", 1, "--bogus"),
-        ("-- ra x0 --attach xdp", 1, "other ports (ra, x0) than this router (ra, rb)"),
+        ("-- ra x0 --attach xdp", 1, "its ports are ra, x0, and not ra, rb"),
         ("-- ra rb no0 --attach xdp", 1, "no0"),
         ("-- ra rb --attach xdp --frames 10", 1, "--frames 10 is too few"),
         ("-- ra rb --attach xdp --name other", 1, "another router's"),
+        ("-- ra rb --attach xdp --processors 999", 1, "no worker can be pinned to 999"),
     ] {
         let output = place.upgrade(arguments);
         let text = String::from_utf8_lossy(&output.stderr);
@@ -317,6 +318,7 @@ fn a_process_that_does_not_fit_is_refused() {
         socket.read_to_string(&mut answer).expect("an answer");
         assert!(answer.contains("refused") && answer.contains(why), "{answer}");
     }
+    assert_eq!(place.log.count("upgrade", "is to take over"), 0, "none comes so far");
     place.wait_until_it_forwards(&flow);
     assert_eq!(place.pid(), pid);
     let account = flow.end();

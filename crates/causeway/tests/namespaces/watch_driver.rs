@@ -1,12 +1,14 @@
 //! Watching packets that are forwarded in the driver otherwise, and counting them.
 
-use crate::driver::{XDP, pings, start};
+use crate::driver::{TCX, XDP, pings, start};
 use crate::net::{CAUSEWAY, Net, Router, wait_for};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// What `causeway` says on standard error to whoever watches.
 const SAID: &str = "packets that are forwarded in the driver go through the graph meanwhile";
+/// The same where packets come to no graph.
+const UNSEEN: &str = "packets that are forwarded in the stack, at tcx, go through no graph";
 
 /// A command of a running router.
 fn causeway(router: &Router, args: &[&str]) -> Command {
@@ -16,13 +18,13 @@ fn causeway(router: &Router, args: &[&str]) -> Command {
 }
 
 /// `causeway capture EDGE`, running.
-struct Capture {
+pub struct Capture {
     child: Child,
-    file: PathBuf,
+    pub file: PathBuf,
 }
 
 impl Capture {
-    fn start(router: &Router, edge: &str, args: &[&str]) -> Capture {
+    pub fn start(router: &Router, edge: &str, args: &[&str]) -> Capture {
         let file = router.socket.with_extension(format!("{}.pcapng", edge.replace(' ', "")));
         let mut command = causeway(router, &["capture", edge]);
         let child =
@@ -30,12 +32,12 @@ impl Capture {
         Capture { child, file }
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    pub fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("kill");
     }
 
     /// Waits for its end; whether all went well, and what it said.
-    fn end(&mut self) -> (bool, String) {
+    pub fn end(&mut self) -> (bool, String) {
         let mut said = String::new();
         let mut stderr = self.child.stderr.take().expect("a pipe");
         std::io::Read::read_to_string(&mut stderr, &mut said).expect("text");
@@ -69,7 +71,18 @@ fn a_capture_sees_what_the_driver_forwards_otherwise() {
     let (good, said) = capture.end();
     assert!(good && said.contains("15 packets captured"), "{said}");
     assert_eq!(said.matches(SAID).count(), 1, "{said}");
+    assert!(!said.contains(UNSEEN), "{said}");
     wait_for_way(&net, &up, false);
+}
+
+#[test]
+fn a_capture_says_that_it_does_not_see_what_is_forwarded_in_the_stack() {
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = start(&net, TCX);
+    let mut capture = Capture::start(&up, "forward", &["--seconds", "1"]);
+    assert!(net.ping("-c 10 10.77.2.2").0);
+    let (good, said) = capture.end();
+    assert!(good && said.contains(UNSEEN) && !said.contains(SAID), "{said}");
 }
 
 #[test]

@@ -238,8 +238,14 @@ fn build(conf: &mut Conf<'_>, default: Option<Mechanism>) -> Result<Box<dyn Elem
         queues: Queues::default(),
         count: conf.counter("count"),
         share: Share::find(conf, Role::Receives, &name),
-        arrivals: Arrivals::find(conf, &name),
+        // Of others what lies in front of a frame says nothing.
+        arrivals: if has_luggage(method) { Arrivals::find(conf, &name) } else { None },
     }))
+}
+
+/// Whether a program in the driver may be in front of a port that is opened so, whose frames bring luggage then.
+fn has_luggage(method: Method) -> bool {
+    matches!(method.opener, "afxdp" | "transit" | "generic")
 }
 
 /// How a frame was addressed, for a host whose address is `mac`.
@@ -347,8 +353,7 @@ impl Element for FromDevice {
     fn lower(&self) -> Option<Program> {
         let chooses =
             self.force_ip || self.protocol != 0 || !self.timestamp || self.snaplen < u32::MAX as usize;
-        let in_driver = matches!(self.method.opener, "afxdp" | "transit" | "generic");
-        if chooses || !in_driver { None } else { Builder::pass() }
+        if chooses || !has_luggage(self.method) { None } else { Builder::pass() }
     }
 
     fn read(&mut self, handler: &str, _arg: &str, cx: &mut Cx<'_>) -> Result<String, String> {
@@ -474,6 +479,22 @@ mod tests {
             ["OUTBOUND: frames that the host sends cannot be received"]
         );
         assert_eq!(errors("eth9, ENCAP nothing"), ["bad encapsulation type"]);
+    }
+
+    /// What lies in front of frames that no program has seen is stale.
+    #[test]
+    fn only_ports_that_a_program_may_be_in_front_of_bring_luggage() {
+        let looks = |config: &str| built(config, None, |d| d.arrivals.is_some());
+        for (config, looked_for) in [
+            ("eth9", true),
+            ("eth9, METHOD TRANSIT", true),
+            ("eth9, METHOD GENERIC, SNAPLEN 60", true),
+            ("eth9, SNIFFER true", false),
+            ("eth9, METHOD TCX", false),
+            ("eth9, METHOD TAP", false),
+        ] {
+            assert_eq!(looks(config), looked_for, "{config}");
+        }
     }
 
     #[test]

@@ -72,6 +72,15 @@ impl OpenPorts {
         open.filter(|port| is_one(port) && !port.is_gone()).map(|port| (port.ifindex, port.mac)).next()
     }
 
+    /// Whether the device of the port `name` was gone and is there again, by the same index.
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    pub fn is_back_as_it_was(&self, name: &str) -> bool {
+        let Ok(interface) = Interface::open(name) else { return false };
+        let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = ports.iter().filter_map(|(_, port)| port.upgrade());
+        open.any(|port| port.name == name && port.is_gone() && port.ifindex == interface.index)
+    }
+
     /// Whether the device of the port `name` is gone, and it has not been opened anew.
     #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
     pub fn is_gone(&self, name: &str) -> bool {

@@ -2,8 +2,11 @@
 
 use super::gate::Gate;
 use crate::Result;
-use causeway_bpf::{Asm, Map, MapKind, Program, ProgramKind, Reg, TcxLink, action};
+use causeway_bpf::{Asm, Map, MapKind, Program, ProgramKind, Reg, TcxLink, action, program_name};
 use std::os::fd::AsFd;
+
+/// The name of the program that is attached.
+const ATTACHED: &str = "causeway_tcx";
 
 /// Counts the packets that come in by some interfaces and leaves them to the kernel.
 ///
@@ -30,8 +33,8 @@ impl Bystander {
         a.bind(exit);
         a.mov(Reg::R0, action::TCX_NEXT);
         a.exit();
-        let program = Program::load(ProgramKind::SchedCls, "causeway_tcx", &a.finish()?)?;
-        let gate = Gate::new(ProgramKind::SchedCls, "causeway_tcx", &program)?;
+        let program = Program::load(ProgramKind::SchedCls, ATTACHED, &a.finish()?)?;
+        let gate = Gate::new(ProgramKind::SchedCls, ATTACHED, &program)?;
         Ok(Bystander { gate, counters, links: Vec::new() })
     }
 
@@ -51,6 +54,12 @@ impl Bystander {
     pub fn count(&self) -> Result<u64> {
         self.counters.per_cpu_sum(0)
     }
+}
+
+/// Whether the program with this number is what a bystander attaches, of whatever process that is alive, as for
+/// [`is_of_a_front`](super::is_of_a_front).
+pub fn is_a_bystander(program: u32) -> bool {
+    program_name(program).is_ok_and(|name| name == ATTACHED)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ mod skb;
 mod tests;
 
 pub use aside::Aside;
-pub use bystander::Bystander;
+pub use bystander::{Bystander, is_a_bystander};
 pub use code::{Maps, code};
 pub use lease::{Lease, monotonic_ns};
 pub use local::LocalAddresses;
@@ -270,6 +270,11 @@ impl Front {
     pub fn count_all(&self, reason: Reason) -> u64 {
         let counter = |port: &PortRecord| self.counters.per_cpu_sum(port.first_counter + reason as u32);
         self.claims().values().filter_map(|port| counter(port).ok()).sum()
+    }
+
+    /// Whether there are ports at this place.
+    pub fn has_ports_at(&self, place: Place) -> bool {
+        self.claims().values().any(|port| port.place == place)
     }
 
     fn claims(&self) -> MutexGuard<'_, BTreeMap<u32, PortRecord>> {

@@ -21,6 +21,8 @@ pub struct Attendant {
     desk: Arc<dyn Ask + Send + Sync>,
     /// The ports of the graph that runs.
     attached: Vec<Present>,
+    /// Names of all ports, there or not, in the order of their numbers.
+    names: Vec<String>,
     /// Names of those that are at tcx, there or not.
     at_tcx: Vec<String>,
     /// What each graph has.
@@ -29,18 +31,18 @@ pub struct Attendant {
 
 impl Attendant {
     /// Starts a thread that replaces the graph of the ports `attached` whenever `changes` names others; those with names in
-    /// `at_tcx` are there. It ends when there is nobody left to name any.
+    /// `at_tcx`, of all `names`, are there. It ends when there is nobody left to name any.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn start(
         desk: Arc<dyn Ask + Send + Sync>,
         attached: Vec<Present>,
-        (at_tcx, classes): (Vec<String>, Classes),
+        (names, at_tcx, classes): (Vec<String>, Vec<String>, Classes),
         changes: Receiver<Vec<Present>>,
     ) -> Result<(Arc<Mutex<Attendant>>, JoinHandle<()>)> {
         let wanted = attached.clone();
-        let attendant = Arc::new(Mutex::new(Attendant { desk, attached, at_tcx, classes }));
+        let attendant = Arc::new(Mutex::new(Attendant { desk, attached, names, at_tcx, classes }));
         let shared = attendant.clone();
         let thread = std::thread::Builder::new().name("ports".to_owned());
         let thread = thread.spawn(move || run(&shared, wanted, &changes)).context("cannot start a thread")?;
@@ -101,7 +103,7 @@ impl Attendant {
     /// Replaces the graph by that of these ports.
     fn put(&mut self, ports: Vec<Present>) -> Result<(), String> {
         let names: Vec<String> = ports.iter().map(|(name, _)| name.clone()).collect();
-        let graph = graph::text(&names, &self.at_tcx, &self.classes);
+        let graph = graph::text(&self.names, &names, &self.at_tcx, &self.classes);
         let graph = Question::Write("hotconfig".to_owned(), graph);
         self.desk.ask(graph).map_err(|e| e.to_string())?;
         self.attached = ports;
@@ -166,6 +168,7 @@ mod tests {
         let mut attendant = Attendant {
             desk: desk.clone(),
             attached: ports(&[("a", 3), ("b", 4)]),
+            names: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
             at_tcx: vec!["d".to_owned()],
             classes: Classes::default(),
         };
@@ -183,13 +186,17 @@ mod tests {
         let made = graphs();
         assert!(made.len() == 1 && made[0].contains("KernelForward(b, d)"), "the others come: {made:?}");
         assert!(made[0].contains("(b, METHOD TRANSIT)") && made[0].contains("(d, METHOD TCX)"), "{made:?}");
+        assert!(
+            made[0].contains("in1 :: FromDevice(b,") && made[0].contains("out3 :: ToDevice(d,"),
+            "{made:?}"
+        );
     }
 
     #[test]
     fn a_port_that_cannot_be_attached_is_tried_again() {
         let desk = Arc::new(Desk { refused: Mutex::new(Some("(b,")), ..Desk::default() });
         let (sender, changes) = channel();
-        let how = (Vec::new(), Classes::default());
+        let how = (Vec::new(), Vec::new(), Classes::default());
         let (_, thread) = Attendant::start(desk.clone(), ports(&[("a", 3)]), how, changes).unwrap();
         sender.send(ports(&[("a", 3), ("b", 4)])).unwrap();
         std::thread::sleep(Duration::from_millis(100));

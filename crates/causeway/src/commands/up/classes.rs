@@ -67,25 +67,25 @@ impl Classes {
         self.speeds.iter().rev().find(|(name, _)| name == interface).map(|&(_, speed)| speed)
     }
 
-    /// Writes how packets go from output `i` of `forward` to the element `out{i}`, which sends to an interface by a method.
-    pub fn output(&self, text: &mut String, i: usize, (interface, method): (&str, &str)) {
+    /// Writes how packets go from an output of `forward` to the element `out{i}`, which sends to an interface by a method.
+    pub fn output(&self, text: &mut String, (output, i): (usize, usize), (interface, method): (&str, &str)) {
         let sends = format!("out{i} :: ToDevice({}, METHOD {method});", quote(interface));
         // Writing to a string cannot fail.
         if !self.are_two() {
-            let _ = writeln!(text, "forward[{i}] -> {sends}");
+            let _ = writeln!(text, "forward[{output}] -> {sends}");
             return;
         }
         let patterns: Vec<String> = self.high.iter().map(Mask::pattern).collect();
-        let _ = writeln!(text, "forward[{i}] -> class{i} :: Classifier({}, -);", patterns.join(", "));
-        for output in 0..=patterns.len() {
-            let class = match output {
+        let _ = writeln!(text, "forward[{output}] -> class{i} :: Classifier({}, -);", patterns.join(", "));
+        for pattern in 0..=patterns.len() {
+            let class = match pattern {
                 0 => format!(
                     "high{i} :: Counter -> high_queue{i} :: Queue({CAPACITY}) -> [0]priority{i} :: PrioSched"
                 ),
                 n if n < patterns.len() => format!("high{i}"),
                 _ => format!("low{i} :: Counter -> low_queue{i} :: Queue({CAPACITY}) -> [1]priority{i}"),
             };
-            let _ = writeln!(text, "class{i}[{output}] -> {class};");
+            let _ = writeln!(text, "class{i}[{pattern}] -> {class};");
         }
         let shaper = self
             .speed(interface)

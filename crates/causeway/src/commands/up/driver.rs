@@ -97,6 +97,11 @@ impl Forwarded {
         counts.and_then(|c| Some(c.counters.get(c.first_exit + c.exit(to)?))).unwrap_or(0)
     }
 
+    /// Packets that came in by port number `from`.
+    pub fn packets_from(&self, from: usize) -> u64 {
+        (0..self.0.len()).map(|to| self.packets(from, to)).sum()
+    }
+
     /// Octets of link time that was left by port number `to`: those of frames, if they are counted, and [`OVERHEAD`].
     pub fn octets(&self, to: usize) -> u64 {
         let of = |c: &Arc<Counts>| Some(c.counters.get(Compiled::bytes_of_exit(c.exit(to)?)));

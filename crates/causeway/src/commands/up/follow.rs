@@ -167,7 +167,7 @@ impl Follow {
     }
 
     fn run(&mut self, as_of: &AtomicU64, stop: &AtomicBool) {
-        let mut rest = Rest::new(self.tables.forwarding(), self.policies.clone());
+        let mut rest = Rest::new(self.tables.forwarding(), self.policies.clone(), self.tables.forwarded());
         while !stop.load(Ordering::Relaxed) {
             self.unsaid.hand_over(&mut self.watcher);
             match self.watcher.wait(TURN) {

@@ -6,7 +6,10 @@ use std::fmt::Write;
 /// The graph that forwards between `ports` by the kernel's routes: one element decides for all of them, and what it
 /// leaves to the kernel reaches it as received on its own interface. What it forwards goes by `classes`. Of those that are
 /// `at_tcx` nothing comes in.
-pub fn text(ports: &[String], at_tcx: &[String], classes: &Classes) -> String {
+///
+/// Elements of a port have its number among `all` in their names, whichever others are there: in a hot swap they hand over
+/// to those of the same name, and what waits in a queue is to leave by no other port.
+pub fn text(all: &[String], ports: &[String], at_tcx: &[String], classes: &Classes) -> String {
     let quoted: Vec<String> = ports.iter().map(|p| quote(p)).collect();
     let mut text =
         format!("// Forwards between {} by the kernel's routes, beside the kernel.\n", ports.join(", "));
@@ -14,13 +17,14 @@ pub fn text(ports: &[String], at_tcx: &[String], classes: &Classes) -> String {
         return "// All packets are left to the kernel.\nIdle -> Discard;\n".to_owned();
     }
     // Writing to a string cannot fail.
-    let all = quoted.join(", ");
-    let _ = writeln!(text, "\nforward :: KernelForward({all});\nkernel :: ToKernel({all});");
+    let list = quoted.join(", ");
+    let _ = writeln!(text, "\nforward :: KernelForward({list});\nkernel :: ToKernel({list});");
     for (i, (name, interface)) in quoted.iter().zip(ports).enumerate() {
         let left = ports.len() + i;
+        let number = all.iter().position(|one| one == interface).unwrap_or(i);
         let method = if at_tcx.contains(interface) { "TCX" } else { "TRANSIT" };
-        let _ = writeln!(text, "\nin{i} :: FromDevice({name}, METHOD {method}) -> [{i}]forward;");
-        classes.output(&mut text, i, (interface, method));
+        let _ = writeln!(text, "\nin{number} :: FromDevice({name}, METHOD {method}) -> [{i}]forward;");
+        classes.output(&mut text, (i, number), (interface, method));
         let _ = writeln!(text, "forward[{left}] -> [{i}]kernel;");
     }
     text
@@ -45,12 +49,12 @@ mod tests {
             high: ["tos 0xb8", "dst 10.0.0.0/8"].map(|mask| Mask::parse(mask).unwrap()).to_vec(),
             speeds: vec![classes::speed("eth0=1Mbps").unwrap(), classes::speed("elsewhere=1Mbps").unwrap()],
         };
-        assert!(text(&[], &[], &one).contains("Idle") && text(&[], &[], &two).contains("Idle"));
+        assert!(text(&[], &[], &[], &one).contains("Idle") && text(&[], &[], &[], &two).contains("Idle"));
         for ports in [&["eth0"][..], &["eth0", "veth-1.5"], &["a", "b:1", "odd\"name,)"]] {
             let ports: Vec<String> = ports.iter().map(|p| (*p).to_owned()).collect();
             let n = ports.len();
             for (classes, of_output) in [(&one, 1), (&two, 7)] {
-                let source = Source::Text("up", text(&ports, &ports[1..], classes));
+                let source = Source::Text("up", text(&ports, &ports, &ports[1..], classes));
                 let loaded = load(&source, &causeway_elements::library(), &[], Style::Human);
                 let plan = loaded.unwrap_or_else(|e| panic!("{e}")).plan;
                 let of = |class: &str| plan.elements.iter().filter(|e| e.class == class).count();
@@ -61,6 +65,26 @@ mod tests {
                 assert_eq!(shapers, usize::from(classes.are_two() && ports.contains(&"eth0".to_owned())));
                 let most = (1 + of_output) * n + 2 + shapers;
                 assert_eq!(plan.elements.len(), most, "the graph grows with the interfaces, not faster");
+            }
+        }
+    }
+
+    /// What waits in a queue for one port must not come into that of another when ports come and go.
+    #[test]
+    fn a_port_keeps_its_number() {
+        let all = ["a", "b", "c"].map(str::to_owned);
+        let two = Classes { high: vec![Mask::parse("tos 0xb8").unwrap()], speeds: Vec::new() };
+        let lines = |ports: &[String], number: usize| -> Vec<String> {
+            let elements = ["in", "out", "high_queue", "low_queue"].map(|name| format!("{name}{number} ::"));
+            let text = text(&all, ports, &[], &two);
+            text.lines().filter(|line| elements.iter().any(|e| line.contains(e))).map(str::to_owned).collect()
+        };
+        for (ports, there) in [(&all[..], 0..3), (&all[1..], 1..3), (&all[2..], 2..3)] {
+            for number in 0..3 {
+                let lines = lines(ports, number);
+                assert_eq!(lines.len(), if there.contains(&number) { 4 } else { 0 }, "{lines:?}");
+                let devices = lines.iter().filter(|line| line.contains(&format!("Device({},", all[number])));
+                assert_eq!(devices.count(), if there.contains(&number) { 2 } else { 0 }, "{lines:?}");
             }
         }
     }

@@ -4,6 +4,7 @@
 //! what comes in by a port (its routes lead to a tunnel, say), the router would be worse than none. Such a port is left
 //! to the kernel for a while, longer each time that it is found so again.
 
+use super::driver::Forwarded;
 use super::policy::Policies;
 use causeway_elements::kernel::{Forwarding, Tally};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ const LONGEST_NS: u64 = 320_000_000_000;
 pub struct Rest {
     forwarding: Arc<Forwarding>,
     policies: Arc<Policies>,
+    /// What never comes to the graph, if anything is forwarded in the driver.
+    forwarded: Option<Forwarded>,
     looked_ns: u64,
     ports: Vec<Port>,
 }
@@ -35,9 +38,16 @@ struct Port {
 
 impl Rest {
     /// For the ports of `forwarding`.
-    pub fn new(forwarding: Arc<Forwarding>, policies: Arc<Policies>) -> Rest {
+    pub fn new(forwarding: Arc<Forwarding>, policies: Arc<Policies>, forwarded: Option<Forwarded>) -> Rest {
         let ports = vec![Port::default(); forwarding.ports().len()];
-        Rest { forwarding, policies, looked_ns: 0, ports }
+        Rest { forwarding, policies, forwarded, looked_ns: 0, ports }
+    }
+
+    /// What became of the packets of a port by now, wherever that was decided.
+    pub fn tally(&self, number: usize) -> Tally {
+        let Tally { taken, punted } = self.forwarding.tally(number);
+        let in_driver = self.forwarded.as_ref().map_or(0, |forwarded| forwarded.packets_from(number));
+        Tally { taken: taken + in_driver, punted }
     }
 
     /// Looks at the ports, if it is time.
@@ -46,9 +56,10 @@ impl Rest {
             return;
         }
         self.looked_ns = now_ns;
-        for (number, port) in self.ports.iter_mut().enumerate() {
+        for number in 0..self.ports.len() {
+            let tally = self.tally(number);
             let name = &self.forwarding.ports()[number];
-            let Some(resting) = port.look(self.forwarding.tally(number), now_ns) else { continue };
+            let Some(resting) = self.ports[number].look(tally, now_ns) else { continue };
             self.policies.rest(number, resting.is_some());
             match resting {
                 Some(for_ns) => log::warn!(

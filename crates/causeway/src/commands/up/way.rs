@@ -80,9 +80,10 @@ impl Taking {
     pub fn take(self, place: &Place, unsaid: &Unsaid) -> Result<Option<Listener>> {
         let undo = self.new.take()?;
         unsaid.adopt(leftovers::managed(&undo));
+        place.take_files();
         place.open();
         let listener = Listener::handed(self.upgrade, &place.claim.upgrade_socket());
-        Ok(listener.map_err(unasked).ok())
+        Ok(listener.inspect(Listener::take_file).map_err(unasked).ok())
     }
 }
 

@@ -4,6 +4,8 @@ mod check;
 mod mixed;
 
 use super::*;
+use crate::commands::up::policy::Policies;
+use crate::commands::up::rest::Rest;
 use crate::commands::up::tables::Tables;
 use causeway_bpf::{ErrorKind, XdpContext, action};
 use causeway_elements::kernel::{PortPolicy, ReversePath};
@@ -162,4 +164,31 @@ fn no_packet_leaves_to_another_routes_hop_while_routes_and_hops_change() {
         assert!(sent > 100, "{sent}");
     });
     assert!(tables.are_whole());
+}
+
+/// A port is left to the kernel when most of its packets are given back: those that the driver forwards are not.
+#[test]
+fn packets_that_the_driver_forwards_are_its_ports() {
+    let Some(mut tables) = tables(LOOPBACK, u32::MAX) else { return };
+    let (to, len) = prefixes()[0];
+    let changes = Changes {
+        adjacencies: vec![(AdjacencyId(0), Some(adjacency(0, 0)))],
+        hops: vec![(HopId(0), Some(hop(0)))],
+        routes: vec![(Prefix::new(Ipv4Addr::from(to).into(), len), Some(HopId(0)))],
+        ..Changes::default()
+    };
+    tables.apply(&changes, &mut || ());
+    let front = Arc::new(Front::new(Take::NOTHING).expect("another"));
+    let policies = Arc::new(Policies::new(front, tables.forwarding()));
+    let rest = Rest::new(tables.forwarding(), policies, tables.forwarded());
+    let context = XdpContext { ingress_ifindex: LOOPBACK, rx_queue_index: 0 };
+    let program = tables.driver().programs[0].program.clone();
+    for sent in 1..=3 {
+        assert_eq!(
+            program.test_run(&frame(to + 32), Some(context), 1).expect("run").verdict,
+            action::XDP_REDIRECT
+        );
+        let tally = rest.tally(0);
+        assert_eq!((tally.taken, tally.punted), (sent, 0));
+    }
 }

@@ -83,18 +83,15 @@ impl Ways {
                 way.ifindex
             );
         }
-        let open = way.takes && !way.held;
-        if open == way.open {
-            return;
-        }
-        match open {
-            // If it fails it is tried again by the next change; the graph forwards meanwhile.
+        match way.takes && !way.held {
+            // Also if it is there: the kernel removes an interface that goes, which may have come back by the same index. If it
+            // fails it is tried again by the next change; the graph forwards meanwhile.
             true => way.open = self.frames.insert_u32(number as u32, way.ifindex).is_ok(),
-            false => {
-                // The kernel removes those that are gone by itself.
+            false if way.open => {
                 let _ = self.frames.remove(&(number as u32).to_ne_bytes());
                 way.open = false;
             }
+            false => {}
         }
     }
 }
@@ -132,6 +129,11 @@ mod tests {
         ways.hold(1, false);
         assert_eq!(open(), [false; 2], "it takes none");
         ways.set_takes(1, true);
+        // As the kernel does with an interface that goes.
+        ways.frames().remove(&1u32.to_ne_bytes()).expect("there");
+        assert_eq!(open(), [false; 2]);
+        ways.set_takes(1, true);
+        assert_eq!(open(), [false, true], "it has come back");
         ways.set_interface(1, 0);
         assert_eq!(open(), [false; 2], "it is gone");
         assert_eq!(packets(), [0; 4], "it is gone");

@@ -1,0 +1,71 @@
+//! New processes that are otherwise than the one whose place they take, or that cannot take it in the end.
+
+use crate::driver::TCX;
+use crate::flow::Flow;
+use crate::log::Log;
+use crate::net::Net;
+use crate::upgrade::{Place, XDP, has_strace};
+use rustix::process::{Pid, Signal, kill_process};
+
+#[test]
+fn virtual_ports_come_to_the_driver_and_back_by_upgrades() {
+    let Some(net) = Net::new() else { return };
+    let (up, log) = Log::up(&net, "r", "ra rb");
+    let place = Place { net: &net, up, log };
+    let flow = Flow::start(&net);
+    for _ in 0..2 {
+        place.must_upgrade("-- ra rb --driver");
+        place.wait_until_it_forwards(&flow);
+        place.must_upgrade("-- ra rb");
+        flow.wait(200);
+    }
+    let account = flow.end();
+    assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}\n{}", place.log.text());
+    place.end(Signal::TERM);
+}
+
+/// It has all by then that is handed over: links, sockets, and their files.
+#[test]
+fn the_old_router_goes_on_when_the_new_one_cannot_take_its_name() {
+    for arguments in [XDP, TCX] {
+        let Some(net) = Net::new() else { return };
+        let place = Place::start(&net, arguments);
+        let (flow, pid, in_the_way) =
+            (Flow::start(&net), place.pid(), place.file("json").with_extension("json.new"));
+        std::fs::create_dir(&in_the_way).expect("made");
+        let output = place.upgrade("");
+        std::fs::remove_dir(in_the_way).expect("removed");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains("cannot write"), "{text}");
+        place.wait_until_it_forwards(&flow);
+        assert_eq!(place.pid(), pid);
+        place.must_upgrade("");
+        place.wait_until_it_forwards(&flow);
+        let account = flow.end();
+        assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}\n{}", place.log.text());
+        place.end(Signal::TERM);
+    }
+}
+
+/// It is stopped when it has handed all over.
+#[test]
+fn an_upgrade_is_done_although_the_old_router_does_not_end() {
+    let Some(net) = Net::new() else { return };
+    if !has_strace() {
+        return;
+    }
+    let stop = "strace -f -qq -o /dev/null -e trace=sendmsg -e inject=sendmsg:signal=STOP:when=2";
+    let (up, log) = Log::start_by(&net, "r", stop, &format!("up {XDP}"));
+    net.meet(&up, false);
+    let place = Place { net: &net, up, log };
+    let (flow, old) = (Flow::start(&net), place.pid());
+    let output = place.upgrade("");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("does not end"), "{text}");
+    assert_ne!(place.pid(), old);
+    kill_process(Pid::from_raw(old).expect("a process"), Signal::KILL).expect("kill");
+    place.wait_until_it_forwards(&flow);
+    let account = flow.end();
+    assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}");
+    place.end(Signal::TERM);
+}
