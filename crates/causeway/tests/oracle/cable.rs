@@ -49,6 +49,18 @@ impl Cable {
 
     /// What has come, answering who asks for neighbours.
     pub fn receive(&mut self) -> Vec<Vec<u8>> {
+        let frames = self.take();
+        for frame in &frames {
+            if let Some(answer) = answer(frame, self.number) {
+                self.send(&answer);
+                self.answers += 1;
+            }
+        }
+        frames
+    }
+
+    /// What has come.
+    pub fn take(&mut self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         loop {
             let mut batch = Batch::new();
@@ -56,14 +68,7 @@ impl Cable {
             if batch.is_empty() {
                 return frames;
             }
-            for packet in batch.drain() {
-                let frame = packet.data().to_vec();
-                if let Some(answer) = answer(&frame, self.number) {
-                    self.send(&answer);
-                    self.answers += 1;
-                }
-                frames.push(frame);
-            }
+            frames.extend(batch.drain().map(|packet| packet.data().to_vec()));
         }
     }
 }

@@ -34,19 +34,30 @@ impl Control {
     /// What a handler says; none if it cannot be read now.
     pub fn read(&mut self, handler: &str) -> Option<String> {
         self.0.get_mut().write_all(format!("READ {handler}\r\n").as_bytes()).ok()?;
-        let status = loop {
-            let line = self.line()?;
-            if line.as_bytes().get(3) == Some(&b' ') {
-                break line;
-            }
-        };
-        if !status.starts_with("200") {
+        if !self.status()?.starts_with("200") {
             return None;
         }
         let length = self.line()?.trim().strip_prefix("DATA ")?.parse().ok()?;
         let mut data = vec![0; length];
         self.0.read_exact(&mut data).ok()?;
         String::from_utf8(data).ok()
+    }
+
+    /// The last line of what a request is answered with.
+    fn status(&mut self) -> Option<String> {
+        loop {
+            let line = self.line()?;
+            if line.as_bytes().get(3) == Some(&b' ') {
+                return Some(line);
+            }
+        }
+    }
+
+    /// Writes a handler; whether it took that.
+    pub fn write(&mut self, handler: &str, value: &str) -> Option<bool> {
+        let request = format!("WRITEDATA {handler} {}\r\n{value}", value.len());
+        self.0.get_mut().write_all(request.as_bytes()).ok()?;
+        Some(self.status()?.starts_with("200"))
     }
 
     /// What was counted.

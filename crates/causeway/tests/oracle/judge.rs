@@ -159,15 +159,19 @@ fn level(frame: &mut [u8]) {
     }
 }
 
+/// The message of an IPv4 packet of ICMP. An answer may carry the options of what it is about in front of it.
+fn icmp4(frame: &[u8]) -> Option<&[u8]> {
+    let header = frame.get(ETHERNET..ETHERNET + 20).filter(|header| header[9] == 1)?;
+    frame.get(12..14).filter(|kind| *kind == [8, 0])?;
+    frame.get(ETHERNET + usize::from(header[0] & 15) * 4..)
+}
+
 /// Whether an IPv4 packet is one of ICMP that a router made itself: no host sends answers or errors.
 fn is_own_icmp(frame: &[u8]) -> bool {
-    let (Some(header), Some(kind)) = (frame.get(ETHERNET..ETHERNET + 20), frame.get(34)) else {
-        return false;
-    };
-    header[9] == 1
-        && (matches!(kind, 0 | 3 | 5 | 11 | 12 | 14)
-            || header[8] == DEFAULT_TTL
-            || plan::is_router4(&header[12..16]))
+    let Some([kind, ..]) = icmp4(frame) else { return false };
+    matches!(kind, 0 | 3 | 5 | 11 | 12 | 14)
+        || frame[ETHERNET + 8] == DEFAULT_TTL
+        || plan::is_router4(&frame[ETHERNET + 12..ETHERNET + 16])
 }
 
 fn level_fragment(frame: &mut [u8]) {
@@ -192,7 +196,7 @@ fn is_noise(frame: &[u8]) -> bool {
     match frame.get(12..14) {
         Some([8, 6]) => true,
         // The answer to who asks for the time.
-        Some([8, 0]) if is_own_icmp(frame) && frame.get(34) == Some(&14) => true,
+        Some([8, 0]) if matches!(icmp4(frame), Some([14, ..])) => true,
         _ if number(frame).is_some() => false,
         Some([8, 0]) => {
             // IGMP.
@@ -210,9 +214,7 @@ fn is_noise(frame: &[u8]) -> bool {
 /// If a frame is a redirect: who is told, and of what.
 fn redirect(frame: &[u8]) -> Option<Vec<Vec<u8>>> {
     match frame.get(12..14)? {
-        [8, 0] if frame.get(23) == Some(&1) && frame.get(34) == Some(&5) => {
-            Some(vec![frame.get(30..34)?.to_vec()])
-        }
+        [8, 0] if matches!(icmp4(frame), Some([5, ..])) => Some(vec![frame.get(30..34)?.to_vec()]),
         [0x86, 0xdd] if frame.get(20) == Some(&58) && frame.get(54) == Some(&137) && frame[21] == 255 => {
             Some(vec![frame.get(38..54)?.to_vec(), frame.get(78..94)?.to_vec()])
         }
@@ -222,7 +224,7 @@ fn redirect(frame: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 /// Whether a frame says, over IPv4, that there is no route.
 fn says_no_route(frame: &[u8]) -> bool {
-    frame.get(12..14) == Some(&[8, 0]) && frame.get(23) == Some(&1) && frame.get(34..36) == Some(&[3, 0])
+    matches!(icmp4(frame), Some([3, 0, ..]))
 }
 
 /// Whether two frames are the same packet on different paths.
@@ -242,8 +244,25 @@ pub fn is_kernel_s(frame: &[u8]) -> bool {
 /// Whether a frame says that a host does not answer, which takes seconds to find out.
 fn says_silent(frame: &[u8]) -> bool {
     match frame.get(12..14) {
-        Some([8, 0]) => frame.get(23) == Some(&1) && frame.get(34..36) == Some(&[3, 1]),
+        Some([8, 0]) => matches!(icmp4(frame), Some([3, 1, ..])),
         Some([0x86, 0xdd]) => frame.get(20) == Some(&58) && frame.get(54..56) == Some(&[1, 3]),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two errors (parameter problem) about one packet with an option, which the kernel sends back with it.
+    #[test]
+    fn the_identification_of_an_error_with_options_is_free() {
+        let error = |id: [u8; 2], sum: [u8; 2]| {
+            let header =
+                [0x46, 0, 0, 36, id[0], id[1], 0, 0, 9, 1, sum[0], sum[1], 10, 66, 0, 2, 10, 66, 0, 10];
+            [&[2; 12][..], &[8, 0], &header, &[1, 1, 1, 0], &[12, 0, 0, 0, 22, 0, 0, 0], &[7; 4]].concat()
+        };
+        let (mine, other) = ((2, error([0x76, 0x7a], [0x17, 0x8a])), (2, error([0x44, 0xf2], [0x49, 0x12])));
+        assert_eq!(Judge::default().compare(&[mine], &[other], false), vec![]);
     }
 }

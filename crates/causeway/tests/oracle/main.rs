@@ -11,6 +11,7 @@ mod cable;
 mod changes;
 mod control;
 mod directed;
+mod graphs;
 mod judge;
 mod lessons;
 mod packets;

@@ -98,7 +98,7 @@ impl Twin {
     }
 }
 
-/// `causeway up` in a twin.
+/// The program in a namespace.
 pub struct Router {
     pub control: Control,
     process: Process,
@@ -113,12 +113,19 @@ struct Process {
 impl Router {
     /// Starts it with more options and waits until it answers.
     pub fn start(twin: &Twin, options: &[&str]) -> Router {
-        let process = Process::start(&twin.router.name, options);
+        Router::of(&twin.router, &[&["up", "p0", "p1", "p2", "p3"][..], options].concat())
+    }
+
+    /// Starts the program in a namespace and waits until it answers.
+    pub fn of(space: &Space, args: &[&str]) -> Router {
+        let mut process = Process::start(&space.name, args);
         let begin = Instant::now();
         loop {
             if let Some(control) = Control::connect(&process.socket) {
                 return Router { control, process };
             }
+            let ended = process.child.try_wait().is_ok_and(|status| status.is_some());
+            assert!(!ended, "the router has ended: with ORACLE_LOG it says why");
             assert!(begin.elapsed() < Duration::from_secs(60), "the router does not answer");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -131,11 +138,11 @@ impl Router {
 }
 
 impl Process {
-    fn start(name: &str, options: &[&str]) -> Process {
+    fn start(name: &str, args: &[&str]) -> Process {
         let socket = std::env::temp_dir().join(format!("{name}.sock"));
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", name, CAUSEWAY, "up", "p0", "p1", "p2", "p3"]);
-        command.args(options).args(["--name", name, "--socket"]).arg(&socket);
+        command.args(["netns", "exec", name, CAUSEWAY]);
+        command.args(args).args(["--name", name, "--socket"]).arg(&socket);
         // What it says of each state is of use only to who looks for a fault.
         if std::env::var_os("ORACLE_LOG").is_none() {
             command.stderr(Stdio::null());
