@@ -315,7 +315,7 @@ mod tests {
         let desk = Arc::new(Desk { state: Box::new(lease.state()), seen: Mutex::default() });
         let (_changes, listens) = channel();
         let ports = vec![("eth0".to_owned(), 7)];
-        let other = (Vec::new(), Default::default());
+        let other = (vec!["eth0".to_owned()], Vec::new(), Default::default());
         let attendant = Attendant::start(desk.clone(), ports.clone(), other, listens).unwrap().0;
         let dir = std::env::temp_dir().join(format!("causeway-old-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
@@ -327,7 +327,7 @@ mod tests {
             objector: lease.objector(),
             pulses: router.pulses(),
             attendant: attendant.clone(),
-            ports: vec!["eth0".to_owned()],
+            ports: vec![("eth0".to_owned(), true)],
         };
         let socket = UnixListener::bind(dir.join("upgrade")).unwrap();
         let old = Old { socket, place: Arc::downgrade(&place), running };
