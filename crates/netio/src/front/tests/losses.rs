@@ -48,33 +48,3 @@ fn frames_that_are_lost_behind_a_redirect_are_counted_at_their_port() {
         assert_eq!(other.count(Reason::Transmit).expect("count"), 0, "nothing came in there");
     });
 }
-
-#[test]
-fn what_is_lost_in_another_network_namespace_is_no_ports() {
-    testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
-        let index = |name| Interface::open(name).expect(name).index;
-        let front = Arc::new(Front::with_graphs(Take::TRANSIT).expect("a front"));
-        let indices = [index("r0"), index("r1")];
-        let port = front.claim(indices[0], 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
-        let lost = move || {
-            let devices = Map::new(causeway_bpf::MapKind::DevMap, "devices", 4, 4, 1).expect("a map");
-            devices.insert_u32(0, indices[1]).expect("a device");
-            let context = XdpContext { ingress_ifindex: indices[0], rx_queue_index: 0 };
-            redirecting(&devices, 0).run_live(&[0; 60], context, FRAMES, FRAMES).expect("run");
-        };
-        let elsewhere = std::thread::spawn(move || {
-            // SAFETY: changes only this thread.
-            assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "a namespace");
-            for (a, b, index) in [("h0", "x0", indices[0]), ("h1", "x1", indices[1])] {
-                testnet::ip(&format!("ip link add {b} index {index} type veth peer name {a}"));
-                testnet::up(a);
-                testnet::up(b);
-            }
-            lost();
-        });
-        elsewhere.join().expect("lost");
-        assert_eq!(port.count(Reason::Redirect).expect("count"), 0);
-        lost();
-        assert_eq!(port.count(Reason::Redirect).expect("count"), FRAMES.into(), "here it is one's");
-    });
-}
