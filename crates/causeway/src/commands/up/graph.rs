@@ -80,10 +80,10 @@ mod tests {
             text.lines().filter(|line| elements.iter().any(|e| line.contains(e))).map(str::to_owned).collect()
         };
         for (ports, there) in [(&all[..], 0..3), (&all[1..], 1..3), (&all[2..], 2..3)] {
-            for number in 0..3 {
+            for (number, name) in all.iter().enumerate() {
                 let lines = lines(ports, number);
                 assert_eq!(lines.len(), if there.contains(&number) { 4 } else { 0 }, "{lines:?}");
-                let devices = lines.iter().filter(|line| line.contains(&format!("Device({},", all[number])));
+                let devices = lines.iter().filter(|line| line.contains(&format!("Device({name},")));
                 assert_eq!(devices.count(), if there.contains(&number) { 2 } else { 0 }, "{lines:?}");
             }
         }
