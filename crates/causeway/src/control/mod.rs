@@ -5,6 +5,7 @@
 //! `CHECKREAD`, `CHECKWRITE`, `LLRPC`, `HELP`, `QUIT`. A reply is a line `NNN text` (or several `NNN-text` before
 //! it); data follow as `DATA n` and n bytes. `WATCH` ([`watch`]) is ours: packets as they flow. Any program that speaks to a running Click speaks to this.
 
+mod claim;
 mod client;
 mod entrance;
 mod input;
@@ -12,15 +13,17 @@ mod opened;
 mod protocol;
 mod record;
 mod server;
+mod socket;
 pub mod watch;
 
+pub use claim::Claim;
 pub use client::Client;
 pub use entrance::Entrance;
 pub use opened::Opener;
 pub use protocol::{Ask, Question};
-pub use record::Claim;
 pub use record::{Record, Undo, own_netns, running, upgrade_socket};
-pub use server::{Listener, serve};
+pub use server::serve;
+pub use socket::Listener;
 pub use watch::{Seen, Watch, Watched};
 
 use anyhow::{Context, Result, bail};
@@ -94,7 +97,7 @@ pub fn run_dirs() -> Result<Vec<PathBuf>> {
 pub fn tidy() -> Result<Vec<String>> {
     let mut undone = Vec::new();
     for dir in run_dirs()? {
-        undone.extend(record::tidy(&dir)?);
+        undone.extend(claim::tidy(&dir)?);
     }
     Ok(undone)
 }

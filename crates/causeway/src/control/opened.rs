@@ -1,6 +1,7 @@
 //! Control sockets that the graph's ControlSocket elements have.
 
-use super::server::{Listener, serve};
+use super::server::serve;
+use super::socket::Listener;
 use super::watch::{Watch, Watched};
 use super::{Ask, Entrance, Question};
 use causeway_elements::control::{CONTROL, ControlPlace, OpenControl, OpenedControl};

@@ -21,18 +21,15 @@
 //! The file is written under another name and renamed, so that a reader sees all of it. Names are claimed under a lock
 //! of the folder, so that two routers which start at once get two.
 
-use super::server;
-use crate::leftovers;
-use anyhow::{Context, Result, bail};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use super::socket;
+use anyhow::Result;
+use rustix::fs::{Mode, OFlags, open};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const VERSION: u64 = 1;
@@ -41,8 +38,6 @@ const LONGEST: u64 = 1 << 24;
 /// How long a process that was killed may take to let go of what it holds, and how often it is looked.
 const LETTING_GO: Duration = Duration::from_secs(1);
 const PERIOD: Duration = Duration::from_millis(2);
-/// Name of a router that was given none.
-const DEFAULT: &str = "router";
 
 /// A router that runs, or did when it was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +90,7 @@ impl Undo {
 
 impl Record {
     /// That of this process, under a name in the folder `dir`.
-    fn own(dir: &Path, name: &str, socket: Option<&Path>) -> io::Result<Record> {
+    pub(super) fn own(dir: &Path, name: &str, socket: Option<&Path>) -> io::Result<Record> {
         let pid = std::process::id();
         let file = |end: &str| dir.join(format!("{name}.{end}"));
         Ok(Record {
@@ -127,7 +122,7 @@ impl Record {
         })
     }
 
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "version": VERSION,
             "name": self.name,
@@ -150,11 +145,11 @@ impl Record {
     /// Removes the files that the router left behind in the folder `dir`.
     pub fn remove_files(&self, dir: &Path) {
         // What is gone already, or is not ours to remove, stays as it is.
-        let _ = server::remove_dead(&self.socket);
+        let _ = socket::remove_dead(&self.socket);
         // By the name and not by the record, which another user may have written.
         let file = |end: &str| dir.join(format!("{}.{end}", self.name));
-        let _ = server::remove_unheard(&file("sock"));
-        let _ = server::remove_unheard(&upgrade_socket(dir, &self.name));
+        let _ = socket::remove_unheard(&file("sock"));
+        let _ = socket::remove_unheard(&upgrade_socket(dir, &self.name));
         for file in [file("counters"), path(dir, &self.name)] {
             let _ = fs::remove_file(file);
         }
@@ -192,157 +187,9 @@ pub fn running(dir: &Path, name: &str) -> Option<Record> {
     all(dir).into_iter().find(|record| record.name == name && record.netns == netns && record.is_alive())
 }
 
-/// Undoes what routers of the folder `dir` that were killed have left behind in this network namespace; a line for each.
-///
-/// # Errors
-/// If the folder cannot be locked.
-pub fn tidy(dir: &Path) -> Result<Vec<String>> {
-    let _lock = lock(dir)?;
-    Ok(undo_dead(dir).1)
-}
-
-/// A lock of the folder, which ends when it is dropped.
-fn lock(dir: &Path) -> Result<File> {
-    let folder = File::open(dir).with_context(|| format!("cannot open {}", dir.display()))?;
-    flock(&folder, FlockOperation::LockExclusive).context("cannot lock the folder of control sockets")?;
-    Ok(folder)
-}
-
-/// The records of those alive; what the others left behind is undone, a line for each. The folder must be locked.
-fn undo_dead(dir: &Path) -> (Vec<Record>, Vec<String>) {
-    let (alive, dead): (Vec<Record>, Vec<Record>) = all(dir).into_iter().partition(Record::is_alive);
-    let undone = dead.iter().filter_map(|record| leftovers::undo(record, dir)).collect();
-    (alive, undone)
-}
-
 /// The network namespace of this process.
 pub fn own_netns() -> io::Result<String> {
     Ok(fs::read_link("/proc/self/ns/net")?.to_string_lossy().into_owned())
-}
-
-/// A name that belongs to this process until this is dropped, with its record.
-#[derive(Debug)]
-pub struct Claim {
-    dir: PathBuf,
-    record: Mutex<Record>,
-    /// Whether it is this process's by now; what another's file says stays.
-    own: AtomicBool,
-}
-
-impl Claim {
-    /// Claims `name` in the folder `dir`, or without one the first free of `router`, `router-2`, `router-3`... Names
-    /// of the folders `beside` it are taken, too. What routers that were killed have left behind in this network
-    /// namespace is undone.
-    ///
-    /// # Errors
-    /// If a router of this name runs, or the record cannot be written.
-    pub fn new(dir: &Path, beside: &[PathBuf], name: Option<&str>, socket: Option<&Path>) -> Result<Claim> {
-        let _lock = lock(dir)?;
-        let (mut alive, undone) = undo_dead(dir);
-        leftovers::log(&undone);
-        alive.extend(beside.iter().filter(|d| *d != dir).flat_map(|d| all(d)).filter(Record::is_alive));
-        let name = choose_name(&alive, name)?;
-        let record = Record::own(dir, &name, socket).context("cannot find this process in /proc")?;
-        let claim = Claim { record: Mutex::new(record), dir: dir.to_owned(), own: AtomicBool::new(true) };
-        claim.change(|_| ()).with_context(|| format!("cannot write {}", path(dir, &name).display()))?;
-        Ok(claim)
-    }
-
-    /// A claim to the name of the router of `record`, which runs: the name is this process's once it is [taken](Claim::take).
-    ///
-    /// # Errors
-    /// If this process is not in /proc.
-    pub fn to_name_of(dir: &Path, record: &Record) -> Result<Claim> {
-        let own = Record::own(dir, &record.name, Some(&record.socket))
-            .context("cannot find this process in /proc")?;
-        Ok(Claim { record: Mutex::new(own), dir: dir.to_owned(), own: AtomicBool::new(false) })
-    }
-
-    /// Takes the name, with what the router that had it has changed, which is returned.
-    ///
-    /// # Errors
-    /// If the record is gone or cannot be written.
-    pub fn take(&self) -> Result<Undo> {
-        let _lock = lock(&self.dir)?;
-        let name = self.record().name;
-        let old = all(&self.dir).into_iter().find(|record| record.name == name);
-        let undo = old.with_context(|| format!("there is no record of '{name}'"))?.undo;
-        self.own.store(true, Ordering::Relaxed);
-        let inherited = undo.clone();
-        let written = self.change(|own| {
-            own.offloads.extend(inherited.offloads);
-            own.neighbours.extend(inherited.neighbours);
-        });
-        // What it could not write is the other's still.
-        self.own.store(written.is_ok(), Ordering::Relaxed);
-        written.with_context(|| format!("cannot write {}", path(&self.dir, &name).display()))?;
-        Ok(undo)
-    }
-
-    /// Where the router is asked by one that is to take its place.
-    pub fn upgrade_socket(&self) -> PathBuf {
-        upgrade_socket(&self.dir, &self.record().name)
-    }
-
-    /// What is recorded.
-    pub fn record(&self) -> Record {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Changes what is to be undone if the router is killed.
-    ///
-    /// # Errors
-    /// If the record cannot be written.
-    pub fn change(&self, change: impl FnOnce(&mut Undo)) -> io::Result<()> {
-        self.edit(|record| change(&mut record.undo))
-    }
-
-    /// Says which program the router has at tcx.
-    ///
-    /// # Errors
-    /// If the record cannot be written.
-    pub fn tell_program(&self, number: u32) -> io::Result<()> {
-        self.edit(|record| record.tcx = Some(number))
-    }
-
-    fn edit(&self, edit: impl FnOnce(&mut Record)) -> io::Result<()> {
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        edit(&mut record);
-        if !self.own.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let file = path(&self.dir, &record.name);
-        let beside = file.with_extension("json.new");
-        fs::write(&beside, format!("{:#}\n", record.to_json()))?;
-        fs::rename(beside, file)
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        let record = self.record();
-        // What could not be undone is left to the next router, which sees that this one is dead. There is nobody left to
-        // tell of an error.
-        if record.undo.is_empty() && self.own.load(Ordering::Relaxed) {
-            let _ = fs::remove_file(path(&self.dir, &record.name));
-        }
-    }
-}
-
-fn choose_name(alive: &[Record], name: Option<&str>) -> Result<String> {
-    let holder = |name: &str| alive.iter().find(|r| r.name == name);
-    if let Some(name) = name {
-        if let Some(other) = holder(name) {
-            bail!("a router called '{name}' runs already, as process {}; give another --name", other.pid);
-        }
-        return Ok(name.to_owned());
-    }
-    let name = free_name(|name| holder(name).is_some());
-    if let Some(other) = holder(DEFAULT) {
-        let (pid, text) = (other.pid, format!("this one is called '{name}'"));
-        log::info!("a router called '{DEFAULT}' runs already, as process {pid}; {text}");
-    }
-    Ok(name)
 }
 
 /// Where the router of this name in the folder `dir` is asked by one that is to take its place.
@@ -350,18 +197,8 @@ pub fn upgrade_socket(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.upgrade"))
 }
 
-fn path(dir: &Path, name: &str) -> PathBuf {
+pub(super) fn path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.json"))
-}
-
-fn free_name(taken: impl Fn(&str) -> bool) -> String {
-    let mut name = DEFAULT.to_owned();
-    let mut n = 2;
-    while taken(&name) {
-        name = format!("{DEFAULT}-{n}");
-        n += 1;
-    }
-    name
 }
 
 /// When a process started; `None` if it has ended, also if its parent has not asked yet how. While threads of one that was killed
@@ -385,7 +222,8 @@ fn started(pid: u32) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::claim::tidy;
     use super::*;
     use rustix::fs::{CWD, FileType, mknodat};
 
@@ -405,7 +243,7 @@ mod tests {
     }
 
     /// A folder with an empty file beside it.
-    fn folder(name: &str) -> (PathBuf, PathBuf) {
+    pub fn folder(name: &str) -> (PathBuf, PathBuf) {
         let top = std::env::temp_dir().join(format!("causeway-{name}-{}", std::process::id()));
         let dir = top.join("routers");
         fs::create_dir_all(&dir).unwrap();
@@ -461,39 +299,6 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_taken_with_what_is_to_be_undone() {
-        let (top, dir) = folder("take");
-        let entry = |n: u8| ("eth0".to_owned(), 7, IpAddr::from([192, 0, 2, n]));
-        let mut old = Record { pid: 1, started: 0, ..Record::own(&dir, "a", None).unwrap() };
-        old.undo.neighbours.insert(entry(1));
-        let there = || all(&dir).pop().unwrap();
-        fs::write(path(&dir, "a"), old.to_json().to_string()).unwrap();
-        let claim = Claim::to_name_of(&dir, &old).unwrap();
-        claim.change(|undo| assert!(undo.neighbours.insert(entry(2)))).unwrap();
-        assert_eq!(there(), old, "it is the other's");
-        drop(claim);
-        assert_eq!(there(), old);
-        let claim = Claim::to_name_of(&dir, &old).unwrap();
-        claim.change(|undo| assert!(undo.neighbours.insert(entry(2)))).unwrap();
-        let in_the_way = dir.join("a.json.new");
-        fs::create_dir(&in_the_way).unwrap();
-        let error = claim.take().unwrap_err();
-        assert!(error.to_string().contains("cannot write"), "{error}");
-        claim.change(|undo| undo.neighbours.clear()).unwrap();
-        drop(claim);
-        assert_eq!(there(), old, "it is the other's still");
-        fs::remove_dir(in_the_way).unwrap();
-        let claim = Claim::to_name_of(&dir, &old).unwrap();
-        claim.change(|undo| assert!(undo.neighbours.insert(entry(2)))).unwrap();
-        assert_eq!(claim.take().unwrap(), old.undo);
-        assert_eq!((there().pid, there().undo.neighbours), (std::process::id(), [entry(1), entry(2)].into()));
-        claim.change(|undo| undo.neighbours.clear()).unwrap();
-        drop(claim);
-        assert!(!path(&dir, "a").exists());
-        fs::remove_dir_all(top).unwrap();
-    }
-
-    #[test]
     fn a_process_is_alive_until_it_ends_and_its_number_alone_does_not_make_it() {
         let own = Record::own(Path::new("/run/x"), "a", None).unwrap();
         assert!(own.is_alive());
@@ -508,14 +313,5 @@ mod tests {
             std::thread::yield_now();
         }
         child.wait().unwrap();
-    }
-
-    #[test]
-    fn the_first_free_name_is_taken() {
-        let after = |taken: &[&str]| free_name(|name| taken.contains(&name));
-        assert_eq!(after(&[]), "router");
-        assert_eq!(after(&["router-2"]), "router");
-        assert_eq!(after(&["router", "router-3"]), "router-2");
-        assert_eq!(after(&["router", "router-2"]), "router-3");
     }
 }
