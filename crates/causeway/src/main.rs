@@ -11,6 +11,7 @@ mod cli;
 mod click;
 mod commands;
 mod control;
+mod drain;
 mod driver;
 mod handover;
 mod lease;

@@ -3,6 +3,7 @@
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
 use crate::control::{Claim, Entrance, Listener, open_run_dir, run_dirs, serve};
+use crate::drain::drain;
 use crate::driver::Driver;
 use crate::lease::{Lease, Objector, State, Voucher};
 use crate::load::{self, Loaded, Style};
@@ -13,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{FRONT, OpenPorts, PORTS, interfaces};
 use causeway_elements::{LOSSES, Losses};
 use causeway_engine::reception::Mechanism;
-use causeway_engine::{Library, OnFailure, Options, Persistent, Plan, Pulse, SpinTime, usable_processors};
+use causeway_engine::{Library, OnFailure, Options, Persistent, Plan, SpinTime, usable_processors};
 use causeway_netio::afxdp::{self, Demand};
 use causeway_netio::front::{Front, monotonic_ns};
 use causeway_netio::interface::Interface;
@@ -25,14 +26,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
 
 /// The code of the objection to forwarding while the router ends.
 const ENDING: &str = "ending";
-/// How long workers have to see what is in their rings, when no more comes.
-const LAST_ROUNDS: Duration = Duration::from_millis(50);
-/// How long those are waited for that have not had a turn.
-const MOST_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
@@ -304,20 +300,6 @@ pub fn run_loaded(
 fn leave(session: &Session, lease: &Lease) {
     lease.objector().doubt(ENDING, "the router ends");
     drain(&session.router().pulses());
-}
-
-/// Lets the workers of these pulses see what is in their rings, when no more comes.
-pub fn drain(pulses: &[Pulse]) {
-    std::thread::sleep(LAST_ROUNDS);
-    let patience = Instant::now();
-    // On a busy machine a worker may have had no turn meanwhile, or not since it has looked into its rings: the second round
-    // begins behind the first.
-    for _ in 0..2 {
-        let seen_ns = monotonic_ns();
-        while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE {
-            std::thread::sleep(LAST_ROUNDS / 10);
-        }
-    }
 }
 
 /// Workers vouch for packets in transit, if the graph takes such.

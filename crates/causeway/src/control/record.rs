@@ -22,7 +22,6 @@
 //! of the folder, so that two routers which start at once get two.
 
 use super::socket;
-use anyhow::Result;
 use rustix::fs::{Mode, OFlags, open};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

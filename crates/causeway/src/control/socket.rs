@@ -2,7 +2,8 @@
 
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, getpeername, listen, socket_with,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, getpeername, listen, shutdown,
+    socket_with,
 };
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::fs::{self, Metadata};

@@ -67,7 +67,9 @@ impl Unpack for Known {
 
 #[cfg(test)]
 mod tests {
+    use super::super::metadata::tests::sends_up;
     use super::*;
+    use causeway_engine::ir::{Builder, Field};
 
     /// A frame with these sixteen bytes in front of it.
     fn frame(head: [u8; 16]) -> Packet {
@@ -87,6 +89,27 @@ mod tests {
             head[..4].copy_from_slice(&number.to_ne_bytes());
             assert_eq!(known.unpack(&mut frame(head)), Entry::Lost, "{number}");
         }
+    }
+
+    #[test]
+    fn what_was_known_of_a_packet_is_known_above() {
+        let build = |b: &mut Builder| {
+            b.put(Field::Length, 40u64);
+            b.put(Field::Network, 14u64);
+            b.put(Field::Transport, 34u64);
+        };
+        let Some(compiled) = sends_up(build) else { return };
+        let way = |luggage: &Option<Luggage>| Some(Way { luggage: luggage.clone()?, entry: Entry::At(3) });
+        let known = Known(vec![Exits { first: 1, ways: compiled.luggage.iter().map(way).collect() }]);
+        let number = compiled.luggage.iter().position(Option::is_some).expect("an exit") as u32 + 1;
+        let mut head = [0; 16];
+        head[..4].copy_from_slice(&number.to_ne_bytes());
+        head[4..8].copy_from_slice(&40u32.to_ne_bytes());
+        let mut packet = frame(head);
+        assert_eq!((known.unpack(&mut packet), packet.len()), (Entry::At(3), 40));
+        let behind =
+            [packet.network_header(), packet.transport_header()].map(|header| header.map(<[u8]>::len));
+        assert_eq!(behind, [Some(26), Some(6)]);
     }
 
     #[test]

@@ -35,39 +35,48 @@ pub fn obstacle(compiled: &Compiled, allowed: usize) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use causeway_bpf::ErrorKind;
     use causeway_engine::ir::{Builder, Field, Program};
-    use causeway_fastpath::{Action, Counters, Graph, Hook, Node, Options, Table, Target, compile};
+    use causeway_fastpath::{Action, Counters, Graph, Hook, Node, Options, Target, compile};
 
-    /// Sets three annotations that lie apart, and sends all up.
-    fn annotates() -> Graph<Table<'static>> {
+    /// A program that does this and sends all up by its first exit, number 1; none without the right to make maps.
+    pub fn sends_up(build: impl FnOnce(&mut Builder)) -> Option<Compiled> {
+        let counters = match Counters::new() {
+            Ok(counters) => counters,
+            Err(e) if e.kind() == ErrorKind::Privilege => {
+                eprintln!("skipped: needs root to make BPF maps: {e}");
+                return None;
+            }
+            Err(e) => panic!("{e}"),
+        };
         let mut b = Builder::new();
-        [0, 8, 16].into_iter().for_each(|at| b.put(Field::Anno(at, 4), 1u64));
+        build(&mut b);
         b.leave(0);
         let program: Option<Program> = b.finish();
         let outputs = vec![Some(Target::Up(1, 0))];
-        Graph { nodes: vec![Node { name: "a".to_owned(), program, tables: Vec::new(), outputs }] }
-    }
-
-    #[test]
-    fn longer_luggage_than_the_kernel_allows_is_refused_before_packets_come() {
-        let counters = match Counters::new() {
-            Ok(counters) => counters,
-            Err(e) => return eprintln!("skipped: needs root to load BPF programs: {e}"),
-        };
-        let drop = Action::Return(action::XDP_DROP);
+        let graph =
+            Graph { nodes: vec![Node { name: "a".to_owned(), program, tables: Vec::new(), outputs }] };
         let options = Options {
             hook: Hook::Xdp([2; 6]),
             ports: &[],
-            up: drop,
+            up: Action::Return(action::XDP_DROP),
             anew: None,
             doubted: None,
             counters: &counters,
             edges: true,
             first_number: 1,
         };
-        let compiled = compile(&annotates(), &options).expect("small enough");
+        Some(compile(&graph, &options).expect("small enough"))
+    }
+
+    #[test]
+    fn longer_luggage_than_the_kernel_allows_is_refused_before_packets_come() {
+        // Three annotations that lie apart.
+        let annotate =
+            |b: &mut Builder| [0, 8, 16].into_iter().for_each(|at| b.put(Field::Anno(at, 4), 1u64));
+        let Some(compiled) = sends_up(annotate) else { return };
         assert!(obstacle(&compiled, ANYWHERE).is_some_and(|why| why.contains("bring 40 bytes")));
         assert_eq!(obstacle(&compiled, 40), None);
         let allowed = allowed().expect("a program that loads everywhere");

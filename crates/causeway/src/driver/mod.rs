@@ -18,6 +18,7 @@ mod port;
 mod routes;
 mod tallies;
 
+use crate::drain::drain;
 use anyhow::{Context, Result};
 use causeway_bpf::{GracePeriod, Map, MapKind};
 use causeway_elements::devices::{FRONT, GIVEN_UP, GivenUp, OpenPorts, interface};
@@ -27,12 +28,7 @@ use causeway_netio::front::{Front, Take, monotonic_ns};
 use part::Part;
 use port::Port;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
 
-/// How long packets that were given up have to come up to the graph that they belong to.
-const DRAIN: Duration = Duration::from_millis(50);
-/// How long workers are waited for that have not had a turn meanwhile.
-const MOST_PATIENCE: Duration = Duration::from_millis(200);
 /// Interfaces that programs send by.
 const DEVICES: u32 = 256;
 /// More than the exits that a program may have.
@@ -236,17 +232,7 @@ impl Driver {
             // As above.
             let _ = port.remove(&mut self.means, router);
         }
-        std::thread::sleep(DRAIN);
-        let (pulses, patience) = (router.pulses(), Instant::now());
-        // On a busy machine a worker may have had no turn meanwhile, or not since it has looked into its rings: the second round
-        // begins behind the first.
-        for _ in 0..2 {
-            let seen_ns = monotonic_ns();
-            while pulses.iter().any(|pulse| pulse.latest_ns() < seen_ns) && patience.elapsed() < MOST_PATIENCE
-            {
-                std::thread::sleep(DRAIN / 10);
-            }
-        }
+        drain(&router.pulses());
         for port in &mut self.ports {
             port.forget(&self.means);
         }

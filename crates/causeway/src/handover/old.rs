@@ -3,9 +3,10 @@
 use super::message::{Line, Missing};
 use super::peer::Peer;
 use super::{AT_TCX, CODE, VERSION, queues};
-use crate::commands::run::{Place, drain};
+use crate::commands::run::Place;
 use crate::commands::up::Attendant;
 use crate::control::Listener;
+use crate::drain::drain;
 use crate::lease::Objector;
 use crate::service_manager;
 use anyhow::{Context, Result};

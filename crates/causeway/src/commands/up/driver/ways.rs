@@ -69,7 +69,10 @@ impl Ways {
 
     /// Whether all that leaves by a port is to go through the graph.
     pub fn hold(&self, number: usize, held: bool) {
-        self.change(number, |way| way.held = held);
+        // It is said a hundred times a second.
+        if self.lock().get(number).is_some_and(|way| way.held != held) {
+            self.change(number, |way| way.held = held);
+        }
     }
 
     fn change(&self, number: usize, change: impl FnOnce(&mut Way)) {
