@@ -1,5 +1,6 @@
 //! One corpus, two machines: the interpreter always, the kernel where it lets us.
 
+mod arrivals;
 mod at_tcx;
 mod graphs;
 mod losses;
@@ -163,6 +164,7 @@ fn fake_code() -> Code {
         local6: fake(LOCAL6_FD),
         graphs: None,
         luggage: false,
+        arrivals: false,
     };
     code(&maps, Place::Xdp).expect("assembled")
 }
