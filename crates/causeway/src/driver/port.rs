@@ -4,7 +4,7 @@ use super::Means;
 use super::few::Few;
 use super::known::{Exits, Known, Way};
 use super::metadata;
-use super::part::{Part, is_asked};
+use super::part::{Part, door, is_asked};
 use super::routes::{Copied, can_be_copied};
 use super::tallies::{Of, Tallies};
 use causeway_bpf::{Program, ProgramKind, action};
@@ -176,7 +176,7 @@ impl Port {
         );
         let drop = Action::Return(action::XDP_DROP);
         let action = |device| {
-            wanted.devices.get(&device).map_or(drop, |&slot| Action::Redirect(&means.interfaces, slot))
+            wanted.devices.get(&device).map_or(drop, |&slot| Action::Redirect(means.slots.map(), slot))
         };
         let actions: Vec<Action<'_>> = (0..plan.elements.len()).map(action).collect();
         let first = means.first_number();
@@ -186,6 +186,7 @@ impl Port {
             up: Action::Program(means.front.takers(front::Place::Xdp)?),
             anew: None,
             doubted: None,
+            without_room: Some(Action::Program(means.front.roomless()?)),
             counters: &counters,
             edges: true,
             first_number: first,
@@ -309,7 +310,7 @@ fn exits(
         Place::Node(0) => Entry::Start,
         Place::Node(node) => split.elements.get(node - 1).map_or(Entry::Lost, |&element| entry((element, 0))),
         Place::Element(element, input) => entry((element, input)),
-        Place::Port(_) => Entry::Lost,
+        Place::Port(device) => entry(door(plan, device)),
     };
     let way = |luggage: &Option<causeway_fastpath::Luggage>| {
         luggage.as_ref().map(|luggage| Way { luggage: luggage.clone(), entry: place(luggage.place) })

@@ -53,8 +53,9 @@ impl Of<'_> {
             Exit::Nowhere(node) => {
                 vec![self.element(node).and_then(|element| self.named(element, "drop.unconnected"))]
             }
-            Exit::Refused => return self.named(start, "drop.refused").into_iter().collect(),
-            Exit::Up(_) | Exit::Doubted => return Vec::new(),
+            Exit::Refused => vec![self.named(start, "drop.refused")],
+            // The kernel's, counted with the port's other numbers.
+            Exit::NoRoom | Exit::Up(_) | Exit::Doubted => return Vec::new(),
         };
         own.into_iter().chain([self.named(start, "count")]).flatten().collect()
     }

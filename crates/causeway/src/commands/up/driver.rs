@@ -305,6 +305,7 @@ impl Port {
             up,
             anew: Some(up),
             doubted,
+            without_room: None,
             counters: &counters,
             edges: false,
             first_number: 0,
