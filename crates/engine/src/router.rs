@@ -10,6 +10,7 @@ mod options;
 mod swap;
 
 pub use edges::{Edge, MOST_TRACED};
+pub use elsewhere::NotAdded;
 pub use measure::Measure;
 pub use options::{Options, StartError};
 

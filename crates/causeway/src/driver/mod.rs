@@ -30,6 +30,7 @@ use part::Part;
 use port::Port;
 use slots::Slots;
 use std::sync::{Arc, PoisonError};
+use tallies::Owed;
 
 /// More than the exits that a program may have.
 const NUMBERS: u32 = 1 << 16;
@@ -46,6 +47,8 @@ struct Means {
     grace: GracePeriod,
     /// Where packets are redirected to.
     slots: Arc<Slots>,
+    /// What elements have still to count.
+    owed: Owed,
     /// Bytes that may lie in front of a frame.
     metadata: usize,
     /// The number of the next program's first exit in luggage. 0 says that a packet is as it came.
@@ -113,6 +116,7 @@ impl Driver {
             features,
             grace,
             slots,
+            owed: Owed::default(),
             metadata: metadata::allowed()?,
             next_number: 1,
         };
@@ -215,7 +219,8 @@ impl Driver {
     }
 
     fn try_settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
-        self.ports.iter_mut().try_for_each(|port| port.settle(router))
+        let more = self.ports.iter_mut().flat_map(Port::take).collect();
+        self.means.owed.settle(more, router)
     }
 
     /// Has all packets come up as they come from now on, and waits until those have that were given up before.

@@ -10,7 +10,7 @@ use super::tallies::{Of, Tallies};
 use causeway_bpf::{Program, ProgramKind, action};
 use causeway_elements::devices::Entry;
 use causeway_engine::handler::HandlerError;
-use causeway_engine::{End, NoAnswer, Plan, Router};
+use causeway_engine::{Counter, End, NoAnswer, Plan, Router};
 use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
 use causeway_netio::front;
 use std::collections::{BTreeMap, BTreeSet};
@@ -237,11 +237,11 @@ impl Port {
     }
 
     /// The program runs no more: counts the last packets of it.
-    fn end(&self, means: &Means, router: &Router, mut before: Running) -> Result<(), NoAnswer> {
+    fn end(&self, means: &mut Means, router: &Router, mut before: Running) -> Result<(), NoAnswer> {
         if let Err(error) = means.grace.wait() {
             log::warn!(code = "driver"; "{}: an old program cannot be waited for: {error}", self.interface);
         }
-        before.tallies.settle(router)
+        means.owed.settle(before.tallies.take(), router)
     }
 
     /// Nothing is known any more of packets that were given up.
@@ -260,9 +260,9 @@ impl Port {
         Ok(())
     }
 
-    /// Has the elements count what the program has counted.
-    pub fn settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
-        self.running.as_mut().map_or(Ok(()), |running| running.tallies.settle(router))
+    /// What elements are to count of what the program has counted since the last time.
+    pub fn take(&mut self) -> Vec<(Counter, u64)> {
+        self.running.as_mut().map_or_else(Vec::new, |running| running.tallies.take())
     }
 }
 
