@@ -28,6 +28,7 @@ use causeway_netio::features::FeatureQuery;
 use causeway_netio::front::{Front, Take, monotonic_ns};
 use part::Part;
 use port::Port;
+use routes::Copies;
 use slots::Slots;
 use std::sync::{Arc, PoisonError};
 use tallies::Owed;
@@ -47,6 +48,8 @@ struct Means {
     grace: GracePeriod,
     /// Where packets are redirected to.
     slots: Arc<Slots>,
+    /// Copies of routing tables.
+    copies: Copies,
     /// What elements have still to count.
     owed: Owed,
     /// Bytes that may lie in front of a frame.
@@ -116,6 +119,7 @@ impl Driver {
             features,
             grace,
             slots,
+            copies: Copies::default(),
             owed: Owed::default(),
             metadata: metadata::allowed()?,
             next_number: 1,

@@ -36,7 +36,7 @@ struct Running {
     ifindex: u32,
     tallies: Tallies,
     /// What it reads.
-    _tables: BTreeMap<usize, Copied>,
+    _tables: BTreeMap<usize, Arc<Copied>>,
     few: BTreeMap<usize, Few>,
 }
 
@@ -161,7 +161,7 @@ impl Port {
         plan: &Plan,
         mut wanted: Wanted<'_>,
     ) -> Result<(), Failed> {
-        let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, Copied::new(text)?)));
+        let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, means.copies.of(text)?)));
         let tables = tables.collect::<Result<BTreeMap<_, _>, String>>();
         let tables =
             tables.map_err(|why| Failed::Because(format!("a routing table cannot be copied: {why}")))?;
@@ -172,7 +172,9 @@ impl Port {
         let graph: Graph<Table<'_>> = wanted.split.whole_graph(
             plan,
             |element| programs[element].take(),
-            |element| vec![tables.get(&element).map(Copied::table).or(few.get(&element).map(Few::table))],
+            |element| {
+                vec![tables.get(&element).map(|copy| copy.table()).or(few.get(&element).map(Few::table))]
+            },
         );
         let drop = Action::Return(action::XDP_DROP);
         let action = |device| {
