@@ -125,7 +125,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
     let Compiler { asm, exits, left, spans, .. } = compiler;
     let luggage = exits.iter().map(|way| way.luggage.clone()).collect();
     let exits: Vec<Exit> = exits.iter().map(|way| way.exit).collect();
-    let counted = next + exits.len() * if options.counters.with_bytes { 2 } else { 1 };
+    let counted = next + exits.len() * if options.counters.with_bytes { 3 } else { 1 };
     if counted > WORDS {
         let what = format!("compile a graph to BPF: it counts {counted} things, {WORDS} at most");
         return Err(Failure::new(causeway_bpf::ErrorKind::Assembler, what));
@@ -148,7 +148,14 @@ impl Compiled {
     /// [with bytes](Counters::with_bytes).
     #[must_use]
     pub fn bytes_of_exit(exit: usize) -> usize {
-        WORDS - 1 - exit
+        WORDS - 1 - 2 * exit
+    }
+
+    /// The counter of the frames that left by it beyond one for each packet: those that packets of the stack are to be cut into.
+    /// Their headers are among the bytes.
+    #[must_use]
+    pub fn more_frames_of_exit(exit: usize) -> usize {
+        WORDS - 2 - 2 * exit
     }
 }
 
@@ -350,7 +357,8 @@ impl Compiler<'_, '_> {
     fn emit(&mut self, number: usize, state: &State, action: Action<'_>, astray: Option<Label>) {
         let (map, counter, frame) = (self.options.counters.map(), self.first_exit + number, self.frame);
         // What has more exits is refused in the end.
-        let with_bytes = self.options.counters.with_bytes && number < WORDS;
+        let with_bytes = self.options.counters.with_bytes && number < WORDS / 3;
+        let at_tcx = self.options.hook == Hook::Tcx;
         if with_bytes {
             // The frame is another behind the next call.
             frame::length(&mut self.asm, frame, state);
@@ -362,6 +370,14 @@ impl Compiler<'_, '_> {
             if with_bytes {
                 asm.load_slot(Size::D, Reg::R0, frame.key, 0);
                 count(asm, frame, map, Compiled::bytes_of_exit(number));
+            }
+            if with_bytes && at_tcx {
+                let done = asm.label();
+                frame::cut_up(asm, frame, done);
+                count(asm, frame, map, Compiled::more_frames_of_exit(number));
+                asm.mov(Reg::R0, Reg::R3);
+                count(asm, frame, map, Compiled::bytes_of_exit(number));
+                asm.bind(done);
             }
         });
     }
