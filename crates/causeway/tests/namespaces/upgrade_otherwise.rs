@@ -33,10 +33,15 @@ fn the_old_router_goes_on_when_the_new_one_cannot_take_its_name() {
         let (flow, pid, in_the_way) =
             (Flow::start(&net), place.pid(), place.file("json").with_extension("json.new"));
         std::fs::create_dir(&in_the_way).expect("made");
+        let counted = || ["in0.count", "forward.count", "out1.count"].map(|counter| place.up.number(counter));
+        place.wait_until_it_forwards(&flow);
+        let before = counted();
         let output = place.upgrade("");
         std::fs::remove_dir(in_the_way).expect("removed");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && text.contains("cannot write"), "{text}");
+        let after = counted();
+        assert!(after.iter().zip(&before).all(|(now, then)| now >= then), "{after:?} behind {before:?}");
         place.wait_until_it_forwards(&flow);
         assert_eq!(place.pid(), pid);
         place.must_upgrade("");
