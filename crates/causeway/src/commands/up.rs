@@ -167,6 +167,8 @@ fn forward(args: UpArgs, classes: Classes, ports: &[Port], rooted: Rooted) -> Re
         }
         Err(text) => Ok(fail(&text)),
     };
+    // Who is handing over undoes nothing, or all.
+    run::Place::end(place);
     drop((meter, inspector, follower));
     ended
 }
