@@ -22,7 +22,7 @@ mod way;
 pub use attendant::Attendant;
 pub use classes::{Mask, speed};
 
-use super::ports::{self, Port};
+use super::ports::{self, Port, Replaced};
 use super::probe::Probe;
 use super::{REFUSED, fail, run};
 use crate::cli::{Attach, UpArgs};
@@ -101,7 +101,8 @@ fn print(args: &UpArgs, classes: &Classes) -> Result<ExitCode> {
 fn find_ports(args: &UpArgs) -> Result<Vec<Port>> {
     let router =
         ports::Router { attach: args.attach, in_driver: args.driver, frame_bytes: args.runtime.frame_size };
-    let ports = ports::find(&args.interfaces, router, args.take_over)?;
+    let replaced = if args.take_over { Replaced::of(args.runtime.name.as_deref()) } else { Replaced::NONE };
+    let ports = ports::find(&args.interfaces, router, &replaced)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
     if let Some(text) = ports::idle(&ports) {
         log::info!(code = "port"; "{text}");
@@ -292,8 +293,9 @@ fn follow(
     if let Some(number) = front.number_at_tcx() {
         // Nobody else sets it.
         let _ = inspector.own.set(number);
-        claim.tell_program(number).context("the record of this router cannot be written")?;
     }
+    let programs = (front.number_at_xdp(), front.number_at_tcx());
+    claim.tell_programs(programs).context("the record of this router cannot be written")?;
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
     // Others vouch before the workers do, and it must not be had without them.
     lease.objector().doubt(STARTING, "the router starts");
