@@ -34,7 +34,7 @@ use crate::output;
 use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled, OpenPorts, PORTS};
-use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
+use causeway_elements::kernel::{FORWARDING, PORTS_MAX, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
 use causeway_netio::front::{Bystander, Front, Place, Take};
@@ -107,7 +107,11 @@ fn find_ports(args: &UpArgs) -> Result<Vec<Port>> {
     if let Some(text) = ports::idle(&ports) {
         log::info!(code = "port"; "{text}");
     }
-    if args.driver && !ports.iter().any(|port| port.forwards) {
+    let forward = ports.iter().filter(|port| port.forwards).count();
+    if forward > PORTS_MAX {
+        bail!("{forward} interfaces are more than the {PORTS_MAX} that one router can have");
+    }
+    if args.driver && forward == 0 {
         log::info!(code = "driver"; "nothing is forwarded in the driver: no port forwards");
     }
     Ok(ports)
