@@ -25,10 +25,14 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// The code of the objection to forwarding while the router ends.
 const ENDING: &str = "ending";
+/// How often it is looked whether somebody has the place of a router that has ended.
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
@@ -129,6 +133,8 @@ pub struct Place {
     pub claim: Arc<Claim>,
     control: (Listener, Arc<Entrance>),
     metrics: Option<(TcpListener, Arc<Entrance>)>,
+    /// Whether the router has ended, whoever has the place yet.
+    ended: AtomicBool,
 }
 
 impl Place {
@@ -175,7 +181,21 @@ impl Place {
         }));
         let entrance = || entrance().context("cannot make an event descriptor");
         let metrics = metrics.map(|listener| Ok::<_, anyhow::Error>((listener, entrance()?))).transpose()?;
-        Ok(Place { claim, control: (listener, entrance()?), metrics })
+        Ok(Place { claim, control: (listener, entrance()?), metrics, ended: AtomicBool::new(false) })
+    }
+
+    /// The router has ended. Waits until nobody else has the place: who hands it over is not to be left in the middle.
+    pub fn end(mut place: Arc<Place>) {
+        place.ended.store(true, Ordering::Relaxed);
+        while let Err(others) = Arc::try_unwrap(place) {
+            place = others;
+            std::thread::sleep(PERIOD);
+        }
+    }
+
+    /// Whether the router has ended, so that it does not go on.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     fn entrances(&self) -> impl Iterator<Item = &Arc<Entrance>> {

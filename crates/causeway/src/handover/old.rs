@@ -128,7 +128,8 @@ impl Old {
             Ok(()) if !peer.ends(Duration::ZERO) => end(peer),
             other => {
                 let why = other.err().unwrap_or(Missing::Closed);
-                log::error!(code = CODE; "process {pid} does not take over: {why}; this router goes on");
+                let then = if place.has_ended() { "and this router ends" } else { "this router goes on" };
+                log::error!(code = CODE; "process {pid} does not take over: {why}; {then}");
                 stop(peer, &why);
             }
         }
@@ -136,9 +137,15 @@ impl Old {
         if let Err(e) = place.claim.change(|_| ()) {
             log::warn!(code = CODE; "the record of this router cannot be written: {e}");
         }
+        if place.has_ended() {
+            front.forget_links();
+            return offload::restore();
+        }
         for left in (0..TRIES).rev() {
             match attendant.attach(&ports) {
                 Ok(()) => break,
+                // It has been told to end meanwhile.
+                Err(_) if place.has_ended() => return offload::restore(),
                 Err(_) if left > 0 => std::thread::sleep(PAUSE),
                 // The attendant tries on.
                 Err(why) => log::error!(code = CODE; "{}", why.trim().replace('\n', "; ")),

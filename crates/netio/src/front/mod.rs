@@ -181,6 +181,11 @@ impl Front {
         }
     }
 
+    /// The number of the program that is attached at XDP; none if the kernel does not say.
+    pub fn number_at_xdp(&self) -> Option<u32> {
+        self.at_xdp.gate.root.id().ok()
+    }
+
     /// The number of the program that is attached at tcx, as [`causeway_bpf::tcx_programs`] shows it; none if there is none.
     pub fn number_at_tcx(&self) -> Option<u32> {
         self.at_tcx.as_ref()?.gate.root.id().ok()
