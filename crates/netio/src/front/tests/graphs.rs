@@ -77,7 +77,7 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
 }
 
 /// A socket that frames can be redirected to.
-fn socket() -> OwnedFd {
+pub fn socket() -> OwnedFd {
     // SAFETY: makes a new descriptor, checked and owned below.
     let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     assert!(fd >= 0, "an AF_XDP socket");
