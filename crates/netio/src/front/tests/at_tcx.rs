@@ -1,5 +1,6 @@
 //! The same judgments of packets of the stack.
 
+use super::checksums::transport;
 use super::*;
 use crate::interface::Interface;
 use crate::testnet;
