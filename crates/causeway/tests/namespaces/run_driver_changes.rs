@@ -3,6 +3,8 @@
 use crate::flow::Flow;
 use crate::net::{Net, Router, wait_for};
 use crate::run_driver::{Configuration, SWITCHED, filled, in_driver, send, settle, v4};
+use crate::upgrade::has_strace;
+use std::process::Stdio;
 
 /// Packets that passed an edge, the first of those that begin so.
 fn passed(router: &Router, edge: &str) -> u64 {
@@ -176,4 +178,32 @@ fn an_interface_that_is_deleted_and_made_anew_has_its_part_in_the_driver_again()
         in_driver(&router);
     }
     assert_eq!(flow.end().duplicates, 0);
+}
+
+/// What it has in hand when another takes its place would not be counted otherwise.
+#[test]
+fn a_program_that_is_exchanged_has_ended_when_its_counters_are_read_last() {
+    let Some(net) = Net::new() else { return };
+    if !has_strace() {
+        return;
+    }
+    settle(&net);
+    let configuration = Configuration::new(&net, SWITCHED);
+    let file = std::env::temp_dir().join(net.name("calls"));
+    let by = format!("strace -D -f -qq -o {} -e trace=bpf", file.display());
+    let router = net.start_by("r", &by, &configuration.arguments(), Stdio::inherit());
+    let calls = || std::fs::read_to_string(&file).expect("calls");
+    let text = calls();
+    let made = text.lines().find(|line| line.contains("\"grace_periods\"")).expect("a map to wait with");
+    let map = made.rsplit(' ').next().expect("a descriptor");
+    // An update of this map returns when all programs have ended that were running.
+    let update = format!("BPF_MAP_UPDATE_ELEM, {{map_fd={map},");
+    let waits = || calls().matches(&update).count();
+    for way in ["1", "0", "-1", "0"] {
+        let before = waits();
+        router.write("sw.switch", way).expect("written");
+        assert!(waits() > before, "nobody waits: {}", calls());
+    }
+    drop(router);
+    std::fs::remove_file(file).expect("removed");
 }
