@@ -264,7 +264,8 @@ impl Maker {
                 self.add(&format!("Classifier({first}, -)"), &[next, other])
             }
             10 => {
-                let at = self.rng.u32(0..40);
+                // Beyond the packet Click finds an address as well.
+                let at = self.rng.u32(0..if self.for_click { 10 } else { 40 });
                 self.add(&format!("GetIPAddress({at})"), &[next])
             }
             _ => next,
@@ -438,7 +439,9 @@ impl Maker {
                     ("flush", String::new()),
                 ];
                 let orders = if self.for_click { &[][..] } else { &orders[..] };
-                self.add_with(&format!("LookupIP6Route({})", routes.join(", ")), &ways, orders)
+                let table = self.add_with(&format!("LookupIP6Route({})", routes.join(", ")), &ways, orders);
+                // Of Click's elements none else says what is to be looked up.
+                if self.for_click { self.add("GetIP6Address(24)", &[table]) } else { table }
             }
             _ => self.checked(Ip6, depth - 1),
         }
