@@ -90,6 +90,8 @@ impl Stage {
         let socket = dir.join("socket").display().to_string();
         let line = ["causeway", "up", "r0", "--name", "closes", "--socket", &socket].map(str::to_owned);
         let place = Arc::new(Place::take(&dir, None, &up_args(&line).unwrap().runtime).unwrap());
+        // Or clients would be waited for.
+        place.serve(&(desk.clone() as Arc<dyn Ask + Send + Sync>)).unwrap();
         let running = Running {
             front,
             objector: lease.objector(),
