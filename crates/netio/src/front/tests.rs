@@ -342,6 +342,27 @@ fn claims_come_and_go() {
     assert_eq!(again.count(Reason::NoSocket).expect("count"), 1, "who takes all goes on to");
 }
 
+#[test]
+fn a_port_has_nothing_of_what_an_earlier_one_was_given() {
+    let Some(front) = front() else { return };
+    front.lease().renew(u64::MAX);
+    let claim = |take| front.claim(LOOPBACK, QUEUES, LONGEST, rules(take)).expect("claimed");
+    let run = |port: &Claim| port.program().test_run(&v4(|_| ()), None, 1).expect("run").verdict;
+    let socket = graphs::socket();
+    let first = claim(Take::All);
+    first.set_socket(0, socket.as_fd()).expect("set");
+    assert_eq!(run(&first), action::XDP_REDIRECT);
+    drop(first);
+    let second = claim(Take::All);
+    assert_eq!(run(&second), action::XDP_PASS, "the socket is there still, and not this one's");
+    drop(second);
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, MAC, false, false).expect("set");
+    let third = claim(Take::TRANSIT);
+    run(&third);
+    assert_eq!(third.count(Reason::NotTaken).expect("count"), 1, "it is not to take any more");
+}
+
 proptest! {
     /// Whatever the bytes: one verdict, one count, and never a frame that is not to us.
     #[test]

@@ -124,6 +124,9 @@ fn of_super_packets_it_is_known_what_they_are_to_be_cut_into() {
             );
             assert_eq!(judge(&port, &packet, 0), Ok(0), "one that is as long");
         }
+        let mut fragment = super_packet(version, 20);
+        fragment[20] = if version == 4 { 0x20 } else { 44 };
+        assert_eq!(judge(&port, &fragment, 1_000), Err(Reason::Transport), "a fragment");
         for protocol in [17, 47, 132] {
             let mut packet = super_packet(version, 20);
             packet[if version == 4 { 23 } else { 20 }] = protocol;
