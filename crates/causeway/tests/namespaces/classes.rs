@@ -1,6 +1,7 @@
 //! Two service classes where more comes than a way out takes.
 
 use crate::driver::{pings, taken};
+use crate::hold::Hold;
 use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
 use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size_force};
@@ -238,6 +239,39 @@ fn what_the_driver_loses_is_sent_by_the_graph() {
     assert!(by_driver > 0 && by_driver == lost, "{by_driver}, {lost} of them lost");
     // After each that is lost the graph sends for a while.
     assert!(taken(&up) - above >= u64::from(N / 2), "{by_driver} of {N} in the driver");
+}
+
+/// Also if no queue builds: it may soon.
+#[test]
+fn what_the_graph_sends_counts_for_whether_the_driver_may() {
+    const N: u32 = 60;
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = Log::up(&net, "r", &format!("{ARGS} --driver --driver-share 1"));
+    net.meet(&up, false);
+    let driver = || up.line("forward.driver", "ra>rb");
+    wait_for("the driver", || {
+        let before = driver();
+        send_low(&net, 1, 20, Duration::from_millis(300));
+        driver() > before
+    });
+    let before = driver();
+    // Each is more than a hundredth of what the link takes in ten milliseconds.
+    send_low(&net, N, 200, Duration::from_millis(20));
+    let by_driver = driver() - before;
+    assert!(by_driver < u64::from(N / 10), "{by_driver} of {N} in the driver");
+}
+
+/// Queues build that it does not see.
+#[test]
+fn the_kernel_forwards_while_the_meter_hangs() {
+    let Some(net) = Net::new() else { return };
+    let (up, log) = Log::up(&net, "r", &format!("{ARGS} --driver"));
+    net.meet(&up, false);
+    let (silent, again) = (log.count("silent", "the meter"), log.count("forwarding", "forwarding again"));
+    let hold = Hold::thread(&up, "meter");
+    log.wait(silent, "silent", "the meter of the service classes: the kernel forwards everything");
+    drop(hold);
+    log.wait(again, "forwarding", "forwarding again");
 }
 
 #[test]

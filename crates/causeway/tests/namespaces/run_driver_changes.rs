@@ -64,6 +64,26 @@ fn half_done_packets_survive(workers: usize) {
 }
 
 #[test]
+fn packets_go_on_where_the_program_that_gave_them_up_had_them_go() {
+    let Some(net) = Net::new() else { return };
+    settle(&net);
+    // Those of either way are wrong for the other: with two Ethernet headers, or with that of the router.
+    let graph = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
+        kind[0] -> sw :: Switch(0); sw[0] -> Strip(14) -> EtherEncap(0x0800, NEAR, FAR) -> late :: Counter
+        -> q :: Queue -> out :: ToDevice(rb); sw[1] -> early :: Counter -> Strip(14) -> EtherEncap(0x0800, NEAR, FAR) -> q;";
+    let router = Configuration::new(&net, graph).run(&net, true);
+    let flow = Flow::start(&net);
+    for n in 0..60 {
+        router.write("sw.switch", &format!("{}", (n + 1) % 2)).expect("written");
+    }
+    flow.wait(20);
+    let account = flow.end();
+    assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}");
+    assert!(router.number("early.count") > 0 && router.number("late.count") > 0);
+    assert_eq!(router.line("in.drop_reasons", "given-up"), 0);
+}
+
+#[test]
 fn routes_that_are_written_count_in_the_driver_when_it_is_answered() {
     let Some(net) = Net::new() else { return };
     settle(&net);
