@@ -2,7 +2,7 @@
 
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
-use crate::control::{Claim, Entrance, Listener, open_run_dir, run_dirs, serve};
+use crate::control::{Ask, Claim, Entrance, Listener, open_run_dir, run_dirs, serve};
 use crate::drain::drain;
 use crate::driver::Driver;
 use crate::lease::{Lease, Objector, State, Voucher};
@@ -202,6 +202,17 @@ impl Place {
         std::iter::once(&self.control.1).chain(self.metrics.iter().map(|(_, entrance)| entrance))
     }
 
+    /// Has clients answered by `desk`.
+    pub fn serve(&self, desk: &Arc<dyn Ask + Send + Sync>) -> Result<()> {
+        let (listener, entrance) = &self.control;
+        serve(listener, entrance.clone(), desk.clone())?;
+        if let Some((listener, entrance)) = &self.metrics {
+            log::info!("metrics at http://{}/metrics", listener.local_addr()?);
+            http::serve(listener.try_clone()?, entrance.clone(), desk.clone());
+        }
+        Ok(())
+    }
+
     /// From now on clients that connect wait until it is opened.
     pub fn close(&self) {
         self.entrances().for_each(|entrance| entrance.close());
@@ -295,12 +306,7 @@ pub fn run_loaded(
         Ok(session) => session,
         Err(text) => return Ok(fail(&text)),
     };
-    let (listener, entrance) = &place.control;
-    serve(listener, entrance.clone(), session.desk())?;
-    if let Some((listener, entrance)) = &place.metrics {
-        log::info!("metrics at http://{}/metrics", listener.local_addr()?);
-        http::serve(listener.try_clone()?, entrance.clone(), session.desk());
-    }
+    place.serve(&session.desk())?;
     let lease = started(&session)?;
     let service = match &lease {
         Some(lease) => ServiceManager::tell(lease.state()),

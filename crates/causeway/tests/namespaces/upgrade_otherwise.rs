@@ -53,6 +53,26 @@ fn the_old_router_goes_on_when_the_new_one_cannot_take_its_name() {
     }
 }
 
+/// It let go of it for the other, and opens its ports again.
+#[test]
+fn what_the_old_router_has_turned_off_is_on_again_when_it_went_on_and_ends() {
+    let Some(net) = Net::new() else { return };
+    let offloads = || ["ra", "rb"].map(|port| net.inside("r", "ethtool", &format!("-k {port}")));
+    for port in ["ra", "rb"] {
+        net.inside("r", "ethtool", &format!("-K {port} rxvlan on"));
+    }
+    let before = offloads();
+    let place = Place::start(&net, XDP);
+    let in_the_way = place.file("json").with_extension("json.new");
+    std::fs::create_dir(&in_the_way).expect("made");
+    assert!(!place.upgrade("").status.success());
+    std::fs::remove_dir(in_the_way).expect("removed");
+    net.meet(&place.up, false);
+    assert_ne!(offloads(), before);
+    place.end(Signal::TERM);
+    assert_eq!(offloads(), before);
+}
+
 /// It is stopped when it has handed all over.
 #[test]
 fn an_upgrade_is_done_although_the_old_router_does_not_end() {
