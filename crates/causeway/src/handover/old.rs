@@ -22,12 +22,15 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long who is asked for a word may take, who reads the kernel's tables, and who opens ports.
 const ANSWER: Duration = Duration::from_secs(5);
 const PREPARING: Duration = Duration::from_secs(60);
 const TAKING: Duration = Duration::from_secs(10);
+/// The same where this router has been told to end, and how often it is looked whether it has.
+const AT_THE_END: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(200);
 /// How long a process that has closed its end may take to end, and one that was killed.
 const ENDING: Duration = Duration::from_secs(5);
 /// How often it is tried to open the ports again, and the time between.
@@ -189,9 +192,27 @@ impl Old {
         let list: Vec<(u32, &str)> = links.iter().map(|(index, link)| (*index, link.mode().name())).collect();
         let message = json!({ "handed": { "links": list, "metrics": metrics.is_some() } });
         line.send(&message, &descriptors).map_err(Missing::Failed)?;
-        match line.receive(TAKING)? {
-            (message, _) if message.get("taken").is_some() => Ok(()),
+        match Old::answer(place, line)? {
+            message if message.get("taken").is_some() => Ok(()),
             _ => Err(Missing::Strange),
+        }
+    }
+
+    /// What the other says to what it was handed. A router that has been told to end waits no longer than it has before it is
+    /// ended by force ([`crate::signals`]), which would leave everything behind.
+    fn answer(place: &Place, line: &mut Line) -> Result<Value, Missing> {
+        let (began, mut told) = (Instant::now(), None);
+        loop {
+            let answer = line.receive(LOOK);
+            let end = match place.has_ended() {
+                true => *told.get_or_insert_with(Instant::now) + AT_THE_END,
+                false => began + TAKING,
+            };
+            match answer {
+                Err(Missing::Silent(_)) if Instant::now() < end => {}
+                Err(Missing::Silent(_)) => return Err(Missing::Silent(began.elapsed())),
+                answer => return answer.map(|(message, _)| message),
+            }
         }
     }
 }
