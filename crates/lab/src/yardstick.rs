@@ -1,17 +1,17 @@
 //! How fast the machine is while it measures, and trials at times when it is as fast as it mostly is.
 //!
-//! Processors of a virtual machine are threads of cores whose other thread often has another owner. While that one is busy, what
-//! the kernel does for a packet takes up to half as long again, for tenths of a second or for minutes, and nothing in /proc
-//! says so: results then have two modes that are not the device's. A system call takes longer by the same part, and is
-//! measured in a fraction of a millisecond. So it is measured before and after a trial. While it takes long, trials wait, and one in which it
-//! became slow is made again; which trials count is said by the yardstick and never by what came of them.
+//! Processors of a virtual machine are threads of cores whose other thread often has another owner. While that one is
+//! busy, what the kernel does for a packet takes up to half as long again, for tenths of a second or for minutes, and
+//! nothing in /proc says so: results then have two modes that are not the device's. A system call takes longer by the same
+//! part, and is timed in a fraction of a millisecond: before and after each trial. While it takes long, trials wait, and
+//! one in which it became slow is made again. Which trials count is said by the yardstick, and never by what came of them.
 
 use crate::search::{Outcome, Request, Tester};
+use crate::tester::pin;
 use anyhow::Result;
 use causeway_engine::usable_processors;
 use causeway_results::stats::quantile;
 use rustix::process::getppid;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -160,10 +160,7 @@ fn slowest_ns(processors: &[usize]) -> f64 {
 }
 
 fn call_ns(processor: usize) -> f64 {
-    let mut set = CpuSet::new();
-    set.set(processor);
-    // Where it may not choose, it measures where it is put.
-    let _ = sched_setaffinity(None, &set);
+    pin(&[processor]);
     let round = |_| {
         let began = Instant::now();
         (0..CALLS).for_each(|_| {

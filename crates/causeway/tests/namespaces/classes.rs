@@ -168,12 +168,18 @@ fn what_waits_for_a_port_that_goes_leaves_by_no_other() {
     assert!(sent < 50, "{sent} left by {cable}");
 }
 
+/// A router whose driver forwards both classes.
+fn in_the_driver(net: &Net) -> (Router, Log) {
+    let (up, log) = Log::up(net, "r", &format!("{ARGS} --driver"));
+    net.meet(&up, false);
+    wait_for("the driver", || pings(net, &up) == (true, 0));
+    (up, log)
+}
+
 #[test]
 fn the_driver_forwards_only_where_no_queue_builds() {
     let Some(net) = Net::new() else { return };
-    let (up, _log) = Log::up(&net, "r", &format!("{ARGS} --driver"));
-    net.meet(&up, false);
-    wait_for("the driver", || pings(&net, &up) == (true, 0));
+    let (up, _log) = in_the_driver(&net);
     let (before, driver) = (taken(&up), up.line("forward.driver", "ra>rb"));
     the_high_class_loses_nothing(&net, &up, || {
         let driver = up.line("forward.driver", "ra>rb");
@@ -205,9 +211,7 @@ fn send_low(net: &Net, n: u32, octets: usize, pause: Duration) {
 #[test]
 fn packets_that_wait_are_not_overtaken_in_the_driver() {
     let Some(net) = Net::new() else { return };
-    let (up, _log) = Log::up(&net, "r", &format!("{ARGS} --driver"));
-    net.meet(&up, false);
-    wait_for("the driver", || pings(&net, &up) == (true, 0));
+    let (up, _log) = in_the_driver(&net);
     // A kilobyte a second.
     up.write("speed1.rate", "8kbps").expect("written");
     wait_for("packets that wait", || {

@@ -285,6 +285,15 @@ pub fn in_driver(router: &Router) {
     });
 }
 
+/// A router of [`SWITCHED`] and a flow that goes through its driver.
+pub fn switched(net: &Net) -> (Router, Flow) {
+    settle(net);
+    let router = Configuration::new(net, SWITCHED).run(net, true);
+    let flow = Flow::start(net);
+    in_driver(&router);
+    (router, flow)
+}
+
 #[test]
 fn neighbours_that_answered_are_known_in_the_driver() {
     let Some(net) = Net::new() else { return };
@@ -310,10 +319,7 @@ fn neighbours_that_answered_are_known_in_the_driver() {
 #[test]
 fn what_is_written_counts_in_the_driver_when_it_is_answered() {
     let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
+    let (router, flow) = switched(&net);
     for round in 0..3 {
         router.write("sw.switch", "1").expect("written");
         let before = router.number("out.count");
@@ -336,10 +342,7 @@ fn what_is_written_counts_in_the_driver_when_it_is_answered() {
 #[test]
 fn who_watches_sees_the_elements_of_the_driver() {
     let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
+    let (router, flow) = switched(&net);
     let socket = router.socket.display().to_string();
     let output = Command::new(CAUSEWAY).args(["trace", "--socket", &socket, "--filter", "udp"]).output();
     let way = String::from_utf8(output.expect("causeway").stdout).expect("text");
@@ -362,10 +365,7 @@ fn who_watches_sees_the_elements_of_the_driver() {
 #[test]
 fn a_hot_swap_exchanges_graph_and_programs_and_loses_nothing() {
     let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
+    let (router, flow) = switched(&net);
     for round in 0..6 {
         // The number of elements and outputs is another, so entries are others as well.
         let more = ["", "-> Paint(1) -> Strip(14) -> Unstrip(14)", "-> Paint(2)"][round % 3];

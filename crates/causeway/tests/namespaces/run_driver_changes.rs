@@ -2,7 +2,7 @@
 
 use crate::flow::Flow;
 use crate::net::{Net, Router, wait_for};
-use crate::run_driver::{Configuration, SWITCHED, filled, in_driver, send, settle, v4};
+use crate::run_driver::{Configuration, SWITCHED, filled, in_driver, send, settle, switched, v4};
 use crate::upgrade::has_strace;
 use std::process::Stdio;
 
@@ -111,10 +111,7 @@ fn routes_that_are_written_count_in_the_driver_when_it_is_answered() {
 #[test]
 fn what_cannot_be_redirected_goes_up() {
     let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
+    let (router, flow) = switched(&net);
     for _ in 0..2 {
         net.inside("b", "ethtool", "-K b0 gro off");
         let taken = || router.counted("", |name| name == "port.xdp_taken");
@@ -184,10 +181,7 @@ fn packets_that_are_half_done_are_known_by_how_they_were_addressed() {
 #[test]
 fn an_interface_that_is_deleted_and_made_anew_has_its_part_in_the_driver_again() {
     let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
+    let (router, flow) = switched(&net);
     let far = net.mac("b", "b0");
     for (host, n) in [("b", 2), ("a", 1), ("b", 2)] {
         net.ip("r", &format!("link del r{host}"));

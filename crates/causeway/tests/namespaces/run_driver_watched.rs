@@ -2,7 +2,7 @@
 
 use crate::flow::Flow;
 use crate::net::{CAUSEWAY, Net, wait_for};
-use crate::run_driver::{Configuration, SWITCHED, filled, in_driver, settle};
+use crate::run_driver::{Configuration, SWITCHED, filled, in_driver, settle, switched};
 use crate::watch_driver::Capture;
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
@@ -46,10 +46,7 @@ fn who_watches_misses_nothing_when_a_hot_swap_fails() {
 #[test]
 fn who_watches_and_is_stopped_keeps_nothing_out_of_the_driver() {
     let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
+    let (router, flow) = switched(&net);
     // Nothing passes there.
     let mut capture = Capture::start(&router, "sw [1]", &[]);
     wait_for("the capture", || capture.file.exists());
@@ -66,10 +63,7 @@ fn who_watches_and_is_stopped_keeps_nothing_out_of_the_driver() {
 #[test]
 fn a_capture_that_finds_the_disk_full_says_so_and_keeps_nothing_out_of_the_driver() {
     let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
+    let (router, flow) = switched(&net);
     // A device that is always full.
     let socket = router.socket.display().to_string();
     let args = ["capture", "q [0] -> [0] out", "--write", "/dev/full", "--socket", &socket];

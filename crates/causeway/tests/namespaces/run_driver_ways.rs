@@ -1,8 +1,7 @@
 //! Ways out of the part of a graph that runs in the driver, and what becomes of packets when there is none.
 
-use crate::flow::Flow;
 use crate::net::Net;
-use crate::run_driver::{Configuration, SWITCHED, in_driver, settle};
+use crate::run_driver::{in_driver, switched};
 
 /// Datagrams while the way is down.
 const SENT: u32 = 2_000;
@@ -10,10 +9,7 @@ const SENT: u32 = 2_000;
 #[test]
 fn what_is_lost_while_a_way_out_is_down_has_a_reason() {
     let Some(net) = Net::new() else { return };
-    settle(&net);
-    let router = Configuration::new(&net, SWITCHED).run(&net, true);
-    let flow = Flow::start(&net);
-    in_driver(&router);
+    let (router, flow) = switched(&net);
     net.ip("r", "link set rb down");
     flow.run(SENT);
     net.ip("r", "link set rb up");

@@ -264,8 +264,8 @@ fn go_home(home: &Home) {
     }
 }
 
-/// Where the threads of a trial run.
-fn pin(processors: &[usize]) {
+/// Where the calling thread runs; anywhere if no processor is named.
+pub(crate) fn pin(processors: &[usize]) {
     if processors.is_empty() {
         return;
     }

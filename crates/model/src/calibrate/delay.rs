@@ -1,9 +1,10 @@
 //! Times inside: what a device takes for a frame that waits for no other, and how long frames wait.
 //!
-//! Frames wait for those before them, as in M/D/1, and for those of the burst that they come in. A tester in software is held up
-//! now and then, by its own receivers too, and sends at once what became due meanwhile: the more the higher the load. Of bursts of n frames M^[X]/D/1 has the
-//! mean wait s (ρ + n - 1) / (2 (1 - ρ)) (Chaudhry and Templeton, "A First Course in Bulk Queues", 1983), for a frame takes s.
-//! Who is held up for a time t has λ t frames to send afterwards, so that it is ρ (s + t) / (2 (1 - ρ)).
+//! Frames wait for those before them, as in M/D/1, and for those of the burst that they come in. A tester in software is
+//! held up now and then, by its own receivers too, and sends at once what became due meanwhile: the more the higher the
+//! load. Of bursts of n frames that take s each, M^[X]/D/1 has the mean wait s (ρ + n - 1) / (2 (1 - ρ)) (Chaudhry and
+//! Templeton, "A First Course in Bulk Queues", 1983). Who is held up for a time t has λ t frames to send afterwards, so that
+//! it is ρ (s + t) / (2 (1 - ρ)).
 
 use super::{Device, LIMITED, LOAD_MOST, Point, has_two_modes, span, value};
 use anyhow::Result;
