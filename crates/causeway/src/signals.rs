@@ -18,7 +18,7 @@ const ALL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// that closes hangs up twice.
 const TOGETHER: Duration = Duration::from_millis(100);
 /// How long an orderly end may take.
-const ORDERLY: Duration = Duration::from_secs(10);
+pub const ORDERLY: Duration = Duration::from_secs(10);
 
 /// Which signal came.
 #[derive(Clone)]

@@ -104,6 +104,13 @@ fn scale_out(args: &ScaleOutArgs) -> Result<ExitCode> {
 }
 
 fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
+    let usable = usable_processors();
+    // Said before the laboratory measures for a quarter of an hour.
+    ensure!(
+        usable.contains(&args.processor),
+        "processor {} is none that this program may run on; --processor names one of {usable:?}",
+        args.processor
+    );
     let results = match &args.results {
         Some(file) => file.clone(),
         None => measured(&args.out, args.processor)?,

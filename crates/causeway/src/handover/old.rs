@@ -12,6 +12,7 @@ use crate::control::Listener;
 use crate::drain::drain;
 use crate::lease::Objector;
 use crate::service_manager;
+use crate::signals::ORDERLY;
 use anyhow::{Context, Result};
 use causeway_bpf::XdpLink;
 use causeway_engine::Pulse;
@@ -36,6 +37,10 @@ const ENDING: Duration = Duration::from_secs(5);
 /// How often it is tried to open the ports again, and the time between.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
+const _: () = assert!(
+    AT_THE_END.as_secs() + ENDING.as_secs() < ORDERLY.as_secs(),
+    "a hand-over ends before the router is ended"
+);
 
 /// A running router, as far as it is handed over.
 pub struct Old {
