@@ -28,9 +28,9 @@ const GRAPH: &str = r"
     tee[1] -> RadixIPLookup(0/0 0) -> Discard;
     ip[1] -> Discard;";
 /// Packets that are waited for.
-const PACKETS: u64 = 400_000;
+const PACKETS: u64 = 100_000;
 /// Blocks that may be allocated meanwhile: by who asks for counters and by queries for a neighbour that is known.
-const BLOCKS: u64 = 4_000;
+const BLOCKS: u64 = 1_000;
 
 fn counted(router: &Router) -> u64 {
     let of = |(line, n): (&causeway_engine::Line, u64)| {
