@@ -18,7 +18,7 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf");
 
 /// So many tests have hosts at a time: they wait for the kernel more than they load the machine, but more of them would be
 /// late.
-const PLACES: usize = 4;
+const PLACES: usize = 3;
 
 /// Places that nobody has, and who waits for one.
 static FREE: (Mutex<usize>, Condvar) = (Mutex::new(PLACES), Condvar::new());
