@@ -5,11 +5,11 @@ CLICK ?= $(shell command -v click)
 
 .PHONY: lab papers
 
-lab: build ## the kernel's forwarding, Causeway, and Click if it is there, under the router tester: target/lab/lab.html (LAB_ARGS="--sizes 64,imix")
+lab: build ## the kernel's forwarding, Causeway's in user space and in the driver, and Click's if it is there, under the router tester: target/lab/lab.html (LAB_ARGS="--sizes 64,imix")
 	@mkdir -p target/lab
 	@printf '[device.click.click]\nprogram = "%s"\n' "$(CLICK)" > target/lab/bed.toml
 	$(CAUSEWAY) lab run --file target/lab/bed.toml --sizes 64,1518 --output target/lab/lab.json $(LAB_ARGS) \
-	  kernel causeway $(if $(CLICK),click)
+	  kernel causeway driver $(if $(CLICK),click)
 
 papers: build ## the papers' experiments on this machine, one after the other: target/lab/NAME.html, docs/results/osr.md and so on
 	@mkdir -p target/lab

@@ -128,6 +128,8 @@ pub enum Helper {
     XdpLoadBytes = 189,
     /// `(ctx, offset, &from, size) -> 0 or -errno`
     XdpStoreBytes = 190,
+    /// `() -> nanoseconds since the epoch, with leap seconds`; the clock of `CLOCK_TAI` (Linux 6.1)
+    KtimeGetTaiNs = 208,
 }
 
 /// The second operand of an instruction: a register or a sign-extended constant.

@@ -32,6 +32,8 @@ enum Input {
     Signal,
     Question(Question, Sender<Result<String, HandlerError>>),
     Watch(Watch, Sender<Result<Watched, HandlerError>>),
+    /// What elements count that go with the next graph is not to be lost.
+    KeepCounts,
     /// An element wrote a handler of the router's own, called so.
     Written(&'static str, String),
     /// A signal came that the script with this name asked for.
@@ -84,6 +86,11 @@ impl Ask for Desk {
         let sender = self.0.lock().map_err(|_| HandlerError::Gone)?.clone();
         sender.send(Input::Question(question, reply)).map_err(|_| HandlerError::Gone)?;
         answer.recv().unwrap_or(Err(HandlerError::Gone))
+    }
+
+    fn keep_counts(&self) {
+        // Without a session there is nothing to be kept.
+        let _ = self.0.lock().map(|sender| sender.send(Input::KeepCounts));
     }
 
     fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
@@ -225,6 +232,7 @@ impl Session {
                     return Ok(End::Broken);
                 }
                 Input::Signal => {}
+                Input::KeepCounts => self.router.keep_counts(),
                 Input::Look(looking) => {
                     self.look();
                     drop(looking);

@@ -112,8 +112,9 @@ const KNOWN: &[(&str, Relation)] = &[
     (
         "CheckIP6Header",
         Differs(
-            "sources that are multicast addresses are bad, each fault has a named reason, and BADADDRS may be several \
-             addresses, of which Click's takes one",
+            "the destination annotation is set, which is GetIP6Address's work in Click; sources that are multicast \
+             addresses are bad, each fault has a named reason, and BADADDRS may be several addresses, of which Click's \
+             takes one",
         ),
     ),
     ("DecIP6HLIM", More("a header that is cut short is none; Click's reads beyond the packet")),
@@ -125,6 +126,13 @@ const KNOWN: &[(&str, Relation)] = &[
         ),
     ),
     ("IPEncap", More("DSCP may be 63, which Click refuses")),
+    ("GetIPAddress", More("a packet that is too short is passed on unchanged; Click reads beyond it")),
+    (
+        "IPFragmenter",
+        Differs(
+            "a fragment that reaches beyond the longest datagram is dropped; in Click its offset runs over into the flags",
+        ),
+    ),
     (
         "IPFilter",
         Differs(

@@ -1,6 +1,6 @@
 //! Ports of a kind that this project does not know: a backend is registered and a graph names it.
 
-use causeway_elements::devices::{OpenPorts, PORTS};
+use causeway_elements::devices::{EGRESSES, Egresses, OVERHEAD, OpenPorts, PORTS};
 use causeway_engine::{Options, Plan, Router};
 use causeway_lang::NoLibraries;
 use causeway_netio::opener::{Opener, Request, register};
@@ -165,6 +165,47 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(20), "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Who forwards beside the graph must know what the graph sends, and that nobody may overtake.
+#[test]
+fn what_is_sent_and_what_waits_is_told() {
+    register(Named(&["outlet"], Arc::default())).expect("the name is free");
+    let text = "in :: FromDevice(inlet, METHOD outlet) -> Queue(200) -> ToDevice(outlet, METHOD outlet);";
+    let egresses = Arc::new(Egresses::new(["other", "outlet"].map(str::to_owned).to_vec()));
+    let options = Options::default();
+    let mut values = options.persistent.lock().unwrap();
+    values.insert(EGRESSES.to_owned(), egresses.clone());
+    values.insert(PORTS.to_owned(), Arc::new(OpenPorts::default()));
+    drop(values);
+    let router = Router::start(causeway_elements::library(), plan(text), options);
+    let mut router = router.unwrap_or_else(|e| panic!("{e}"));
+    router.resume();
+    let (mut inlet, mut outlet) = (wire("inlet"), wire("outlet"));
+    let sent = |n: u64| egresses.octets(1) == n * (60 + OVERHEAD);
+    let mut offer = |n: u8| assert_eq!(inlet.queues[0].tx.offer(&mut packets(0..n)), n.into());
+    assert!(sent(0) && !egresses.is_waited_for(1));
+    offer(60);
+    until("they were sent", || sent(60));
+    assert!(!egresses.is_waited_for(1), "the ring has room");
+    offer(60);
+    until("the ring is full", || sent(64) && egresses.is_waited_for(1));
+    // What waits goes with its graph, or is the next one's.
+    router.swap(plan(text)).unwrap_or_else(|e| panic!("{e}"));
+    until("the next graph tells the same", || sent(64) && egresses.is_waited_for(1));
+    let mut came = Batch::new();
+    until("all have come", || {
+        outlet.queues[0].rx.poll(&mut came, 64);
+        came.len() == 120
+    });
+    until("nothing waits", || sent(120) && !egresses.is_waited_for(1));
+    assert!(egresses.octets(0) == 0 && !egresses.is_waited_for(0), "the other has sent nothing");
+    offer(60);
+    until("they were sent", || sent(180));
+    offer(60);
+    until("some wait again", || egresses.is_waited_for(1));
+    drop(router);
+    until("they went with the graph", || !egresses.is_waited_for(1));
 }
 
 #[test]

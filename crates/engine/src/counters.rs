@@ -91,6 +91,15 @@ impl Line {
     }
 }
 
+/// What elements have counted that are not in the graph, until they are again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    /// Whether those are added that the next graph does not have.
+    pub next: bool,
+    /// By class of the element and counter.
+    counts: HashMap<(String, Line), u64>,
+}
+
 /// Element, counter and value of a line of the handler `counters`, as [`Line::show`] writes it; `None` if it is of
 /// another version.
 pub fn read_line(line: &str) -> Option<(&str, &str, u64)> {
@@ -194,6 +203,38 @@ impl Counters {
             }
         }
     }
+
+    /// Goes on from what elements have counted before they were away; `class` says of what class one is.
+    pub(crate) fn resume(&mut self, kept: &mut Kept, class: impl Fn(&str) -> Option<String>) {
+        if kept.counts.is_empty() {
+            return;
+        }
+        let words = self.words.words();
+        for (i, line) in &self.lines {
+            let Some(class) = class(&line.element) else { continue };
+            let value = kept.counts.remove(&(class, line.clone())).filter(|_| !self.fresh.contains(i));
+            if let Some((word, value)) = words.get(*i).zip(value) {
+                words::add(word, value);
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// Keeps what the elements of `old` have counted that do not stay, if that is asked for; `class` says of what class one was.
+    pub fn note(
+        &mut self,
+        old: &Counters,
+        stays: impl Fn(&str) -> bool,
+        class: impl Fn(&str) -> Option<String>,
+    ) {
+        if !std::mem::take(&mut self.next) {
+            return;
+        }
+        let going = old.read().filter(|(line, _)| !line.element.is_empty() && !stays(&line.element));
+        let of_class = |(line, value): (&Line, u64)| Some(((class(&line.element)?, line.clone()), value));
+        self.counts.extend(going.filter_map(of_class));
+    }
 }
 
 impl Drop for Counters {
@@ -268,6 +309,39 @@ mod tests {
         new.carry(&old, |element| element == "a");
         assert_eq!(counting.iter().map(Counter::get).collect::<Vec<_>>(), [0, 15, 0, 12]);
         assert_eq!(anew.get(), 0);
+    }
+
+    #[test]
+    fn counts_of_elements_that_were_away_go_on_if_they_were_kept() {
+        let make = |elements: &[&str]| {
+            let mut counters = Counters::new(1, 8, None).unwrap();
+            let made: Vec<Counter> =
+                elements.iter().map(|element| counters.add(0, element, "n", Unit::None)).collect();
+            (counters, made)
+        };
+        let class = |element: &str| Some(element[..1].to_owned());
+        let value = |made: &[Counter]| made.iter().map(Counter::get).collect::<Vec<_>>();
+        let mut kept = Kept::default();
+        // Nobody asks for it, and somebody does.
+        for (next, after) in [(false, 0), (true, 7)] {
+            let (old, counted) = make(&["a1", "b1", "c1"]);
+            counted.iter().for_each(|counter| counter.add(7));
+            kept.next = next;
+            kept.note(&old, |element| element == "c1", class);
+            let (mut new, made) = make(&["d1"]);
+            new.resume(&mut kept, class);
+            assert_eq!(value(&made), [0]);
+            // They come back one by one; one that has the name of another class is another.
+            let (mut new, made) = make(&["a1", "c1"]);
+            new.resume(&mut kept, class);
+            assert_eq!(value(&made), [after, 0], "what stays is carried");
+            let (mut other, others) = make(&["b1"]);
+            other.resume(&mut kept, |_| Some("x".to_owned()));
+            assert_eq!(value(&others), [0]);
+            let (mut new, made) = make(&["a1", "b1"]);
+            new.resume(&mut kept, class);
+            assert_eq!(value(&made), [0, after], "each once");
+        }
     }
 
     #[test]

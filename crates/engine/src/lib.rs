@@ -99,7 +99,7 @@ pub use outside::{Answer, Named};
 pub use peer::Peer;
 pub use plan::{End, Plan, PlanElement};
 pub use pulse::Pulse;
-pub use router::{Edge, MOST_TRACED, Measure, Options, Router, StartError};
+pub use router::{Edge, MOST_TRACED, Measure, NotAdded, Options, Router, StartError};
 pub use settings::{Configure, Settings, configured};
 pub use spec::{Library, Spec};
 pub use spin::SpinTime;

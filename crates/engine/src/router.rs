@@ -10,6 +10,7 @@ mod options;
 mod swap;
 
 pub use edges::{Edge, MOST_TRACED};
+pub use elsewhere::NotAdded;
 pub use measure::Measure;
 pub use options::{Options, StartError};
 
@@ -17,7 +18,7 @@ use crate::assemble::{Assembly, ControlSides, ElementWarning, Index, Layout, Por
 use crate::clock::Clock;
 use crate::conf::Env;
 use crate::core::Core;
-use crate::counters::{Counters, Line};
+use crate::counters::{Counters, Kept, Line};
 use crate::crossing::Doorbell;
 use crate::devices::Devices;
 use crate::driver::{Command, Driver, Event};
@@ -74,6 +75,8 @@ pub struct Router {
     traced: u16,
     /// What counts the bytes on edges, while somebody wants that.
     meter: Option<Meter>,
+    /// What elements have counted that are to come back ([`Router::keep_counts`]).
+    kept: Kept,
 }
 
 impl Router {
@@ -131,6 +134,7 @@ impl Router {
             manager,
             traced: 0,
             meter: None,
+            kept: Kept::default(),
         })
     }
 

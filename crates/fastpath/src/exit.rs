@@ -50,7 +50,8 @@ pub enum Place {
     Node(usize),
     /// An element of the plan and its input.
     Element(usize, usize),
-    /// A port that it is to leave by, as the program cannot move the packet's start.
+    /// A port that it is to leave by: at tcx, where the program cannot move the packet's start; at XDP, where its interface
+    /// cannot be redirected to any more. It brings no annotations there, and is the frame that was to go out.
     Port(usize),
 }
 
@@ -67,9 +68,11 @@ pub enum Exit {
     Up(Place),
     /// To the kernel, which says that it would not forward it as the table does ([`crate::Routes::check`]).
     Doubted,
-    /// It was to go out, or up, and the kernel would not: it is too short for a frame, has no room for what goes up with it, or
-    /// the interface is gone. Dropped, but passed to the kernel if nothing was done to it.
+    /// It was to go out, and is no frame: too short, or the kernel would not cut it. Or it was to go up, was written to, and
+    /// has no room for what goes up with it. Dropped.
     Refused,
+    /// It was to go up as it came, and has no room for what goes up with it. The kernel's.
+    NoRoom,
 }
 
 /// Bytes of metadata behind the words of annotations, and right in front of the frame.
@@ -170,13 +173,20 @@ impl Luggage {
     }
 }
 
+/// The state of a frame at XDP that was in `state` when it was to go out, once it is what goes out.
+pub(crate) fn as_it_goes_out(state: &State) -> State {
+    State { touched: state.touched || state.cut || state.data != 0, ..State::default() }
+}
+
 /// Writes what is done at an exit.
 pub(crate) struct Leaving<'a> {
     pub asm: &'a mut Asm,
     pub frame: &'a Frame,
     pub hook: Hook,
-    /// Where packets go on that the kernel would not take: first those that nothing was written to.
-    pub refused: [Label; 2],
+    /// Where packets go on that the kernel would not take.
+    pub refused: Label,
+    /// Where those go on that are as they came, and have no room for what goes up with them.
+    pub without_room: Label,
 }
 
 impl Leaving<'_> {
@@ -239,10 +249,16 @@ impl Leaving<'_> {
         self.asm.bind(done);
     }
 
-    /// The packet as it is goes out.
-    pub fn emit(&mut self, state: &State, action: Action<'_>) {
-        // One that was cut is not as it came, either.
-        let refused = self.refused[usize::from(state.touched || state.cut)];
+    /// The packet as it is goes out, and is counted then by `count`, which may destroy R0 to R2. Where its interface cannot be
+    /// redirected to, it goes on at `astray` as what [`as_it_goes_out`] says.
+    pub fn emit(
+        &mut self,
+        state: &State,
+        action: Action<'_>,
+        astray: Option<Label>,
+        count: impl FnOnce(&mut Asm),
+    ) {
+        let refused = self.refused;
         if state.cut {
             let whole = self.asm.label();
             self.asm.load_slot(Size::D, Reg::R2, self.frame.end, 0);
@@ -268,22 +284,19 @@ impl Leaving<'_> {
             self.asm.jump_if(Cond::Ne, Reg::R0, 0, refused);
         }
         if let Action::Redirect(map, key) = action {
-            let as_it_came = self.refused[usize::from(state.touched || state.cut || state.data != 0)];
-            return self.redirect(map, key, as_it_came);
+            self.asm.map(Reg::R1, map.as_fd());
+            self.asm.mov64(Reg::R2, key.into());
+            self.asm.mov(Reg::R3, 0);
+            self.asm.call(Helper::RedirectMap);
+            self.asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, astray.unwrap_or(refused));
+            count(self.asm);
+            self.asm.mov(Reg::R0, action::XDP_REDIRECT);
+            return self.asm.exit();
         }
+        count(self.asm);
         // Nothing can be passed any more.
         let dropped = if self.hook == Hook::Tcx { action::TCX_DROP } else { action::XDP_ABORTED };
         self.act(action, dropped);
-    }
-
-    /// The frame goes to an entry of a map of interfaces; without one it goes on at `refused`.
-    fn redirect(&mut self, map: &Map, key: u32, refused: Label) {
-        self.asm.map(Reg::R1, map.as_fd());
-        self.asm.mov64(Reg::R2, key.into());
-        self.asm.mov(Reg::R3, 0);
-        self.asm.call(Helper::RedirectMap);
-        self.asm.jump_if(Cond::Ne, Reg::R0, action::XDP_REDIRECT, refused);
-        self.asm.exit();
     }
 
     /// The packet goes up with its luggage, under the number of the exit.
@@ -294,7 +307,7 @@ impl Leaving<'_> {
         if self.hook == Hook::Tcx {
             return self.act(action, passed);
         }
-        let refused = self.refused[usize::from(state.touched)];
+        let refused = if state.touched { self.refused } else { self.without_room };
         let len = luggage.len() as i32;
         self.asm.load_slot(Size::D, Reg::R1, self.frame.context, 0);
         self.asm.mov(Reg::R2, -len);

@@ -3,7 +3,7 @@
 use crate::state::{Header, State};
 use crate::table;
 use crate::write::{DATA, DATA_END};
-use causeway_bpf::{Alu, Asm, Cond, Helper, Reg, Size, Slot, sk_buff};
+use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Reg, Size, Slot, sk_buff};
 use causeway_engine::ir::{ANNOTATIONS, Field, Op};
 
 /// Spill slots of all elements together: each uses the same ones.
@@ -138,6 +138,27 @@ pub(crate) fn length(asm: &mut Asm, frame: &Frame, state: &State) {
     if state.data != 0 {
         asm.alu(Alu::Sub, Reg::R0, state.data);
     }
+}
+
+/// Of a packet of the stack, of the length that `frame.key` has: R0 becomes how many frames more than one it is to be cut into,
+/// R3 the bytes that their headers have. Goes on at `whole` if it is not to be cut.
+pub(crate) fn cut_up(asm: &mut Asm, frame: &Frame, whole: Label) {
+    const ETHERNET: i32 = 14;
+    asm.load_slot(Size::D, Reg::R1, frame.context, 0);
+    // From the IP header on ([`crate::Ways::Packets`]), and without headers.
+    asm.load(Size::W, Reg::R3, Reg::R1, sk_buff::CB);
+    asm.jump_if(Cond::Eq, Reg::R3, 0, whole);
+    asm.load(Size::W, Reg::R2, Reg::R1, sk_buff::GSO_SIZE);
+    asm.jump_if(Cond::Eq, Reg::R2, 0, whole);
+    asm.alu(Alu::Sub, Reg::R3, Reg::R2);
+    asm.alu(Alu::Add, Reg::R3, ETHERNET);
+    asm.load_slot(Size::D, Reg::R0, frame.key, 0);
+    asm.jump_if(Cond::Le, Reg::R0, Reg::R3, whole);
+    // Each full one but the last, which may be full too.
+    asm.alu(Alu::Sub, Reg::R0, Reg::R3);
+    asm.alu(Alu::Sub, Reg::R0, 1);
+    asm.alu(Alu::Div, Reg::R0, Reg::R2);
+    asm.alu(Alu::Mul, Reg::R3, Reg::R0);
 }
 
 /// How a frame is addressed that came in by the interface of an address, numbered as the kernel does.

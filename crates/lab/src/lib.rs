@@ -74,6 +74,7 @@ pub mod tester;
 pub mod timetable;
 pub mod traffic;
 mod veth;
+mod yardstick;
 
 pub use primitives::primitives;
 

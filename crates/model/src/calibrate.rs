@@ -10,6 +10,8 @@
 //! as the kernel does between veths, the tester limits every rate of the device alone; then the rates are those of the whole bed,
 //! and it is said.
 
+mod delay;
+
 use crate::event::SECOND;
 use crate::figures::write;
 use crate::machine::{Span, Value, from_toml};
@@ -30,12 +32,12 @@ pub const LOAD_MOST: f64 = 0.8;
 const REPETITIONS: usize = 5;
 /// A gap of this part of the median parts two modes, if it is some times wider than any other.
 const GAP: (f64, f64) = (0.15, 3.0);
-/// Parts of a device's PDR at which the laboratory looks at delays; the first calibrates.
-const LOADS: [u32; 3] = [10, 50, 90];
 /// What the laboratory says of a result that says nothing of the device.
 const LIMITED: &str = "limited by the tester";
-/// The load of which half a percent is lost.
-const RATE: &str = "/PDR";
+/// The load of which nothing is lost in half of the trials: throughput (RFC 1242).
+const RATE: &str = "/NDR";
+/// The load of which half a percent is lost: the laboratory looks at delays at parts of it.
+const LOADED: &str = "/PDR";
 /// What comes out at the highest load that is offered.
 const BED_RATE: &str = "/saturation forwarding rate";
 /// Lengths below which nothing is left to predict.
@@ -62,8 +64,10 @@ pub struct Device {
     pub frame: Value<Span>,
     /// For each byte more.
     pub byte: Value<Span>,
-    /// Inside, of the shortest frames, where none waits for another.
+    /// Inside, where none waits for another.
     pub inside: Option<Value<Span>>,
+    /// How long at a time who sends the frames is held up.
+    pub held_up: Option<Value<Span>>,
 }
 
 impl Measured {
@@ -82,22 +86,13 @@ impl Device {
     pub fn rate_fps(&self, bytes: f64) -> f64 {
         SECOND as f64 / (self.frame.value as f64 + self.byte.value as f64 * bytes).max(1.0)
     }
-
-    /// The mean wait of M/D/1 at a load, microseconds.
-    fn wait_us(&self, load_fps: f64, bytes: f64) -> f64 {
-        let part = (load_fps / self.rate_fps(bytes)).min(0.999);
-        1e6 / self.rate_fps(bytes) * part / (2.0 * (1.0 - part))
-    }
-
-    /// The time inside at a load, microseconds, of frames of this length.
-    pub fn inside_us(&self, load_fps: f64, bytes: f64) -> Option<f64> {
-        Some(self.inside.as_ref()?.value as f64 / 1e6 + self.wait_us(load_fps, bytes))
-    }
 }
 
 /// A point that was measured, and what the model has there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
+    /// Of a frame.
+    pub bytes: f64,
     /// Bytes, or frames a second.
     pub x: f64,
     /// Measured, median of the repetitions.
@@ -126,8 +121,10 @@ pub struct Found {
     pub device: Device,
     /// Rates by length of frames.
     pub rates: Vec<Point>,
-    /// Median times inside in microseconds, by load.
+    /// Median times inside in microseconds, by length and load.
     pub delays: Vec<Point>,
+    /// Times inside that say nothing, and why.
+    pub left_out: Vec<String>,
 }
 
 /// A machine that was calibrated.
@@ -199,7 +196,7 @@ impl Calibration {
         });
         let found: Vec<Found> =
             devices.map(|(name, series)| Found::of(document, name, series)).collect::<Result<_>>()?;
-        ensure!(!found.is_empty(), "no device of these results has a PDR");
+        ensure!(!found.is_empty(), "no device of these results has an NDR");
         let machine = &document.run.machine;
         Ok(Calibration { about: format!("{}, kernel {}", machine.processor, machine.kernel), found })
     }
@@ -215,8 +212,11 @@ impl Calibration {
         }
         for found in &self.found {
             text += &format!("\n[device.{}]\n", quoted(&found.name));
-            let Device { frame, byte, inside } = &found.device;
-            for (key, value) in [("frame", Some(frame)), ("byte", Some(byte)), ("inside", inside.as_ref())] {
+            let Device { frame, byte, inside, held_up } = &found.device;
+            let (inside, held_up) = (inside.as_ref(), held_up.as_ref());
+            let all =
+                [("frame", Some(frame)), ("byte", Some(byte)), ("inside", inside), ("held_up", held_up)];
+            for (key, value) in all {
                 let Some(Value { value, origin, .. }) = value else { continue };
                 let points = origin.to_string().replace("calibrated: ", "");
                 text += &format!("{key} = {{ value = \"{value} ps\", calibrated = {} }}\n", quoted(&points));
@@ -238,28 +238,28 @@ impl Calibration {
         for one in &self.found {
             if one.in_bed {
                 let name = &one.name;
-                lines.push(format!("  {name}: the tester limits its PDR, so rates are those of the whole bed when more is offered"));
+                lines.push(format!("  {name}: the tester limits its NDR, so rates are those of the whole bed when more is offered"));
             }
-            let parts = [
-                (&one.rates, "bytes", 1.0, "kpps", 1e-3, RATE_WITHIN),
-                (&one.delays, "kpps", 1e-3, "us", 1.0, DELAY_WITHIN),
-            ];
-            for (points, x_unit, x_factor, unit, factor, most) in parts {
-                for point in points {
-                    let note = match (point.counts, point.error().abs() <= most) {
-                        (false, _) => "calibrated on it, or beyond what is promised",
-                        (true, true) => "",
-                        (true, false) => "missed",
-                    };
-                    lines.push(format!(
-                        "  {:<12} {:>7.0} {x_unit:<5} measured {:>9.1} {unit:<4} modelled {:>9.1} {:>+6.1} %  {note}",
-                        one.name,
-                        point.x * x_factor,
-                        point.measured * factor,
-                        point.modelled * factor,
-                        point.error() * 100.0
-                    ));
-                }
+            lines.extend(one.left_out.iter().map(|what| format!("  left out: {what}")));
+            let rates = one.rates.iter().map(|point| (point, String::new(), "kpps", 1e-3, RATE_WITHIN));
+            let delays = one
+                .delays
+                .iter()
+                .map(|point| (point, format!(" {:>5.0} kpps", point.x * 1e-3), "us", 1.0, DELAY_WITHIN));
+            for (point, load, unit, factor, most) in rates.chain(delays) {
+                let note = match (point.counts, point.error().abs() <= most) {
+                    (false, _) => "calibrated on it, or beyond what is promised",
+                    (true, true) => "",
+                    (true, false) => "missed",
+                };
+                lines.push(format!(
+                    "  {:<12} {:>5.0} bytes{load:<11} measured {:>9.1} {unit:<4} modelled {:>9.1} {:>+6.1} %  {note}",
+                    one.name,
+                    point.bytes,
+                    point.measured * factor,
+                    point.modelled * factor,
+                    point.error() * 100.0
+                ));
             }
         }
         lines
@@ -270,26 +270,12 @@ impl Calibration {
         let command = ["causeway", "model", "calibrate"].map(str::to_owned);
         let mut document = Document::new(Run { command: command.into(), ..Run::default() });
         for one in &self.found {
-            let rates = (&one.rates, ["frame length", "bytes"], ["forwarding rate", "frames/s"]);
-            let delays = (&one.delays, ["offered load", "frames/s"], ["median delay", "us"]);
-            for (points, x, what) in [rates, delays] {
-                for source in [Source::Measured, Source::Modelled] {
-                    let value = |p: &Point| if source == Source::Measured { p.measured } else { p.modelled };
-                    let at = |p: &Point| Measurement {
-                        x: Some(p.x),
-                        source,
-                        repetitions: vec![value(p)],
-                        note: String::new(),
-                    };
-                    document.series.push(Series {
-                        name: format!("{}, {}/{}", one.name, source.name(), what[0]),
-                        quantity: what[0].to_owned(),
-                        unit: what[1].to_owned(),
-                        x: Some(Axis { quantity: x[0].to_owned(), unit: x[1].to_owned() }),
-                        baseline: None,
-                        measurements: points.iter().map(at).collect(),
-                    });
-                }
+            let what = ["forwarding rate", "frames/s"];
+            document.series.extend(curves(&one.name, &one.rates, ["frame length", "bytes"], what));
+            for of_a_length in one.delays.chunk_by(|a, b| a.bytes == b.bytes) {
+                let name = format!("{}, {:.0} bytes", one.name, of_a_length[0].bytes);
+                let what = ["median delay", "us"];
+                document.series.extend(curves(&name, of_a_length, ["offered load", "frames/s"], what));
             }
         }
         document.series.retain(|series| !series.measurements.is_empty());
@@ -309,6 +295,27 @@ impl Calibration {
     }
 }
 
+/// What was measured and what is modelled, with unit.
+fn curves(name: &str, points: &[Point], x: [&str; 2], what: [&str; 2]) -> [Series; 2] {
+    [Source::Measured, Source::Modelled].map(|source| {
+        let value = |p: &Point| if source == Source::Measured { p.measured } else { p.modelled };
+        let at = |p: &Point| Measurement {
+            x: Some(p.x),
+            source,
+            repetitions: vec![value(p)],
+            note: String::new(),
+        };
+        Series {
+            name: format!("{name}, {}/{}", source.name(), what[0]),
+            quantity: what[0].to_owned(),
+            unit: what[1].to_owned(),
+            x: Some(Axis { quantity: x[0].to_owned(), unit: x[1].to_owned() }),
+            baseline: None,
+            measurements: points.iter().map(at).collect(),
+        }
+    })
+}
+
 /// A string of TOML; what cannot be printed is left out.
 fn quoted(text: &str) -> String {
     let plain: String = text.chars().filter(|letter| !letter.is_control()).collect();
@@ -326,19 +333,21 @@ impl Found {
         let of_bed = if in_bed { ", of the bed" } else { "" };
         let points = format!("{:.0} and {:.0} bytes{of_bed}", first.0, last.0);
         let frame = ps(first.1) - byte * first.0;
-        let mut device = Device { frame: span(frame, &points)?, byte: span(byte, &points)?, inside: None };
+        let (frame, byte) = (span(frame, &points)?, span(byte, &points)?);
+        let mut device = Device { frame, byte, inside: None, held_up: None };
         let at = |&(x, measured): &(f64, f64)| Point {
+            bytes: x,
             x,
             measured,
             modelled: device.rate_fps(x),
             counts: x != first.0 && x != last.0,
         };
         let rates = rates.iter().map(at).collect();
+        let mut left_out = Vec::new();
         // The laboratory looks at parts of what it found the device to carry, whoever limited that.
-        let own = series.measurements.iter().find(|one| one.x == Some(first.0));
-        let pdr = own.and_then(|one| median(&one.repetitions)).unwrap_or(first.1);
-        let delays = delays(document, name, (first.0, pdr), &mut device)?;
-        Ok(Found { name: name.to_owned(), in_bed, device, rates, delays })
+        let loaded = document.series(&format!("{name}{LOADED}")).unwrap_or(series);
+        let delays = delay::delays(document, name, loaded, &mut device, &mut left_out)?;
+        Ok(Found { name: name.to_owned(), in_bed, device, rates, delays, left_out })
     }
 }
 
@@ -363,29 +372,6 @@ fn carried(document: &Document, name: &str, own: &Series) -> Result<(Vec<(f64, f
     }
     rates.sort_by(|a, b| a.0.total_cmp(&b.0));
     Ok((rates, in_bed))
-}
-
-/// Times inside by load, of the frames of a length at parts of a PDR; none if the laboratory did not look.
-fn delays(
-    document: &Document,
-    name: &str,
-    (bytes, pdr): (f64, f64),
-    device: &mut Device,
-) -> Result<Vec<Point>> {
-    let at = |series: &str, x: f64| document.series(series)?.measurements.iter().find(|one| one.x == Some(x));
-    let mut points = Vec::new();
-    for part in LOADS {
-        let what = format!("{name}/{bytes:.0} bytes/delay at {part} % of its PDR");
-        let Some(one) = at(&what, 50.0).filter(|one| one.note != LIMITED) else { continue };
-        let (measured, load_fps) = (value(one, &what)?, pdr * f64::from(part) / 100.0);
-        if part == LOADS[0] {
-            device.inside = Some(span((measured - device.wait_us(load_fps, bytes)) * 1e6, &what)?);
-        }
-        let Some(modelled) = device.inside_us(load_fps, bytes) else { continue };
-        let counts = part != LOADS[0] && load_fps <= LOAD_MOST * device.rate_fps(bytes);
-        points.push(Point { x: load_fps, measured, modelled, counts });
-    }
-    Ok(points)
 }
 
 #[cfg(test)]

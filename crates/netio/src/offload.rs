@@ -134,6 +134,17 @@ struct Held {
     owner: Option<u64>,
 }
 
+impl Held {
+    /// Turns it on again, and has the journal forget it, unless one of `others` is of that name.
+    fn restore(self, fd: &OwnedFd, others: &[Held]) {
+        // By what it is called now: its old name may be another's. If it is gone, there is nothing to restore.
+        if let Ok(now) = name_of(fd, self.ifindex) {
+            let _ = self.offload.set(fd, &now, true);
+        }
+        forget(others, &self.name, self.offload);
+    }
+}
+
 /// All of the process. The port that a device gets anew is opened before the old one of that name is dropped, so two
 /// guards may know the same name, or the same device. It is the later one's.
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
@@ -202,13 +213,7 @@ impl Drop for OffloadGuard {
             None => h.ifindex == self.ifindex,
         };
         let mine: Vec<Held> = held.extract_if(.., is_mine).collect();
-        for Held { name, offload, .. } in mine.into_iter().rev() {
-            // By what it is called now: its old name may be another's. If it is gone, there is nothing to restore.
-            if let Ok(now) = name_of(&self.fd, self.ifindex) {
-                let _ = offload.set(&self.fd, &now, true);
-            }
-            forget(&held, &name, offload);
-        }
+        mine.into_iter().rev().for_each(|one| one.restore(&self.fd, &held));
     }
 }
 
@@ -230,6 +235,15 @@ pub fn inherit(list: impl IntoIterator<Item = TurnedOff>) {
         offload,
         owner: None,
     }));
+}
+
+/// Turns on again what is off on account of this process, for a process that opens no port any more.
+pub fn restore() {
+    // Without a socket whoever reads the journal does it.
+    let Ok(fd) = control() else { return };
+    let mut held = held();
+    let all = std::mem::take(&mut *held);
+    all.into_iter().rev().for_each(|one| one.restore(&fd, &held));
 }
 
 /// Turns an offload on or off for good, for interfaces that the caller made.
@@ -287,6 +301,10 @@ mod tests {
             inherit(own);
             drop((turn_off("r0"), turn_off("r0")));
             assert!(gro("r0"), "or be opened, and opened again");
+            set_offload("r0", Offload::Gro, false).expect("off");
+            inherit([(index, "r0".to_owned(), Offload::Gro)]);
+            restore();
+            assert!(gro("r0"), "or never");
         });
     }
 

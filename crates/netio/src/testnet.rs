@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Type of a frame that this machine sent itself.
 const PACKET_OUTGOING: u8 = 4;
+/// What is sent to a packet socket begins with a header that says what is left to be done with it.
+const PACKET_VNET_HDR: i32 = 15;
 
 /// Tests with interfaces run one after another: they compare the pool's free frames before and after.
 static ONE: Mutex<()> = Mutex::new(());
@@ -53,6 +55,14 @@ pub fn hoard_all_but(n: usize) -> Vec<Packet> {
 /// that is not allowed.
 pub fn run(pairs: &'static [(&'static str, &'static str)], test: impl FnOnce() + Send + 'static) {
     let _one = pool_lock();
+    elsewhere(pairs, || {
+        test();
+        assert_all_free();
+    });
+}
+
+/// The same within a test: in one more namespace.
+pub fn elsewhere(pairs: &'static [(&'static str, &'static str)], test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(move || {
         // SAFETY: changes only this thread.
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
@@ -65,7 +75,6 @@ pub fn run(pairs: &'static [(&'static str, &'static str)], test: impl FnOnce() +
             up(b);
         }
         test();
-        assert_all_free();
     });
     if let Err(panic) = thread.join() {
         std::panic::resume_unwind(panic);
@@ -143,6 +152,20 @@ impl Raw {
         let bound = unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), len) };
         assert_eq!(bound, 0, "bind");
         Raw(fd)
+    }
+
+    /// Sends one frame whose checksum, so far behind its start, is left to others, over all from `start` on.
+    pub fn send_unfinished(&self, frame: &[u8], start: u16, checksum: u16) {
+        let (on, len) = (1i32, size_of::<i32>() as u32);
+        let fd = self.0.as_raw_fd();
+        // SAFETY: the value is live and as long as given.
+        let set = unsafe {
+            libc::setsockopt(fd, libc::SOL_PACKET, PACKET_VNET_HDR, std::ptr::from_ref(&on).cast(), len)
+        };
+        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+        // `struct virtio_net_hdr`: flags (a checksum is needed), type, lengths, where the sum starts and goes.
+        let header = [&[1, 0, 0, 0, 0, 0][..], &start.to_ne_bytes(), &checksum.to_ne_bytes()].concat();
+        self.send(&[&header[..], frame].concat());
     }
 
     /// Sends one frame.

@@ -28,7 +28,7 @@ pub enum LabCommand {
 /// `lab run`.
 #[derive(Args)]
 pub struct LabRunArgs {
-    /// Devices: kernel, causeway, graph, click, or those of the description; the first is what the others are compared with
+    /// Devices: kernel, causeway, driver, graph, click, or those of the description; the first is what the others are compared with
     #[arg(value_name = "DEVICE", default_values = ["kernel", "causeway"])]
     pub devices: Vec<String>,
     #[command(flatten)]

@@ -60,7 +60,7 @@ pub struct CalibrateArgs {
     /// Results of `causeway lab run` with three lengths and five repetitions at least; without it, measure now, as root
     #[arg(value_name = "FILE")]
     pub results: Option<PathBuf>,
-    /// Wake a thread on this processor
+    /// The device runs on this processor, and the thread that is woken; the tester has the others
     #[arg(long, default_value_t = 1)]
     pub processor: usize,
     /// Write into this folder: this-machine.toml, model-calibrate.json, .csv and .html, and model-lab.json if it was measured

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use causeway_lab::bed;
 use causeway_lab::cluster;
 use causeway_lab::papers::{Experiment, experiments, pages};
-use causeway_lab::run::{Preset, Task, check_rate, compare_files};
+use causeway_lab::run::{Description, Preset, Task, check_rate, compare_files};
 use causeway_lab::search::Request;
 use causeway_lab::tester::{
     Attached, Capture, Timing, Transmitted, carries_default_route, receive_only, replay, transmit_only,
@@ -72,7 +72,7 @@ pub(super) fn interrupted() -> Result<Arc<AtomicBool>> {
 fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
     let task = Task {
         devices,
-        description: how.file,
+        description: how.file.as_deref().map_or_else(|| Ok(Description::default()), Description::open)?,
         sizes: how.sizes,
         preset: preset(&how.trials),
         yes: how.yes,

@@ -4,8 +4,9 @@ use super::lab::{interrupted, progress};
 use crate::cli::{CalibrateArgs, CardsArgs, ModelAction, ModelArgs, ScaleOutArgs, WhatIfArgs};
 use crate::output;
 use anyhow::{Context, Result, ensure};
+use causeway_engine::usable_processors;
 use causeway_lab::primitives;
-use causeway_lab::run::{Preset, Task};
+use causeway_lab::run::{Description, Preset, Task};
 use causeway_model::calibrate::Calibration;
 use causeway_model::cluster::{failure::Offered, network::Rates, report};
 use causeway_model::enhanced;
@@ -105,7 +106,7 @@ fn scale_out(args: &ScaleOutArgs) -> Result<ExitCode> {
 fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
     let results = match &args.results {
         Some(file) => file.clone(),
-        None => measured(&args.out)?,
+        None => measured(&args.out, args.processor)?,
     };
     let calibration = Calibration::read(&results)?;
     let files = calibration.keep(&args.out, &primitives(args.processor)?)?;
@@ -115,11 +116,18 @@ fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
     Ok(if calibration.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Has the laboratory measure the kernel's path and Causeway's; says where the results are.
-fn measured(folder: &Path) -> Result<PathBuf> {
+/// Has the laboratory measure the kernel's path and Causeway's, which has a processor of its own where there are two; says where
+/// the results are.
+fn measured(folder: &Path, processor: usize) -> Result<PathBuf> {
+    let others: Vec<usize> = usable_processors().into_iter().filter(|&other| other != processor).collect();
+    let own = if others.is_empty() { Vec::new() } else { vec![processor] };
     let task = Task {
         devices: ["kernel", "causeway"].map(str::to_owned).into(),
-        description: None,
+        description: Description {
+            tester_processors: others,
+            device_processors: own,
+            ..Description::default()
+        },
         sizes: SIZES.map(str::to_owned).into(),
         preset: Preset::quick(),
         repetitions: REPETITIONS,

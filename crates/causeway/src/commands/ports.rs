@@ -83,8 +83,6 @@ pub struct Obstacle {
 
 /// The code of a port that a router has.
 pub const TAKEN: &str = "port-taken";
-/// The code of a port that somebody's program is attached to.
-const PROGRAM_CODE: &str = "xdp-program";
 const LEAVE_OUT: &str = "leave it out: the kernel forwards to it";
 
 impl Obstacle {
@@ -93,16 +91,44 @@ impl Obstacle {
     }
 }
 
-impl Obstacle {
-    /// Whether it is a program that is attached already.
-    fn is_program(&self) -> bool {
-        [TAKEN, PROGRAM_CODE].contains(&self.code)
-    }
-}
-
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.name, self.what, self.mend)
+    }
+}
+
+/// The programs of a router whose place is taken, which are no obstacle. All others are somebody's.
+#[derive(Debug)]
+pub struct Replaced {
+    at_xdp: AtXdp,
+    at_tcx: Option<u32>,
+}
+
+/// Its program at XDP.
+#[derive(Debug, PartialEq, Eq)]
+enum AtXdp {
+    None,
+    /// One of an earlier version, which does not say which it is.
+    Some,
+    Numbered(u32),
+}
+
+impl Replaced {
+    /// None: no place is taken.
+    pub const NONE: Replaced = Replaced { at_xdp: AtXdp::None, at_tcx: None };
+
+    /// Those of the router called `name` that runs here.
+    pub fn of(name: Option<&str>) -> Replaced {
+        let router = control::routers_here().into_iter().find(|router| Some(router.name.as_str()) == name);
+        router.map_or(Replaced::NONE, |router| Replaced::by_record(&router))
+    }
+
+    fn by_record(router: &Record) -> Replaced {
+        Replaced { at_xdp: router.xdp.map_or(AtXdp::Some, AtXdp::Numbered), at_tcx: router.tcx }
+    }
+
+    fn has_at_xdp(&self, program: u32) -> bool {
+        self.at_xdp == AtXdp::Some || self.at_xdp == AtXdp::Numbered(program)
     }
 }
 
@@ -158,10 +184,11 @@ impl Survey {
         Ok(Port { name, index, attach, asked, forwards, queues, driver, mtu_bytes: mtu, longest_bytes })
     }
 
-    /// What keeps the router from attaching to a port.
-    pub fn obstacle(&self, port: &Port) -> Option<Obstacle> {
+    /// What keeps the router from attaching to a port, besides the programs that it replaces.
+    pub fn obstacle(&self, port: &Port, replaced: &Replaced) -> Option<Obstacle> {
         let name = &port.name;
-        if let Some(program) = self.link(port.index).and_then(|i| i.link.xdp_program) {
+        let at_xdp = self.link(port.index).and_then(|i| i.link.xdp_program);
+        if let Some(program) = at_xdp.filter(|program| !replaced.has_at_xdp(*program)) {
             if front::is_of_a_front(program) {
                 return Some(taken(name, &control::routers_here()));
             }
@@ -170,11 +197,12 @@ impl Survey {
                 "stop who attached it (`bpftool net` shows it, `causeway read list` a router); \
                  if nobody holds it, `ip link set dev {name} xdp off`"
             );
-            return Some(Obstacle::new(PROGRAM_CODE, name, what, mend));
+            return Some(Obstacle::new("xdp-program", name, what, mend));
         }
         // Who may not ask is told when the router attaches.
         let at_tcx = tcx_programs(port.index, TcxSide::Ingress).unwrap_or_default();
-        if at_tcx.into_iter().any(front::is_of_a_front) {
+        let mut others = at_tcx.into_iter().filter(|program| replaced.at_tcx != Some(*program));
+        if others.any(front::is_of_a_front) {
             return Some(taken(name, &control::routers_here()));
         }
         if port.attach == Attach::Tcx {
@@ -217,12 +245,11 @@ pub fn idle(ports: &[Port]) -> Option<&'static str> {
     idle.then_some("all packets are left to the kernel, and none is forwarded by Causeway")
 }
 
-/// The interfaces of these names, if a router can attach to all of them; with `taking_over` it takes the place of the programs
-/// that are there.
+/// The interfaces of these names, if a router can attach to all of them that takes the place of the programs `replaced`.
 ///
 /// # Errors
 /// One line that names the interface and says what to do.
-pub fn find(names: &[String], router: Router, taking_over: bool) -> Result<Vec<Port>> {
+pub fn find(names: &[String], router: Router, replaced: &Replaced) -> Result<Vec<Port>> {
     if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
         bail!("{twice} is named twice; name each interface once");
     }
@@ -230,8 +257,7 @@ pub fn find(names: &[String], router: Router, taking_over: bool) -> Result<Vec<P
     let mut ports = Vec::new();
     for name in names {
         let port = survey.port(name).map_err(|obstacle| anyhow::anyhow!("{obstacle}"))?;
-        let obstacle = survey.obstacle(&port);
-        if let Some(obstacle) = obstacle.filter(|obstacle| !(taking_over && obstacle.is_program())) {
+        if let Some(obstacle) = survey.obstacle(&port, replaced) {
             bail!("{obstacle}");
         }
         ports.push(port);
@@ -279,6 +305,25 @@ mod tests {
     }
 
     #[test]
+    fn of_the_router_whose_place_is_taken_the_programs_are_no_obstacle() {
+        let record = |xdp| Record {
+            name: "a".to_owned(),
+            pid: 7,
+            started: 0,
+            netns: String::new(),
+            socket: "s".into(),
+            counters: "c".into(),
+            xdp,
+            tcx: None,
+            undo: Default::default(),
+        };
+        let has = |replaced: &Replaced| [5, 6].map(|program| replaced.has_at_xdp(program));
+        assert_eq!(has(&Replaced::by_record(&record(Some(5)))), [true, false]);
+        assert_eq!(has(&Replaced::by_record(&record(None))), [true, true], "of an earlier version");
+        assert_eq!(has(&Replaced::NONE), [false, false]);
+    }
+
+    #[test]
     fn a_port_that_is_taken_names_whose_it_may_be() {
         let router = |name: &str| Record {
             name: name.to_owned(),
@@ -287,6 +332,7 @@ mod tests {
             netns: String::new(),
             socket: "s".into(),
             counters: "c".into(),
+            xdp: None,
             tcx: None,
             undo: Default::default(),
         };

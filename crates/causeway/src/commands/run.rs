@@ -2,7 +2,7 @@
 
 use super::{fail, source};
 use crate::cli::{RunArgs, RuntimeArgs};
-use crate::control::{Claim, Entrance, Listener, open_run_dir, run_dirs, serve};
+use crate::control::{Ask, Claim, Entrance, Listener, open_run_dir, run_dirs, serve};
 use crate::drain::drain;
 use crate::driver::Driver;
 use crate::lease::{Lease, Objector, State, Voucher};
@@ -25,10 +25,14 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// The code of the objection to forwarding while the router ends.
 const ENDING: &str = "ending";
+/// How often it is looked whether somebody has the place of a router that has ended.
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// Runs a configuration until it stops or is told to.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
@@ -129,6 +133,8 @@ pub struct Place {
     pub claim: Arc<Claim>,
     control: (Listener, Arc<Entrance>),
     metrics: Option<(TcpListener, Arc<Entrance>)>,
+    /// Whether the router has ended, whoever has the place yet.
+    ended: AtomicBool,
 }
 
 impl Place {
@@ -175,11 +181,36 @@ impl Place {
         }));
         let entrance = || entrance().context("cannot make an event descriptor");
         let metrics = metrics.map(|listener| Ok::<_, anyhow::Error>((listener, entrance()?))).transpose()?;
-        Ok(Place { claim, control: (listener, entrance()?), metrics })
+        Ok(Place { claim, control: (listener, entrance()?), metrics, ended: AtomicBool::new(false) })
+    }
+
+    /// The router has ended. Waits until nobody else has the place: who hands it over is not to be left in the middle.
+    pub fn end(mut place: Arc<Place>) {
+        place.ended.store(true, Ordering::Relaxed);
+        while let Err(others) = Arc::try_unwrap(place) {
+            place = others;
+            std::thread::sleep(PERIOD);
+        }
+    }
+
+    /// Whether the router has ended, so that it does not go on.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     fn entrances(&self) -> impl Iterator<Item = &Arc<Entrance>> {
         std::iter::once(&self.control.1).chain(self.metrics.iter().map(|(_, entrance)| entrance))
+    }
+
+    /// Has clients answered by `desk`.
+    pub fn serve(&self, desk: &Arc<dyn Ask + Send + Sync>) -> Result<()> {
+        let (listener, entrance) = &self.control;
+        serve(listener, entrance.clone(), desk.clone())?;
+        if let Some((listener, entrance)) = &self.metrics {
+            log::info!("metrics at http://{}/metrics", listener.local_addr()?);
+            http::serve(listener.try_clone()?, entrance.clone(), desk.clone());
+        }
+        Ok(())
     }
 
     /// From now on clients that connect wait until it is opened.
@@ -275,12 +306,7 @@ pub fn run_loaded(
         Ok(session) => session,
         Err(text) => return Ok(fail(&text)),
     };
-    let (listener, entrance) = &place.control;
-    serve(listener, entrance.clone(), session.desk())?;
-    if let Some((listener, entrance)) = &place.metrics {
-        log::info!("metrics at http://{}/metrics", listener.local_addr()?);
-        http::serve(listener.try_clone()?, entrance.clone(), session.desk());
-    }
+    place.serve(&session.desk())?;
     let lease = started(&session)?;
     let service = match &lease {
         Some(lease) => ServiceManager::tell(lease.state()),

@@ -4,7 +4,7 @@
 //! they are not sure of stays with the kernel, and so does everything when the router stops. [`checks`] looks before
 //! the start for what would keep the two from doing the same, [`inspection`] from then on; [`policy`] says what each
 //! port may do, [`driver`] forwards before the graph what needs none, [`rest`] which had better be left alone, and [`attendant`] attaches those again that come back.
-//! [`way`] says how it comes to its place: a free one, or that of a router that runs.
+//! [`way`] says how it comes to its place: a free one, or that of a router that runs; [`started`] takes it.
 
 mod attendant;
 mod checks;
@@ -15,18 +15,18 @@ mod graph;
 mod inspection;
 mod policy;
 mod rest;
+mod started;
 mod tables;
 mod way;
 
 pub use attendant::Attendant;
 pub use classes::{Mask, speed};
 
-use super::ports::{self, Port};
+use super::ports::{self, Port, Replaced};
 use super::probe::Probe;
 use super::{REFUSED, fail, run};
 use crate::cli::{Attach, UpArgs};
 use crate::control::{self, Claim, Listener};
-use crate::handover::{Old, Running};
 use crate::lease::Lease;
 use crate::leftovers;
 use crate::load::{self, Source, Style};
@@ -34,7 +34,7 @@ use crate::output;
 use crate::privileges::{self, Service};
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{EGRESSES, Egresses, FRONT, HANDLED, Handled, OpenPorts, PORTS};
-use causeway_elements::kernel::{FORWARDING, PUNTS, Punts};
+use causeway_elements::kernel::{FORWARDING, PORTS_MAX, PUNTS, Punts};
 use causeway_engine::Persistent;
 use causeway_kernel::{Finding, Inspector, Pulse, Watcher, WatcherConfig};
 use causeway_netio::front::{Bystander, Front, Place, Take};
@@ -43,6 +43,7 @@ use causeway_netio::{ErrorKind, live};
 use classes::{Classes, Meter, Sources};
 use follow::{Follow, Follower};
 use policy::Policies;
+use started::Starting;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
@@ -60,14 +61,7 @@ const MOST_LIVE: u32 = 32;
 pub fn up(mut args: UpArgs) -> Result<ExitCode> {
     let classes = classes(&args)?;
     if args.print {
-        let missing = |name: &&String| Interface::open(name).is_err();
-        for name in args.interfaces.iter().filter(missing) {
-            log::warn!(code = "port-missing"; "{name}: there is no such interface here");
-        }
-        let is_at_tcx = |name: &&String| args.driver && ports::place(name, args.attach) == Attach::Tcx;
-        let at_tcx: Vec<String> = args.interfaces.iter().filter(is_at_tcx).cloned().collect();
-        output::print(graph::text(&args.interfaces, &args.interfaces, &at_tcx, &classes))?;
-        return Ok(ExitCode::SUCCESS);
+        return print(&args, &classes);
     }
     // Before anything is done: who hands over to this process waits for it.
     run::mechanism(&args.runtime)?;
@@ -76,27 +70,61 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
         let what = format!("a router cannot start without {}", missing.join(", "));
         bail!(causeway_netio::Error::system(what, rustix::io::Errno::PERM.into()));
     }
+    let ports = find_ports(&args)?;
+    let taken: Vec<Port> = ports.iter().filter(|p| p.forwards).cloned().collect();
+    classes.make_room(&mut args.runtime, &taken)?;
+    let Some((probe, known)) = look(&args, &taken, &classes)? else {
+        return Ok(ExitCode::from(REFUSED));
+    };
+    if args.dry_run {
+        run::pool(&args.runtime, &names_at(&taken, Attach::Xdp))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rooted = as_root(&args, &taken, probe, known)?;
+    let _bystander = stand_by(&ports)?;
+    forward(args, classes, &taken, rooted)
+}
+
+/// Prints the graph.
+fn print(args: &UpArgs, classes: &Classes) -> Result<ExitCode> {
+    let missing = |name: &&String| Interface::open(name).is_err();
+    for name in args.interfaces.iter().filter(missing) {
+        log::warn!(code = "port-missing"; "{name}: there is no such interface here");
+    }
+    let is_at_tcx = |name: &&String| args.driver && ports::place(name, args.attach) == Attach::Tcx;
+    let at_tcx: Vec<String> = args.interfaces.iter().filter(is_at_tcx).cloned().collect();
+    output::print(graph::text(&args.interfaces, &args.interfaces, &at_tcx, classes))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The interfaces that the command line names, as ports.
+fn find_ports(args: &UpArgs) -> Result<Vec<Port>> {
     let router =
         ports::Router { attach: args.attach, in_driver: args.driver, frame_bytes: args.runtime.frame_size };
-    let ports = ports::find(&args.interfaces, router, args.take_over)?;
+    let replaced = if args.take_over { Replaced::of(args.runtime.name.as_deref()) } else { Replaced::NONE };
+    let ports = ports::find(&args.interfaces, router, &replaced)?;
     ports.iter().for_each(|port| log::info!(code = "port"; "{port}"));
     if let Some(text) = ports::idle(&ports) {
         log::info!(code = "port"; "{text}");
     }
-    let taken: Vec<Port> = ports.iter().filter(|p| p.forwards).cloned().collect();
-    classes.make_room(&mut args.runtime, &taken)?;
-    let in_driver = args.driver && !taken.is_empty();
-    if args.driver && !in_driver {
+    let forward = ports.iter().filter(|port| port.forwards).count();
+    if forward > PORTS_MAX {
+        bail!("{forward} interfaces are more than the {PORTS_MAX} that one router can have");
+    }
+    if args.driver && forward == 0 {
         log::info!(code = "driver"; "nothing is forwarded in the driver: no port forwards");
     }
+    Ok(ports)
+}
+
+/// Looks for what would keep the router from doing as the kernel does; none if that is so, which is said.
+fn look(args: &UpArgs, taken: &[Port], classes: &Classes) -> Result<Option<(Probe, Vec<Finding>)>> {
     let names: Vec<&str> = taken.iter().map(|p| p.name.as_str()).collect();
     let name = args.runtime.name.as_deref();
-    let probe = if args.take_over { Probe::taking_over(&taken, name) } else { Probe::default() };
-    let Some(known) = checks::findings(&names, &probe, args.force)? else {
-        return Ok(ExitCode::from(REFUSED));
-    };
+    let probe = if args.take_over { Probe::taking_over(taken, name) } else { Probe::default() };
+    let Some(known) = checks::findings(&names, &probe, args.force)? else { return Ok(None) };
     if classes.are_two() {
-        for name in names_at(&taken, Attach::Tcx) {
+        for name in names_at(taken, Attach::Tcx) {
             log::warn!(
                 code = "classes";
                 "{name}: nothing that comes in goes by --high, since what needs a queue is left to the kernel at tcx; \
@@ -104,58 +132,48 @@ pub fn up(mut args: UpArgs) -> Result<ExitCode> {
             );
         }
     }
-    if args.dry_run {
-        run::pool(&args.runtime, &names_at(&taken, Attach::Xdp))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let rooted = as_root(&args, &taken, probe, known)?;
-    let way = Way::find(&rooted.dir, rooted.listener, &args, &taken)?;
-    let bytes = classes.are_two();
+    Ok(Some((probe, known)))
+}
+
+/// Takes the place, and forwards between `ports`.
+fn forward(args: UpArgs, classes: Classes, ports: &[Port], rooted: Rooted) -> Result<ExitCode> {
+    let way = Way::find(&rooted.dir, rooted.listener, &args, ports)?;
     let at = |port: &Port| if port.attach == Attach::Tcx { Place::Tcx } else { Place::Xdp };
-    let places = taken.iter().map(at).collect();
-    let how = in_driver.then_some(driver::Settings { places, check_every: args.check_every, bytes });
-    let mut kept = follow(&taken, how, way.claim(), rooted.punts, rooted.inspector)?;
-    let _bystander = stand_by(&ports)?;
-    let present: Vec<attendant::Present> = taken.iter().map(|p| (p.name.clone(), p.index)).collect();
-    let at_tcx = names_at(&taken, Attach::Tcx);
-    let handed: Vec<_> = taken.iter().map(|p| (p.name.clone(), p.attach == Attach::Xdp)).collect();
-    let names: Vec<String> = taken.iter().map(|p| p.name.clone()).collect();
-    let text = graph::text(&names, &names, &at_tcx, &classes);
+    let places = ports.iter().map(at).collect();
+    let (check_every, bytes) = (args.check_every, classes.are_two());
+    let in_driver = args.driver && !ports.is_empty();
+    let how = in_driver.then_some(driver::Settings { places, check_every, bytes });
+    let mut kept = follow(ports, how, way.claim(), rooted.punts, rooted.inspector)?;
     let meter = kept.meter(&classes, args.driver_share)?;
     let Kept { lease, front, unsaid, persistent, changes, follower, inspector, .. } = kept;
     let open_ports = Arc::new(OpenPorts::default());
     persistent.lock().unwrap_or_else(PoisonError::into_inner).insert(PORTS.to_owned(), open_ports.clone());
     let (place, new) = way.go(&front, args.runtime.metrics)?;
+    let names: Vec<String> = ports.iter().map(|p| p.name.clone()).collect();
+    let text = graph::text(&names, &names, &names_at(ports, Attach::Tcx), &classes);
     let start = run::Start { params: Vec::new(), persistent, objector: Some(lease.objector()), driver: None };
-    // Its file goes with the router.
     let upgrades = OnceLock::new();
-    let started = |session: &crate::session::Session| {
-        run::require_workers(session, &lease);
-        let listener = match new {
-            Some(new) => {
-                let listener = new.take(&place, &unsaid)?;
-                // Those of ports that are elsewhere than before lead to nothing.
-                front.forget_links();
-                listener
-            }
-            None => way::listen(&place.claim),
-        };
-        lease.objector().withdraw(STARTING);
-        // Of one that went and came back, by the same index, the attendant may see nothing.
-        session.follow(&open_ports, OpenPorts::is_back_as_it_was);
-        let attendant = Attendant::start(session.desk(), present, (names, at_tcx, classes), changes)?.0;
-        if let Some(listener) = listener {
-            let (objector, pulses) = (lease.objector(), session.router().pulses());
-            let running = Running { front, objector, pulses, attendant, ports: handed };
-            Old::serve(upgrades.get_or_init(|| listener), &place, running)?;
-        }
-        Ok(Some(lease))
+    let starting = Starting {
+        lease,
+        front,
+        unsaid,
+        place: &place,
+        new,
+        open_ports,
+        ports,
+        classes,
+        changes,
+        upgrades: &upgrades,
     };
     let ended = match load::load(&Source::Text("up", text), &causeway_elements::library(), &[], Style::Human)
     {
-        Ok(loaded) => run::run_loaded(loaded, &place, args.runtime, start, started),
+        Ok(loaded) => {
+            run::run_loaded(loaded, &place, args.runtime, start, |session| starting.finish(session))
+        }
         Err(text) => Ok(fail(&text)),
     };
+    // Who is handing over undoes nothing, or all.
+    run::Place::end(place);
     drop((meter, inspector, follower));
     ended
 }
@@ -279,8 +297,9 @@ fn follow(
     if let Some(number) = front.number_at_tcx() {
         // Nobody else sets it.
         let _ = inspector.own.set(number);
-        claim.tell_program(number).context("the record of this router cannot be written")?;
     }
+    let programs = (front.number_at_xdp(), front.number_at_tcx());
+    claim.tell_programs(programs).context("the record of this router cannot be written")?;
     let lease = Lease::keep(front.clone()).context("cannot start a thread")?;
     // Others vouch before the workers do, and it must not be had without them.
     lease.objector().doubt(STARTING, "the router starts");

@@ -124,7 +124,17 @@ mod tests {
     fn router(name: &str) -> Record {
         let (socket, counters) = (String::new().into(), String::new().into());
         let (name, netns) = (name.to_owned(), String::new());
-        Record { name, pid: 7, started: 0, netns, socket, counters, tcx: None, undo: Default::default() }
+        Record {
+            name,
+            pid: 7,
+            started: 0,
+            netns,
+            socket,
+            counters,
+            xdp: None,
+            tcx: None,
+            undo: Default::default(),
+        }
     }
 
     #[test]

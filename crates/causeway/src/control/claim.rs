@@ -90,12 +90,12 @@ impl Claim {
         self.edit(|record| change(&mut record.undo))
     }
 
-    /// Says which program the router has at tcx.
+    /// Says which programs the router has at XDP and at tcx.
     ///
     /// # Errors
     /// If the record cannot be written.
-    pub fn tell_program(&self, number: u32) -> io::Result<()> {
-        self.edit(|record| record.tcx = Some(number))
+    pub fn tell_programs(&self, (xdp, tcx): (Option<u32>, Option<u32>)) -> io::Result<()> {
+        self.edit(|record| (record.xdp, record.tcx) = (xdp, tcx))
     }
 
     fn edit(&self, edit: impl FnOnce(&mut Record)) -> io::Result<()> {

@@ -178,7 +178,17 @@ mod tests {
         let (socket, counters) = (format!("/run/{name}.sock").into(), PathBuf::new());
         let netns = netns.to_owned();
         let undo = Undo::default();
-        Record { name: name.to_owned(), pid: 7, started: 1, netns, socket, counters, tcx: None, undo }
+        Record {
+            name: name.to_owned(),
+            pid: 7,
+            started: 1,
+            netns,
+            socket,
+            counters,
+            xdp: None,
+            tcx: None,
+            undo,
+        }
     }
 
     #[test]

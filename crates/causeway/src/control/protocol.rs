@@ -36,6 +36,9 @@ pub trait Ask {
         let _ = there;
     }
 
+    /// What elements have counted that the next configuration does not have is kept until a later one has them again.
+    fn keep_counts(&self) {}
+
     /// Begins to watch packets.
     fn watch(&self, watch: Watch) -> Result<Watched, HandlerError> {
         let _ = watch;

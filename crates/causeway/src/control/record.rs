@@ -12,6 +12,7 @@
 //! | `netns` | its network namespace, as the link `/proc/PID/ns/net` says |
 //! | `socket` | path of the control socket |
 //! | `counters` | path of the shared counters |
+//! | `xdp` | number of the BPF program that it attaches to ports at XDP; missing if it forwards nothing |
 //! | `tcx` | number of the BPF program that it has at tcx; missing if it has none |
 //! | `offloads` | what was turned off on interfaces: a list of `[interface, offload]` |
 //! | `neighbours` | entries that the kernel keeps resolved for the router: a list of `[interface, its index, address]` |
@@ -53,6 +54,8 @@ pub struct Record {
     pub socket: PathBuf,
     /// Its shared counters.
     pub counters: PathBuf,
+    /// The number of its program at XDP.
+    pub xdp: Option<u32>,
     /// The number of its program at tcx.
     pub tcx: Option<u32>,
     /// What it has changed in its network namespace.
@@ -99,6 +102,7 @@ impl Record {
             netns: own_netns()?,
             socket: std::path::absolute(socket.unwrap_or(&file("sock")))?,
             counters: file("counters"),
+            xdp: None,
             tcx: None,
             undo: Undo::default(),
         })
@@ -108,6 +112,7 @@ impl Record {
         let value: Value = serde_json::from_str(text).ok()?;
         let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
         let number = |key: &str| value.get(key)?.as_u64();
+        let program = |key: &str| number(key).and_then(|number| number.try_into().ok());
         (number("version")? == VERSION).then_some(())?;
         Some(Record {
             name: text("name")?,
@@ -116,7 +121,8 @@ impl Record {
             netns: text("netns")?,
             socket: text("socket")?.into(),
             counters: text("counters")?.into(),
-            tcx: number("tcx").and_then(|number| number.try_into().ok()),
+            xdp: program("xdp"),
+            tcx: program("tcx"),
             undo: Undo::from_json(&value)?,
         })
     }
@@ -130,6 +136,7 @@ impl Record {
             "netns": self.netns,
             "socket": self.socket.to_string_lossy(),
             "counters": self.counters.to_string_lossy(),
+            "xdp": self.xdp,
             "tcx": self.tcx,
             "offloads": self.undo.offloads,
             "neighbours": self.undo.neighbours,
@@ -231,7 +238,7 @@ pub(super) mod tests {
         let mut record = Record::own(Path::new("/run/x"), "a.b", Some(Path::new("/tmp/s"))).unwrap();
         record.undo.offloads.insert(("eth0".to_owned(), "lro".to_owned()));
         record.undo.neighbours.insert(("eth1".to_owned(), 7, "2001:db8::1".parse().unwrap()));
-        record.tcx = Some(7);
+        (record.xdp, record.tcx) = (Some(6), Some(7));
         assert_eq!(record.socket, Path::new("/tmp/s"));
         assert_eq!(record.counters, Path::new("/run/x/a.b.counters"));
         let text = record.to_json().to_string();

@@ -69,13 +69,13 @@ impl Unpack for Known {
 mod tests {
     use super::super::metadata::tests::sends_up;
     use super::*;
-    use causeway_engine::ir::{Builder, Field};
+    use causeway_engine::ir::{At, Builder, Field, Test};
 
-    /// A frame with these sixteen bytes in front of it.
-    fn frame(head: [u8; 16]) -> Packet {
+    /// A frame with these bytes in front of it.
+    fn frame<const N: usize>(front: [u8; N]) -> Packet {
         let mut packet = Packet::with_headroom(256).expect("a frame");
         packet.put(Luggage::MOST + 60).expect("room");
-        packet.data_mut()[Luggage::MOST - 16..][..16].copy_from_slice(&head);
+        packet.data_mut()[Luggage::MOST - N..][..N].copy_from_slice(&front);
         packet.pull(Luggage::MOST).expect("there");
         packet
     }
@@ -110,6 +110,40 @@ mod tests {
         let behind =
             [packet.network_header(), packet.transport_header()].map(|header| header.map(<[u8]>::len));
         assert_eq!(behind, [Some(26), Some(6)]);
+    }
+
+    #[test]
+    fn what_was_said_of_a_packet_that_was_written_to_is_known_above() {
+        let build = |b: &mut Builder| {
+            b.require(Test::Has(At::data(0), 14));
+            b.store(At::data(0), 6, 1u64);
+            b.put(Field::Mac, 20u64);
+            b.put(Field::Anno(8, 8), 1u64);
+            b.pull(14);
+        };
+        let Some(compiled) = sends_up(build) else { return };
+        let way = |luggage: &Option<Luggage>| Some(Way { luggage: luggage.clone()?, entry: Entry::At(0) });
+        let known = Known(vec![Exits { first: 1, ways: compiled.luggage.iter().map(way).collect() }]);
+        let is_touched = |luggage: &Option<Luggage>| luggage.as_ref().is_some_and(Luggage::is_touched);
+        let number = compiled.luggage.iter().position(is_touched).expect("an exit") as u32 + 1;
+        let [host, broadcast, multicast, other] =
+            [PacketType::Host, PacketType::Broadcast, PacketType::Multicast, PacketType::OtherHost];
+        for (addressed, kind) in [(0, host), (1, broadcast), (2, multicast), (3, other), (4, other)] {
+            let annotation = [9, 8, 7, 6, 5, 4, 3, 2];
+            let mut front = [0; 24];
+            front[..8].copy_from_slice(&annotation);
+            front[8..12].copy_from_slice(&number.to_ne_bytes());
+            front[22] = addressed;
+            let mut packet = frame(front);
+            assert_eq!((known.unpack(&mut packet), packet.len()), (Entry::At(0), 46));
+            assert_eq!((packet.packet_type(), packet.anno_bytes(8)), (kind, annotation));
+            assert_eq!(packet.mac_header().map(<[u8]>::len), Some(40));
+        }
+        let mut front = [0; 24];
+        front[8..12].copy_from_slice(&number.to_ne_bytes());
+        let mut short = frame(front);
+        short.truncate(13);
+        assert_eq!(known.unpack(&mut short), Entry::Lost, "its data begins behind its end");
     }
 
     #[test]

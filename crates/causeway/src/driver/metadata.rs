@@ -64,6 +64,7 @@ pub mod tests {
             up: Action::Return(action::XDP_DROP),
             anew: None,
             doubted: None,
+            without_room: None,
             counters: &counters,
             edges: true,
             first_number: 1,

@@ -16,21 +16,23 @@ mod metadata;
 pub mod part;
 mod port;
 mod routes;
+mod slots;
 mod tallies;
 
 use crate::drain::drain;
 use anyhow::{Context, Result};
-use causeway_bpf::{GracePeriod, Map, MapKind};
+use causeway_bpf::GracePeriod;
 use causeway_elements::devices::{FRONT, GIVEN_UP, GivenUp, OpenPorts, interface};
 use causeway_engine::{Library, NoAnswer, Persistent, Plan, PlanElement, Router};
 use causeway_netio::features::FeatureQuery;
 use causeway_netio::front::{Front, Take, monotonic_ns};
 use part::Part;
 use port::Port;
+use routes::Copies;
+use slots::Slots;
 use std::sync::{Arc, PoisonError};
+use tallies::Owed;
 
-/// Interfaces that programs send by.
-const DEVICES: u32 = 256;
 /// More than the exits that a program may have.
 const NUMBERS: u32 = 1 << 16;
 /// After how long without a round a worker counts as stuck: it is not asked any more, so that others are answered meanwhile.
@@ -44,9 +46,12 @@ struct Means {
     given_up: Arc<GivenUp>,
     features: FeatureQuery,
     grace: GracePeriod,
-    /// Where packets are redirected to, and the names of the interfaces by their places there.
-    interfaces: Map,
-    slots: Vec<String>,
+    /// Where packets are redirected to.
+    slots: Arc<Slots>,
+    /// Copies of routing tables.
+    copies: Copies,
+    /// What elements have still to count.
+    owed: Owed,
     /// Bytes that may lie in front of a frame.
     metadata: usize,
     /// The number of the next program's first exit in luggage. 0 says that a packet is as it came.
@@ -54,15 +59,18 @@ struct Means {
 }
 
 impl Means {
-    /// Where in the map the interface of a ToDevice is, if packets can be redirected to it now.
+    /// The place of a ToDevice's interface, if packets can be redirected to it now.
     fn slot(&mut self, device: &PlanElement) -> Option<u32> {
         let name = interface(&device.config)?;
-        let (ifindex, _) = self.ports.interface(&name)?;
-        if !self.features.get(ifindex).is_ok_and(|features| features.redirect_target()) {
-            return None;
+        let takes =
+            |ifindex: &u32| self.features.get(*ifindex).is_ok_and(|features| features.redirect_target());
+        match self.ports.way_out(&name).filter(takes) {
+            Some(ifindex) => self.slots.open(&name, ifindex),
+            None => {
+                self.slots.close(&name);
+                None
+            }
         }
-        let slot = slot_of(&mut self.slots, name);
-        self.interfaces.insert_u32(slot, ifindex).ok().map(|()| slot)
     }
 
     /// The number of the first exit of a program that is about to be made.
@@ -70,16 +78,6 @@ impl Means {
         // After the last number the first ones are free again: nobody knows their programs any more.
         if self.next_number > u32::MAX - NUMBERS { 1 } else { self.next_number }
     }
-}
-
-/// The place of an interface of this name, one of which may follow the other.
-fn slot_of(slots: &mut Vec<String>, name: String) -> u32 {
-    let known = slots.iter().position(|slot| *slot == name);
-    let slot = known.unwrap_or_else(|| {
-        slots.push(name);
-        slots.len() - 1
-    });
-    slot as u32
 }
 
 /// The programs of a graph.
@@ -105,7 +103,10 @@ impl Driver {
             log::warn!(code = "driver"; "what is lost behind the driver's programs is not counted: {error}");
         }
         let given_up = Arc::new(GivenUp::default());
-        let interfaces = Map::new(MapKind::DevMap, "ports", 4, 4, DEVICES)?;
+        let slots = Arc::new(Slots::new()?);
+        let ways = slots.clone();
+        // At once: what the kernel redirects to an interface that is down is lost.
+        ports.on_down(move |ifindex| ways.close_interface(ifindex));
         let grace = GracePeriod::new()?;
         let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
         values.insert(FRONT.to_owned(), front.clone());
@@ -117,8 +118,9 @@ impl Driver {
             given_up,
             features,
             grace,
-            interfaces,
-            slots: Vec::new(),
+            slots,
+            copies: Copies::default(),
+            owed: Owed::default(),
             metadata: metadata::allowed()?,
             next_number: 1,
         };
@@ -149,7 +151,6 @@ impl Driver {
         if sources.starts().next().is_none() {
             log::info!(code = "driver"; "nothing runs in the driver: the configuration has no FromDevice");
         }
-        // No program sends by any: those that are gone make room.
         self.means.slots.clear();
         for (start, _) in sources.starts() {
             let element = &plan.elements[start];
@@ -222,7 +223,8 @@ impl Driver {
     }
 
     fn try_settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
-        self.ports.iter_mut().try_for_each(|port| port.settle(router))
+        let more = self.ports.iter_mut().flat_map(Port::take).collect();
+        self.means.owed.settle(more, router)
     }
 
     /// Has all packets come up as they come from now on, and waits until those have that were given up before.
@@ -251,17 +253,4 @@ fn answers(router: &Router) -> bool {
 fn has_entries(running: &Plan, element: &str) -> bool {
     let entries = &running.edges[running.edges.len().saturating_sub(running.entries)..];
     entries.iter().any(|((from, _), _)| running.elements[*from].name == element)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_interface_that_is_made_anew_has_the_place_of_the_one_before() {
-        let mut slots = Vec::new();
-        for _ in 0..2 * DEVICES {
-            assert_eq!(["a", "b", "a"].map(|name| slot_of(&mut slots, name.to_owned())), [0, 1, 0]);
-        }
-    }
 }

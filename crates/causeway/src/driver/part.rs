@@ -116,6 +116,13 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Where packets are pushed to that leave by a ToDevice ([`Part::device`]).
+pub fn door(plan: &Plan, device: usize) -> End {
+    let pulled = plan.elements[device].pulled_inputs.first() == Some(&true);
+    let queue = plan.edges.iter().find(|(_, to)| pulled && *to == (device, 0));
+    queue.map_or((device, 0), |((queue, _), _)| (*queue, 0))
+}
+
 fn may_lower(library: &Library, class: &str) -> bool {
     library.get(class).is_some_and(|spec| spec.lowers != Lowers::No)
 }
@@ -171,6 +178,7 @@ mod tests {
         let part = Part::of(&library, &plan);
         assert_eq!(part.entries(number("in")), [(number("a"), 0), (number("c"), 0)]);
         assert_eq!(part.device(number("q")), Some(number("out")));
+        assert_eq!(door(&plan, number("out")), (number("q"), 0));
     }
 
     /// They take turns, which the driver would not.

@@ -4,13 +4,13 @@ use super::Means;
 use super::few::Few;
 use super::known::{Exits, Known, Way};
 use super::metadata;
-use super::part::{Part, is_asked};
+use super::part::{Part, door, is_asked};
 use super::routes::{Copied, can_be_copied};
 use super::tallies::{Of, Tallies};
 use causeway_bpf::{Program, ProgramKind, action};
 use causeway_elements::devices::Entry;
 use causeway_engine::handler::HandlerError;
-use causeway_engine::{End, NoAnswer, Plan, Router};
+use causeway_engine::{Counter, End, NoAnswer, Plan, Router};
 use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
 use causeway_netio::front;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ struct Running {
     ifindex: u32,
     tallies: Tallies,
     /// What it reads.
-    _tables: BTreeMap<usize, Copied>,
+    _tables: BTreeMap<usize, Arc<Copied>>,
     few: BTreeMap<usize, Few>,
 }
 
@@ -161,7 +161,7 @@ impl Port {
         plan: &Plan,
         mut wanted: Wanted<'_>,
     ) -> Result<(), Failed> {
-        let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, Copied::new(text)?)));
+        let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, means.copies.of(text)?)));
         let tables = tables.collect::<Result<BTreeMap<_, _>, String>>();
         let tables =
             tables.map_err(|why| Failed::Because(format!("a routing table cannot be copied: {why}")))?;
@@ -172,11 +172,13 @@ impl Port {
         let graph: Graph<Table<'_>> = wanted.split.whole_graph(
             plan,
             |element| programs[element].take(),
-            |element| vec![tables.get(&element).map(Copied::table).or(few.get(&element).map(Few::table))],
+            |element| {
+                vec![tables.get(&element).map(|copy| copy.table()).or(few.get(&element).map(Few::table))]
+            },
         );
         let drop = Action::Return(action::XDP_DROP);
         let action = |device| {
-            wanted.devices.get(&device).map_or(drop, |&slot| Action::Redirect(&means.interfaces, slot))
+            wanted.devices.get(&device).map_or(drop, |&slot| Action::Redirect(means.slots.map(), slot))
         };
         let actions: Vec<Action<'_>> = (0..plan.elements.len()).map(action).collect();
         let first = means.first_number();
@@ -186,6 +188,7 @@ impl Port {
             up: Action::Program(means.front.takers(front::Place::Xdp)?),
             anew: None,
             doubted: None,
+            without_room: Some(Action::Program(means.front.roomless()?)),
             counters: &counters,
             edges: true,
             first_number: first,
@@ -236,11 +239,11 @@ impl Port {
     }
 
     /// The program runs no more: counts the last packets of it.
-    fn end(&self, means: &Means, router: &Router, mut before: Running) -> Result<(), NoAnswer> {
+    fn end(&self, means: &mut Means, router: &Router, mut before: Running) -> Result<(), NoAnswer> {
         if let Err(error) = means.grace.wait() {
             log::warn!(code = "driver"; "{}: an old program cannot be waited for: {error}", self.interface);
         }
-        before.tallies.settle(router)
+        means.owed.settle(before.tallies.take(), router)
     }
 
     /// Nothing is known any more of packets that were given up.
@@ -259,9 +262,9 @@ impl Port {
         Ok(())
     }
 
-    /// Has the elements count what the program has counted.
-    pub fn settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
-        self.running.as_mut().map_or(Ok(()), |running| running.tallies.settle(router))
+    /// What elements are to count of what the program has counted since the last time.
+    pub fn take(&mut self) -> Vec<(Counter, u64)> {
+        self.running.as_mut().map_or_else(Vec::new, |running| running.tallies.take())
     }
 }
 
@@ -309,7 +312,7 @@ fn exits(
         Place::Node(0) => Entry::Start,
         Place::Node(node) => split.elements.get(node - 1).map_or(Entry::Lost, |&element| entry((element, 0))),
         Place::Element(element, input) => entry((element, input)),
-        Place::Port(_) => Entry::Lost,
+        Place::Port(device) => entry(door(plan, device)),
     };
     let way = |luggage: &Option<causeway_fastpath::Luggage>| {
         luggage.as_ref().map(|luggage| Way { luggage: luggage.clone(), entry: place(luggage.place) })

@@ -6,7 +6,7 @@ use causeway_fib::{
 };
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Routes of a table that is copied, at most: it is copied whole when one changes.
 const MOST: usize = 65_536;
@@ -15,8 +15,28 @@ const LAYOUT6: Lines6Layout = Lines6Layout::new(18);
 /// Pairs of output and gateway that a table may lead to.
 const HOPS: u32 = 4_096;
 
+/// The copies that there are. Ports whose tables say the same share one: a table of IPv6 takes 65 MB, which stay in memory.
+#[derive(Default)]
+pub struct Copies(Vec<Weak<Copied>>);
+
+impl Copies {
+    /// The copy of the table whose handler `table` says this.
+    pub fn of(&mut self, text: &str) -> Result<Arc<Copied>, String> {
+        self.0.retain(|copy| copy.strong_count() > 0);
+        let mut there = self.0.iter().filter_map(Weak::upgrade);
+        if let Some(copy) = there.find(|copy| copy.text == text) {
+            return Ok(copy);
+        }
+        let copy = Arc::new(Copied::new(text)?);
+        self.0.push(Arc::downgrade(&copy));
+        Ok(copy)
+    }
+}
+
 /// A copy of one table. It never changes; another takes its place.
 pub struct Copied {
+    /// What the handler says.
+    text: String,
     memory: Arc<SharedRegion>,
     hops: Hops,
     walk: Walk,
@@ -71,7 +91,7 @@ pub fn can_be_copied(text: &str) -> bool {
 
 impl Copied {
     /// Copies the table whose handler `table` says this.
-    pub fn new(text: &str) -> Result<Copied, String> {
+    fn new(text: &str) -> Result<Copied, String> {
         let listed = read(text).ok_or("it is too long, or no table of routes")?;
         let mut hops = Hops::new(HOPS).map_err(|e| e.to_string())?;
         let region = |bytes| SharedRegion::new(bytes).map(Arc::new).map_err(|e| e.to_string());
@@ -93,7 +113,7 @@ impl Copied {
                 (memory, Walk::V6(Box::new(fib)))
             }
         };
-        Ok(Copied { memory, hops, walk })
+        Ok(Copied { text: text.to_owned(), memory, hops, walk })
     }
 
     /// The table, for programs.
@@ -167,6 +187,24 @@ mod tests {
         assert_eq!(Copied::new(&many(most)).err(), None);
         let why = Copied::new(&many(most + 1)).err();
         assert_eq!(why.as_deref(), Some("its routes lead to too many gateways"));
+    }
+
+    #[test]
+    fn ports_whose_tables_say_the_same_read_one_copy() {
+        let (one, other) = ("2001:db8::/32 fe80::1 0\n", "2001:db8::/32 fe80::1 1\n");
+        match Hops::new(HOPS) {
+            Err(e) if e.kind() == causeway_bpf::ErrorKind::Privilege => {
+                return eprintln!("skipped: needs root: {e}");
+            }
+            hops => drop(hops.expect("next hops")),
+        }
+        let mut copies = Copies::default();
+        let mut of = |text| copies.of(text).expect("a copy");
+        let (first, second, third) = (of(one), of(one), of(other));
+        assert!(Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &third));
+        drop((first, second));
+        drop(of(other));
+        assert_eq!(copies.0.len(), 1, "what nobody reads is let go");
     }
 
     #[test]

@@ -53,8 +53,9 @@ impl Of<'_> {
             Exit::Nowhere(node) => {
                 vec![self.element(node).and_then(|element| self.named(element, "drop.unconnected"))]
             }
-            Exit::Refused => return self.named(start, "drop.refused").into_iter().collect(),
-            Exit::Up(_) | Exit::Doubted => return Vec::new(),
+            Exit::Refused => vec![self.named(start, "drop.refused")],
+            // The kernel's, counted with the port's other numbers.
+            Exit::NoRoom | Exit::Up(_) | Exit::Doubted => return Vec::new(),
         };
         own.into_iter().chain([self.named(start, "count")]).flatten().collect()
     }
@@ -81,14 +82,90 @@ impl Tallies {
         Tallies { counters, seen, elements }
     }
 
-    /// Has the elements count what the program has counted since the last time.
-    pub fn settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
+    /// What the elements' counters are to be added of what the program has counted since the last time.
+    pub fn take(&mut self) -> Vec<(Counter, u64)> {
         let mut sums = Vec::new();
         for (at, (seen, elements)) in self.seen.iter_mut().zip(&self.elements).enumerate() {
             let now = self.counters.get(at);
             let more = now.wrapping_sub(std::mem::replace(seen, now));
             sums.extend(elements.iter().filter(|_| more > 0).map(|counter| (counter.clone(), more)));
         }
-        if sums.is_empty() { Ok(()) } else { router.add(sums) }
+        sums
+    }
+}
+
+/// What elements have not counted yet, because their worker did not answer.
+#[derive(Default)]
+pub struct Owed(Vec<(Counter, u64)>);
+
+impl Owed {
+    /// Has the elements count this much more, and what they are owed.
+    pub fn settle(&mut self, more: Vec<(Counter, u64)>, router: &Router) -> Result<(), NoAnswer> {
+        self.0.extend(more);
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        router.add(std::mem::take(&mut self.0)).map_err(|left| {
+            self.0 = left.sums;
+            left.why
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{self, Source, Style};
+    use causeway_engine::{Conf, Cx, Element, Invalid, Options, Spec};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    static STICKING: AtomicBool = AtomicBool::new(true);
+    static IS_STUCK: AtomicBool = AtomicBool::new(false);
+
+    /// Keeps its worker for as long as it is told.
+    static STICKS: Spec = Spec { name: "Sticks", ports: "0/0", build, ..Spec::DEFAULT };
+
+    struct Sticks;
+
+    fn build(conf: &mut Conf<'_>) -> Result<Box<dyn Element>, Invalid> {
+        conf.counter("count");
+        Ok(Box::new(Sticks))
+    }
+
+    impl Element for Sticks {
+        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+            cx.set_timer(0, 0);
+            Ok(())
+        }
+
+        fn timer(&mut self, _: u32, _: &mut Cx<'_>) {
+            while STICKING.load(Ordering::Relaxed) {
+                IS_STUCK.store(true, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_worker_was_not_told_while_it_was_stuck_is_counted_once() {
+        let library = Library::new([&STICKS]);
+        let source = Source::Text("test", "s :: Sticks;".to_owned());
+        let loaded = load::load(&source, &library, &[], Style::Click).unwrap_or_else(|e| panic!("{e}"));
+        let router = Router::start(library, loaded.plan, Options::default()).unwrap();
+        let counter = router.counter("s", "count").expect("a counter");
+        router.resume();
+        while !IS_STUCK.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        let mut owed = Owed::default();
+        assert_eq!(owed.settle(vec![(counter.clone(), 5)], &router), Err(NoAnswer(0)));
+        STICKING.store(false, Ordering::Relaxed);
+        // It finds what it was asked for first.
+        owed.settle(vec![(counter.clone(), 2)], &router).expect("an answer");
+        assert_eq!(counter.get(), 7);
+        owed.settle(Vec::new(), &router).expect("nothing to ask for");
+        assert_eq!(counter.get(), 7);
+        router.close().expect("an end");
     }
 }

@@ -1,5 +1,6 @@
 //! Lines of JSON with descriptors, over a UNIX socket.
 
+use causeway_elements::kernel::PORTS_MAX;
 use rustix::cmsg_space;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -13,8 +14,11 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Descriptors of one message: those of all ports, and of a few sockets.
+/// Descriptors of one message: those of all ports, and of a few sockets. The kernel takes 253 (`SCM_MAX_FD`).
 const DESCRIPTORS: usize = 128;
+/// Control socket, socket for upgrades, standard error, metrics.
+const SOCKETS: usize = 4;
+const _: () = assert!(PORTS_MAX + SOCKETS <= DESCRIPTORS, "a router with all its ports can be handed over");
 /// Octets of a message.
 const LONGEST: usize = 1 << 16;
 /// How long the other end may take to make room for a message.

@@ -18,7 +18,7 @@
 //! and never wakes up again; then the old one puts its own program into the links and opens its ports again. Before `ready`
 //! it forwards, after it the kernel does: no step depends on another's being quick.
 //!
-//! Counters begin anew. What was changed on interfaces and neighbours goes over with the record.
+//! Counters begin anew; those of the old one's elements go on if it does. What was changed on interfaces and neighbours goes over with the record.
 
 mod message;
 mod new;

@@ -1,5 +1,8 @@
 //! The process whose place is taken.
 
+#[cfg(test)]
+mod tests;
+
 use super::message::{Line, Missing};
 use super::peer::Peer;
 use super::{AT_TCX, CODE, VERSION, queues};
@@ -128,7 +131,8 @@ impl Old {
             Ok(()) if !peer.ends(Duration::ZERO) => end(peer),
             other => {
                 let why = other.err().unwrap_or(Missing::Closed);
-                log::error!(code = CODE; "process {pid} does not take over: {why}; this router goes on");
+                let then = if place.has_ended() { "and this router ends" } else { "this router goes on" };
+                log::error!(code = CODE; "process {pid} does not take over: {why}; {then}");
                 stop(peer, &why);
             }
         }
@@ -136,9 +140,15 @@ impl Old {
         if let Err(e) = place.claim.change(|_| ()) {
             log::warn!(code = CODE; "the record of this router cannot be written: {e}");
         }
+        if place.has_ended() {
+            front.forget_links();
+            return offload::restore();
+        }
         for left in (0..TRIES).rev() {
             match attendant.attach(&ports) {
                 Ok(()) => break,
+                // It has been told to end meanwhile.
+                Err(_) if place.has_ended() => return offload::restore(),
                 Err(_) if left > 0 => std::thread::sleep(PAUSE),
                 // The attendant tries on.
                 Err(why) => log::error!(code = CODE; "{}", why.trim().replace('\n', "; ")),
@@ -246,107 +256,4 @@ fn refusal(hello: &Value, ports: &[(String, bool)], peer: &Peer) -> Result<(), S
         );
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::up_args;
-    use crate::control::{Ask, Question};
-    use crate::lease::{Lease, State};
-    use crate::load::{self, Source, Style};
-    use causeway_engine::handler::HandlerError;
-    use causeway_engine::{Cx, Element, Library, Options, Router, Spec};
-    use causeway_netio::ErrorKind;
-    use causeway_netio::front::{Take, monotonic_ns};
-    use std::sync::atomic::{AtomicU64, Ordering};
-    use std::sync::mpsc::channel;
-
-    /// When the worker's latest round began, and when the latest one that has ended did.
-    static BEGAN_NS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-
-    /// Keeps its worker for longer than the rings are given.
-    static SLOW: Spec = Spec { name: "Slow", ports: "0/0", build: |_| Ok(Box::new(Slow)), ..Spec::DEFAULT };
-
-    struct Slow;
-
-    impl Element for Slow {
-        fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
-            cx.set_timer(0, 0);
-            Ok(())
-        }
-
-        fn timer(&mut self, _: u32, cx: &mut Cx<'_>) {
-            let now_ns = monotonic_ns();
-            BEGAN_NS[0].store(now_ns, Ordering::Relaxed);
-            std::thread::sleep(Duration::from_millis(80));
-            BEGAN_NS[1].store(now_ns, Ordering::Relaxed);
-            // Once a round.
-            let next_ns = cx.now_ns() + 1;
-            cx.set_timer(0, next_ns);
-        }
-    }
-
-    /// Closes ports, and notes when the worker's latest round began that has ended, and how the router is.
-    struct Desk {
-        state: Box<dyn Fn() -> State + Send + Sync>,
-        seen: Mutex<Vec<(u64, String)>>,
-    }
-
-    impl Ask for Desk {
-        fn ask(&self, _: Question) -> Result<String, HandlerError> {
-            self.seen.lock().unwrap().push((BEGAN_NS[1].load(Ordering::Relaxed), (self.state)().text));
-            Ok(String::new())
-        }
-    }
-
-    #[test]
-    fn ports_are_closed_when_workers_have_seen_what_came_before() {
-        let front = match Front::new(Take::NOTHING) {
-            Ok(front) => Arc::new(front),
-            Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
-            Err(e) => panic!("{e}"),
-        };
-        let lease = Lease::keep(front.clone()).unwrap();
-        let library = Library::new([&SLOW]);
-        let source = Source::Text("test", "s :: Slow;".to_owned());
-        let loaded = load::load(&source, &library, &[], Style::Click).unwrap_or_else(|e| panic!("{e}"));
-        let router = Router::start(library, loaded.plan, Options::default()).unwrap();
-        router.resume();
-        let desk = Arc::new(Desk { state: Box::new(lease.state()), seen: Mutex::default() });
-        let (_changes, listens) = channel();
-        let ports = vec![("eth0".to_owned(), 7)];
-        let other = (vec!["eth0".to_owned()], Vec::new(), Default::default());
-        let attendant = Attendant::start(desk.clone(), ports.clone(), other, listens).unwrap().0;
-        let dir = std::env::temp_dir().join(format!("causeway-old-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        let socket = dir.join("socket").display().to_string();
-        let line = ["causeway", "up", "eth0", "--name", "closes", "--socket", &socket].map(str::to_owned);
-        let place = Arc::new(Place::take(&dir, None, &up_args(&line).unwrap().runtime).unwrap());
-        let running = Running {
-            front,
-            objector: lease.objector(),
-            pulses: router.pulses(),
-            attendant: attendant.clone(),
-            ports: vec![("eth0".to_owned(), true)],
-        };
-        let socket = UnixListener::bind(dir.join("upgrade")).unwrap();
-        let old = Old { socket, place: Arc::downgrade(&place), running };
-        // A round has just begun: it may have seen all that it will.
-        let began_ns = || BEGAN_NS[0].load(Ordering::Relaxed);
-        let earlier_ns = began_ns();
-        while began_ns() == earlier_ns {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let before_ns = monotonic_ns();
-        let closed = old.close(&place, &mut attendant.lock().unwrap(), 99);
-        assert!(closed.done.is_ok() && closed.ports == ports && closed.links.is_empty());
-        assert!(attendant.lock().unwrap().attached().is_empty());
-        let [(seen_ns, state)] = &desk.seen.lock().unwrap()[..] else { panic!("once") };
-        assert!(state.contains("process 99 takes over"), "{state}");
-        assert!(*seen_ns >= before_ns, "no round since then is over");
-        drop((old, place));
-        std::fs::remove_dir_all(&dir).unwrap();
-        router.close().unwrap();
-    }
 }

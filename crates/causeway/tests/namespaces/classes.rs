@@ -1,6 +1,7 @@
 //! Two service classes where more comes than a way out takes.
 
 use crate::driver::{pings, taken};
+use crate::hold::Hold;
 use crate::log::Log;
 use crate::net::{Net, Router, wait_for};
 use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size_force};
@@ -184,6 +185,94 @@ fn the_driver_forwards_only_where_no_queue_builds() {
     // Ten milliseconds are 22 packets; this machine may be busy.
     assert!(by_driver < sent / 4 && taken(&up) - before + by_driver >= sent, "{by_driver}");
     wait_for("the driver again", || pings(&net, &up) == (true, 0));
+}
+
+/// Sends datagrams of the low class from host `a`, with a pause after each.
+fn send_low(net: &Net, n: u32, octets: usize, pause: Duration) {
+    let sender = net.spawn("a", move || {
+        let socket = UdpSocket::bind("10.77.1.2:0").expect("a socket");
+        for number in 0..n {
+            let mut bytes = vec![0; octets];
+            bytes[..4].copy_from_slice(&u32::to_be_bytes(number));
+            socket.send_to(&bytes, TARGETS[1]).expect("sent");
+            std::thread::sleep(pause);
+        }
+    });
+    sender.join().expect("a sender");
+}
+
+/// As long as they wait in the graph, however little leaves meanwhile.
+#[test]
+fn packets_that_wait_are_not_overtaken_in_the_driver() {
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = Log::up(&net, "r", &format!("{ARGS} --driver"));
+    net.meet(&up, false);
+    wait_for("the driver", || pings(&net, &up) == (true, 0));
+    // A kilobyte a second.
+    up.write("speed1.rate", "8kbps").expect("written");
+    wait_for("packets that wait", || {
+        send_low(&net, 50, 1_000, Duration::from_millis(1));
+        up.number("low_queue1.length") > 10
+    });
+    let before = up.line("forward.driver", "ra>rb");
+    send_low(&net, 25, 20, Duration::from_millis(20));
+    assert_eq!(up.line("forward.driver", "ra>rb"), before, "they go to the end of the queue");
+    assert!(up.number("low_queue1.length") > 10);
+    up.write("speed1.rate", "2Mbps").expect("written");
+    wait_for("the driver again", || pings(&net, &up) == (true, 0));
+}
+
+/// The device's own ring is a queue as well, which loses what it has no room for.
+#[test]
+fn what_the_driver_loses_is_sent_by_the_graph() {
+    const N: u32 = 20;
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = Log::up(&net, "r", &format!("{ARGS} --driver"));
+    net.meet(&up, false);
+    // What is longer than the other end takes is lost behind a redirect.
+    net.ip("b", "link set b0 mtu 1000");
+    wait_for("the driver", || pings(&net, &up) == (true, 0));
+    let (above, driver) = (taken(&up), up.line("forward.driver", "ra>rb"));
+    send_low(&net, N, 1_200, Duration::from_millis(20));
+    let by_driver = up.line("forward.driver", "ra>rb") - driver;
+    let lost = up.counted("", |name| name == "port.xdp_drop_transmit");
+    assert!(by_driver > 0 && by_driver == lost, "{by_driver}, {lost} of them lost");
+    // After each that is lost the graph sends for a tenth of a second; this machine may be busy.
+    assert!(taken(&up) - above >= u64::from(N / 4), "{by_driver} of {N} in the driver");
+}
+
+/// Also if no queue builds: it may soon.
+#[test]
+fn what_the_graph_sends_counts_for_whether_the_driver_may() {
+    const N: u32 = 25;
+    let Some(net) = Net::new() else { return };
+    let (up, _log) = Log::up(&net, "r", &format!("{ARGS} --driver --driver-share 1"));
+    net.meet(&up, false);
+    let driver = || up.line("forward.driver", "ra>rb");
+    wait_for("the driver", || {
+        let before = driver();
+        send_low(&net, 1, 20, Duration::from_millis(300));
+        driver() > before
+    });
+    let before = driver();
+    // Each is more than a hundredth of what the link takes in ten milliseconds, and keeps the driver away for a hundred. If it
+    // did not, every other one would be the driver's; on a busy machine a few are.
+    send_low(&net, N, 200, Duration::from_millis(60));
+    let by_driver = driver() - before;
+    assert!(by_driver < u64::from(N / 3), "{by_driver} of {N} in the driver");
+}
+
+/// Queues build that it does not see.
+#[test]
+fn the_kernel_forwards_while_the_meter_hangs() {
+    let Some(net) = Net::new() else { return };
+    let (up, log) = Log::up(&net, "r", &format!("{ARGS} --driver"));
+    net.meet(&up, false);
+    let (silent, again) = (log.count("silent", "the meter"), log.count("forwarding", "forwarding again"));
+    let hold = Hold::thread(&up, "meter");
+    log.wait(silent, "silent", "the meter of the service classes: the kernel forwards everything");
+    drop(hold);
+    log.wait(again, "forwarding", "forwarding again");
 }
 
 #[test]

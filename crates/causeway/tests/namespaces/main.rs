@@ -26,6 +26,7 @@ mod privileges;
 mod run_driver;
 mod run_driver_changes;
 mod run_driver_watched;
+mod run_driver_ways;
 mod running;
 mod service_manager;
 mod settings;

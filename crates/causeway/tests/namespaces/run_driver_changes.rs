@@ -3,6 +3,8 @@
 use crate::flow::Flow;
 use crate::net::{Net, Router, wait_for};
 use crate::run_driver::{Configuration, SWITCHED, filled, in_driver, send, settle, v4};
+use crate::upgrade::has_strace;
+use std::process::Stdio;
 
 /// Packets that passed an edge, the first of those that begin so.
 fn passed(router: &Router, edge: &str) -> u64 {
@@ -59,6 +61,26 @@ fn half_done_packets_survive(workers: usize) {
         let [one, two, strip, encap, held] = counts();
         held > 0 && one + two == strip && strip == encap && encap == held
     });
+}
+
+#[test]
+fn packets_go_on_where_the_program_that_gave_them_up_had_them_go() {
+    let Some(net) = Net::new() else { return };
+    settle(&net);
+    // Those of either way are wrong for the other: with two Ethernet headers, or with that of the router.
+    let graph = "in :: FromDevice(ra) -> kind :: Classifier(12/0800, -); kind[1] -> other :: Discard;
+        kind[0] -> sw :: Switch(0); sw[0] -> Strip(14) -> EtherEncap(0x0800, NEAR, FAR) -> late :: Counter
+        -> q :: Queue -> out :: ToDevice(rb); sw[1] -> early :: Counter -> Strip(14) -> EtherEncap(0x0800, NEAR, FAR) -> q;";
+    let router = Configuration::new(&net, graph).run(&net, true);
+    let flow = Flow::start(&net);
+    for n in 0..60 {
+        router.write("sw.switch", &format!("{}", (n + 1) % 2)).expect("written");
+    }
+    flow.wait(20);
+    let account = flow.end();
+    assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}");
+    assert!(router.number("early.count") > 0 && router.number("late.count") > 0);
+    assert_eq!(router.line("in.drop_reasons", "given-up"), 0);
 }
 
 #[test]
@@ -140,7 +162,7 @@ fn what_is_no_frame_any_more_is_dropped_and_counted() {
     let router = Configuration::new(&net, graph).run(&net, true);
     send(&net, v4(40));
     wait_for("the count", || router.line("in.drop_reasons", "refused") >= 40);
-    assert_eq!(router.line("in.drop_reasons", "refused"), 40);
+    assert_eq!((router.line("in.drop_reasons", "refused"), router.number("out.count")), (40, 0));
     assert_eq!(passed(&router, "short [0]"), 40);
 }
 
@@ -176,4 +198,32 @@ fn an_interface_that_is_deleted_and_made_anew_has_its_part_in_the_driver_again()
         in_driver(&router);
     }
     assert_eq!(flow.end().duplicates, 0);
+}
+
+/// What it has in hand when another takes its place would not be counted otherwise.
+#[test]
+fn a_program_that_is_exchanged_has_ended_when_its_counters_are_read_last() {
+    let Some(net) = Net::new() else { return };
+    if !has_strace() {
+        return;
+    }
+    settle(&net);
+    let configuration = Configuration::new(&net, SWITCHED);
+    let file = std::env::temp_dir().join(net.name("calls"));
+    let by = format!("strace -D -f -qq -o {} -e trace=bpf", file.display());
+    let router = net.start_by("r", &by, &configuration.arguments(), Stdio::inherit());
+    let calls = || std::fs::read_to_string(&file).expect("calls");
+    let text = calls();
+    let made = text.lines().find(|line| line.contains("\"grace_periods\"")).expect("a map to wait with");
+    let map = made.rsplit(' ').next().expect("a descriptor");
+    // An update of this map returns when all programs have ended that were running.
+    let update = format!("BPF_MAP_UPDATE_ELEM, {{map_fd={map},");
+    let waits = || calls().matches(&update).count();
+    for way in ["1", "0", "-1", "0"] {
+        let before = waits();
+        router.write("sw.switch", way).expect("written");
+        assert!(waits() > before, "nobody waits: {}", calls());
+    }
+    drop(router);
+    std::fs::remove_file(file).expect("removed");
 }

@@ -1,11 +1,11 @@
 //! `causeway run FILE --driver` while somebody watches, a worker is stuck, or another graph takes the place of the one that runs.
 
 use crate::flow::Flow;
-use crate::net::{Net, wait_for};
+use crate::net::{CAUSEWAY, Net, wait_for};
 use crate::run_driver::{Configuration, SWITCHED, filled, in_driver, settle};
 use crate::watch_driver::Capture;
 use rustix::process::Signal;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// Packets in a file of a capture (pcapng, "Enhanced Packet Block").
 fn packets(capture: &Capture) -> u64 {
@@ -61,6 +61,23 @@ fn who_watches_and_is_stopped_keeps_nothing_out_of_the_driver() {
     assert!(said.contains("go through the graph meanwhile"), "{said}");
     let account = flow.end();
     assert_eq!((account.lost, account.duplicates), (0, 0), "{account:?}");
+}
+
+#[test]
+fn a_capture_that_finds_the_disk_full_says_so_and_keeps_nothing_out_of_the_driver() {
+    let Some(net) = Net::new() else { return };
+    settle(&net);
+    let router = Configuration::new(&net, SWITCHED).run(&net, true);
+    let flow = Flow::start(&net);
+    in_driver(&router);
+    // A device that is always full.
+    let socket = router.socket.display().to_string();
+    let args = ["capture", "q [0] -> [0] out", "--write", "/dev/full", "--socket", &socket];
+    let output = Command::new(CAUSEWAY).args(args).output().expect("causeway");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("cannot write /dev/full: No space left"), "{said}");
+    in_driver(&router);
+    assert_eq!(flow.end().duplicates, 0);
 }
 
 #[test]

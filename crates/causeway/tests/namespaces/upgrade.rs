@@ -199,7 +199,7 @@ fn a_hundred_upgrades_at_tcx_lose_nothing() {
 }
 
 /// The new process under strace(1), which sends it a signal when its first thread makes a system call for the nth time.
-fn start_until(net: &Net, arguments: &str, step: (&str, u32), signal: &str) -> Router {
+pub fn start_until(net: &Net, arguments: &str, step: (&str, u32), signal: &str) -> Router {
     let (call, nth) = step;
     let by =
         format!("strace -f -qq -o /dev/null -e trace={call} -e inject={call}:signal={signal}:when={nth}");
@@ -207,7 +207,7 @@ fn start_until(net: &Net, arguments: &str, step: (&str, u32), signal: &str) -> R
 }
 
 /// Kills the process under strace.
-fn kill_traced(new: &Router) {
+pub fn kill_traced(new: &Router) {
     let strace = new.child.id();
     let children =
         std::fs::read_to_string(format!("/proc/{strace}/task/{strace}/children")).expect("its children");

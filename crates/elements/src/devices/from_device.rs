@@ -104,7 +104,7 @@ causeway_engine::drop_reasons! {
         NotIp = "not-ip", "FORCE_IP, it is no IPv4 packet, and output 1 is not connected";
         OtherProtocol = "other-protocol", "it is not of the type that PROTOCOL says";
         GivenUp = "given-up", "a program in the driver gave it up that nobody knows any more";
-        Refused = "refused", "a program in the driver was done with it, and it was too short for a frame, there was no room in front of it, or its way out was gone";
+        Refused = "refused", "a program in the driver was done with it, and it was too short for a frame, or there was no room in front of it";
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::registry::{Method, OpenPorts};
 use causeway_engine::{ControlSide, Cx, PortStatistics};
+use causeway_netio::interface::Interface;
 use causeway_netio::{Capabilities, Event, Events, Port, RX_DROP, Rx, Statistic, Statistics, Tx};
 use causeway_packet::Batch;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,6 +33,8 @@ pub(crate) struct OpenPort {
     transmitted: Vec<Arc<dyn Statistics>>,
     events: [AtomicU64; EVENTS.len()],
     gone: AtomicBool,
+    /// Whether its link is up, as far as it was told.
+    up: AtomicBool,
 }
 
 /// Queues of a port that replica `(number, of)` of the graph serves: every `of`-th one.
@@ -43,6 +46,8 @@ impl OpenPort {
     /// A port that was opened by `method`. A thread follows its events as long as it is open.
     pub fn new(port: Port, method: Method, ports: &Arc<OpenPorts>) -> Arc<OpenPort> {
         let Port { name, mac, mode, ifindex, generic, capabilities, events, queues, .. } = port;
+        // Of one that nobody tells of it stays what it is.
+        let up = events.is_none() || Interface::open(&name).is_ok_and(|interface| interface.up);
         let received = queues.iter().map(|q| q.rx.statistics()).collect();
         let transmitted = queues.iter().map(|q| q.tx.statistics()).collect();
         let (rx, tx) = queues.into_iter().map(|q| (Some(q.rx), Mutex::new(Some(q.tx)))).unzip();
@@ -60,6 +65,7 @@ impl OpenPort {
             transmitted,
             events: Default::default(),
             gone: AtomicBool::new(false),
+            up: AtomicBool::new(up),
         });
         if let Some(events) = events {
             let (port, ports) = (Arc::downgrade(&open), Arc::downgrade(ports));
@@ -74,6 +80,11 @@ impl OpenPort {
     /// Whether its device is gone, so that the port is of no use any more.
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Relaxed)
+    }
+
+    /// Whether its device can transmit.
+    pub fn is_up(&self) -> bool {
+        self.up.load(Ordering::Relaxed)
     }
 
     /// Takes the receiving halves of a replica's queues. None come while an element of the running graph has them;
@@ -173,6 +184,11 @@ impl OpenPort {
         };
         self.events[which].fetch_add(1, Ordering::Relaxed);
         match event {
+            Event::LinkUp => self.up.store(true, Ordering::Relaxed),
+            Event::LinkDown | Event::Gone => self.up.store(false, Ordering::Relaxed),
+            _ => {}
+        }
+        match event {
             Event::Gone => {
                 self.gone.store(true, Ordering::Relaxed);
                 log::warn!("{}: {text}", self.name);
@@ -189,6 +205,11 @@ fn follow(port: &Weak<OpenPort>, ports: &Weak<OpenPorts>, mut events: Box<dyn Ev
         let Some(event) = events.next(LOOK) else { continue };
         let Some(open) = port.upgrade() else { return };
         open.happened(event);
+        if !open.is_up()
+            && let Some(ports) = ports.upgrade()
+        {
+            ports.down(open.ifindex);
+        }
         there = match event {
             Event::Gone => false,
             Event::Back => true,

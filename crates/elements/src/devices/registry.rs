@@ -37,11 +37,15 @@ impl Method {
 /// What is done when the device of a port is there again.
 type OnBack = Arc<dyn Fn(&Arc<OpenPorts>, &str) + Send + Sync>;
 
+/// What is done when packets cannot leave any more by an interface of a port.
+type OnDown = Arc<dyn Fn(u32) + Send + Sync>;
+
 /// The ports that are open, with the names that they were asked for by.
 #[derive(Default)]
 pub struct OpenPorts {
     ports: Mutex<Vec<(String, Weak<OpenPort>)>>,
     on_back: Mutex<Option<OnBack>>,
+    on_down: Mutex<Option<OnDown>>,
 }
 
 impl OpenPorts {
@@ -62,14 +66,39 @@ impl OpenPorts {
         }
     }
 
-    /// Interface index and Ethernet address of the port `name`, if it is open on an interface that the kernel sends by.
+    /// From now on `f` is called, on a thread of its own, with the index of an interface that is down, has no carrier or is gone, as
+    /// soon as its port is told.
     #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    pub fn on_down(&self, f: impl Fn(u32) + Send + Sync + 'static) {
+        *self.on_down.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(f));
+    }
+
+    /// The interface with this index is down.
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    pub(super) fn down(&self, ifindex: u32) {
+        let f = self.on_down.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(f) = f {
+            f(ifindex);
+        }
+    }
+
+    /// Interface index and Ethernet address of the port `name`, if it is open on an interface that the kernel sends by.
     pub fn interface(&self, name: &str) -> Option<(u32, [u8; 6])> {
+        self.open_on_interface(name).map(|port| (port.ifindex, port.mac))
+    }
+
+    /// Interface index of the port `name` as [`OpenPorts::interface`], if the link is up.
+    pub fn way_out(&self, name: &str) -> Option<u32> {
+        self.open_on_interface(name).filter(|port| port.is_up()).map(|port| port.ifindex)
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "ports are opened and watched by the control side")]
+    fn open_on_interface(&self, name: &str) -> Option<Arc<OpenPort>> {
         let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = ports.iter().filter(|(asked, _)| asked == name).filter_map(|(_, port)| port.upgrade());
+        let mut open = ports.iter().filter(|(asked, _)| asked == name).filter_map(|(_, port)| port.upgrade());
         let is_one =
             |port: &Arc<OpenPort>| matches!(port.method.opener, "afxdp" | "transit" | "generic" | "packet");
-        open.filter(|port| is_one(port) && !port.is_gone()).map(|port| (port.ifindex, port.mac)).next()
+        open.find(|port| is_one(port) && !port.is_gone())
     }
 
     /// Whether the device of the port `name` was gone and is there again, by the same index.

@@ -41,6 +41,8 @@ drop_reasons! {
 
 /// Fragments lie at multiples of this many bytes of the datagram.
 const UNIT: usize = 8;
+/// The flag that nobody uses. What fragments may have otherwise than the datagram does not include it (RFC 791 §3.2).
+const RESERVED: u16 = 0x8000;
 
 settings! {
     struct IPFragmenter {
@@ -67,7 +69,7 @@ struct Cut {
     payload_len: usize,
     /// Payload of the first fragment.
     first_len: usize,
-    /// Flags and offset of the whole, of which "more fragments" and the offset count.
+    /// Flags and offset of the whole; "don't fragment" does not count.
     word: u16,
     /// Identification of the fragments.
     id: u16,
@@ -82,7 +84,8 @@ impl Cut {
     /// Flags and offset of the fragment `at` bytes into the payload.
     fn word(&self, at: usize, is_last: bool) -> u16 {
         let offset = (self.word & FRAGMENT_OFFSET_MASK) + (at / UNIT) as u16;
-        offset | if is_last { self.word & MORE_FRAGMENTS } else { MORE_FRAGMENTS }
+        let more = if is_last { self.word & MORE_FRAGMENTS } else { MORE_FRAGMENTS };
+        self.word & RESERVED | more | offset
     }
 }
 
@@ -311,6 +314,15 @@ mod tests {
         h.push_all(0, [datagram(&[], 8, 0), datagram(&[], 7, 0)]);
         assert_eq!((h.take(0).len(), h.drops()), (1, vec![("need-fragmentation", 1)]));
         assert_eq!(Harness::new(&SPEC, "7", 1, 1).err().unwrap(), ["MTU must be at least 8"]);
+    }
+
+    #[test]
+    fn the_flag_that_nobody_uses_stays() {
+        let mut h = Harness::new(&SPEC, "68", 1, 1).unwrap();
+        h.push(0, datagram(&[], 60, RESERVED | MORE_FRAGMENTS | 5));
+        let out = h.take(0);
+        let words = out.iter().map(|p| Ipv4::new_checked(p.data()).unwrap().flags_fragment());
+        assert_eq!(words.collect::<Vec<_>>(), [5, 11].map(|offset| RESERVED | MORE_FRAGMENTS | offset));
     }
 
     #[test]

@@ -5,7 +5,19 @@ use super::Router;
 use crate::counters::Counter;
 use crate::handler::NoAnswer;
 use crate::ir::{Entry, Program};
+use crate::worker::Worker;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What could not be added to counters.
+#[derive(Debug)]
+pub struct NotAdded {
+    /// The worker that does not answer.
+    pub why: NoAnswer,
+    /// Its counters, and what was to be added to each.
+    pub sums: Vec<(Counter, u64)>,
+}
 
 impl Router {
     /// What an element lowers to now, as it is configured; of several copies the first. Its counters are those of the
@@ -43,17 +55,32 @@ impl Router {
     /// Adds to counters of the running graph, each on the worker that writes it. Those of an earlier graph are left.
     ///
     /// # Errors
-    /// A worker that does not answer; the others have added theirs.
-    pub fn add(&self, sums: Vec<(Counter, u64)>) -> Result<(), NoAnswer> {
+    /// A worker that does not answer, with what it was to add and never will; the others have added theirs.
+    pub fn add(&self, sums: Vec<(Counter, u64)>) -> Result<(), NotAdded> {
         let mut by_worker: BTreeMap<usize, Vec<(Counter, u64)>> = BTreeMap::new();
         for (counter, n) in sums.into_iter().filter(|&(_, n)| n > 0) {
             if let Some(worker) = self.env.counters.worker_of(&counter) {
                 by_worker.entry(worker).or_default().push((counter, n));
             }
         }
-        let add = |sums: Vec<(Counter, u64)>| move |_: &mut _| sums.iter().for_each(|(to, n)| to.add(*n));
-        let all: Vec<_> = by_worker.into_iter().map(|(worker, sums)| self.call(worker, add(sums))).collect();
-        all.into_iter().collect()
+        let (mut left, mut missing) = (Vec::new(), None);
+        for (worker, sums) in by_worker {
+            // A worker that was stuck may find later what it was asked for: then it is too late.
+            let is_done = Arc::new(AtomicBool::new(false));
+            let (done, to_add) = (is_done.clone(), sums.clone());
+            let add = move |_: &mut Worker| {
+                if !done.swap(true, Ordering::AcqRel) {
+                    to_add.iter().for_each(|(to, n)| to.add(*n));
+                }
+            };
+            if let Err(error) = self.call(worker, add)
+                && !is_done.swap(true, Ordering::AcqRel)
+            {
+                left.extend(sums);
+                missing = Some(error);
+            }
+        }
+        missing.map_or(Ok(()), |why| Err(NotAdded { why, sums: left }))
     }
 
     /// How many handlers of elements were written on the workers, by whoever it was: a number that is another when some

@@ -56,6 +56,9 @@ impl Router {
         let stays = |element: &str| class(old_plan, element) == class(&plan, element);
         let mut parked = self.park_all()?;
         assembly.env.counters.carry(&old_env.counters, stays);
+        let mut kept = self.kept.clone();
+        kept.note(&old_env.counters, stays, |element| class(old_plan, element));
+        assembly.env.counters.resume(&mut kept, |element| class(&plan, element));
         let mut old: Vec<&mut Worker> = parked.iter_mut().filter_map(|p| p.worker.as_mut()).collect();
         take_state(&mut old, &mut cores);
         let nodes = old.iter_mut().flat_map(|worker| &mut worker.core.nodes);
@@ -77,9 +80,14 @@ impl Router {
         assembly.env.counters.commit();
         let Assembly { index, names, control_sides, ports, env, .. } = assembly;
         (self.plan, self.index, self.names) = (plan, index, names);
-        (self.meter, self.manager) = (None, manager);
+        (self.meter, self.manager, self.kept) = (None, manager, kept);
         (self.control_sides, self.ports, self.env) = (control_sides, ports, env);
         Ok(())
+    }
+
+    /// What elements have counted that the next graph does not have is kept: they go on from it when a later graph has them again.
+    pub fn keep_counts(&mut self) {
+        self.kept.next = true;
     }
 
     /// Takes the graphs of all workers, which then wait; of none if one of them does not answer.

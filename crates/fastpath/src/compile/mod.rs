@@ -8,13 +8,13 @@
 mod node;
 
 use crate::counters::{Counters, WORDS};
-use crate::exit::{Action, Exit, Hook, Leaving, Luggage, Place};
+use crate::exit::{Action, Exit, Hook, Leaving, Luggage, Place, as_it_goes_out};
 use crate::frame::{self, Frame, Needs, SPILLS};
 use crate::graph::{Graph, Order, Target};
 use crate::registers::Homes;
 use crate::state::{Reach, State};
 use crate::table::Table;
-use causeway_bpf::{Asm, Code, Label, Reg};
+use causeway_bpf::{Asm, Code, Label, Reg, Size};
 use node::count;
 use std::collections::BTreeMap;
 
@@ -35,6 +35,9 @@ pub struct Options<'m> {
     pub anew: Option<Action<'m>>,
     /// What is done with those that are left to the kernel because it would forward them otherwise; passed without it.
     pub doubted: Option<Action<'m>>,
+    /// What is done with those that are left to the kernel because they have no room for what goes up with them; passed without
+    /// it.
+    pub without_room: Option<Action<'m>>,
     /// Where it counts.
     pub counters: &'m Counters,
     /// Whether packets are counted that leave elements by each output.
@@ -95,7 +98,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
     }
     let mut asm = Asm::new();
     let frame = Frame::new(&mut asm, needs.spills.min(SPILLS));
-    let refused = [asm.label(), asm.label()];
+    let (refused, without_room) = (asm.label(), asm.label());
     let mut compiler = Compiler {
         graph,
         options,
@@ -112,6 +115,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
         edge_counters: &edge_counters,
         first_exit: next,
         refused,
+        without_room,
     };
     compiler.enter();
     while let Some(((rank, state), (label, reach))) = compiler.pending.pop_first() {
@@ -121,7 +125,7 @@ pub fn compile(graph: &Graph<Table<'_>>, options: &Options<'_>) -> Result<Compil
     let Compiler { asm, exits, left, spans, .. } = compiler;
     let luggage = exits.iter().map(|way| way.luggage.clone()).collect();
     let exits: Vec<Exit> = exits.iter().map(|way| way.exit).collect();
-    let counted = next + exits.len() * if options.counters.with_bytes { 2 } else { 1 };
+    let counted = next + exits.len() * if options.counters.with_bytes { 3 } else { 1 };
     if counted > WORDS {
         let what = format!("compile a graph to BPF: it counts {counted} things, {WORDS} at most");
         return Err(Failure::new(causeway_bpf::ErrorKind::Assembler, what));
@@ -144,7 +148,14 @@ impl Compiled {
     /// [with bytes](Counters::with_bytes).
     #[must_use]
     pub fn bytes_of_exit(exit: usize) -> usize {
-        WORDS - 1 - exit
+        WORDS - 1 - 2 * exit
+    }
+
+    /// The counter of the frames that left by it beyond one for each packet: those that packets of the stack are to be cut into.
+    /// Their headers are among the bytes.
+    #[must_use]
+    pub fn more_frames_of_exit(exit: usize) -> usize {
+        WORDS - 2 - 2 * exit
     }
 }
 
@@ -174,7 +185,8 @@ struct Compiler<'g, 'm> {
     node_counters: &'g [usize],
     edge_counters: &'g [usize],
     first_exit: usize,
-    refused: [Label; 2],
+    refused: Label,
+    without_room: Label,
 }
 
 /// Places to be written: a number and a state, where jumps to it lead, and how far packets reach on all ways there.
@@ -240,6 +252,8 @@ impl Compiler<'_, '_> {
         let label = self.asm.label();
         let luggage = match exit {
             Exit::Up(Place::Node(0)) if self.options.anew.is_some() && state == self.first => None,
+            // Who only sends it needs to know nothing of it.
+            Exit::Up(place @ Place::Port(_)) => Some(Luggage::new(place, state, Vec::new(), false)),
             Exit::Up(place) => {
                 let addressed = state.touched && self.needs.packet_type;
                 Some(Luggage::new(place, state, self.needs.eights().collect(), addressed))
@@ -273,42 +287,98 @@ impl Compiler<'_, '_> {
 
     /// Writes the exits that something leads to.
     fn leave(&mut self) {
-        let (map, options) = (self.options.counters.map(), self.options);
+        let options = self.options;
         let [pass, drop] = options.hook.refusals();
         let ways = std::mem::take(&mut self.exits);
-        let (kept, _): (Vec<_>, Vec<_>) = ways.into_iter().partition(|way| self.asm.is_target(way.label));
-        for (number, way) in kept.iter().enumerate() {
+        self.exits = ways.into_iter().filter(|way| self.asm.is_target(way.label)).collect();
+        let astray: Vec<_> = (0..self.exits.len()).map(|number| self.astray(number)).collect();
+        let ways = self.exits.clone();
+        for (number, way) in ways.iter().enumerate() {
             self.asm.bind(way.label);
-            self.asm.mov(Reg::R0, 1);
-            count(&mut self.asm, self.frame, map, self.first_exit + number);
-            if options.counters.with_bytes && matches!(way.exit, Exit::Emit(_)) && number < WORDS {
-                frame::length(&mut self.asm, self.frame, &way.state);
-                count(&mut self.asm, self.frame, map, Compiled::bytes_of_exit(number));
-            }
-            let mut leaving =
-                Leaving { asm: &mut self.asm, frame: self.frame, hook: options.hook, refused: self.refused };
-            match (way.exit, &way.luggage) {
-                (Exit::Emit(port), _) => {
-                    let action = options.ports.get(port).copied().unwrap_or(Action::Return(drop));
-                    leaving.emit(&way.state, action);
+            let Exit::Emit(port) = way.exit else {
+                self.count_exit(number);
+                let mut leaving = self.leaving();
+                match (way.exit, &way.luggage) {
+                    (_, Some(luggage)) => {
+                        leaving.up(options.first_number + number as u32, luggage, options.up);
+                    }
+                    (Exit::Up(_), None) => leaving.act(options.anew.unwrap_or(options.up), pass),
+                    (Exit::Doubted, None) => {
+                        leaving.act(options.doubted.unwrap_or(Action::Return(pass)), pass);
+                    }
+                    _ => leaving.act(Action::Return(drop), drop),
                 }
-                (_, Some(luggage)) => leaving.up(options.first_number + number as u32, luggage, options.up),
-                (Exit::Up(_), None) => leaving.act(options.anew.unwrap_or(options.up), pass),
-                (Exit::Doubted, None) => leaving.act(options.doubted.unwrap_or(Action::Return(pass)), pass),
-                _ => leaving.act(Action::Return(drop), drop),
-            }
+                continue;
+            };
+            let action = options.ports.get(port).copied().unwrap_or(Action::Return(drop));
+            self.emit(number, &way.state, action, astray.get(number).copied().flatten());
         }
-        self.exits = kept;
-        for (label, verdict) in self.refused.into_iter().zip([pass, drop]) {
+        let without_room = options.without_room.unwrap_or(Action::Return(pass));
+        for (label, exit, action, or) in [
+            (self.refused, Exit::Refused, Action::Return(drop), drop),
+            (self.without_room, Exit::NoRoom, without_room, pass),
+        ] {
             if self.asm.is_target(label) {
                 self.asm.bind(label);
-                self.asm.mov(Reg::R0, 1);
-                count(&mut self.asm, self.frame, map, self.first_exit + self.exits.len());
-                self.asm.mov(Reg::R0, verdict);
-                self.asm.exit();
-                let luggage = None;
-                self.exits.push(Way { exit: Exit::Refused, state: State::default(), label, luggage });
+                self.count_exit(self.exits.len());
+                self.leaving().act(action, or);
+                self.exits.push(Way { exit, state: State::default(), label, luggage: None });
             }
         }
+    }
+
+    fn leaving(&mut self) -> Leaving<'_> {
+        Leaving {
+            asm: &mut self.asm,
+            frame: self.frame,
+            hook: self.options.hook,
+            refused: self.refused,
+            without_room: self.without_room,
+        }
+    }
+
+    fn count_exit(&mut self, number: usize) {
+        self.asm.mov(Reg::R0, 1);
+        count(&mut self.asm, self.frame, self.options.counters.map(), self.first_exit + number);
+    }
+
+    /// Where packets go on that cannot be redirected by the exit with this number: up, to where they leave by the port.
+    fn astray(&mut self, number: usize) -> Option<Label> {
+        let (exit, state) = (self.exits[number].exit, self.exits[number].state);
+        match exit {
+            Exit::Emit(port) if matches!(self.options.ports.get(port), Some(Action::Redirect(..))) => {
+                Some(self.exit(Exit::Up(Place::Port(port)), as_it_goes_out(&state)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes an exit to a port. What it counts is what was sent.
+    fn emit(&mut self, number: usize, state: &State, action: Action<'_>, astray: Option<Label>) {
+        let (map, counter, frame) = (self.options.counters.map(), self.first_exit + number, self.frame);
+        // What has more exits is refused in the end.
+        let with_bytes = self.options.counters.with_bytes && number < WORDS / 3;
+        let at_tcx = self.options.hook == Hook::Tcx;
+        if with_bytes {
+            // The frame is another behind the next call.
+            frame::length(&mut self.asm, frame, state);
+            self.asm.store_slot(Size::D, frame.key, 0, Reg::R0);
+        }
+        self.leaving().emit(state, action, astray, |asm| {
+            asm.mov(Reg::R0, 1);
+            count(asm, frame, map, counter);
+            if with_bytes {
+                asm.load_slot(Size::D, Reg::R0, frame.key, 0);
+                count(asm, frame, map, Compiled::bytes_of_exit(number));
+            }
+            if with_bytes && at_tcx {
+                let done = asm.label();
+                frame::cut_up(asm, frame, done);
+                count(asm, frame, map, Compiled::more_frames_of_exit(number));
+                asm.mov(Reg::R0, Reg::R3);
+                count(asm, frame, map, Compiled::bytes_of_exit(number));
+                asm.bind(done);
+            }
+        });
     }
 }

@@ -210,6 +210,7 @@ impl Router {
             up,
             anew: Some(up),
             doubted: None,
+            without_room: None,
             counters,
             edges: false,
             first_number: 0,

@@ -243,6 +243,7 @@ fn compare(hook: Hook) -> BTreeMap<&'static str, usize> {
                 Exit::Nowhere(_) => "nowhere",
                 Exit::Up(_) => "up",
                 Exit::Refused => "refused",
+                Exit::NoRoom => "without room",
                 Exit::Doubted => "doubted",
             };
             *seen.entry(name).or_default() += 1;

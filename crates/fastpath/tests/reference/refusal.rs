@@ -3,7 +3,9 @@
 use crate::frames::OURS;
 use causeway_bpf::{Asm, ErrorKind, Map, MapKind, Program, ProgramKind, Reg, action};
 use causeway_engine::ir::{self, At, Builder, Test};
-use causeway_fastpath::{Action, Counters, Exit, Graph, Hook, Node, Options, Table, Target, compile};
+use causeway_fastpath::{
+    Action, Counters, Exit, Graph, Hook, Luggage, Node, Options, Place, Table, Target, compile,
+};
 use std::os::fd::{AsFd, AsRawFd};
 
 struct Nothing;
@@ -45,6 +47,7 @@ fn a_refusal_names_the_element() {
         up,
         anew: None,
         doubted: None,
+        without_room: None,
         counters: &counters,
         edges: false,
         first_number: 0,
@@ -90,6 +93,7 @@ fn what_was_written_to_goes_up_by_a_program_of_its_own() {
         up: Action::Program(&array),
         anew: None,
         doubted: None,
+        without_room: None,
         counters: &counters,
         edges: false,
         first_number: 1,
@@ -104,26 +108,42 @@ fn what_was_written_to_goes_up_by_a_program_of_its_own() {
     assert_eq!([verdict(0), verdict(1)], [action::XDP_TX, action::XDP_REDIRECT]);
 }
 
+/// What the second byte of a frame says that is done with it.
+const AS_IT_CAME: u8 = 0;
+const CHANGED: u8 = 1;
+const SHORTENED: u8 = 2;
+
+/// Frames leave by the port that their first byte says.
+fn leaves() -> Option<ir::Program> {
+    let mut b = Builder::new();
+    let [port, what] = [0, 1].map(|at| b.load(At::data(at), 1));
+    let (as_it_came, other, changed, shortened) = (b.block(), b.block(), b.block(), b.block());
+    b.branch(Test::Equal(what.into(), u64::from(AS_IT_CAME).into()), as_it_came, other);
+    b.at(as_it_came);
+    b.leave_by(port);
+    b.at(other);
+    b.branch(Test::Equal(what.into(), u64::from(CHANGED).into()), changed, shortened);
+    b.at(changed);
+    b.store(At::data(6), 1, 7);
+    b.pull(4);
+    b.leave_by(port);
+    b.at(shortened);
+    b.pull(50);
+    b.leave_by(port);
+    b.finish()
+}
+
+/// Each frame is counted once: where it was sent, where it went up, or where it was dropped.
 #[test]
-fn a_frame_whose_way_out_is_gone_is_counted() {
+fn a_frame_whose_way_out_is_gone_goes_up_as_what_was_to_go_out() {
     if !crate::is_root() {
         return;
     }
     let map = Map::new(MapKind::DevMap, "ports", 4, 4, 2).expect("a map");
     let ports = [Action::Redirect(&map, 0), Action::Redirect(&map, 1)];
     map.insert_u32(1, 1).expect("the loopback device");
-    // Frames leave by the port that their first byte says; those with another second byte are written to.
-    let mut b = Builder::new();
-    let [port, second] = [0, 1].map(|at| b.load(At::data(at), 1));
-    let (writes, not) = (b.block(), b.block());
-    b.branch(Test::Equal(second.into(), 0.into()), not, writes);
-    b.at(writes);
-    b.store(At::data(2), 1, 7);
-    b.leave_by(port);
-    b.at(not);
-    b.leave_by(port);
     let outputs = vec![Some(Target::Emit(0)), Some(Target::Emit(1))];
-    let nodes = vec![Node { name: "a".to_owned(), program: b.finish(), tables: Vec::new(), outputs }];
+    let nodes = vec![Node { name: "a".to_owned(), program: leaves(), tables: Vec::new(), outputs }];
     let counters = Counters::new().expect("counters");
     let (hook, up) = (Hook::Xdp(OURS), Action::Return(action::XDP_TX));
     let options = Options {
@@ -132,22 +152,44 @@ fn a_frame_whose_way_out_is_gone_is_counted() {
         up,
         anew: None,
         doubted: None,
+        without_room: None,
         counters: &counters,
         edges: false,
         first_number: 1,
     };
     let compiled = compile(&Graph::<Table<'_>> { nodes }, &options).expect("a program");
+    assert_eq!(compiled.left, []);
     let program = compiled.load(hook, "out").expect("loaded");
-    let refused = || -> u64 {
-        let exits = (compiled.first_exit..).zip(&compiled.exits);
-        exits.filter(|(_, exit)| **exit == Exit::Refused).map(|(at, _)| counters.get(at)).sum()
+    let counts = || (0..compiled.exits.len()).map(|exit| counters.get(compiled.first_exit + exit));
+    let run = |port: u8, what: u8| {
+        let mut frame: Vec<u8> = (0..60).collect();
+        (frame[0], frame[1]) = (port, what);
+        let before: Vec<u64> = counts().collect();
+        let run = program.test_run(&frame, None, 1).expect("run");
+        let more = counts().zip(before).map(|(now, before)| now - before);
+        let taken: Vec<(usize, u64)> = more.enumerate().filter(|(_, more)| *more > 0).collect();
+        let [(exit, 1)] = taken[..] else { panic!("{taken:?} of {:?}", compiled.exits) };
+        (frame, run, exit)
     };
-    let run = |port: u8, second: u8| {
-        let mut frame = [0; 60];
-        (frame[0], frame[1]) = (port, second);
-        (program.test_run(&frame, None, 1).expect("run").verdict, refused())
-    };
-    assert_eq!([run(1, 0), run(1, 1)], [(action::XDP_REDIRECT, 0); 2]);
-    assert_eq!(run(0, 0), (action::XDP_PASS, 1), "as it came");
-    assert_eq!(run(0, 1), (action::XDP_DROP, 2), "written to");
+    for what in [AS_IT_CAME, CHANGED] {
+        let (_, sent, exit) = run(1, what);
+        assert_eq!((sent.verdict, compiled.exits[exit]), (action::XDP_REDIRECT, Exit::Emit(1)));
+        let (frame, up, exit) = run(0, what);
+        assert_eq!((up.verdict, compiled.exits[exit]), (action::XDP_TX, Exit::Up(Place::Port(0))));
+        let luggage = compiled.luggage[exit].as_ref().expect("it goes up");
+        let (metadata, there) = up.data.split_at(luggage.len());
+        assert_eq!(Luggage::number(metadata), Some(1 + exit as u32));
+        let arrival = luggage.unpack(metadata).expect("it can be read");
+        assert_eq!((arrival.data, arrival.end, arrival.headers), (0, None, [None; 3]));
+        let mut expected = frame;
+        if what == CHANGED {
+            expected[6] = 7;
+            expected.drain(..4);
+        }
+        assert_eq!((there, luggage.is_touched()), (&expected[..], what == CHANGED));
+    }
+    for port in [0, 1] {
+        let (_, short, exit) = run(port, SHORTENED);
+        assert_eq!((short.verdict, compiled.exits[exit]), (action::XDP_DROP, Exit::Refused));
+    }
 }

@@ -69,6 +69,7 @@ fn the_walk_in_the_driver_finds_what_the_table_finds() {
         up,
         anew: Some(up),
         doubted: None,
+        without_room: None,
         counters: &counters,
         edges: false,
         first_number: 0,

@@ -74,6 +74,7 @@ impl Device {
         ensure!(*kind != Kind::External {}, "what is between interfaces of this machine is in no test bed");
         // A program that gets copies of frames would be one of two that forward them.
         bed.kernel_forwards(kind.is_beside_kernel())?;
+        bed.steer(if *kind == (Kind::Kernel {}) { processors } else { &[] })?;
         let places = bed.devices.iter().map(|namespace| namespace.name.clone()).collect();
         let start = |at| kind.start(bed, at, processors).transpose();
         let processes = (0..bed.devices.len()).filter_map(start).collect::<Result<Vec<_>>>()?;
@@ -262,7 +263,8 @@ impl Kind {
         Ok(Some(process))
     }
 
-    /// The kind of a name: kernel, causeway, graph, or click with the program of that name in the path.
+    /// The kind of a name: kernel, causeway, driver, which is the same with its graph in the driver, graph, or click with the
+    /// program of that name in the path.
     ///
     /// # Errors
     /// If there is no such kind.
@@ -270,10 +272,11 @@ impl Kind {
         Ok(match name {
             "kernel" => Kind::Kernel {},
             "causeway" => Kind::Causeway { arguments: Vec::new() },
+            "driver" => Kind::Causeway { arguments: vec!["--driver".to_owned()] },
             "graph" => Kind::Graph(Graph::default()),
             "click" => Kind::Click { program: PathBuf::from("click"), configuration: None },
             _ => bail!(
-                "there is no device '{name}'; there are kernel, causeway, graph and click, and those of a description"
+                "there is no device '{name}'; there are kernel, causeway, driver, graph and click, and those of a description"
             ),
         })
     }

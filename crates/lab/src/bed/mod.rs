@@ -19,7 +19,7 @@ mod tests;
 pub use device::{Device, Kind};
 pub use graph::Graph;
 
-use crate::namespace::{Namespace, ip, remove_stale};
+use crate::namespace::{Namespace, feed, ip, remove_stale};
 use crate::network::Network;
 use crate::tester::Attached;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -119,6 +119,21 @@ impl Bed {
         for device in &self.devices {
             let set = |setting: &str| device.set(setting, value);
             ["ipv4/ip_forward", "ipv6/conf/all/forwarding"].into_iter().try_for_each(set)?;
+        }
+        Ok(())
+    }
+
+    /// The processors by which the kernel forwards: by receive packet steering; without any, by the one that a frame came to, which
+    /// between veths is its sender's.
+    fn steer(&self, processors: &[usize]) -> Result<()> {
+        let mask = processor_mask(processors);
+        for (device, namespace) in self.devices.iter().enumerate() {
+            for side in self.sides(device) {
+                // The files of another namespace's interfaces are seen by a program that was started there alone.
+                let mut command = namespace.command("tee");
+                command.arg(format!("/sys/class/net/{}/queues/rx-0/rps_cpus", side.own.1));
+                feed(command, &mask).context("receive packet steering")?;
+            }
         }
         Ok(())
     }
@@ -228,6 +243,16 @@ impl Bed {
     }
 }
 
+/// Processors as files of the kernel have them: a bit for each, words of 32 bits in hexadecimal, the highest first.
+fn processor_mask(processors: &[usize]) -> String {
+    let words = processors.iter().max().map_or(1, |highest| highest / 32 + 1);
+    let word = |number: usize| {
+        let own = processors.iter().filter(|&&processor| processor / 32 == number);
+        own.fold(0u32, |bits, processor| bits | 1 << (processor % 32))
+    };
+    (0..words).rev().map(|number| format!("{:x}", word(number))).collect::<Vec<_>>().join(",")
+}
+
 /// As [`hosts`].
 fn networks(i: usize, ports: usize) -> Result<[Option<Network>; 2]> {
     let [four, six] = hosts(i, ports);
@@ -252,7 +277,8 @@ fn attach(
     gateway: MacAddr,
     hosts: [Option<Network>; 2],
 ) -> Result<Attached> {
-    namespace.run(|| open(name, method, gateway, hosts))
+    // Drivers of veths leave room for them.
+    namespace.run(|| open_with(|| Front::with_arrivals(Take::All), name, method, gateway, hosts))
 }
 
 /// Opens an interface of this network namespace for the tester, by the opener of this name; `gateway` is the device's
@@ -266,9 +292,19 @@ pub fn open(
     gateway: MacAddr,
     hosts: [Option<Network>; 2],
 ) -> Result<Attached> {
+    open_with(|| Front::new(Take::All), interface, method, gateway, hosts)
+}
+
+fn open_with(
+    front: fn() -> causeway_netio::Result<Front>,
+    interface: &str,
+    method: &str,
+    gateway: MacAddr,
+    hosts: [Option<Network>; 2],
+) -> Result<Attached> {
     let opener = opener::find(method)
         .ok_or_else(|| anyhow!("there are no ports of the kind '{method}'; there are {}", opener::list()))?;
-    let front = || Ok(Arc::new(Front::new(Take::All)?));
+    let front = || Ok(Arc::new(front()?));
     let port = opener.open(&Request { name: interface, promiscuous: false, queues: 1, front: &front })?;
     Attached::new(port, gateway, hosts)
 }

@@ -42,11 +42,15 @@ fn the_kernel_forwards_between_the_ports() {
         // Bursts are long enough that an AF_XDP port sends them in one go, as what is late on a busy machine.
         let traffic = Traffic { schedule: Schedule::Bursts { frames: 40, gap_ns: 0 }, ..traffic() };
         let mut tester = Ports::new(ports, traffic, manner(), control).expect("a tester");
+        assert!(tester.time_of_arrival().contains("the kernel"), "{method}");
         let outcome = tester.trial(&Trial::new(2_000.0, 200 * MS)).expect("an outcome");
         let total = outcome.analysis.total();
         assert!(total.sent > 0);
         let broken = (total.lost, total.duplicated, outcome.analysis.corrupt);
         assert_eq!(broken, (0, 0, 0), "{method}: {total:?}");
+        // Both times are of one clock.
+        let delay_ns = outcome.analysis.latency.percentile_ns(0.5).expect("a delay");
+        assert!((1..10_000_000_000).contains(&delay_ns), "{method}: {delay_ns} ns");
         assert!(outcome.analysis.flows.iter().all(|flow| flow.received() > 0), "{method}: all four flows");
     }
 }
@@ -165,4 +169,30 @@ fn what_cannot_be_is_refused() {
     let missing =
         Kind::Command { start: vec!["/no/such/program".to_owned()], ready: None, beside_kernel: false };
     assert!(Device::start(&missing, &bed, &[]).is_err());
+}
+
+#[test]
+fn processors_are_a_mask_in_words() {
+    for (processors, mask) in
+        [(&[][..], "0"), (&[1], "2"), (&[0, 1], "3"), (&[33, 0], "2,1"), (&[64], "1,0,0")]
+    {
+        assert_eq!(processor_mask(processors), mask);
+    }
+}
+
+#[test]
+fn the_kernel_forwards_on_the_processors_that_are_its_own() {
+    let Some(bed) = bed("p") else { return };
+    let steered = || {
+        let mut command = bed.devices[0].command("cat");
+        let output = command.arg("/sys/class/net/r1/queues/rx-0/rps_cpus").output().expect("read");
+        // As many digits as the machine has processors.
+        let text = String::from_utf8_lossy(&output.stdout).replace(',', "");
+        u128::from_str_radix(text.trim(), 16).expect("a mask")
+    };
+    let kernel = Device::start(&Kind::Kernel {}, &bed, &[0]).expect("started");
+    assert_eq!(steered(), 1);
+    drop(kernel);
+    let _kernel = Device::start(&Kind::Kernel {}, &bed, &[]).expect("started");
+    assert_eq!(steered(), 0);
 }

@@ -19,6 +19,8 @@ pub struct Preset {
     pub burst_ns: u64,
     /// How often the longest burst is searched.
     pub bursts: usize,
+    /// How near the longest burst is found, as a part of it.
+    pub burst_width: f64,
     /// Overload before recovery, and time after it, in nanoseconds.
     pub overload_ns: u64,
     /// Trials in which the device is reset or changed, in nanoseconds.
@@ -41,11 +43,12 @@ impl Preset {
             delay_ns: 300 * MS,
             burst_ns: 50 * MS,
             bursts: 1,
+            burst_width: 0.03,
             overload_ns: 300 * MS,
-            event_ns: 2 * S,
-            settle: Duration::from_millis(250),
+            event_ns: S,
+            settle: Duration::from_millis(100),
             pause: Duration::ZERO,
-            trials: 5,
+            trials: 3,
             width: 0.03,
         }
     }
@@ -58,6 +61,7 @@ impl Preset {
             delay_ns: 30 * S,
             burst_ns: 2 * S,
             bursts: 5,
+            burst_width: 0.0,
             overload_ns: 30 * S,
             event_ns: 30 * S,
             settle: Duration::from_secs(2),
@@ -75,6 +79,7 @@ impl Preset {
             delay_ns: 120 * S,
             burst_ns: 2 * S,
             bursts: 50,
+            burst_width: 0.0,
             overload_ns: 60 * S,
             event_ns: 60 * S,
             settle: Duration::from_secs(2),
@@ -116,9 +121,10 @@ impl Preset {
             (
                 "bursts",
                 format!(
-                    "{} ms and {} times, not 2 s and 50 (RFC 2544 §26.4)",
+                    "{} ms and {} times, not 2 s and 50 (RFC 2544 §26.4), found to {} %",
                     ms(self.burst_ns),
-                    self.bursts
+                    self.bursts,
+                    self.burst_width * 100.0
                 ),
             ),
             ("overload", format!("{} ms, not 60 s (RFC 2544 §26.5)", ms(self.overload_ns))),

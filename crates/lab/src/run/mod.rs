@@ -22,12 +22,14 @@ pub use task::{Task, compare_files, keep, verdict};
 use crate::bed::{Bed, Kind};
 use crate::inside::Inside;
 use crate::tester::{Control, Manner, Ports, SelfTest, TIME_OF_DEPARTURE, self_test};
+use crate::yardstick::Yardstick;
 use anyhow::{Context, Result, ensure};
 use causeway_results::Document;
 use causeway_results::traffic::{Matrix, Plan, Sizes, Traffic, line_rate_fps};
 use ground::Ground;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -91,6 +93,26 @@ impl Description {
             traffic.check()?;
         }
         Ok(description)
+    }
+
+    /// Reads a file of one.
+    ///
+    /// # Errors
+    /// That it cannot be read, and those of [`Self::read`].
+    pub fn open(file: &Path) -> Result<Description> {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        Description::read(&text).with_context(|| file.display().to_string())
+    }
+
+    /// Gives tester and device processors of their own, half of `usable` each, where a bed has them run on any: a thread that
+    /// waits for the other's turn is late by far more than a router takes.
+    pub fn share(&mut self, usable: &[usize]) {
+        let any = self.tester_processors.is_empty() && self.device_processors.is_empty();
+        if any && self.interfaces.is_empty() && usable.len() > 1 {
+            let (tester, device) = usable.split_at(usable.len() / 2);
+            (self.tester_processors, self.device_processors) = (tester.to_vec(), device.to_vec());
+        }
     }
 
     /// The device of a name.
@@ -182,6 +204,7 @@ impl Comparison {
                 tested.insert(self.self_test(ground.bed(), interrupted, &mut findings)?)
             }
         };
+        let mut yardstick = Yardstick::new(&self.processors());
         let inside = Inside::open();
         if let Err(error) = &inside {
             findings.setting("inside of the device", &format!("not seen: {error:#}"));
@@ -222,12 +245,19 @@ impl Comparison {
                         inside: inside.as_ref().ok(),
                         device: &device,
                     };
-                    phases::measure(&how, &mut tester, &place, number == 0, &mut findings)
+                    phases::measure(&how, (&mut tester, &mut yardstick), &place, number == 0, &mut findings)
                         .with_context(|| format!("device '{name}', {size}"))?;
+                    findings.setting("system call on the processors", &yardstick.summary());
                 }
             }
         }
         Ok(())
+    }
+
+    /// Processors that tester and device run on; none if one of them may run on any.
+    fn processors(&self) -> Vec<usize> {
+        let (tester, device) = (&self.description.tester_processors, &self.description.device_processors);
+        if tester.is_empty() || device.is_empty() { Vec::new() } else { [&tester[..], device].concat() }
     }
 
     /// Ports that send.
@@ -279,6 +309,13 @@ impl Comparison {
     ) {
         findings.setting("test bed", ground.note());
         findings.setting("ports of the tester", &self.description.method);
+        for (of, processors) in
+            [("tester", &self.description.tester_processors), ("device", &self.description.device_processors)]
+        {
+            if !processors.is_empty() {
+                findings.setting(&format!("processors of the {of}"), &format!("{processors:?}"));
+            }
+        }
         if self.description.chain > 1 {
             findings.setting("devices in a row", &self.description.chain.to_string());
         }

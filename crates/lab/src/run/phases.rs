@@ -7,6 +7,7 @@ use crate::search::mlr::{GoalResult, Search};
 use crate::search::rfc2544::{BackToBack, Repeat};
 use crate::search::{Event, Outcome, Procedure, Request, Tester, run};
 use crate::tester::{Ports, SelfTest};
+use crate::yardstick::{Calm, Yardstick};
 use anyhow::Result;
 
 /// Parts of the PDR at which delay is measured.
@@ -42,7 +43,7 @@ pub struct How<'a> {
 /// Those of trials.
 pub fn measure(
     how: &How<'_>,
-    tester: &mut Ports,
+    (tester, yardstick): (&mut Ports, &mut Yardstick<'_>),
     place: &Place<'_>,
     all: bool,
     findings: &mut Findings<'_>,
@@ -51,21 +52,21 @@ pub fn measure(
     let highest = how.line_fps.map_or(how.test.most_fps(), |line| how.test.most_fps().min(line));
     tester.trial(&Request::new(highest * LOWEST, preset.trial_ns))?;
     if how.only_curve {
-        return curve(how, tester, place, highest, findings);
+        return curve(how, (tester, yardstick), place, highest, findings);
     }
-    let results = search(how, tester, place, highest, findings)?;
-    curve(how, tester, place, highest, findings)?;
+    let results = search(how, &mut Calm { tester, yardstick }, place, highest, findings)?;
+    curve(how, (tester, yardstick), place, highest, findings)?;
     if let Some(line) = how.line_fps {
         findings.line_rate(place, "forwarding rate", "saturation forwarding rate", line);
     }
     let Some(pdr) = results.iter().filter_map(|result| result.lower_fps).max() else { return Ok(()) };
     for (part, load) in DELAY_LOADS.map(|part| (part, pdr as f64 * part)) {
-        let outcomes = made(tester, Repeat::latency(load, preset.delay_ns, 1))?;
+        let outcomes = made(&mut Calm { tester, yardstick }, Repeat::latency(load, preset.delay_ns, 1))?;
         findings.delay(place, part, &outcomes);
     }
     if all {
         let ndr = results.iter().filter_map(|result| result.lower_fps).min().unwrap_or(0);
-        disturb(how, tester, place, (ndr as f64, pdr as f64, highest), findings)?;
+        disturb(how, (tester, yardstick), place, (ndr as f64, pdr as f64, highest), findings)?;
     }
     Ok(())
 }
@@ -73,25 +74,29 @@ pub fn measure(
 /// Rate, loss, and what is seen inside, at loads up to the highest.
 fn curve(
     how: &How<'_>,
-    tester: &mut Ports,
+    (tester, yardstick): (&mut Ports, &mut Yardstick<'_>),
     place: &Place<'_>,
     highest: f64,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let (loads, mut outcomes) = (CURVE.map(|part| highest * part), Vec::new());
     for load in loads {
-        let before = how.device.receptions()?;
-        let look = how.inside.map(Inside::begin).transpose()?;
-        let outcome = tester.trial(&Request::new(load, how.preset.trial_ns))?;
+        let (outcome, seen, receptions) = yardstick.calmly(|| {
+            let before = how.device.receptions()?;
+            let look = how.inside.map(Inside::begin).transpose()?;
+            let outcome = tester.trial(&Request::new(load, how.preset.trial_ns))?;
+            let seen = look.map(|look| look.end(&how.device.ids())).transpose()?;
+            Ok((outcome, seen, before.zip(how.device.receptions()?)))
+        })?;
         let flows = tester.flows();
         if flows.len() > 1 {
             findings.flows(place, load, &flows, &outcome);
         }
         outcomes.push(outcome);
-        if let Some(look) = look {
-            findings.inside(place, load, &look.end(&how.device.ids())?);
+        if let Some(seen) = seen {
+            findings.inside(place, load, &seen);
         }
-        if let Some((before, after)) = before.zip(how.device.receptions()?) {
+        if let Some((before, after)) = receptions {
             findings.receptions(place, load, &before, &after, how.preset.trial_ns);
         }
     }
@@ -101,7 +106,7 @@ fn curve(
 
 fn search(
     how: &How<'_>,
-    tester: &mut Ports,
+    tester: &mut dyn Tester,
     place: &Place<'_>,
     highest: f64,
     findings: &mut Findings<'_>,
@@ -126,20 +131,21 @@ fn search(
 /// Bursts, recovery, and what happens to the device: at a device with this NDR and PDR.
 fn disturb(
     how: &How<'_>,
-    tester: &mut Ports,
+    (tester, yardstick): (&mut Ports, &mut Yardstick<'_>),
     place: &Place<'_>,
     (ndr, pdr, highest): (f64, f64, f64),
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let preset = how.preset;
-    let mut bursts = BackToBack::new(highest, preset.burst_ns, preset.bursts);
-    run(&mut bursts, tester, |_, _, _| Ok(()))?;
+    let mut bursts = BackToBack::new(highest, preset.burst_ns, preset.bursts, preset.burst_width);
+    let calm = &mut Calm { tester, yardstick };
+    run(&mut bursts, calm, |_, _, _| Ok(()))?;
     if let Some(lengths) = bursts.lengths(ndr) {
         findings.bursts(place, &lengths);
     }
     let mut recovery = Repeat::recovery(ndr, highest, preset.overload_ns, preset.overload_ns, 1);
     if let Some(request) = recovery.next() {
-        made(tester, recovery)?.iter().for_each(|outcome| findings.recovery(place, &request, outcome));
+        made(calm, recovery)?.iter().for_each(|outcome| findings.recovery(place, &request, outcome));
     }
     for &event in how.events {
         let outcomes = made(tester, Repeat::disturbed(pdr * EVENT_LOAD, preset.event_ns, event, 1))?;
@@ -148,7 +154,7 @@ fn disturb(
     Ok(())
 }
 
-fn made(tester: &mut Ports, mut repeat: Repeat) -> Result<Vec<Outcome>> {
+fn made(tester: &mut dyn Tester, mut repeat: Repeat) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
     run(&mut repeat, tester, |_, outcome, _| {
         outcomes.push(outcome.clone());

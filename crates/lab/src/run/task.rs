@@ -5,6 +5,7 @@ use super::{Comparison, Description, Preset, Progress};
 use crate::regression::changes;
 use crate::report::{begun, write};
 use anyhow::{Context, Result, bail};
+use causeway_engine::usable_processors;
 use causeway_results::traffic::Sizes;
 use causeway_results::{Document, Source, csv, html, stats};
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use std::sync::atomic::AtomicBool;
 pub struct Task {
     /// Names of devices.
     pub devices: Vec<String>,
-    /// A file that describes the test bed.
-    pub description: Option<PathBuf>,
+    /// The test bed.
+    pub description: Description,
     /// Lengths of frames in bytes, or `imix`.
     pub sizes: Vec<String>,
     /// How long trials take.
@@ -32,16 +33,10 @@ pub struct Task {
 
 impl Task {
     fn comparison(&self) -> Result<Comparison> {
-        let description = match &self.description {
-            Some(file) => {
-                let text = std::fs::read_to_string(file)
-                    .with_context(|| format!("cannot read {}", file.display()))?;
-                Description::read(&text).with_context(|| file.display().to_string())?
-            }
-            None => Description::default(),
-        };
         let sizes = self.sizes.iter().map(|text| size(text)).collect::<Result<_>>()?;
         let (devices, preset, repetitions) = (self.devices.clone(), self.preset.clone(), self.repetitions);
+        let mut description = self.description.clone();
+        description.share(&usable_processors());
         Ok(Comparison { description, devices, sizes, preset, repetitions, only_curve: false, yes: self.yes })
     }
 
@@ -199,7 +194,7 @@ mod tests {
     fn a_task_that_is_wrong_is_refused_before_anything_is_set_up() {
         let task = Task {
             devices: vec!["kernel".to_owned()],
-            description: None,
+            description: Description::default(),
             sizes: vec!["64".to_owned(), "imix".to_owned()],
             preset: Preset::quick(),
             repetitions: 1,
@@ -219,9 +214,6 @@ mod tests {
         };
         assert!(refused(task(|t| t.sizes = vec!["big".to_owned()])).contains("'big' is no frame length"));
         assert!(refused(task(|t| t.devices = vec!["cisco".to_owned()])).contains("no device 'cisco'"));
-        assert!(
-            refused(task(|t| t.description = Some(PathBuf::from("/no/such/file")))).contains("/no/such/file")
-        );
     }
 
     #[test]

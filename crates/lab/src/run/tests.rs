@@ -116,6 +116,8 @@ fn a_description_says_what_stands_between_which_ports() {
 #[test]
 fn a_wrong_description_is_refused_with_its_place() {
     let refused = |text: &str| Description::read(text).expect_err("refused").to_string();
+    let missing = Description::open(Path::new("/no/such/file")).expect_err("refused").to_string();
+    assert_eq!(missing, "cannot read /no/such/file");
     let unknown = refused("ports = 2\nprots = 3\n");
     assert!(unknown.contains("line 2") && unknown.contains("prots"), "{unknown}");
     assert!(refused("[device.x.kernle]\n").contains("kernle"));
@@ -238,4 +240,18 @@ fn a_device_that_dies_leaves_what_was_found_and_a_clean_machine() {
     assert_eq!(error, "device 'mortal', 128 bytes: the device died: exit status: 3");
     let error = run("echo no such port; exit 1", "ready");
     assert_eq!(error, "device 'mortal': the device did not start: no such port");
+}
+
+#[test]
+fn tester_and_device_have_processors_of_their_own() {
+    let shared = |text: &str, usable: &[usize]| {
+        let mut description = Description::read(text).expect("a description");
+        description.share(usable);
+        (description.tester_processors, description.device_processors)
+    };
+    assert_eq!(shared("", &[0, 2, 3]), (vec![0], vec![2, 3]));
+    assert_eq!(shared("", &[5]), (vec![], vec![]), "there is one for both");
+    assert_eq!(shared("device_processors = [0]", &[0, 1]), (vec![], vec![0]), "as it was asked for");
+    let interfaces = "[[interface]]\nname = \"eth1\"\ngateway = \"2:0:0:0:0:1\"\n";
+    assert_eq!(shared(interfaces, &[0, 1]), (vec![], vec![]), "the device is another machine");
 }

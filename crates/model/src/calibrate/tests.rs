@@ -46,19 +46,64 @@ fn two_lengths_predict_the_third_that_was_measured() {
     assert!(calibration.holds(), "{:#?}", calibration.lines());
 }
 
-#[test]
-fn waits_are_those_of_m_d_1_and_nothing_is_promised_near_saturation() {
-    // 1 us a frame whatever its length. At 10 % it waits 0.0556 us, at 50 % 0.5 us, at 90 % 4.5 us.
+/// A median delay of frames of this length at this part of the PDR, microseconds.
+fn delay(bytes: u32, part: u32, us: f64) -> Series {
+    series(&format!("mine/{bytes} bytes/delay at {part} % of its PDR"), &[(0.0, 1.0), (50.0, us)])
+}
+
+/// 1 us a frame whatever its length, 10 us inside, and who sends is held up for 80 us: by hand 10 + 0.0556 * 81 us at 10 %,
+/// 10 + 0.5 * 81 at 50 %, 10 + 4.5 * 81 at 90 %.
+fn delayed() -> Vec<Series> {
     let mut all = vec![rates("mine", &[(64.0, 1e6), (512.0, 1e6), (1_518.0, 1e6)])];
-    for (part, us) in [(10, 10.055_6), (50, 10.6), (90, 20.0)] {
-        all.push(series(&format!("mine/64 bytes/delay at {part} % of its PDR"), &[(0.0, 1.0), (50.0, us)]));
-    }
-    let calibration = Calibration::of(&document(all)).expect("numbers that calibrate");
-    let delays = &calibration.found[0].delays;
-    let modelled: Vec<f64> = delays.iter().map(|point| (point.modelled * 1e3).round()).collect();
-    assert_eq!(modelled, [10_056.0, 10_500.0, 14_500.0]);
-    assert_eq!(delays.iter().map(|point| point.counts).collect::<Vec<_>>(), [false, true, false]);
+    all.extend([(10, 14.5), (50, 50.5), (90, 20.0)].map(|(part, us)| delay(64, part, us)));
+    all.extend([(10, 14.5), (50, 50.5)].map(|(part, us)| delay(512, part, us)));
+    all.push(delay(1_518, 50, 50.5));
+    all
+}
+
+#[test]
+fn waits_are_those_of_bursts_and_nothing_is_promised_near_saturation() {
+    let calibration = Calibration::of(&document(delayed())).expect("numbers that calibrate");
+    let found = &calibration.found[0];
+    let near = |time: &Option<Value<Span>>, us: f64| {
+        (time.as_ref().expect("calibrated").value as f64 / 1e6 / us - 1.0).abs() < 0.001
+    };
+    assert!(near(&found.device.inside, 10.0) && near(&found.device.held_up, 80.0), "{:?}", found.device);
+    let modelled: Vec<f64> =
+        found.delays.iter().map(|point| (point.modelled * 10.0).round() / 10.0).collect();
+    assert_eq!(modelled, [14.5, 50.5, 374.5, 14.5, 50.5, 50.5]);
+    let counts: Vec<bool> = found.delays.iter().map(|point| point.counts).collect();
+    assert_eq!(counts, [false, true, false, true, true, false], "two are calibrated on, and one is beyond");
     assert!(calibration.holds(), "what is missed beyond the promise does not count");
+    let curves = calibration.document();
+    let curve = curves.series("mine, 512 bytes, modelled/median delay").expect("a curve");
+    assert_eq!(curve.measurements.iter().map(|one| one.x).collect::<Vec<_>>(), [Some(1e5), Some(5e5)]);
+}
+
+#[test]
+fn delays_that_are_missed_or_have_two_modes_are_told() {
+    let mut all = delayed();
+    all[5] = delay(512, 50, 70.0);
+    all[4].measurements[1].repetitions = vec![10.0, 10.1, 10.2, 20.0, 20.1, 20.2];
+    let calibration = Calibration::of(&document(all)).expect("numbers that calibrate");
+    assert!(!calibration.holds());
+    let text = calibration.lines().join("\n");
+    let line = |words: &str, end: &str| text.lines().any(|line| line.contains(words) && line.ends_with(end));
+    assert!(line("512 bytes   500 kpps measured", "missed"), "{text}");
+    assert!(line("left out: mine/512 bytes/delay at 10 % of its PDR has two modes", "]"), "{text}");
+}
+
+#[test]
+fn where_frames_are_not_held_up_they_wait_as_in_m_d_1() {
+    let mut all = delayed();
+    // 10 us and the wait of M/D/1; and less than that.
+    for longest in [10.5, 9.0] {
+        all[1] = delay(64, 10, 10.055_6);
+        all[6] = delay(1_518, 50, longest);
+        let calibration = Calibration::of(&document(all.clone())).expect("numbers that calibrate");
+        let at_half = calibration.found[0].delays[1].modelled;
+        assert!((at_half - 10.5).abs() < 0.01, "{at_half}");
+    }
 }
 
 #[test]
@@ -92,8 +137,8 @@ fn what_calibrates_nothing_is_refused() {
     assert_eq!(none, "mine at 64 bytes is nothing");
     let one = with(&|series| series.measurements.truncate(1));
     assert_eq!(one, "mine: 1 lengths; two calibrate, and others are to be predicted");
-    let nobody = refused(&document(vec![series("mine/NDR", &[(64.0, 1.0)])]));
-    assert_eq!(nobody, "no device of these results has a PDR");
+    let nobody = refused(&document(vec![series("mine/PDR", &[(64.0, 1.0)])]));
+    assert_eq!(nobody, "no device of these results has an NDR");
     // What a formula gave is no measurement.
     let mut line = rates("line rate", &[(64.0, 1.0)]);
     line.measurements[0].source = Source::Modelled;
@@ -108,7 +153,7 @@ fn what_the_tester_limits_is_predicted_of_the_whole_bed() {
         series.measurements.iter_mut().for_each(|one| one.note = LIMITED.to_owned());
         series
     };
-    let own = all_limited("mine/PDR", [1e6; 3]);
+    let own = all_limited("mine/NDR", [1e6; 3]);
     assert_eq!(
         refused(&document(vec![own.clone()])),
         "mine: 0 lengths; two calibrate, and others are to be predicted"
@@ -121,7 +166,7 @@ fn what_the_tester_limits_is_predicted_of_the_whole_bed() {
     assert!(found.in_bed && (found.rates[1].modelled - 764_460.0).abs() < 100.0, "{:?}", found.rates);
     assert_eq!(found.device.frame.origin.to_string(), "calibrated: 64 and 1518 bytes, of the bed");
     assert_eq!(found.delays[0].x, 1e5, "a tenth of its PDR");
-    assert!(calibration.lines()[1].contains("mine: the tester limits its PDR"), "{:?}", calibration.lines());
+    assert!(calibration.lines()[1].contains("mine: the tester limits its NDR"), "{:?}", calibration.lines());
     // One length that the tester limited is left out, and the others are the device's own.
     let mut own = rates("mine", &[(64.0, 1e6), (128.0, 1e6), (512.0, 1e6), (1_518.0, 1e6)]);
     own.measurements[3].note = LIMITED.to_owned();

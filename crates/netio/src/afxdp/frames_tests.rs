@@ -193,7 +193,7 @@ fn halves() -> (AfXdpRx, AfXdpTx, Kernel) {
     let (tx, to_send) = ring::in_memory(SMALL as usize, blank);
     let (completed, completion) = ring::in_memory(SMALL as usize, 0);
     let ends = || Ends { attachment: attachment.clone(), socket: socket.clone(), queue: 0 };
-    let rx = AfXdpRx::new(ends(), rx, fill, rx_frames);
+    let rx = AfXdpRx::new(ends(), rx, fill, rx_frames, None);
     let tx = AfXdpTx::new(ends(), tx, completion, tx_frames, None, Some(Clock::Tai));
     (rx, tx, Kernel { received, completed, to_send })
 }

@@ -34,12 +34,15 @@ use crate::port::{Capabilities, Events, Port, Queue};
 use crate::{Error, ErrorKind, Result};
 use causeway_bpf::{XdpLink, XdpMode};
 pub use demand::Demand;
+use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 use rx::AfXdpRx;
 use socket::{Rings, Socket};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 use tx::AfXdpTx;
 
+/// Nanoseconds of a second.
+const NS: i128 = 1_000_000_000;
 /// Bytes that the kernel keeps free before a received frame in a chunk.
 pub const XDP_HEADROOM: u32 = 256;
 
@@ -100,9 +103,11 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
         counters,
     );
     let mut mode = format!("AF_XDP, {}{why}", attached.name());
+    let arrivals = front.tells_arrivals().then(tai_ahead_ns);
     let (mut queues, mut unfed, mut capabilities) = (Vec::new(), Vec::new(), None);
     for queue in 0..interface.queues {
-        let opened = open_queue(&attachment, attached, &interface, queue, features, options)?;
+        let how = How { attached, features, arrivals, options };
+        let opened = open_queue(&attachment, &interface, queue, &how)?;
         if queue == 0 {
             mode.push_str(&opened.mode);
             capabilities = Some(opened.capabilities);
@@ -163,14 +168,32 @@ struct Opened {
     capabilities: Capabilities,
 }
 
+/// How queues are opened.
+struct How<'a> {
+    attached: XdpMode,
+    features: Option<Features>,
+    /// What the clock of arrivals is ahead, where frames bring them.
+    arrivals: Option<u64>,
+    options: &'a Options,
+}
+
+/// What `CLOCK_TAI` is ahead of `CLOCK_REALTIME`, in nanoseconds: whole seconds.
+fn tai_ahead_ns() -> u64 {
+    let ns = |now: Timespec| i128::from(now.tv_sec) * NS + i128::from(now.tv_nsec);
+    let realtime = ns(clock_gettime(ClockId::Realtime));
+    // A kernel that has no such clock has no times of arrival by it either.
+    let tai = clock_gettime_dynamic(DynamicClockId::Tai).map_or(realtime, ns);
+    // A moment lies between the two looks.
+    u64::try_from((tai - realtime + NS / 2) / NS * NS).unwrap_or(0)
+}
+
 fn open_queue(
     attachment: &Arc<Attachment>,
-    attached: XdpMode,
     interface: &Interface,
     queue: u32,
-    features: Option<Features>,
-    options: &Options,
+    how: &How<'_>,
 ) -> Result<Opened> {
+    let How { attached, features, arrivals, options } = *how;
     let native = attached == XdpMode::Native;
     let driver_zero_copy = features.is_none_or(Features::zero_copy);
     let bind = |zero_copy| {
@@ -201,11 +224,11 @@ fn open_queue(
     };
     let capabilities = Capabilities {
         tx_timestamps: tx_clock(&socket, features),
+        rx_timestamps: arrivals.map(|_| Clock::Realtime),
         max_frame: Interface::longest_frame(XDP_HEADROOM),
         headroom: XDP_HEADROOM,
         queues: interface.queues,
         zero_copy: socket.zero_copy,
-        ..Capabilities::default()
     };
     let Rings { rx, fill, rx_frames, tx, completion, tx_frames } = rings;
     let tx = AfXdpTx::new(
@@ -217,7 +240,7 @@ fn open_queue(
         capabilities.tx_timestamps,
     );
     let ends = Ends { attachment: attachment.clone(), socket: socket.clone(), queue };
-    let rx = AfXdpRx::new(ends, rx, fill, rx_frames);
+    let rx = AfXdpRx::new(ends, rx, fill, rx_frames, arrivals);
     let fed = rx.is_fed();
     if fed {
         attachment.set_socket(queue, socket.fd.as_fd())?;

@@ -28,6 +28,8 @@ pub struct AfXdpRx {
     level: Level,
     /// The fill ring is topped up when this many frames are missing.
     chunk: u32,
+    /// What the clock of arrivals is ahead of `CLOCK_REALTIME`, in nanoseconds, if they stand in front of the frames.
+    arrivals: Option<u64>,
     /// The pool was empty when the fill ring was to be topped up.
     hungry: bool,
     counts: Arc<Tally<4>>,
@@ -60,12 +62,30 @@ pub fn most_frames(ring: u32, zero_copy: bool) -> u32 {
 impl AfXdpRx {
     /// Receives by these rings, which are empty. The queue's slot in the socket map is set by the caller, if the queue
     /// [is fed](AfXdpRx::is_fed): a queue without frames would swallow its packets.
-    pub fn new(ends: Ends, rx: Consumer<libc::xdp_desc>, fill: Producer<u64>, frames: RingFrames) -> AfXdpRx {
+    ///
+    /// `arrivals`: what their clock is ahead of `CLOCK_REALTIME`, in nanoseconds, where packets have their times of arrival
+    /// in front.
+    pub fn new(
+        ends: Ends,
+        rx: Consumer<libc::xdp_desc>,
+        fill: Producer<u64>,
+        frames: RingFrames,
+        arrivals: Option<u64>,
+    ) -> AfXdpRx {
         let (low, most) = frames_for(rx.size(), ends.socket.zero_copy);
         let level = Level::new(low, most.min(fill.size()).min(demand::share()));
         let chunk = FILL_CHUNK.min(level.frames() / 2).max(1);
-        let mut half =
-            AfXdpRx { rx, fill, frames, ends, level, chunk, hungry: false, counts: Tally::new(NAMES) };
+        let mut half = AfXdpRx {
+            rx,
+            fill,
+            frames,
+            ends,
+            level,
+            chunk,
+            arrivals,
+            hungry: false,
+            counts: Tally::new(NAMES),
+        };
         let mut first = [0; FILL_CHUNK as usize];
         let first = &mut first[..half.chunk as usize];
         let n = half.frames.lend(first);
@@ -132,8 +152,11 @@ impl Receiver for AfXdpRx {
             let desc = self.rx.read();
             // SAFETY: read where the kernel gives back what it took from the fill ring.
             match unsafe { self.frames.receive(desc.addr, desc.len) } {
-                Some(packet) => {
+                Some(mut packet) => {
                     bytes += u64::from(desc.len);
+                    if let Some((ahead_ns, arrival)) = self.arrivals.zip(packet.in_front()) {
+                        packet.set_timestamp_ns(u64::from_ne_bytes(arrival).saturating_sub(ahead_ns));
+                    }
                     // There is room for `n`.
                     let _ = batch.push(packet);
                 }

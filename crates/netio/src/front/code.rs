@@ -25,6 +25,8 @@ pub struct Maps<'a> {
     pub graphs: Option<BorrowedFd<'a>>,
     /// Whether all that is taken brings luggage ([`Front::with_luggage`](super::Front::with_luggage)).
     pub luggage: bool,
+    /// Whether it brings its time of arrival ([`Front::with_arrivals`](super::Front::with_arrivals)).
+    pub arrivals: bool,
 }
 
 /// Registers that calls keep.

@@ -7,6 +7,8 @@ use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Reg, Size, action, xdp_md};
 
 /// Bytes of luggage that say nothing.
 const LUGGAGE: i16 = 16;
+/// Bytes of a time of arrival.
+const ARRIVAL: i16 = 8;
 
 impl Parts<'_> {
     /// The ends: the lease, the graph, the redirect to a socket, a stub for each reason used, the counting and the exit.
@@ -75,6 +77,8 @@ impl Parts<'_> {
         a.bind(self.taken);
         if self.maps.luggage {
             self.pack(a);
+        } else if self.maps.arrivals {
+            self.stamp(a);
         }
         self.socket_place(a, no_socket);
         a.map(Reg::R1, self.maps.sockets);
@@ -102,16 +106,34 @@ impl Parts<'_> {
 
     /// Gives a frame that goes as it came the luggage that says so: zeros.
     fn pack(&mut self, a: &mut Asm) {
+        let no_room = self.make_room(a, LUGGAGE);
+        self.room(a, LUGGAGE, no_room);
+        (0..LUGGAGE).step_by(8).for_each(|at| a.store(Size::D, Reg::R2, at, 0));
+    }
+
+    /// Gives a frame its time of arrival, by `CLOCK_TAI`.
+    fn stamp(&mut self, a: &mut Asm) {
+        let no_room = self.make_room(a, ARRIVAL);
+        a.call(Helper::KtimeGetTaiNs);
+        self.room(a, ARRIVAL, no_room);
+        a.store(Size::D, Reg::R2, 0, Reg::R0);
+    }
+
+    /// Makes room for `bytes` in front of the frame. Returns where it is left to the kernel that has none.
+    fn make_room(&mut self, a: &mut Asm, bytes: i16) -> Label {
         let no_room = self.pass(a, Reason::NoRoom);
-        let bytes = i32::from(LUGGAGE);
         a.mov(Reg::R1, CTX);
-        a.mov(Reg::R2, -bytes);
+        a.mov(Reg::R2, -i32::from(bytes));
         a.call(Helper::XdpAdjustMeta);
         a.jump_if(Cond::Ne, Reg::R0, 0, no_room);
+        no_room
+    }
+
+    /// R2 = the room that was made, of `bytes`.
+    fn room(&self, a: &mut Asm, bytes: i16, no_room: Label) {
         a.load(Size::W, Reg::R2, CTX, xdp_md::DATA_META);
         a.load(Size::W, Reg::R3, CTX, xdp_md::DATA);
-        a.xdp_require(Reg::R2, Reg::R3, bytes, Reg::R0, no_room);
-        (0..LUGGAGE).step_by(8).for_each(|at| a.store(Size::D, Reg::R2, at, 0));
+        a.xdp_require(Reg::R2, Reg::R3, i32::from(bytes), Reg::R1, no_room);
     }
 
     /// Leaves the frame to the kernel for `reason`.

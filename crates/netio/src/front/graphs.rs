@@ -14,6 +14,8 @@ pub(super) struct Graphs {
     programs: Map,
     takers: Map,
     doubters: Map,
+    /// Where packets bring luggage.
+    roomless: Option<Map>,
     known: Mutex<Known>,
 }
 
@@ -27,7 +29,9 @@ impl Graphs {
         };
         let takers = array_of("take", place, &given_up)?;
         let doubters = array_of("doubt", place, &[passing(maps, place, Reason::SelfCheck)?])?;
-        Ok(Graphs { programs, takers, doubters, known: Mutex::default() })
+        let no_room = || array_of("room", place, &[passing(maps, place, Reason::NoRoom)?]);
+        let roomless = maps.luggage.then(no_room).transpose()?;
+        Ok(Graphs { programs, takers, doubters, roomless, known: Mutex::default() })
     }
 
     /// The programs by number of the port.
@@ -110,6 +114,15 @@ impl Front {
     /// [`ErrorKind::Unsupported`] if there is no room for graphs.
     pub fn doubters(&self, place: Place) -> Result<&Map> {
         self.graphs(place).map(|graphs| &graphs.doubters)
+    }
+
+    /// An array of one program, which leaves a packet to the kernel that has no room for its luggage.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if ports bring none.
+    pub fn roomless(&self) -> Result<&Map> {
+        let none = || Error::new(ErrorKind::Unsupported, "the ports bring no luggage");
+        self.graphs(Place::Xdp)?.roomless.as_ref().ok_or_else(none)
     }
 
     fn graphs(&self, place: Place) -> Result<&Graphs> {

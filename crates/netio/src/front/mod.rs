@@ -81,6 +81,8 @@ pub struct Front {
     transit: Mutex<BTreeMap<u32, Transit>>,
     /// What the others take.
     first: Take,
+    /// Whether what is taken has its time of arrival in front.
+    arrivals: bool,
     /// Who counts what is lost behind programs of graphs at XDP, if there may be any.
     losses: Option<Result<Losses>>,
     /// What attaches the gate to ports at XDP.
@@ -116,6 +118,20 @@ impl Front {
         Front::load(first, Behind::GraphsWithLuggage)
     }
 
+    /// The same as [`Front::new`], where what is taken has its time of arrival right in front: eight bytes, nanoseconds of
+    /// `CLOCK_TAI`. Frames of drivers that leave no room there are all the kernel's.
+    ///
+    /// # Errors
+    /// As [`Front::new`].
+    pub fn with_arrivals(first: Take) -> Result<Front> {
+        Front::load(first, Behind::SocketsWithArrivals)
+    }
+
+    /// Whether what is taken has its time of arrival in front.
+    pub fn tells_arrivals(&self) -> bool {
+        self.arrivals
+    }
+
     fn load(first: Take, behind: Behind) -> Result<Front> {
         let (lease, local) = (Lease::new()?, LocalAddresses::new()?);
         let reasons = Reason::ALL.len() as u32;
@@ -132,8 +148,10 @@ impl Front {
             local6,
             graphs: None,
             luggage: behind == Behind::GraphsWithLuggage,
+            arrivals: behind == Behind::SocketsWithArrivals,
         };
-        let with_graphs = behind != Behind::Sockets;
+        let with_graphs = matches!(behind, Behind::Graphs | Behind::GraphsWithLuggage);
+        let arrivals = maps.arrivals;
         let at_xdp = Side::load(&maps, Place::Xdp, with_graphs)?;
         let at_tcx = (behind == Behind::Graphs).then(|| Side::load(&maps, Place::Tcx, true)).transpose()?;
         let losses = with_graphs.then(|| Losses::listen(&maps));
@@ -150,6 +168,7 @@ impl Front {
             claims,
             transit,
             first,
+            arrivals,
             losses,
             links,
         })
@@ -160,6 +179,11 @@ impl Front {
             Place::Xdp => Some(&self.at_xdp),
             Place::Tcx => self.at_tcx.as_ref(),
         }
+    }
+
+    /// The number of the program that is attached at XDP; none if the kernel does not say.
+    pub fn number_at_xdp(&self) -> Option<u32> {
+        self.at_xdp.gate.root.id().ok()
     }
 
     /// The number of the program that is attached at tcx, as [`causeway_bpf::tcx_programs`] shows it; none if there is none.
@@ -286,6 +310,7 @@ impl Front {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     Sockets,
+    SocketsWithArrivals,
     Graphs,
     GraphsWithLuggage,
 }

@@ -11,7 +11,7 @@ pub enum Reason {
     Taken,
     /// To be taken, but the queue has no socket.
     NoSocket,
-    /// To be taken, but there is no room in front of it for what is to go with it.
+    /// To be taken, as it came, but there is no room in front of it for what is to go with it.
     NoRoom,
     /// Half done by a graph's program and to be taken, but the queue has no socket any more. Dropped: the kernel is to have
     /// frames as they came.

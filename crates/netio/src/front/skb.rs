@@ -48,7 +48,6 @@ impl Parts<'_> {
         // It would be none any more.
         a.load(Size::W, Reg::R3, CTX, sk_buff::GSO_SIZE);
         a.jump_if(Cond::Ne, Reg::R3, 0, given_up);
-        a.store_slot(Size::D, self.length, 0, Reg::R2);
         a.mov(Reg::R1, CTX);
         a.mov(Reg::R3, 0);
         a.call(Helper::SkbChangeTail);

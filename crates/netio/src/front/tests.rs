@@ -1,6 +1,8 @@
 //! One corpus, two machines: the interpreter always, the kernel where it lets us.
 
+mod arrivals;
 mod at_tcx;
+mod checksums;
 mod graphs;
 mod losses;
 
@@ -66,7 +68,7 @@ fn v6_at(field: usize, address: &str) -> Vec<u8> {
 /// `(what, frame, reason)`.
 fn corpus() -> Vec<(&'static str, Vec<u8>, Reason)> {
     use Reason::*;
-    vec![
+    let mut corpus = vec![
         ("plain IPv4", v4(|_| ()), Taken),
         ("plain IPv6", v6(|_| ()), Taken),
         ("padded to 60 bytes", [v4(|_| ()), vec![0; 6]].concat(), Taken),
@@ -126,7 +128,12 @@ fn corpus() -> Vec<(&'static str, Vec<u8>, Reason)> {
         ("IPv6 mapped IPv4", v6_at(24, "::ffff:192.0.2.1"), SpecialAddress),
         ("IPv6 source unspecified", v6_at(8, "::"), SpecialAddress),
         ("IPv6 source link-local", v6_at(8, "fe80::2"), SpecialAddress),
-    ]
+    ];
+    // RFC 4302, 6275, 7401, 5533, 3692.
+    for header in [51, 135, 139, 140, 253, 254] {
+        corpus.push(("IPv6 and another extension header", v6(|p| p[6] = header), ExtensionHeader));
+    }
+    corpus
 }
 
 /// Stand-ins for descriptors: numbers of the interpreter's maps. They are never used as descriptors.
@@ -163,6 +170,7 @@ fn fake_code() -> Code {
         local6: fake(LOCAL6_FD),
         graphs: None,
         luggage: false,
+        arrivals: false,
     };
     code(&maps, Place::Xdp).expect("assembled")
 }
@@ -258,70 +266,6 @@ fn taking_all() {
     }
 }
 
-/// The folded sum of a packet's pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1), as a sender leaves it in the place of a
-/// checksum that hardware is to finish.
-fn pseudo_sum(frame: &[u8]) -> [u8; 2] {
-    let ip = &frame[14..];
-    let (addresses, protocol, len) = match ip[0] >> 4 {
-        4 => (&ip[12..20], ip[9], u16::from_be_bytes([ip[2], ip[3]]) - 20),
-        _ => (&ip[8..40], ip[6], u16::from_be_bytes([ip[4], ip[5]])),
-    };
-    let words = addresses.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
-    let mut sum = words.sum::<u32>() + u32::from(protocol) + u32::from(len);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    (sum as u16).to_be_bytes()
-}
-
-/// A packet of `protocol` in either version, long enough for a TCP header.
-fn transport(version: u8, protocol: u8) -> Vec<u8> {
-    match version {
-        4 => v4(|p| p[9] = protocol),
-        _ => v6(|p| p[6] = protocol),
-    }
-}
-
-fn checksum_at(version: u8, protocol: u8) -> usize {
-    14 + if version == 4 { 20 } else { 40 } + if protocol == 6 { 16 } else { 6 }
-}
-
-#[test]
-fn what_may_carry_an_unfinished_checksum_is_the_kernels() {
-    let guarded = |frame: &[u8]| interpret(GUARDED, frame, WITH_SOCKET).1;
-    for version in [4, 6] {
-        for protocol in [6, 17] {
-            let at = checksum_at(version, protocol);
-            let mut frame = transport(version, protocol);
-            assert_eq!(guarded(&frame), Reason::Taken, "a checksum like any other");
-            let partial = pseudo_sum(&frame);
-            frame[at..at + 2].copy_from_slice(&partial);
-            assert_eq!(guarded(&frame), Reason::PartialChecksum, "version {version}, protocol {protocol}");
-            let unguarded = interpret(rules(Take::TRANSIT), &frame, WITH_SOCKET).1;
-            assert_eq!(unguarded, Reason::Taken, "hardware finishes checksums");
-            frame[at] ^= 1;
-            assert_eq!(guarded(&frame), Reason::Taken);
-        }
-        let mut tunnel = transport(version, 17);
-        tunnel[checksum_at(version, 17) - 4..][..2].copy_from_slice(&4789u16.to_be_bytes());
-        assert_eq!(guarded(&tunnel), Reason::Transport, "VXLAN");
-        let icmp = if version == 4 { 1 } else { 58 };
-        assert_eq!(guarded(&transport(version, icmp)), Reason::Taken);
-        for protocol in [4, 41, 47, 132] {
-            assert_eq!(guarded(&transport(version, protocol)), Reason::Transport, "protocol {protocol}");
-        }
-    }
-    // Fragments were made after the checksum was finished.
-    let mut fragment = v4(|p| (p[6], p[9]) = (0x20, 17));
-    let partial = pseudo_sum(&fragment);
-    fragment[checksum_at(4, 17)..][..2].copy_from_slice(&partial);
-    assert_eq!(guarded(&fragment), Reason::Taken);
-    assert_eq!(guarded(&v6(|p| p[6] = 44)), Reason::Taken);
-    // A header that is cut has no checksum to judge.
-    let cut = ethernet(0x0800, &v4(|p| (p[3], p[9]) = (30, 6))[14..44]);
-    assert_eq!(guarded(&cut), Reason::Malformed);
-}
-
 /// A front, or none where that is not allowed.
 fn front() -> Option<Arc<Front>> {
     match Front::new(Take::NOTHING) {
@@ -360,7 +304,10 @@ fn corpus_in_the_kernel() {
     let before = count(Reason::NoSocket);
     assert!(front.local().remove_v4(LOCAL4).expect("remove"));
     run(&v4_to(LOCAL4.octets()));
-    assert_eq!(count(Reason::NoSocket), before + 1, "a removed address is in transit");
+    assert!(front.local().remove_v6(local6()).expect("remove"));
+    run(&v6_at(24, "2001:db8::1"));
+    assert_eq!(count(Reason::NoSocket), before + 2, "removed addresses are in transit");
+    let before = before + 1;
     // Programs see the time of the last tick.
     front.lease().renew(monotonic_ns() - 1_000_000_000);
     run(&v4(|_| ()));
@@ -395,6 +342,27 @@ fn claims_come_and_go() {
     front.set_transit(LOOPBACK, MAC, false, false).expect("ignored");
     again.program().test_run(&v4(|_| ()), None, 1).expect("run");
     assert_eq!(again.count(Reason::NoSocket).expect("count"), 1, "who takes all goes on to");
+}
+
+#[test]
+fn a_port_has_nothing_of_what_an_earlier_one_was_given() {
+    let Some(front) = front() else { return };
+    front.lease().renew(u64::MAX);
+    let claim = |take| front.claim(LOOPBACK, QUEUES, LONGEST, rules(take)).expect("claimed");
+    let run = |port: &Claim| port.program().test_run(&v4(|_| ()), None, 1).expect("run").verdict;
+    let socket = graphs::socket();
+    let first = claim(Take::All);
+    first.set_socket(0, socket.as_fd()).expect("set");
+    assert_eq!(run(&first), action::XDP_REDIRECT);
+    drop(first);
+    let second = claim(Take::All);
+    assert_eq!(run(&second), action::XDP_PASS, "the socket is there still, and not this one's");
+    drop(second);
+    front.set_transit(LOOPBACK, MAC, true, true).expect("set");
+    front.set_transit(LOOPBACK, MAC, false, false).expect("set");
+    let third = claim(Take::TRANSIT);
+    run(&third);
+    assert_eq!(third.count(Reason::NotTaken).expect("count"), 1, "it is not to take any more");
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use super::report::{Check, State};
 use crate::cli::{Attach, DoctorArgs};
-use crate::commands::ports::{self, Obstacle, Port, Router, Survey, TAKEN};
+use crate::commands::ports::{self, Obstacle, Port, Replaced, Router, Survey, TAKEN};
 use crate::commands::probe::Probe;
 use causeway_kernel::{Finding, Severity, inspect};
 use causeway_netio::offload::{self, Offload};
@@ -30,7 +30,7 @@ pub fn checks(args: &DoctorArgs, privileged: bool) -> (Vec<Check>, Vec<(String, 
         match survey.port(name) {
             Ok(port) => {
                 checks.extend(of(&port));
-                checks.extend(survey.obstacle(&port).map(|obstacle| check(bad, obstacle)));
+                checks.extend(survey.obstacle(&port, &Replaced::NONE).map(|obstacle| check(bad, obstacle)));
                 found.push(port);
             }
             Err(obstacle) => checks.push(check(bad, obstacle)),

@@ -54,11 +54,12 @@ impl Attendant {
         &self.attached
     }
 
-    /// Closes all ports.
+    /// Closes all ports for a while: what was counted goes on when they are attached again.
     ///
     /// # Errors
     /// What the graph says that has none.
     pub fn detach_all(&mut self) -> Result<(), String> {
+        self.desk.keep_counts();
         self.put(Vec::new())
     }
 

@@ -102,11 +102,15 @@ impl Forwarded {
         (0..self.0.len()).map(|to| self.packets(from, to)).sum()
     }
 
-    /// Octets of link time that was left by port number `to`: those of frames, if they are counted, and [`OVERHEAD`].
+    /// Octets of link time that was left by port number `to`: those of frames, if they are counted, and [`OVERHEAD`]. Packets of
+    /// the stack count as the frames that they are cut into.
     pub fn octets(&self, to: usize) -> u64 {
-        let of = |c: &Arc<Counts>| Some(c.counters.get(Compiled::bytes_of_exit(c.exit(to)?)));
+        let sum = |counter: fn(usize) -> usize| -> u64 {
+            self.0.iter().filter_map(|c| Some(c.counters.get(counter(c.exit(to)?)))).sum()
+        };
         let packets: u64 = (0..self.0.len()).map(|from| self.packets(from, to)).sum();
-        self.0.iter().filter_map(of).sum::<u64>() + packets * OVERHEAD
+        let frames = packets + sum(Compiled::more_frames_of_exit);
+        sum(Compiled::bytes_of_exit) + frames * OVERHEAD
     }
 }
 
@@ -305,6 +309,7 @@ impl Port {
             up,
             anew: Some(up),
             doubted,
+            without_room: None,
             counters: &counters,
             edges: false,
             first_number: 0,

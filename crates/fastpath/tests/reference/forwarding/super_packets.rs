@@ -68,3 +68,53 @@ fn a_super_packet_leaves_whole_if_what_it_is_to_be_cut_into_fits() {
     }
     assert!(sent.iter().all(|&n| n > 20), "{sent:?}");
 }
+
+/// As many frames leave as it is to be cut into, each with its headers.
+#[test]
+fn a_super_packet_counts_as_the_frames_that_leave() {
+    if !crate::is_root() {
+        return;
+    }
+    const PAYLOAD: u32 = 1_000;
+    let rng = &mut Rng::with_seed(9);
+    let router = Router::new(rng, 100);
+    router.set_policy(PortPolicy { ipv4: true, ipv6: true, reverse_path: ReversePath::Off, hairpin: true });
+    router.forwarding.set_flow_hash((1, 0x37), (0, 0), 1);
+    let counters = Counters::new().expect("counters").with_bytes();
+    let (compiled, _) = router.compiled(Hook::Tcx, &counters);
+    let program = compiled.load(Hook::Tcx, "reference").expect("loaded");
+    let [forwarded, _] = verdicts(Hook::Tcx);
+    let counts = || {
+        let sum = |counter: fn(usize) -> usize| -> u64 {
+            (0..compiled.exits.len()).map(|exit| counters.get(counter(exit))).sum()
+        };
+        [sum(Compiled::bytes_of_exit), sum(Compiled::more_frames_of_exit)]
+    };
+    let mut sent = 0;
+    for _ in 0..crate::frames_wanted(2_000) {
+        let frame = frame(rng);
+        if frame.len() < 54 || run_at_tcx(&program, &frame, 0).verdict != forwarded {
+            continue;
+        }
+        let frame = grown(&frame);
+        // Headers of the IP packets, and how many frames their payload makes.
+        for (headers, frames) in [(40, 3), (1_000, 2), (1_001, 2)] {
+            let context = SkbContext { gso_size: PAYLOAD, cb: headers + PAYLOAD, ..SkbContext::default() };
+            let before = counts();
+            let run = program.test_run_at_tcx(&frame, context).expect("run");
+            if run.verdict != forwarded {
+                // What it is cut into is longer than the next hop takes.
+                assert_eq!(counts(), before);
+                continue;
+            }
+            let more = [0, 1].map(|i| counts()[i] - before[i]);
+            let bytes = frame.len() as u64 + (frames - 1) * u64::from(14 + headers);
+            assert_eq!(more, [bytes, frames - 1], "{headers}");
+            sent += 1;
+        }
+        let before = counts();
+        assert_eq!(run_at_tcx(&program, &frame, 40).verdict, forwarded);
+        assert_eq!([0, 1].map(|i| counts()[i] - before[i]), [frame.len() as u64, 0], "it is not to be cut");
+    }
+    assert!(sent > 20, "{sent}");
+}

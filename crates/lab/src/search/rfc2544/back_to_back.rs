@@ -9,6 +9,7 @@ pub struct BackToBack {
     rate_fps: f64,
     longest: u64,
     repetitions: usize,
+    width: f64,
     found: Vec<u64>,
     /// The longest burst that went through, and the shortest that did not; 0 goes through.
     lower: u64,
@@ -38,13 +39,15 @@ pub struct BurstLengths {
 
 impl BackToBack {
     /// Sends bursts at `rate_fps` frames a second, the highest that the medium carries, of at most `longest_ns`: two
-    /// seconds or more by RFC 2544, so many times: 50 by RFC 2544.
-    pub fn new(rate_fps: f64, longest_ns: u64, repetitions: usize) -> BackToBack {
+    /// seconds or more by RFC 2544, so many times: 50 by RFC 2544. A length is found when one that is longer by the part
+    /// `width`, or by a frame, does not go through.
+    pub fn new(rate_fps: f64, longest_ns: u64, repetitions: usize, width: f64) -> BackToBack {
         let longest = ((rate_fps * longest_ns as f64 / NS_PER_S) as u64).max(1);
         BackToBack {
             rate_fps,
             longest,
             repetitions,
+            width,
             found: Vec::new(),
             lower: 0,
             upper: longest + 1,
@@ -90,7 +93,8 @@ impl Procedure for BackToBack {
         } else {
             self.verifying = true;
         }
-        if self.lower + 1 >= self.upper || self.lower == self.longest {
+        let near = (self.lower as f64 * (1.0 + self.width)) as u64;
+        if near.max(self.lower + 1) >= self.upper || self.lower == self.longest {
             self.found.push(self.lower);
             (self.lower, self.upper) = (0, self.longest + 1);
         }

@@ -1,9 +1,10 @@
 //! The same judgments of packets of the stack.
 
+use super::checksums::transport;
 use super::*;
 use crate::interface::Interface;
 use crate::testnet;
-use causeway_bpf::{Asm, ProgramKind, Reg, Size, SkbContext, sk_buff};
+use causeway_bpf::{Asm, ProgramKind, Reg, Size, SkbContext, TcxLink, sk_buff};
 
 /// What a packet is marked with that came to the program of the graph.
 const SEEN: u8 = 0xaa;
@@ -123,6 +124,9 @@ fn of_super_packets_it_is_known_what_they_are_to_be_cut_into() {
             );
             assert_eq!(judge(&port, &packet, 0), Ok(0), "one that is as long");
         }
+        let mut fragment = super_packet(version, 20);
+        fragment[20] = if version == 4 { 0x20 } else { 44 };
+        assert_eq!(judge(&port, &fragment, 1_000), Err(Reason::Transport), "a fragment");
         for protocol in [17, 47, 132] {
             let mut packet = super_packet(version, 20);
             packet[if version == 4 { 23 } else { 20 }] = protocol;
@@ -143,36 +147,85 @@ fn counters_of_ports_at_tcx_are_named_so() {
 #[test]
 fn padding_is_cut_off_before_the_graph_and_of_super_packets_by_nobody() {
     let Some((_front, port)) = port() else { return };
-    let padded = [v4(|_| ()), vec![0; 6]].concat();
-    let run = port.program().test_run_at_tcx(&padded, SkbContext::default()).expect("run");
-    assert_eq!((run.verdict, run.data.len()), (action::TCX_DROP, padded.len() - 6));
+    for plain in [v4(|_| ()), v6(|_| ())] {
+        let padded = [&plain[..], &[0; 6]].concat();
+        let run = port.program().test_run_at_tcx(&padded, SkbContext::default()).expect("run");
+        assert_eq!((run.verdict, run.data.len()), (action::TCX_DROP, plain.len()));
+    }
     let padded = [super_packet(4, 20), vec![0; 6]].concat();
     assert_eq!(judge(&port, &padded, 1_000), Err(Reason::GivenUp), "it would be none any more");
+}
+
+/// A port at tcx on `r0`, whose graph drops what comes to it, and its Ethernet address.
+fn at_r0() -> (Claim, TcxLink, [u8; 6]) {
+    let front = Arc::new(Front::with_graphs(Take::NOTHING).expect("a front"));
+    front.lease().renew(u64::MAX);
+    let Interface { index, mac, .. } = Interface::open("r0").expect("r0");
+    front.set_graph(Place::Tcx, index, Some(Arc::new(graph()))).expect("set");
+    front.set_transit(index, mac, true, true).expect("set");
+    let port = front.claim_at_tcx(index, mac).expect("claimed");
+    let link = port.attach_at_tcx("r0").expect("attached");
+    (port, link, mac)
+}
+
+/// Waits for a packet that is the kernel's for this reason; all others were the graph's.
+fn assert_one(port: &Claim, reason: Reason) {
+    let counted = |reason| port.count(reason).expect("count");
+    let came = (0..1_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        counted(reason) > 0
+    });
+    assert!(came, "{:?}", Reason::ALL.map(counted));
+    assert_eq!(Reason::ALL.map(counted).iter().sum::<u64>(), 1, "the others are the graph's");
+}
+
+/// A frame with a VLAN tag.
+fn tagged(frame: &[u8]) -> Vec<u8> {
+    let mut tagged = frame.to_vec();
+    tagged.splice(12..12, [0x81, 0, 0, 5]);
+    tagged
 }
 
 /// The stack has taken the tag off by then, and only says that there was one.
 #[test]
 fn packets_of_a_vlan_are_the_kernels() {
     testnet::run(&[("g0", "r0")], || {
-        let front = Arc::new(Front::with_graphs(Take::NOTHING).expect("a front"));
-        front.lease().renew(u64::MAX);
-        let Interface { index, mac, .. } = Interface::open("r0").expect("r0");
-        front.set_graph(Place::Tcx, index, Some(Arc::new(graph()))).expect("set");
-        front.set_transit(index, mac, true, true).expect("set");
-        let port = front.claim_at_tcx(index, mac).expect("claimed");
-        let _link = port.attach_at_tcx("r0").expect("attached");
+        let (port, _link, mac) = at_r0();
         let host = testnet::Raw::open("g0");
         let plain = testnet::udp_frame(mac, 7, 60);
-        let mut tagged = plain.clone();
-        tagged.splice(12..12, [0x81, 0, 0, 5]);
         host.send(&plain);
-        host.send(&tagged);
-        let counted = |reason| port.count(reason).expect("count");
-        let came = (0..1_000).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            counted(Reason::Vlan) > 0
-        });
-        assert!(came, "{:?}", Reason::ALL.map(counted));
-        assert_eq!(Reason::ALL.map(counted).iter().sum::<u64>(), 1, "the other is the graph's");
+        host.send(&tagged(&plain));
+        assert_one(&port, Reason::Vlan);
+    });
+}
+
+/// Of what is longer than a page the stack has nothing but the Ethernet header where programs read.
+#[test]
+fn headers_are_read_that_lie_in_pages() {
+    testnet::run(&[("g0", "r0")], || {
+        ["g0", "r0"].iter().for_each(|name| drop(testnet::ip(&format!("ip link set dev {name} mtu 9000"))));
+        let (port, _link, mac) = at_r0();
+        let host = testnet::Raw::open("g0");
+        let long = testnet::udp_frame(mac, 7, 8_000);
+        host.send(&long);
+        let mut six = long.clone();
+        six[12..14].copy_from_slice(&[0x86, 0xdd]);
+        six[14..54].copy_from_slice(&v6(|p| (p[4], p[5]) = (0x1f, 0))[14..54]);
+        host.send(&six);
+        host.send(&tagged(&testnet::udp_frame(mac, 7, 60)));
+        assert_one(&port, Reason::Vlan);
+    });
+}
+
+/// The stack is to put a checksum where the packet's length says that there is nothing any more.
+#[test]
+fn what_the_stack_does_not_cut_is_the_kernels() {
+    testnet::run(&[("g0", "r0")], || {
+        let (port, _link, mac) = at_r0();
+        let host = testnet::Raw::open("g0");
+        let mut frame = testnet::udp_frame(mac, 7, 60);
+        frame[16..18].copy_from_slice(&24u16.to_be_bytes());
+        host.send_unfinished(&frame, 34, 6);
+        assert_one(&port, Reason::GivenUp);
     });
 }

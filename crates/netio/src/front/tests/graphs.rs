@@ -77,7 +77,7 @@ fn frames_in_transit_go_through_the_ports_graph_while_the_lease_stands() {
 }
 
 /// A socket that frames can be redirected to.
-fn socket() -> OwnedFd {
+pub fn socket() -> OwnedFd {
     // SAFETY: makes a new descriptor, checked and owned below.
     let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     assert!(fd >= 0, "an AF_XDP socket");
@@ -208,8 +208,11 @@ fn a_port_has_nothing_of_the_one_that_had_its_number_before() {
     };
     front.lease().renew(u64::MAX);
     let program = Arc::new(graph(front.takers(Place::Xdp).expect("room for graphs")));
-    front.set_graph(Place::Xdp, 12, Some(program)).expect("set");
+    front.set_graph(Place::Xdp, 12, Some(program.clone())).expect("set");
     drop(front.claim(12, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed"));
+    let in_the_stack = front.claim_at_tcx(13, MAC).expect("claimed");
+    front.set_graph(Place::Xdp, 13, Some(program)).expect("set, for a port that is elsewhere");
+    drop(in_the_stack);
     let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::TRANSIT)).expect("claimed");
     front.set_transit(LOOPBACK, MAC, true, true).expect("set");
     let long = [v4(|_| ()), vec![0; 6]].concat();

@@ -1,9 +1,11 @@
 //! What is lost behind a program that redirects.
 
+use super::graphs::socket;
 use super::*;
 use crate::interface::Interface;
 use crate::testnet;
 use causeway_bpf::{Asm, Helper, ProgramKind, Reg, XdpContext};
+use std::os::fd::AsRawFd;
 
 /// To all entries of a map of devices.
 const BROADCAST: i32 = 8;
@@ -11,9 +13,9 @@ const BROADCAST: i32 = 8;
 const FRAMES: u32 = 256;
 
 /// Redirects every frame to entry 0.
-fn redirecting(devices: &Map, flags: i32) -> Program {
+fn redirecting(to: &Map, flags: i32) -> Program {
     let mut a = Asm::new();
-    a.map(Reg::R1, devices.as_fd());
+    a.map(Reg::R1, to.as_fd());
     a.mov(Reg::R2, 0);
     a.mov(Reg::R3, flags);
     a.call(Helper::RedirectMap);
@@ -46,5 +48,43 @@ fn frames_that_are_lost_behind_a_redirect_are_counted_at_their_port() {
         run(BROADCAST);
         assert_eq!(counts(), [FRAMES.into(), FRAMES.into()]);
         assert_eq!(other.count(Reason::Transmit).expect("count"), 0, "nothing came in there");
+    });
+}
+
+/// Redirects frames that have come in by `r0` of this namespace.
+fn redirect(to: &Map) {
+    let ingress_ifindex = Interface::open("r0").expect("r0").index;
+    let context = XdpContext { ingress_ifindex, rx_queue_index: 0 };
+    redirecting(to, 0).run_live(&[0; 60], context, FRAMES, FRAMES).expect("run");
+}
+
+/// A map whose entry 0 is `r1` of this namespace.
+fn to_r1() -> Map {
+    let devices = Map::new(causeway_bpf::MapKind::DevMap, "devices", 4, 4, 1).expect("a map");
+    devices.insert_u32(0, Interface::open("r1").expect("r1").index).expect("a device");
+    devices
+}
+
+#[test]
+fn frames_that_others_lose_are_not_counted() {
+    testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
+        let front = Arc::new(Front::with_graphs(Take::TRANSIT).expect("a front"));
+        let index = Interface::open("r0").expect("r0").index;
+        let port = front.claim(index, 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+        let counts = || [Reason::Redirect, Reason::Transmit].map(|reason| port.count(reason).expect("count"));
+        // Nobody has bound it, so it takes none; a socket's losses are told by its own counters.
+        let sockets = Map::new(causeway_bpf::MapKind::XskMap, "sockets", 4, 4, 1).expect("a map");
+        let socket = socket();
+        sockets.insert_u32(0, socket.as_raw_fd() as u32).expect("a socket");
+        redirect(&sockets);
+        assert_eq!(counts(), [0, 0]);
+        // Interfaces with the same indices, in another namespace.
+        testnet::elsewhere(&[("g0", "r0"), ("s0", "r1")], move || {
+            assert_eq!(Interface::open("r0").expect("r0").index, index);
+            redirect(&to_r1());
+        });
+        assert_eq!(counts(), [0, 0]);
+        redirect(&to_r1());
+        assert_eq!(counts(), [FRAMES.into(), 0]);
     });
 }

@@ -1,0 +1,111 @@
+//! The interfaces that programs may redirect packets to, by their places in a map.
+
+use causeway_bpf::{Map, MapKind, Result};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Interfaces that programs send by.
+const DEVICES: u32 = 256;
+
+/// Places for interfaces, each of one name, by which one may follow the other. A packet for a place that is empty goes up.
+pub struct Slots {
+    map: Map,
+    slots: Mutex<Vec<Slot>>,
+}
+
+struct Slot {
+    name: String,
+    /// Index of the interface that is there; 0 if none is.
+    ifindex: u32,
+}
+
+impl Slots {
+    /// Without interfaces.
+    ///
+    /// # Errors
+    /// As [`Map::new`].
+    pub fn new() -> Result<Slots> {
+        Ok(Slots { map: Map::new(MapKind::DevMap, "ports", 4, 4, DEVICES)?, slots: Mutex::default() })
+    }
+
+    /// The map, for programs.
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Packets may be redirected to the interface of this name and index. Its place; none if there is no room.
+    pub fn open(&self, name: &str, ifindex: u32) -> Option<u32> {
+        let mut slots = self.lock();
+        let known = slots.iter().position(|slot| slot.name == name);
+        let place = known.unwrap_or_else(|| {
+            slots.push(Slot { name: name.to_owned(), ifindex: 0 });
+            slots.len() - 1
+        });
+        // Also if it is there: the kernel removes an interface that goes, which may have come back by the same index.
+        let opened = self.map.insert_u32(place as u32, ifindex).is_ok();
+        slots[place].ifindex = if opened { ifindex } else { 0 };
+        opened.then_some(place as u32)
+    }
+
+    /// Packets may be redirected no more to these interfaces.
+    fn close_those(&self, is_one: impl Fn(&Slot) -> bool) {
+        for (place, slot) in self.lock().iter_mut().enumerate().filter(|(_, slot)| slot.ifindex != 0) {
+            if is_one(slot) {
+                // The kernel may have removed it.
+                let _ = self.map.remove(&(place as u32).to_ne_bytes());
+                slot.ifindex = 0;
+            }
+        }
+    }
+
+    /// The same of the one with this name.
+    pub fn close(&self, name: &str) {
+        self.close_those(|slot| slot.name == name);
+    }
+
+    /// The same of the one with this index, whatever it is called.
+    pub fn close_interface(&self, ifindex: u32) {
+        self.close_those(|slot| slot.ifindex == ifindex);
+    }
+
+    /// No program sends by any: all places are free.
+    pub fn clear(&self) {
+        self.close_those(|_| true);
+        self.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_bpf::ErrorKind;
+
+    /// The loopback device.
+    const LOOPBACK: u32 = 1;
+
+    #[test]
+    fn places_are_open_while_their_interfaces_are() {
+        let slots = match Slots::new() {
+            Ok(slots) => slots,
+            Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+            Err(e) => panic!("{e}"),
+        };
+        let open = || [0u32, 1].map(|n| slots.map().get(&n.to_ne_bytes()).is_ok_and(|found| found.is_some()));
+        // An interface that is made anew has the place of the one before.
+        for _ in 0..2 * DEVICES {
+            assert_eq!(["a", "b", "a"].map(|name| slots.open(name, LOOPBACK)), [Some(0), Some(1), Some(0)]);
+        }
+        assert_eq!(open(), [true; 2]);
+        slots.close("a");
+        assert_eq!(open(), [false, true]);
+        slots.close_interface(LOOPBACK);
+        assert_eq!(open(), [false; 2]);
+        assert_eq!((slots.open("b", LOOPBACK), open()), (Some(1), [false, true]), "it is back");
+        assert_eq!(slots.open("a", u32::MAX), None, "there is no such interface");
+        slots.clear();
+        assert_eq!((open(), slots.open("c", LOOPBACK)), ([false; 2], Some(0)));
+    }
+}

@@ -1,0 +1,236 @@
+//! How fast the machine is while it measures, and trials at times when it is as fast as it mostly is.
+//!
+//! Processors of a virtual machine are threads of cores whose other thread often has another owner. While that one is busy, what
+//! the kernel does for a packet takes up to half as long again, for tenths of a second or for minutes, and nothing in /proc
+//! says so: results then have two modes that are not the device's. A system call takes longer by the same part, and is
+//! measured in a fraction of a millisecond. So it is measured before and after a trial. While it takes long, trials wait, and one in which it
+//! became slow is made again; which trials count is said by the yardstick and never by what came of them.
+
+use crate::search::{Outcome, Request, Tester};
+use anyhow::Result;
+use causeway_engine::usable_processors;
+use causeway_results::stats::quantile;
+use rustix::process::getppid;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// System calls of a round, and rounds, of which the shortest counts: the others were interrupted.
+const CALLS: u32 = 250;
+const ROUNDS: u32 = 4;
+/// Processors that are measured on at most.
+const MOST_PROCESSORS: usize = 4;
+/// How often it is measured before the first trial, and how long lies between two that follow each other.
+const FIRST: usize = 15;
+const PAUSE: Duration = Duration::from_millis(20);
+/// Of so many times that were measured last, what the machine mostly does, and how much longer it takes when it is slow.
+const RECENT: usize = 1_000;
+const MOSTLY: f64 = 0.25;
+const SLOW: f64 = 1.1;
+/// How often a trial is made at most, and waited for.
+const TRIES: u32 = 3;
+const MOST_PAUSES: u32 = 25;
+/// Time for waiting and for trials that do not count: so much, and this part of what the run has taken.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PART: f64 = 0.2;
+
+/// The speed of some processors, and when trials are made.
+pub struct Yardstick<'a> {
+    measure: Box<dyn FnMut() -> f64 + 'a>,
+    /// Nanoseconds of a system call.
+    times: Vec<f64>,
+    began: Instant,
+    spent: Duration,
+    trials: u32,
+    again: u32,
+    slow: u32,
+}
+
+impl Yardstick<'static> {
+    /// Of these processors; of some that there are if none is named.
+    pub fn new(processors: &[usize]) -> Yardstick<'static> {
+        let mut chosen = if processors.is_empty() { usable_processors() } else { processors.to_vec() };
+        chosen.sort_unstable();
+        chosen.dedup();
+        chosen.truncate(MOST_PROCESSORS);
+        let mut yardstick = Yardstick::of(move || slowest_ns(&chosen));
+        for _ in 0..FIRST {
+            yardstick.is_slow();
+            std::thread::sleep(PAUSE);
+        }
+        yardstick
+    }
+}
+
+impl<'a> Yardstick<'a> {
+    fn of(measure: impl FnMut() -> f64 + 'a) -> Yardstick<'a> {
+        Yardstick {
+            measure: Box::new(measure),
+            times: Vec::new(),
+            began: Instant::now(),
+            spent: Duration::ZERO,
+            trials: 0,
+            again: 0,
+            slow: 0,
+        }
+    }
+
+    /// Measures, and says whether the machine is slow.
+    fn is_slow(&mut self) -> bool {
+        let time = (self.measure)();
+        self.times.push(time);
+        let recent = &self.times[self.times.len().saturating_sub(RECENT)..];
+        quantile(recent, MOSTLY).is_some_and(|mostly| time > mostly * SLOW)
+    }
+
+    fn has_patience(&self) -> bool {
+        self.spent < PATIENCE + self.began.elapsed().mul_f64(PART)
+    }
+
+    /// Makes a trial when the machine is not slow, and again if it became so, as far as there is time for that.
+    ///
+    /// # Errors
+    /// Those of the trial.
+    pub fn calmly<T>(&mut self, mut trial: impl FnMut() -> Result<T>) -> Result<T> {
+        self.trials += 1;
+        let mut tries = 1;
+        loop {
+            self.wait();
+            let began = Instant::now();
+            let outcome = trial()?;
+            let slow = self.is_slow();
+            if !slow || tries == TRIES || !self.has_patience() {
+                self.slow += u32::from(slow);
+                return Ok(outcome);
+            }
+            tries += 1;
+            self.again += 1;
+            self.spent += began.elapsed();
+        }
+    }
+
+    /// Until the machine is not slow, or it has been long enough.
+    fn wait(&mut self) {
+        let mut pauses = 0;
+        while self.is_slow() && pauses < MOST_PAUSES && self.has_patience() {
+            std::thread::sleep(PAUSE);
+            self.spent += PAUSE;
+            pauses += 1;
+        }
+    }
+
+    /// What results say of it.
+    pub fn summary(&self) -> String {
+        let at = |share| quantile(&self.times, share).unwrap_or_default();
+        format!(
+            "{:.0} ns, {:.0} to {:.0} in nine of ten looks; of {} trials {} were made again because it became slow, and {} \
+             count though it was",
+            at(0.5),
+            at(0.05),
+            at(0.95),
+            self.trials,
+            self.again,
+            self.slow
+        )
+    }
+}
+
+/// Makes trials calmly.
+pub struct Calm<'t, 'y, T> {
+    /// Makes them.
+    pub tester: &'t mut T,
+    /// Says when.
+    pub yardstick: &'t mut Yardstick<'y>,
+}
+
+impl<T: Tester> Tester for Calm<'_, '_, T> {
+    fn trial(&mut self, request: &Request) -> Result<Outcome> {
+        let Calm { tester, yardstick } = self;
+        yardstick.calmly(|| tester.trial(request))
+    }
+}
+
+/// Nanoseconds of a system call, on the slowest of the processors.
+fn slowest_ns(processors: &[usize]) -> f64 {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            processors.iter().map(|&processor| scope.spawn(move || call_ns(processor))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).fold(0.0, f64::max)
+    })
+}
+
+fn call_ns(processor: usize) -> f64 {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    // Where it may not choose, it measures where it is put.
+    let _ = sched_setaffinity(None, &set);
+    let round = |_| {
+        let began = Instant::now();
+        (0..CALLS).for_each(|_| {
+            black_box(getppid());
+        });
+        began.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS)
+    };
+    (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// A yardstick that measures these times, and 100 ns afterwards.
+    fn scripted(times: &[f64]) -> Yardstick<'_> {
+        let mut rest = times.iter();
+        let mut yardstick = Yardstick::of(move || rest.next().copied().unwrap_or(100.0));
+        yardstick.times = vec![100.0; FIRST];
+        yardstick
+    }
+
+    #[test]
+    fn a_trial_in_which_the_machine_became_slow_is_made_again() {
+        let (count, mut yardstick) = (RefCell::new(0), scripted(&[100.0, 130.0, 100.0, 105.0]));
+        let trial = || Ok(count.replace_with(|n| *n + 1));
+        assert_eq!(yardstick.calmly(trial).expect("made"), 1, "the second trial counts");
+        assert_eq!((yardstick.trials, yardstick.again, yardstick.slow), (1, 1, 0));
+        assert_eq!(yardstick.calmly(trial).expect("made"), 2, "the next is made once");
+    }
+
+    #[test]
+    fn trials_wait_until_the_machine_is_as_fast_as_it_mostly_is() {
+        let mut yardstick = scripted(&[150.0, 150.0, 90.0]);
+        let spent = yardstick.spent;
+        yardstick.calmly(|| Ok(())).expect("made");
+        assert_eq!((yardstick.spent - spent, yardstick.again, yardstick.slow), (PAUSE * 2, 0, 0));
+    }
+
+    #[test]
+    fn where_it_stays_slow_a_trial_counts_all_the_same() {
+        let slow = [150.0; 3 * (MOST_PAUSES as usize + 2)];
+        let mut yardstick = scripted(&slow);
+        // Of so many as there were before, what came now is not what it mostly does.
+        yardstick.times = vec![100.0; 1_000];
+        let count = RefCell::new(0);
+        yardstick.calmly(|| Ok(count.replace_with(|n| *n + 1))).expect("made");
+        assert_eq!((count.take(), yardstick.again, yardstick.slow), (TRIES, TRIES - 1, 1));
+        assert!(
+            yardstick
+                .summary()
+                .ends_with("of 1 trials 2 were made again because it became slow, and 1 count though it was")
+        );
+    }
+
+    #[test]
+    fn there_is_an_end_to_its_patience() {
+        let mut yardstick = scripted(&[150.0, 150.0]);
+        yardstick.spent = Duration::from_secs(3_600);
+        yardstick.calmly(|| Ok(())).expect("made");
+        assert_eq!((yardstick.again, yardstick.slow, yardstick.times.len()), (0, 1, FIRST + 2));
+    }
+
+    #[test]
+    fn a_system_call_takes_some_time() {
+        let time = slowest_ns(&[0]);
+        assert!(time.is_finite() && time > 0.0, "{time}");
+    }
+}
