@@ -1,5 +1,8 @@
 //! Nothing is allocated for a frame: trials of few and of many frames allocate alike.
 
+#[path = "../../elements/tests/counting/mod.rs"]
+mod counting;
+
 use causeway_lab::search::{Request, Tester};
 use causeway_lab::tester::{Attached, Control, Manner, Ports};
 use causeway_netio::memory;
@@ -8,7 +11,7 @@ use causeway_results::traffic::Traffic;
 use std::time::Duration;
 
 #[global_allocator]
-static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// Blocks by which two trials may differ: what threads and the test's own harness take now and then.
 const SLACK: u64 = 100;
@@ -26,11 +29,10 @@ fn a_frame_costs_no_allocation() {
     let control = Control::new(Default::default());
     let mut tester = Ports::new(ports, Traffic::simple(64), manner, control).expect("a tester");
     let mut trial = |load_fps| {
-        let before = dhat::HeapStats::get().total_blocks;
+        let before = counting::blocks();
         let outcome = tester.trial(&Request::new(load_fps, 200_000_000)).expect("an outcome");
-        (outcome.sent(), dhat::HeapStats::get().total_blocks - before)
+        (outcome.sent(), counting::blocks() - before)
     };
-    let _profiler = dhat::Profiler::builder().testing().build();
     trial(1_000.0);
     let (few, blocks) = trial(1_000.0);
     let (many, more) = trial(100_000.0);

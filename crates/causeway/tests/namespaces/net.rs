@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The program under test.
@@ -16,22 +16,44 @@ pub const CAUSEWAY: &str = env!("CARGO_BIN_EXE_causeway");
 /// The folder of the examples.
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf");
 
-/// Tests run two at a time: they wait for the kernel more than they load the machine, but more of them would be late.
-static PLACES: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
+/// So many tests have hosts at a time: they wait for the kernel more than they load the machine, but more of them would be
+/// late.
+const PLACES: usize = 3;
+
+/// Places that nobody has, and who waits for one.
+static FREE: (Mutex<usize>, Condvar) = (Mutex::new(PLACES), Condvar::new());
+
+/// One of the places, until it is dropped.
+struct Place;
+
+impl Place {
+    fn take() -> Place {
+        let (free, freed) = &FREE;
+        let free = free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *FREE.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        FREE.1.notify_one();
+    }
+}
 
 /// Hosts `a` (10.77.1.2, 2001:db8:1::2) and `b` (10.77.2.2, 2001:db8:2::2) with the router `r` between them, whose
 /// interfaces are `ra` and `rb`. All goes with the value.
 pub struct Net {
     prefix: String,
-    _place: MutexGuard<'static, ()>,
+    _place: Place,
 }
 
 impl Net {
     /// None, with a message, where namespaces cannot be made or `ping` is missing.
     pub fn new() -> Option<Net> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let place = PLACES[number as usize % PLACES.len()].lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Place::take();
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: needs root to make network namespaces");
             return None;
@@ -40,6 +62,8 @@ impl Net {
             eprintln!("skipped: needs ping (apt install iputils-ping)");
             return None;
         }
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let net = Net { prefix: format!("up-{}-{number}", std::process::id()), _place: place };
         for name in ["a", "r", "b"] {
             run("ip", &format!("netns add {}", net.name(name)));

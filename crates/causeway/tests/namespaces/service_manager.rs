@@ -129,7 +129,14 @@ fn the_manager_hears_which_process_has_taken_over() {
     assert!(refused.status.code() == Some(1) && text.contains("systemctl reload"), "{text}");
     let output = net.causeway(&format!("upgrade --name {name}")).output().expect("causeway");
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(router.child.wait().expect("wait").code(), Some(0));
+    // It does not end before the manager has heard it.
+    let mut ended = None;
+    wait_for("the end of the old process", || {
+        manager.count("MAINPID=");
+        ended = router.child.try_wait().expect("wait");
+        ended.is_some()
+    });
+    assert_eq!(ended.and_then(|status| status.code()), Some(0));
     manager.wait(1, "READY=1");
     let heard = manager.heard.borrow();
     let main = heard.iter().position(|line| line.starts_with("MAINPID=")).expect("another main process");
