@@ -151,7 +151,13 @@ fn send(target: SocketAddr, stop: &AtomicBool, number: &AtomicU32) -> Vec<Instan
 }
 
 fn listen(target: SocketAddr) -> UdpSocket {
-    let socket = UdpSocket::bind(target).expect("bind");
+    let mut socket = None;
+    // A program that another test is about to start still has, for a moment, the one that an earlier flow has closed.
+    wait_for("the port", || {
+        socket = UdpSocket::bind(target).ok();
+        socket.is_some()
+    });
+    let socket = socket.expect("bound");
     set_socket_recv_buffer_size_force(&socket, 64 << 20).expect("buffer");
     socket.set_read_timeout(Some(SILENCE)).expect("timeout");
     socket
@@ -179,16 +185,16 @@ pub fn receive_from(net: &Net, source: &str, n: u32) -> u32 {
     let source = format!("{source}:0");
     let (bound, listens) = std::sync::mpsc::channel();
     let receiver = net.spawn("b", move || {
-        let socket = UdpSocket::bind("10.77.2.2:4001").expect("bind");
+        let socket = UdpSocket::bind("10.77.2.2:0").expect("bind");
         socket.set_read_timeout(Some(SILENCE)).expect("timeout");
-        bound.send(()).expect("the test waits");
+        bound.send(socket.local_addr().expect("an address")).expect("the test waits");
         let mut bytes = [0; 64];
         (0..n).take_while(|_| socket.recv(&mut bytes).is_ok()).count() as u32
     });
-    listens.recv().expect("the receiver");
+    let target = listens.recv().expect("the receiver");
     let sender = net.spawn("a", move || {
         let socket = UdpSocket::bind(source).expect("bind");
-        (0..n).for_each(|_| assert_eq!(socket.send_to(b"hello", "10.77.2.2:4001").ok(), Some(5)));
+        (0..n).for_each(|_| assert_eq!(socket.send_to(b"hello", target).ok(), Some(5)));
     });
     sender.join().expect("the sender");
     receiver.join().expect("the receiver")

@@ -50,7 +50,7 @@ fn a_pool_that_cannot_feed_the_ports_is_refused_and_the_least_one_forwards() {
     }
     let bridge = net.start("r", &format!("{bridge} --frames {frames}"));
     for round in 0..3 {
-        let (good, text) = net.ping_from("a", "-i 0.01 -c 20 10.77.3.2");
+        let (good, text) = net.ping_from("a", "-i 0.05 -c 20 10.77.3.2");
         assert!(good, "round {round}: {text}{:?}", bridge.counters());
         send(&net, 3_000);
     }
@@ -93,7 +93,7 @@ fn swaps_that_drop_ports_without_carrier_lose_no_frame() {
     let run = format!("run {}", configuration.0.display());
     let router = net.start("r", &format!("{run} --frames {}", least(&net, &run)));
     for round in 0..20 {
-        let (good, text) = net.ping_from("a", "-i 0.01 -c 5 10.77.3.2");
+        let (good, text) = net.ping_from("a", "-i 0.05 -c 5 10.77.3.2");
         assert!(good, "round {round}: {text}{:?}", router.counters());
         net.ip("b", "link set b0 down");
         assert!(!net.ping_from("a", "-i 0.002 -c 50 -W 0.1 10.77.3.2").0);

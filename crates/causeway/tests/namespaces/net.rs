@@ -123,12 +123,13 @@ impl Net {
 
     /// Pings from host `a`; whether all was answered, and what was printed.
     pub fn ping(&self, args: &str) -> (bool, String) {
-        self.ping_from("a", &format!("-i 0.05 {args}"))
+        self.ping_from("a", args)
     }
 
     /// Pings from a host; whether all was answered, and what was printed.
     pub fn ping_from(&self, host: &str, args: &str) -> (bool, String) {
-        let args = format!("netns exec {} ping -W 2 {args}", self.name(host));
+        // Once something was answered, it waits for the last answer as long as between two requests, whatever `-W` says.
+        let args = format!("netns exec {} ping -i 0.1 -W 2 {args}", self.name(host));
         let output = Command::new("ip").args(args.split_whitespace()).output().expect("ip");
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         (output.status.success() && text.contains(" 0% packet loss"), text.into_owned())
