@@ -3,8 +3,12 @@
 //! Processors of a virtual machine are threads of cores whose other thread often has another owner. While that one is
 //! busy, what the kernel does for a packet takes up to half as long again, for tenths of a second or for minutes, and
 //! nothing in /proc says so: results then have two modes that are not the device's. A system call takes longer by the same
-//! part, and is timed in a fraction of a millisecond: before and after each trial. While it takes long, trials wait, and
-//! one in which it became slow is made again. Which trials count is said by the yardstick, and never by what came of them.
+//! part, and is timed in a fraction of a millisecond: before and after each trial. Now and then such a processor stands still
+//! for milliseconds, and a device loses what its queues do not hold: its timer tells ([`stalls`]). While a system call
+//! takes long, trials wait, and one in which it became slow, or a processor stood still, is made again. Which trials count
+//! is said by the yardstick, and never by what came of them.
+
+mod stalls;
 
 use crate::search::{Outcome, Request, Tester};
 use crate::tester::pin;
@@ -12,6 +16,7 @@ use anyhow::Result;
 use causeway_engine::usable_processors;
 use causeway_results::stats::quantile;
 use rustix::process::getppid;
+use stalls::{LIMIT, Stalls};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -34,11 +39,23 @@ const MOST_PAUSES: u32 = 25;
 const PATIENCE: Duration = Duration::from_secs(2);
 const PART: f64 = 0.2;
 
+/// What is seen of the processors in a look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Look {
+    /// Nanoseconds of a system call.
+    call_ns: f64,
+    /// How often a processor has stood still so far.
+    stalls: u64,
+}
+
 /// The speed of some processors, and when trials are made.
 pub struct Yardstick<'a> {
-    measure: Box<dyn FnMut() -> f64 + 'a>,
+    look: Box<dyn FnMut() -> Look + 'a>,
     /// Nanoseconds of a system call.
     times: Vec<f64>,
+    stalls: u64,
+    /// Why it is not seen that a processor stands still.
+    blind: Option<String>,
     began: Instant,
     spent: Duration,
     trials: u32,
@@ -53,7 +70,15 @@ impl Yardstick<'static> {
         chosen.sort_unstable();
         chosen.dedup();
         chosen.truncate(MOST_PROCESSORS);
-        let mut yardstick = Yardstick::of(move || slowest_ns(&chosen));
+        let (watch, blind) = match Stalls::watch() {
+            Ok(watch) => (Some(watch), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        let mut yardstick = Yardstick::of(move || Look {
+            call_ns: slowest_ns(&chosen),
+            stalls: watch.as_ref().map_or(0, |watch| watch.count(&chosen)),
+        });
+        yardstick.blind = blind;
         for _ in 0..FIRST {
             yardstick.is_slow();
             std::thread::sleep(PAUSE);
@@ -63,10 +88,12 @@ impl Yardstick<'static> {
 }
 
 impl<'a> Yardstick<'a> {
-    fn of(measure: impl FnMut() -> f64 + 'a) -> Yardstick<'a> {
+    fn of(look: impl FnMut() -> Look + 'a) -> Yardstick<'a> {
         Yardstick {
-            measure: Box::new(measure),
+            look: Box::new(look),
             times: Vec::new(),
+            stalls: 0,
+            blind: None,
             began: Instant::now(),
             spent: Duration::ZERO,
             trials: 0,
@@ -75,12 +102,13 @@ impl<'a> Yardstick<'a> {
         }
     }
 
-    /// Measures, and says whether the machine is slow.
+    /// Looks, and says whether the machine is slow, or stood still since the last look.
     fn is_slow(&mut self) -> bool {
-        let time = (self.measure)();
-        self.times.push(time);
+        let Look { call_ns, stalls } = (self.look)();
+        self.times.push(call_ns);
         let recent = &self.times[self.times.len().saturating_sub(RECENT)..];
-        quantile(recent, MOSTLY).is_some_and(|mostly| time > mostly * SLOW)
+        let slow = quantile(recent, MOSTLY).is_some_and(|mostly| call_ns > mostly * SLOW);
+        slow | (std::mem::replace(&mut self.stalls, stalls) != stalls)
     }
 
     fn has_patience(&self) -> bool {
@@ -119,19 +147,23 @@ impl<'a> Yardstick<'a> {
         }
     }
 
-    /// What results say of it.
-    pub fn summary(&self) -> String {
+    /// What results say of it: times of a system call, processors that stood still, trials that were made again.
+    pub fn summary(&self) -> [(&'static str, String); 3] {
         let at = |share| quantile(&self.times, share).unwrap_or_default();
-        format!(
-            "{:.0} ns, {:.0} to {:.0} in nine of ten looks; of {} trials {} were made again because it became slow, and {} \
-             count though it was",
-            at(0.5),
-            at(0.05),
-            at(0.95),
-            self.trials,
-            self.again,
-            self.slow
-        )
+        let times = format!("{:.0} ns, {:.0} to {:.0} in nine of ten looks", at(0.5), at(0.05), at(0.95));
+        let stalls = match &self.blind {
+            None => format!("{} times for more than {} ms", self.stalls, LIMIT.as_millis()),
+            Some(why) => format!("not seen: {why}"),
+        };
+        let trials = format!(
+            "{} of {} because the machine became slow or a processor stood still, and {} count though it did",
+            self.again, self.trials, self.slow
+        );
+        [
+            ("system call on the processors", times),
+            ("processors stood still", stalls),
+            ("trials made again", trials),
+        ]
     }
 }
 
@@ -179,7 +211,12 @@ mod tests {
     /// A yardstick that measures these times, and 100 ns afterwards.
     fn scripted(times: &[f64]) -> Yardstick<'_> {
         let mut rest = times.iter();
-        let mut yardstick = Yardstick::of(move || rest.next().copied().unwrap_or(100.0));
+        looking(move || Look { call_ns: rest.next().copied().unwrap_or(100.0), stalls: 0 })
+    }
+
+    /// A yardstick to which 100 ns are what it mostly is.
+    fn looking<'a>(look: impl FnMut() -> Look + 'a) -> Yardstick<'a> {
+        let mut yardstick = Yardstick::of(look);
         yardstick.times = vec![100.0; FIRST];
         yardstick
     }
@@ -191,6 +228,19 @@ mod tests {
         assert_eq!(yardstick.calmly(trial).expect("made"), 1, "the second trial counts");
         assert_eq!((yardstick.trials, yardstick.again, yardstick.slow), (1, 1, 0));
         assert_eq!(yardstick.calmly(trial).expect("made"), 2, "the next is made once");
+    }
+
+    #[test]
+    fn a_trial_in_which_a_processor_stood_still_is_made_again() {
+        // It stands still in the first trial, and before the second one.
+        let mut rest = [3, 4, 5, 5, 5].into_iter();
+        let mut yardstick = looking(move || Look { call_ns: 100.0, stalls: rest.next().unwrap_or(5) });
+        yardstick.stalls = 3;
+        let count = RefCell::new(0);
+        assert_eq!(yardstick.calmly(|| Ok(count.replace_with(|n| *n + 1))).expect("made"), 1);
+        assert_eq!((yardstick.trials, yardstick.again, yardstick.slow), (1, 1, 0));
+        assert!(yardstick.spent >= PAUSE, "it waited after the second time");
+        assert_eq!(yardstick.summary()[1].1, "5 times for more than 2 ms");
     }
 
     #[test]
@@ -210,11 +260,9 @@ mod tests {
         let count = RefCell::new(0);
         yardstick.calmly(|| Ok(count.replace_with(|n| *n + 1))).expect("made");
         assert_eq!((count.take(), yardstick.again, yardstick.slow), (TRIES, TRIES - 1, 1));
-        assert!(
-            yardstick
-                .summary()
-                .ends_with("of 1 trials 2 were made again because it became slow, and 1 count though it was")
-        );
+        let told =
+            "2 of 1 because the machine became slow or a processor stood still, and 1 count though it did";
+        assert_eq!(yardstick.summary()[2].1, told);
     }
 
     #[test]
