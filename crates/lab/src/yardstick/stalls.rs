@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use causeway_bpf::{Alu, Asm, ClockLink, Code, Cond, Helper, Map, MapKind, Program, ProgramKind, Reg, Size};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Looks a second; no divisor of what happens a thousand times a second.
