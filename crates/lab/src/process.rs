@@ -1,6 +1,6 @@
 //! Devices under test that are processes.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -112,6 +112,18 @@ impl Process {
     pub fn id(&self) -> u32 {
         self.child.id()
     }
+}
+
+/// Gives a thread of any process a real-time priority, 1 to 99, above all threads that have none.
+///
+/// # Errors
+/// If there is no such thread, or this user may not.
+pub fn set_fifo(thread: i32, priority: u32) -> Result<()> {
+    let mut set = Command::new("chrt");
+    set.args(["--fifo", "--pid", &priority.to_string(), &thread.to_string()]);
+    let out = set.output().context("cannot run chrt (util-linux)")?;
+    ensure!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr).trim());
+    Ok(())
 }
 
 fn spawn(command: &mut Command, input: Option<&Arc<str>>) -> std::io::Result<Child> {

@@ -1,12 +1,12 @@
 //! This program's `run` as a device: a plain IPv4 router between the ports of a bed, or a configuration of one's own.
 
 use super::{Bed, Side};
+use crate::process::set_fifo;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// What is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -130,10 +130,8 @@ impl Graph {
             };
             let thread =
                 threads.iter().find(is_it).with_context(|| format!("the router has no thread {name}"))?;
-            let mut set = Command::new("chrt");
-            set.args(["--fifo", "--pid", &priority.to_string()]).arg(thread.file_name());
-            let out = set.output().context("cannot run chrt (util-linux)")?;
-            ensure!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr).trim());
+            let thread = thread.file_name();
+            set_fifo(thread.to_string_lossy().parse()?, *priority)?;
         }
         Ok(())
     }

@@ -4,9 +4,9 @@
 //! busy, what the kernel does for a packet takes up to half as long again, for tenths of a second or for minutes, and
 //! nothing in /proc says so: results then have two modes that are not the device's. A system call takes longer by the same
 //! part, and is timed in a fraction of a millisecond: before and after each trial. Now and then such a processor stands still
-//! for milliseconds, and a device loses what its queues do not hold: its timer tells ([`stalls`]). While a system call
-//! takes long, trials wait, and one in which it became slow, or a processor stood still, is made again. Which trials count
-//! is said by the yardstick, and never by what came of them.
+//! for milliseconds, and a device loses what its queues do not hold: a thread that wakes late tells ([`stalls`]). While a
+//! system call takes long, trials wait, and one in which it became slow, or a processor stood still, is made again. Which
+//! trials count is said by the yardstick, and never by what came of them.
 
 mod stalls;
 
@@ -70,13 +70,13 @@ impl Yardstick<'static> {
         chosen.sort_unstable();
         chosen.dedup();
         chosen.truncate(MOST_PROCESSORS);
-        let (watch, blind) = match Stalls::watch() {
+        let (watch, blind) = match Stalls::watch(&chosen) {
             Ok(watch) => (Some(watch), None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
         let mut yardstick = Yardstick::of(move || Look {
             call_ns: slowest_ns(&chosen),
-            stalls: watch.as_ref().map_or(0, |watch| watch.count(&chosen)),
+            stalls: watch.as_ref().map_or(0, Stalls::count),
         });
         yardstick.blind = blind;
         for _ in 0..FIRST {
