@@ -24,7 +24,8 @@ const PRIORITY: u32 = 90;
 /// Watches some processors while it lives.
 pub struct Stalls {
     seen: Arc<Seen>,
-    threads: Vec<JoinHandle<()>>,
+    /// With their ids in the kernel.
+    threads: Vec<(i32, JoinHandle<()>)>,
 }
 
 #[derive(Default)]
@@ -43,8 +44,10 @@ impl Stalls {
         for &processor in processors {
             let (seen, (tell, told)) = (stalls.seen.clone(), channel());
             let thread = std::thread::Builder::new().name(format!("stalls-{processor}"));
-            stalls.threads.push(thread.spawn(move || watch(processor, &seen, &tell))?);
-            set_fifo(told.recv().context("the thread that watches a processor")?, PRIORITY)?;
+            let thread = thread.spawn(move || watch(processor, &seen, &tell))?;
+            let id = told.recv().context("the thread that watches a processor")?;
+            stalls.threads.push((id, thread));
+            set_fifo(id, PRIORITY)?;
         }
         Ok(stalls)
     }
@@ -58,7 +61,7 @@ impl Stalls {
 impl Drop for Stalls {
     fn drop(&mut self) {
         self.seen.ended.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
+        for (_, thread) in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
@@ -100,18 +103,14 @@ mod tests {
         let Ok(stalls) = Stalls::watch(&processors) else {
             return eprintln!("skipped: needs root to give a thread a real-time priority");
         };
-        let mut found = 0;
-        for task in std::fs::read_dir("/proc/self/task").expect("tasks") {
-            let stat = std::fs::read_to_string(task.expect("a task").path().join("stat")).unwrap_or_default();
-            if let Some((_, rest)) = stat.split_once("(stalls-") {
-                let (processor, rest) = rest.split_once(") ").expect("a name ends");
-                let fields: Vec<&str> = rest.split(' ').collect();
-                // proc(5): of what comes behind the name, the 37th field is the processor, the 38th the priority.
-                assert_eq!((fields[36], fields[37]), (processor, "90"), "{stat}");
-                found += 1;
-            }
+        assert_eq!(stalls.threads.len(), processors.len());
+        for ((id, _), processor) in stalls.threads.iter().zip(processors) {
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{id}/stat")).expect("it lives");
+            let (_, rest) = stat.rsplit_once(") ").expect("a name ends");
+            let fields: Vec<&str> = rest.split(' ').collect();
+            // proc(5): of what comes behind the name, the 37th field is the processor, the 38th the priority.
+            assert_eq!((fields[36], fields[37]), (processor.to_string().as_str(), "90"), "{stat}");
         }
-        assert_eq!(found, processors.len());
         // It ends.
         drop(stalls);
     }
