@@ -149,9 +149,9 @@ pub fn compare_files(old: &Path, new: &Path, fail_on: Option<f64>) -> Result<(Ve
         failed |= worse;
         let sure = if change.differs == Some(false) { "  may be chance" } else { "" };
         let worse = if worse { "  WORSE" } else { "" };
-        let percent = (change.ratio - 1.0) * 100.0;
+        let percent = change.percent();
         format!(
-            "{:<60} {:>12.2} {:>12.2} {:<9} {percent:+.1} %{sure}{worse}",
+            "{:<60} {:>12.2} {:>12.2} {:<9} {percent}{sure}{worse}",
             change.name, change.old, change.new, change.unit
         )
     };
@@ -168,7 +168,7 @@ mod tests {
         let mut document = Document::new(begun());
         document.series.push(Series::single(
             "kernel/rate",
-            "rate",
+            "forwarding rate",
             "frames/s",
             Measurement::measured([rate]),
         ));
