@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn rates_should_rise_and_times_should_fall() {
-        let delay = |name, value| (name, "delay", "us", value);
+        let delay = |name, value: &'static [f64]| (name, "delay", "us", value);
         let old = document(&[rate("rate", &[100.0]), delay("delay", &[10.0]), delay("gone", &[1.0])]);
         let new = document(&[rate("rate", &[96.0]), delay("delay", &[9.0]), delay("fresh", &[1.0])]);
         let found = changes(&old, &new);

@@ -218,5 +218,21 @@ fn receive(args: &LabReceiveArgs) -> Result<ExitCode> {
     ] {
         output::print_line(format_args!("{what:<34} {count:>12}"))?;
     }
+    for (what, ns) in [
+        ("delay, least", all.latency.min_ns()),
+        ("delay, median", all.latency.percentile_ns(0.5)),
+        ("delay, 99.9 %", all.latency.percentile_ns(0.999)),
+        ("delay, most", all.latency.max_ns()),
+        ("its variation, PDV", all.pdv_ns()),
+        ("its variation, IPDV 99.9 %", all.ipdv.percentile_ns(0.999)),
+    ] {
+        if let Some(ns) = ns {
+            output::print_line(format_args!("{what:<34} {:>12.1} us", ns as f64 / 1e3))?;
+        }
+    }
+    if all.before_sent > 0 {
+        let what = "frames came before they were sent: the clocks of the two ends do not agree";
+        output::print_line(format_args!("{} {what}", all.before_sent))?;
+    }
     Ok(ExitCode::SUCCESS)
 }

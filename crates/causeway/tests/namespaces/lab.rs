@@ -217,6 +217,10 @@ fn a_graph_and_a_replay_send_what_the_receiver_counts() {
     });
     assert!(said.starts_with("sent 150 frames"), "{said}");
     assert!(text.starts_with("received 150 frames"), "{text}");
+    for what in ["delay, median ", "delay, 99.9 % ", "its variation, IPDV 99.9 % "] {
+        let line = text.lines().find(|line| line.starts_with(what));
+        assert!(line.is_some_and(|line| line.ends_with(" us")), "{what}: {text}");
+    }
     ip(&format!("netns del {name}"));
     std::fs::remove_dir_all(folder).expect("removed");
 }

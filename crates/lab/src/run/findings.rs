@@ -1,5 +1,7 @@
 //! What a run has found, put into the document as it comes.
 
+mod arrivals;
+
 use super::Place;
 use crate::analyser::STEP_NS;
 use crate::inside::Seen;
@@ -161,6 +163,7 @@ impl<'a> Findings<'a> {
             if let Some(ns) = outcome.analysis.latency.percentile_ns(0.5) {
                 self.add(&format!("{name}/median delay"), ("delay", "us"), x(), ns as f64 / 1e3, note);
             }
+            self.arrivals(place, load, outcome);
         }
         if let Some(highest) = outcomes.first() {
             let rate = highest.forwarding_fps();
@@ -201,6 +204,7 @@ impl<'a> Findings<'a> {
                 self.add(&format!("{}/{rest}", place.device), ("delay", "us"), x, ns as f64 / 1e3, note);
                 self.compare(place.device, &rest);
             }
+            self.arrivals_of_delay(place, part, outcome);
         }
     }
 

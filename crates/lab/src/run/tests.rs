@@ -1,5 +1,6 @@
 use super::*;
-use crate::analyser::{Analyser, Counts};
+use crate::analyser::{Analyser, Counts, Sent};
+use crate::frame::{Seen, Tag};
 use crate::search::mlr::GoalResult;
 use crate::search::rfc2544::BurstLengths;
 use crate::search::{Event, Outcome, Request};
@@ -76,6 +77,49 @@ fn what_is_found_is_a_valid_document_at_any_time() {
     assert!(
         csv::table(&document).contains("causeway/NDR,load,frames/s,frame length,bytes,64,measured,2,950000")
     );
+}
+
+#[test]
+fn what_came_otherwise_than_it_was_sent_and_variations_of_delay_are_written() {
+    let frame = |sequence, sent_ns| Seen::Test(Tag { trial: 1, flow: 0, sequence, sent_ns });
+    let mut analyser = Analyser::new(1, 1);
+    // The second is 3 us later than the first, the fourth comes before the third, which comes twice.
+    for (seen, at_ns) in [
+        (frame(0, 0), 10_000),
+        (frame(1, 10_000), 23_000),
+        (frame(3, 30_000), 40_000),
+        (frame(2, 20_000), 41_000),
+        (frame(2, 20_000), 42_000),
+        (Seen::Corrupt, 43_000),
+        (Seen::Foreign, 44_000),
+        (Seen::Foreign, 45_000),
+    ] {
+        analyser.record(seen, at_ns);
+    }
+    let analysis = analyser.finish(&[Sent { frames: 4, last_ns: 30_000 }]);
+    let outcome = Outcome { intended: 4, effective_ns: 1_000_000, limited: false, analysis };
+    let mut document = Document::new(Run::default());
+    let test = SelfTest { steps: Vec::new(), bias_ns: None };
+    let mut findings = Findings::new(&mut document, &["kernel".to_owned()]);
+    findings.curve(&place("kernel", 0), &[4_000.0], std::slice::from_ref(&outcome), &test);
+    findings.delay(&place("kernel", 0), 0.5, &[outcome]);
+    for of in ["64 bytes", "64 bytes, delay"] {
+        for (what, value) in [
+            ("duplicated frames", 1.0),
+            ("reordered frames", 1.0),
+            ("corrupt frames", 1.0),
+            ("foreign frames", 2.0),
+            ("IPDV, 99.9 %", 3.0),
+            ("PDV", 11.0),
+        ] {
+            let name = format!("kernel/{of}/{what}");
+            let one = &document.series(&name).unwrap_or_else(|| panic!("{name}")).measurements[0];
+            assert!((one.repetitions[0] - value).abs() < 0.02, "{name}: {one:?}");
+        }
+    }
+    let ipdv = document.series("kernel/64 bytes/IPDV at 50 % of its PDR").expect("percentiles");
+    assert_eq!(ipdv.measurements.len(), 7);
+    assert!(csv::table(&document).contains("kernel/64 bytes/foreign frames,foreign frames,frames,offered load,"));
 }
 
 #[test]

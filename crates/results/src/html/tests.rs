@@ -125,3 +125,27 @@ fn parts_of_a_whole_are_stacked_without_those_that_are_nothing() {
     assert_eq!(page.matches("<polygon").count(), 2);
     assert!(page.contains("part of processor time (frames/s), measured"), "its axis says it");
 }
+
+#[test]
+fn frames_that_came_otherwise_than_sent_are_told_of_where_there_are_any() {
+    let part = |counts: [f64; 2]| {
+        let mut document = document();
+        let mut series = document.series[1].clone();
+        series.name = "kernel/64 bytes/duplicated frames".to_owned();
+        series.quantity = IRREGULAR[0].to_owned();
+        series.measurements.iter_mut().zip(counts).for_each(|(one, count)| one.repetitions = vec![count]);
+        let mut varied = document.series[1].clone();
+        varied.name = "kernel/64 bytes/PDV".to_owned();
+        varied.quantity = VARIATION.to_owned();
+        document.series.extend([series, varied]);
+        let page = page("t", &document).expect("a page");
+        assert!(page.contains("<details><summary>64 bytes/PDV</summary>"), "folded");
+        let (_, rest) = page.split_once("<h2>Frames that came otherwise").expect("a part");
+        rest.split("<h2>").next().expect("its text").to_owned()
+    };
+    let none = part([0.0, 0.0]);
+    assert!(none.contains("no duplicated frames, no reordered") && !none.contains("<table>"), "{none}");
+    let some = part([0.0, 3.0]);
+    assert_eq!(some.matches("<td>kernel/64 bytes/duplicated frames</td>").count(), 1, "{some}");
+    assert!(some.contains("400.0 frames/s") && !some.contains("<svg"), "{some}");
+}
