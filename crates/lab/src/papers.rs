@@ -22,7 +22,7 @@ mod page;
 mod setup;
 
 use crate::report::{begun, write};
-use crate::run::{Comparison, Preset, Progress, keep, verdict};
+use crate::run::{Comparison, ENDED_EARLY, Preset, Progress, keep, verdict};
 use anyhow::{Context, Result, anyhow, bail};
 use causeway_results::Document;
 use chart::Shows;
@@ -140,7 +140,7 @@ impl Experiment {
         let outcome: Result<()> =
             comparisons.iter().try_for_each(|one| one.run(&mut document, &mut tested, interrupted, progress));
         if let Err(error) = &outcome {
-            document.run.settings.insert("ended early".to_owned(), format!("{error:#}"));
+            document.run.settings.insert(ENDED_EARLY.to_owned(), format!("{error:#}"));
         }
         if document.series.is_empty() {
             outcome?;

@@ -17,7 +17,7 @@ mod tests;
 pub use findings::Findings;
 pub use ground::{Side, check_rate};
 pub use manner::Preset;
-pub use task::{Task, compare_files, keep, verdict};
+pub use task::{ENDED_EARLY, Task, compare_files, keep, verdict};
 
 use crate::bed::{Bed, Kind};
 use crate::inside::Inside;

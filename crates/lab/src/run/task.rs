@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// The setting that says why a document is only a part; `make papers` looks for it.
+pub const ENDED_EARLY: &str = "ended early";
+
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -49,7 +52,7 @@ impl Task {
         let mut document = Document::new(begun());
         let outcome = comparison.run(&mut document, &mut None, interrupted, progress);
         if let Err(error) = &outcome {
-            document.run.settings.insert("ended early".to_owned(), format!("{error:#}"));
+            document.run.settings.insert(ENDED_EARLY.to_owned(), format!("{error:#}"));
         }
         if document.series.is_empty() {
             outcome?;
