@@ -251,6 +251,16 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// Processor time of the device in a trial at a load, for each packet that it forwarded.
+    pub(super) fn processor_time(&mut self, place: &Place<'_>, load: f64, took_ns: u64, outcome: &Outcome) {
+        if outcome.received() > 0 {
+            let (what, x) = ("processor time a packet", (axis("offered load", "frames/s"), load.round()));
+            let (name, ns) =
+                (format!("{}/{}/{what}", place.device, place.size), took_ns as f64 / outcome.received() as f64);
+            self.add(&name, (what, "ns"), x, ns, if outcome.limited { LIMITED } else { "" });
+        }
+    }
+
     /// What was seen inside at a load.
     pub(super) fn inside(&mut self, place: &Place<'_>, load: f64, seen: &Seen) {
         let x = || (axis("offered load", "frames/s"), load.round());

@@ -10,6 +10,7 @@ mod findings;
 mod ground;
 mod manner;
 mod phases;
+mod provenance;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,9 @@ pub struct Description {
     pub devices: BTreeMap<String, Kind>,
     /// What is offered; the streams' lengths are those that the run goes through.
     pub traffic: Option<Traffic>,
+    /// The text that it was read from, for the results.
+    #[serde(skip)]
+    pub text: String,
 }
 
 impl Default for Description {
@@ -72,6 +76,7 @@ impl Default for Description {
             interfaces: Vec::new(),
             devices: BTreeMap::new(),
             traffic: None,
+            text: String::new(),
         }
     }
 }
@@ -82,7 +87,8 @@ impl Description {
     /// # Errors
     /// What is wrong, with line and column.
     pub fn read(text: &str) -> Result<Description> {
-        let description: Description = toml::from_str(text)?;
+        let mut description: Description = toml::from_str(text)?;
+        text.clone_into(&mut description.text);
         ensure!(description.highest_fps > 0.0, "highest_fps is above zero");
         if let Some(mut traffic) = description.traffic.clone() {
             // Frame lengths are those of the run, which looks at the streams with each of them. What is said here may not be
@@ -216,6 +222,9 @@ impl Comparison {
                 let device = ground
                     .start(kind, &self.description.device_processors)
                     .with_context(|| format!("device '{name}'"))?;
+                if repetition == 0 {
+                    self.started(name, &ground, &device, &mut findings);
+                }
                 for (number, (size, sizes)) in self.sizes.iter().enumerate() {
                     let still: Duration = left.iter().sum();
                     // As the estimate was wrong so far.
@@ -244,6 +253,7 @@ impl Comparison {
                         only_curve: self.only_curve,
                         inside: inside.as_ref().ok(),
                         device: &device,
+                        meter: device.meter(&self.description.device_processors),
                     };
                     phases::measure(&how, (&mut tester, &mut yardstick), &place, number == 0, &mut findings)
                         .with_context(|| format!("device '{name}', {size}"))?;
@@ -299,39 +309,6 @@ impl Comparison {
         let once = kinds.iter().flat_map(|kind| (0..self.sizes.len()).map(move |number| (kind, number)));
         let once: Vec<Duration> = once.map(of).collect();
         (0..self.repetitions).flat_map(|_| once.iter().copied()).rev().collect()
-    }
-
-    /// What the numbers depend on.
-    fn settings(
-        &self,
-        ground: &Ground<'_>,
-        bits_per_s: Option<f64>,
-        kinds: &[Kind],
-        findings: &mut Findings<'_>,
-    ) {
-        findings.setting("test bed", ground.note());
-        findings.setting("ports of the tester", &self.description.method);
-        for (of, processors) in
-            [("tester", &self.description.tester_processors), ("device", &self.description.device_processors)]
-        {
-            if !processors.is_empty() {
-                findings.setting(&format!("processors of the {of}"), &format!("{processors:?}"));
-            }
-        }
-        if self.description.chain > 1 {
-            findings.setting("devices in a row", &self.description.chain.to_string());
-        }
-        if let Some(bits) = bits_per_s {
-            let what =
-                if self.description.interfaces.is_empty() { ", by name only: a veth has none" } else { "" };
-            findings.setting("line rate", &format!("{:.0} Mbit/s{what}", bits / 1e6));
-        }
-        for (name, text) in self.preset.deviations() {
-            findings.setting(&format!("deviation: {name}"), &text);
-        }
-        for (name, kind) in self.devices.iter().zip(kinds) {
-            findings.version(name, &kind.version());
-        }
     }
 
     fn self_test(

@@ -2,7 +2,7 @@
 
 use super::ground::Ready;
 use super::{Findings, Place, Preset};
-use crate::inside::Inside;
+use crate::inside::{Inside, Meter};
 use crate::search::mlr::{GoalResult, Search};
 use crate::search::rfc2544::{BackToBack, Repeat};
 use crate::search::{Event, Outcome, Procedure, Request, Tester, run};
@@ -35,6 +35,8 @@ pub struct How<'a> {
     pub inside: Option<&'a Inside>,
     /// The device.
     pub device: &'a Ready,
+    /// Its processor time, where that is known.
+    pub meter: Option<Meter>,
 }
 
 /// Measures; `all`: bursts, recovery and events too.
@@ -81,13 +83,19 @@ fn curve(
 ) -> Result<()> {
     let (loads, mut outcomes) = (CURVE.map(|part| highest * part), Vec::new());
     for load in loads {
-        let (outcome, seen, receptions) = yardstick.calmly(|| {
+        let (outcome, took_ns, seen, receptions) = yardstick.calmly(|| {
             let before = how.device.receptions()?;
             let look = how.inside.map(Inside::begin).transpose()?;
+            let meter_ns = || how.meter.as_ref().map(Meter::read_ns).transpose();
+            let begun_ns = meter_ns()?;
             let outcome = tester.trial(&Request::new(load, how.preset.trial_ns))?;
+            let took_ns = begun_ns.zip(meter_ns()?).map(|(begun, ended)| ended.saturating_sub(begun));
             let seen = look.map(|look| look.end(&how.device.ids())).transpose()?;
-            Ok((outcome, seen, before.zip(how.device.receptions()?)))
+            Ok((outcome, took_ns, seen, before.zip(how.device.receptions()?)))
         })?;
+        if let Some(took_ns) = took_ns {
+            findings.processor_time(place, load, took_ns, &outcome);
+        }
         let flows = tester.flows();
         if flows.len() > 1 {
             findings.flows(place, load, &flows, &outcome);

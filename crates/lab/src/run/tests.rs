@@ -41,6 +41,7 @@ fn what_is_found_is_a_valid_document_at_any_time() {
             let place = place(device, repetition);
             findings.bounds(&place, &[result], &test);
             findings.trace(&place, &[(1e6, 0.5, false), (4e5, 0.0, true)]);
+            findings.processor_time(&place, 1e6, 2_000_000, &outcome(10_000, 8_000, false));
             let outcomes = [outcome(1_000_000, rate, false), outcome(500_000, rate.min(500_000), false)];
             findings.curve(&place, &[1e6, 5e5], &outcomes, &test);
             findings.delay(&place, 0.5, &[outcome(10, 10, false)]);
@@ -70,6 +71,7 @@ fn what_is_found_is_a_valid_document_at_any_time() {
     assert_eq!(points, [(Some(5e5), 0.2), (Some(1e6), 0.6)]);
     let only = |name: &str| document.series(name).expect("found").measurements[0].repetitions.clone();
     assert_eq!(only("causeway/buffer time"), [495.0; 2]);
+    assert_eq!(only("causeway/64 bytes/processor time a packet"), [250.0; 2]);
     // Ten of a thousand in a second.
     assert_eq!(only("causeway/blocked by a reset"), [10.0; 2]);
     assert_eq!(only("line rate/NDR"), [1_488_095.0], "once, however often the devices are measured");
@@ -190,7 +192,8 @@ fn a_short_comparison_between_namespaces() {
         return eprintln!("skipped: needs root to make network namespaces");
     }
     let description =
-        Description { highest_fps: 20_000.0, method: "packet".to_owned(), ..Description::default() };
+        Description::read("highest_fps = 20000.0\nmethod = \"packet\"\ndevice_processors = [0]\n")
+            .expect("a description");
     let mut short = Preset::quick();
     (short.trial_ns, short.delay_ns, short.burst_ns) = (20_000_000, 20_000_000, 5_000_000);
     (short.overload_ns, short.event_ns) = (20_000_000, 100_000_000);
@@ -216,6 +219,7 @@ fn a_short_comparison_between_namespaces() {
         "PDR",
         "saturation forwarding rate",
         "128 bytes/loss",
+        "128 bytes/processor time a packet",
         "longest burst",
         "recovery time",
         "blocked by a change of routes",
@@ -223,6 +227,21 @@ fn a_short_comparison_between_namespaces() {
     ] {
         assert!(document.series(&format!("kernel/{name}")).is_some(), "{name}");
     }
+    for (name, part) in [
+        ("kernel settings with kernel", "net.ipv4.ip_forward = 1; "),
+        ("kernel settings with kernel", "net.ipv4.conf.all.rp_filter = "),
+        ("kernel settings with kernel", "gro of r0 = on; rps_cpus of r0 = "),
+        ("drivers of the interfaces", "t0: veth, r0: veth"),
+        ("seed of the traffic", "1"),
+        ("description", "highest_fps = 20000.0"),
+        ("device kernel", "Kernel"),
+        ("processor time of kernel", "[0] were not idle"),
+    ] {
+        let value = document.run.settings.get(name);
+        assert!(value.is_some_and(|value| value.contains(part)), "{name}: {value:?}");
+    }
+    let page = causeway_results::html::page("t", &document).expect("a page");
+    assert!(page.contains("<tr><th>description</th><td class=\"kept\">highest_fps = 20000.0"), "{page}");
     let stopped = Arc::new(AtomicBool::new(true));
     // Where the tester was tested already it is not again.
     let mut told = Vec::new();

@@ -294,7 +294,7 @@ fn provenance(document: &Document) -> String {
     let versions = run.versions.iter().map(|(name, value)| (format!("version of {name}"), value.clone()));
     let settings = run.settings.iter().map(|(name, value)| (name.clone(), value.clone()));
     let row = |(name, value): (String, String)| {
-        format!("<tr><th>{}</th><td>{}</td></tr>\n", text(&name), text(&value))
+        format!("<tr><th>{}</th><td class=\"kept\">{}</td></tr>\n", text(&name), text(&value))
     };
     let rows: String = machine.chain(versions).chain(settings).map(row).collect();
     format!("<div class=\"wide\"><table>\n{rows}</table></div>\n")
