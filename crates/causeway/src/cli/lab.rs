@@ -1,5 +1,6 @@
 //! Arguments of `lab`.
 
+use causeway_lab::network::Network;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -159,12 +160,22 @@ pub struct LabTransmitArgs {
     /// Streams and their schedule (TOML), instead of frames of one length
     #[arg(long, value_name = "FILE")]
     pub traffic: Option<PathBuf>,
-    /// Network of the hosts that send
-    #[arg(long, value_name = "NETWORK", default_value = "198.18.0.0/18")]
-    pub source: String,
-    /// Network of the hosts that frames are for
-    #[arg(long, value_name = "NETWORK", default_value = "198.18.64.0/18")]
-    pub destination: String,
+    /// Networks of the hosts that send, one of IPv4, of IPv6 or of each
+    #[arg(
+        long,
+        value_name = "NETWORKS",
+        value_delimiter = ',',
+        default_values = ["198.18.0.0/18", "2001:2::/64"]
+    )]
+    pub source: Vec<Network>,
+    /// Networks of the hosts that frames are for
+    #[arg(
+        long,
+        value_name = "NETWORKS",
+        value_delimiter = ',',
+        default_values = ["198.18.64.0/18", "2001:2:0:1::/64"]
+    )]
+    pub destination: Vec<Network>,
     /// Kind of port: packet or afxdp
     #[arg(long, default_value = "packet")]
     pub method: String,

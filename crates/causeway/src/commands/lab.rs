@@ -9,6 +9,7 @@ use crate::signals::Signals;
 use anyhow::{Context, Result, bail, ensure};
 use causeway_lab::bed;
 use causeway_lab::cluster;
+use causeway_lab::network::Network;
 use causeway_lab::papers::{Experiment, experiments, pages};
 use causeway_lab::run::{Description, Preset, Task, check_rate, compare_files};
 use causeway_lab::search::Request;
@@ -147,20 +148,21 @@ fn port(
     interface: &str,
     method: &str,
     gateway: MacAddr,
-    hosts: [Option<&str>; 2],
+    hosts: [Option<Network>; 2],
     yes: bool,
 ) -> Result<Attached> {
     ensure!(
         yes || !carries_default_route(interface),
         "{interface} carries the default route: test traffic there may reach others; if that is meant, say --yes"
     );
-    let [four, six] = hosts.map(|hosts| hosts.map(str::parse).transpose());
-    bed::open(interface, method, gateway, [four?, six?])
+    bed::open(interface, method, gateway, hosts)
 }
 
 fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
     let to: MacAddr = args.to.parse().map_err(|e| anyhow::anyhow!("--to {}: {e}", args.to))?;
-    let mut port = port(&args.interface, &args.method, to, [Some(&args.source), None], args.yes)?;
+    let source = Network::by_family(&args.source).context("--source")?;
+    let destinations = Network::by_family(&args.destination).context("--destination")?;
+    let mut port = port(&args.interface, &args.method, to, source, args.yes)?;
     let traffic = match &args.traffic {
         Some(file) => {
             let text =
@@ -169,7 +171,6 @@ fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
         }
         None => traffic::simple(args.size),
     };
-    let destinations = [Some(args.destination.parse()?), None];
     let interrupted = interrupted()?;
     let (rate, seconds) = (if args.rate > 0.0 { args.rate } else { AS_FAST_AS_IT_GOES }, args.seconds);
     if args.rate > 0.0 {

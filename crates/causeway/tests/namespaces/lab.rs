@@ -221,6 +221,18 @@ fn a_graph_and_a_replay_send_what_the_receiver_counts() {
         let line = text.lines().find(|line| line.starts_with(what));
         assert!(line.is_some_and(|line| line.ends_with(" us")), "{what}: {text}");
     }
+    // Streams of both families.
+    let streams = folder.join("streams.toml");
+    let text = "[[stream]]\nname = \"a\"\n[[stream]]\nname = \"b\"\nfamily = \"ipv6\"\nsize.fixed = 84\n";
+    std::fs::write(&streams, text).expect("written");
+    let streams = streams.to_string_lossy().into_owned();
+    let both = ["lab", "transmit", "va", "--to", "2:0:0:0:0:2", "--count", "100", "--traffic", &streams];
+    let text = sent_while_receiving(&mut || said = run(&both));
+    assert!(said.starts_with("sent 100 of ") && text.starts_with("received 100 frames"), "{said}{text}");
+    let four = [&both[..], &["--source", "198.18.0.0/18"]].concat();
+    let refused = inside(&four).output().expect("run");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("stream 'b' needs a network of its family"), "{said}");
     ip(&format!("netns del {name}"));
     std::fs::remove_dir_all(folder).expect("removed");
 }
