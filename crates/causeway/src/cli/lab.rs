@@ -55,8 +55,8 @@ pub struct LabDevicesArgs {
     /// A description of the test bed: ports, processors, devices, traffic (TOML)
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Lengths of frames in bytes, with the checksum, or imix
-    #[arg(long, value_name = "LENGTHS", value_delimiter = ',', default_values = ["64", "512", "1518"])]
+    /// Lengths of frames in bytes, with the checksum, or imix; without any 64, 512 and 1518, or with --conformant those of RFC 2544
+    #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
     pub sizes: Vec<String>,
     /// Also on an interface of the description that carries the default route
     #[arg(long)]
@@ -81,7 +81,7 @@ pub struct LabTrials {
     /// Trials of 30 s, as in the papers
     #[arg(long)]
     pub paper: bool,
-    /// Trials as long as RFC 2544 and CSIT have them, for hours in all
+    /// Trials as long and as many as RFC 2544 and CSIT have them, for a day and more in all
     #[arg(long)]
     pub conformant: bool,
 }

@@ -7,6 +7,7 @@ use crate::cli::{
 use crate::output;
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail, ensure};
+use causeway_engine::usable_processors;
 use causeway_lab::bed;
 use causeway_lab::cluster;
 use causeway_lab::network::Network;
@@ -71,11 +72,12 @@ pub(super) fn interrupted() -> Result<Arc<AtomicBool>> {
 }
 
 fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
+    let preset = preset(&how.trials);
     let task = Task {
         devices,
         description: how.file.as_deref().map_or_else(|| Ok(Description::default()), Description::open)?,
-        sizes: how.sizes,
-        preset: preset(&how.trials),
+        sizes: if how.sizes.is_empty() { preset.lengths() } else { how.sizes },
+        preset,
         yes: how.yes,
         repetitions: how.repetitions.clamp(1, 1_000),
         output: how.output,
@@ -104,14 +106,15 @@ pub(super) fn progress(what: &str, left: Duration) {
 }
 
 fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
+    let usable = usable_processors();
     if args.names {
-        let mut measured = experiments().filter(|one| one.refusal().is_none());
+        let mut measured = experiments().filter(|one| one.refusal(&usable).is_none());
         measured.try_for_each(|one| output::print_line(one.name()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let Some(name) = &args.name else {
         for one in experiments() {
-            let refusal = one.refusal().map_or(String::new(), |why| format!("; not measured here: {why}"));
+            let refusal = one.refusal(&usable).map_or(String::new(), |why| format!("; not measured here: {why}"));
             let more: Vec<&str> = one.figures().skip(1).collect();
             let more = if more.is_empty() { String::new() } else { format!(" (with {})", more.join(", ")) };
             output::print_line(format_args!("{:<8} {}{more}{refusal}", one.name(), one.about))?;

@@ -247,6 +247,7 @@ impl Comparison {
                     let events = if number == 0 { kind.events() } else { &[] };
                     let how = phases::How {
                         preset: &self.preset,
+                        delays: self.preset.delays_of(self.repetitions),
                         test,
                         line_fps,
                         events,
@@ -302,13 +303,22 @@ impl Comparison {
 
     /// How long the measurements take, by rough estimate, the last first.
     fn estimates(&self, kinds: &[Kind]) -> Vec<Duration> {
-        let of = |(kind, number): (&Kind, usize)| {
+        let delays = self.preset.delays_of(self.repetitions);
+        let of = |repetition: usize, kind: &Kind, number: usize| {
+            let whole = self.only_curve || self.preset.is_whole(repetition);
+            let loads = if whole { phases::CURVE.len() } else { 1 };
             let disturbed = self.preset.estimate_disturbed(kind.events().len());
-            self.preset.estimate(1) + if number == 0 { disturbed } else { Duration::ZERO }
+            let disturbed = if number == 0 && whole { disturbed } else { Duration::ZERO };
+            self.preset.estimate(loads, delays) + disturbed
         };
-        let once = kinds.iter().flat_map(|kind| (0..self.sizes.len()).map(move |number| (kind, number)));
-        let once: Vec<Duration> = once.map(of).collect();
-        (0..self.repetitions).flat_map(|_| once.iter().copied()).rev().collect()
+        let mut all = Vec::new();
+        for repetition in 0..self.repetitions {
+            for kind in kinds {
+                all.extend((0..self.sizes.len()).map(|number| of(repetition, kind, number)));
+            }
+        }
+        all.reverse();
+        all
     }
 
     fn self_test(

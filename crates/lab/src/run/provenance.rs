@@ -30,7 +30,7 @@ impl Comparison {
                 if self.description.interfaces.is_empty() { ", by name only: a veth has none" } else { "" };
             findings.setting("line rate", &format!("{:.0} Mbit/s{what}", bits / 1e6));
         }
-        for (name, text) in self.preset.deviations() {
+        for (name, text) in self.preset.deviations(&self.sizes) {
             findings.setting(&format!("deviation: {name}"), &text);
         }
         for (name, kind) in self.devices.iter().zip(kinds) {

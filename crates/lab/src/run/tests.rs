@@ -174,16 +174,68 @@ fn a_wrong_description_is_refused_with_its_place() {
     assert!(refused("highest_fps = 0.0").contains("above zero"));
 }
 
+fn sizes(lengths: &[String]) -> Vec<(String, Sizes)> {
+    let fixed = |length: &String| (format!("{length} bytes"), Sizes::Fixed(length.parse().expect("a length")));
+    lengths.iter().map(fixed).collect()
+}
+
 #[test]
 fn shorter_trials_are_deviations() {
-    assert!(Preset::conformant().deviations().is_empty());
-    assert!(Preset::quick().deviations().len() > 4);
-    let of = |preset: Preset| preset.deviations().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
-    assert_eq!(of(Preset::quick())[0], "100 ms, not 1 s (CSIT) or 60 s (RFC 2544 §24)");
-    assert_eq!(of(Preset::paper())[0], "30000 ms, not 60 s (RFC 2544 §24)");
+    let of = |preset: Preset| -> BTreeMap<_, _> {
+        preset.deviations(&sizes(&preset.lengths())).into_iter().collect()
+    };
+    assert_eq!(
+        of(Preset::quick())["trials of a search"],
+        "100 ms, not 1 s (CSIT) or 60 s (RFC 2544 §24)"
+    );
+    assert_eq!(of(Preset::paper())["trials of a search"], "30000 ms, not 60 s (RFC 2544 §24)");
+    assert_eq!(
+        of(Preset::quick())["trials of delay"],
+        "300 ms and 1 in a repetition, not 120 s and 20 (RFC 2544 §26.2)"
+    );
+    assert!(of(Preset::quick())["repetitions"].contains("first repetition alone"));
+    assert!(!of(Preset::paper()).contains_key("repetitions"));
     let names = |preset: Preset| preset.goals().iter().map(|goal| goal.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(Preset::quick()), ["NDR", "PDR"]);
     assert_eq!(names(Preset::conformant()), ["RFC 2544 throughput", "NDR", "PDR"]);
+}
+
+#[test]
+fn what_is_conformant_has_the_lengths_and_delays_of_rfc_2544_and_says_what_it_has_not() {
+    let preset = Preset::conformant();
+    assert_eq!(preset.lengths(), ["64", "128", "256", "512", "1024", "1280", "1518"]);
+    // In all repetitions together 20 or more.
+    assert_eq!([1, 3, 20, 50].map(|repetitions| preset.delays_of(repetitions)), [20, 7, 1, 1]);
+    assert_eq!(Preset::quick().delays_of(3), 1);
+    let names = |sizes: &[(String, Sizes)]| -> Vec<_> {
+        preset.deviations(sizes).into_iter().map(|(name, _)| name).collect()
+    };
+    let always = ["loads of delay", "lengths of frames in bursts and recovery"];
+    assert_eq!(names(&sizes(&preset.lengths())), always);
+    assert!(names(&sizes(&Preset::quick().lengths())).contains(&"lengths of frames"));
+}
+
+/// Estimates are about half of the time that such a run was seen to take: trials are made again, devices start.
+#[test]
+fn a_quick_comparison_of_four_devices_takes_less_than_five_minutes_by_twice_its_estimate() {
+    let of = |once: bool| {
+        let mut preset = Preset::quick();
+        preset.once = once;
+        let comparison = Comparison {
+            description: Description::default(),
+            devices: Vec::new(),
+            sizes: sizes(&["64".to_owned(), "1518".to_owned()]),
+            preset,
+            repetitions: 3,
+            only_curve: false,
+            yes: false,
+        };
+        let kinds = ["kernel", "causeway", "driver", "click"].map(|name| Kind::by_name(name).expect("a kind"));
+        comparison.estimates(&kinds).iter().sum::<Duration>()
+    };
+    let (once, each) = (of(Preset::quick().once), of(false));
+    assert!(once * 2 < Duration::from_secs(300), "{once:?}, and {each:?} with all in each repetition");
+    assert!(once < each.mul_f64(0.75), "{once:?}, {each:?}");
 }
 
 #[test]
@@ -202,7 +254,7 @@ fn a_short_comparison_between_namespaces() {
         devices: vec!["kernel".to_owned()],
         sizes: vec![("128 bytes".to_owned(), Sizes::Fixed(128))],
         preset: short,
-        repetitions: 1,
+        repetitions: 2,
         only_curve: false,
         yes: false,
     };
@@ -212,7 +264,7 @@ fn a_short_comparison_between_namespaces() {
         .run(&mut document, &mut tested, &Arc::default(), &mut |what, _| told.push(what.to_owned()))
         .expect("a comparison");
     assert!(told[0].starts_with("self-test"), "{told:?}");
-    assert_eq!(told.last().map(String::as_str), Some("kernel, 128 bytes, repetition 1 of 1"));
+    assert_eq!(told.last().map(String::as_str), Some("kernel, 128 bytes, repetition 2 of 2"));
     document.to_json().expect("valid");
     for name in [
         "NDR",
@@ -227,6 +279,15 @@ fn a_short_comparison_between_namespaces() {
     ] {
         assert!(document.series(&format!("kernel/{name}")).is_some(), "{name}");
     }
+    // The second repetition of a quick run has less.
+    let repetitions = |name: &str| -> Vec<usize> {
+        let series = document.series(&format!("kernel/{name}")).expect("measured");
+        series.measurements.iter().map(|one| one.repetitions.len()).collect()
+    };
+    for (name, often) in [("NDR", 2), ("saturation forwarding rate", 2), ("longest burst", 1)] {
+        assert_eq!(repetitions(name), [often], "{name}");
+    }
+    assert_eq!(repetitions("128 bytes/loss"), [1, 1, 1, 1, 1, 1, 1, 1, 1, 2], "the highest load in both");
     for (name, part) in [
         ("kernel settings with kernel", "net.ipv4.ip_forward = 1; "),
         ("kernel settings with kernel", "net.ipv4.conf.all.rp_filter = "),
@@ -248,7 +309,7 @@ fn a_short_comparison_between_namespaces() {
     comparison
         .run(&mut document, &mut tested, &Arc::default(), &mut |what, _| told.push(what.to_owned()))
         .expect("a comparison");
-    assert_eq!(told, ["kernel, 128 bytes, repetition 1 of 1"]);
+    assert_eq!(told.len(), 2, "{told:?}");
     let error = comparison.run(&mut document, &mut None, &stopped, &mut |_, _| ()).expect_err("interrupted");
     assert_eq!(format!("{error:#}"), "interrupted");
     document.to_json().expect("what was found is kept and valid");
