@@ -56,7 +56,7 @@ pub fn pages(results: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 /// What was measured of an experiment, if it was.
 fn document(one: &Experiment, results: &Path) -> Result<Option<Document>> {
     let file = results.join(format!("{}.json", one.name()));
-    if one.refusal().is_some() || !file.exists() {
+    if matches!(one.what, What::Refused(_)) || !file.exists() {
         return Ok(None);
     }
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
