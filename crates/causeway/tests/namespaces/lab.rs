@@ -165,18 +165,7 @@ fn a_graph_and_a_replay_send_what_the_receiver_counts() {
         return;
     }
     let name = format!("cwlplain{}", std::process::id());
-    let ip = |line: &str| {
-        let status = Command::new("ip").args(line.split_whitespace()).status().expect("ip");
-        assert!(status.success(), "ip {line}");
-    };
-    ip(&format!("netns add {name}"));
-    for line in [
-        "link add va type veth peer name vb",
-        "link set va addrgenmode none up",
-        "link set vb addrgenmode none up",
-    ] {
-        ip(&format!("-n {name} {line}"));
-    }
+    let _space = Space::new(&name);
     let folder = folder("plain");
     let capture = folder.join("sent.pcap").to_string_lossy().into_owned();
     let inside = |args: &[&str]| {
@@ -221,6 +210,10 @@ fn a_graph_and_a_replay_send_what_the_receiver_counts() {
         let line = text.lines().find(|line| line.starts_with(what));
         assert!(line.is_some_and(|line| line.ends_with(" us")), "{what}: {text}");
     }
+    // Both have the same clock. The receiver began more than half a second before the sender.
+    let least = text.lines().find_map(|line| line.strip_prefix("delay, least")).expect("a delay");
+    let least: f64 = least.trim().trim_end_matches(" us").parse().expect("a number");
+    assert!(least < 500_000.0 && !text.contains("before they were sent"), "{text}");
     // Streams of both families.
     let streams = folder.join("streams.toml");
     let text = "[[stream]]\nname = \"a\"\n[[stream]]\nname = \"b\"\nfamily = \"ipv6\"\nsize.fixed = 84\n";
@@ -233,8 +226,101 @@ fn a_graph_and_a_replay_send_what_the_receiver_counts() {
     let refused = inside(&four).output().expect("run");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("stream 'b' needs a network of its family"), "{said}");
-    ip(&format!("netns del {name}"));
     std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// Counters that are nobody's of ours: of the interface, of nftables, and a capture by tcpdump.
+#[test]
+fn independent_counters_agree_with_the_tester_at_three_rates() {
+    if !is_root() {
+        return;
+    }
+    for program in ["nft", "tcpdump"] {
+        if Command::new(program).arg("--version").output().is_err() {
+            return eprintln!("skipped: there is no {program} to count beside the tester");
+        }
+    }
+    let name = format!("cwlcount{}", std::process::id());
+    let (folder, _space) = (folder("count"), Space::new(&name));
+    let file = |what: &str| folder.join(what).to_string_lossy().into_owned();
+    let inside = |args: &[&str]| {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &name]).args(args);
+        command
+    };
+    let said = |args: &[&str]| {
+        let out = inside(args).output().expect("run");
+        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let rules = "table netdev count {\n counter came {\n }\n chain all {\n  type filter hook ingress device vb priority 0;\n  \
+                 counter name came\n }\n}\n";
+    std::fs::write(file("rules"), rules).expect("written");
+    let loaded = inside(&["nft", "-f", &file("rules")]).output().expect("run");
+    if !loaded.status.success() {
+        let why = String::from_utf8_lossy(&loaded.stderr).into_owned();
+        return eprintln!("skipped: nftables cannot count here: {why}");
+    }
+    let counted = || {
+        let interface = said(&["cat", "/sys/class/net/vb/statistics/rx_packets"]);
+        let rules = said(&["nft", "list", "counter", "netdev", "count", "came"]);
+        let packets = rules.split("packets ").nth(1).and_then(|rest| rest.split(' ').next());
+        [interface.trim(), packets.expect("a counter")].map(|text| text.parse::<u64>().expect("a number"))
+    };
+    for (rate, frames) in [("1000", 500_u64), ("20000", 4_000), ("80000", 8_000)] {
+        let (before, capture) = (counted(), file(rate));
+        // It ends by itself when it has them all.
+        let dump = ["tcpdump", "-n", "-i", "vb", "-B", "65536", "-w", &capture, "-c", &frames.to_string()];
+        let mut dump = inside(&dump).stderr(Stdio::piped()).spawn().expect("started");
+        let mut lines = BufReader::new(dump.stderr.take().expect("its errors")).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("listening on vb")), "it listens");
+        let receive = [env!("CARGO_BIN_EXE_causeway"), "lab", "receive", "vb", "--seconds", "3"];
+        let receiver = inside(&receive).stdout(Stdio::piped()).spawn().expect("started");
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let count = frames.to_string();
+        let sent = said(&[
+            env!("CARGO_BIN_EXE_causeway"), "lab", "transmit", "va", "--to", "2:0:0:0:0:2", "--rate", rate,
+            "--count", &count,
+        ]);
+        assert!(sent.starts_with(&format!("sent {frames} of {frames} frames")), "{sent}");
+        let out = receiver.wait_with_output().expect("its end");
+        let text = String::from_utf8_lossy(&out.stdout);
+        assert!(text.starts_with(&format!("received {frames} frames")), "at {rate}: {text}");
+        let after = counted();
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [frames; 2], "interface, nftables at {rate}");
+        assert!(dump.wait().expect("its end").success());
+        let listed = said(&["tcpdump", "-n", "-r", &capture]);
+        assert_eq!(listed.lines().count() as u64, frames, "the capture at {rate}");
+    }
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// A network namespace with a cable from va to vb, which goes when this is dropped.
+struct Space<'a>(&'a str);
+
+impl Space<'_> {
+    fn new(name: &str) -> Space<'_> {
+        let ip = |line: &str| {
+            let status = Command::new("ip").args(line.split_whitespace()).status().expect("ip");
+            assert!(status.success(), "ip {line}");
+        };
+        ip(&format!("netns add {name}"));
+        let space = Space(name);
+        for line in [
+            "link add va type veth peer name vb",
+            "link set va addrgenmode none up",
+            "link set vb addrgenmode none up",
+        ] {
+            ip(&format!("-n {name} {line}"));
+        }
+        space
+    }
+}
+
+impl Drop for Space<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", self.0]).status();
+    }
 }
 
 #[test]
