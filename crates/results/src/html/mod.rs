@@ -22,7 +22,8 @@ const SCRIPT: &str = include_str!("page.js");
 /// How names of series begin, behind the first part, that say what was inside of a device.
 const INSIDE: &str = "inside ";
 /// Quantities of frames that came otherwise than they were sent, in the order in which they are told.
-pub const IRREGULAR: [&str; 4] = ["duplicated frames", "reordered frames", "corrupt frames", "foreign frames"];
+pub const IRREGULAR: [&str; 4] =
+    ["duplicated frames", "reordered frames", "corrupt frames", "foreign frames"];
 /// The quantity of how much delay varies.
 pub const VARIATION: &str = "delay variation";
 /// How quantities begin whose series are parts of one whole.
