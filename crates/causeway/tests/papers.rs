@@ -176,8 +176,14 @@ fn what_ended_early_is_measured_again_and_what_is_whole_is_not() {
     std::fs::create_dir_all(&results).expect("a folder");
     let write = |path: &Path, text: &str| std::fs::write(path, text).expect("written");
     write(&folder.join("build"), "");
-    write(&folder.join("program"), "#!/bin/sh\nif [ \"$3\" = --names ]; then echo A B C; else echo \"$*\"; fi\n");
-    write(&results.join("A.json"), "{\n  \"run\": {\"settings\": {\n    \"ended early\": \"interrupted\"\n}}}\n");
+    write(
+        &folder.join("program"),
+        "#!/bin/sh\nif [ \"$3\" = --names ]; then echo A B C; else echo \"$*\"; fi\n",
+    );
+    write(
+        &results.join("A.json"),
+        "{\n  \"run\": {\"settings\": {\n    \"ended early\": \"interrupted\"\n}}}\n",
+    );
     write(&results.join("B.json"), "{\n  \"command\": [\"ended early\"]\n}\n");
     let mut make = Command::new("make");
     make.args(["--silent", "--file"]).arg(Path::new(ROOT).canonicalize().expect("a path").join("mk/lab.mk"));

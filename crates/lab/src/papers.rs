@@ -275,8 +275,10 @@ mod tests {
 
     #[test]
     fn uneven_ports_have_their_loads_and_quotas() {
-        let comparisons =
-            Experiment::find("osr-9").expect("known").comparisons(&Preset::quick(), 1, &TWO).expect("comparisons");
+        let comparisons = Experiment::find("osr-9")
+            .expect("known")
+            .comparisons(&Preset::quick(), 1, &TWO)
+            .expect("comparisons");
         let Kind::Graph(graph) = comparisons[0].description.device("napi, Q 270 and 27").expect("there")
         else {
             panic!("no graph")

@@ -114,7 +114,8 @@ fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
     }
     let Some(name) = &args.name else {
         for one in experiments() {
-            let refusal = one.refusal(&usable).map_or(String::new(), |why| format!("; not measured here: {why}"));
+            let refusal =
+                one.refusal(&usable).map_or(String::new(), |why| format!("; not measured here: {why}"));
             let more: Vec<&str> = one.figures().skip(1).collect();
             let more = if more.is_empty() { String::new() } else { format!(" (with {})", more.join(", ")) };
             output::print_line(format_args!("{:<8} {}{more}{refusal}", one.name(), one.about))?;

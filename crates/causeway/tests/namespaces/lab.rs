@@ -279,15 +279,27 @@ fn independent_counters_agree_with_the_tester_at_three_rates() {
         std::thread::sleep(std::time::Duration::from_millis(700));
         let count = frames.to_string();
         let sent = said(&[
-            env!("CARGO_BIN_EXE_causeway"), "lab", "transmit", "va", "--to", "2:0:0:0:0:2", "--rate", rate,
-            "--count", &count,
+            env!("CARGO_BIN_EXE_causeway"),
+            "lab",
+            "transmit",
+            "va",
+            "--to",
+            "2:0:0:0:0:2",
+            "--rate",
+            rate,
+            "--count",
+            &count,
         ]);
         assert!(sent.starts_with(&format!("sent {frames} of {frames} frames")), "{sent}");
         let out = receiver.wait_with_output().expect("its end");
         let text = String::from_utf8_lossy(&out.stdout);
         assert!(text.starts_with(&format!("received {frames} frames")), "at {rate}: {text}");
         let after = counted();
-        assert_eq!([after[0] - before[0], after[1] - before[1]], [frames; 2], "interface, nftables at {rate}");
+        assert_eq!(
+            [after[0] - before[0], after[1] - before[1]],
+            [frames; 2],
+            "interface, nftables at {rate}"
+        );
         assert!(dump.wait().expect("its end").success());
         let listed = said(&["tcpdump", "-n", "-r", &capture]);
         assert_eq!(listed.lines().count() as u64, frames, "the capture at {rate}");

@@ -34,9 +34,9 @@ impl Meter {
 impl fmt::Display for Meter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Meter::Processes(_) => {
-                f.write_str("that of its processes; what the kernel or an XDP program does outside of them is not in it")
-            }
+            Meter::Processes(_) => f.write_str(
+                "that of its processes; what the kernel or an XDP program does outside of them is not in it",
+            ),
             Meter::Processors(all) => write!(f, "all that the processors {all:?} were not idle"),
         }
     }
@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn processors_are_busy_when_they_are_neither_idle_nor_taken() {
-        let stat = "cpu  9 9 9 9\ncpu0 1 2 4 1000 1000 8 16 1000 5 5\ncpu1 100 0 0 7\ncpu10 50 0 0 0\nintr 3\n";
+        let stat =
+            "cpu  9 9 9 9\ncpu0 1 2 4 1000 1000 8 16 1000 5 5\ncpu1 100 0 0 7\ncpu10 50 0 0 0\nintr 3\n";
         assert_eq!(busy_ns(stat, &[0]), 31 * TICK_NS);
         assert_eq!(busy_ns(stat, &[1, 10]), 150 * TICK_NS);
         assert_eq!(busy_ns(stat, &[2]), 0);

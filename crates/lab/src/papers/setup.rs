@@ -71,12 +71,7 @@ impl Setup {
     }
 
     /// As it is measured, so many times, by a tester and routers on these two processors.
-    pub fn comparison(
-        self,
-        preset: Preset,
-        repetitions: usize,
-        [tester, device]: [usize; 2],
-    ) -> Comparison {
+    pub fn comparison(self, preset: Preset, repetitions: usize, [tester, device]: [usize; 2]) -> Comparison {
         let devices: Vec<String> = self.routers.iter().map(|(name, _)| name.clone()).collect();
         Comparison {
             description: Description {

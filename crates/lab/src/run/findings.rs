@@ -255,8 +255,10 @@ impl<'a> Findings<'a> {
     pub(super) fn processor_time(&mut self, place: &Place<'_>, load: f64, took_ns: u64, outcome: &Outcome) {
         if outcome.received() > 0 {
             let (what, x) = ("processor time a packet", (axis("offered load", "frames/s"), load.round()));
-            let (name, ns) =
-                (format!("{}/{}/{what}", place.device, place.size), took_ns as f64 / outcome.received() as f64);
+            let (name, ns) = (
+                format!("{}/{}/{what}", place.device, place.size),
+                took_ns as f64 / outcome.received() as f64,
+            );
             self.add(&name, (what, "ns"), x, ns, if outcome.limited { LIMITED } else { "" });
         }
     }

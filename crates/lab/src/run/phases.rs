@@ -67,7 +67,8 @@ pub fn measure(
     }
     let Some(pdr) = results.iter().filter_map(|result| result.lower_fps).max() else { return Ok(()) };
     for (part, load) in DELAY_LOADS.map(|part| (part, pdr as f64 * part)) {
-        let outcomes = made(&mut Calm { tester, yardstick }, Repeat::latency(load, preset.delay_ns, how.delays))?;
+        let outcomes =
+            made(&mut Calm { tester, yardstick }, Repeat::latency(load, preset.delay_ns, how.delays))?;
         findings.delay(place, part, &outcomes);
     }
     if all && whole {

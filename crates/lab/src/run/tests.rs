@@ -121,7 +121,9 @@ fn what_came_otherwise_than_it_was_sent_and_variations_of_delay_are_written() {
     }
     let ipdv = document.series("kernel/64 bytes/IPDV at 50 % of its PDR").expect("percentiles");
     assert_eq!(ipdv.measurements.len(), 7);
-    assert!(csv::table(&document).contains("kernel/64 bytes/foreign frames,foreign frames,frames,offered load,"));
+    assert!(
+        csv::table(&document).contains("kernel/64 bytes/foreign frames,foreign frames,frames,offered load,")
+    );
 }
 
 #[test]
@@ -175,7 +177,8 @@ fn a_wrong_description_is_refused_with_its_place() {
 }
 
 fn sizes(lengths: &[String]) -> Vec<(String, Sizes)> {
-    let fixed = |length: &String| (format!("{length} bytes"), Sizes::Fixed(length.parse().expect("a length")));
+    let fixed =
+        |length: &String| (format!("{length} bytes"), Sizes::Fixed(length.parse().expect("a length")));
     lengths.iter().map(fixed).collect()
 }
 
@@ -184,10 +187,7 @@ fn shorter_trials_are_deviations() {
     let of = |preset: Preset| -> BTreeMap<_, _> {
         preset.deviations(&sizes(&preset.lengths())).into_iter().collect()
     };
-    assert_eq!(
-        of(Preset::quick())["trials of a search"],
-        "100 ms, not 1 s (CSIT) or 60 s (RFC 2544 §24)"
-    );
+    assert_eq!(of(Preset::quick())["trials of a search"], "100 ms, not 1 s (CSIT) or 60 s (RFC 2544 §24)");
     assert_eq!(of(Preset::paper())["trials of a search"], "30000 ms, not 60 s (RFC 2544 §24)");
     assert_eq!(
         of(Preset::quick())["trials of delay"],
@@ -230,7 +230,8 @@ fn a_quick_comparison_of_four_devices_takes_less_than_five_minutes_by_twice_its_
             only_curve: false,
             yes: false,
         };
-        let kinds = ["kernel", "causeway", "driver", "click"].map(|name| Kind::by_name(name).expect("a kind"));
+        let kinds =
+            ["kernel", "causeway", "driver", "click"].map(|name| Kind::by_name(name).expect("a kind"));
         comparison.estimates(&kinds).iter().sum::<Duration>()
     };
     let (once, each) = (of(Preset::quick().once), of(false));

@@ -67,8 +67,7 @@ pub fn transmit_only(
     let templates = templates.collect::<Result<Vec<_>>>()?;
     pin(processors);
     let since = Since::now();
-    let generator =
-        Generator::new(&traffic, &plan, request, &templates, 0, TRIAL).of_epoch(since.start_ns);
+    let generator = Generator::new(&traffic, &plan, request, &templates, 0, TRIAL).of_epoch(since.start_ns);
     let report = send(&mut *port.tx, generator, Some(request.duration_ns()), since, interrupted);
     let frames = report.sent.iter().map(|sent| sent.frames).sum();
     Ok(Transmitted { intended: report.intended, frames, took_ns: report.last_ns })
