@@ -1,9 +1,10 @@
 //! A comparison of devices: the same trials of each, in turns, and one document.
 //!
 //! First the tester is tested by itself, over a cable. Then, in each repetition, each device is started, warmed
-//! up by a trial that does not count, and asked at each frame length for its NDR and PDR, its forwarding rate and loss at loads up to the highest,
-//! and its delay at parts of its PDR; at the first length also for its longest burst, its recovery from overload, and
-//! how long it forwards nothing when it is reset, its routes change or its graph is swapped. What was found is in the [`Document`] at any time, so a run that is ended early
+//! up by a trial that does not count, and asked at each frame length for its NDR and PDR, its forwarding rate and loss at loads
+//! up to the highest, and its delay at parts of its PDR; at the first length also for its longest burst, its recovery from
+//! overload, and how long it forwards nothing when it is reset, its routes change or its graph is swapped. Short runs have less of
+//! it in later repetitions ([`Preset::once`]). What was found is in the [`Document`] at any time, so a run that is ended early
 //! leaves what it had.
 
 mod findings;
