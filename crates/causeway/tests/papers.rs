@@ -167,3 +167,33 @@ fn every_figure_has_a_line_that_says_what_the_programs_say() {
         assert!(some || !says.is_empty(), "{row} is nowhere, and the page does not say why");
     }
 }
+
+/// `make papers` with a program in the place of this one, in a folder where some experiments have results.
+#[test]
+fn what_ended_early_is_measured_again_and_what_is_whole_is_not() {
+    let folder = std::env::temp_dir().join(format!("causeway-make-papers-{}", std::process::id()));
+    let results = folder.join("target/lab");
+    std::fs::create_dir_all(&results).expect("a folder");
+    let write = |path: &Path, text: &str| std::fs::write(path, text).expect("written");
+    write(&folder.join("build"), "");
+    write(
+        &folder.join("program"),
+        "#!/bin/sh\nif [ \"$3\" = --names ]; then echo A B C; else echo \"$*\"; fi\n",
+    );
+    write(
+        &results.join("A.json"),
+        "{\n  \"run\": {\"settings\": {\n    \"ended early\": \"interrupted\"\n}}}\n",
+    );
+    write(&results.join("B.json"), "{\n  \"command\": [\"ended early\"]\n}\n");
+    let mut make = Command::new("make");
+    make.args(["--silent", "--file"]).arg(Path::new(ROOT).canonicalize().expect("a path").join("mk/lab.mk"));
+    let program = format!("CAUSEWAY=sh {}", folder.join("program").display());
+    let out = make.args(["--assume-old=build", "papers", &program]).current_dir(&folder).output();
+    let Ok(out) = out else { return eprintln!("skipped: there is no make") };
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let measured: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("lab paper ")).collect();
+    assert_eq!(measured, ["A --output target/lab/A.json", "C --output target/lab/C.json"]);
+    assert!(said.ends_with("lab pages target/lab --output docs/results\n"), "{said}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -32,6 +32,21 @@ impl Network {
         }
     }
 
+    /// The one of IPv4 and the one of IPv6 among these.
+    ///
+    /// # Errors
+    /// If there are two of a family.
+    pub fn by_family(networks: &[Network]) -> Result<[Option<Network>; 2]> {
+        let mut found = [None; 2];
+        for network in networks {
+            let other = found[usize::from(network.address.is_ipv6())].replace(*network);
+            if let Some(other) = other {
+                bail!("{other} and {network} are of the same family: there is one network of each");
+            }
+        }
+        Ok(found)
+    }
+
     /// Fails if hosts up to the number `last` do not fit.
     pub fn check_host(self, last: u32) -> Result<()> {
         let bits = if self.address.is_ipv4() { 32 } else { 128 } - u32::from(self.length);
@@ -92,6 +107,15 @@ mod tests {
         assert!(six.check_host(u32::MAX).is_ok());
         assert!("0.0.0.0/0".parse::<Network>().expect("all").check_host(u32::MAX).is_ok());
         assert!("1.2.3.4/32".parse::<Network>().expect("one").check_host(1).is_err());
+    }
+
+    #[test]
+    fn networks_are_told_apart_by_their_family() {
+        let [four, six] = ["198.18.0.0/18", "2001:2::/64"].map(|text| text.parse().expect("a network"));
+        assert_eq!(Network::by_family(&[six, four]).expect("one of each"), [Some(four), Some(six)]);
+        assert_eq!(Network::by_family(&[six]).expect("one"), [None, Some(six)]);
+        let error = Network::by_family(&[four, four]).expect_err("two").to_string();
+        assert!(error.contains("same family"), "{error}");
     }
 
     #[test]

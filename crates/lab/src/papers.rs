@@ -2,7 +2,8 @@
 //!
 //! An experiment is one comparison or several, of routers that differ in what the paper varies: the mechanism of reception, the
 //! quota, the number of ports, the lookup. The router is this program's plain IPv4 router, whose reception mechanisms are the
-//! papers' ([`causeway_engine::reception`]). What this machine lacks for an experiment is a reason to refuse it. Several
+//! papers' ([`causeway_engine::reception`]). What a veth lacks for an experiment is a reason to refuse it wherever it is, and
+//! processors that this machine lacks are one to refuse it here. Several
 //! figures of a paper are often several views of the same trials: they are pictures of one experiment.
 //!
 //! In the papers an interrupt takes the processor from the forwarding code; here a worker does first what an interrupt would
@@ -22,8 +23,9 @@ mod page;
 mod setup;
 
 use crate::report::{begun, write};
-use crate::run::{Comparison, Preset, Progress, keep, verdict};
+use crate::run::{Comparison, ENDED_EARLY, Preset, Progress, keep, verdict};
 use anyhow::{Context, Result, anyhow, bail};
+use causeway_engine::usable_processors;
 use causeway_results::Document;
 use chart::Shows;
 use claim::{Claim, Found};
@@ -66,7 +68,7 @@ enum What {
         /// What is not as in the paper, and why.
         here: &'static str,
     },
-    /// Why it is not measured here.
+    /// Why no machine can measure it between namespaces.
     Refused(&'static str),
 }
 
@@ -103,21 +105,23 @@ impl Experiment {
         self.pictures.iter().map(|one| one.figure)
     }
 
-    /// Why it cannot be measured here, if it cannot.
-    pub fn refusal(&self) -> Option<&'static str> {
+    /// Why it cannot be measured with these processors, if it cannot.
+    pub fn refusal(&self, usable: &[usize]) -> Option<String> {
         match self.what {
-            What::Refused(why) => Some(why),
-            What::Measured { .. } => None,
+            What::Refused(why) => Some(why.to_owned()),
+            What::Measured { .. } => processors(usable).err().map(|error| error.to_string()),
         }
     }
 
-    fn comparisons(&self, preset: &Preset, repetitions: usize) -> Result<Vec<Comparison>> {
-        match self.what {
-            What::Refused(why) => bail!("{} is not measured here: {why}", self.name()),
-            What::Measured { setups, .. } => {
-                Ok(setups().into_iter().map(|one| one.comparison(preset.clone(), repetitions)).collect())
-            }
+    fn comparisons(&self, preset: &Preset, repetitions: usize, usable: &[usize]) -> Result<Vec<Comparison>> {
+        if let Some(why) = self.refusal(usable) {
+            bail!("{} is not measured here: {why}", self.name());
         }
+        let (What::Measured { setups, .. }, [tester, device]) = (&self.what, processors(usable)?) else {
+            return Ok(Vec::new());
+        };
+        let comparison = |one: Setup| one.comparison(preset.clone(), repetitions, [tester, device]);
+        Ok(setups().into_iter().map(comparison).collect())
     }
 
     /// Measures it and writes the document, also when it ends early. The lines are for people.
@@ -132,7 +136,7 @@ impl Experiment {
         interrupted: &Arc<AtomicBool>,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<String>> {
-        let comparisons = self.comparisons(preset, repetitions)?;
+        let comparisons = self.comparisons(preset, repetitions, &usable_processors())?;
         let mut document = Document::new(begun());
         document.run.settings.insert("experiment".to_owned(), format!("{}: {}", self.name(), self.about));
         document.run.settings.insert("the paper".to_owned(), self.paper.to_owned());
@@ -140,7 +144,7 @@ impl Experiment {
         let outcome: Result<()> =
             comparisons.iter().try_for_each(|one| one.run(&mut document, &mut tested, interrupted, progress));
         if let Err(error) = &outcome {
-            document.run.settings.insert("ended early".to_owned(), format!("{error:#}"));
+            document.run.settings.insert(ENDED_EARLY.to_owned(), format!("{error:#}"));
         }
         if document.series.is_empty() {
             outcome?;
@@ -175,6 +179,17 @@ impl Experiment {
     }
 }
 
+/// The processor of the tester and that of the router.
+fn processors(usable: &[usize]) -> Result<[usize; 2]> {
+    match *usable {
+        [tester, device, ..] => Ok([tester, device]),
+        _ => bail!(
+            "it takes two processors, one for the tester and one for the router, and this program may use {} here",
+            usable.len()
+        ),
+    }
+}
+
 /// The file of another figure than the first.
 fn other_picture(output: &Path, figure: &str) -> PathBuf {
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
@@ -187,14 +202,33 @@ mod tests {
     use crate::bed::Kind;
     use std::collections::BTreeSet;
 
+    const TWO: [usize; 2] = [3, 5];
+
+    #[test]
+    fn processors_that_are_not_there_are_a_reason_to_refuse() {
+        let one = Experiment::find("OSR-4").expect("known");
+        assert_eq!(one.refusal(&TWO), None);
+        for (usable, many) in [(&[][..], "use 0 here"), (&[7][..], "use 1 here")] {
+            let why = one.refusal(usable).expect("refused");
+            assert!(why.contains("two processors") && why.ends_with(many), "{why}");
+            let error = one.comparisons(&Preset::quick(), 1, usable).err().expect("refused").to_string();
+            assert_eq!(error, format!("OSR-4 is not measured here: {why}"));
+        }
+        // Those that there are, whatever their numbers.
+        for comparison in one.comparisons(&Preset::quick(), 1, &[3, 5, 6]).expect("comparisons") {
+            let description = comparison.description;
+            assert_eq!((description.tester_processors, description.device_processors), (vec![3], vec![5]));
+        }
+    }
+
     #[test]
     fn every_experiment_is_possible_or_says_why_not() {
         let mut figures = BTreeSet::new();
         for one in experiments() {
             assert!(one.figures().all(|figure| figures.insert(figure)), "{}", one.name());
-            match one.comparisons(&Preset::quick(), 1) {
+            match one.comparisons(&Preset::quick(), 1, &TWO) {
                 Ok(comparisons) => {
-                    assert!(one.refusal().is_none() && !comparisons.is_empty());
+                    assert!(one.refusal(&TWO).is_none() && !comparisons.is_empty());
                     for comparison in &comparisons {
                         let traffic = comparison.description.traffic.as_ref().expect("traffic");
                         traffic.check().expect("traffic");
@@ -204,16 +238,16 @@ mod tests {
                         assert!(comparison.devices.iter().all(|name| named(name)), "{}", one.name());
                     }
                 }
-                Err(error) => assert!(error.to_string().contains(one.refusal().expect("a reason"))),
+                Err(error) => assert!(error.to_string().contains(&one.refusal(&TWO).expect("a reason"))),
             }
         }
     }
 
     #[test]
     fn names_of_routers_differ_within_an_experiment() {
-        for one in experiments().filter(|one| one.refusal().is_none()) {
+        for one in experiments().filter(|one| one.refusal(&TWO).is_none()) {
             let all: Vec<String> = one
-                .comparisons(&Preset::quick(), 1)
+                .comparisons(&Preset::quick(), 1, &TWO)
                 .expect("known")
                 .into_iter()
                 .flat_map(|setup| setup.devices)
@@ -226,7 +260,7 @@ mod tests {
     fn findings_are_of_routers_that_are_there() {
         for one in experiments() {
             let What::Measured { claims, .. } = one.what else { continue };
-            let comparisons = one.comparisons(&Preset::quick(), 1).expect("comparisons");
+            let comparisons = one.comparisons(&Preset::quick(), 1, &TWO).expect("comparisons");
             let routers: BTreeSet<&str> =
                 comparisons.iter().flat_map(|one| &one.devices).map(String::as_str).collect();
             for claim in claims.iter().filter(|claim| claim.shows != Shows::Flows) {
@@ -241,8 +275,10 @@ mod tests {
 
     #[test]
     fn uneven_ports_have_their_loads_and_quotas() {
-        let comparisons =
-            Experiment::find("osr-9").expect("known").comparisons(&Preset::quick(), 1).expect("comparisons");
+        let comparisons = Experiment::find("osr-9")
+            .expect("known")
+            .comparisons(&Preset::quick(), 1, &TWO)
+            .expect("comparisons");
         let Kind::Graph(graph) = comparisons[0].description.device("napi, Q 270 and 27").expect("there")
         else {
             panic!("no graph")

@@ -1,5 +1,6 @@
 //! Arguments of `lab`.
 
+use causeway_lab::network::Network;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,8 +55,8 @@ pub struct LabDevicesArgs {
     /// A description of the test bed: ports, processors, devices, traffic (TOML)
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Lengths of frames in bytes, with the checksum, or imix
-    #[arg(long, value_name = "LENGTHS", value_delimiter = ',', default_values = ["64", "512", "1518"])]
+    /// Lengths of frames in bytes, with the checksum, or imix; without any 64, 512 and 1518, or with --conformant those of RFC 2544
+    #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
     pub sizes: Vec<String>,
     /// Also on an interface of the description that carries the default route
     #[arg(long)]
@@ -80,7 +81,7 @@ pub struct LabTrials {
     /// Trials of 30 s, as in the papers
     #[arg(long)]
     pub paper: bool,
-    /// Trials as long as RFC 2544 and CSIT have them, for hours in all
+    /// Trials as long and as many as RFC 2544 and CSIT have them, for a day and more in all
     #[arg(long)]
     pub conformant: bool,
 }
@@ -159,12 +160,22 @@ pub struct LabTransmitArgs {
     /// Streams and their schedule (TOML), instead of frames of one length
     #[arg(long, value_name = "FILE")]
     pub traffic: Option<PathBuf>,
-    /// Network of the hosts that send
-    #[arg(long, value_name = "NETWORK", default_value = "198.18.0.0/18")]
-    pub source: String,
-    /// Network of the hosts that frames are for
-    #[arg(long, value_name = "NETWORK", default_value = "198.18.64.0/18")]
-    pub destination: String,
+    /// Networks of the hosts that send, one of IPv4, of IPv6 or of each
+    #[arg(
+        long,
+        value_name = "NETWORKS",
+        value_delimiter = ',',
+        default_values = ["198.18.0.0/18", "2001:2::/64"]
+    )]
+    pub source: Vec<Network>,
+    /// Networks of the hosts that frames are for
+    #[arg(
+        long,
+        value_name = "NETWORKS",
+        value_delimiter = ',',
+        default_values = ["198.18.64.0/18", "2001:2:0:1::/64"]
+    )]
+    pub destination: Vec<Network>,
     /// Kind of port: packet or afxdp
     #[arg(long, default_value = "packet")]
     pub method: String,

@@ -7,8 +7,10 @@ use crate::cli::{
 use crate::output;
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail, ensure};
+use causeway_engine::usable_processors;
 use causeway_lab::bed;
 use causeway_lab::cluster;
+use causeway_lab::network::Network;
 use causeway_lab::papers::{Experiment, experiments, pages};
 use causeway_lab::run::{Description, Preset, Task, check_rate, compare_files};
 use causeway_lab::search::Request;
@@ -70,11 +72,12 @@ pub(super) fn interrupted() -> Result<Arc<AtomicBool>> {
 }
 
 fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
+    let preset = preset(&how.trials);
     let task = Task {
         devices,
         description: how.file.as_deref().map_or_else(|| Ok(Description::default()), Description::open)?,
-        sizes: how.sizes,
-        preset: preset(&how.trials),
+        sizes: if how.sizes.is_empty() { preset.lengths() } else { how.sizes },
+        preset,
         yes: how.yes,
         repetitions: how.repetitions.clamp(1, 1_000),
         output: how.output,
@@ -103,14 +106,16 @@ pub(super) fn progress(what: &str, left: Duration) {
 }
 
 fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
+    let usable = usable_processors();
     if args.names {
-        let mut measured = experiments().filter(|one| one.refusal().is_none());
+        let mut measured = experiments().filter(|one| one.refusal(&usable).is_none());
         measured.try_for_each(|one| output::print_line(one.name()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let Some(name) = &args.name else {
         for one in experiments() {
-            let refusal = one.refusal().map_or(String::new(), |why| format!("; not measured here: {why}"));
+            let refusal =
+                one.refusal(&usable).map_or(String::new(), |why| format!("; not measured here: {why}"));
             let more: Vec<&str> = one.figures().skip(1).collect();
             let more = if more.is_empty() { String::new() } else { format!(" (with {})", more.join(", ")) };
             output::print_line(format_args!("{:<8} {}{more}{refusal}", one.name(), one.about))?;
@@ -147,20 +152,21 @@ fn port(
     interface: &str,
     method: &str,
     gateway: MacAddr,
-    hosts: [Option<&str>; 2],
+    hosts: [Option<Network>; 2],
     yes: bool,
 ) -> Result<Attached> {
     ensure!(
         yes || !carries_default_route(interface),
         "{interface} carries the default route: test traffic there may reach others; if that is meant, say --yes"
     );
-    let [four, six] = hosts.map(|hosts| hosts.map(str::parse).transpose());
-    bed::open(interface, method, gateway, [four?, six?])
+    bed::open(interface, method, gateway, hosts)
 }
 
 fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
     let to: MacAddr = args.to.parse().map_err(|e| anyhow::anyhow!("--to {}: {e}", args.to))?;
-    let mut port = port(&args.interface, &args.method, to, [Some(&args.source), None], args.yes)?;
+    let source = Network::by_family(&args.source).context("--source")?;
+    let destinations = Network::by_family(&args.destination).context("--destination")?;
+    let mut port = port(&args.interface, &args.method, to, source, args.yes)?;
     let traffic = match &args.traffic {
         Some(file) => {
             let text =
@@ -169,7 +175,6 @@ fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
         }
         None => traffic::simple(args.size),
     };
-    let destinations = [Some(args.destination.parse()?), None];
     let interrupted = interrupted()?;
     let (rate, seconds) = (if args.rate > 0.0 { args.rate } else { AS_FAST_AS_IT_GOES }, args.seconds);
     if args.rate > 0.0 {
@@ -217,6 +222,22 @@ fn receive(args: &LabReceiveArgs) -> Result<ExitCode> {
         ("foreign", all.foreign),
     ] {
         output::print_line(format_args!("{what:<34} {count:>12}"))?;
+    }
+    for (what, ns) in [
+        ("delay, least", all.latency.min_ns()),
+        ("delay, median", all.latency.percentile_ns(0.5)),
+        ("delay, 99.9 %", all.latency.percentile_ns(0.999)),
+        ("delay, most", all.latency.max_ns()),
+        ("its variation, PDV", all.pdv_ns()),
+        ("its variation, IPDV 99.9 %", all.ipdv.percentile_ns(0.999)),
+    ] {
+        if let Some(ns) = ns {
+            output::print_line(format_args!("{what:<34} {:>12.1} us", ns as f64 / 1e3))?;
+        }
+    }
+    if all.before_sent > 0 {
+        let what = "frames came before they were sent: the clocks of the two ends do not agree";
+        output::print_line(format_args!("{} {what}", all.before_sent))?;
     }
     Ok(ExitCode::SUCCESS)
 }

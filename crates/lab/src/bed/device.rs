@@ -2,6 +2,7 @@
 
 use super::Bed;
 use super::graph::{Graph, click_router};
+use crate::inside::Meter;
 use crate::inside::reception::{self, Receptions};
 use crate::namespace::{feed, ip_lines};
 use crate::process::Process;
@@ -123,6 +124,15 @@ impl Device {
     pub fn receptions(&self) -> Result<Option<Receptions>> {
         let place = self.places.first().filter(|_| self.kind.is_own());
         place.map(|place| reception::parse(&ask(place, "counters")?)).transpose()
+    }
+
+    /// What its processor time is, if that is known: of its processes, and of the kernel what the `processors` do that it
+    /// has to itself.
+    pub fn meter(&self, processors: &[usize]) -> Option<Meter> {
+        match self.kind {
+            Kind::Kernel {} => (!processors.is_empty()).then(|| Meter::Processors(processors.to_vec())),
+            _ => Some(Meter::Processes(self.ids())),
+        }
     }
 
     /// The processes of the device: none if it is the kernel.

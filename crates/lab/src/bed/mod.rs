@@ -13,6 +13,7 @@
 
 mod device;
 mod graph;
+mod settings;
 #[cfg(test)]
 mod tests;
 

@@ -5,6 +5,7 @@
 //! /proc/stat, and the difference stands beside it.
 
 mod counters;
+mod meter;
 mod proc;
 mod profile;
 pub mod reception;
@@ -12,6 +13,7 @@ mod symbols;
 mod tally;
 
 pub use counters::{Place, Runs};
+pub use meter::{Meter, process_ns};
 pub use proc::Load;
 pub use symbols::Class;
 

@@ -2,6 +2,7 @@
 
 use super::{Experiment, What, chart, experiments};
 use crate::report::write;
+use crate::run::ENDED_EARLY;
 use anyhow::{Context, Result, ensure};
 use causeway_results::Document;
 use causeway_results::stats::{median, quantile};
@@ -55,7 +56,7 @@ pub fn pages(results: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 /// What was measured of an experiment, if it was.
 fn document(one: &Experiment, results: &Path) -> Result<Option<Document>> {
     let file = results.join(format!("{}.json", one.name()));
-    if one.refusal().is_some() || !file.exists() {
+    if matches!(one.what, What::Refused(_)) || !file.exists() {
         return Ok(None);
     }
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -98,6 +99,10 @@ fn section(
         text.push_str("\nNot measured yet.\n");
         return Ok(());
     };
+    if let Some(why) = document.run.settings.get(ENDED_EARLY) {
+        let _ = write!(text, "\nNot measured whole, so nothing is said of it: it ended early ({why}).\n");
+        return Ok(());
+    }
     let load = &document.run.machine.load_average;
     let repetitions = document.series.iter().flat_map(|series| &series.measurements);
     let repetitions = repetitions.map(|one| one.repetitions.len()).max().unwrap_or_default();
@@ -180,6 +185,12 @@ mod tests {
             assert!(text.contains(line), "{line}: {text}");
         }
         assert!(folder.join("osr-OSR-4.svg").exists());
+        document.run.settings.insert(ENDED_EARLY.to_owned(), "interrupted".to_owned());
+        std::fs::write(folder.join("OSR-4.json"), document.to_json().expect("valid")).expect("written");
+        pages(&folder, &folder).expect("pages");
+        let text = std::fs::read_to_string(&files[0]).expect("a page");
+        assert!(text.contains("Not measured whole") && text.contains("(interrupted)"), "{text}");
+        assert!(!text.contains("NAPI stays at its peak |") && !text.contains("osr-OSR-4.svg"), "{text}");
         std::fs::write(folder.join("OSR-4.json"), "{").expect("written");
         let error = format!("{:#}", pages(&folder, &folder).expect_err("broken"));
         assert!(error.contains("OSR-4.json"), "{error}");

@@ -70,14 +70,14 @@ impl Setup {
         Setup { sizes, ..self }
     }
 
-    /// As it is measured, so many times.
-    pub fn comparison(self, preset: Preset, repetitions: usize) -> Comparison {
+    /// As it is measured, so many times, by a tester and routers on these two processors.
+    pub fn comparison(self, preset: Preset, repetitions: usize, [tester, device]: [usize; 2]) -> Comparison {
         let devices: Vec<String> = self.routers.iter().map(|(name, _)| name.clone()).collect();
         Comparison {
             description: Description {
                 ports: self.ports,
-                tester_processors: vec![0],
-                device_processors: vec![1],
+                tester_processors: vec![tester],
+                device_processors: vec![device],
                 devices: self.routers.into_iter().collect(),
                 traffic: Some(self.traffic),
                 ..Description::default()

@@ -1,5 +1,7 @@
 //! What a run has found, put into the document as it comes.
 
+mod arrivals;
+
 use super::Place;
 use crate::analyser::STEP_NS;
 use crate::inside::Seen;
@@ -161,6 +163,7 @@ impl<'a> Findings<'a> {
             if let Some(ns) = outcome.analysis.latency.percentile_ns(0.5) {
                 self.add(&format!("{name}/median delay"), ("delay", "us"), x(), ns as f64 / 1e3, note);
             }
+            self.arrivals(place, load, outcome);
         }
         if let Some(highest) = outcomes.first() {
             let rate = highest.forwarding_fps();
@@ -201,6 +204,7 @@ impl<'a> Findings<'a> {
                 self.add(&format!("{}/{rest}", place.device), ("delay", "us"), x, ns as f64 / 1e3, note);
                 self.compare(place.device, &rest);
             }
+            self.arrivals_of_delay(place, part, outcome);
         }
     }
 
@@ -244,6 +248,18 @@ impl<'a> Findings<'a> {
         for (n, &frames) in outcome.analysis.timeline.iter().enumerate() {
             let x = (axis("time", "ms"), n as f64 * step_s * 1e3);
             self.add(&name, ("forwarding rate", "frames/s"), x, frames as f64 / step_s, "");
+        }
+    }
+
+    /// Processor time of the device in a trial at a load, for each packet that it forwarded.
+    pub(super) fn processor_time(&mut self, place: &Place<'_>, load: f64, took_ns: u64, outcome: &Outcome) {
+        if outcome.received() > 0 {
+            let (what, x) = ("processor time a packet", (axis("offered load", "frames/s"), load.round()));
+            let (name, ns) = (
+                format!("{}/{}/{what}", place.device, place.size),
+                took_ns as f64 / outcome.received() as f64,
+            );
+            self.add(&name, (what, "ns"), x, ns, if outcome.limited { LIMITED } else { "" });
         }
     }
 

@@ -2,10 +2,12 @@
 
 use super::Description;
 use crate::bed::{self, Bed, Device, Kind, VETH_NOTE};
+use crate::inside::Meter;
 use crate::inside::reception::Receptions;
 use crate::network::Network;
 use crate::tester::{Attached, Control, carries_default_route};
 use anyhow::{Context, Result, ensure};
+use causeway_netio::interface::Interface;
 use causeway_results::traffic::line_rate_fps;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -58,6 +60,11 @@ impl Ready {
         self.0.as_ref().map_or(Ok(None), Device::receptions)
     }
 
+    /// What its processor time is, if that is known; `processors` are the device's.
+    pub fn meter(&self, processors: &[usize]) -> Option<Meter> {
+        self.0.as_ref().and_then(|device| device.meter(processors))
+    }
+
     /// Its processes.
     pub fn ids(&self) -> Vec<u32> {
         self.0.as_ref().map(Device::ids).unwrap_or_default()
@@ -97,6 +104,25 @@ impl<'a> Ground<'a> {
     /// The bed, which has the cable for the self-test.
     pub fn bed(&self) -> &Bed {
         &self.bed
+    }
+
+    /// Interfaces and their drivers, one for all of a kind: the tester's and the device's first.
+    pub fn drivers(&self) -> String {
+        let driver = |name: &str| {
+            let found = Interface::open(name).map(|interface| interface.driver).unwrap_or_default();
+            format!("{name}: {}", if found.is_empty() { "not known" } else { &found })
+        };
+        if self.interfaces.is_empty() {
+            let ends = [(&self.bed.tester, "t0"), (&self.bed.devices[0], "r0")];
+            let ends = ends.map(|(of, name)| of.run(|| Ok(driver(name))).unwrap_or_default());
+            return ends.join(", ");
+        }
+        self.interfaces.iter().map(|side| driver(&side.name)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The kernel's settings that forwarding depends on, where the device is of a bed.
+    pub fn kernel_settings(&self) -> Option<String> {
+        self.interfaces.is_empty().then(|| self.bed.kernel_settings())
     }
 
     /// Starts a device.
@@ -142,7 +168,7 @@ impl<'a> Ground<'a> {
 
 /// Bits a second of an interface of this network namespace, as its driver has it.
 fn speed(interface: &str) -> Option<f64> {
-    let index = causeway_netio::interface::Interface::open(interface).ok()?;
+    let index = Interface::open(interface).ok()?;
     let text = std::fs::read_to_string(format!("/sys/class/net/{}/speed", index.name)).ok()?;
     text.trim().parse::<f64>().ok().filter(|&megabits| megabits > 0.0).map(|megabits| megabits * 1e6)
 }

@@ -1,10 +1,15 @@
 //! How long trials take: as the standards have it, or shorter, which the results say.
 
 use crate::search::mlr::Goal;
+use causeway_results::traffic::Sizes;
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
+/// Frame lengths of Ethernet in bytes (RFC 2544 §9).
+const STANDARD_LENGTHS: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
+/// Those of a run that need not be conformant.
+const LENGTHS: [u32; 3] = [64, 512, 1_518];
 
 /// Durations of trials and what is searched.
 #[derive(Clone, Debug)]
@@ -15,6 +20,11 @@ pub struct Preset {
     pub trial_ns: u64,
     /// Trials that measure delay, in nanoseconds.
     pub delay_ns: u64,
+    /// How often delay is measured at a load, in all repetitions together.
+    pub delays: usize,
+    /// Whether bursts, recovery, what happens to a device and all but the highest load of a curve are measured in the first
+    /// repetition alone.
+    pub once: bool,
     /// Longest burst, in nanoseconds.
     pub burst_ns: u64,
     /// How often the longest burst is searched.
@@ -41,6 +51,8 @@ impl Preset {
             name: "quick",
             trial_ns: 100 * MS,
             delay_ns: 300 * MS,
+            delays: 1,
+            once: true,
             burst_ns: 50 * MS,
             bursts: 1,
             burst_width: 0.03,
@@ -59,6 +71,8 @@ impl Preset {
             name: "paper",
             trial_ns: 30 * S,
             delay_ns: 30 * S,
+            delays: 1,
+            once: false,
             burst_ns: 2 * S,
             bursts: 5,
             burst_width: 0.0,
@@ -77,6 +91,8 @@ impl Preset {
             name: "conformant",
             trial_ns: S,
             delay_ns: 120 * S,
+            delays: 20,
+            once: false,
             burst_ns: 2 * S,
             bursts: 50,
             burst_width: 0.0,
@@ -99,15 +115,60 @@ impl Preset {
             ..goal
         };
         let goals = vec![short(Goal::ndr()), short(Goal::pdr())];
-        if self.name == Preset::conformant().name { [vec![Goal::rfc2544()], goals].concat() } else { goals }
+        if self.is_conformant() { [vec![Goal::rfc2544()], goals].concat() } else { goals }
+    }
+
+    /// Frame lengths in bytes where none are asked for.
+    pub fn lengths(&self) -> Vec<String> {
+        let all = if self.is_conformant() { &STANDARD_LENGTHS[..] } else { &LENGTHS };
+        all.iter().map(u32::to_string).collect()
+    }
+
+    fn is_conformant(&self) -> bool {
+        self.name == Preset::conformant().name
+    }
+
+    /// Whether a repetition, counted from 0, has everything.
+    pub fn is_whole(&self, repetition: usize) -> bool {
+        !self.once || repetition == 0
+    }
+
+    /// How often delay is measured at a load in each of so many repetitions.
+    pub fn delays_of(&self, repetitions: usize) -> usize {
+        self.delays.div_ceil(repetitions.max(1))
     }
 
     /// What is less than a standard has it: what, and how.
-    pub fn deviations(&self) -> Vec<(&'static str, String)> {
-        let standard = Preset::conformant();
-        if self.name == standard.name {
-            return Vec::new();
+    pub fn deviations(&self, sizes: &[(String, Sizes)]) -> Vec<(&'static str, String)> {
+        let mut all = if self.is_conformant() { Vec::new() } else { self.shortenings() };
+        if self.once {
+            all.push((
+                "repetitions",
+                "bursts, recovery, what happens to a device, and all but the highest load of a curve are measured in the \
+                 first repetition alone"
+                    .to_owned(),
+            ));
         }
+        all.push((
+            "loads of delay",
+            "10, 50 and 90 % of the PDR (CSIT), not the throughput (RFC 2544 §26.2)".to_owned(),
+        ));
+        let has = |length: u32| sizes.iter().any(|(_, sizes)| *sizes == Sizes::Fixed(length));
+        if !STANDARD_LENGTHS.into_iter().all(has) {
+            let own: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
+            let standard = STANDARD_LENGTHS.map(|length| length.to_string()).join(", ");
+            all.push(("lengths of frames", format!("{}, not {standard} (RFC 2544 §9)", own.join(", "))));
+        }
+        if sizes.len() > 1 {
+            let what = "the first alone, not each (RFC 2544 §26.4, §26.5)";
+            all.push(("lengths of frames in bursts and recovery", what.to_owned()));
+        }
+        all
+    }
+
+    /// How trials are shorter or fewer.
+    fn shortenings(&self) -> Vec<(&'static str, String)> {
+        let standard = Preset::conformant();
         let ms = |ns: u64| ns / MS;
         let trials = match self.trial_ns < standard.trial_ns {
             true => "1 s (CSIT) or 60 s (RFC 2544 §24)",
@@ -117,7 +178,14 @@ impl Preset {
             ("trials of a search", format!("{} ms, not {trials}", ms(self.trial_ns))),
             ("trials that judge a load", format!("{}, not 21 (CSIT)", self.trials)),
             ("width of a search", format!("{} %, not 0.5 % (CSIT)", self.width * 100.0)),
-            ("trials of delay", format!("{} ms, not 120 s (RFC 2544 §26.2)", ms(self.delay_ns))),
+            (
+                "trials of delay",
+                format!(
+                    "{} ms and {} in a repetition, not 120 s and 20 (RFC 2544 §26.2)",
+                    ms(self.delay_ns),
+                    self.delays
+                ),
+            ),
             (
                 "bursts",
                 format!(
@@ -147,12 +215,13 @@ impl Preset {
         Duration::from_nanos(trials) + (self.settle + self.pause) * (20 * self.bursts + events) as u32
     }
 
-    /// About how long so many measurements of a device at a frame length take.
-    pub fn estimate(&self, steps: usize) -> Duration {
+    /// About how long the measurement of a device at a frame length takes, with so many loads of a curve and so many
+    /// measurements of delay at each load.
+    pub fn estimate(&self, loads: usize, delays: usize) -> Duration {
         // Half of the trials lose something, and wait as long as they may.
         let trial = Duration::from_nanos(self.trial_ns) + self.settle / 2 + self.pause;
         let delay = Duration::from_nanos(self.delay_ns) + self.settle + self.pause;
-        // About ten loads, of which two thirds are judged by half of the trials, and ten of the curve.
-        (trial * (10 * self.trials as u32 * 2 / 3 + 10) + delay * 3) * steps as u32
+        // About ten loads are searched, of which two thirds are judged by half of the trials.
+        trial * (10 * self.trials as u32 * 2 / 3 + loads as u32) + delay * (3 * delays) as u32
     }
 }

@@ -1,15 +1,17 @@
 //! A comparison of devices: the same trials of each, in turns, and one document.
 //!
 //! First the tester is tested by itself, over a cable. Then, in each repetition, each device is started, warmed
-//! up by a trial that does not count, and asked at each frame length for its NDR and PDR, its forwarding rate and loss at loads up to the highest,
-//! and its delay at parts of its PDR; at the first length also for its longest burst, its recovery from overload, and
-//! how long it forwards nothing when it is reset, its routes change or its graph is swapped. What was found is in the [`Document`] at any time, so a run that is ended early
+//! up by a trial that does not count, and asked at each frame length for its NDR and PDR, its forwarding rate and loss at loads
+//! up to the highest, and its delay at parts of its PDR; at the first length also for its longest burst, its recovery from
+//! overload, and how long it forwards nothing when it is reset, its routes change or its graph is swapped. Short runs have less of
+//! it in later repetitions ([`Preset::once`]). What was found is in the [`Document`] at any time, so a run that is ended early
 //! leaves what it had.
 
 mod findings;
 mod ground;
 mod manner;
 mod phases;
+mod provenance;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -17,7 +19,7 @@ mod tests;
 pub use findings::Findings;
 pub use ground::{Side, check_rate};
 pub use manner::Preset;
-pub use task::{Task, compare_files, keep, verdict};
+pub use task::{ENDED_EARLY, Task, compare_files, keep, verdict};
 
 use crate::bed::{Bed, Kind};
 use crate::inside::Inside;
@@ -58,6 +60,9 @@ pub struct Description {
     pub devices: BTreeMap<String, Kind>,
     /// What is offered; the streams' lengths are those that the run goes through.
     pub traffic: Option<Traffic>,
+    /// The text that it was read from, for the results.
+    #[serde(skip)]
+    pub text: String,
 }
 
 impl Default for Description {
@@ -72,6 +77,7 @@ impl Default for Description {
             interfaces: Vec::new(),
             devices: BTreeMap::new(),
             traffic: None,
+            text: String::new(),
         }
     }
 }
@@ -82,7 +88,8 @@ impl Description {
     /// # Errors
     /// What is wrong, with line and column.
     pub fn read(text: &str) -> Result<Description> {
-        let description: Description = toml::from_str(text)?;
+        let mut description: Description = toml::from_str(text)?;
+        text.clone_into(&mut description.text);
         ensure!(description.highest_fps > 0.0, "highest_fps is above zero");
         if let Some(mut traffic) = description.traffic.clone() {
             // Frame lengths are those of the run, which looks at the streams with each of them. What is said here may not be
@@ -216,6 +223,9 @@ impl Comparison {
                 let device = ground
                     .start(kind, &self.description.device_processors)
                     .with_context(|| format!("device '{name}'"))?;
+                if repetition == 0 {
+                    self.started(name, &ground, &device, &mut findings);
+                }
                 for (number, (size, sizes)) in self.sizes.iter().enumerate() {
                     let still: Duration = left.iter().sum();
                     // As the estimate was wrong so far.
@@ -238,12 +248,14 @@ impl Comparison {
                     let events = if number == 0 { kind.events() } else { &[] };
                     let how = phases::How {
                         preset: &self.preset,
+                        delays: self.preset.delays_of(self.repetitions),
                         test,
                         line_fps,
                         events,
                         only_curve: self.only_curve,
                         inside: inside.as_ref().ok(),
                         device: &device,
+                        meter: device.meter(&self.description.device_processors),
                     };
                     phases::measure(&how, (&mut tester, &mut yardstick), &place, number == 0, &mut findings)
                         .with_context(|| format!("device '{name}', {size}"))?;
@@ -292,46 +304,22 @@ impl Comparison {
 
     /// How long the measurements take, by rough estimate, the last first.
     fn estimates(&self, kinds: &[Kind]) -> Vec<Duration> {
-        let of = |(kind, number): (&Kind, usize)| {
+        let delays = self.preset.delays_of(self.repetitions);
+        let of = |repetition: usize, kind: &Kind, number: usize| {
+            let whole = self.only_curve || self.preset.is_whole(repetition);
+            let loads = if whole { phases::CURVE.len() } else { 1 };
             let disturbed = self.preset.estimate_disturbed(kind.events().len());
-            self.preset.estimate(1) + if number == 0 { disturbed } else { Duration::ZERO }
+            let disturbed = if number == 0 && whole { disturbed } else { Duration::ZERO };
+            self.preset.estimate(loads, delays) + disturbed
         };
-        let once = kinds.iter().flat_map(|kind| (0..self.sizes.len()).map(move |number| (kind, number)));
-        let once: Vec<Duration> = once.map(of).collect();
-        (0..self.repetitions).flat_map(|_| once.iter().copied()).rev().collect()
-    }
-
-    /// What the numbers depend on.
-    fn settings(
-        &self,
-        ground: &Ground<'_>,
-        bits_per_s: Option<f64>,
-        kinds: &[Kind],
-        findings: &mut Findings<'_>,
-    ) {
-        findings.setting("test bed", ground.note());
-        findings.setting("ports of the tester", &self.description.method);
-        for (of, processors) in
-            [("tester", &self.description.tester_processors), ("device", &self.description.device_processors)]
-        {
-            if !processors.is_empty() {
-                findings.setting(&format!("processors of the {of}"), &format!("{processors:?}"));
+        let mut all = Vec::new();
+        for repetition in 0..self.repetitions {
+            for kind in kinds {
+                all.extend((0..self.sizes.len()).map(|number| of(repetition, kind, number)));
             }
         }
-        if self.description.chain > 1 {
-            findings.setting("devices in a row", &self.description.chain.to_string());
-        }
-        if let Some(bits) = bits_per_s {
-            let what =
-                if self.description.interfaces.is_empty() { ", by name only: a veth has none" } else { "" };
-            findings.setting("line rate", &format!("{:.0} Mbit/s{what}", bits / 1e6));
-        }
-        for (name, text) in self.preset.deviations() {
-            findings.setting(&format!("deviation: {name}"), &text);
-        }
-        for (name, kind) in self.devices.iter().zip(kinds) {
-            findings.version(name, &kind.version());
-        }
+        all.reverse();
+        all
     }
 
     fn self_test(

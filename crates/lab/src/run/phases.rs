@@ -2,7 +2,7 @@
 
 use super::ground::Ready;
 use super::{Findings, Place, Preset};
-use crate::inside::Inside;
+use crate::inside::{Inside, Meter};
 use crate::search::mlr::{GoalResult, Search};
 use crate::search::rfc2544::{BackToBack, Repeat};
 use crate::search::{Event, Outcome, Procedure, Request, Tester, run};
@@ -13,7 +13,7 @@ use anyhow::Result;
 /// Parts of the PDR at which delay is measured.
 const DELAY_LOADS: [f64; 3] = [0.1, 0.5, 0.9];
 /// Loads at which forwarding rate and loss are measured, as parts of the highest.
-const CURVE: [f64; 10] = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1];
+pub const CURVE: [f64; 10] = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1];
 /// The lowest load of a search, as a part of the highest.
 const LOWEST: f64 = 0.001;
 /// The load at which something happens to a device, as a part of its PDR: what is lost then is not lost to the load.
@@ -23,6 +23,8 @@ const EVENT_LOAD: f64 = 0.5;
 pub struct How<'a> {
     /// How long trials take.
     pub preset: &'a Preset,
+    /// How often delay is measured at a load.
+    pub delays: usize,
     /// What the tester can do.
     pub test: &'a SelfTest,
     /// Frames a second that the links carry, where that is known.
@@ -35,9 +37,11 @@ pub struct How<'a> {
     pub inside: Option<&'a Inside>,
     /// The device.
     pub device: &'a Ready,
+    /// Its processor time, where that is known.
+    pub meter: Option<Meter>,
 }
 
-/// Measures; `all`: bursts, recovery and events too.
+/// Measures; `all`: bursts, recovery and events too, where the repetition has them.
 ///
 /// # Errors
 /// Those of trials.
@@ -52,42 +56,52 @@ pub fn measure(
     let highest = how.line_fps.map_or(how.test.most_fps(), |line| how.test.most_fps().min(line));
     tester.trial(&Request::new(highest * LOWEST, preset.trial_ns))?;
     if how.only_curve {
-        return curve(how, (tester, yardstick), place, highest, findings);
+        return curve(how, (tester, yardstick), place, (highest, &CURVE), findings);
     }
+    let whole = preset.is_whole(place.repetition);
+    let parts = if whole { &CURVE[..] } else { &CURVE[..1] };
     let results = search(how, &mut Calm { tester, yardstick }, place, highest, findings)?;
-    curve(how, (tester, yardstick), place, highest, findings)?;
+    curve(how, (tester, yardstick), place, (highest, parts), findings)?;
     if let Some(line) = how.line_fps {
         findings.line_rate(place, "forwarding rate", "saturation forwarding rate", line);
     }
     let Some(pdr) = results.iter().filter_map(|result| result.lower_fps).max() else { return Ok(()) };
     for (part, load) in DELAY_LOADS.map(|part| (part, pdr as f64 * part)) {
-        let outcomes = made(&mut Calm { tester, yardstick }, Repeat::latency(load, preset.delay_ns, 1))?;
+        let outcomes =
+            made(&mut Calm { tester, yardstick }, Repeat::latency(load, preset.delay_ns, how.delays))?;
         findings.delay(place, part, &outcomes);
     }
-    if all {
+    if all && whole {
         let ndr = results.iter().filter_map(|result| result.lower_fps).min().unwrap_or(0);
         disturb(how, (tester, yardstick), place, (ndr as f64, pdr as f64, highest), findings)?;
     }
     Ok(())
 }
 
-/// Rate, loss, and what is seen inside, at loads up to the highest.
+/// Rate, loss, and what is seen inside, at these parts of the highest load, the highest first.
 fn curve(
     how: &How<'_>,
     (tester, yardstick): (&mut Ports, &mut Yardstick<'_>),
     place: &Place<'_>,
-    highest: f64,
+    (highest, parts): (f64, &[f64]),
     findings: &mut Findings<'_>,
 ) -> Result<()> {
-    let (loads, mut outcomes) = (CURVE.map(|part| highest * part), Vec::new());
-    for load in loads {
-        let (outcome, seen, receptions) = yardstick.calmly(|| {
+    let loads: Vec<f64> = parts.iter().map(|part| highest * part).collect();
+    let mut outcomes = Vec::new();
+    for &load in &loads {
+        let (outcome, took_ns, seen, receptions) = yardstick.calmly(|| {
             let before = how.device.receptions()?;
             let look = how.inside.map(Inside::begin).transpose()?;
+            let meter_ns = || how.meter.as_ref().map(Meter::read_ns).transpose();
+            let begun_ns = meter_ns()?;
             let outcome = tester.trial(&Request::new(load, how.preset.trial_ns))?;
+            let took_ns = begun_ns.zip(meter_ns()?).map(|(begun, ended)| ended.saturating_sub(begun));
             let seen = look.map(|look| look.end(&how.device.ids())).transpose()?;
-            Ok((outcome, seen, before.zip(how.device.receptions()?)))
+            Ok((outcome, took_ns, seen, before.zip(how.device.receptions()?)))
         })?;
+        if let Some(took_ns) = took_ns {
+            findings.processor_time(place, load, took_ns, &outcome);
+        }
         let flows = tester.flows();
         if flows.len() > 1 {
             findings.flows(place, load, &flows, &outcome);

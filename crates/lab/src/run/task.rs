@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// The setting that says why a document is only a part; `make papers` looks for it.
+pub const ENDED_EARLY: &str = "ended early";
+
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -49,7 +52,7 @@ impl Task {
         let mut document = Document::new(begun());
         let outcome = comparison.run(&mut document, &mut None, interrupted, progress);
         if let Err(error) = &outcome {
-            document.run.settings.insert("ended early".to_owned(), format!("{error:#}"));
+            document.run.settings.insert(ENDED_EARLY.to_owned(), format!("{error:#}"));
         }
         if document.series.is_empty() {
             outcome?;
@@ -128,7 +131,7 @@ fn short(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Compares two documents: a line for each measurement that both have, and whether one became worse by more than
+/// Compares two documents: a line for each measurement that both have and that is not 0 in both, and whether one became worse by more than
 /// `fail_on`, a part.
 ///
 /// # Errors
@@ -149,14 +152,19 @@ pub fn compare_files(old: &Path, new: &Path, fail_on: Option<f64>) -> Result<(Ve
         failed |= worse;
         let sure = if change.differs == Some(false) { "  may be chance" } else { "" };
         let worse = if worse { "  WORSE" } else { "" };
-        let percent = (change.ratio - 1.0) * 100.0;
-        format!(
-            "{:<60} {:>12.2} {:>12.2} {:<9} {percent:+.1} %{sure}{worse}",
-            change.name, change.old, change.new, change.unit
-        )
+        let percent = change.percent();
+        let [old, new] = [change.old, change.new].map(precise);
+        format!("{:<60} {old:>12} {new:>12} {:<9} {percent}{sure}{worse}", change.name, change.unit)
     };
-    let lines = found.iter().map(line).collect();
+    // Of what is nothing in both there is much, and nothing to say.
+    let lines = found.iter().filter(|change| change.old != 0.0 || change.new != 0.0).map(line).collect();
     Ok((lines, failed))
+}
+
+/// A number of which small ones, such as a part that was lost, are to be seen.
+fn precise(value: f64) -> String {
+    let digits = if value.abs() < 10.0 { 4 } else { 2 };
+    format!("{value:.digits$}")
 }
 
 #[cfg(test)]
@@ -168,7 +176,7 @@ mod tests {
         let mut document = Document::new(begun());
         document.series.push(Series::single(
             "kernel/rate",
-            "rate",
+            "forwarding rate",
             "frames/s",
             Measurement::measured([rate]),
         ));
@@ -185,7 +193,15 @@ mod tests {
         assert!(!compare_files(&old, &new, Some(0.05)).expect("compared").1);
         assert!(!compare_files(&old, &new, None).expect("compared").1);
         assert!(compare_files(&old, Path::new("/no/such/file"), None).is_err());
-        for file in [old, new] {
+        // It came to nothing, it rose from nothing, and it is nothing still.
+        let (was, none) = (file("was", 0.004), file("none", 0.0));
+        let lines = |old: &Path, new: &Path| compare_files(old, new, Some(0.03)).expect("compared");
+        let (gone, failed) = lines(&was, &none);
+        assert!(failed && gone[0].contains(" 0.0040 ") && gone[0].contains("-100.0 %"), "{gone:?}");
+        let (risen, failed) = lines(&none, &was);
+        assert!(!failed && risen[0].ends_with("it was 0, of which there is no percentage"), "{risen:?}");
+        assert_eq!(lines(&none, &none), (Vec::new(), false));
+        for file in [old, new, was, none] {
             std::fs::remove_file(file).expect("removed");
         }
     }

@@ -66,8 +66,9 @@ pub fn transmit_only(
     });
     let templates = templates.collect::<Result<Vec<_>>>()?;
     pin(processors);
-    let generator = Generator::new(&traffic, &plan, request, &templates, 0, TRIAL);
-    let report = send(&mut *port.tx, generator, Some(request.duration_ns()), Since::now(), interrupted);
+    let since = Since::now();
+    let generator = Generator::new(&traffic, &plan, request, &templates, 0, TRIAL).of_epoch(since.start_ns);
+    let report = send(&mut *port.tx, generator, Some(request.duration_ns()), since, interrupted);
     let frames = report.sent.iter().map(|sent| sent.frames).sum();
     Ok(Transmitted { intended: report.intended, frames, took_ns: report.last_ns })
 }
@@ -85,7 +86,9 @@ pub fn receive_only(
         scope.spawn(|| {
             pin(processors);
             let coming = Coming { stamped: port.stamped, expected: true, crowded: false };
-            receive(&mut *port.rx, coming, |seen, _| seen, &mut analyser, since, &ended, &came);
+            // The times in frames are of the epoch: who sends has another start.
+            let epoch = Since { start_ns: 0 };
+            receive(&mut *port.rx, coming, |seen, _| seen, &mut analyser, epoch, &ended, &came);
         });
         while since.ns() < time.as_nanos() as u64 && !interrupted.load(Ordering::Relaxed) {
             std::thread::sleep(super::LOOK.min(time));

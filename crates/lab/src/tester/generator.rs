@@ -18,6 +18,8 @@ pub struct Generator<'a> {
     trial: u16,
     place: usize,
     sent: Vec<Sent>,
+    /// What the times in frames count from, in nanoseconds before the start.
+    before_ns: u64,
 }
 
 /// What a port sent.
@@ -43,7 +45,13 @@ impl<'a> Generator<'a> {
         let mut timetable = Timetable::new(traffic, plan, request, port);
         let next_ns = timetable.next();
         let sent = vec![Sent::default(); plan.flows().len()];
-        Generator { templates, order: plan.order(port), timetable, next_ns, trial, place: 0, sent }
+        let order = plan.order(port);
+        Generator { templates, order, timetable, next_ns, trial, place: 0, sent, before_ns: 0 }
+    }
+
+    /// With times of the epoch in its frames, of which the start is so many nanoseconds: for a receiver that does not know it.
+    pub fn of_epoch(self, start_ns: u64) -> Generator<'a> {
+        Generator { before_ns: start_ns, ..self }
     }
 }
 
@@ -58,7 +66,8 @@ impl Source for Generator<'_> {
             }
             let flow = self.order[self.place];
             let (template, sent) = (&self.templates[usize::from(flow)], &mut self.sent[usize::from(flow)]);
-            let tag = Tag { trial: self.trial, flow, sequence: sent.frames as u32, sent_ns: now_ns };
+            let sent_ns = self.before_ns.wrapping_add(now_ns);
+            let tag = Tag { trial: self.trial, flow, sequence: sent.frames as u32, sent_ns };
             let Some(packet) = frame(template, tag) else { return Some(due_ns) };
             // There is room for it.
             let _ = batch.push(packet);

@@ -15,8 +15,9 @@ pub use routes::routes;
 
 use super::report::{Report, Row};
 use crate::Settings;
+use crate::inside::process_ns;
 use crate::process::Process;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use causeway_bpf::XdpLink;
 use std::process::Command;
 use std::sync::Arc;
@@ -91,18 +92,6 @@ impl Forwarder {
         };
         Ok(process_ns(std::process::id())? + router)
     }
-}
-
-/// Processor time of the threads that a process has.
-fn process_ns(process: u32) -> Result<u64> {
-    let folder = format!("/proc/{process}/task");
-    let mut sum = 0;
-    for thread in std::fs::read_dir(&folder).context(folder)? {
-        // A thread that ended meanwhile counts no more.
-        let text = std::fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
-        sum += text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
-    }
-    Ok(sum)
 }
 
 /// Frames of this length, as many as arrive.

@@ -3,8 +3,8 @@
 //! What is shown follows from the document alone, whoever wrote it. Series whose names differ in the first part only,
 //! up to the first `/`, are of one kind of thing: they share a chart, and a table where they have one point each. Where their
 //! quantity is a part of something, the chart has them on top of each other, without those that are nothing throughout.
-//! Traces, of which the x is a count of trials, are folded away; so are what was seen inside of devices and the table of
-//! everything. The document itself is in the page. A script shows numbers at the points, hides lines, sorts tables and
+//! Frames that came [otherwise than they were sent](IRREGULAR) are in a table, if there were any. Traces, of which the x is a
+//! count of trials, are folded away; so are variations of delay, what was seen inside of devices and the table of everything. The document itself is in the page. A script shows numbers at the points, hides lines, sorts tables and
 //! changes between light and dark; without it all is there too.
 
 #[cfg(test)]
@@ -21,6 +21,11 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// How names of series begin, behind the first part, that say what was inside of a device.
 const INSIDE: &str = "inside ";
+/// Quantities of frames that came otherwise than they were sent, in the order in which they are told.
+pub const IRREGULAR: [&str; 4] =
+    ["duplicated frames", "reordered frames", "corrupt frames", "foreign frames"];
+/// The quantity of how much delay varies.
+pub const VARIATION: &str = "delay variation";
 /// How quantities begin whose series are parts of one whole.
 const PART: &str = "part of ";
 
@@ -40,11 +45,22 @@ pub fn page(title: &str, document: &Document) -> Result<String, crate::Error> {
     let kinds = kinds(document);
     let (traces, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.is_trace());
     let (inside, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.name.starts_with(INSIDE));
+    let (irregular, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(Kind::is_irregular);
+    let (varied, kinds): (Vec<_>, Vec<_>) =
+        kinds.into_iter().partition(|kind| kind.series[0].quantity == VARIATION);
     page += "<h2>In numbers</h2>\n";
     let told = kinds.iter().filter(|kind| !kind.is_curve() || kind.is_by_length());
     page += &table(document, told.flat_map(|kind| &kind.series).copied());
     for kind in kinds.iter().filter(|kind| kind.is_curve()) {
         page += &format!("<h2>{}</h2>\n{}", text(&kind.name), kind.chart().map_err(drawn)?);
+    }
+    if !irregular.is_empty() {
+        page += "<h2>Frames that came otherwise than they were sent</h2>\n";
+        page += &some(document, &irregular);
+    }
+    if !varied.is_empty() {
+        page += "<h2>How much delay varied</h2>\n";
+        page += &folded(&varied)?;
     }
     if !inside.is_empty() {
         page += "<h2>Inside, while it was loaded</h2>\n";
@@ -61,6 +77,23 @@ pub fn page(title: &str, document: &Document) -> Result<String, crate::Error> {
     page += &json.replace('<', "\\u003c");
     page += &format!("</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     Ok(page)
+}
+
+/// A table of what is not zero, or that nothing is.
+fn some(document: &Document, kinds: &[Kind<'_>]) -> String {
+    let is_some = |one: &Measurement| one.repetitions.iter().any(|value| *value != 0.0);
+    let all = kinds.iter().flat_map(|kind| &kind.series);
+    let some: Vec<Series> = all
+        .map(|series| Series {
+            measurements: series.measurements.iter().filter(|one| is_some(one)).cloned().collect(),
+            ..(*series).clone()
+        })
+        .filter(|series| !series.measurements.is_empty())
+        .collect();
+    if some.is_empty() {
+        return format!("<p>None: no {}.</p>\n", IRREGULAR.join(", no "));
+    }
+    table(document, some.iter())
 }
 
 /// Charts that are shown when they are asked for.
@@ -121,6 +154,10 @@ fn kinds(document: &Document) -> Vec<Kind<'_>> {
 impl Kind<'_> {
     fn is_trace(&self) -> bool {
         self.series[0].x.as_ref().is_some_and(|axis| axis.quantity == "trial")
+    }
+
+    fn is_irregular(&self) -> bool {
+        IRREGULAR.contains(&self.series[0].quantity.as_str())
     }
 
     /// Whether it is a result for each length of frames.
@@ -258,7 +295,7 @@ fn provenance(document: &Document) -> String {
     let versions = run.versions.iter().map(|(name, value)| (format!("version of {name}"), value.clone()));
     let settings = run.settings.iter().map(|(name, value)| (name.clone(), value.clone()));
     let row = |(name, value): (String, String)| {
-        format!("<tr><th>{}</th><td>{}</td></tr>\n", text(&name), text(&value))
+        format!("<tr><th>{}</th><td class=\"kept\">{}</td></tr>\n", text(&name), text(&value))
     };
     let rows: String = machine.chain(versions).chain(settings).map(row).collect();
     format!("<div class=\"wide\"><table>\n{rows}</table></div>\n")

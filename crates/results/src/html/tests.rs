@@ -125,3 +125,80 @@ fn parts_of_a_whole_are_stacked_without_those_that_are_nothing() {
     assert_eq!(page.matches("<polygon").count(), 2);
     assert!(page.contains("part of processor time (frames/s), measured"), "its axis says it");
 }
+
+#[test]
+fn frames_that_came_otherwise_than_sent_are_told_of_where_there_are_any() {
+    let part = |counts: [f64; 2]| {
+        let mut document = document();
+        let mut series = document.series[1].clone();
+        series.name = "kernel/64 bytes/duplicated frames".to_owned();
+        series.quantity = IRREGULAR[0].to_owned();
+        series.measurements.iter_mut().zip(counts).for_each(|(one, count)| one.repetitions = vec![count]);
+        let mut varied = document.series[1].clone();
+        varied.name = "kernel/64 bytes/PDV".to_owned();
+        varied.quantity = VARIATION.to_owned();
+        document.series.extend([series, varied]);
+        let page = page("t", &document).expect("a page");
+        assert!(page.contains("<details><summary>64 bytes/PDV</summary>"), "folded");
+        let (_, rest) = page.split_once("<h2>Frames that came otherwise").expect("a part");
+        rest.split("<h2>").next().expect("its text").to_owned()
+    };
+    let none = part([0.0, 0.0]);
+    assert!(none.contains("no duplicated frames, no reordered") && !none.contains("<table>"), "{none}");
+    let some = part([0.0, 3.0]);
+    assert_eq!(some.matches("<td>kernel/64 bytes/duplicated frames</td>").count(), 1, "{some}");
+    assert!(some.contains("400.0 frames/s") && !some.contains("<svg"), "{some}");
+}
+
+/// What of a page has a name, a line each: headings, what folds, heads and first cells of tables, lines of charts.
+fn outline(page: &str) -> String {
+    let mut found = String::new();
+    let mut heads: Vec<&str> = Vec::new();
+    let mut first = false;
+    for part in page.split('<') {
+        let (tag, said) = part.split_once('>').unwrap_or((part, ""));
+        let name = tag.split(' ').next().unwrap_or_default();
+        let mut line = |text: &str| found += &format!("{text}\n");
+        match name {
+            "h1" | "h2" | "summary" => line(&format!("{name} {said}")),
+            "tr" => first = true,
+            "th" => heads.push(said),
+            "td" => {
+                match &heads[..] {
+                    // A row of what the numbers depend on.
+                    [what] => line(&format!("  {what}")),
+                    [] if first => line(&format!("  {said}")),
+                    _ => {}
+                }
+                heads.clear();
+                first = false;
+            }
+            "/tr" if heads.len() > 1 => line(&format!(" table {}", std::mem::take(&mut heads).join(" | "))),
+            "script" if tag.contains("application/json") && !tag.contains("id=") => {
+                let lines: serde_json::Value = serde_json::from_str(said).expect("lines of a chart");
+                for one in lines.as_array().expect("a list") {
+                    let points = one["points"].as_array().map_or(0, Vec::len);
+                    line(&format!("  line {}: {points} points", one["name"].as_str().expect("a name")));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// As the schema of the document is held, so is what its page has.
+#[test]
+fn the_page_of_a_known_document_has_what_it_had() {
+    let document = Document::from_json(include_str!("outline.json")).expect("a document");
+    let found = outline(&page("Router test", &document).expect("a page"));
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/html/outline.txt");
+    if std::env::var_os("WRITE_OUTLINE").is_some() {
+        std::fs::write(file, &found).expect("written");
+    }
+    let kept = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(
+        kept == found,
+        "src/html/outline.txt is not of this page; WRITE_OUTLINE=1 writes it anew:\n{found}"
+    );
+}
