@@ -104,10 +104,12 @@ impl Driver {
         }
         let given_up = Arc::new(GivenUp::default());
         let slots = Arc::new(Slots::new()?);
+        let grace = GracePeriod::new()?;
+        let metadata = metadata::allowed()?;
+        // From here on nothing fails: without a driver the graph runs as if none had been asked for.
         let ways = slots.clone();
         // At once: what the kernel redirects to an interface that is down is lost.
         ports.on_down(move |ifindex| ways.close_interface(ifindex));
-        let grace = GracePeriod::new()?;
         let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
         values.insert(FRONT.to_owned(), front.clone());
         values.insert(GIVEN_UP.to_owned(), given_up.clone());
@@ -121,7 +123,7 @@ impl Driver {
             slots,
             copies: Copies::default(),
             owed: Owed::default(),
-            metadata: metadata::allowed()?,
+            metadata,
             next_number: 1,
         };
         Ok(Driver { means, ports: Vec::new(), written: 0, slots: Vec::new(), due: false, held: false })
