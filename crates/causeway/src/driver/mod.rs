@@ -65,7 +65,10 @@ impl Means {
         let takes =
             |ifindex: &u32| self.features.get(*ifindex).is_ok_and(|features| features.redirect_target());
         match self.ports.way_out(&name).filter(takes) {
-            Some(ifindex) => self.slots.open(&name, ifindex),
+            // It may go down meanwhile, and whoever closes its place may have come before.
+            Some(ifindex) => {
+                self.slots.open_while(&name, ifindex, || self.ports.way_out(&name) == Some(ifindex))
+            }
             None => {
                 self.slots.close(&name);
                 None
