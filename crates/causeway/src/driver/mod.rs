@@ -185,13 +185,19 @@ impl Driver {
         if self.due {
             return;
         }
-        for port in &mut self.ports {
-            let done = port.refresh(&mut self.means, router, plan);
-            if let Err(error) = done.and_then(|()| port.copy(router, plan)) {
-                log::warn!(code = "driver"; "the driver's programs are as before: {error}");
-                self.due = true;
-            }
+        let Driver { means, ports, .. } = self;
+        let mut refreshed = ports.iter_mut().map(|port| {
+            port.refresh(means, router, plan)?;
+            port.copy(router, plan)
+        });
+        // The first worker that does not answer ends it: to ask takes seconds.
+        if let Err(error) = refreshed.try_for_each(|done| done) {
+            log::warn!(code = "driver"; "the driver's programs are as before: {error}");
+            self.due = true;
+            return;
         }
+        // As in settling.
+        let _ = self.means.owed.settle(router);
     }
 
     /// To be called again and again: counts, and follows what nobody has told of. While somebody watches packets all come up.
@@ -229,20 +235,17 @@ impl Driver {
 
     fn try_settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
         let more = self.ports.iter_mut().flat_map(Port::take).collect();
-        self.means.owed.settle(more, router)
+        self.means.owed.owe(more);
+        self.means.owed.settle(router)
     }
 
     /// Has all packets come up as they come from now on, and waits until those have that were given up before.
     pub fn withdraw(&mut self, router: &Router) {
         self.held = true;
-        for port in &mut self.ports {
-            // As above.
-            let _ = port.remove(&mut self.means, router);
-        }
+        self.ports.iter_mut().for_each(|port| port.remove(&mut self.means));
         drain(&router.pulses());
-        for port in &mut self.ports {
-            port.forget(&self.means);
-        }
+        self.ports.iter_mut().for_each(|port| port.forget(&self.means));
+        self.settle(router);
     }
 }
 

@@ -55,20 +55,11 @@ struct Wanted<'a> {
 }
 
 /// Why there is no program.
-enum Failed {
-    NoAnswer(NoAnswer),
-    Because(String),
-}
-
-impl From<NoAnswer> for Failed {
-    fn from(error: NoAnswer) -> Failed {
-        Failed::NoAnswer(error)
-    }
-}
+struct Failed(String);
 
 impl From<causeway_bpf::Error> for Failed {
     fn from(error: causeway_bpf::Error) -> Failed {
-        Failed::Because(error.to_string())
+        Failed(error.to_string())
     }
 }
 
@@ -82,7 +73,8 @@ impl Port {
         let library = means.library.clone();
         let Some((ifindex, mac)) = means.ports.interface(&self.interface) else {
             // Gone; with a program that the kernel has removed.
-            return self.remove(means, router);
+            self.remove(means);
+            return Ok(());
         };
         let wanted = self.wanted(means, &library, (router, plan), (ifindex, mac))?;
         let made_of = wanted.made_of();
@@ -92,7 +84,8 @@ impl Port {
         self.made_of = made_of;
         if wanted.split.is_empty() {
             log::info!(code = "driver"; "{}: nothing runs in the driver; {}", self.interface, cuts(&wanted.split, plan));
-            return self.remove(means, router);
+            self.remove(means);
+            return Ok(());
         }
         let part = format!(
             "{} of the elements behind {} run in the driver; {}",
@@ -101,16 +94,13 @@ impl Port {
             cuts(&wanted.split, plan)
         );
         match self.exchange(means, router, plan, wanted) {
-            Ok(()) => {
-                log::info!(code = "driver"; "{}: {part}", self.interface);
-                Ok(())
-            }
-            Err(Failed::NoAnswer(error)) => Err(error),
-            Err(Failed::Because(why)) => {
+            Ok(()) => log::info!(code = "driver"; "{}: {part}", self.interface),
+            Err(Failed(why)) => {
                 log::warn!(code = "driver"; "{}: nothing runs in the driver: {why}", self.interface);
-                self.remove(means, router)
+                self.remove(means);
             }
         }
+        Ok(())
     }
 
     fn wanted<'a>(
@@ -164,7 +154,7 @@ impl Port {
         let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, means.copies.of(text)?)));
         let tables = tables.collect::<Result<BTreeMap<_, _>, String>>();
         let tables =
-            tables.map_err(|why| Failed::Because(format!("a routing table cannot be copied: {why}")))?;
+            tables.map_err(|why| Failed(format!("a routing table cannot be copied: {why}")))?;
         let few = wanted.few.iter().map(|&element| Ok((element, Few::new()?)));
         let few = few.collect::<causeway_bpf::Result<BTreeMap<_, _>>>()?;
         let counters = Counters::new()?;
@@ -195,7 +185,7 @@ impl Port {
         };
         let compiled = compile(&graph, &options)?;
         if let Some(why) = metadata::obstacle(&compiled, means.metadata) {
-            return Err(Failed::Because(why));
+            return Err(Failed(why));
         }
         for (node, why) in &compiled.left {
             log::info!(code = "driver"; "{}: packets go up at {}: {why}", self.interface, graph.nodes[*node].name);
@@ -211,39 +201,38 @@ impl Port {
         // Before there are packets that bring it.
         means.given_up.set(&self.interface, Some(Arc::new(self.known.clone())));
         std::mem::drop(graph);
-        self.place(means, router, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables, few })
+        self.place(means, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables, few })
     }
 
     fn place(
         &mut self,
         means: &mut Means,
-        router: &Router,
         program: Arc<Program>,
         running: Running,
     ) -> Result<(), Failed> {
         means.front.set_graph(front::Place::Xdp, running.ifindex, Some(program))?;
         let before = self.running.replace(running);
         if let Some(before) = before {
-            self.end(means, router, before)?;
+            self.end(means, before);
         }
         Ok(())
     }
 
     /// Takes the program away: packets go up as they come.
-    pub fn remove(&mut self, means: &mut Means, router: &Router) -> Result<(), NoAnswer> {
-        let Some(running) = self.running.take() else { return Ok(()) };
+    pub fn remove(&mut self, means: &mut Means) {
+        let Some(running) = self.running.take() else { return };
         if let Err(error) = means.front.set_graph(front::Place::Xdp, running.ifindex, None) {
             log::warn!(code = "driver"; "{}: its program cannot be removed: {error}", self.interface);
         }
-        self.end(means, router, running)
+        self.end(means, running);
     }
 
-    /// The program runs no more: counts the last packets of it.
-    fn end(&self, means: &mut Means, router: &Router, mut before: Running) -> Result<(), NoAnswer> {
+    /// The program runs no more: the elements are owed the last packets of it.
+    fn end(&self, means: &mut Means, mut before: Running) {
         if let Err(error) = means.grace.wait() {
             log::warn!(code = "driver"; "{}: an old program cannot be waited for: {error}", self.interface);
         }
-        means.owed.settle(before.tallies.take(), router)
+        means.owed.owe(before.tallies.take());
     }
 
     /// Nothing is known any more of packets that were given up.
