@@ -201,7 +201,8 @@ impl Session {
         let end = self.serve()?;
         leave(self);
         if let Some(driver) = &mut self.driver {
-            driver.withdraw(&self.router);
+            // What is owed to elements on a worker that is stuck is lost with them.
+            let _ = driver.withdraw(&self.router);
         }
         self.router.pause();
         Ok(end)
@@ -298,10 +299,11 @@ impl Session {
     }
 
     /// Puts another graph in the place of the one that runs. What was in the driver comes up before; [`Session::attach`] is to
-    /// follow.
+    /// follow, also if it fails.
     fn replace(&mut self, plan: Plan) -> Result<(), StartError> {
         if let Some(driver) = &mut self.driver {
-            driver.withdraw(&self.router);
+            // What the elements have not counted by now they never would.
+            driver.withdraw(&self.router)?;
         }
         self.router.swap(plan)?;
         // The new graph's meter is off.

@@ -171,7 +171,7 @@ impl Driver {
             }
         }
         // Whoever watches the graph that goes on, since another could not take its place, is to miss nothing.
-        self.held = answers(router) && router.is_watched().unwrap_or(false);
+        self.held = answers(router).is_ok() && router.is_watched().unwrap_or(false);
         self.due = true;
         self.refresh(router, plan);
     }
@@ -181,7 +181,7 @@ impl Driver {
         if self.held {
             return;
         }
-        self.due = !answers(router);
+        self.due = answers(router).is_err();
         if self.due {
             return;
         }
@@ -203,12 +203,16 @@ impl Driver {
     /// To be called again and again: counts, and follows what nobody has told of. While somebody watches packets all come up.
     pub fn look(&mut self, router: &Router, plan: &Plan) {
         // Who is found to be stuck is not asked more.
-        if !answers(router) || self.try_settle(router).is_err() {
+        if self.try_settle(router).is_err() {
             return;
         }
         let (Ok(watched), Ok(written)) = (router.is_watched(), router.written()) else { return };
         match (watched, self.held) {
-            (true, false) => return self.withdraw(router),
+            (true, false) => {
+                // It is asked again soon.
+                let _ = self.withdraw(router);
+                return;
+            }
             (false, true) => return self.attach(router, plan),
             (true, true) => return,
             (false, false) => {}
@@ -227,34 +231,37 @@ impl Driver {
 
     /// Has the elements count what the programs have counted.
     pub fn settle(&mut self, router: &Router) {
-        if answers(router) {
-            // A worker that does not answer is told of by whoever asks it.
-            let _ = self.try_settle(router);
-        }
+        // A worker that does not answer is told of by whoever asks it.
+        let _ = self.try_settle(router);
     }
 
     fn try_settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
+        answers(router)?;
         let more = self.ports.iter_mut().flat_map(Port::take).collect();
         self.means.owed.owe(more);
         self.means.owed.settle(router)
     }
 
     /// Has all packets come up as they come from now on, and waits until those have that were given up before.
-    pub fn withdraw(&mut self, router: &Router) {
+    ///
+    /// # Errors
+    /// A worker that does not answer. Its elements are owed counts, which they would never have if another graph took their place.
+    pub fn withdraw(&mut self, router: &Router) -> Result<(), NoAnswer> {
         self.held = true;
         self.ports.iter_mut().for_each(|port| port.remove(&mut self.means));
         drain(&router.pulses());
         self.ports.iter_mut().for_each(|port| port.forget(&self.means));
-        self.settle(router);
+        self.try_settle(router)
     }
 }
 
-/// Whether no worker is stuck. Each question to one that is takes seconds, and there are many.
-fn answers(router: &Router) -> bool {
+/// Whether no worker is stuck; the error is the first that is. Each question to one takes seconds, and there are many.
+fn answers(router: &Router) -> Result<(), NoAnswer> {
     let now_ns = monotonic_ns();
     // Under simulated time none has a pulse.
-    let is_well = |latest_ns: u64| latest_ns == 0 || now_ns.saturating_sub(latest_ns) < STUCK_NS;
-    router.pulses().iter().all(|pulse| is_well(pulse.latest_ns()))
+    let is_stuck = |latest_ns: u64| latest_ns > 0 && now_ns.saturating_sub(latest_ns) >= STUCK_NS;
+    let stuck = router.pulses().iter().position(|pulse| is_stuck(pulse.latest_ns()));
+    stuck.map_or(Ok(()), |worker| Err(NoAnswer(worker)))
 }
 
 /// Whether an element has outputs for packets that go up ([`Driver::enter`]).
