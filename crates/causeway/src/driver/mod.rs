@@ -10,6 +10,7 @@
 //! place. For a hot swap all packets come up as they came, the rings run empty, and the new graph gets its programs when it is
 //! in place: so no packet enters a graph by the luggage of another.
 
+mod again;
 mod few;
 mod known;
 mod metadata;
@@ -219,7 +220,8 @@ impl Driver {
         }
         let devices = plan.elements.iter().filter(|element| element.class == "ToDevice");
         let slots: Vec<Option<u32>> = devices.map(|device| self.means.slot(device)).collect();
-        if self.due || (written, &slots) != (self.written, &self.slots) {
+        let due = self.due || self.ports.iter().any(Port::is_due);
+        if due || (written, &slots) != (self.written, &self.slots) {
             (self.written, self.slots) = (written, slots);
             return self.refresh(router, plan);
         }

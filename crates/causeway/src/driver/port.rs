@@ -1,6 +1,7 @@
 //! The program of one port: built of what the running elements say, counted for them, and exchanged when they change.
 
 use super::Means;
+use super::again::Again;
 use super::few::Few;
 use super::known::{Exits, Known, Way};
 use super::metadata;
@@ -12,7 +13,7 @@ use causeway_elements::devices::Entry;
 use causeway_engine::handler::HandlerError;
 use causeway_engine::{Counter, End, NoAnswer, Plan, Router};
 use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
-use causeway_netio::front;
+use causeway_netio::front::{self, monotonic_ns};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct Port {
     interface: String,
     /// What it is made of, to know when it is another.
     made_of: String,
+    /// Whether that could not be built.
+    again: Again,
     running: Option<Running>,
     known: Known,
 }
@@ -65,7 +68,8 @@ impl From<causeway_bpf::Error> for Failed {
 
 impl Port {
     pub fn new(start: usize, interface: String) -> Port {
-        Port { start, interface, made_of: String::new(), running: None, known: Known::default() }
+        let (made_of, again) = (String::new(), Again::default());
+        Port { start, interface, made_of, again, running: None, known: Known::default() }
     }
 
     /// Has the program be what the elements say now.
@@ -78,7 +82,9 @@ impl Port {
         };
         let wanted = self.wanted(means, &library, (router, plan), (ifindex, mac))?;
         let made_of = wanted.made_of();
-        if made_of == self.made_of {
+        if made_of != self.made_of {
+            self.again = Again::default();
+        } else if !self.is_due() {
             return Ok(());
         }
         self.made_of = made_of;
@@ -94,13 +100,23 @@ impl Port {
             cuts(&wanted.split, plan)
         );
         match self.exchange(means, router, plan, wanted) {
-            Ok(()) => log::info!(code = "driver"; "{}: {part}", self.interface),
+            Ok(()) => {
+                self.again = Again::default();
+                log::info!(code = "driver"; "{}: {part}", self.interface);
+            }
             Err(Failed(why)) => {
-                log::warn!(code = "driver"; "{}: nothing runs in the driver: {why}", self.interface);
+                if self.again.failed(monotonic_ns(), &why) {
+                    log::warn!(code = "driver"; "{}: nothing runs in the driver: {why}", self.interface);
+                }
                 self.remove(means);
             }
         }
         Ok(())
+    }
+
+    /// Whether a program that could not be built is to be tried again.
+    pub fn is_due(&self) -> bool {
+        self.again.is_due(monotonic_ns())
     }
 
     fn wanted<'a>(
@@ -153,8 +169,7 @@ impl Port {
     ) -> Result<(), Failed> {
         let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, means.copies.of(text)?)));
         let tables = tables.collect::<Result<BTreeMap<_, _>, String>>();
-        let tables =
-            tables.map_err(|why| Failed(format!("a routing table cannot be copied: {why}")))?;
+        let tables = tables.map_err(|why| Failed(format!("a routing table cannot be copied: {why}")))?;
         let few = wanted.few.iter().map(|&element| Ok((element, Few::new()?)));
         let few = few.collect::<causeway_bpf::Result<BTreeMap<_, _>>>()?;
         let counters = Counters::new()?;
@@ -204,12 +219,7 @@ impl Port {
         self.place(means, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables, few })
     }
 
-    fn place(
-        &mut self,
-        means: &mut Means,
-        program: Arc<Program>,
-        running: Running,
-    ) -> Result<(), Failed> {
+    fn place(&mut self, means: &mut Means, program: Arc<Program>, running: Running) -> Result<(), Failed> {
         means.front.set_graph(front::Place::Xdp, running.ifindex, Some(program))?;
         let before = self.running.replace(running);
         if let Some(before) = before {
