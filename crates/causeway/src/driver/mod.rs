@@ -29,7 +29,7 @@ use causeway_netio::features::FeatureQuery;
 use causeway_netio::front::{Front, Take, monotonic_ns};
 use part::Part;
 use port::Port;
-use routes::Copies;
+use routes::{Copies, Texts};
 use slots::Slots;
 use std::sync::{Arc, PoisonError};
 use tallies::Owed;
@@ -187,8 +187,9 @@ impl Driver {
             return;
         }
         let Driver { means, ports, .. } = self;
+        let mut texts = Texts::default();
         let mut refreshed = ports.iter_mut().map(|port| {
-            port.refresh(means, router, plan)?;
+            port.refresh(means, router, plan, &mut texts)?;
             port.copy(router, plan)
         });
         // The first worker that does not answer ends it: to ask takes seconds.

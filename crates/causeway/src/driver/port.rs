@@ -6,11 +6,10 @@ use super::few::Few;
 use super::known::{Exits, Known, Way};
 use super::metadata;
 use super::part::{Part, door, is_asked};
-use super::routes::{Copied, can_be_copied};
+use super::routes::{Copied, Texts};
 use super::tallies::{Of, Tallies};
 use causeway_bpf::{Program, ProgramKind, action};
 use causeway_elements::devices::Entry;
-use causeway_engine::handler::HandlerError;
 use causeway_engine::{Counter, End, NoAnswer, Plan, Router};
 use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
 use causeway_netio::front::{self, monotonic_ns};
@@ -48,7 +47,7 @@ struct Wanted<'a> {
     part: Part<'a>,
     split: Split,
     /// What the routing tables in the driver say of themselves, by element.
-    tables: BTreeMap<usize, String>,
+    tables: BTreeMap<usize, Arc<str>>,
     /// Elements with tables that are copied entry by entry.
     few: BTreeSet<usize>,
     /// The ToDevices that the driver can send by, and where their interfaces are in the map.
@@ -73,14 +72,20 @@ impl Port {
     }
 
     /// Has the program be what the elements say now.
-    pub fn refresh(&mut self, means: &mut Means, router: &Router, plan: &Plan) -> Result<(), NoAnswer> {
+    pub fn refresh(
+        &mut self,
+        means: &mut Means,
+        router: &Router,
+        plan: &Plan,
+        texts: &mut Texts,
+    ) -> Result<(), NoAnswer> {
         let library = means.library.clone();
         let Some((ifindex, mac)) = means.ports.interface(&self.interface) else {
             // Gone; with a program that the kernel has removed.
             self.remove(means);
             return Ok(());
         };
-        let wanted = self.wanted(means, &library, (router, plan), (ifindex, mac))?;
+        let wanted = self.wanted(means, &library, (router, plan), texts, (ifindex, mac))?;
         let made_of = wanted.made_of();
         if made_of != self.made_of {
             self.again = Again::default();
@@ -124,6 +129,7 @@ impl Port {
         means: &mut Means,
         library: &'a causeway_engine::Library,
         (router, plan): (&Router, &'a Plan),
+        texts: &mut Texts,
         (ifindex, mac): (u32, [u8; 6]),
     ) -> Result<Wanted<'a>, NoAnswer> {
         let lower = |element: &causeway_engine::PlanElement| match is_asked(library, &element.class) {
@@ -132,14 +138,6 @@ impl Port {
         };
         let programs = plan.elements.iter().map(lower).collect::<Result<Vec<_>, _>>()?;
         let part = Part::with(library, plan, programs);
-        let mut tables = BTreeMap::new();
-        for element in (0..plan.elements.len()).filter(|&element| part.is_table(element)) {
-            match router.read(&plan.elements[element].name, "table", "") {
-                Ok(text) if can_be_copied(&text) => drop(tables.insert(element, text)),
-                Err(HandlerError::NoAnswer(error)) => return Err(error),
-                _ => {}
-            }
-        }
         let mut devices = BTreeMap::new();
         for element in (0..plan.elements.len()).filter(|&element| plan.elements[element].class == "ToDevice")
         {
@@ -147,9 +145,20 @@ impl Port {
                 devices.insert(element, slot);
             }
         }
-        let split = part.split(self.start, &|device| devices.contains_key(&device), &|element| {
-            if part.is_table(element) { tables.contains_key(&element) } else { part.has_tables(element) }
-        });
+        let split_by = |has_copy: &dyn Fn(usize) -> bool| {
+            part.split(self.start, &|device| devices.contains_key(&device), &|element| {
+                if part.is_table(element) { has_copy(element) } else { part.has_tables(element) }
+            })
+        };
+        // Those alone are asked for that packets of this port may come to.
+        let reached = split_by(&|_| true).elements;
+        let mut tables = BTreeMap::new();
+        for element in reached.into_iter().filter(|&element| part.is_table(element)) {
+            if let Some(text) = texts.of(router, plan, element)? {
+                tables.insert(element, text);
+            }
+        }
+        let split = split_by(&|element| tables.contains_key(&element));
         let looks_up = |&element: &usize| {
             !part.is_table(element)
                 && part.program(element).is_some_and(|program| !program.tables().is_empty())
