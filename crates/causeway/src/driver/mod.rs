@@ -77,6 +77,11 @@ impl Means {
         }
     }
 
+    /// Whether frames of this interface come without luggage.
+    fn is_bare(&self, interface: &str) -> bool {
+        self.ports.interface(interface).is_some_and(|(ifindex, _)| self.front.is_bare(ifindex))
+    }
+
     /// The number of the first exit of a program that is about to be made.
     fn first_number(&self) -> u32 {
         // After the last number the first ones are free again: nobody knows their programs any more.
@@ -208,6 +213,7 @@ impl Driver {
         if self.try_settle(router).is_err() {
             return;
         }
+        self.look_for_room(router, plan);
         let (Ok(watched), Ok(written)) = (router.is_watched(), router.written()) else { return };
         match (watched, self.held) {
             (true, false) => {
@@ -229,6 +235,32 @@ impl Driver {
         for port in &mut self.ports {
             // As in settling.
             let _ = port.copy(router, plan);
+        }
+    }
+
+    /// Has ports go without a program and without luggage whose frames have no room for it. The kernel has those frames until then,
+    /// and not the graph, which may be a firewall.
+    fn look_for_room(&mut self, router: &Router, plan: &Plan) {
+        let sources = Part::with(&self.means.library, plan, Vec::new());
+        let starts = sources.starts().filter_map(|(start, _)| interface(&plan.elements[start].config));
+        for name in starts.collect::<Vec<_>>() {
+            let Some((ifindex, _)) = self.means.ports.interface(&name) else { continue };
+            if !self.means.front.lacks_room(ifindex) {
+                continue;
+            }
+            log::warn!(
+                code = "driver-no-room";
+                "{name}: nothing runs in the driver from now on: it leaves no room for metadata in front of frames, which were \
+                 the kernel's (port.xdp_pass_no_room)"
+            );
+            let Driver { means, ports, .. } = self;
+            ports.iter_mut().filter(|port| port.is_at(&name)).for_each(|port| port.remove(means));
+            drain(&router.pulses());
+            // Whoever receives them looks for luggage no more before frames come without.
+            means.given_up.set(&name, None);
+            if let Err(error) = means.front.set_bare(ifindex) {
+                log::warn!(code = "driver-no-room"; "{name}: its frames are the kernel's still: {error}");
+            }
         }
     }
 

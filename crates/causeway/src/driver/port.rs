@@ -71,6 +71,11 @@ impl Port {
         Port { start, interface, made_of, again, running: None, known: Known::default() }
     }
 
+    /// Whether it is the port of this interface.
+    pub fn is_at(&self, interface: &str) -> bool {
+        self.interface == interface
+    }
+
     /// Has the program be what the elements say now.
     pub fn refresh(
         &mut self,
@@ -85,6 +90,12 @@ impl Port {
             self.remove(means);
             return Ok(());
         };
+        if means.front.is_bare(ifindex) {
+            // Told when it was found.
+            self.remove(means);
+            self.forget(means);
+            return Ok(());
+        }
         let wanted = self.wanted(means, &library, (router, plan), texts, (ifindex, mac))?;
         let made_of = wanted.made_of();
         if made_of != self.made_of {
@@ -257,7 +268,8 @@ impl Port {
     /// Nothing is known any more of packets that were given up.
     pub fn forget(&mut self, means: &Means) {
         self.known = Known::default();
-        means.given_up.set(&self.interface, Some(Arc::new(Known::default())));
+        let (has_luggage, unknown) = (!means.is_bare(&self.interface), Arc::new(Known::default()));
+        means.given_up.set(&self.interface, has_luggage.then_some(unknown));
         self.made_of.clear();
     }
 
