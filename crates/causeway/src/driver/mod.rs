@@ -277,6 +277,12 @@ impl Driver {
         self.means.owed.settle(router)
     }
 
+    /// Elements have still to count this.
+    #[cfg(test)]
+    pub fn owe(&mut self, counts: Vec<(causeway_engine::Counter, u64)>) {
+        self.means.owed.owe(counts);
+    }
+
     /// Has all packets come up as they come from now on, and waits until those have that were given up before.
     ///
     /// # Errors
