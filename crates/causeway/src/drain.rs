@@ -88,8 +88,7 @@ mod tests {
         router.resume();
         assert!(are_emptied(&router.pulses(), Duration::from_secs(60)));
         assert_eq!(WAITING.load(Ordering::Relaxed), 0);
-        WAITING.store(4 * 4_096, Ordering::Relaxed);
-        assert!(!are_emptied(&router.pulses(), Duration::ZERO), "there is an end to it");
+        assert!(!are_emptied(&[Pulse::default()], Duration::ZERO), "there is an end to it");
         router.close().expect("an end");
     }
 }
