@@ -119,6 +119,11 @@ impl Devices {
         forwarded > 0 || more
     }
 
+    /// Whether each device was found empty since this was last said, and what came of them is forwarded.
+    pub fn emptied(&mut self) -> bool {
+        self.reception.emptied()
+    }
+
     /// Whether the last turn stopped at its limit, so that the next one is the rest of it.
     pub fn under_way(&self) -> bool {
         self.reception.under_way()

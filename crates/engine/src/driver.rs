@@ -93,6 +93,8 @@ pub(crate) struct Driver {
     pub waiter: Waiter,
     pub spin: Spin,
     pub pulse: Pulse,
+    /// Since when it is noted which receivers were found empty ([`Pulse::empty_ns`]).
+    pub looking_ns: Option<u64>,
     pub on_failure: Option<OnFailure>,
     pub running: bool,
 }
@@ -155,9 +157,16 @@ impl Driver {
 
     /// One step of the worker, and what follows from it whatever it found.
     fn step(&mut self) -> Step {
+        self.looking_ns = self.looking_ns.or_else(|| self.worker.core.clock.monotonic_ns());
         let step = self.worker.step();
         if let Some(now_ns) = self.worker.core.clock.monotonic_ns() {
             self.pulse.beat(now_ns);
+        }
+        if let Some(since_ns) = self.looking_ns
+            && self.worker.devices.emptied()
+        {
+            self.pulse.emptied(since_ns);
+            self.looking_ns = None;
         }
         if step == Step::Stopped {
             self.running = false;

@@ -15,16 +15,30 @@ pub struct Pulse(Arc<Line>);
 /// prefetch lines in pairs make it two.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Line(AtomicU64);
+struct Line {
+    latest_ns: AtomicU64,
+    empty_ns: AtomicU64,
+}
 
 impl Pulse {
     /// Nanoseconds of CLOCK_MONOTONIC at the end of the latest round; 0 before the first.
     pub fn latest_ns(&self) -> u64 {
-        self.0.0.load(Ordering::Relaxed)
+        self.0.latest_ns.load(Ordering::Relaxed)
+    }
+
+    /// Nanoseconds of CLOCK_MONOTONIC; all that was in the rings of the worker's receivers by then has been forwarded. 0 before
+    /// they were first found empty. Under load each of several may be found empty at another time after this.
+    pub fn empty_ns(&self) -> u64 {
+        self.0.empty_ns.load(Ordering::Acquire)
     }
 
     /// A round has ended.
     pub(crate) fn beat(&self, now_ns: u64) {
-        self.0.0.store(now_ns, Ordering::Relaxed);
+        self.0.latest_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// All that the worker receives from was found empty since this time.
+    pub(crate) fn emptied(&self, since_ns: u64) {
+        self.0.empty_ns.store(since_ns, Ordering::Release);
     }
 }

@@ -111,6 +111,7 @@ impl Router {
                 waiter,
                 spin: Spin::new(options.spin),
                 pulse: pulse.clone(),
+                looking_ns: None,
                 on_failure: options.on_failure.clone(),
                 running: false,
             };

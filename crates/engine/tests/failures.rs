@@ -204,6 +204,18 @@ fn a_worker_that_sleeps_has_a_pulse_and_one_that_is_stuck_has_none() {
 }
 
 #[test]
+fn a_worker_says_since_when_its_rings_were_found_empty() {
+    let shared = Shared::default();
+    let router = start("a :: Witness;", shared.options());
+    let pulse = router.pulses().remove(0);
+    for _ in 0..2 {
+        let latest_ns = pulse.latest_ns();
+        until("it looks again", || pulse.empty_ns() > latest_ns);
+        assert!(pulse.empty_ns() <= pulse.latest_ns(), "it says so of a time before");
+    }
+}
+
+#[test]
 fn simulated_time_has_no_pulse() {
     let shared = Shared::default();
     let options = Options { simulated_ns: Some(0), ..shared.options() };

@@ -10,6 +10,7 @@
 //! place. For a hot swap all packets come up as they came, the rings run empty, and the new graph gets its programs when it is
 //! in place: so no packet enters a graph by the luggage of another.
 
+mod again;
 mod few;
 mod known;
 mod metadata;
@@ -28,7 +29,7 @@ use causeway_netio::features::FeatureQuery;
 use causeway_netio::front::{Front, Take, monotonic_ns};
 use part::Part;
 use port::Port;
-use routes::Copies;
+use routes::{Copies, Texts};
 use slots::Slots;
 use std::sync::{Arc, PoisonError};
 use tallies::Owed;
@@ -65,12 +66,20 @@ impl Means {
         let takes =
             |ifindex: &u32| self.features.get(*ifindex).is_ok_and(|features| features.redirect_target());
         match self.ports.way_out(&name).filter(takes) {
-            Some(ifindex) => self.slots.open(&name, ifindex),
+            // It may go down meanwhile, and whoever closes its place may have come before.
+            Some(ifindex) => {
+                self.slots.open_while(&name, ifindex, || self.ports.way_out(&name) == Some(ifindex))
+            }
             None => {
                 self.slots.close(&name);
                 None
             }
         }
+    }
+
+    /// Whether frames of this interface come without luggage.
+    fn is_bare(&self, interface: &str) -> bool {
+        self.ports.interface(interface).is_some_and(|(ifindex, _)| self.front.is_bare(ifindex))
     }
 
     /// The number of the first exit of a program that is about to be made.
@@ -104,10 +113,12 @@ impl Driver {
         }
         let given_up = Arc::new(GivenUp::default());
         let slots = Arc::new(Slots::new()?);
+        let grace = GracePeriod::new()?;
+        let metadata = metadata::allowed()?;
+        // From here on nothing fails: without a driver the graph runs as if none had been asked for.
         let ways = slots.clone();
         // At once: what the kernel redirects to an interface that is down is lost.
         ports.on_down(move |ifindex| ways.close_interface(ifindex));
-        let grace = GracePeriod::new()?;
         let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
         values.insert(FRONT.to_owned(), front.clone());
         values.insert(GIVEN_UP.to_owned(), given_up.clone());
@@ -121,7 +132,7 @@ impl Driver {
             slots,
             copies: Copies::default(),
             owed: Owed::default(),
-            metadata: metadata::allowed()?,
+            metadata,
             next_number: 1,
         };
         Ok(Driver { means, ports: Vec::new(), written: 0, slots: Vec::new(), due: false, held: false })
@@ -166,7 +177,7 @@ impl Driver {
             }
         }
         // Whoever watches the graph that goes on, since another could not take its place, is to miss nothing.
-        self.held = answers(router) && router.is_watched().unwrap_or(false);
+        self.held = answers(router).is_ok() && router.is_watched().unwrap_or(false);
         self.due = true;
         self.refresh(router, plan);
     }
@@ -176,35 +187,48 @@ impl Driver {
         if self.held {
             return;
         }
-        self.due = !answers(router);
+        self.due = answers(router).is_err();
         if self.due {
             return;
         }
-        for port in &mut self.ports {
-            let done = port.refresh(&mut self.means, router, plan);
-            if let Err(error) = done.and_then(|()| port.copy(router, plan)) {
-                log::warn!(code = "driver"; "the driver's programs are as before: {error}");
-                self.due = true;
-            }
+        let Driver { means, ports, .. } = self;
+        let mut texts = Texts::default();
+        let mut refreshed = ports.iter_mut().map(|port| {
+            port.refresh(means, router, plan, &mut texts)?;
+            port.copy(router, plan)
+        });
+        // The first worker that does not answer ends it: to ask takes seconds.
+        if let Err(error) = refreshed.try_for_each(|done| done) {
+            log::warn!(code = "driver"; "the driver's programs are as before: {error}");
+            self.due = true;
+            return;
         }
+        // As in settling.
+        let _ = self.means.owed.settle(router);
     }
 
     /// To be called again and again: counts, and follows what nobody has told of. While somebody watches packets all come up.
     pub fn look(&mut self, router: &Router, plan: &Plan) {
         // Who is found to be stuck is not asked more.
-        if !answers(router) || self.try_settle(router).is_err() {
+        if self.try_settle(router).is_err() {
             return;
         }
+        self.look_for_room(router, plan);
         let (Ok(watched), Ok(written)) = (router.is_watched(), router.written()) else { return };
         match (watched, self.held) {
-            (true, false) => return self.withdraw(router),
+            (true, false) => {
+                // It is asked again soon.
+                let _ = self.withdraw(router);
+                return;
+            }
             (false, true) => return self.attach(router, plan),
             (true, true) => return,
             (false, false) => {}
         }
         let devices = plan.elements.iter().filter(|element| element.class == "ToDevice");
         let slots: Vec<Option<u32>> = devices.map(|device| self.means.slot(device)).collect();
-        if self.due || (written, &slots) != (self.written, &self.slots) {
+        let due = self.due || self.ports.iter().any(Port::is_due);
+        if due || (written, &slots) != (self.written, &self.slots) {
             (self.written, self.slots) = (written, slots);
             return self.refresh(router, plan);
         }
@@ -214,39 +238,71 @@ impl Driver {
         }
     }
 
+    /// Has ports go without a program and without luggage whose frames have no room for it. The kernel has those frames until then,
+    /// and not the graph, which may be a firewall.
+    fn look_for_room(&mut self, router: &Router, plan: &Plan) {
+        let sources = Part::with(&self.means.library, plan, Vec::new());
+        let starts = sources.starts().filter_map(|(start, _)| interface(&plan.elements[start].config));
+        for name in starts.collect::<Vec<_>>() {
+            let Some((ifindex, _)) = self.means.ports.interface(&name) else { continue };
+            if !self.means.front.lacks_room(ifindex) {
+                continue;
+            }
+            log::warn!(
+                code = "driver-no-room";
+                "{name}: nothing runs in the driver from now on: it leaves no room for metadata in front of frames, which were \
+                 the kernel's (port.xdp_pass_no_room)"
+            );
+            let Driver { means, ports, .. } = self;
+            ports.iter_mut().filter(|port| port.is_at(&name)).for_each(|port| port.remove(means));
+            drain(&router.pulses());
+            // Whoever receives them looks for luggage no more before frames come without.
+            means.given_up.set(&name, None);
+            if let Err(error) = means.front.set_bare(ifindex) {
+                log::warn!(code = "driver-no-room"; "{name}: its frames are the kernel's still: {error}");
+            }
+        }
+    }
+
     /// Has the elements count what the programs have counted.
     pub fn settle(&mut self, router: &Router) {
-        if answers(router) {
-            // A worker that does not answer is told of by whoever asks it.
-            let _ = self.try_settle(router);
-        }
+        // A worker that does not answer is told of by whoever asks it.
+        let _ = self.try_settle(router);
     }
 
     fn try_settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
+        answers(router)?;
         let more = self.ports.iter_mut().flat_map(Port::take).collect();
-        self.means.owed.settle(more, router)
+        self.means.owed.owe(more);
+        self.means.owed.settle(router)
+    }
+
+    /// Elements have still to count this.
+    #[cfg(test)]
+    pub fn owe(&mut self, counts: Vec<(causeway_engine::Counter, u64)>) {
+        self.means.owed.owe(counts);
     }
 
     /// Has all packets come up as they come from now on, and waits until those have that were given up before.
-    pub fn withdraw(&mut self, router: &Router) {
+    ///
+    /// # Errors
+    /// A worker that does not answer. Its elements are owed counts, which they would never have if another graph took their place.
+    pub fn withdraw(&mut self, router: &Router) -> Result<(), NoAnswer> {
         self.held = true;
-        for port in &mut self.ports {
-            // As above.
-            let _ = port.remove(&mut self.means, router);
-        }
+        self.ports.iter_mut().for_each(|port| port.remove(&mut self.means));
         drain(&router.pulses());
-        for port in &mut self.ports {
-            port.forget(&self.means);
-        }
+        self.ports.iter_mut().for_each(|port| port.forget(&self.means));
+        self.try_settle(router)
     }
 }
 
-/// Whether no worker is stuck. Each question to one that is takes seconds, and there are many.
-fn answers(router: &Router) -> bool {
+/// Whether no worker is stuck; the error is the first that is. Each question to one takes seconds, and there are many.
+fn answers(router: &Router) -> Result<(), NoAnswer> {
     let now_ns = monotonic_ns();
     // Under simulated time none has a pulse.
-    let is_well = |latest_ns: u64| latest_ns == 0 || now_ns.saturating_sub(latest_ns) < STUCK_NS;
-    router.pulses().iter().all(|pulse| is_well(pulse.latest_ns()))
+    let is_stuck = |latest_ns: u64| latest_ns > 0 && now_ns.saturating_sub(latest_ns) >= STUCK_NS;
+    let stuck = router.pulses().iter().position(|pulse| is_stuck(pulse.latest_ns()));
+    stuck.map_or(Ok(()), |worker| Err(NoAnswer(worker)))
 }
 
 /// Whether an element has outputs for packets that go up ([`Driver::enter`]).

@@ -1,18 +1,18 @@
 //! The program of one port: built of what the running elements say, counted for them, and exchanged when they change.
 
 use super::Means;
+use super::again::Again;
 use super::few::Few;
 use super::known::{Exits, Known, Way};
 use super::metadata;
 use super::part::{Part, door, is_asked};
-use super::routes::{Copied, can_be_copied};
+use super::routes::{Copied, Texts};
 use super::tallies::{Of, Tallies};
 use causeway_bpf::{Program, ProgramKind, action};
 use causeway_elements::devices::Entry;
-use causeway_engine::handler::HandlerError;
 use causeway_engine::{Counter, End, NoAnswer, Plan, Router};
 use causeway_fastpath::{Action, Compiled, Counters, Graph, Hook, Options, Place, Split, Table, compile};
-use causeway_netio::front;
+use causeway_netio::front::{self, monotonic_ns};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub struct Port {
     interface: String,
     /// What it is made of, to know when it is another.
     made_of: String,
+    /// Whether that could not be built.
+    again: Again,
     running: Option<Running>,
     known: Known,
 }
@@ -45,7 +47,7 @@ struct Wanted<'a> {
     part: Part<'a>,
     split: Split,
     /// What the routing tables in the driver say of themselves, by element.
-    tables: BTreeMap<usize, String>,
+    tables: BTreeMap<usize, Arc<str>>,
     /// Elements with tables that are copied entry by entry.
     few: BTreeSet<usize>,
     /// The ToDevices that the driver can send by, and where their interfaces are in the map.
@@ -55,44 +57,57 @@ struct Wanted<'a> {
 }
 
 /// Why there is no program.
-enum Failed {
-    NoAnswer(NoAnswer),
-    Because(String),
-}
-
-impl From<NoAnswer> for Failed {
-    fn from(error: NoAnswer) -> Failed {
-        Failed::NoAnswer(error)
-    }
-}
+struct Failed(String);
 
 impl From<causeway_bpf::Error> for Failed {
     fn from(error: causeway_bpf::Error) -> Failed {
-        Failed::Because(error.to_string())
+        Failed(error.to_string())
     }
 }
 
 impl Port {
     pub fn new(start: usize, interface: String) -> Port {
-        Port { start, interface, made_of: String::new(), running: None, known: Known::default() }
+        let (made_of, again) = (String::new(), Again::default());
+        Port { start, interface, made_of, again, running: None, known: Known::default() }
+    }
+
+    /// Whether it is the port of this interface.
+    pub fn is_at(&self, interface: &str) -> bool {
+        self.interface == interface
     }
 
     /// Has the program be what the elements say now.
-    pub fn refresh(&mut self, means: &mut Means, router: &Router, plan: &Plan) -> Result<(), NoAnswer> {
+    pub fn refresh(
+        &mut self,
+        means: &mut Means,
+        router: &Router,
+        plan: &Plan,
+        texts: &mut Texts,
+    ) -> Result<(), NoAnswer> {
         let library = means.library.clone();
         let Some((ifindex, mac)) = means.ports.interface(&self.interface) else {
             // Gone; with a program that the kernel has removed.
-            return self.remove(means, router);
+            self.remove(means);
+            return Ok(());
         };
-        let wanted = self.wanted(means, &library, (router, plan), (ifindex, mac))?;
+        if means.front.is_bare(ifindex) {
+            // Told when it was found.
+            self.remove(means);
+            self.forget(means);
+            return Ok(());
+        }
+        let wanted = self.wanted(means, &library, (router, plan), texts, (ifindex, mac))?;
         let made_of = wanted.made_of();
-        if made_of == self.made_of {
+        if made_of != self.made_of {
+            self.again = Again::default();
+        } else if !self.is_due() {
             return Ok(());
         }
         self.made_of = made_of;
         if wanted.split.is_empty() {
             log::info!(code = "driver"; "{}: nothing runs in the driver; {}", self.interface, cuts(&wanted.split, plan));
-            return self.remove(means, router);
+            self.remove(means);
+            return Ok(());
         }
         let part = format!(
             "{} of the elements behind {} run in the driver; {}",
@@ -102,15 +117,22 @@ impl Port {
         );
         match self.exchange(means, router, plan, wanted) {
             Ok(()) => {
+                self.again = Again::default();
                 log::info!(code = "driver"; "{}: {part}", self.interface);
-                Ok(())
             }
-            Err(Failed::NoAnswer(error)) => Err(error),
-            Err(Failed::Because(why)) => {
-                log::warn!(code = "driver"; "{}: nothing runs in the driver: {why}", self.interface);
-                self.remove(means, router)
+            Err(Failed(why)) => {
+                if self.again.failed(monotonic_ns(), &why) {
+                    log::warn!(code = "driver"; "{}: nothing runs in the driver: {why}", self.interface);
+                }
+                self.remove(means);
             }
         }
+        Ok(())
+    }
+
+    /// Whether a program that could not be built is to be tried again.
+    pub fn is_due(&self) -> bool {
+        self.again.is_due(monotonic_ns())
     }
 
     fn wanted<'a>(
@@ -118,6 +140,7 @@ impl Port {
         means: &mut Means,
         library: &'a causeway_engine::Library,
         (router, plan): (&Router, &'a Plan),
+        texts: &mut Texts,
         (ifindex, mac): (u32, [u8; 6]),
     ) -> Result<Wanted<'a>, NoAnswer> {
         let lower = |element: &causeway_engine::PlanElement| match is_asked(library, &element.class) {
@@ -126,14 +149,6 @@ impl Port {
         };
         let programs = plan.elements.iter().map(lower).collect::<Result<Vec<_>, _>>()?;
         let part = Part::with(library, plan, programs);
-        let mut tables = BTreeMap::new();
-        for element in (0..plan.elements.len()).filter(|&element| part.is_table(element)) {
-            match router.read(&plan.elements[element].name, "table", "") {
-                Ok(text) if can_be_copied(&text) => drop(tables.insert(element, text)),
-                Err(HandlerError::NoAnswer(error)) => return Err(error),
-                _ => {}
-            }
-        }
         let mut devices = BTreeMap::new();
         for element in (0..plan.elements.len()).filter(|&element| plan.elements[element].class == "ToDevice")
         {
@@ -141,9 +156,20 @@ impl Port {
                 devices.insert(element, slot);
             }
         }
-        let split = part.split(self.start, &|device| devices.contains_key(&device), &|element| {
-            if part.is_table(element) { tables.contains_key(&element) } else { part.has_tables(element) }
-        });
+        let split_by = |has_copy: &dyn Fn(usize) -> bool| {
+            part.split(self.start, &|device| devices.contains_key(&device), &|element| {
+                if part.is_table(element) { has_copy(element) } else { part.has_tables(element) }
+            })
+        };
+        // Those alone are asked for that packets of this port may come to.
+        let reached = split_by(&|_| true).elements;
+        let mut tables = BTreeMap::new();
+        for element in reached.into_iter().filter(|&element| part.is_table(element)) {
+            if let Some(text) = texts.of(router, plan, element)? {
+                tables.insert(element, text);
+            }
+        }
+        let split = split_by(&|element| tables.contains_key(&element));
         let looks_up = |&element: &usize| {
             !part.is_table(element)
                 && part.program(element).is_some_and(|program| !program.tables().is_empty())
@@ -163,8 +189,7 @@ impl Port {
     ) -> Result<(), Failed> {
         let tables = wanted.tables.iter().map(|(&element, text)| Ok((element, means.copies.of(text)?)));
         let tables = tables.collect::<Result<BTreeMap<_, _>, String>>();
-        let tables =
-            tables.map_err(|why| Failed::Because(format!("a routing table cannot be copied: {why}")))?;
+        let tables = tables.map_err(|why| Failed(format!("a routing table cannot be copied: {why}")))?;
         let few = wanted.few.iter().map(|&element| Ok((element, Few::new()?)));
         let few = few.collect::<causeway_bpf::Result<BTreeMap<_, _>>>()?;
         let counters = Counters::new()?;
@@ -195,7 +220,7 @@ impl Port {
         };
         let compiled = compile(&graph, &options)?;
         if let Some(why) = metadata::obstacle(&compiled, means.metadata) {
-            return Err(Failed::Because(why));
+            return Err(Failed(why));
         }
         for (node, why) in &compiled.left {
             log::info!(code = "driver"; "{}: packets go up at {}: {why}", self.interface, graph.nodes[*node].name);
@@ -211,45 +236,40 @@ impl Port {
         // Before there are packets that bring it.
         means.given_up.set(&self.interface, Some(Arc::new(self.known.clone())));
         std::mem::drop(graph);
-        self.place(means, router, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables, few })
+        self.place(means, program, Running { ifindex: wanted.ifindex, tallies, _tables: tables, few })
     }
 
-    fn place(
-        &mut self,
-        means: &mut Means,
-        router: &Router,
-        program: Arc<Program>,
-        running: Running,
-    ) -> Result<(), Failed> {
+    fn place(&mut self, means: &mut Means, program: Arc<Program>, running: Running) -> Result<(), Failed> {
         means.front.set_graph(front::Place::Xdp, running.ifindex, Some(program))?;
         let before = self.running.replace(running);
         if let Some(before) = before {
-            self.end(means, router, before)?;
+            self.end(means, before);
         }
         Ok(())
     }
 
     /// Takes the program away: packets go up as they come.
-    pub fn remove(&mut self, means: &mut Means, router: &Router) -> Result<(), NoAnswer> {
-        let Some(running) = self.running.take() else { return Ok(()) };
+    pub fn remove(&mut self, means: &mut Means) {
+        let Some(running) = self.running.take() else { return };
         if let Err(error) = means.front.set_graph(front::Place::Xdp, running.ifindex, None) {
             log::warn!(code = "driver"; "{}: its program cannot be removed: {error}", self.interface);
         }
-        self.end(means, router, running)
+        self.end(means, running);
     }
 
-    /// The program runs no more: counts the last packets of it.
-    fn end(&self, means: &mut Means, router: &Router, mut before: Running) -> Result<(), NoAnswer> {
+    /// The program runs no more: the elements are owed the last packets of it.
+    fn end(&self, means: &mut Means, mut before: Running) {
         if let Err(error) = means.grace.wait() {
             log::warn!(code = "driver"; "{}: an old program cannot be waited for: {error}", self.interface);
         }
-        means.owed.settle(before.tallies.take(), router)
+        means.owed.owe(before.tallies.take());
     }
 
     /// Nothing is known any more of packets that were given up.
     pub fn forget(&mut self, means: &Means) {
         self.known = Known::default();
-        means.given_up.set(&self.interface, Some(Arc::new(Known::default())));
+        let (has_luggage, unknown) = (!means.is_bare(&self.interface), Arc::new(Known::default()));
+        means.given_up.set(&self.interface, has_luggage.then_some(unknown));
         self.made_of.clear();
     }
 

@@ -1,10 +1,12 @@
 //! Routing tables of elements, copied to memory that programs read.
 
+use causeway_engine::handler::HandlerError;
+use causeway_engine::{NoAnswer, Plan, Router};
 use causeway_fastpath::{Hop, Hops, NextHops, Routes, SharedRegion, Table, Trie};
 use causeway_fib::{
     Domain, Fib, Lines6, Lines6Layout, Prefix, Prefix4, Prefix6, Rank24, Rank24Layout, Table as _,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Weak};
 
@@ -84,9 +86,30 @@ where
     Some((prefix.parse().ok()?, gateway, output.parse().ok()?))
 }
 
-/// Whether a table that says this of itself can be copied.
-pub fn can_be_copied(text: &str) -> bool {
-    read(text).is_some()
+/// What routing tables say of themselves, by element. Each is asked once, and one with too many routes is not written down:
+/// whoever changes or reads it waits meanwhile.
+#[derive(Default)]
+pub struct Texts(BTreeMap<usize, Option<Arc<str>>>);
+
+impl Texts {
+    /// What the handler `table` of an element says; `None` if the driver cannot have that.
+    ///
+    /// # Errors
+    /// If its worker does not answer.
+    pub fn of(&mut self, router: &Router, plan: &Plan, element: usize) -> Result<Option<Arc<str>>, NoAnswer> {
+        if let Some(known) = self.0.get(&element) {
+            return Ok(known.clone());
+        }
+        let ask = |handler| match router.read(&plan.elements[element].name, handler, "") {
+            Err(HandlerError::NoAnswer(error)) => Err(error),
+            answer => Ok(answer.ok()),
+        };
+        let length = ask("length")?.and_then(|length| length.parse::<usize>().ok());
+        let text = if length.is_some_and(|length| length <= MOST) { ask("table")? } else { None };
+        let text: Option<Arc<str>> = text.filter(|text| read(text).is_some()).map(Into::into);
+        self.0.insert(element, text.clone());
+        Ok(text)
+    }
 }
 
 impl Copied {
@@ -152,6 +175,8 @@ fn numbered<A: Copy + Default + Eq + std::hash::Hash>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::{self, Source, Style};
+    use causeway_engine::Options;
 
     #[test]
     fn tables_are_read_as_elements_write_them() {
@@ -175,8 +200,34 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_asked_once_and_long_ones_not_at_all() {
+        let library = causeway_elements::library();
+        let text = "i :: Idle -> short :: RadixIPLookup(1.0.0.0/8 0) -> Discard;
+            Idle -> long :: RadixIPLookup -> Discard;";
+        let source = Source::Text("test", text.to_owned());
+        let loaded = load::load(&source, &library, &[], Style::Click).unwrap_or_else(|e| panic!("{e}"));
+        let plan = loaded.plan;
+        let router = Router::start(library, plan.clone(), Options::default()).unwrap();
+        let add = |i: usize| format!("add {}/32 0\n", Ipv4Addr::from(i as u32));
+        router.write("long", "ctrl", &(0..=MOST).map(add).collect::<String>()).unwrap();
+        let of = |texts: &mut Texts, name| {
+            texts.of(&router, &plan, plan.find(name).expect("an element")).expect("an answer")
+        };
+        let mut texts = Texts::default();
+        let first = of(&mut texts, "short").expect("a table");
+        assert_eq!(&*first, "1.0.0.0/8\t\t-\t\t0\n");
+        router.write("short", "add", "2.0.0.0/8 0").unwrap();
+        assert_eq!(of(&mut texts, "short"), Some(first), "as the first port had it");
+        assert!(of(&mut Texts::default(), "short").is_some_and(|text| text.contains("2.0.0.0/8")));
+        assert_eq!([of(&mut texts, "long"), of(&mut texts, "i")], [None, None]);
+        router.write("long", "remove", "0.0.0.0/32").unwrap();
+        assert!(of(&mut Texts::default(), "long").is_some(), "as many as are copied");
+        router.close().expect("an end");
+    }
+
+    #[test]
     fn what_is_too_much_for_a_copy_is_told() {
-        assert!(can_be_copied(&many(MOST)) && !can_be_copied(&many(MOST + 1)));
+        assert!(read(&many(MOST)).is_some() && read(&many(MOST + 1)).is_none());
         match Hops::new(HOPS) {
             Err(e) if e.kind() == causeway_bpf::ErrorKind::Privilege => {
                 return eprintln!("skipped: needs root: {e}");

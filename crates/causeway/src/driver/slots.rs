@@ -37,7 +37,7 @@ impl Slots {
     }
 
     /// Packets may be redirected to the interface of this name and index. Its place; none if there is no room.
-    pub fn open(&self, name: &str, ifindex: u32) -> Option<u32> {
+    fn open(&self, name: &str, ifindex: u32) -> Option<u32> {
         let mut slots = self.lock();
         let known = slots.iter().position(|slot| slot.name == name);
         let place = known.unwrap_or_else(|| {
@@ -48,6 +48,16 @@ impl Slots {
         let opened = self.map.insert_u32(place as u32, ifindex).is_ok();
         slots[place].ifindex = if opened { ifindex } else { 0 };
         opened.then_some(place as u32)
+    }
+
+    /// The same, unless it `is_up` no more when its place is open: then that is closed again.
+    pub fn open_while(&self, name: &str, ifindex: u32, is_up: impl FnOnce() -> bool) -> Option<u32> {
+        let place = self.open(name, ifindex)?;
+        if !is_up() {
+            self.close(name);
+            return None;
+        }
+        Some(place)
     }
 
     /// Packets may be redirected no more to these interfaces.
@@ -104,6 +114,14 @@ mod tests {
         slots.close_interface(LOOPBACK);
         assert_eq!(open(), [false; 2]);
         assert_eq!((slots.open("b", LOOPBACK), open()), (Some(1), [false, true]), "it is back");
+        // Whoever closes the place comes before it is open, and not again.
+        let goes_down = || {
+            assert_eq!(open(), [true; 2]);
+            false
+        };
+        assert_eq!((slots.open_while("a", LOOPBACK, goes_down), open()), (None, [false, true]));
+        assert_eq!((slots.open_while("a", LOOPBACK, || true), open()), (Some(0), [true; 2]));
+        slots.close("a");
         assert_eq!(slots.open("a", u32::MAX), None, "there is no such interface");
         slots.clear();
         assert_eq!((open(), slots.open("c", LOOPBACK)), ([false; 2], Some(0)));

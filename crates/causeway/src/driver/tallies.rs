@@ -94,14 +94,18 @@ impl Tallies {
     }
 }
 
-/// What elements have not counted yet, because their worker did not answer.
+/// What elements have not counted yet, because nobody has asked their worker or it did not answer.
 #[derive(Default)]
 pub struct Owed(Vec<(Counter, u64)>);
 
 impl Owed {
-    /// Has the elements count this much more, and what they are owed.
-    pub fn settle(&mut self, more: Vec<(Counter, u64)>, router: &Router) -> Result<(), NoAnswer> {
+    /// They are to count this much more.
+    pub fn owe(&mut self, more: Vec<(Counter, u64)>) {
         self.0.extend(more);
+    }
+
+    /// Has the elements count what they are owed.
+    pub fn settle(&mut self, router: &Router) -> Result<(), NoAnswer> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -159,12 +163,14 @@ mod tests {
             std::thread::yield_now();
         }
         let mut owed = Owed::default();
-        assert_eq!(owed.settle(vec![(counter.clone(), 5)], &router), Err(NoAnswer(0)));
+        owed.owe(vec![(counter.clone(), 5)]);
+        assert_eq!(owed.settle(&router), Err(NoAnswer(0)));
         STICKING.store(false, Ordering::Relaxed);
         // It finds what it was asked for first.
-        owed.settle(vec![(counter.clone(), 2)], &router).expect("an answer");
+        owed.owe(vec![(counter.clone(), 2)]);
+        owed.settle(&router).expect("an answer");
         assert_eq!(counter.get(), 7);
-        owed.settle(Vec::new(), &router).expect("nothing to ask for");
+        owed.settle(&router).expect("nothing to ask for");
         assert_eq!(counter.get(), 7);
         router.close().expect("an end");
     }

@@ -1,7 +1,7 @@
 //! CachedIPLookup and CachedIP6Lookup.
 
 use super::family::Family;
-use super::lookup::{ADD, CTRL, FLUSH, LOOKUP, REMOVE, ROUTES, Reason, SET, TABLE, Table};
+use super::lookup::{ADD, CTRL, FLUSH, LENGTH, LOOKUP, REMOVE, ROUTES, Reason, SET, TABLE, Table};
 use causeway_engine::ControlSide;
 use causeway_engine::prelude::*;
 use causeway_engine::spec::{ArgDoc, HandlerDoc};
@@ -63,6 +63,7 @@ const ARGS: &[ArgDoc] = &[
 
 const HANDLERS: &[HandlerDoc] = &[
     TABLE,
+    LENGTH,
     LOOKUP,
     ADD,
     SET,

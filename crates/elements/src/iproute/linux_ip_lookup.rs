@@ -1,7 +1,7 @@
 //! LinuxIPLookup.
 
 use super::hops::Hop;
-use super::lookup::{LOOKUP, Reason, TABLE, build_of};
+use super::lookup::{LENGTH, LOOKUP, Reason, TABLE, build_of};
 use super::routes::Route;
 use causeway_engine::prelude::*;
 use causeway_fib::{Compact16, Prefix};
@@ -21,7 +21,7 @@ pub(crate) static SPEC: Spec = Spec {
         "interface name",
         "the interface whose packets leave by the output of this number",
     )],
-    handlers: &[TABLE, LOOKUP],
+    handlers: &[TABLE, LENGTH, LOOKUP],
     drops: Reason::DOCS,
     example: "InfiniteSource(LIMIT 5, STOP true) -> UDPIPEncap(1.0.0.1, 53, 127.0.0.1, 53) -> rt :: LinuxIPLookup(lo); \
               rt[0] -> Discard; rt[1] -> Discard;",

@@ -27,6 +27,7 @@ pub(crate) const ROUTES: ArgDoc = rest(
 );
 
 pub(crate) const TABLE: HandlerDoc = reads("table", "all routes: prefix, gateway or -, output");
+pub(crate) const LENGTH: HandlerDoc = reads("length", "number of routes");
 pub(crate) const LOOKUP: HandlerDoc =
     reads_with("lookup", "output and gateway for an address; -1 if there is no route");
 pub(crate) const ADD: HandlerDoc =
@@ -39,10 +40,10 @@ pub(crate) const CTRL: HandlerDoc =
 pub(crate) const FLUSH: HandlerDoc = writes("flush", "removes all routes");
 
 /// Handlers of tables that can change.
-pub(crate) const HANDLERS: &[HandlerDoc] = &[TABLE, LOOKUP, ADD, SET, REMOVE, CTRL, FLUSH];
+pub(crate) const HANDLERS: &[HandlerDoc] = &[TABLE, LENGTH, LOOKUP, ADD, SET, REMOVE, CTRL, FLUSH];
 
 /// Handlers of tables that cannot.
-pub(crate) const STATIC_HANDLERS: &[HandlerDoc] = &[TABLE, LOOKUP];
+pub(crate) const STATIC_HANDLERS: &[HandlerDoc] = &[TABLE, LENGTH, LOOKUP];
 
 drop_reasons! {
     /// Drop reasons of all routing tables.
@@ -197,6 +198,7 @@ impl<A: Family, S: Shared<A> + Send + 'static> ControlSide for TableControl<A, S
         let find = |control: &mut Control<A, S>| Ok(control.routes(())?.find(address(arg.trim())?));
         let text = match handler {
             "table" => control.routes(()).map(|all| all.table()),
+            "length" => control.routes(()).map(|all| all.len().to_string()),
             "lookup" => find(&mut control),
             _ => return None,
         };

@@ -274,6 +274,11 @@ impl<A: Family, S: Structure<A>> Routes<'_, A, S> {
         hops::text(self.hops, self.fib.lookup(address))
     }
 
+    /// How many routes there are.
+    pub fn len(&self) -> usize {
+        self.fib.rib().len()
+    }
+
     /// All routes, one a line, in columns.
     pub fn table(&self) -> String {
         let mut prefixes: Vec<Prefix<A>> = self.fib.rib().iter().map(|(prefix, _)| prefix).collect();

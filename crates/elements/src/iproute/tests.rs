@@ -108,6 +108,7 @@ fn the_first_of_two_routes_counts_and_the_table_keeps_their_order() {
         assert_eq!(h.warnings().len(), 1);
         let table = "10.0.0.0/8\t\t-\t\t0\n1.2.3.4/32\t\t192.168.100.2\t1\n100.200.100.0/24\t-\t\t1\n";
         assert_eq!(h.read("table").unwrap(), table, "{}", spec.name);
+        assert_eq!(h.read("length").unwrap(), "3", "{}", spec.name);
     }
 }
 

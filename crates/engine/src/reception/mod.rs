@@ -135,6 +135,15 @@ impl Reception {
         self.ports.iter().any(|p| p.armed)
     }
 
+    /// Whether each port was found empty since this was last said, and nothing is on the backlog.
+    pub fn emptied(&mut self) -> bool {
+        let all = self.backlog == 0 && self.ports.iter().all(|p| p.emptied);
+        if all {
+            self.ports.iter_mut().for_each(|p| p.emptied = false);
+        }
+        all
+    }
+
     /// The device of `port` raised its interrupt.
     pub fn interrupt(&mut self, port: usize) {
         if let Some(p) = self.ports.get_mut(port).filter(|p| p.armed) {
@@ -189,7 +198,14 @@ impl Reception {
         p.armed = true;
         p.counters.rearms += 1;
         // A packet that came before the unmasking raises no interrupt of its own.
-        p.raised = look(io, port);
+        self.ports[port].raised = self.look(io, port);
+    }
+
+    /// Unmasks the interrupt of a port, or finds it unmasked; says whether packets may wait.
+    fn look(&mut self, io: &mut impl Ports, port: usize) -> bool {
+        let waits = io.receiver(port).is_some_and(|receiver| receiver.arm());
+        self.ports[port].emptied |= !waits;
+        waits
     }
 
     /// False: the limit is used up.
@@ -199,12 +215,11 @@ impl Reception {
         }
         while self.next < self.ports.len() {
             let port = self.next;
-            let p = &mut self.ports[port];
             // A worker with other work hears of an interrupt late; asking the ring takes a load.
-            if p.armed && !p.raised && look(io, port) {
-                p.raised = true;
+            if self.ports[port].armed && !self.ports[port].raised {
+                self.ports[port].raised = self.look(io, port);
             }
-            if p.raised && !self.serve(io, port, now_ns, limit) {
+            if self.ports[port].raised && !self.serve(io, port, now_ns, limit) {
                 return false;
             }
             self.next += 1;
@@ -271,10 +286,9 @@ impl Reception {
             dropped = received.packets - put;
             received
         });
-        let p = &mut self.ports[port];
-        p.counters.backlog_drops += dropped as u64;
+        self.ports[port].counters.backlog_drops += dropped as u64;
         if done.is_some() {
-            p.raised = look(io, port);
+            self.ports[port].raised = self.look(io, port);
         }
         done.is_some()
     }
@@ -301,7 +315,7 @@ impl Reception {
         for port in 0..self.ports.len() {
             let driven =
                 matches!(self.ports[port].mechanism, Mechanism::Interrupt | Mechanism::Moderated { .. });
-            if driven && look(io, port) {
+            if driven && self.look(io, port) {
                 self.ports[port].raised = true;
             }
         }
@@ -352,9 +366,9 @@ impl Reception {
     fn poll_always(&mut self, io: &mut impl Ports, limit: &mut usize, forwarded: &mut usize) -> bool {
         while self.next < self.ports.len() {
             let port = self.next;
-            let polled = self.ports[port].mechanism == Mechanism::Polling;
-            if polled && self.poll(io, port, CHUNK, limit, forwarded).is_none() {
-                return false;
+            if self.ports[port].mechanism == Mechanism::Polling {
+                let Some(turn) = self.poll(io, port, CHUNK, limit, forwarded) else { return false };
+                self.ports[port].emptied |= turn.left > 0;
             }
             self.next += 1;
         }
@@ -405,11 +419,6 @@ impl Reception {
         p.counters.empty_polls += u64::from(turn.taken == 0);
         Some(turn)
     }
-}
-
-/// Unmasks the interrupt of a port, or finds it unmasked; says whether packets may wait.
-fn look(io: &mut impl Ports, port: usize) -> bool {
-    io.receiver(port).is_some_and(|receiver| receiver.arm())
 }
 
 fn disarm(io: &mut impl Ports, port: usize) {

@@ -37,6 +37,8 @@ pub struct State {
     pub turn: Option<Turn>,
     /// Packets that Disable–Enable has taken since it was this port's turn, in runs before this one.
     pub taken_in_go: usize,
+    /// Found empty since [`Reception::emptied`](super::Reception::emptied) last said so of all ports.
+    pub emptied: bool,
     pub counters: PortCounters,
 }
 
@@ -58,6 +60,7 @@ impl State {
             since_ns: None,
             turn: None,
             taken_in_go: 0,
+            emptied: false,
             counters: PortCounters::default(),
         }
     }

@@ -156,6 +156,29 @@ fn a_packet_between_the_last_poll_and_the_unmasking_is_not_forgotten() {
 }
 
 #[test]
+fn rings_are_empty_when_all_were_found_so_and_what_was_in_them_is_forwarded() {
+    let moderated = Mechanism::Moderated { packets: 8, time_ns: 100 };
+    for mechanism in [NAPI_4, Mechanism::DisableEnable, Mechanism::Interrupt, Mechanism::Polling, moderated] {
+        let (mut r, mut rings) = with(&[mechanism, NAPI_4], 64);
+        // What the start has seen.
+        r.run(&mut rings, 0, usize::MAX);
+        r.emptied();
+        rings.arrive(&mut r, 0, 250);
+        let mut runs = 0;
+        loop {
+            r.run(&mut rings, runs, usize::MAX);
+            runs += 1;
+            if r.emptied() {
+                break;
+            }
+        }
+        assert_eq!((rings.forwarded[0], runs > 3), (250, true), "{mechanism}");
+        r.run(&mut rings, runs, usize::MAX);
+        assert!(r.emptied(), "{mechanism}: nothing has come");
+    }
+}
+
+#[test]
 fn interrupt_driven_reception_drops_at_the_backlog_and_livelocks_under_load() {
     let (mut r, mut rings) = with(&[Mechanism::Interrupt], 300);
     rings.arrive(&mut r, 0, 1_000);

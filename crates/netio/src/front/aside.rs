@@ -2,7 +2,7 @@
 
 use super::{Front, Place};
 use causeway_bpf::Program;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The programs of graphs, and whether they are to be in force.
@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub(super) struct Known {
     /// By interface index, also of interfaces that are no ports yet.
     pub programs: BTreeMap<u32, Arc<Program>>,
+    /// Interfaces whose frames have no room for luggage, likewise.
+    pub bare: BTreeSet<u32>,
     /// How many want them out of the way.
     asides: usize,
 }

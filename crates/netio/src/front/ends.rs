@@ -2,7 +2,7 @@
 
 use super::code::{CTX, DATA, END, PORT, Parts};
 use super::port::field;
-use super::{Place, Reason};
+use super::{Place, Reason, flag};
 use causeway_bpf::{Alu, Asm, Cond, Helper, Label, Reg, Size, action, xdp_md};
 
 /// Bytes of luggage that say nothing.
@@ -104,11 +104,15 @@ impl Parts<'_> {
         self.count(a);
     }
 
-    /// Gives a frame that goes as it came the luggage that says so: zeros.
+    /// Gives a frame that goes as it came the luggage that says so: zeros. None where there is no room for any.
     fn pack(&mut self, a: &mut Asm) {
+        let bare = a.label();
+        self.flag(a, flag::BARE);
+        a.jump_if(Cond::Ne, Reg::R2, 0, bare);
         let no_room = self.make_room(a, LUGGAGE);
         self.room(a, LUGGAGE, no_room);
         (0..LUGGAGE).step_by(8).for_each(|at| a.store(Size::D, Reg::R2, at, 0));
+        a.bind(bare);
     }
 
     /// Gives a frame its time of arrival, by `CLOCK_TAI`.

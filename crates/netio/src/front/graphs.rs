@@ -125,7 +125,7 @@ impl Front {
         self.graphs(Place::Xdp)?.roomless.as_ref().ok_or_else(none)
     }
 
-    fn graphs(&self, place: Place) -> Result<&Graphs> {
+    pub(super) fn graphs(&self, place: Place) -> Result<&Graphs> {
         let none = || Error::new(ErrorKind::Unsupported, "the programs at the ports know no graphs");
         self.side(place).and_then(|side| side.graphs.as_ref()).ok_or_else(none)
     }

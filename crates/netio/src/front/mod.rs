@@ -20,6 +20,7 @@
 //! frame is counted by [`Reason`]. [`Bystander`] stands at ports whose packets are all left to the kernel.
 
 mod aside;
+mod bare;
 mod bystander;
 mod checksums;
 mod code;
@@ -253,7 +254,8 @@ impl Front {
         let first_counter = counters.find(free).ok_or_else(full)?;
         let first_socket = gap(claims.values(), queues).ok_or_else(full)?;
         let graph = first_counter / Reason::ALL.len() as u32;
-        let record = PortRecord { first_socket, queues, first_counter, longest, rules, graph, place };
+        let bare = graphs.is_some_and(|graphs| graphs.known().bare.contains(&ifindex));
+        let record = PortRecord { first_socket, queues, first_counter, longest, rules, graph, place, bare };
         if let Some(graphs) = graphs {
             graphs.begin(ifindex, graph)?;
         }

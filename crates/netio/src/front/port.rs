@@ -41,6 +41,7 @@ pub(super) mod flag {
     pub const IPV4: u16 = 2;
     pub const IPV6: u16 = 4;
     pub const PARTIAL_CHECKSUMS: u16 = 8;
+    pub const BARE: u16 = 16;
 }
 
 /// Offsets of the record's fields.
@@ -69,6 +70,8 @@ pub(super) struct PortRecord {
     pub graph: u32,
     /// Where its program is, which knows.
     pub place: Place,
+    /// Whether frames are taken without luggage.
+    pub bare: bool,
 }
 
 impl PortRecord {
@@ -94,6 +97,6 @@ impl PortRecord {
             Take::All => flag::ALL,
             Take::Transit { ipv4, ipv6 } => bit(ipv4, flag::IPV4) | bit(ipv6, flag::IPV6),
         };
-        take | bit(self.rules.partial_checksums, flag::PARTIAL_CHECKSUMS)
+        take | bit(self.rules.partial_checksums, flag::PARTIAL_CHECKSUMS) | bit(self.bare, flag::BARE)
     }
 }

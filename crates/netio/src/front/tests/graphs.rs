@@ -139,6 +139,35 @@ fn frames_that_no_graph_has_seen_are_taken_with_luggage_that_says_so() {
 }
 
 #[test]
+fn frames_without_room_for_luggage_are_taken_bare_whenever_the_interface_is_a_port() {
+    let front = match Front::with_luggage(Take::TRANSIT) {
+        Ok(front) => Arc::new(front),
+        Err(e) if e.kind() == ErrorKind::Privilege => return eprintln!("skipped: needs root: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    let (socket, frame) = (socket(), v4(|_| ()));
+    let claim = || {
+        let port = front.claim(LOOPBACK, QUEUES, LONGEST, rules(Take::All)).expect("claimed");
+        port.set_socket(0, socket.as_fd()).expect("set");
+        port
+    };
+    let taken = |port: &Claim| {
+        let run = port.program().test_run(&frame, None, 1).expect("run");
+        assert_eq!(run.verdict, action::XDP_REDIRECT);
+        run.data
+    };
+    let port = claim();
+    let packed = [&[0; 16], &frame[..]].concat();
+    assert_eq!((taken(&port), front.is_bare(LOOPBACK), front.lacks_room(LOOPBACK)), (packed, false, false));
+    front.set_bare(LOOPBACK).expect("set");
+    assert_eq!((taken(&port), front.is_bare(LOOPBACK)), (frame.clone(), true));
+    drop(port);
+    let again = claim();
+    assert_eq!(taken(&again), frame, "a port that comes");
+    assert_eq!(again.count(Reason::Taken).expect("count"), 1);
+}
+
+#[test]
 fn graphs_stand_aside_for_as_long_as_anybody_wants_them_to() {
     let front = match Front::with_graphs(Take::TRANSIT) {
         Ok(front) => Arc::new(front),
