@@ -165,17 +165,10 @@ impl Place {
     ) -> Result<Place> {
         // It outlives the router.
         let journal = Arc::downgrade(&claim);
-        keep_journal(Box::new(move |interface: &str, offload: Offload, off: bool| {
+        keep_journal(Box::new(move |index: u32, interface: &str, offload: Offload, off: bool| {
             let Some(journal) = journal.upgrade() else { return };
-            let entry = (interface.to_owned(), offload.name().to_owned());
-            let changed = journal.change(|undo| {
-                if off {
-                    undo.offloads.insert(entry)
-                } else {
-                    undo.offloads.remove(&entry)
-                };
-            });
-            if let Err(e) = changed {
+            let noted = journal.change(|undo| undo.note_offload((interface, index), offload.name(), off));
+            if let Err(e) = noted {
                 log::warn!("what is turned off on {interface} cannot be recorded: {e}");
             }
         }));

@@ -146,8 +146,9 @@ impl New {
         if !matches!(self.line.receive(ENDING), Err(Missing::Closed)) {
             log::warn!(code = CODE; "process {} does not end, though it forwards no more", self.old.pid);
         }
-        let of = |(name, offload): &(String, String)| {
-            Some((Interface::open(name).ok()?.index, name.clone(), Offload::by_name(offload)?))
+        let of = |(name, offload, index): &(String, String, Option<u32>)| {
+            let index = index.or_else(|| Some(Interface::open(name).ok()?.index))?;
+            Some((index, name.clone(), Offload::by_name(offload)?))
         };
         offload::inherit(undo.offloads.iter().filter_map(of));
         let name = &self.old.name;
