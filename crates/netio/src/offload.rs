@@ -64,9 +64,9 @@ impl Offload {
         }
     }
 
-    /// The one of [`Offload::HARMFUL`] with that name.
+    /// The one with that name, of those that ports turn off.
     pub fn by_name(name: &str) -> Option<Offload> {
-        Offload::HARMFUL.into_iter().find(|o| o.name() == name)
+        Offload::HARMFUL.into_iter().chain([Offload::Gro]).find(|o| o.name() == name)
     }
 
     fn get(self, fd: &OwnedFd, name: &str) -> Result<bool> {
@@ -269,6 +269,13 @@ mod tests {
 
     fn gro(name: &str) -> bool {
         is_on(name, Offload::Gro).expect("asked")
+    }
+
+    #[test]
+    fn what_a_port_turns_off_is_known_by_its_name() {
+        for offload in Offload::HARMFUL.into_iter().chain(crate::afpacket::OFF) {
+            assert_eq!(Offload::by_name(offload.name()), Some(offload));
+        }
     }
 
     #[test]

@@ -59,6 +59,9 @@ struct Request {
     features: u32,
 }
 
+/// What is turned off on the interface: a packet socket would see packets merged.
+pub(crate) const OFF: [Offload; 2] = [Offload::Lro, Offload::Gro];
+
 /// What both halves keep: the descriptor, and what was changed on the interface.
 #[derive(Debug)]
 struct Shared {
@@ -273,7 +276,7 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
         .map_err(|e| Error::system(format!("{name}: bind a packet socket"), e))?;
     let shared = Arc::new(Shared {
         fd,
-        _offloads: Some(OffloadGuard::turn_off(&interface, &[Offload::Lro, Offload::Gro])?),
+        _offloads: Some(OffloadGuard::turn_off(&interface, &OFF)?),
         _promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
         device: DeviceCounters::new(name),
     });
