@@ -1,6 +1,7 @@
 //! The process that takes over.
 
 use super::message::{Line, Missing};
+use super::progress::Progress;
 use super::{AT_TCX, AT_XDP, CODE, VERSION};
 use crate::cli::Attach;
 use crate::commands::ports::Port;
@@ -10,6 +11,7 @@ use causeway_bpf::{XdpLink, XdpMode};
 use causeway_netio::front::Front;
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{self, Offload};
+use causeway_packet::ledger::census;
 use rustix::stdio::dup2_stderr;
 use serde_json::{Value, json};
 use std::io::ErrorKind;
@@ -35,6 +37,8 @@ pub struct New {
     metrics: Option<SocketAddr>,
     /// Where it logs to.
     log: Option<OwnedFd>,
+    /// Tells it how far this one is, if it hears that.
+    progress: Option<Progress>,
 }
 
 /// Sockets that clients know.
@@ -64,7 +68,7 @@ impl New {
             )
         })?;
         let claim = Arc::new(Claim::to_name_of(dir, &old)?);
-        let mut new = New { line: Line::new(socket)?, old, claim, metrics: None, log: None };
+        let mut new = New { line: Line::new(socket)?, old, claim, metrics: None, log: None, progress: None };
         let place = |port: &Port| if port.attach == Attach::Xdp { AT_XDP } else { AT_TCX };
         let ports: Vec<(&str, u32, &str)> =
             ports.iter().map(|p| (p.name.as_str(), p.index, place(p))).collect();
@@ -131,6 +135,11 @@ impl New {
         }
         front.take_links(taken);
         self.log = Some(log);
+        if handed["hears"].as_bool() == Some(true) {
+            let what = || format!("cannot tell process {} how far this one is", self.old.pid);
+            let progress = self.line.other().and_then(|line| Progress::tell(line, || census().rings.len()));
+            self.progress = Some(progress.with_context(what)?);
+        }
         Ok(Sockets { control, upgrade, metrics })
     }
 
@@ -140,6 +149,7 @@ impl New {
     /// # Errors
     /// The record cannot be written.
     pub fn take(mut self) -> Result<Undo> {
+        drop(self.progress.take());
         let undo = self.claim.take()?;
         // If it has been killed meanwhile, nobody is there to take the ports back.
         let _ = self.line.send(&json!({ "taken": {} }), &[]);

@@ -5,6 +5,7 @@ mod tests;
 
 use super::message::{Line, Missing};
 use super::peer::Peer;
+use super::progress::Patience;
 use super::{AT_TCX, CODE, VERSION, queues};
 use crate::commands::run::Place;
 use crate::commands::up::Attendant;
@@ -25,7 +26,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long who is asked for a word may take, who reads the kernel's tables, and who opens ports.
+/// How long who is asked for a word may take, who reads the kernel's tables, and who opens ports, for each queue.
 const ANSWER: Duration = Duration::from_secs(5);
 const PREPARING: Duration = Duration::from_secs(60);
 const TAKING: Duration = Duration::from_secs(10);
@@ -195,7 +196,7 @@ impl Old {
         descriptors.extend(metrics);
         descriptors.extend(links.iter().map(|(_, link)| link.as_fd()));
         let list: Vec<(u32, &str)> = links.iter().map(|(index, link)| (*index, link.mode().name())).collect();
-        let message = json!({ "handed": { "links": list, "metrics": metrics.is_some() } });
+        let message = json!({ "handed": { "links": list, "metrics": metrics.is_some(), "hears": true } });
         line.send(&message, &descriptors).map_err(Missing::Failed)?;
         match Old::answer(place, line)? {
             message if message.get("taken").is_some() => Ok(()),
@@ -206,16 +207,21 @@ impl Old {
     /// What the other says to what it was handed. A router that has been told to end waits no longer than it has before it is
     /// ended by force ([`crate::signals`]), which would leave everything behind.
     fn answer(place: &Place, line: &mut Line) -> Result<Value, Missing> {
-        let (began, mut told) = (Instant::now(), None);
+        let (mut patience, mut told) = (Patience::from(Instant::now()), None);
         loop {
-            let answer = line.receive(LOOK);
+            let answer = match line.receive(LOOK) {
+                Ok((message, _)) if patience.is_progress(&message, Instant::now()) => {
+                    Err(Missing::Silent(LOOK))
+                }
+                answer => answer,
+            };
             let end = match place.has_ended() {
                 true => *told.get_or_insert_with(Instant::now) + AT_THE_END,
-                false => began + TAKING,
+                false => patience.since() + TAKING,
             };
             match answer {
                 Err(Missing::Silent(_)) if Instant::now() < end => {}
-                Err(Missing::Silent(_)) => return Err(Missing::Silent(began.elapsed())),
+                Err(Missing::Silent(_)) => return Err(Missing::Silent(patience.since().elapsed())),
                 answer => return answer.map(|(message, _)| message),
             }
         }
