@@ -134,6 +134,7 @@ impl Old {
         // Nobody attaches a port meanwhile.
         let mut attendant = attendant.lock().unwrap_or_else(PoisonError::into_inner);
         let Closed { ports, links, offloads, done } = self.close(place, &mut attendant, pid.get());
+        place.claim.lend();
         let taken = done.and_then(|()| self.give(place, line, &links));
         // One that is dead already takes nothing.
         match taken {
@@ -146,7 +147,7 @@ impl Old {
             }
         }
         offload::inherit(offloads);
-        if let Err(e) = place.claim.change(|_| ()) {
+        if let Err(e) = place.claim.take_back() {
             log::warn!(code = CODE; "the record of this router cannot be written: {e}");
         }
         if place.has_ended() {
