@@ -30,17 +30,23 @@ use std::time::{Duration, Instant};
 const ANSWER: Duration = Duration::from_secs(5);
 const PREPARING: Duration = Duration::from_secs(60);
 const TAKING: Duration = Duration::from_secs(10);
-/// The same where this router has been told to end, and how often it is looked whether it has.
-const AT_THE_END: Duration = Duration::from_secs(2);
+/// How often it is looked whether this router has been told to end. Then it is ended by force before long, which would leave all
+/// behind: so by these times after that nothing more is waited for, the other is ended though it may do so by itself, and it is
+/// left to itself though it has not ended.
 const LOOK: Duration = Duration::from_millis(200);
+const NO_WORD: Duration = Duration::from_secs(2);
+const NO_GRACE: Duration = Duration::from_secs(4);
+const NO_END: Duration = Duration::from_secs(6);
 /// How long a process that has closed its end may take to end, and one that was killed.
 const ENDING: Duration = Duration::from_secs(5);
 /// How often it is tried to open the ports again, and the time between.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
 const _: () = assert!(
-    AT_THE_END.as_secs() + ENDING.as_secs() < ORDERLY.as_secs(),
-    "a hand-over ends before the router is ended"
+    NO_WORD.as_secs() <= NO_GRACE.as_secs()
+        && NO_GRACE.as_secs() < NO_END.as_secs()
+        && NO_END.as_secs() + 2 < ORDERLY.as_secs(),
+    "a hand-over ends before the router is ended, which has to undo all then"
 );
 
 /// A running router, as far as it is handed over.
@@ -143,7 +149,7 @@ impl Old {
                 let why = other.err().unwrap_or(Missing::Closed);
                 let then = if place.has_ended() { "and this router ends" } else { "this router goes on" };
                 log::error!(code = CODE; "process {pid} does not take over: {why}; {then}");
-                stop(peer, &why);
+                stop(place, peer, &why);
             }
         }
         offload::inherit(offloads);
@@ -180,7 +186,7 @@ impl Old {
         let offloads = offload::let_go();
         place.close();
         let done = attendant.detach_all().map_err(io::Error::other).map_err(Missing::Failed);
-        if !queues::wait() {
+        if !queues::wait(|usual| until(place, usual, NO_WORD)) {
             log::warn!(code = CODE; "the kernel has not let go of all queues; process {pid} may have to wait for them");
         }
         Closed { ports, links, offloads, done }
@@ -205,10 +211,9 @@ impl Old {
         }
     }
 
-    /// What the other says to what it was handed. A router that has been told to end waits no longer than it has before it is
-    /// ended by force ([`crate::signals`]), which would leave everything behind.
+    /// What the other says to what it was handed.
     fn answer(place: &Place, line: &mut Line) -> Result<Value, Missing> {
-        let (mut patience, mut told) = (Patience::from(Instant::now()), None);
+        let mut patience = Patience::from(Instant::now());
         loop {
             let answer = match line.receive(LOOK) {
                 Ok((message, _)) if patience.is_progress(&message, Instant::now()) => {
@@ -216,10 +221,7 @@ impl Old {
                 }
                 answer => answer,
             };
-            let end = match place.has_ended() {
-                true => *told.get_or_insert_with(Instant::now) + AT_THE_END,
-                false => patience.since() + TAKING,
-            };
+            let end = until(place, patience.since() + TAKING, NO_WORD);
             match answer {
                 Err(Missing::Silent(_)) if Instant::now() < end => {}
                 Err(Missing::Silent(_)) => return Err(Missing::Silent(patience.since().elapsed())),
@@ -227,6 +229,11 @@ impl Old {
             }
         }
     }
+}
+
+/// By when that is given up which would be at a time otherwise: `at_the_end` after this router was told to end, if it was.
+fn until(place: &Place, usual: Instant, at_the_end: Duration) -> Instant {
+    place.ended_at().map_or(usual, |ended| usual.min(ended + at_the_end))
 }
 
 /// Ends this process, and undoes nothing: all of it is the other's now.
@@ -239,13 +246,27 @@ fn end(peer: &Peer) -> ! {
 }
 
 /// Sees to it that a process which has not taken over never does: while it is there it may hold queues of the ports.
-fn stop(peer: &Peer, why: &Missing) {
-    if matches!(why, Missing::Closed) && peer.ends(ENDING) {
+fn stop(place: &Place, peer: &Peer, why: &Missing) {
+    if matches!(why, Missing::Closed) && ends(place, peer, NO_GRACE) {
         return;
     }
     peer.end();
-    if !peer.ends(ENDING) {
+    if !ends(place, peer, NO_END) {
         log::error!(code = CODE; "process {} does not end", peer.pid.as_raw_nonzero());
+    }
+}
+
+/// Whether the other ends in the time that it has.
+fn ends(place: &Place, peer: &Peer, at_the_end: Duration) -> bool {
+    let usual = Instant::now() + ENDING;
+    loop {
+        let left = until(place, usual, at_the_end).saturating_duration_since(Instant::now());
+        if peer.ends(left.min(LOOK)) {
+            return true;
+        }
+        if left.is_zero() {
+            return false;
+        }
     }
 }
 
