@@ -6,7 +6,7 @@ use super::{AT_TCX, AT_XDP, CODE, VERSION};
 use crate::cli::Attach;
 use crate::commands::ports::Port;
 use crate::control::{Claim, Record, Undo, running, upgrade_socket};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use causeway_bpf::{XdpLink, XdpMode};
 use causeway_netio::front::Front;
 use causeway_netio::interface::Interface;
@@ -86,14 +86,14 @@ impl New {
         format!("process {} of router '{}' does not hand over", self.old.pid, self.old.name)
     }
 
-    fn say(&self, message: &Value) -> Result<()> {
+    fn say(&mut self, message: &Value) -> Result<()> {
+        let Err(error) = self.line.send(message, &[]) else { return Ok(()) };
         // That nobody reads any more is no end of a pipe's, which this process would end by without a word.
-        self.line.send(message, &[]).map_err(|e| match e.kind() {
-            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-                anyhow!("{}: {}", self.what(), Missing::Closed)
-            }
-            _ => anyhow!("{}: {e}", self.what()),
-        })
+        if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) {
+            // It may have said why.
+            self.hear("", Duration::ZERO)?;
+        }
+        bail!("{}: {error}", self.what())
     }
 
     /// What the running router says under this name.
@@ -170,5 +170,33 @@ impl New {
         }
         log::info!(code = CODE; "this is process {} with version {} in its place", std::process::id(), env!("CARGO_PKG_VERSION"));
         Ok(undo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_refused_while_it_prepares_says_why() {
+        let dir = std::env::temp_dir().join(format!("causeway-new-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let claim = Arc::new(Claim::new(&dir, &[], Some("a"), None).unwrap());
+        let said = |word: Option<&str>| {
+            let (own, other) = UnixStream::pair().unwrap();
+            let line = Line::new(own).unwrap();
+            let (old, claim) = (claim.record(), claim.clone());
+            let mut new = New { line, old, claim, metrics: None, log: None, progress: None };
+            let other = Line::new(other).unwrap();
+            if let Some(why) = word {
+                other.send(&json!({ "refused": why }), &[]).unwrap();
+            }
+            drop(other);
+            new.say(&json!({ "ready": {} })).unwrap_err().to_string()
+        };
+        assert!(said(Some("it was not ready")).ends_with(": it was not ready"));
+        assert!(said(None).ends_with(": it has ended"));
+        drop(claim);
+        std::fs::remove_dir_all(dir).unwrap();
     }
 }

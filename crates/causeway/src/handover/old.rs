@@ -129,6 +129,8 @@ impl Old {
             other => {
                 let why = other.err().unwrap_or(Missing::Strange);
                 log::warn!(code = CODE; "process {pid} does not take over: {why}");
+                // Or it would come when it is ready, and take this one for dead.
+                drop(line.send(&json!({ "refused": given_up(&why) }), &[]));
             }
         }
     }
@@ -234,6 +236,18 @@ impl Old {
 /// By when that is given up which would be at a time otherwise: `at_the_end` after this router was told to end, if it was.
 fn until(place: &Place, usual: Instant, at_the_end: Duration) -> Instant {
     place.ended_at().map_or(usual, |ended| usual.min(ended + at_the_end))
+}
+
+/// What a process is told that was welcome and is not ready.
+fn given_up(why: &Missing) -> String {
+    match why {
+        Missing::Silent(time) => format!(
+            "it was not ready within {} s, and this router goes on: try again when the machine has less to do, \
+             or stop this router, and start the other",
+            time.as_secs()
+        ),
+        why => format!("{why}, and this router goes on: stop it, and start the other"),
+    }
 }
 
 /// Ends this process, and undoes nothing: all of it is the other's now.
