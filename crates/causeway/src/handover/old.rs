@@ -188,7 +188,7 @@ impl Old {
         let offloads = offload::let_go();
         place.close();
         let done = attendant.detach_all().map_err(io::Error::other).map_err(Missing::Failed);
-        if !queues::wait(|usual| until(place, usual, NO_WORD)) {
+        if !queues::wait(|usual| until(place.ended_at(), usual, NO_WORD)) {
             log::warn!(code = CODE; "the kernel has not let go of all queues; process {pid} may have to wait for them");
         }
         Closed { ports, links, offloads, done }
@@ -223,7 +223,7 @@ impl Old {
                 }
                 answer => answer,
             };
-            let end = until(place, patience.since() + TAKING, NO_WORD);
+            let end = until(place.ended_at(), patience.since() + TAKING, NO_WORD);
             match answer {
                 Err(Missing::Silent(_)) if Instant::now() < end => {}
                 Err(Missing::Silent(_)) => return Err(Missing::Silent(patience.since().elapsed())),
@@ -233,9 +233,10 @@ impl Old {
     }
 }
 
-/// By when that is given up which would be at a time otherwise: `at_the_end` after this router was told to end, if it was.
-fn until(place: &Place, usual: Instant, at_the_end: Duration) -> Instant {
-    place.ended_at().map_or(usual, |ended| usual.min(ended + at_the_end))
+/// By when that is given up which would be at a time otherwise: `at_the_end` after this router
+/// was told to end, if that is sooner.
+fn until(ended: Option<Instant>, usual: Instant, at_the_end: Duration) -> Instant {
+    ended.map_or(usual, |ended| usual.min(ended + at_the_end))
 }
 
 /// What a process is told that was welcome and is not ready.
@@ -274,7 +275,7 @@ fn stop(place: &Place, peer: &Peer, why: &Missing) {
 fn ends(place: &Place, peer: &Peer, at_the_end: Duration) -> bool {
     let usual = Instant::now() + ENDING;
     loop {
-        let left = until(place, usual, at_the_end).saturating_duration_since(Instant::now());
+        let left = until(place.ended_at(), usual, at_the_end).saturating_duration_since(Instant::now());
         if peer.ends(left.min(LOOK)) {
             return true;
         }

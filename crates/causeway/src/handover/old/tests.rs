@@ -134,6 +134,16 @@ fn in_namespace(test: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
+fn a_router_that_is_told_to_end_waits_no_longer_than_it_has() {
+    let told = Instant::now();
+    let at = |s| told + Duration::from_secs(s);
+    assert_eq!(until(None, at(5), NO_WORD), at(5));
+    assert_eq!(until(Some(told), at(5), NO_WORD), told + NO_WORD, "not so long any more");
+    assert_eq!(until(Some(told), at(1), NO_WORD), at(1), "nor longer than usual");
+    assert_eq!(until(Some(told), at(8), NO_END), told + NO_END, "whatever was waited for before");
+}
+
+#[test]
 fn who_is_not_ready_is_told_so() {
     let late = given_up(&Missing::Silent(PREPARING));
     assert!(late.starts_with("it was not ready within 60 s") && late.contains("try again"), "{late}");
