@@ -278,7 +278,7 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
         fd,
         _offloads: Some(OffloadGuard::turn_off(&interface, &OFF)?),
         _promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
-        device: DeviceCounters::new(name),
+        device: DeviceCounters::new(&interface),
     });
     let rx = PacketRx {
         shared: shared.clone(),
@@ -311,7 +311,7 @@ pub(crate) fn sender(interface: &Interface) -> Result<Box<dyn Tx>> {
         Ok(fd)
     };
     let fd = open().map_err(|e| Error::system(format!("{}: open a packet socket", interface.name), e))?;
-    let device = DeviceCounters::new(&interface.name);
+    let device = DeviceCounters::new(interface);
     let shared = Arc::new(Shared { fd, _offloads: None, _promiscuous: None, device });
     Ok(Box::new(PacketTx { shared, completions: Completions::default(), counts: Tally::new(tx::NAMES) }))
 }
