@@ -2,6 +2,7 @@
 
 use crate::control::{Record, Undo, own_netns};
 use causeway_kernel::{ManagedNeighbour, release_managed};
+use causeway_netio::interface::name_by_index;
 use causeway_netio::offload::{Offload, is_on, set_offload};
 use std::net::IpAddr;
 use std::path::Path;
@@ -27,16 +28,25 @@ pub fn log(undone: &[String]) {
     undone.iter().for_each(|line| log::info!(code = CODE; "{line}"));
 }
 
-/// Turns offloads on again.
+/// Turns offloads on again: by the interface's index, since its name may be another's by now.
 fn offloads(record: &Record) -> impl Iterator<Item = String> + '_ {
-    record.undo.offloads.iter().filter_map(|(interface, name)| {
+    record.undo.offloads.iter().filter_map(|(recorded, name, index)| {
         let offload = Offload::by_name(name)?;
-        if is_on(interface, offload).unwrap_or(true) {
+        let now = match index {
+            Some(index) => name_by_index(*index),
+            // An earlier version has recorded nothing else.
+            None => Some(recorded.clone()),
+        };
+        let Some(now) = now else {
+            return Some(format!("{name} of {recorded} is left as it is, for that interface is gone"));
+        };
+        if is_on(&now, offload).unwrap_or(true) {
             return None;
         }
-        match set_offload(interface, offload, true) {
-            Ok(()) => Some(format!("{name} of {interface} on again")),
-            Err(e) => Some(format!("{name} of {interface} stays off: {e}")),
+        let which = if now == *recorded { now.clone() } else { format!("{now}, which was {recorded},") };
+        match set_offload(&now, offload, true) {
+            Ok(()) => Some(format!("{name} of {which} on again")),
+            Err(e) => Some(format!("{name} of {which} stays off: {e}")),
         }
     })
 }

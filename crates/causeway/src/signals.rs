@@ -11,7 +11,7 @@ use signal_hook::{flag, iterator, low_level};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ALL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// Signals that come together are one: timeout(1) sends its signal to the process and to its group, and a terminal
@@ -19,6 +19,14 @@ const ALL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 const TOGETHER: Duration = Duration::from_millis(100);
 /// How long an orderly end may take.
 pub const ORDERLY: Duration = Duration::from_secs(10);
+
+/// When the first signal came that ends the router.
+static ASKED: OnceLock<Instant> = OnceLock::new();
+
+/// When this process was told by a signal to end, if it was: [`ORDERLY`] after that it is ended by force.
+pub fn asked_at() -> Option<Instant> {
+    ASKED.get().copied()
+}
 
 /// Which signal came.
 #[derive(Clone)]
@@ -90,6 +98,7 @@ impl Signals {
             else {
                 return;
             };
+            ASKED.get_or_init(Instant::now);
             seen.store(signal.unsigned_abs() as usize, Ordering::Relaxed);
             wake();
             std::thread::sleep(TOGETHER);

@@ -52,7 +52,7 @@ pub(crate) fn is_kept(entry: &Neighbour) -> bool {
 /// Who is kept resolved.
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    /// The kernel knows managed entries.
+    /// The kernel knows managed entries, and may be told to make some.
     manages: bool,
     /// Gateways, and whether a managed entry was made for each.
     gateways: BTreeMap<Key, bool>,
@@ -64,7 +64,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// `manages` says whether the kernel knows managed entries.
+    /// `manages` says whether the kernel knows managed entries, and may be told to make some.
     pub fn new(manages: bool) -> Self {
         Keeper {
             manages,
@@ -99,9 +99,9 @@ impl Keeper {
         self.gateways.insert(key, true);
     }
 
-    /// The kernel does not know managed entries after all.
-    pub fn cannot_manage(&mut self) {
-        self.manages = false;
+    /// Whether the kernel knows managed entries, and may be told to make some, is otherwise from now on.
+    pub fn set_manages(&mut self, manages: bool) {
+        self.manages = manages;
     }
 
     /// What became of the question to manage a neighbour: whether a managed entry was made.
@@ -126,7 +126,8 @@ impl Keeper {
                     true
                 }
                 Some(entry) if self.manages => entry.managed,
-                Some(entry) => entry.state & NUD_REACHABLE != 0,
+                // Another router's, perhaps, in whose place this one will be.
+                Some(entry) => entry.managed || entry.state & NUD_REACHABLE != 0,
                 None => false,
             };
             if !settled && self.may_ask(key, now) {
@@ -233,6 +234,20 @@ mod tests {
         assert_eq!(keeper.due(start, |_| Some(&stale)), [Ask::Use(key(1))]);
         assert!(keeper.due(start + REPEAT, |_| Some(&permanent)).is_empty());
         assert!(keeper.keep(&BTreeSet::new()).is_empty(), "nothing was made, nothing is let go");
+    }
+
+    #[test]
+    fn what_another_router_has_made_is_left_alone_until_its_place_is_taken() {
+        let start = Instant::now();
+        let mut keeper = Keeper::new(false);
+        keeper.keep(&BTreeSet::from([key(1), key(2)]));
+        let entries = [entry(key(1), NUD_STALE, true), entry(key(2), NUD_STALE, false)];
+        let of = |key: Key| entries.iter().find(|entry| entry.address == key.1);
+        assert_eq!(keeper.due(start, of), [Ask::Use(key(2))], "the other is kept as it is");
+        keeper.adopt(key(1));
+        keeper.set_manages(true);
+        assert_eq!(keeper.due(start + REPEAT, of), [Ask::Manage(key(2))]);
+        assert_eq!(keeper.keep(&BTreeSet::new()), [Ask::Release(key(1))]);
     }
 
     #[test]

@@ -69,8 +69,9 @@ pub(crate) struct Caretaker {
 }
 
 impl Caretaker {
-    pub fn open(was_used: WasUsed, on_managed: OnManaged) -> io::Result<Self> {
-        let keeper = Keeper::new(kernel_manages_neighbours());
+    /// Without `manage` neighbours are only said to be in use, until some were [left](Caretaker::adopt) to us.
+    pub fn open(was_used: WasUsed, on_managed: OnManaged, manage: bool) -> io::Result<Self> {
+        let keeper = Keeper::new(manage && kernel_manages_neighbours());
         let (socket, due) = (Socket::open(None)?, Instant::now());
         Ok(Caretaker { keeper, socket, due, was_used, on_managed, told: Vec::new() })
     }
@@ -81,8 +82,9 @@ impl Caretaker {
         self.hurry();
     }
 
-    /// These were managed by somebody who has left them to us.
+    /// These were managed by somebody who has left them to us, and so the others in use may be.
     pub fn adopt(&mut self, list: impl IntoIterator<Item = Key>) {
+        self.keeper.set_manages(kernel_manages_neighbours());
         list.into_iter().for_each(|key| self.keeper.adopt(key));
         self.hurry();
     }
@@ -130,7 +132,7 @@ impl Caretaker {
             Ask::Manage(key) => match manage(&mut self.socket, key) {
                 Ok(Managing::Begun) => self.keeper.managed_one(key, true),
                 Ok(Managing::Foreign) => self.keeper.managed_one(key, false),
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.keeper.cannot_manage(),
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.keeper.set_manages(false),
                 Ok(Managing::Known) | Err(_) => {}
             },
         }
@@ -208,9 +210,10 @@ fn manage(socket: &mut Socket, key: Key) -> io::Result<Managing> {
     socket.request(request).map(|()| Managing::Begun)
 }
 
-/// Says that a neighbour is in use, which makes the kernel find out whether it is there.
+/// Says that a neighbour is in use, which makes the kernel find out whether it is there. One that is managed it keeps by itself,
+/// and would not after this.
 fn say_used(socket: &mut Socket, key: Key) -> io::Result<()> {
-    if entry(socket, key)?.as_ref().is_some_and(is_foreign) {
+    if entry(socket, key)?.is_some_and(|entry| entry.managed || is_foreign(&entry)) {
         return Ok(());
     }
     socket.request(neighbour(RTM_NEWNEIGH, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, key, NTF_USE))

@@ -110,6 +110,17 @@ fn a_host_that_no_packet_goes_to_is_not_asked_about() {
     assert!(follower.watcher.stats().asked > 0);
 }
 
+/// It may be ended by force at any time before.
+#[test]
+fn who_has_not_taken_a_place_yet_only_says_that_gateways_are_in_use() {
+    let Some(bed) = routed("before") else { return };
+    let mut follower = bed.open_with(&["r0", "r1"], |config| WatcherConfig { manage: false, ..config });
+    follower.until("resolved", resolved);
+    assert_eq!((managed(&bed), follower.watcher.managed()), (0, Vec::new()));
+    follower.watcher.adopt(&[]);
+    follower.until("managed", |f| managed(&bed) == 2 && f.watcher.managed().len() == 2);
+}
+
 #[test]
 fn the_list_of_what_is_managed_outlives_its_watcher() {
     let Some(bed) = routed("list") else { return };

@@ -123,6 +123,11 @@ pub(crate) fn name_of(fd: &OwnedFd, index: u32) -> io::Result<String> {
     Ok(until_zero(&ifr.ifr_name.map(|c| c as u8)))
 }
 
+/// What the interface with this index is called now, in the calling thread's network namespace; `None` if there is none.
+pub fn name_by_index(index: u32) -> Option<String> {
+    name_of(&control().ok()?, index).ok()
+}
+
 impl Interface {
     /// The interface called `name` in the calling thread's network namespace.
     ///

@@ -64,9 +64,9 @@ impl Offload {
         }
     }
 
-    /// The one of [`Offload::HARMFUL`] with that name.
+    /// The one with that name, of those that ports turn off.
     pub fn by_name(name: &str) -> Option<Offload> {
-        Offload::HARMFUL.into_iter().find(|o| o.name() == name)
+        Offload::HARMFUL.into_iter().chain([Offload::Gro]).find(|o| o.name() == name)
     }
 
     fn get(self, fd: &OwnedFd, name: &str) -> Result<bool> {
@@ -106,8 +106,9 @@ pub fn is_on(name: &str, offload: Offload) -> Result<bool> {
     offload.get(&control()?, name)
 }
 
-/// What is told of offloads that are changed: interface, offload, and whether it is off on our account.
-pub type Journal = dyn Fn(&str, Offload, bool) + Send + Sync;
+/// What is told of offloads that are changed: the interface's index and its name then, the offload, and whether it is off on our
+/// account. The name may have changed since it was turned off; the index has not.
+pub type Journal = dyn Fn(u32, &str, Offload, bool) + Send + Sync;
 
 static JOURNAL: OnceLock<Box<Journal>> = OnceLock::new();
 
@@ -117,9 +118,9 @@ pub fn keep_journal(journal: Box<Journal>) {
     let _ = JOURNAL.set(journal);
 }
 
-fn note(name: &str, offload: Offload, off: bool) {
+fn note(ifindex: u32, name: &str, offload: Offload, off: bool) {
     if let Some(journal) = JOURNAL.get() {
-        journal(name, offload, off);
+        journal(ifindex, name, offload, off);
     }
 }
 
@@ -127,7 +128,7 @@ fn note(name: &str, offload: Offload, off: bool) {
 #[derive(Debug)]
 struct Held {
     ifindex: u32,
-    /// The name that the device had then, which the journal knows it by.
+    /// The name that the device had then.
     name: String,
     offload: Offload,
     /// The number of the guard; none while it is any guard's of that device.
@@ -135,28 +136,28 @@ struct Held {
 }
 
 impl Held {
-    /// Turns it on again, and has the journal forget it, unless one of `others` is of that name.
+    /// Turns it on again, and has the journal forget it, unless one of `others` is the same.
     fn restore(self, fd: &OwnedFd, others: &[Held]) {
         // By what it is called now: its old name may be another's. If it is gone, there is nothing to restore.
         if let Ok(now) = name_of(fd, self.ifindex) {
             let _ = self.offload.set(fd, &now, true);
         }
-        forget(others, &self.name, self.offload);
+        forget(others, (self.ifindex, &self.name), self.offload);
     }
 }
 
 /// All of the process. The port that a device gets anew is opened before the old one of that name is dropped, so two
-/// guards may know the same name, or the same device. It is the later one's.
+/// guards may know the same device. It is the later one's.
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
 
 fn held() -> MutexGuard<'static, Vec<Held>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes an entry out of the journal, unless another device of that name has it.
-fn forget(held: &[Held], name: &str, offload: Offload) {
-    if !held.iter().any(|h| h.name == name && h.offload == offload) {
-        note(name, offload, false);
+/// Takes an entry out of the journal, unless it is held still.
+fn forget(held: &[Held], (ifindex, name): (u32, &str), offload: Offload) {
+    if !held.iter().any(|h| (h.ifindex, h.offload) == (ifindex, offload)) {
+        note(ifindex, name, offload, false);
     }
 }
 
@@ -189,7 +190,7 @@ impl OffloadGuard {
                 held.iter_mut().filter(same).for_each(|h| h.owner = Some(number));
                 continue;
             }
-            note(name, offload, true);
+            note(ifindex, name, offload, true);
             match offload.set(&guard.fd, name, false) {
                 Ok(()) if !offload.get(&guard.fd, name).unwrap_or(true) => {
                     held.retain(|h| (h.ifindex, h.offload) != (ifindex, offload));
@@ -199,7 +200,7 @@ impl OffloadGuard {
                 Err(e) if e.kind() == ErrorKind::Privilege => return Err(e),
                 _ => guard.stuck.push(offload),
             }
-            forget(&held, name, offload);
+            forget(&held, (ifindex, name), offload);
         }
         Ok(guard)
     }
@@ -271,6 +272,13 @@ mod tests {
     }
 
     #[test]
+    fn what_a_port_turns_off_is_known_by_its_name() {
+        for offload in Offload::HARMFUL.into_iter().chain(crate::afpacket::OFF) {
+            assert_eq!(Offload::by_name(offload.name()), Some(offload));
+        }
+    }
+
+    #[test]
     fn offloads_come_back() {
         testnet::run(&[("g0", "r0")], || {
             set_offload("r0", Offload::Gro, true).expect("on");
@@ -311,16 +319,16 @@ mod tests {
     #[test]
     fn another_device_of_the_name_is_left_alone() {
         testnet::run(&[("g0", "r0")], || {
-            let entries: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+            let entries: Arc<Mutex<BTreeSet<u32>>> = Arc::default();
             let journal = entries.clone();
-            keep_journal(Box::new(move |name, _, off| {
+            keep_journal(Box::new(move |ifindex, name, _, off| {
                 let mut entries = journal.lock().unwrap();
                 // Other tests of the process have devices of their own.
                 if name == "again" {
                     if off {
-                        entries.insert(name.to_owned())
+                        entries.insert(ifindex)
                     } else {
-                        entries.remove(name)
+                        entries.remove(&ifindex)
                     };
                 }
             }));
@@ -332,10 +340,12 @@ mod tests {
             testnet::ip("ip link add again type veth peer name g1");
             set_offload("again", Offload::Gro, true).expect("on");
             let new = turn_off("again");
+            assert_eq!(entries.lock().unwrap().len(), 2, "each has an entry");
             drop(old);
             assert!(gro("other"), "the device gets back what it had, whatever it is called");
             assert!(!gro("again"), "it is another one");
-            assert_eq!(entries.lock().unwrap().len(), 1, "and has an entry of its own");
+            let index = Interface::open("again").expect("again").index;
+            assert_eq!(*entries.lock().unwrap(), BTreeSet::from([index]), "and keeps its entry");
             // The same device: it was away, and its port is opened anew.
             let newer = turn_off("again");
             drop(new);

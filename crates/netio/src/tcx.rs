@@ -29,7 +29,7 @@ pub fn open(name: &str, queues: usize, front: &Arc<Front>) -> Result<Port> {
     // None is turned off.
     let offloads = OffloadGuard::turn_off(&interface, &[])?;
     let held = Held { _link: link, claim, _promiscuous: None };
-    let attachment = Attachment::new(held, offloads, DeviceCounters::new(name));
+    let attachment = Attachment::new(held, offloads, DeviceCounters::new(&interface));
     let queue = |number| -> Result<Queue> {
         let tx = Box::new(Sender { tx: afpacket::sender(&interface)?, attachment: attachment.clone() });
         Ok(Queue { rx: Box::new(Nothing { attachment: attachment.clone(), first: number == 0 }), tx })

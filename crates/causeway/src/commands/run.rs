@@ -10,6 +10,7 @@ use crate::load::{self, Loaded, Style};
 use crate::metrics::http;
 use crate::service_manager::ServiceManager;
 use crate::session::{End, Session, Setup};
+use crate::signals;
 use anyhow::{Context, Result, bail};
 use causeway_elements::devices::{FRONT, OpenPorts, PORTS, interfaces};
 use causeway_elements::{LOSSES, Losses};
@@ -25,9 +26,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The code of the objection to forwarding while the router ends.
 const ENDING: &str = "ending";
@@ -133,8 +133,8 @@ pub struct Place {
     pub claim: Arc<Claim>,
     control: (Listener, Arc<Entrance>),
     metrics: Option<(TcpListener, Arc<Entrance>)>,
-    /// Whether the router has ended, whoever has the place yet.
-    ended: AtomicBool,
+    /// When the router was told to end that has ended, whoever has the place yet.
+    ended: OnceLock<Instant>,
 }
 
 impl Place {
@@ -165,28 +165,22 @@ impl Place {
     ) -> Result<Place> {
         // It outlives the router.
         let journal = Arc::downgrade(&claim);
-        keep_journal(Box::new(move |interface: &str, offload: Offload, off: bool| {
+        keep_journal(Box::new(move |index: u32, interface: &str, offload: Offload, off: bool| {
             let Some(journal) = journal.upgrade() else { return };
-            let entry = (interface.to_owned(), offload.name().to_owned());
-            let changed = journal.change(|undo| {
-                if off {
-                    undo.offloads.insert(entry)
-                } else {
-                    undo.offloads.remove(&entry)
-                };
-            });
-            if let Err(e) = changed {
+            let noted = journal.change(|undo| undo.note_offload((interface, index), offload.name(), off));
+            if let Err(e) = noted {
                 log::warn!("what is turned off on {interface} cannot be recorded: {e}");
             }
         }));
         let entrance = || entrance().context("cannot make an event descriptor");
         let metrics = metrics.map(|listener| Ok::<_, anyhow::Error>((listener, entrance()?))).transpose()?;
-        Ok(Place { claim, control: (listener, entrance()?), metrics, ended: AtomicBool::new(false) })
+        Ok(Place { claim, control: (listener, entrance()?), metrics, ended: OnceLock::new() })
     }
 
     /// The router has ended. Waits until nobody else has the place: who hands it over is not to be left in the middle.
     pub fn end(mut place: Arc<Place>) {
-        place.ended.store(true, Ordering::Relaxed);
+        // Without a signal nobody ends it by force.
+        place.ended.get_or_init(|| signals::asked_at().unwrap_or_else(Instant::now));
         while let Err(others) = Arc::try_unwrap(place) {
             place = others;
             std::thread::sleep(PERIOD);
@@ -195,7 +189,12 @@ impl Place {
 
     /// Whether the router has ended, so that it does not go on.
     pub fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+        self.ended_at().is_some()
+    }
+
+    /// When the router was told to end, if it has ended.
+    pub fn ended_at(&self) -> Option<Instant> {
+        self.ended.get().copied()
     }
 
     fn entrances(&self) -> impl Iterator<Item = &Arc<Entrance>> {

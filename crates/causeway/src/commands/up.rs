@@ -323,6 +323,8 @@ fn follow(
             marks.take_mark(id.0 as u16) || in_driver
         }),
         on_managed: Box::new(move |list| follow::record_managed(&record, list)),
+        // Until then nobody would know what to undo.
+        manage: claim.is_own(),
         ..WatcherConfig::new(indices.iter().copied())
     };
     let mut watcher = Watcher::open(config).context(what)?;

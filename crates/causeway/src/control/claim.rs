@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Name of a router that was given none.
 const DEFAULT: &str = "router";
@@ -20,6 +20,8 @@ pub struct Claim {
     record: Mutex<Record>,
     /// Whether it is this process's by now; what another's file says stays.
     own: AtomicBool,
+    /// Whether another process may take it at any time.
+    lent: AtomicBool,
 }
 
 impl Claim {
@@ -36,7 +38,12 @@ impl Claim {
         alive.extend(beside.iter().filter(|d| *d != dir).flat_map(|d| all(d)).filter(Record::is_alive));
         let name = choose_name(&alive, name)?;
         let record = Record::own(dir, &name, socket).context("cannot find this process in /proc")?;
-        let claim = Claim { record: Mutex::new(record), dir: dir.to_owned(), own: AtomicBool::new(true) };
+        let claim = Claim {
+            record: Mutex::new(record),
+            dir: dir.to_owned(),
+            own: AtomicBool::new(true),
+            lent: AtomicBool::new(false),
+        };
         claim.change(|_| ()).with_context(|| format!("cannot write {}", path(dir, &name).display()))?;
         Ok(claim)
     }
@@ -48,7 +55,12 @@ impl Claim {
     pub fn to_name_of(dir: &Path, record: &Record) -> Result<Claim> {
         let own = Record::own(dir, &record.name, Some(&record.socket))
             .context("cannot find this process in /proc")?;
-        Ok(Claim { record: Mutex::new(own), dir: dir.to_owned(), own: AtomicBool::new(false) })
+        Ok(Claim {
+            record: Mutex::new(own),
+            dir: dir.to_owned(),
+            own: AtomicBool::new(false),
+            lent: AtomicBool::new(false),
+        })
     }
 
     /// Takes the name, with what the router that had it has changed, which is returned.
@@ -72,6 +84,30 @@ impl Claim {
         Ok(undo)
     }
 
+    /// From now on another process may [take](Claim::take) the name at any time: what changes is recorded only as long as it has
+    /// not.
+    pub fn lend(&self) {
+        // Who writes at this moment has done so then.
+        let _record = self.locked();
+        self.lent.store(true, Ordering::Relaxed);
+    }
+
+    /// The name is this process's alone again, whatever the other has written.
+    ///
+    /// # Errors
+    /// If the folder cannot be locked, or the record cannot be written. The name is this process's nevertheless.
+    pub fn take_back(&self) -> io::Result<()> {
+        let record = self.locked();
+        self.lent.store(false, Ordering::Relaxed);
+        let _lock = lock(&self.dir).map_err(io::Error::other)?;
+        self.write(&record)
+    }
+
+    /// Whether the name is this process's by now.
+    pub fn is_own(&self) -> bool {
+        self.own.load(Ordering::Relaxed)
+    }
+
     /// Where the router is asked by one that is to take its place.
     pub fn upgrade_socket(&self) -> PathBuf {
         upgrade_socket(&self.dir, &self.record().name)
@@ -79,7 +115,11 @@ impl Claim {
 
     /// What is recorded.
     pub fn record(&self) -> Record {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.locked().clone()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes what is to be undone if the router is killed.
@@ -99,11 +139,24 @@ impl Claim {
     }
 
     fn edit(&self, edit: impl FnOnce(&mut Record)) -> io::Result<()> {
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = self.locked();
         edit(&mut record);
-        if !self.own.load(Ordering::Relaxed) {
+        if !self.is_own() {
             return Ok(());
         }
+        if !self.lent.load(Ordering::Relaxed) {
+            return self.write(&record);
+        }
+        // The other takes what is recorded by then, under the same lock.
+        let _lock = lock(&self.dir).map_err(io::Error::other)?;
+        let is_own = |there: &Record| {
+            (&there.name, there.pid, there.started) == (&record.name, record.pid, record.started)
+        };
+        if all(&self.dir).iter().any(is_own) { self.write(&record) } else { Ok(()) }
+    }
+
+    /// Where another process could write at the same time, the folder must be locked.
+    fn write(&self, record: &Record) -> io::Result<()> {
         let file = path(&self.dir, &record.name);
         let beside = file.with_extension("json.new");
         fs::write(&beside, format!("{:#}\n", record.to_json()))?;
@@ -116,7 +169,7 @@ impl Drop for Claim {
         let record = self.record();
         // What could not be undone is left to the next router, which sees that this one is dead. There is nobody left to
         // tell of an error.
-        if record.undo.is_empty() && self.own.load(Ordering::Relaxed) {
+        if record.undo.is_empty() && self.is_own() {
             let _ = fs::remove_file(path(&self.dir, &record.name));
         }
     }
@@ -207,6 +260,27 @@ mod tests {
         claim.change(|undo| undo.neighbours.clear()).unwrap();
         drop(claim);
         assert!(!path(&dir, "a").exists());
+        fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_is_lent_is_written_to_until_it_is_taken() {
+        let (top, dir) = folder("lend");
+        let entry = |n: u8| ("eth0".to_owned(), 7, IpAddr::from([192, 0, 2, n]));
+        let claim = Claim::new(&dir, &[], Some("a"), None).unwrap();
+        let there = || all(&dir).pop().unwrap();
+        claim.lend();
+        claim.change(|undo| assert!(undo.neighbours.insert(entry(1)))).unwrap();
+        assert_eq!(there(), claim.record(), "the other takes it with the name");
+        let other = Record { pid: 1, started: 0, ..claim.record() };
+        fs::write(path(&dir, "a"), other.to_json().to_string()).unwrap();
+        claim.change(|undo| assert!(undo.neighbours.insert(entry(2)))).unwrap();
+        assert_eq!(there(), other, "it is the other's");
+        claim.take_back().unwrap();
+        assert_eq!(there(), claim.record(), "which has not lived");
+        claim.change(|undo| undo.neighbours.clear()).unwrap();
+        assert!(there().undo.is_empty());
+        drop(claim);
         fs::remove_dir_all(top).unwrap();
     }
 

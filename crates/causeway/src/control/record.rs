@@ -14,7 +14,7 @@
 //! | `counters` | path of the shared counters |
 //! | `xdp` | number of the BPF program that it attaches to ports at XDP; missing if it forwards nothing |
 //! | `tcx` | number of the BPF program that it has at tcx; missing if it has none |
-//! | `offloads` | what was turned off on interfaces: a list of `[interface, offload]` |
+//! | `offloads` | what was turned off on interfaces: a list of `[interface, offload, its index]`; the first versions wrote no index |
 //! | `neighbours` | entries that the kernel keeps resolved for the router: a list of `[interface, its index, address]` |
 //!
 //! The last two are what must be undone when the router was killed ([`Undo`]), and are written before it is done.
@@ -65,8 +65,9 @@ pub struct Record {
 /// What a router changes in its network namespace and changes back when it ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undo {
-    /// Offloads that were turned off: interface and offload.
-    pub offloads: BTreeSet<(String, String)>,
+    /// Offloads that were turned off: interface, offload, and the interface's index, by which it is found whatever it is called by
+    /// now. What an earlier version has recorded is without.
+    pub offloads: BTreeSet<(String, String, Option<u32>)>,
     /// Neighbours that the kernel was told to keep resolved: interface, its index, and address.
     pub neighbours: BTreeSet<(String, u32, IpAddr)>,
 }
@@ -77,10 +78,23 @@ impl Undo {
         *self == Undo::default()
     }
 
+    /// `offload` of the interface with that name and index is off on the router's account from now on, or is no more.
+    pub fn note_offload(&mut self, (name, index): (&str, u32), offload: &str, off: bool) {
+        // It may have been recorded under another name.
+        let is_other = |entry: &(String, String, Option<u32>)| {
+            entry.1 != offload || entry.2.map_or(entry.0 != name, |recorded| recorded != index)
+        };
+        self.offloads.retain(is_other);
+        if off {
+            self.offloads.insert((name.to_owned(), offload.to_owned(), Some(index)));
+        }
+    }
+
     fn from_json(value: &Value) -> Option<Undo> {
         let list = |key: &str| value.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let text = |value: &Value, at: usize| Some(value.get(at)?.as_str()?.to_owned());
-        let offload = |v: &Value| Some((text(v, 0)?, text(v, 1)?));
+        let index = |v: &Value| v.get(2)?.as_u64()?.try_into().ok();
+        let offload = |v: &Value| Some((text(v, 0)?, text(v, 1)?, index(v)));
         let neighbour =
             |v: &Value| Some((text(v, 0)?, v.get(1)?.as_u64()? as u32, text(v, 2)?.parse().ok()?));
         Some(Undo {
@@ -236,16 +250,34 @@ pub(super) mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written_and_nothing_else_is_one() {
         let mut record = Record::own(Path::new("/run/x"), "a.b", Some(Path::new("/tmp/s"))).unwrap();
-        record.undo.offloads.insert(("eth0".to_owned(), "lro".to_owned()));
+        record.undo.note_offload(("eth0", 7), "lro", true);
         record.undo.neighbours.insert(("eth1".to_owned(), 7, "2001:db8::1".parse().unwrap()));
         (record.xdp, record.tcx) = (Some(6), Some(7));
         assert_eq!(record.socket, Path::new("/tmp/s"));
         assert_eq!(record.counters, Path::new("/run/x/a.b.counters"));
         let text = record.to_json().to_string();
-        assert_eq!(Record::from_json(&text), Some(record));
+        assert_eq!(Record::from_json(&text).as_ref(), Some(&record));
+        let earlier = Record::from_json(&text.replace("[\"eth0\",\"lro\",7]", "[\"eth0\",\"lro\"]")).unwrap();
+        let offloads = [("eth0".to_owned(), "lro".to_owned(), None)].into();
+        record.undo.offloads = offloads;
+        assert_eq!(earlier, record, "an earlier version recorded no index");
         for other in ["", "{}", "[1]", &text[1..], &text.replace("\"version\":1", "\"version\":2")] {
             assert_eq!(Record::from_json(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn what_was_turned_off_is_known_by_its_index() {
+        let entry = |name: &str, index| (name.to_owned(), "lro".to_owned(), index);
+        let mut undo = Undo { offloads: [entry("eth0", None)].into(), ..Undo::default() };
+        undo.note_offload(("eth0", 7), "lro", true);
+        undo.note_offload(("eth0", 8), "lro", true);
+        assert_eq!(undo.offloads, [entry("eth0", Some(7)), entry("eth0", Some(8))].into(), "two of one name");
+        undo.note_offload(("wan0", 7), "lro", true);
+        undo.note_offload(("eth0", 8), "rxvlan", false);
+        assert_eq!(undo.offloads, [entry("wan0", Some(7)), entry("eth0", Some(8))].into(), "it was renamed");
+        undo.note_offload(("eth0", 7), "lro", false);
+        assert_eq!(undo.offloads, [entry("eth0", Some(8))].into());
     }
 
     /// A folder with an empty file beside it.

@@ -65,6 +65,14 @@ impl Line {
         Ok(Line { socket, rest: Vec::new(), descriptors: Vec::new() })
     }
 
+    /// The same connection, for another thread to send by.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn other(&self) -> io::Result<Line> {
+        Line::new(self.socket.try_clone()?)
+    }
+
     /// Sends a message and descriptors.
     ///
     /// # Errors

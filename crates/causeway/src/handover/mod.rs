@@ -10,7 +10,10 @@
 //! | old | `welcome`, or `refused` and why | the new one reads the kernel's tables and compiles its programs |
 //! | new | `ready` | the old one gives up the right to forward, empties its rings and closes its ports; the kernel forwards |
 //! | old | `handed`, with descriptors: the ports' links, the sockets that clients know | the new one puts its program into each link, opens its ports, writes the record |
+//! | new | `opened`, as often as there are more: how many rings are open by now | the old one is patient for as long again |
 //! | new | `taken` | the old one ends, and undoes nothing |
+//!
+//! `opened` is said only to an old one whose `handed` says that it hears it: earlier versions do not, and say none either.
 //!
 //! Links at XDP are never closed, so no driver stops its rings to take a program off, and no carrier is lost; what is at tcx the
 //! stack takes off and puts on without a packet's noticing, so those programs go with the ports. Until it has heard
@@ -24,6 +27,7 @@ mod message;
 mod new;
 mod old;
 mod peer;
+mod progress;
 mod queues;
 #[cfg(test)]
 mod tests;

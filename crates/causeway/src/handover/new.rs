@@ -1,15 +1,17 @@
 //! The process that takes over.
 
 use super::message::{Line, Missing};
+use super::progress::Progress;
 use super::{AT_TCX, AT_XDP, CODE, VERSION};
 use crate::cli::Attach;
 use crate::commands::ports::Port;
 use crate::control::{Claim, Record, Undo, running, upgrade_socket};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use causeway_bpf::{XdpLink, XdpMode};
 use causeway_netio::front::Front;
 use causeway_netio::interface::Interface;
 use causeway_netio::offload::{self, Offload};
+use causeway_packet::ledger::census;
 use rustix::stdio::dup2_stderr;
 use serde_json::{Value, json};
 use std::io::ErrorKind;
@@ -35,6 +37,8 @@ pub struct New {
     metrics: Option<SocketAddr>,
     /// Where it logs to.
     log: Option<OwnedFd>,
+    /// Tells it how far this one is, if it hears that.
+    progress: Option<Progress>,
 }
 
 /// Sockets that clients know.
@@ -64,7 +68,7 @@ impl New {
             )
         })?;
         let claim = Arc::new(Claim::to_name_of(dir, &old)?);
-        let mut new = New { line: Line::new(socket)?, old, claim, metrics: None, log: None };
+        let mut new = New { line: Line::new(socket)?, old, claim, metrics: None, log: None, progress: None };
         let place = |port: &Port| if port.attach == Attach::Xdp { AT_XDP } else { AT_TCX };
         let ports: Vec<(&str, u32, &str)> =
             ports.iter().map(|p| (p.name.as_str(), p.index, place(p))).collect();
@@ -82,14 +86,14 @@ impl New {
         format!("process {} of router '{}' does not hand over", self.old.pid, self.old.name)
     }
 
-    fn say(&self, message: &Value) -> Result<()> {
+    fn say(&mut self, message: &Value) -> Result<()> {
+        let Err(error) = self.line.send(message, &[]) else { return Ok(()) };
         // That nobody reads any more is no end of a pipe's, which this process would end by without a word.
-        self.line.send(message, &[]).map_err(|e| match e.kind() {
-            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-                anyhow!("{}: {}", self.what(), Missing::Closed)
-            }
-            _ => anyhow!("{}: {e}", self.what()),
-        })
+        if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) {
+            // It may have said why.
+            self.hear("", Duration::ZERO)?;
+        }
+        bail!("{}: {error}", self.what())
     }
 
     /// What the running router says under this name.
@@ -131,6 +135,11 @@ impl New {
         }
         front.take_links(taken);
         self.log = Some(log);
+        if handed["hears"].as_bool() == Some(true) {
+            let what = || format!("cannot tell process {} how far this one is", self.old.pid);
+            let progress = self.line.other().and_then(|line| Progress::tell(line, || census().rings.len()));
+            self.progress = Some(progress.with_context(what)?);
+        }
         Ok(Sockets { control, upgrade, metrics })
     }
 
@@ -140,14 +149,16 @@ impl New {
     /// # Errors
     /// The record cannot be written.
     pub fn take(mut self) -> Result<Undo> {
+        drop(self.progress.take());
         let undo = self.claim.take()?;
         // If it has been killed meanwhile, nobody is there to take the ports back.
         let _ = self.line.send(&json!({ "taken": {} }), &[]);
         if !matches!(self.line.receive(ENDING), Err(Missing::Closed)) {
             log::warn!(code = CODE; "process {} does not end, though it forwards no more", self.old.pid);
         }
-        let of = |(name, offload): &(String, String)| {
-            Some((Interface::open(name).ok()?.index, name.clone(), Offload::by_name(offload)?))
+        let of = |(name, offload, index): &(String, String, Option<u32>)| {
+            let index = index.or_else(|| Some(Interface::open(name).ok()?.index))?;
+            Some((index, name.clone(), Offload::by_name(offload)?))
         };
         offload::inherit(undo.offloads.iter().filter_map(of));
         let name = &self.old.name;
@@ -159,5 +170,33 @@ impl New {
         }
         log::info!(code = CODE; "this is process {} with version {} in its place", std::process::id(), env!("CARGO_PKG_VERSION"));
         Ok(undo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_refused_while_it_prepares_says_why() {
+        let dir = std::env::temp_dir().join(format!("causeway-new-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let claim = Arc::new(Claim::new(&dir, &[], Some("a"), None).unwrap());
+        let said = |word: Option<&str>| {
+            let (own, other) = UnixStream::pair().unwrap();
+            let line = Line::new(own).unwrap();
+            let (old, claim) = (claim.record(), claim.clone());
+            let mut new = New { line, old, claim, metrics: None, log: None, progress: None };
+            let other = Line::new(other).unwrap();
+            if let Some(why) = word {
+                other.send(&json!({ "refused": why }), &[]).unwrap();
+            }
+            drop(other);
+            new.say(&json!({ "ready": {} })).unwrap_err().to_string()
+        };
+        assert!(said(Some("it was not ready")).ends_with(": it was not ready"));
+        assert!(said(None).ends_with(": it has ended"));
+        drop(claim);
+        std::fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -5,6 +5,7 @@ mod tests;
 
 use super::message::{Line, Missing};
 use super::peer::Peer;
+use super::progress::Patience;
 use super::{AT_TCX, CODE, VERSION, queues};
 use crate::commands::run::Place;
 use crate::commands::up::Attendant;
@@ -25,21 +26,27 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long who is asked for a word may take, who reads the kernel's tables, and who opens ports.
+/// How long who is asked for a word may take, who reads the kernel's tables, and who opens ports, for each queue.
 const ANSWER: Duration = Duration::from_secs(5);
 const PREPARING: Duration = Duration::from_secs(60);
 const TAKING: Duration = Duration::from_secs(10);
-/// The same where this router has been told to end, and how often it is looked whether it has.
-const AT_THE_END: Duration = Duration::from_secs(2);
+/// How often it is looked whether this router has been told to end. Then it is ended by force before long, which would leave all
+/// behind: so by these times after that nothing more is waited for, the other is ended though it may do so by itself, and it is
+/// left to itself though it has not ended.
 const LOOK: Duration = Duration::from_millis(200);
+const NO_WORD: Duration = Duration::from_secs(2);
+const NO_GRACE: Duration = Duration::from_secs(4);
+const NO_END: Duration = Duration::from_secs(6);
 /// How long a process that has closed its end may take to end, and one that was killed.
 const ENDING: Duration = Duration::from_secs(5);
 /// How often it is tried to open the ports again, and the time between.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
 const _: () = assert!(
-    AT_THE_END.as_secs() + ENDING.as_secs() < ORDERLY.as_secs(),
-    "a hand-over ends before the router is ended"
+    NO_WORD.as_secs() <= NO_GRACE.as_secs()
+        && NO_GRACE.as_secs() < NO_END.as_secs()
+        && NO_END.as_secs() + 2 < ORDERLY.as_secs(),
+    "a hand-over ends before the router is ended, which has to undo all then"
 );
 
 /// A running router, as far as it is handed over.
@@ -122,6 +129,8 @@ impl Old {
             other => {
                 let why = other.err().unwrap_or(Missing::Strange);
                 log::warn!(code = CODE; "process {pid} does not take over: {why}");
+                // Or it would come when it is ready, and take this one for dead.
+                drop(line.send(&json!({ "refused": given_up(&why) }), &[]));
             }
         }
     }
@@ -133,6 +142,7 @@ impl Old {
         // Nobody attaches a port meanwhile.
         let mut attendant = attendant.lock().unwrap_or_else(PoisonError::into_inner);
         let Closed { ports, links, offloads, done } = self.close(place, &mut attendant, pid.get());
+        place.claim.lend();
         let taken = done.and_then(|()| self.give(place, line, &links));
         // One that is dead already takes nothing.
         match taken {
@@ -141,11 +151,11 @@ impl Old {
                 let why = other.err().unwrap_or(Missing::Closed);
                 let then = if place.has_ended() { "and this router ends" } else { "this router goes on" };
                 log::error!(code = CODE; "process {pid} does not take over: {why}; {then}");
-                stop(peer, &why);
+                stop(place, peer, &why);
             }
         }
         offload::inherit(offloads);
-        if let Err(e) = place.claim.change(|_| ()) {
+        if let Err(e) = place.claim.take_back() {
             log::warn!(code = CODE; "the record of this router cannot be written: {e}");
         }
         if place.has_ended() {
@@ -178,7 +188,7 @@ impl Old {
         let offloads = offload::let_go();
         place.close();
         let done = attendant.detach_all().map_err(io::Error::other).map_err(Missing::Failed);
-        if !queues::wait() {
+        if !queues::wait(|usual| until(place.ended_at(), usual, NO_WORD)) {
             log::warn!(code = CODE; "the kernel has not let go of all queues; process {pid} may have to wait for them");
         }
         Closed { ports, links, offloads, done }
@@ -195,7 +205,7 @@ impl Old {
         descriptors.extend(metrics);
         descriptors.extend(links.iter().map(|(_, link)| link.as_fd()));
         let list: Vec<(u32, &str)> = links.iter().map(|(index, link)| (*index, link.mode().name())).collect();
-        let message = json!({ "handed": { "links": list, "metrics": metrics.is_some() } });
+        let message = json!({ "handed": { "links": list, "metrics": metrics.is_some(), "hears": true } });
         line.send(&message, &descriptors).map_err(Missing::Failed)?;
         match Old::answer(place, line)? {
             message if message.get("taken").is_some() => Ok(()),
@@ -203,22 +213,41 @@ impl Old {
         }
     }
 
-    /// What the other says to what it was handed. A router that has been told to end waits no longer than it has before it is
-    /// ended by force ([`crate::signals`]), which would leave everything behind.
+    /// What the other says to what it was handed.
     fn answer(place: &Place, line: &mut Line) -> Result<Value, Missing> {
-        let (began, mut told) = (Instant::now(), None);
+        let mut patience = Patience::from(Instant::now());
         loop {
-            let answer = line.receive(LOOK);
-            let end = match place.has_ended() {
-                true => *told.get_or_insert_with(Instant::now) + AT_THE_END,
-                false => began + TAKING,
+            let answer = match line.receive(LOOK) {
+                Ok((message, _)) if patience.is_progress(&message, Instant::now()) => {
+                    Err(Missing::Silent(LOOK))
+                }
+                answer => answer,
             };
+            let end = until(place.ended_at(), patience.since() + TAKING, NO_WORD);
             match answer {
                 Err(Missing::Silent(_)) if Instant::now() < end => {}
-                Err(Missing::Silent(_)) => return Err(Missing::Silent(began.elapsed())),
+                Err(Missing::Silent(_)) => return Err(Missing::Silent(patience.since().elapsed())),
                 answer => return answer.map(|(message, _)| message),
             }
         }
+    }
+}
+
+/// By when that is given up which would be at a time otherwise: `at_the_end` after this router
+/// was told to end, if that is sooner.
+fn until(ended: Option<Instant>, usual: Instant, at_the_end: Duration) -> Instant {
+    ended.map_or(usual, |ended| usual.min(ended + at_the_end))
+}
+
+/// What a process is told that was welcome and is not ready.
+fn given_up(why: &Missing) -> String {
+    match why {
+        Missing::Silent(time) => format!(
+            "it was not ready within {} s, and this router goes on: try again when the machine has less to do, \
+             or stop this router, and start the other",
+            time.as_secs()
+        ),
+        why => format!("{why}, and this router goes on: stop it, and start the other"),
     }
 }
 
@@ -232,13 +261,27 @@ fn end(peer: &Peer) -> ! {
 }
 
 /// Sees to it that a process which has not taken over never does: while it is there it may hold queues of the ports.
-fn stop(peer: &Peer, why: &Missing) {
-    if matches!(why, Missing::Closed) && peer.ends(ENDING) {
+fn stop(place: &Place, peer: &Peer, why: &Missing) {
+    if matches!(why, Missing::Closed) && ends(place, peer, NO_GRACE) {
         return;
     }
     peer.end();
-    if !peer.ends(ENDING) {
+    if !ends(place, peer, NO_END) {
         log::error!(code = CODE; "process {} does not end", peer.pid.as_raw_nonzero());
+    }
+}
+
+/// Whether the other ends in the time that it has.
+fn ends(place: &Place, peer: &Peer, at_the_end: Duration) -> bool {
+    let usual = Instant::now() + ENDING;
+    loop {
+        let left = until(place.ended_at(), usual, at_the_end).saturating_duration_since(Instant::now());
+        if peer.ends(left.min(LOOK)) {
+            return true;
+        }
+        if left.is_zero() {
+            return false;
+        }
     }
 }
 

@@ -185,6 +185,24 @@ fn what_a_killed_router_leaves_is_undone_by_the_next() {
 }
 
 #[test]
+fn what_was_turned_off_is_on_again_at_the_same_card_whatever_it_is_called() {
+    let Some(net) = Net::new() else { return };
+    let is_on =
+        |device: &str| net.inside("r", "ethtool", &format!("-k {device}")).contains("rx-vlan-offload: on");
+    net.inside("r", "ethtool", "-K ra rxvlan on");
+    let mut router = net.start("r", "run -e FromDevice(ra)->Discard");
+    assert!(!is_on("ra"));
+    net.ip("r", "link set ra name wan0");
+    net.ip("r", "link add ra type veth peer name heir");
+    net.inside("r", "ethtool", "-K ra rxvlan off");
+    router.end(Signal::KILL);
+    drop(router);
+    let _ = net.causeway("doctor").output().expect("causeway");
+    assert!(is_on("wan0"), "it was called ra");
+    assert!(!is_on("ra"), "this one is somebody else's");
+}
+
+#[test]
 fn the_doctor_undoes_what_a_killed_router_leaves() {
     let Some(net) = Net::new() else { return };
     net.ip("r", "route add 10.78.0.0/24 via 10.77.2.2");

@@ -14,6 +14,9 @@ pub struct WatcherConfig {
     pub receive_buffer_bytes: usize,
     /// Keep the gateways in use resolved, by entries in the kernel's neighbour tables.
     pub keep_resolved: bool,
+    /// Have the kernel manage those entries from the start. Else gateways are only said to be in use until
+    /// [`Watcher::adopt`](super::Watcher::adopt) is called, so that nothing is left behind by one that ends before.
+    pub manage: bool,
     /// Is told when what the watcher said cannot be relied on, and when it can again. Until it is first told that all is known,
     /// nothing can be relied on. It is called on the watcher's thread or on another one, and must not wait for either.
     pub on_doubt: OnDoubt,
@@ -33,6 +36,7 @@ impl WatcherConfig {
             ports: ports.into_iter().collect(),
             receive_buffer_bytes: 128 << 20,
             keep_resolved: true,
+            manage: true,
             on_doubt: Arc::new(|_| {}),
             pulse: Pulse::new(),
             was_used: Box::new(|_| true),

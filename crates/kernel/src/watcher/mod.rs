@@ -114,7 +114,8 @@ impl Watcher {
         let events = Socket::subscribe(None, &GROUPS, config.receive_buffer_bytes)?;
         let reader = Reader::spawn(events, herald.clone())?;
         let now = Instant::now();
-        let keeping = config.keep_resolved.then(|| Caretaker::open(config.was_used, config.on_managed));
+        let keeping =
+            config.keep_resolved.then(|| Caretaker::open(config.was_used, config.on_managed, config.manage));
         let mut watcher = Watcher {
             mirror: Mirror::new(config.ports),
             control: Socket::open(None)?,
@@ -173,7 +174,7 @@ impl Watcher {
     }
 
     /// Takes over neighbours that another watcher had the kernel keep resolved, and has left as they are: they are given back like
-    /// those of one's own.
+    /// those of one's own. From here on the kernel is told to manage the gateways in use.
     pub fn adopt(&mut self, list: &[ManagedNeighbour]) {
         if let Some(caretaker) = &mut self.caretaker {
             caretaker.adopt(list.iter().map(|neighbour| (neighbour.ifindex, neighbour.address)));

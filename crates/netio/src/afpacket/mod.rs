@@ -59,6 +59,9 @@ struct Request {
     features: u32,
 }
 
+/// What is turned off on the interface: a packet socket would see packets merged.
+pub(crate) const OFF: [Offload; 2] = [Offload::Lro, Offload::Gro];
+
 /// What both halves keep: the descriptor, and what was changed on the interface.
 #[derive(Debug)]
 struct Shared {
@@ -273,9 +276,9 @@ pub fn open(name: &str, promiscuous: bool) -> Result<Port> {
         .map_err(|e| Error::system(format!("{name}: bind a packet socket"), e))?;
     let shared = Arc::new(Shared {
         fd,
-        _offloads: Some(OffloadGuard::turn_off(&interface, &[Offload::Lro, Offload::Gro])?),
+        _offloads: Some(OffloadGuard::turn_off(&interface, &OFF)?),
         _promiscuous: promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?,
-        device: DeviceCounters::new(name),
+        device: DeviceCounters::new(&interface),
     });
     let rx = PacketRx {
         shared: shared.clone(),
@@ -308,7 +311,7 @@ pub(crate) fn sender(interface: &Interface) -> Result<Box<dyn Tx>> {
         Ok(fd)
     };
     let fd = open().map_err(|e| Error::system(format!("{}: open a packet socket", interface.name), e))?;
-    let device = DeviceCounters::new(&interface.name);
+    let device = DeviceCounters::new(interface);
     let shared = Arc::new(Shared { fd, _offloads: None, _promiscuous: None, device });
     Ok(Box::new(PacketTx { shared, completions: Completions::default(), counts: Tally::new(tx::NAMES) }))
 }

@@ -174,7 +174,7 @@ fn halves() -> (AfXdpRx, AfXdpTx, Kernel) {
     let claim = testnet::front().claim(interface.index, 1, u32::MAX, rules).expect("claimed");
     let (link, _) = attach(&interface, &claim, None, false).expect("attached");
     let offloads = OffloadGuard::turn_off(&interface, &[]).expect("nothing to do");
-    let counters = DeviceCounters::new("r0");
+    let counters = DeviceCounters::new(&interface);
     let attachment = Attachment::new(
         Held { _link: crate::attachment::Link::Xdp(link), claim, _promiscuous: None },
         offloads,

@@ -95,7 +95,7 @@ pub fn open(name: &str, options: &Options, front: &Arc<Front>) -> Result<Port> {
     let claim = front.claim(interface.index, interface.queues, longest, rules)?;
     let (link, why) = attach(&interface, &claim, features, options.generic)?;
     let promiscuous = options.promiscuous.then(|| PromiscuousGuard::new(&interface)).transpose()?;
-    let counters = DeviceCounters::new(name);
+    let counters = DeviceCounters::new(&interface);
     let attached = link.mode();
     let attachment = Attachment::new(
         Held { _link: Link::Xdp(link), claim, _promiscuous: promiscuous },

@@ -5,6 +5,7 @@
 
 mod mask;
 mod meter;
+mod speeds;
 
 pub use mask::Mask;
 pub use meter::{Meter, Sources};

@@ -70,14 +70,14 @@ struct Told {
     look_again: bool,
     /// Destinations that something was learned of, when that has changed.
     exceptions: Option<BTreeSet<IpAddr>>,
-    /// Neighbours that another router kept resolved, in whose place this one is.
-    adopted: Vec<ManagedNeighbour>,
+    /// Neighbours that another router kept resolved, if this one is in its place now.
+    adopted: Option<Vec<ManagedNeighbour>>,
 }
 
 impl Unsaid {
     /// These neighbours are this router's to keep resolved, or to give back.
     pub fn adopt(&self, list: Vec<ManagedNeighbour>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).adopted = list;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).adopted = Some(list);
     }
 
     /// What was found.
@@ -99,8 +99,7 @@ impl Unsaid {
         if let Some(exceptions) = told.exceptions.take() {
             watcher.set_exceptions(exceptions);
         }
-        let adopted = std::mem::take(&mut told.adopted);
-        if !adopted.is_empty() {
+        if let Some(adopted) = told.adopted.take() {
             watcher.adopt(&adopted);
         }
     }

@@ -111,8 +111,10 @@ impl Stage {
     }
 }
 
-/// Runs a test in a network namespace with the interface `r0`.
+/// Runs a test in a network namespace with the interface `r0`. One at a time: queues are looked for in the whole process.
 fn in_namespace(test: impl FnOnce() + Send + 'static) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root to make a network namespace");
     }
@@ -129,6 +131,38 @@ fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let done = thread.join();
     assert!(ip(&format!("netns del {name}")));
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
+#[test]
+fn a_router_that_is_told_to_end_waits_no_longer_than_it_has() {
+    let told = Instant::now();
+    let at = |s| told + Duration::from_secs(s);
+    assert_eq!(until(None, at(5), NO_WORD), at(5));
+    assert_eq!(until(Some(told), at(5), NO_WORD), told + NO_WORD, "not so long any more");
+    assert_eq!(until(Some(told), at(1), NO_WORD), at(1), "nor longer than usual");
+    assert_eq!(until(Some(told), at(8), NO_END), told + NO_END, "whatever was waited for before");
+}
+
+#[test]
+fn who_is_not_ready_is_told_so() {
+    let late = given_up(&Missing::Silent(PREPARING));
+    assert!(late.starts_with("it was not ready within 60 s") && late.contains("try again"), "{late}");
+    in_namespace(|| {
+        let stage = Stage::new();
+        let (own, other) = UnixStream::pair().unwrap();
+        let mut other = Line::new(other).unwrap();
+        let manager = std::env::var("NOTIFY_SOCKET").ok();
+        let hello = json!({ "version": VERSION, "ports": [["r0", 1, "xdp"]], "manager": manager });
+        other.send(&json!({ "hello": hello }), &[]).unwrap();
+        other.send(&json!({ "nonsense": {} }), &[]).unwrap();
+        stage.old.attend(own);
+        let mut hear = || other.receive(Duration::from_secs(20)).map(|(message, _)| message);
+        assert!(hear().unwrap().get("welcome").is_some());
+        let why = hear().unwrap()["refused"].as_str().unwrap().to_owned();
+        assert!(why.contains("this router goes on"), "{why}");
+        assert!(matches!(hear(), Err(Missing::Closed)));
+        stage.end();
+    });
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! has, cannot. So what leaves by an interface goes through the graph, all of it, unless little does.
 
 use super::Classes;
+use super::speeds::Speeds;
 use crate::commands::up::driver::{Forwarded, Ways};
 use crate::lease::{Lease, Voucher};
 use anyhow::{Context, Result};
@@ -19,8 +20,6 @@ use std::time::Duration;
 const PERIOD: Duration = Duration::from_millis(10);
 /// For how many times little must leave until the driver may send: then what was in the graph's rings has left.
 const QUIET: u32 = 10;
-/// After how many times devices are asked for their speeds again, which may be settled anew.
-const SPEEDS_EVERY: u32 = 100;
 
 /// Looks until it is dropped.
 pub struct Meter {
@@ -60,9 +59,12 @@ impl Meter {
             word_ns: Arc::new(move || said.load(Ordering::Relaxed)),
             term: Voucher::ALIVE,
         });
-        let stopped = stop.clone();
+        let (stopped, what) = (stop.clone(), "cannot start a thread");
+        let (names, classes) = (sources.names.clone(), sources.classes.clone());
+        let ask = move |port: usize| speed_bytes_per_s(&classes, names.get(port)?);
+        let speeds = Speeds::watch(sources.names.len(), ask).context(what)?;
         let thread = std::thread::Builder::new().name("meter".to_owned());
-        let thread = thread.spawn(move || run(&sources, &word, &stopped)).context("cannot start a thread")?;
+        let thread = thread.spawn(move || run(&sources, &speeds, &word, &stopped)).context(what)?;
         Ok(Meter { stop, thread: Some(thread) })
     }
 }
@@ -77,17 +79,15 @@ impl Drop for Meter {
     }
 }
 
-fn run(sources: &Sources, word: &AtomicU64, stop: &AtomicBool) {
+fn run(sources: &Sources, speeds: &Speeds, word: &AtomicU64, stop: &AtomicBool) {
     let mut ways = vec![Way::default(); sources.names.len()];
-    let mut round = 0;
     let mut lost = 0;
     while !stop.load(Ordering::Relaxed) {
-        if round % SPEEDS_EVERY == 0 {
-            let look =
-                |(way, name): (&mut Way, &String)| way.set_speed(name, sources.speed_bytes_per_s(name));
-            ways.iter_mut().zip(&sources.names).for_each(look);
+        for (port, speed) in speeds.news() {
+            if let (Some(way), Some(name)) = (ways.get_mut(port), sources.names.get(port)) {
+                way.set_speed(name, speed);
+            }
         }
-        round = round.wrapping_add(1);
         // A ring that was full is a queue; which one, the kernel does not say.
         let lost_now = sources.front.count_all(Reason::Transmit);
         let full = lost_now > std::mem::replace(&mut lost, lost_now);
@@ -102,11 +102,10 @@ fn run(sources: &Sources, word: &AtomicU64, stop: &AtomicBool) {
     }
 }
 
-impl Sources {
-    fn speed_bytes_per_s(&self, name: &str) -> Option<u64> {
-        let given = self.classes.speed(name).map(|speed| speed.0);
-        given.or_else(|| Some(u64::from(interface::speed_mbit_per_s(name).ok()??) * 125_000))
-    }
+/// The speed that was given, or that the driver says.
+fn speed_bytes_per_s(classes: &Classes, name: &str) -> Option<u64> {
+    let given = classes.speed(name).map(|speed| speed.0);
+    given.or_else(|| Some(u64::from(interface::speed_mbit_per_s(name).ok()??) * 125_000))
 }
 
 /// A way out.
