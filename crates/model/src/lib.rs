@@ -38,7 +38,7 @@
 //! interrupts preempt deferred work at any time. Not modelled: the clock's interrupt, the first-level cache,
 //! instruction fetches, what user processes do.
 //!
-//! A file of a machine has at most six calibrated values; the points that they were calibrated on are named and are no
+//! A file of a paper's machine has at most six calibrated values, and that of this machine four a device; the points that they were calibrated on are named and are no
 //! results. `assumed` are values that nobody gives, each with the reason. No value depends on the figure.
 //!
 //! # Invariants
