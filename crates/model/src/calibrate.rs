@@ -2,7 +2,7 @@
 //!
 //! A device between two veths handles a frame at a time, and what it takes for one is a part for the frame and a part for each
 //! byte: two lengths give both, the shortest and the longest that were measured. The time inside is that of a frame which waits
-//! for no other, and the mean wait of M^[X]/D/1, where frames come in bursts; two medians give both (`delay.rs`). All other
+//! for no other, and the mean wait of `M^[X]/D/1`, where frames come in bursts; two medians give both (`delay.rs`). All other
 //! points are predicted and held against what was measured there.
 //!
 //! A result with two modes, as of a processor that sleeps in some repetitions and not in others, calibrates nothing, and one
