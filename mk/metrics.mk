@@ -3,6 +3,3 @@
 metrics-check: ## hold the metrics of a router against the parsers of Prometheus and OpenMetrics
 	@$(MAKE) --no-print-directory build PROFILE=dev
 	@mk/metrics target/debug/causeway
-
-.PHONY: nightly
-nightly: metrics-check ## all checks that need more programs or time than CI has

@@ -404,7 +404,7 @@ const EXIT_STATUS: [(&str, &str); 4] = [
     ("0", "done; of doctor: up has what it needs"),
     (
         "1",
-        "failed; of run and up: a worker failed, or something could not be written into a file; of doctor: something is missing that up needs; of lab compare: something became worse",
+        "failed; of run and up: a worker failed, or something could not be written into a file; of doctor: something is missing that up needs; of lab compare: something became worse; of model calibrate: a prediction missed what it promises",
     ),
     ("2", "the command line is wrong"),
     (

@@ -47,7 +47,7 @@ const EXPERIMENTS: [(&str, &[&str]); 37] = [
     ("LUT-7/8", &["LUT-7", "LUT-8"]),
     ("LUT-9", &[]),
     ("LUT-10/12", &["LUT-10", "LUT-12"]),
-    ("LUT-11, 13 to 15", &["LUT-11", "LUT-13", "LUT-14", "LUT-15"]),
+    ("LUT-11, 13 to 19", &["LUT-11", "LUT-13", "LUT-14", "LUT-15", "LUT-16", "LUT-17", "LUT-18", "LUT-19"]),
     ("recycling", &["LUT-skb"]),
     ("FPGA-4", &[]),
     ("FPGA-A", &[]),

@@ -1,9 +1,9 @@
 //! The model of this machine: the laboratory's numbers at a few points, and what follows from them at all others.
 //!
 //! A device between two veths handles a frame at a time, and what it takes for one is a part for the frame and a part for each
-//! byte: two lengths give both, the shortest and the longest that were measured. The time inside is one that a tenth of the
-//! load gives, and the mean wait of M/D/1 for what a frame takes. All other points are predicted and held against what was
-//! measured there.
+//! byte: two lengths give both, the shortest and the longest that were measured. The time inside is that of a frame which waits
+//! for no other, and the mean wait of `M^[X]/D/1`, where frames come in bursts; two medians give both (`delay.rs`). All other
+//! points are predicted and held against what was measured there.
 //!
 //! A result with two modes, as of a processor that sleeps in some repetitions and not in others, calibrates nothing, and one
 //! that the tester limited neither. Where device and tester share their processors, or the device works in the tester's own calls

@@ -32,14 +32,15 @@
 //! # What is modelled and what is not
 //!
 //! A card's engines ask a shared bus for a transaction at a time: descriptors fetched, frames moved, descriptors reported.
-//! Writes of registers are transactions too; reads of registers are time of the processor alone. A processor has
-//! one level of cache, the last, which several may share; what the kernel touches of a packet, its descriptors and headers
-//! is looked up there, and a card's writes invalidate it. All else that the kernel does is a number of cycles from the machine's file. Handlers of
-//! interrupts preempt deferred work at any time. Not modelled: the clock's interrupt, the first-level cache,
-//! instruction fetches, what user processes do.
+//! Writes of registers are transactions too; reads of registers are time of the processor alone. A processor has one level of
+//! cache, the last, which several may share; what the kernel touches of a packet, its descriptors and headers is looked up
+//! there, and a card's writes invalidate it. All else that the kernel does is a number of cycles from the machine's file.
+//! Handlers of interrupts preempt deferred work at any time; deferred work that does not end in so many runs is a thread's
+//! among others. Not modelled: the clock's interrupt, the first-level cache, instruction fetches, what user processes do.
 //!
-//! A file of a machine has at most six calibrated values; the points that they were calibrated on are named and are no
-//! results. `assumed` are values that nobody gives, each with the reason. No value depends on the figure.
+//! A file of a paper's machine has at most six calibrated values, and that of this machine four a device; the points that they
+//! were calibrated on are named and are no results. `assumed` are values that nobody gives, each with the reason. No value
+//! depends on the figure.
 //!
 //! # Invariants
 //!

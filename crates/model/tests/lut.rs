@@ -122,6 +122,21 @@ fn the_radix_tree_is_ahead_and_loses_some_of_it_with_its_depth() {
 }
 
 #[test]
+fn rules_cost_what_is_read_to_find_them() {
+    let rates = |machine: &Machine| rates(&figure("LUT-rules", machine), "rules", &SOURCES[1..]);
+    let found = rates(&machine());
+    assert!(found.windows(2).all(|pair| pair[1] < 0.998 * pair[0]), "ever less: {found:?}");
+    assert!(found[3] < 0.85 * found[0], "{found:?}");
+    // Where reading costs nothing, rules do not.
+    let mut flat = machine();
+    (flat.memory.latency.value, flat.memory.rate.value) = (0, 10_000_000_000_000);
+    let lookup = flat.lookup.as_mut().expect("there");
+    (lookup.radix_node.value, lookup.step.value) = (0, 0);
+    let found = rates(&flat);
+    assert!(found.iter().all(|one| (one / found[0] - 1.0).abs() < 0.02), "{found:?}");
+}
+
+#[test]
 fn recycling_gains_half_and_more() {
     let gain = |machine: &Machine| {
         let found = figure("LUT-skb", machine);

@@ -11,8 +11,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::{Action, PolicyKey, Rule};
+use super::values::{Shape, Table, Values};
+use super::{Action, PolicyKey, PolicyPlace, Rule};
 use crate::address::Address;
+use crate::baseline::radix::Radix;
 use crate::error::FibError;
 use crate::fib::Fib;
 use crate::prefix::Prefix;
@@ -24,93 +26,6 @@ const MASKS_MAX: usize = 8;
 const TAKEN_IN: usize = 16;
 /// In place of the first rule of a group: it depends on more than the source.
 const ASK: u32 = u32::MAX;
-
-/// Which fields besides the source a rule looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Shape {
-    tos: bool,
-    interface: bool,
-    /// Zero if the rule does not look at the mark.
-    mask: u32,
-}
-
-impl Shape {
-    const ANY: Shape = Shape { tos: false, interface: false, mask: 0 };
-
-    fn of<A: Address>(rule: &Rule<A>) -> Self {
-        Shape {
-            tos: rule.tos.is_some(),
-            interface: rule.interface.is_some(),
-            mask: rule.mark.map_or(0, |(_, mask)| mask),
-        }
-    }
-}
-
-/// What a hash entry stands for: group, number of the shape, and the values of the fields the shape names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Values {
-    group: u16,
-    shape: u8,
-    tos: u8,
-    mark: u32,
-    interface: u32,
-}
-
-impl Values {
-    #[inline]
-    fn new(group: u32, number: usize, shape: Shape, tos: u8, mark: u32, interface: u32) -> Self {
-        Values {
-            group: group as u16, // at most `Structure::ADJACENCY_MAX`, which is 15 bits
-            shape: number as u8, // at most 4 × (MASKS_MAX + 1)
-            tos: if shape.tos { tos } else { 0 },
-            mark: mark & shape.mask,
-            interface: if shape.interface { interface } else { 0 },
-        }
-    }
-
-    #[inline]
-    fn hash(self) -> u64 {
-        let low = u64::from(self.group) << 48 | u64::from(self.shape) << 40 | u64::from(self.tos) << 32;
-        let mixed = (low | u64::from(self.mark)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ u64::from(self.interface).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
-        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
-    }
-}
-
-/// Open addressing, at most half full; list 0 marks a free place.
-#[derive(Debug)]
-struct Table {
-    entries: Vec<(Values, u32)>,
-    shift: u32,
-}
-
-impl Table {
-    fn new(lists: impl ExactSizeIterator<Item = (Values, u32)>) -> Self {
-        let places = (lists.len() * 2).next_power_of_two().max(2);
-        let mut table =
-            Table { entries: vec![(Values::default(), 0); places], shift: 64 - places.trailing_zeros() };
-        for (values, list) in lists {
-            let place = table.place(values);
-            table.entries[place] = (values, list);
-        }
-        table
-    }
-
-    /// Where these values are or would be.
-    #[inline]
-    fn place(&self, values: Values) -> usize {
-        let mut place = (values.hash() >> self.shift) as usize;
-        while self.entries[place].1 != 0 && self.entries[place].0 != values {
-            place = (place + 1) & (self.entries.len() - 1);
-        }
-        place
-    }
-
-    #[inline]
-    fn list(&self, values: Values) -> u32 {
-        self.entries[self.place(values)].1
-    }
-}
 
 /// The rules of one source prefix and of those around it that it has taken in.
 #[derive(Clone, Debug, Default)]
@@ -321,15 +236,27 @@ impl<A: Address, S: Structure<A>> Compiled<A, S> {
     }
 
     /// The first rule at or after `from` that selects a packet whose source is of this group.
-    pub(super) fn next(&self, key: &PolicyKey<A>, group: u32, from: u32) -> u32 {
-        self.next_of_source(key, group, from).min(self.next_here(key, 0, from))
+    pub(super) fn next(
+        &self,
+        key: &PolicyKey<A>,
+        group: u32,
+        from: u32,
+        reads: &mut impl FnMut(PolicyPlace),
+    ) -> u32 {
+        self.next_of_source(key, group, from, reads).min(self.next_here(key, 0, from, reads))
     }
 
     /// The same of the rules that name a source.
-    fn next_of_source(&self, key: &PolicyKey<A>, group: u32, from: u32) -> u32 {
+    fn next_of_source(
+        &self,
+        key: &PolicyKey<A>,
+        group: u32,
+        from: u32,
+        reads: &mut impl FnMut(PolicyPlace),
+    ) -> u32 {
         let (mut first, mut group) = (self.none(), group);
         while group != 0 {
-            first = first.min(self.next_here(key, group, from));
+            first = first.min(self.next_here(key, group, from, reads));
             group = self.groups[group as usize].next;
         }
         first
@@ -337,7 +264,7 @@ impl<A: Address, S: Structure<A>> Compiled<A, S> {
 
     /// Nothing remembered yet.
     pub(super) fn memo<'a>(&self, key: &'a PolicyKey<A>, from: u32) -> Memo<'a, A> {
-        Memo { key, from, rule: self.next_here(key, 0, from) }
+        Memo { key, from, rule: self.next_here(key, 0, from, &mut |_| ()) }
     }
 
     /// [`Compiled::next`] for packets one after the other.
@@ -355,27 +282,36 @@ impl<A: Address, S: Structure<A>> Compiled<A, S> {
         let first = self.firsts[group as usize];
         // Neither ASK nor before `from`.
         let decided = first.wrapping_sub(from) <= self.none().wrapping_sub(from);
-        memo.rule.min(if decided { first } else { self.next_of_source(key, group, from) })
+        memo.rule.min(if decided { first } else { self.next_of_source(key, group, from, &mut |_| ()) })
     }
 
     /// The same of the rules of one group.
     #[inline]
-    fn next_here(&self, key: &PolicyKey<A>, number: u32, from: u32) -> u32 {
+    fn next_here(
+        &self,
+        key: &PolicyKey<A>,
+        number: u32,
+        from: u32,
+        reads: &mut impl FnMut(PolicyPlace),
+    ) -> u32 {
         let group = &self.groups[number as usize];
-        let mut first = self.next_in(group.any, from);
+        reads(PolicyPlace::Group(number));
+        let mut first = self.next_in(group.any, from, reads);
         for &shape in &self.group_shapes[group.shapes.start as usize..group.shapes.end as usize] {
             let fields = self.shapes[usize::from(shape)];
             let values = Values::new(number, shape.into(), fields, key.tos, key.mark, key.interface);
-            first = first.min(self.next_in(self.by_values.list(values), from));
+            first = first.min(self.next_in(self.by_values.list(values, reads), from, reads));
         }
         first
     }
 
     #[inline]
-    fn next_in(&self, list: u32, from: u32) -> u32 {
+    fn next_in(&self, list: u32, from: u32, reads: &mut impl FnMut(PolicyPlace)) -> u32 {
         let mut at = list as usize;
+        reads(PolicyPlace::Rule(at as u32));
         while self.lists[at] < from.min(self.none()) {
             at += 1;
+            reads(PolicyPlace::Rule(at as u32));
         }
         self.lists[at]
     }
@@ -387,6 +323,13 @@ impl<A: Address, S: Structure<A>> Compiled<A, S> {
             sources.iter_mut().zip(keys).for_each(|(source, key)| *source = key.source);
             self.sources.lookup_batch(&sources[..keys.len()], groups);
         }
+    }
+}
+
+impl<A: Address> Compiled<A, Radix<A>> {
+    /// The group of a source, and what is read to find it.
+    pub(super) fn visit_group(&self, source: A, reads: &mut impl FnMut(PolicyPlace)) -> u32 {
+        self.sources.structure().visit(source, |node| reads(PolicyPlace::Source(node)))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod compiled;
 mod shared;
+mod values;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use self::compiled::Compiled;
 pub use self::shared::{PolicyReader, SharedPolicy};
 use self::walk::Walk;
 use crate::address::Address;
+use crate::baseline::radix::Radix;
 use crate::error::FibError;
 use crate::fib::Fib;
 use crate::prefix::Prefix;
@@ -74,6 +76,21 @@ pub struct PolicyKey<A> {
     pub interface: u32,
 }
 
+/// What a lookup reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyPlace {
+    /// A node of the tree of sources.
+    Source(u32),
+    /// The rules of a source prefix, or those for every source: 0.
+    Group(u32),
+    /// A place of the hash table of the values that rules look at.
+    Values(u32),
+    /// A place of the lists of rules.
+    Rule(u32),
+    /// A node of the tree of the table of this number.
+    Table(u8, u32),
+}
+
 /// Rules and tables; see the module. Owned by one worker.
 #[derive(Debug)]
 pub struct Policy<A: Address, S> {
@@ -125,23 +142,45 @@ impl<A: Address, S: Structure<A>> Policy<A, S> {
     #[must_use]
     pub fn lookup(&self, key: &PolicyKey<A>) -> AdjacencyIndex {
         let group = self.compiled.group(key.source);
-        let mut rule = self.compiled.next(key, group, 0);
+        self.search(key, group, &mut |_| (), |_, table, _| table.lookup(key.destination))
+    }
+
+    /// Goes from rule to rule until a table that `look` looks into has a route.
+    fn search<R: FnMut(PolicyPlace)>(
+        &self,
+        key: &PolicyKey<A>,
+        group: u32,
+        reads: &mut R,
+        look: impl Fn(u8, &Fib<A, S>, &mut R) -> AdjacencyIndex,
+    ) -> AdjacencyIndex {
+        let mut rule = self.compiled.next(key, group, 0, reads);
         loop {
             let number = self.compiled.table(rule);
             if number == 0 {
                 return MISS;
             }
-            let found = self.tables.get(&number).map_or(MISS, |table| table.lookup(key.destination));
+            let found = self.tables.get(&number).map_or(MISS, |table| look(number, table, reads));
             if found != MISS {
                 return found;
             }
-            rule = self.compiled.next(key, group, rule + 1);
+            rule = self.compiled.next(key, group, rule + 1, reads);
         }
     }
 
     /// Looks up `keys[i]` into `results[i]`; the shorter slice decides how many.
     pub fn lookup_batch(&self, keys: &[PolicyKey<A>], results: &mut [AdjacencyIndex]) {
         lookup_batch(&self.compiled, &|number| self.tables.get(&number), keys, results);
+    }
+}
+
+impl<A: Address> Policy<A, Radix<A>> {
+    /// As [`Policy::lookup`]; tells of each thing that it reads, for who wants to know what that takes.
+    pub fn visit(&self, key: &PolicyKey<A>, mut reads: impl FnMut(PolicyPlace)) -> AdjacencyIndex {
+        let reads = &mut reads;
+        let group = self.compiled.visit_group(key.source, reads);
+        self.search(key, group, reads, |number, table, reads| {
+            table.structure().visit(key.destination, |node| reads(PolicyPlace::Table(number, node)))
+        })
     }
 }
 

@@ -119,3 +119,40 @@ fn the_shorter_slice_decides_how_many_are_looked_up() {
     policy.lookup_batch(&[PolicyKey::default(); 2], &mut results);
     assert_eq!(results, [MISS]);
 }
+
+/// Rules 0: sources of 10.0.0.0/8 to table 1, which knows nothing; 1: those with ToS 1 to table 2; 2: all to table 3.
+#[test]
+fn a_visit_reads_what_the_rules_make_it_read() {
+    let of = |source, tos, table| Rule {
+        priority: 0,
+        source,
+        tos,
+        mark: None,
+        interface: None,
+        action: Action::Table(table),
+    };
+    let ten = Prefix::new(10 << 24, 8).unwrap();
+    let mut policy = Policy::<u32, Radix<u32>>::new().unwrap();
+    policy.set_rules(&[of(Some(ten), None, 1), of(None, Some(1), 2), of(None, None, 3)]).unwrap();
+    for number in [2, 3_u8] {
+        let table = policy.table(NonZeroU8::new(number).unwrap()).unwrap();
+        table.insert(Prefix::new(20 << 24, 8).unwrap(), number.into()).unwrap();
+    }
+    let visit = |source: u32, tos| {
+        let key = PolicyKey { source, destination: 20 << 24, tos, ..PolicyKey::default() };
+        let mut reads = Vec::new();
+        let found = policy.visit(&key, |place| reads.push(place));
+        assert_eq!(found, policy.lookup(&key));
+        let count = |of: fn(&PolicyPlace) -> bool| reads.iter().filter(|place| of(place)).count();
+        let groups = count(|place| matches!(place, PolicyPlace::Group(_)));
+        let values = count(|place| matches!(place, PolicyPlace::Values(_)));
+        let nodes = count(|place| matches!(place, PolicyPlace::Table(..)));
+        (found, groups, values, nodes)
+    };
+    // Of another source: the rules for all, one place for its ToS, one node of the table.
+    assert_eq!(visit(11 << 24, 1), (2, 1, 1, 1));
+    // Its ToS would be where that of rule 1 is, so that the next place is looked at.
+    assert_eq!(visit(11 << 24, 0), (3, 1, 2, 1));
+    // Of this one: two groups and the ToS, nothing in table 1, and all that again for the next rule.
+    assert_eq!(visit(10 << 24, 1), (2, 4, 2, 1));
+}

@@ -9,6 +9,9 @@ use causeway_results::stats::{median, quantile};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// The paper whose experiments make no detour: there nothing is slowed down.
+const WITHOUT_DETOUR: &str = "CvL";
+
 /// The papers: how their figures' names begin, and their titles.
 const PAPERS: [(&str, &str); 4] = [
     (
@@ -68,12 +71,15 @@ fn head(paper: &str, title: &str, document: Option<&Document>) -> String {
         let of = &document.run.machine;
         format!("{}, {} processors, kernel {}", of.processor, of.processors, of.kernel)
     });
+    let detour = match paper {
+        WITHOUT_DETOUR => "",
+        _ => " and a detour makes each packet as dear as on the paper's machine or dearer",
+    };
     format!(
         "# {paper}: {title}\n\n\
          Written by `causeway lab pages` from the results of `make papers`. Points are the paper's; curves were **measured** \
-         between network namespaces of one machine ({}), where tester and router share two processors and a detour makes each \
-         packet as dear as on the paper's machine or dearer: see [the laboratory](../lab.md). So shapes and ratios can be \
-         compared, and rates cannot.\n",
+         between network namespaces of one machine ({}), where tester and router share two processors{detour}: see \
+         [the laboratory](../lab.md). So shapes and ratios can be compared, and rates cannot.\n",
         machine.unwrap_or_default()
     )
 }
@@ -146,6 +152,14 @@ fn spread(document: &Document) -> f64 {
 mod tests {
     use super::*;
     use causeway_results::{Axis, Measurement, Run, Series};
+
+    #[test]
+    fn a_page_speaks_of_the_detour_where_packets_make_one() {
+        for (paper, title) in PAPERS {
+            let without = paper == "CvL";
+            assert_ne!(head(paper, title, None).contains("detour"), without, "{paper}");
+        }
+    }
 
     #[test]
     fn a_page_says_what_agrees_and_what_was_not_measured() {

@@ -56,6 +56,15 @@ fn trees() -> Vec<Curve> {
     RANGES.into_iter().flat_map(both).collect()
 }
 
+/// By rules, as many as there are sources, only where they are the limit.
+fn rules() -> Vec<Curve> {
+    let of = |rules: u32| {
+        let role = Role::Route(Lookup { by: By::Rules(rules), sources: rules, destinations: 256 });
+        curve(&format!("{rules} rules"), 3, line(), |load| with(one_way(NAPI, load), role, true))
+    };
+    RANGES.map(of).into()
+}
+
 fn recycling() -> Vec<Curve> {
     let role = Role::Route(Lookup { by: FLOW, sources: 1, destinations: 1 });
     let of = |name: &str, recycling| {
@@ -156,6 +165,15 @@ pub const FIGURES: &[Figure] = &[
             kpps("ahead, 256 routes", 50.0, Told::Calibrated, None, |found| ahead(found, 256)),
             kpps("ahead, 16384 routes", 30.0, Told::Text, None, |found| ahead(found, MANY)),
         ],
+    },
+    Figure {
+        name: "LUT-rules",
+        about: "policy routing (LUT 2.B): no route cache, a rule for each of 256 to 16384 sources, tables of 256 routes",
+        paper: "no number: it says how rules and tables are gone through",
+        missed: "",
+        machine: Machine::lut,
+        curves: rules,
+        numbers: &[],
     },
     Figure {
         name: "LUT-skb",

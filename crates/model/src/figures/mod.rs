@@ -28,7 +28,8 @@ pub struct Figure {
     pub missed: &'static str,
     machine: fn() -> Result<Machine>,
     curves: fn() -> Vec<Curve>,
-    numbers: &'static [Number],
+    /// The numbers of the paper's text.
+    pub numbers: &'static [Number],
 }
 
 /// What varies along a curve.

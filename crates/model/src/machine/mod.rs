@@ -6,8 +6,8 @@ mod tests;
 
 pub use quantity::{
     BitRate, Buckets, ByteRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows,
-    Frequency, Generation, Kind, Lanes, LineSize, Origin, Packets, Part, Processors, Routes, Size, Span,
-    Transfers, Value, Ways, Width,
+    Frequency, Generation, Kind, Lanes, LineSize, Origin, Packets, Part, Processors, Routes, Runs, Size,
+    Span, Transfers, Value, Ways, Width,
 };
 
 use crate::bus::{Bus, BusParameters, Protocol};
@@ -145,6 +145,10 @@ values! {
         register_write: Cycles,
         /// Entry to deferred work.
         soft_interrupt: Cycles,
+        /// Runs of it in a row, before what is left is a thread's (ksoftirqd).
+        runs: Runs,
+        /// To that thread, and back.
+        switch: Cycles,
         /// A turn of a card that is polled.
         poll: Cycles,
         /// Taking a packet from the ring.

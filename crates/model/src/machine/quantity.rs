@@ -51,6 +51,8 @@ kinds! {
     Processors: [("processors", 1)], (1, 64);
     /// Places of a hash table.
     Buckets: [("buckets", 1)], (1, 1 << 20);
+    /// Runs of deferred work.
+    Runs: [("runs", 1)], (1, 1_000);
     /// Places in a queue.
     Packets: [("packets", 1)], (1, 1_000_000);
     /// Bits a second of a link.

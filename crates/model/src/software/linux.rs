@@ -62,6 +62,16 @@ pub struct Setup {
     pub role: Role,
 }
 
+/// Who works on what is deferred.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Deferred {
+    /// A soft interrupt, which goes before all threads.
+    #[default]
+    AtOnce,
+    /// A thread among others, until nothing is left (ksoftirqd): too many runs came one after the other.
+    ByThread,
+}
+
 /// How often a mechanism is asked before it is believed to have nothing to do: once for each phase of a run, and once more.
 const PHASES: usize = 5;
 
@@ -75,6 +85,14 @@ pub struct Linux {
     /// The handler of this port's interrupt is under way; whether it has begun.
     handler: Option<(usize, bool)>,
     idle: bool,
+    deferred: Deferred,
+    /// Runs of deferred work in a row that ended with something left, and how many there may be.
+    runs: u64,
+    runs_most: u64,
+    /// The same since the start, as reception counts them.
+    exhausted: u64,
+    /// The piece of the threads' level is one of deferred work, or the last one was.
+    deferring: bool,
 }
 
 /// What the kernel works on.
@@ -100,6 +118,11 @@ impl Linux {
             stack: Stack::new(machine, setup, ports),
             handler: None,
             idle: true,
+            deferred: Deferred::AtOnce,
+            runs: 0,
+            runs_most: machine.software.runs.value,
+            exhausted: 0,
+            deferring: false,
         };
         for port in 0..ports {
             for _ in 0..around.hardware.nics[port].parameters().receive_ring {
@@ -165,11 +188,15 @@ impl Linux {
         None
     }
 
-    /// The next piece of deferred work; `None`: there is none.
+    /// The next piece of deferred work as a soft interrupt; `None`: there is none, or it is a thread's.
     pub fn soften(&mut self, around: &mut Around<'_>) -> Option<Time> {
-        if self.stack.leaves_to_click() {
+        if self.stack.leaves_to_click() || self.deferred == Deferred::ByThread {
             return None;
         }
+        self.defer(around)
+    }
+
+    fn defer(&mut self, around: &mut Around<'_>) -> Option<Time> {
         for _ in 0..PHASES {
             if let Some(duration_ps) = self.stack.begin_hand() {
                 let entry_ps = if std::mem::take(&mut self.idle) { self.stack.spent_on_entry() } else { 0 };
@@ -185,6 +212,7 @@ impl Linux {
             }
         }
         self.idle = true;
+        (self.deferred, self.runs) = (Deferred::AtOnce, 0);
         None
     }
 
@@ -193,17 +221,46 @@ impl Linux {
         self.stack.finish(around);
     }
 
-    /// The next piece of the thread that makes packets or runs Click; `None`: it waits for room.
+    /// The next piece of a thread; `None`: they all wait. The one that makes packets or runs Click and the one that works on
+    /// what was deferred take turns, where there are both.
     pub fn think(&mut self, around: &mut Around<'_>) -> Option<Time> {
-        if self.stack.leaves_to_click() { self.stack.click(around) } else { self.stack.generate(around) }
+        let defers = self.deferred == Deferred::ByThread;
+        if defers && !self.deferring {
+            let piece = self.defer(around);
+            self.deferring = piece.is_some();
+            if self.deferring {
+                return piece;
+            }
+        }
+        self.deferring = false;
+        let own =
+            if self.stack.leaves_to_click() { self.stack.click(around) } else { self.stack.generate(around) };
+        if own.is_some() || self.deferred == Deferred::AtOnce {
+            return own;
+        }
+        let piece = self.defer(around);
+        self.deferring = piece.is_some();
+        piece
     }
 
     /// The thread's piece is at its end.
     pub fn end_thread(&mut self, around: &mut Around<'_>) {
-        if self.stack.leaves_to_click() {
+        if self.deferring {
+            self.stack.finish(around);
+        } else if self.stack.leaves_to_click() {
             self.stack.clicked(around);
         } else {
             self.stack.generated(around);
+        }
+    }
+
+    /// Runs that ended with something left are counted; after too many the rest is the thread's.
+    fn count_runs(&mut self) {
+        let exhausted = self.reception.budget_exhausted;
+        self.runs += exhausted - std::mem::replace(&mut self.exhausted, exhausted);
+        if self.runs >= self.runs_most && self.deferred == Deferred::AtOnce {
+            self.deferred = Deferred::ByThread;
+            self.stack.spent_on_switch();
         }
     }
 
@@ -213,6 +270,7 @@ impl Linux {
         self.reception.run(&mut Io { stack: &mut self.stack, around }, now_ns, 1);
         // A packet may have been said to be forwarded that is not, because another was in hand.
         self.reception.set_backlog(self.stack.backlog_length());
+        self.count_runs();
         for port in 0..self.mechanisms.len() {
             let polls = self.reception.counters(port).map_or(0, |counters| counters.polls);
             if std::mem::replace(&mut self.polls[port], polls) != polls {

@@ -1,6 +1,6 @@
-//! How a kernel of LUT finds a packet's route: by the route cache, or by a tree of all routes.
+//! How a kernel of LUT finds a packet's route: by the route cache, by a tree of all routes, or by rules that choose among trees.
 //!
-//! Cache and trees are those of [`causeway_fib`], with their real chains and nodes. What they read goes through the
+//! Cache, trees and rules are those of [`causeway_fib`], with their real chains and nodes. What they read goes through the
 //! processor's cache; what they do with it is a number of cycles for each.
 
 use crate::event::Time;
@@ -8,8 +8,11 @@ use crate::layout::Place;
 use crate::machine::Machine;
 use causeway_fib::baseline::lctrie::{LcTrie, TriePlace};
 use causeway_fib::baseline::radix::Radix;
+use causeway_fib::policy::{Action, Policy, PolicyKey, PolicyPlace, Rule};
 use causeway_fib::route_cache::{CacheConfig, CacheKey, CachePlace, Flow, RouteCache};
-use causeway_fib::{Prefix, Rib, Structure};
+use causeway_fib::{Prefix, Rib, Structure, Table};
+use std::num::NonZeroU8;
+use std::sync::Arc;
 
 /// By what routes are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,9 @@ pub enum By {
     Radix,
     /// The LC-trie, without a cache.
     Trie,
+    /// So many rules of policy routing, without a cache: one for each source, as far as they go, in turn to the tables that
+    /// know nothing and to those that have the routes. A last one sends all to the main table, a Radix tree as the others.
+    Rules(u32),
 }
 
 /// What is looked up.
@@ -37,12 +43,23 @@ pub struct Lookup {
 /// The first network and the first source.
 const NETWORK: u32 = 0x0a00_0000;
 const SOURCE: u32 = 0xc000_0000;
+/// Tables that rules name, of which every second one has routes, and the main one (LUT §2.2: there may be 255).
+const TABLES: u32 = 8;
+const MAIN: NonZeroU8 = NonZeroU8::new(254).unwrap();
+/// From what rules read of one kind to the next, and from a table to the next: no multiple of what a cache repeats after.
+const KIND_STRIDE: u64 = (1 << 28) + 4_160;
+const TABLE_STRIDE: u64 = (1 << 22) + 4_160;
+/// Bytes of a group of rules, of a place of their values and of one of their lists, as `fib` has them.
+const GROUP: u64 = 16;
+const VALUES: u64 = 16;
+const RULE: u64 = 4;
 
 #[derive(Clone, Debug)]
 enum Structures {
     Cache(Box<RouteCache<u32>>),
     Radix(Radix<u32>),
     Trie(LcTrie<u32>),
+    Rules(Arc<Policy<u32, Radix<u32>>>),
 }
 
 #[derive(Clone, Debug)]
@@ -79,6 +96,7 @@ impl Routes {
             }
             By::Radix => Structures::Radix(built(lookup.destinations)?),
             By::Trie => Structures::Trie(built(lookup.destinations)?),
+            By::Rules(rules) => Structures::Rules(Arc::new(ruled(rules, lookup.destinations)?)),
         };
         let costs = Costs {
             step: values.step.at(clock),
@@ -132,6 +150,16 @@ impl Routes {
                 });
                 costs.table + costs.trie + reads.len() as Time * costs.trie_node
             }
+            Structures::Rules(policy) => {
+                let Flow { source, destination, tos } = flow;
+                let mut spent = costs.table;
+                policy.visit(&PolicyKey { source, destination, tos, ..PolicyKey::default() }, |place| {
+                    let node = matches!(place, PolicyPlace::Source(_) | PolicyPlace::Table(..));
+                    spent += if node { costs.radix_node } else { costs.step };
+                    reads.push(Place::Table(address(place)));
+                });
+                spent
+            }
         }
     }
 }
@@ -140,13 +168,50 @@ fn flow(source: u32, destination: u32) -> Flow<u32> {
     Flow { source: SOURCE + source, destination: NETWORK + (destination << 8) + 1, tos: 0 }
 }
 
+/// The network of this number.
+fn network(n: u32) -> Prefix<u32> {
+    Prefix::truncated(NETWORK + (n << 8), 24)
+}
+
 /// A structure with so many routes of 24 bits.
 fn built<S: Structure<u32>>(routes: u32) -> Option<S> {
-    let route = |n: u32| (Prefix::truncated(NETWORK + (n << 8), 24), 1);
+    let route = |n: u32| (network(n), 1);
     let rib: Rib<u32> = (0..routes).map(route).collect();
     let mut structure = S::empty().ok()?;
     structure.rebuild(&rib).ok()?;
     Some(structure)
+}
+
+/// Rules and their tables, with routes as [`built`].
+fn ruled(rules: u32, routes: u32) -> Option<Policy<u32, Radix<u32>>> {
+    let to = |table: u8, source: Option<Prefix<u32>>| {
+        let action = Action::Table(table);
+        Rule { priority: 0, source, tos: None, mark: None, interface: None, action }
+    };
+    let named = |n: u32| NonZeroU8::MIN.saturating_add((n % TABLES) as u8);
+    let one = |n: u32| to(named(n).get(), Some(Prefix::truncated(SOURCE + n, 32)));
+    let all: Vec<_> = (0..rules).map(one).chain([to(MAIN.get(), None)]).collect();
+    let mut policy = Policy::new().ok()?;
+    policy.set_rules(&all).ok()?;
+    for number in (1..TABLES).step_by(2).map(named).chain([MAIN]) {
+        let table = policy.table(number).ok()?;
+        (0..routes).try_for_each(|n| table.insert(network(n), 1)).ok()?;
+    }
+    Some(policy)
+}
+
+/// Where something that rules read is.
+fn address(place: PolicyPlace) -> u64 {
+    let node = Radix::<u32>::NODE_BYTES as u64;
+    match place {
+        PolicyPlace::Source(n) => u64::from(n) * node,
+        PolicyPlace::Group(n) => KIND_STRIDE + u64::from(n) * GROUP,
+        PolicyPlace::Values(n) => 2 * KIND_STRIDE + u64::from(n) * VALUES,
+        PolicyPlace::Rule(n) => 3 * KIND_STRIDE + u64::from(n) * RULE,
+        PolicyPlace::Table(table, n) => {
+            4 * KIND_STRIDE + u64::from(table) * TABLE_STRIDE + u64::from(n) * node
+        }
+    }
 }
 
 /// Bits that look random, the same for the same number (Steele et al., OOPSLA 2014: SplitMix).

@@ -17,6 +17,7 @@ pub(super) struct Costs {
     interrupt: Time,
     register_write: Time,
     soft_interrupt: Time,
+    switch: Time,
     pub poll: Time,
     receive: Time,
     pub backlog: Time,
@@ -85,6 +86,7 @@ impl Stack {
             interrupt: s.interrupt.at(clock) + s.register_read.value,
             register_write: s.register_write.at(clock),
             soft_interrupt: s.soft_interrupt.at(clock),
+            switch: s.switch.at(clock),
             poll: s.poll.at(clock),
             receive: s.receive.at(clock),
             backlog: s.backlog.at(clock),
@@ -133,6 +135,10 @@ impl Stack {
         self.deferred += 1;
         self.spent.add(Class::Scheduler, self.costs.soft_interrupt);
         self.spent.take()
+    }
+
+    pub(super) fn spent_on_switch(&mut self) {
+        self.spent.add(Class::Scheduler, self.costs.switch);
     }
 
     /// Packets on the backlog.
