@@ -1,6 +1,6 @@
 //! A numbered flow of UDP datagrams through the router, each of which is accounted for.
 
-use crate::net::{Net, wait_for};
+use crate::net::{Net, bound, wait_for};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -151,13 +151,7 @@ fn send(target: SocketAddr, stop: &AtomicBool, number: &AtomicU32) -> Vec<Instan
 }
 
 fn listen(target: SocketAddr) -> UdpSocket {
-    let mut socket = None;
-    // A program that another test is about to start still has, for a moment, the one that an earlier flow has closed.
-    wait_for("the port", || {
-        socket = UdpSocket::bind(target).ok();
-        socket.is_some()
-    });
-    let socket = socket.expect("bound");
+    let socket = bound(|| UdpSocket::bind(target));
     set_socket_recv_buffer_size_force(&socket, 64 << 20).expect("buffer");
     socket.set_read_timeout(Some(SILENCE)).expect("timeout");
     socket

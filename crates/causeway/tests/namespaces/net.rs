@@ -351,6 +351,17 @@ pub fn wait_for(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
+/// What `bind` opens at a port of a host. A program that another test is about to start still has, for a moment, the socket that
+/// an earlier flow had there.
+pub fn bound<T>(bind: impl Fn() -> std::io::Result<T>) -> T {
+    let mut socket = None;
+    wait_for("a port", || {
+        socket = bind().ok();
+        socket.is_some()
+    });
+    socket.expect("bound")
+}
+
 fn run(program: &str, args: &str) -> String {
     let output = Command::new(program).args(args.split_whitespace()).output();
     let output = output.unwrap_or_else(|e| panic!("{program} {args}: {e}"));

@@ -127,8 +127,13 @@ fn the_manager_hears_which_process_has_taken_over() {
     let refused = net.causeway(&args).output().expect("causeway");
     let text = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(1) && text.contains("systemctl reload"), "{text}");
-    let output = net.causeway(&format!("upgrade --name {name}")).output().expect("causeway");
-    assert!(output.status.success(), "{output:?}");
+    let mut upgrade = net.causeway(&format!("upgrade --name {name}")).spawn().expect("causeway");
+    // The words that it does not read hold up who says the next one.
+    wait_for("the upgrade", || {
+        manager.count("MAINPID=");
+        let ended = upgrade.try_wait().expect("wait");
+        ended.inspect(|status| assert!(status.success(), "{status}")).is_some()
+    });
     // It does not end before the manager has heard it.
     let mut ended = None;
     wait_for("the end of the old process", || {
