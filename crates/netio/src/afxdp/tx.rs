@@ -11,6 +11,7 @@ use crate::statistics::{Statistic, Statistics, Tally};
 use causeway_packet::ledger::RingFrames;
 use causeway_packet::{BATCH, Batch, NoRoom, Packet};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// So many packets leave a copy-mode port through a live-frame run, or more, up to a batch. Its fixed cost is that of
 /// a dozen packets through the socket, and four runs cost twice what one of all their packets does
@@ -18,6 +19,9 @@ use std::sync::Arc;
 const LIVE_MIN: usize = 16;
 /// Flushes without a completion, while frames are in flight, after which a ring counts as stalled.
 const STALL_FLUSHES: u32 = 64;
+/// How often a half that is dropped tries once more to send what waits, and how long after the last time.
+const LAST_FLUSHES: u32 = 50;
+const LAST_PAUSE: Duration = Duration::from_millis(1);
 /// Bytes of an Ethernet header. The kernel skips an empty packet without giving its frame back.
 const SHORTEST: usize = 14;
 
@@ -295,9 +299,17 @@ impl Statistics for TxStatistics {
 }
 
 impl Drop for AfXdpTx {
-    /// Sends what waits. The frames that the kernel still has then come back when the socket is gone.
+    /// Sends what waits, which a device whose queue is full takes a little later. The frames that the kernel still has then come
+    /// back when the socket is gone.
     fn drop(&mut self) {
         self.flush();
+        for _ in 0..LAST_FLUSHES {
+            if self.tx.waiting() == 0 || self.ends.attachment.is_gone() {
+                break;
+            }
+            std::thread::sleep(LAST_PAUSE);
+            self.flush();
+        }
         self.counts.add(CLOSED, self.gathered() as u64 + u64::from(self.tx.waiting()));
     }
 }
