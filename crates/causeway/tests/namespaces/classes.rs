@@ -3,7 +3,7 @@
 use crate::driver::{pings, taken};
 use crate::hold::Hold;
 use crate::log::Log;
-use crate::net::{Net, Router, bound, wait_for};
+use crate::net::{Net, Router, open_port, wait_for};
 use rustix::net::sockopt::{set_ip_tos, set_socket_recv_buffer_size_force};
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Sink {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = TARGETS.map(|target| {
             let stop = stop.clone();
-            let socket = net.spawn("b", move || bound(|| UdpSocket::bind(target)));
+            let socket = net.spawn("b", move || open_port(|| UdpSocket::bind(target)));
             let socket = socket.join().expect("a socket");
             set_socket_recv_buffer_size_force(&socket, 16 << 20).expect("a buffer");
             socket.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");

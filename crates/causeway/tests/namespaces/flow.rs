@@ -1,6 +1,6 @@
 //! A numbered flow of UDP datagrams through the router, each of which is accounted for.
 
-use crate::net::{Net, bound, wait_for};
+use crate::net::{Net, open_port, wait_for};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -151,7 +151,7 @@ fn send(target: SocketAddr, stop: &AtomicBool, number: &AtomicU32) -> Vec<Instan
 }
 
 fn listen(target: SocketAddr) -> UdpSocket {
-    let socket = bound(|| UdpSocket::bind(target));
+    let socket = open_port(|| UdpSocket::bind(target));
     set_socket_recv_buffer_size_force(&socket, 64 << 20).expect("buffer");
     socket.set_read_timeout(Some(SILENCE)).expect("timeout");
     socket

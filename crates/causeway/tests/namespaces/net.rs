@@ -353,7 +353,7 @@ pub fn wait_for(what: &str, mut so: impl FnMut() -> bool) {
 
 /// What `bind` opens at a port of a host. A program that another test is about to start still has, for a moment, the socket that
 /// an earlier flow had there.
-pub fn bound<T>(bind: impl Fn() -> std::io::Result<T>) -> T {
+pub fn open_port<T>(bind: impl Fn() -> std::io::Result<T>) -> T {
     let mut socket = None;
     wait_for("a port", || {
         socket = bind().ok();

@@ -1,7 +1,7 @@
 //! Changes to a router while packets go through it, and several workers.
 
 use crate::examples;
-use crate::net::{Net, bound, wait_for};
+use crate::net::{Net, open_port, wait_for};
 use std::net::UdpSocket;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn two_workers_share_the_queues_of_two_devices() {
     assert!(net.ping("-c 3 10.77.3.2").0);
     let (bound, listens) = std::sync::mpsc::channel();
     let echo = net.spawn("b", move || {
-        let socket = bound(|| UdpSocket::bind("10.77.3.2:4000"));
+        let socket = open_port(|| UdpSocket::bind("10.77.3.2:4000"));
         bound.send(()).expect("the test waits");
         let mut bytes = [0; 64];
         for _ in 0..640 {

@@ -1,6 +1,6 @@
 //! Transfers from host `a` to host `b`, of which every octet is compared.
 
-use crate::net::{Net, bound};
+use crate::net::{Net, open_port};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Read, Write};
@@ -35,7 +35,7 @@ pub fn streams(net: &Net, target: &str, flows: usize, length: usize) {
     let to = address(target);
     let (bound, listens) = channel();
     let receiver = net.spawn("b", move || {
-        let listener = bound(|| TcpListener::bind(to));
+        let listener = open_port(|| TcpListener::bind(to));
         bound.send(()).expect("the test waits");
         let take = || {
             std::thread::spawn({
@@ -101,7 +101,7 @@ pub fn datagrams(net: &Net, target: &str, n: usize) {
         bytes
     };
     let receiver = net.spawn("b", move || {
-        let socket = bound(|| UdpSocket::bind(to));
+        let socket = open_port(|| UdpSocket::bind(to));
         set_socket_recv_buffer_size_force(&socket, 8 << 20).expect("buffer");
         socket.set_read_timeout(Some(PATIENCE)).expect("timeout");
         bound.send(()).expect("the test waits");

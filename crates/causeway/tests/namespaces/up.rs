@@ -1,7 +1,7 @@
 //! `causeway up` between two hosts: what it forwards, what it leaves to the kernel, and that the kernel goes on when it
 //! is gone.
 
-use crate::net::{Net, bound, wait_for};
+use crate::net::{Net, open_port, wait_for};
 use rustix::process::Signal;
 use std::io::Read;
 use std::net::UdpSocket;
@@ -102,7 +102,7 @@ fn the_kernel_forwards_on_when_the_router_is_killed() {
     let done = Arc::new(AtomicBool::new(false));
     let ended = done.clone();
     let receiver = net.spawn("b", move || {
-        let socket = bound(|| UdpSocket::bind("10.77.2.2:4000"));
+        let socket = open_port(|| UdpSocket::bind("10.77.2.2:4000"));
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20).expect("buffer");
         socket.set_read_timeout(Some(Duration::from_millis(200))).expect("timeout");
         let (mut received, mut last, mut bytes) = (0u32, 0, [0; 64]);

@@ -3,7 +3,7 @@
 use crate::driver::TCX;
 use crate::flow::Flow;
 use crate::log::Log;
-use crate::net::{CAUSEWAY, Net, Router, bound, wait_for};
+use crate::net::{CAUSEWAY, Net, Router, open_port, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -120,7 +120,7 @@ impl Connection {
     fn open(net: &Net) -> Connection {
         let (bound, listens) = std::sync::mpsc::channel();
         net.spawn("b", move || {
-            let listener = bound(|| TcpListener::bind("10.77.2.2:5001"));
+            let listener = open_port(|| TcpListener::bind("10.77.2.2:5001"));
             bound.send(()).expect("the test waits");
             let (mut stream, _) = listener.accept().expect("a connection");
             let mut byte = [0];
