@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(yardstick.calmly(|| Ok(count.replace_with(|n| *n + 1))).expect("made"), 1);
         assert_eq!((yardstick.trials, yardstick.again, yardstick.slow), (1, 1, 0));
         assert!(yardstick.spent >= PAUSE, "it waited after the second time");
-        assert_eq!(yardstick.summary()[1].1, "5 times for more than 2 ms");
+        assert_eq!(yardstick.summary()[1].1, "5 times for more than 4 ms");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! A redirect is decided by the program and carried out after it, in bulk; what fails is told at the kernel's tracepoints
 //! only. Listeners there count it at the port that the frame came in by, with the port's other numbers. They cost some 20 ns
-//! a bulk of up to 16 frames, on the whole machine.
+//! a bulk of up to 16 frames, on the whole machine. A frame that came in by a port whose program runs in the stack is sent at once;
+//! there the kernel tells by which interface it was to go out, and nothing else, so it is counted at that one's port.
 
 use super::Reason;
 use super::code::Maps;
@@ -16,11 +17,13 @@ use causeway_bpf::{
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// `BPF_MAP_TYPE_DEVMAP`: frames that are redirected to sockets are not of a graph's program.
 const DEVMAP: i32 = 14;
+/// `XDP_TX`, which is also what the kernel calls a redirect of a program in the stack.
+const TX: i32 = 3;
 
 /// Counts while it lives.
 #[derive(Debug)]
 pub(super) struct Losses {
-    _links: [RawTracepointLink; 2],
+    _links: [RawTracepointLink; 3],
 }
 
 impl Losses {
@@ -41,6 +44,7 @@ impl Losses {
         let links = [
             listen("xdp_redirect_err", &refused(maps, &device)?)?,
             listen("xdp_devmap_xmit", &offered(maps, &device)?)?,
+            listen("xdp_exception", &stuck(maps, &device)?)?,
         ];
         Ok(Losses { _links: links })
     }
@@ -92,7 +96,19 @@ fn offered(maps: &Maps<'_>, device: &Device) -> Result<Code> {
     a.finish()
 }
 
-/// Counts R7 frames that came in by the device in R6, if that is a port, and ends.
+/// At `xdp_exception(device, program, action)`: a device whose queue has stopped did not take a frame from the stack.
+fn stuck(maps: &Maps<'_>, device: &Device) -> Result<Code> {
+    let mut a = Asm::new();
+    let end = a.label();
+    a.load(Size::D, Reg::R6, Reg::R1, 0);
+    a.load(Size::D, Reg::R2, Reg::R1, 16);
+    a.jump_if32(Cond::Ne, Reg::R2, TX, end);
+    a.mov(Reg::R7, 1);
+    charge(&mut a, maps, device, Reason::Transmit, end);
+    a.finish()
+}
+
+/// Counts R7 frames at the device in R6, if that is a port, and ends.
 fn charge(a: &mut Asm, maps: &Maps<'_>, device: &Device, reason: Reason, end: Label) {
     let (word, key) = (a.slot(8), a.slot(4));
     read(a, word, 8, device.namespace, end);

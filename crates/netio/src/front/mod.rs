@@ -23,6 +23,7 @@ mod aside;
 mod bare;
 mod bystander;
 mod checksums;
+mod claim;
 mod code;
 mod ends;
 mod gate;
@@ -41,6 +42,7 @@ mod tests;
 
 pub use aside::Aside;
 pub use bystander::{Bystander, is_a_bystander};
+pub use claim::Claim;
 pub use code::{Maps, code};
 pub use lease::{Lease, monotonic_ns};
 pub use local::LocalAddresses;
@@ -49,13 +51,13 @@ pub use port::{Rules, Take};
 pub use reason::Reason;
 
 use crate::{Error, ErrorKind, Result};
-use causeway_bpf::{Map, MapKind, Program, TcxLink, XdpLink, XdpMode, program_name};
+use causeway_bpf::{Map, MapKind, Program, program_name};
 use links::Links;
 use losses::Losses;
 use port::{PortRecord, flag};
 use side::Side;
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name of the program that is attached to the ports.
@@ -262,9 +264,7 @@ impl Front {
         self.ports.insert(&ifindex.to_ne_bytes(), &record.to_bytes())?;
         claims.insert(ifindex, record);
         drop(claims);
-        let claim = Claim { front: self.clone(), ifindex, place };
-        claim.forget_counts()?;
-        Ok(claim)
+        Claim::new(self.clone(), ifindex, place)
     }
 
     /// Changes a port's Ethernet address and which versions are taken, now or once the interface is a port; nothing if it
@@ -343,101 +343,4 @@ fn gap<'a>(taken: impl Iterator<Item = &'a PortRecord>, queues: u32) -> Option<u
 /// outlives its own. False as well if the kernel may not be asked, which takes CAP_SYS_ADMIN.
 pub fn is_of_a_front(program: u32) -> bool {
     program_name(program).is_ok_and(|name| name == ATTACHED)
-}
-
-/// One port's place in a [`Front`], given back when dropped.
-#[derive(Debug)]
-pub struct Claim {
-    front: Arc<Front>,
-    ifindex: u32,
-    place: Place,
-}
-
-impl Claim {
-    /// Attaches the front's program to the interface, called `ifname` in errors: by the link that was laid by for it,
-    /// whatever its mode is, or by a new one.
-    ///
-    /// # Errors
-    /// As [`XdpLink::attach`].
-    pub fn attach(&self, ifname: &str, mode: XdpMode) -> Result<Arc<XdpLink>> {
-        self.front.links.attach(&self.front.at_xdp.gate.root, ifname, self.ifindex, mode)
-    }
-
-    /// Attaches the front's program at the ingress of the interface of a port at tcx.
-    ///
-    /// # Errors
-    /// As [`TcxLink::attach_ingress`]; [`ErrorKind::Unsupported`] for a port at XDP.
-    pub fn attach_at_tcx(&self, ifname: &str) -> Result<TcxLink> {
-        match self.front.side(self.place).filter(|_| self.place == Place::Tcx) {
-            Some(side) => TcxLink::attach_ingress(&side.gate.root, ifname, self.ifindex),
-            None => Err(Error::new(ErrorKind::Unsupported, format!("{ifname} is no port at tcx"))),
-        }
-    }
-
-    /// Where the program of the port is.
-    pub fn place(&self) -> Place {
-        self.place
-    }
-
-    /// Frames of queue `queue` that are taken go to `socket` from now on.
-    ///
-    /// # Errors
-    /// What bpf(2) says.
-    pub fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<()> {
-        match self.record() {
-            Some(r) if queue < r.queues => {
-                self.front.sockets.insert_u32(r.first_socket + queue, socket.as_raw_fd() as u32)
-            }
-            _ => {
-                Err(Error::new(ErrorKind::System, format!("interface {} has no queue {queue}", self.ifindex)))
-            }
-        }
-    }
-
-    /// Frames of queue `queue` are passed from now on, apart from those that the program is deciding on.
-    pub fn clear_socket(&self, queue: u32) {
-        if let Some(record) = self.record().filter(|r| queue < r.queues) {
-            // The slot may be empty already: the map forgets sockets that are closed.
-            let _ = self.front.sockets.remove(&(record.first_socket + queue).to_ne_bytes());
-        }
-    }
-
-    /// Frames counted for `reason`, all queues.
-    ///
-    /// # Errors
-    /// As [`Map::get`].
-    pub fn count(&self, reason: Reason) -> Result<u64> {
-        let first = self.record().map_or(0, |r| r.first_counter);
-        self.front.counters.per_cpu_sum(first + reason as u32)
-    }
-
-    /// The program behind the gate, for test runs.
-    pub fn program(&self) -> &Program {
-        // There is a claim only where there are programs.
-        &self.front.side(self.place).unwrap_or(&self.front.at_xdp).program
-    }
-
-    fn record(&self) -> Option<PortRecord> {
-        self.front.claims().get(&self.ifindex).copied()
-    }
-
-    /// An earlier port may have had the same counters.
-    fn forget_counts(&self) -> Result<()> {
-        let first = self.record().map_or(0, |r| r.first_counter);
-        Reason::ALL.iter().try_for_each(|&r| self.front.counters.clear_per_cpu(first + r as u32))
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        let queues = self.record().map_or(0, |r| r.queues);
-        (0..queues).for_each(|queue| self.clear_socket(queue));
-        // Nobody else removes it, so it is there; without it the program passes everything.
-        let _ = self.front.ports.remove(&self.ifindex.to_ne_bytes());
-        let mut claims = self.front.claims();
-        let graphs = self.front.side(self.place).and_then(|side| side.graphs.as_ref());
-        if let (Some(record), Some(graphs)) = (claims.remove(&self.ifindex), graphs) {
-            graphs.end(record.graph);
-        }
-    }
 }

@@ -55,7 +55,8 @@ pub enum Reason {
     SelfCheck,
     /// Redirected, and the kernel refused: the device is down, takes no redirected frames, or the frame is too long for it.
     Redirect,
-    /// Redirected, and the device did not take it, because its ring was full.
+    /// Redirected, and the device did not take it, because its ring was full. Counted at the way out if the program at the way in
+    /// runs in the stack.
     Transmit,
 }
 

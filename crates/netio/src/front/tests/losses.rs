@@ -4,8 +4,10 @@ use super::graphs::socket;
 use super::*;
 use crate::interface::Interface;
 use crate::testnet;
-use causeway_bpf::{Asm, Helper, ProgramKind, Reg, XdpContext};
+use causeway_bpf::{Asm, Helper, ProgramKind, Reg, XdpContext, XdpLink, XdpMode};
 use std::os::fd::AsRawFd;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// To all entries of a map of devices.
 const BROADCAST: i32 = 8;
@@ -48,6 +50,29 @@ fn frames_that_are_lost_behind_a_redirect_are_counted_at_their_port() {
         run(BROADCAST);
         assert_eq!(counts(), [FRAMES.into(), FRAMES.into()]);
         assert_eq!(other.count(Reason::Transmit).expect("count"), 0, "nothing came in there");
+    });
+}
+
+#[test]
+fn frames_that_a_full_device_does_not_take_from_the_stack_are_counted_at_its_port() {
+    testnet::run(&[("g0", "r0"), ("s0", "r1")], || {
+        let index = |name| Interface::open(name).expect(name).index;
+        let front = Arc::new(Front::with_graphs(Take::TRANSIT).expect("a front"));
+        let port = front.claim(index("r0"), 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+        let other = front.claim(index("r1"), 1, LONGEST, rules(Take::TRANSIT)).expect("claimed");
+        let _ready = testnet::pass_program("s0");
+        // Without a queue before it the device drops by itself, and counts that.
+        testnet::ip("tc qdisc add dev r1 root pfifo");
+        // One frame is many at once, which is more than the ring holds before its other end runs.
+        let devices = Map::new(causeway_bpf::MapKind::DevMap, "devices", 4, 4, 2 * FRAMES).expect("a map");
+        (0..2 * FRAMES).for_each(|entry| devices.insert_u32(entry, index("r1")).expect("a device"));
+        let program = redirecting(&devices, BROADCAST);
+        let _link = XdpLink::attach(&program, "r0", index("r0"), XdpMode::Generic).expect("attached");
+        testnet::Raw::open("g0").send(&testnet::udp_frame([2; 6], 1, 60));
+        let lost = || other.count(Reason::Transmit).expect("count");
+        (0..500).take_while(|_| lost() != FRAMES.into()).for_each(|_| sleep(Duration::from_millis(2)));
+        assert_eq!(lost(), FRAMES.into());
+        assert_eq!(port.count(Reason::Transmit).expect("count"), 0);
     });
 }
 
