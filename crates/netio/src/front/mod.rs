@@ -51,7 +51,7 @@ pub use port::{Rules, Take};
 pub use reason::Reason;
 
 use crate::{Error, ErrorKind, Result};
-use causeway_bpf::{Map, MapKind, Program, program_name};
+use causeway_bpf::{Map, MapKind, program_name};
 use links::Links;
 use losses::Losses;
 use port::{PortRecord, flag};
