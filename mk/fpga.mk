@@ -3,7 +3,7 @@
 
 .PHONY: fpga-lint fpga-formal fpga-mutants fpga-test fpga-long fpga-cocotb fpga-experiments fpga-report fpga-bitstream nic-live
 
-NIC_CARGO = --locked --profile nic -p causeway-nic-sim
+NIC_CARGO = --locked -p causeway-nic-sim
 # Of the bitstream: the board, a folder of fpga/boards.
 BOARD ?= colorlight-i9
 

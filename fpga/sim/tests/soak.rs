@@ -1,7 +1,7 @@
 //! Random faults, several at a time, from a seed each: the rules of `faults` hold whatever happens, and the router is
 //! whole again afterwards.
 //!
-//! `NIC_SOAK_FIRST=200 NIC_SOAK_CASES=100 cargo test --profile nic -p causeway-nic-sim --test soak -- --nocapture` runs
+//! `NIC_SOAK_FIRST=200 NIC_SOAK_CASES=100 cargo test -p causeway-nic-sim --test soak -- --nocapture` runs
 //! others of them, and `NIC_SOAK_SEED=17` that one alone. The seed of the case that runs stands in `soak.seed` of cargo's
 //! folder for test files, because a failed assertion of the Verilog ends the process.
 
