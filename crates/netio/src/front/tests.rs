@@ -9,7 +9,7 @@ mod losses;
 use super::*;
 use crate::ErrorKind;
 use causeway_bpf::interp::{self, FakeMap};
-use causeway_bpf::{Code, action};
+use causeway_bpf::{Code, Program, action};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
