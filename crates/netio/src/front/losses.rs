@@ -73,14 +73,7 @@ impl Device {
 
 /// At `xdp_redirect_err(device, program, target, err, map_type, ...)`: a frame did not get as far as a device.
 fn refused(maps: &Maps<'_>, device: &Device) -> Result<Code> {
-    let mut a = Asm::new();
-    let end = a.label();
-    a.load(Size::D, Reg::R6, Reg::R1, 0);
-    a.load(Size::D, Reg::R2, Reg::R1, 32);
-    a.jump_if32(Cond::Ne, Reg::R2, DEVMAP, end);
-    a.mov(Reg::R7, 1);
-    charge(&mut a, maps, device, Reason::Redirect, end);
-    a.finish()
+    one(maps, device, (32, DEVMAP), Reason::Redirect)
 }
 
 /// At `xdp_devmap_xmit(from, to, sent, drops, err)`: a bulk was offered to a device.
@@ -98,13 +91,18 @@ fn offered(maps: &Maps<'_>, device: &Device) -> Result<Code> {
 
 /// At `xdp_exception(device, program, action)`: a device whose queue has stopped did not take a frame from the stack.
 fn stuck(maps: &Maps<'_>, device: &Device) -> Result<Code> {
+    one(maps, device, (16, TX), Reason::Transmit)
+}
+
+/// Counts a frame at the device that is the first argument, if the argument at an offset has this value.
+fn one(maps: &Maps<'_>, device: &Device, (offset, value): (i16, i32), reason: Reason) -> Result<Code> {
     let mut a = Asm::new();
     let end = a.label();
     a.load(Size::D, Reg::R6, Reg::R1, 0);
-    a.load(Size::D, Reg::R2, Reg::R1, 16);
-    a.jump_if32(Cond::Ne, Reg::R2, TX, end);
+    a.load(Size::D, Reg::R2, Reg::R1, offset);
+    a.jump_if32(Cond::Ne, Reg::R2, value, end);
     a.mov(Reg::R7, 1);
-    charge(&mut a, maps, device, Reason::Transmit, end);
+    charge(&mut a, maps, device, reason, end);
     a.finish()
 }
 
