@@ -3,7 +3,11 @@
 
 .PHONY: fpga-lint fpga-formal fpga-mutants fpga-test fpga-long fpga-cocotb fpga-experiments fpga-report fpga-bitstream nic-live
 
-NIC_CARGO = --locked -p causeway-nic-sim
+# Its programs are chosen by name out of the whole workspace: chosen by their package, they would have every crate below built
+# again, with fewer features.
+NIC_CARGO = --locked --workspace
+NIC_TESTS = $(patsubst fpga/sim/tests/%,--test %,$(basename $(wildcard fpga/sim/tests/*.rs)) \
+    $(patsubst %/main.rs,%,$(wildcard fpga/sim/tests/*/main.rs)))
 # Of the bitstream: the board, a folder of fpga/boards.
 BOARD ?= colorlight-i9
 
@@ -11,7 +15,7 @@ fpga-lint: ## warnings of Verilator and Yosys, parameters, licences
 	@fpga/lint
 
 fpga-test: ## the NIC's unit benches, scenarios, shorter proofs and protocol model
-	@. mk/rust && cargo test $(NIC_CARGO)
+	@. mk/rust && cargo test $(NIC_CARGO) $(NIC_TESTS)
 
 fpga-long: fpga-cocotb fpga-mutants fpga-formal ## what takes long: every mutant and proof, a soak of NIC_SOAK_CASES=1000 cases, cocotb
 	@. mk/rust && NIC_SOAK_CASES=$${NIC_SOAK_CASES:-1000} cargo test $(NIC_CARGO) --test soak
