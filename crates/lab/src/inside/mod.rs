@@ -8,6 +8,7 @@ mod counters;
 mod meter;
 mod proc;
 mod profile;
+mod programs;
 pub mod reception;
 mod symbols;
 mod tally;
@@ -21,6 +22,8 @@ use anyhow::{Result, ensure};
 use counters::Counters;
 use proc::Proc;
 use profile::{Profile, shares};
+use programs::{Programs, mappings};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use symbols::Symbols;
@@ -29,6 +32,7 @@ use symbols::Symbols;
 pub struct Inside {
     counters: Counters,
     symbols: Symbols,
+    programs: RefCell<Programs>,
 }
 
 /// A look that has begun.
@@ -61,7 +65,7 @@ impl Inside {
     pub fn open() -> Result<Inside> {
         let symbols = Symbols::parse(&std::fs::read_to_string("/proc/kallsyms")?);
         ensure!(!symbols.is_empty(), "the kernel does not say where its functions are");
-        Ok(Inside { counters: Counters::open()?, symbols })
+        Ok(Inside { counters: Counters::open()?, symbols, programs: RefCell::default() })
     }
 
     /// Begins a look.
@@ -88,7 +92,13 @@ impl Look<'_> {
             *runs = Runs { runs: runs.runs - before.runs, packets: runs.packets - before.packets };
         }
         runs.retain(|_, runs| runs.runs > 0);
-        let shares = shares(&samples, &self.inside.symbols, device, std::process::id());
+        // Of a process that has ended nothing is known any more.
+        let code = |&id: &u32| {
+            (id, mappings(&std::fs::read_to_string(format!("/proc/{id}/maps")).unwrap_or_default()))
+        };
+        let device = device.iter().map(code).collect();
+        let mut programs = self.inside.programs.borrow_mut();
+        let shares = shares(&samples, (&self.inside.symbols, &mut programs), &device, std::process::id());
         Ok(Seen { time, runs, shares, load: now.since(&self.proc) })
     }
 }

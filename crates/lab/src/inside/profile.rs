@@ -1,5 +1,6 @@
 //! Where processor time goes: samples of all processors by their software clock, sorted into classes.
 
+use super::programs::{Mapping, Programs};
 use super::symbols::{Class, Symbols};
 use super::tally::add;
 use anyhow::Result;
@@ -70,15 +71,20 @@ fn program(map: &Map) -> Result<Code> {
     Ok(a.finish()?)
 }
 
-/// The parts of the time of all processors, 0 to 1, by class; `device`: its processes, `tester`: this one.
-pub fn shares(samples: &[Sample], symbols: &Symbols, device: &[u32], tester: u32) -> BTreeMap<Class, f64> {
+/// The parts of the time of all processors, 0 to 1, by class; `device`: its processes and where their code is, `tester`: this one.
+pub fn shares(
+    samples: &[Sample],
+    (symbols, programs): (&Symbols, &mut Programs),
+    device: &BTreeMap<u32, Vec<Mapping>>,
+    tester: u32,
+) -> BTreeMap<Class, f64> {
     let all: u64 = samples.iter().map(|sample| sample.count).sum();
     let mut shares = BTreeMap::new();
     for sample in samples {
-        let class = symbols.find(sample.address).unwrap_or(match sample.process {
-            process if device.contains(&process) => Class::Device,
-            process if process == tester => Class::Tester,
-            _ => Class::Others,
+        let class = symbols.find(sample.address).unwrap_or_else(|| match device.get(&sample.process) {
+            Some(code) => programs.find(code, sample.address).unwrap_or(Class::Device),
+            None if sample.process == tester => Class::Tester,
+            None => Class::Others,
         });
         *shares.entry(class).or_insert(0.0) += sample.count as f64 / all.max(1) as f64;
     }
@@ -102,10 +108,11 @@ mod tests {
             sample(0x1000, 8, 0),
             sample(0x1000, 9, 1),
         ];
-        let found = shares(&samples, &symbols, &[7], 8);
+        let (mut programs, device) = (Programs::default(), BTreeMap::from([(7, Vec::new())]));
+        let found = shares(&samples, (&symbols, &mut programs), &device, 8);
         let told = [(Class::Idle, 0.6), (Class::Ip, 0.2), (Class::Device, 0.1), (Class::Tester, 0.0)];
         assert!(told.iter().all(|(class, share)| (found[class] - share).abs() < 1e-9), "{found:?}");
         assert!((found.values().sum::<f64>() - 1.0).abs() < 1e-9);
-        assert!(shares(&[], &symbols, &[], 1).is_empty());
+        assert!(shares(&[], (&symbols, &mut programs), &BTreeMap::new(), 1).is_empty());
     }
 }

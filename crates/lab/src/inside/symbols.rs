@@ -25,7 +25,7 @@ pub enum Class {
     Profiler,
     /// The rest of the kernel: system calls, sockets.
     Kernel,
-    /// The device's own code, in user space.
+    /// What else the device does in user space; all that it does, if it is none of Causeway's.
     Device,
     /// The tester, in user space.
     Tester,
@@ -138,6 +138,11 @@ pub fn class(function: &str) -> Class {
         function.match_indices(part).any(|(at, _)| begins(at))
     };
     KNOWN.iter().find(known).map_or(Class::Kernel, |&(_, class)| class)
+}
+
+/// Whether a function of the C library moves bytes.
+pub fn copies(function: &str) -> bool {
+    ["memcpy", "memmove", "memset"].iter().any(|part| function.contains(part))
 }
 
 /// The kernel's functions by address.

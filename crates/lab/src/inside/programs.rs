@@ -1,0 +1,156 @@
+//! What the code of programs in user space is for, by the file of its source that an address is of.
+//!
+//! A compiler puts one function into another until one function is all that is left of a packet's way; its debug information
+//! says of each address which of them it is of, from the innermost to the outermost. The first whose file is known counts, so
+//! that what the standard library does for a table is the table's.
+
+use super::symbols::{Class, copies};
+use addr2line::Loader;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Files of Causeway's source, and what they are for: the first that fits counts.
+const KNOWN: &[(&str, Class)] = &[
+    ("netio/src/afxdp/tx.rs", Class::Transmission),
+    ("netio/src/afxdp/rx.rs", Class::Reception),
+    ("netio/src/afxdp/level.rs", Class::Reception),
+    ("netio/src/afpacket/", Class::Reception),
+    ("netio/src/live", Class::Transmission),
+    ("engine/src/reception/", Class::Reception),
+    ("elements/src/devices/from_", Class::Reception),
+    ("elements/src/devices/", Class::Transmission),
+    ("elements/src/queues/", Class::Transmission),
+    ("elements/src/ethernet/", Class::Ethernet),
+    ("elements/src/scheduling/", Class::Scheduler),
+    ("packet/src/wire/ethernet.rs", Class::Ethernet),
+    ("packet/src/wire/arp.rs", Class::Ethernet),
+    ("packet/src/wire/", Class::Ip),
+    ("packet/src/checksum.rs", Class::Ip),
+    ("packet/src/flow.rs", Class::Ip),
+    ("packet/src/", Class::Memory),
+    ("fib/src/", Class::Ip),
+    ("elements/src/", Class::Ip),
+    ("engine/src/ir/", Class::Ip),
+    ("engine/src/", Class::Scheduler),
+];
+
+/// What is known of the files that programs run from.
+#[derive(Default)]
+pub struct Programs {
+    files: HashMap<PathBuf, Option<Loader>>,
+    known: HashMap<(PathBuf, u64), Option<Class>>,
+}
+
+impl Programs {
+    /// What the code of a process at an address is for, if that is known. `maps` is what /proc/PID/maps says of it.
+    pub fn find(&mut self, maps: &[Mapping], address: u64) -> Option<Class> {
+        let (file, relative) = place(maps, address)?;
+        let key = (file.to_owned(), relative);
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let load = || Loader::new(file).ok();
+        let loader = self.files.entry(file.to_owned()).or_insert_with(load).as_ref();
+        let found = loader.and_then(|loader| class(loader, relative));
+        self.known.insert(key, found);
+        found
+    }
+}
+
+/// By the innermost function whose file is known, or else by the symbol.
+fn class(loader: &Loader, address: u64) -> Option<Class> {
+    let mut frames = loader.find_frames(address).ok();
+    while let Some(Ok(Some(frame))) = frames.as_mut().map(|frames| frames.next()) {
+        if let Some(found) = frame.location.and_then(|location| class_of(location.file?)) {
+            return Some(found);
+        }
+    }
+    loader.find_symbol(address).filter(|symbol| copies(symbol)).map(|_| Class::Memory)
+}
+
+fn class_of(file: &str) -> Option<Class> {
+    KNOWN.iter().find(|(part, _)| file.contains(part)).map(|&(_, class)| class)
+}
+
+/// A part of a process that is a part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    begin: u64,
+    end: u64,
+    offset: u64,
+    file: PathBuf,
+}
+
+/// Of the text of /proc/PID/maps (proc(5)): what is no file's is left out.
+pub fn mappings(text: &str) -> Vec<Mapping> {
+    let mapping = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let (begin, end) = words.next()?.split_once('-')?;
+        let number = |digits: &str| u64::from_str_radix(digits, 16).ok();
+        let offset = number(words.nth(1)?)?;
+        let file = words.nth(2).filter(|file| file.starts_with('/'))?;
+        Some(Mapping { begin: number(begin)?, end: number(end)?, offset, file: file.into() })
+    };
+    text.lines().filter_map(mapping).collect()
+}
+
+/// The file that is there, and the address as the file counts: from where its beginning is.
+fn place(maps: &[Mapping], address: u64) -> Option<(&Path, u64)> {
+    let found = maps.iter().find(|mapping| (mapping.begin..mapping.end).contains(&address))?;
+    let first = maps.iter().find(|mapping| mapping.file == found.file && mapping.offset == 0)?;
+    Some((&found.file, address - first.begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "\
+55d0c0000000-55d0c0001000 r--p 00000000 fd:00 11 /usr/bin/causeway
+55d0c0001000-55d0c0009000 r-xp 00001000 fd:00 11 /usr/bin/causeway
+7f0000000000-7f0000001000 rw-p 00000000 00:00 0
+7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]
+";
+
+    #[test]
+    fn addresses_are_counted_from_the_beginning_of_their_file() {
+        let maps = mappings(MAPS);
+        assert_eq!(maps.len(), 2);
+        let found = place(&maps, 0x55d0_c000_1234);
+        assert_eq!(found, Some((Path::new("/usr/bin/causeway"), 0x1234)));
+        assert_eq!(place(&maps, 0x7f00_0000_0010), None);
+        assert_eq!(place(&maps, 0x55d0_c000_9000), None);
+        assert_eq!(mappings("x\n1-2 r 0\nzz-1 r-xp 0 0 0 /a\n"), []);
+    }
+
+    #[test]
+    fn files_of_the_source_have_classes() {
+        for (file, told) in [
+            ("/src/crates/netio/src/afxdp/rx.rs", Some(Class::Reception)),
+            ("crates/elements/src/devices/to_device.rs", Some(Class::Transmission)),
+            ("crates/packet/src/pool.rs", Some(Class::Memory)),
+            ("crates/fib/src/v4/rank24.rs", Some(Class::Ip)),
+            ("crates/engine/src/worker.rs", Some(Class::Scheduler)),
+            ("/rustc/0/library/core/src/slice/mod.rs", None),
+        ] {
+            assert_eq!(class_of(file), told, "{file}");
+        }
+    }
+
+    #[test]
+    fn what_this_program_runs_is_known_by_its_source() {
+        let text = std::fs::read_to_string("/proc/self/maps").expect("maps");
+        let maps = mappings(&text);
+        let mut programs = Programs::default();
+        let address = causeway_engine::usable_processors as *const () as u64;
+        let found = programs.find(&maps, address);
+        if programs.files.values().flatten().next().is_some_and(|file| {
+            file.find_location(place(&maps, address).expect("a place").1).is_ok_and(|found| found.is_some())
+        }) {
+            assert_eq!(found, Some(Class::Scheduler));
+        } else {
+            eprintln!("skipped: the tests were built without line tables");
+        }
+        assert_eq!(programs.find(&maps, 0), None);
+    }
+}
