@@ -6,7 +6,7 @@ use causeway_model::event::{Queue, SECOND};
 use causeway_model::link::Link;
 use causeway_model::machine::Machine;
 use causeway_model::router::{Flow, Router, Scenario};
-use causeway_model::software::linux::{Role, Setup};
+use causeway_model::software::linux::{Role, Setup, Without};
 use std::time::Instant;
 
 /// Frames of 64 bytes that a gigabit carries, a second.
@@ -40,7 +40,13 @@ fn trial() -> anyhow::Result<()> {
         flows: vec![Flow { from: 0, to: vec![1], rate_fps: LINE_FPS }],
         bytes: 64,
         moderated: false,
-        kernel: Setup { mechanisms, budget: 300, recycling: false, role: Role::Forward },
+        kernel: Setup {
+            mechanisms,
+            budget: 300,
+            recycling: false,
+            role: Role::Forward,
+            without: Without::default(),
+        },
     };
     let mut router = Router::new(&Machine::osr()?, &scenario, 1, None)?;
     let began = Instant::now();

@@ -5,7 +5,7 @@ use crate::cache::Cache;
 use crate::event::{Queue, Time};
 use crate::layout::Place;
 use crate::link::Link;
-use crate::machine::Machine;
+use crate::machine::{BusValues, Machine};
 use crate::memory::Memory;
 use crate::nic::{DESCRIPTOR, Effect, Engine, Frame, Nic};
 use crate::router::Event;
@@ -52,6 +52,23 @@ struct Doorbell {
     engine: Engine,
 }
 
+/// Which buses there are, and the bus of each of so many ports: first those that ports share, then those of single ports.
+fn wiring(machine: &Machine, ports: usize) -> (Vec<&BusValues>, Vec<usize>) {
+    let shared: Vec<&String> =
+        machine.bus.iter().filter(|(_, bus)| !bus.each_port).map(|(name, _)| name).collect();
+    let mut kinds: Vec<&BusValues> = shared.iter().map(|name| &machine.bus[*name]).collect();
+    let names = machine.ports.iter().flat_map(|p| std::iter::repeat_n(p.bus.get_ref(), *p.count.get_ref()));
+    let mut on = Vec::new();
+    for name in names.take(ports) {
+        let bus = shared.iter().position(|known| *known == name).unwrap_or(kinds.len());
+        if bus == kinds.len() {
+            kinds.push(&machine.bus[name]);
+        }
+        on.push(bus);
+    }
+    (kinds, on)
+}
+
 /// The hardware without the processor.
 #[derive(Clone, Debug)]
 pub struct Hardware {
@@ -76,27 +93,21 @@ pub struct Hardware {
 impl Hardware {
     /// The first ports of a machine, each with its link.
     pub fn new(machine: &Machine, links: &[Link], moderated: bool) -> Hardware {
-        let names: Vec<&String> = machine.bus.keys().collect();
-        let bus_of = |name: &String| names.iter().position(|known| *known == name).unwrap_or_default();
-        let of_ports = machine
-            .ports
-            .iter()
-            .flat_map(|p| std::iter::repeat_n(bus_of(p.bus.get_ref()), *p.count.get_ref()));
-        let mut masters = vec![1; names.len()];
+        let (kinds, on) = wiring(machine, links.len());
+        let mut masters = vec![1; kinds.len()];
         let mut places = Vec::new();
-        for bus in of_ports.take(links.len()) {
+        for bus in on {
             places.push((bus, masters[bus]));
             masters[bus] += Engine::COUNT;
         }
-        let buses =
-            machine.bus.values().zip(&masters).map(|(bus, &masters)| Bus::new(bus.parameters(), masters));
+        let buses = kinds.iter().zip(&masters).map(|(bus, &masters)| Bus::new(bus.parameters(), masters));
         let p = &machine.processor;
         Hardware {
             nics: vec![Nic::new(machine.card.parameters(moderated)); links.len()],
             links: links.to_vec(),
             places,
             buses: buses.collect(),
-            doorbells: vec![VecDeque::new(); names.len()],
+            doorbells: vec![VecDeque::new(); kinds.len()],
             memory: Memory::new(machine.memory.rate.value, machine.memory.latency.value),
             cache: Cache::new(p.cache.value, p.cache_ways.value as usize, p.cache_line.value),
             written: None,

@@ -35,6 +35,9 @@ impl Effort {
 const NARROW: f64 = 0.01;
 /// The same as a part of what is offered, for rates near zero.
 const NARROW_OF_OFFERED: f64 = 0.001;
+/// What comes before anything counts, in queues full, and how many times as long as otherwise that may take at most.
+const FILLS: f64 = 16.0;
+const MOST_TIMES: u64 = 8;
 
 /// What a run gave. All rates are packets a second.
 #[derive(Clone, Debug)]
@@ -43,7 +46,7 @@ pub struct Outcome {
     pub offered_fps: f64,
     /// What left, or was counted, in each window.
     pub windows_fps: Vec<f64>,
-    /// What left, by the port that it came in by.
+    /// What left, or was counted, by the port that it came in by.
     pub flows_fps: Vec<f64>,
     /// Interrupts a second, by port.
     pub interrupts: Vec<f64>,
@@ -167,7 +170,7 @@ fn count(router: &Router) -> Counts {
     Counts {
         offered: router.arrived.iter().sum(),
         done: router.left.iter().sum::<u64>() + stack.counted,
-        left: router.left.clone(),
+        left: router.left.iter().zip(&stack.counted_by).map(|(left, counted)| left + counted).collect(),
         busy_ps: vec![stack.spent.by_class_ps.iter().sum()],
         interrupts: hardware.nics.iter().map(|nic| nic.interrupts).collect(),
         polls: stack.counters.iter().map(|counts| counts.polls).collect(),
@@ -196,16 +199,13 @@ pub fn run(
     followed: Option<u64>,
 ) -> Result<Outcome> {
     let mut router = Running::new(machine, scenario, seed, followed)?;
-    // A queue of a thousand packets takes long to fill when hardly more comes than goes.
-    let times =
-        if matches!(scenario.kernel.role, Role::Affinity(affinity) if affinity.mixed) { 8 } else { 1 };
-    let warm_up_ps = effort.warm_up_ps * times;
+    let offered: f64 = scenario.flows.iter().map(|flow| flow.rate_fps).sum();
+    let warm_up_ps = warm_up_ps(machine, offered, effort);
     let mut now_ps = warm_up_ps;
     router.run(now_ps);
     let before = router.count();
     let (mut done, mut windows) = (before.done, Vec::new());
     let window_s = effort.window_ps as f64 / SECOND as f64;
-    let offered: f64 = scenario.flows.iter().map(|flow| flow.rate_fps).sum();
     while windows.len() < effort.windows
         || (windows.len() < effort.windows_most && half_interval(&windows) > width(&windows, offered))
     {
@@ -216,6 +216,16 @@ pub fn run(
         done = now;
     }
     Ok(outcome(&router, &before, windows, now_ps - warm_up_ps))
+}
+
+/// How long a run is let be before anything counts: at least until so many times what a queue holds has come, since a queue
+/// takes long to fill where hardly more comes than goes.
+fn warm_up_ps(machine: &Machine, offered_fps: f64, effort: Effort) -> Time {
+    let frames = FILLS * machine.software.queue.value as f64;
+    let comes_s = if offered_fps > 0.0 { frames / offered_fps } else { 0.0 };
+    effort
+        .warm_up_ps
+        .max(((comes_s * SECOND as f64) as Time).min(effort.warm_up_ps.saturating_mul(MOST_TIMES)))
 }
 
 /// Half of the 95 % interval of the mean.

@@ -7,7 +7,7 @@ use causeway_model::machine::Machine;
 use causeway_model::router::{Flow, Scenario};
 use causeway_model::run::{Effort, Outcome, run};
 use causeway_model::several::{Affinity, Several};
-use causeway_model::software::linux::{Class, Drop, Role, Setup};
+use causeway_model::software::linux::{Class, Drop, Role, Setup, Without};
 use std::sync::OnceLock;
 
 fn machine() -> Machine {
@@ -78,37 +78,79 @@ fn processors_that_receive_are_the_limit_and_mode_ii_is_a_little_ahead() {
     let mut near = machine();
     let several = near.several.as_mut().expect("there");
     several.transfer.value = several.near.value;
-    let [one, two] = MODES.map(|mode| point(&near, mode, false, 700e3).rate_fps());
-    assert!((two / one - 1.0).abs() < 0.01, "{one} {two}");
+    let [one, two] = MODES.map(|mode| point(&near, mode, false, 700e3));
+    assert!((two.rate_fps() / one.rate_fps() - 1.0).abs() < 0.01, "{} {}", one.rate_fps(), two.rate_fps());
+    assert!((two.busy[2] - one.busy[2]).abs() < 0.02, "{:?} {:?}", one.busy, two.busy);
+}
+
+/// Best in throughput: DE and NAPI with its whole budget, in mode II both by the paper, in mode I by the paper DE alone, with which
+/// NAPI is level here.
+#[test]
+fn a_budget_of_two_costs_some_and_the_others_are_level() {
+    let found = short();
+    for mode in MODES {
+        let [napi, two, de] = MECHANISMS.map(|name| found.last_kpps(&format!("{name}, {mode}")));
+        assert!(two < 0.97 * napi && two < 0.97 * de, "{mode}: {napi} {two} {de}");
+        assert!((de / napi - 1.0).abs() < 0.01, "{mode}: {napi} {de}");
+    }
+    // Where to begin a run costs nothing, its budget does not matter.
+    let mut easy = machine();
+    (easy.software.soft_interrupt.value, easy.software.poll.value) = (0, 0);
+    easy.software.register_write.value = 0;
+    let [napi, two] = [300, 2].map(|budget| {
+        let (mut scenario, _) = scenario(NAPI, "mode II", false, 700e3);
+        scenario.kernel.budget = budget;
+        run(&easy, &scenario, 1, Effort::SHORT, None).expect("enough ports").rate_fps()
+    });
+    assert!(two > 0.99 * napi, "{napi} {two}");
 }
 
 #[test]
 fn the_lock_takes_some_of_it() {
     let of_lock = last(short(), "mode I", waits);
     assert!(of_lock > 0.03, "{of_lock}");
-    let mut free = machine();
-    let several = free.several.as_mut().expect("there");
-    (several.lock.value, several.transfer.value, several.near.value) = (0, 0, 0);
-    (free.software.register_write.value, free.software.clean.value, free.memory.latency.value) = (0, 0, 0);
-    let without = point(&free, "mode I", false, 700e3);
-    assert!(waits(&without) < 0.2 * of_lock, "{}", waits(&without));
-    assert!(without.rate_fps() > last(short(), "mode I", Outcome::rate_fps));
+    // Each that sends has one of its own, and all else is as it was.
+    let without = |mode| {
+        let (mut scenario, _) = scenario(NAPI, mode, false, 700e3);
+        scenario.kernel.without = Without { lock: true, ..Without::default() };
+        run(&machine(), &scenario, 1, Effort::SHORT, None).expect("enough ports")
+    };
+    let [one, two] = MODES.map(without);
+    assert!(waits(&one) < 0.2 * of_lock, "{}", waits(&one));
+    assert!(one.rate_fps() / 1e3 > 1.04 * short().last_kpps("napi 300, mode I"), "{}", one.rate_fps());
+    // What mode II is ahead is not the lock's: it waits more there, and is ahead without one.
+    assert!(last(short(), "mode II", waits) > of_lock);
+    assert!(two.rate_fps() > 1.01 * one.rate_fps(), "{} {}", one.rate_fps(), two.rate_fps());
 }
 
 #[test]
-fn de_has_least_delay_at_high_load_and_mode_ii_less_than_mode_i() {
+fn de_has_least_delay_at_low_load_and_at_saturation_but_not_between() {
     let found = short();
     let delay = |outcome: &Outcome| outcome.delay_ns / 1e6;
-    let [one, two] = MODES.map(|mode| last(found, mode, delay));
-    assert!((2.0..2.8).contains(&two) && two < 0.99 * one, "{one} {two}");
-    // A short rise around 100 kpps in all, where cards begin to wait for more frames, and a fall.
-    for (_, _, curve) in each() {
-        let at = |load: f64| delay(found.near(&curve, load));
-        assert!(at(40e3) < 0.1 && at(300e3) < 0.1 && at(700e3) > 20.0 * at(300e3), "{curve}");
+    // By the load of a card.
+    let at =
+        |name: &str, mode: &str, load_fps: f64| delay(found.near(&format!("{name}, {mode}"), 2.0 * load_fps));
+    for mode in MODES {
+        let order = |load_fps: f64| MECHANISMS.map(|name| at(name, mode, load_fps));
+        for load_fps in [20e3, 40e3] {
+            let [napi, two, de] = order(load_fps);
+            assert!(
+                de < 0.99 * two && two < 1.005 * napi,
+                "{mode} {load_fps}: a handler does at once what others do later"
+            );
+        }
+        for load_fps in [60e3, 80e3, 100e3] {
+            let [napi, two, _] = order(load_fps);
+            assert!(two < napi, "{mode} {load_fps}: {napi} {two}");
+        }
+        // Which the paper has otherwise.
+        for load_fps in [80e3, 100e3, 150e3, 200e3] {
+            let [napi, two, de] = order(load_fps);
+            assert!(de > two && de > napi, "{mode} {load_fps}: {napi} {two} {de}");
+        }
+        let [napi, two, de] = order(700e3);
+        assert!(de < napi && napi < two, "{mode}, saturated: {napi} {two} {de}");
     }
-    // A handler does at once what deferred work does later.
-    let low = |name: &str| delay(found.near(&format!("{name}, mode I"), 80e3));
-    assert!(low("de") < low("napi 2") && low("napi 2") <= 1.01 * low("napi 300"), "{}", low("de"));
     // Where deferred work is entered for nothing, it is not later.
     let mut soon = machine();
     (soon.software.soft_interrupt.value, soon.software.poll.value) = (0, 0);
@@ -117,6 +159,33 @@ fn de_has_least_delay_at_high_load_and_mode_ii_less_than_mode_i() {
         delay(&run(&soon, &scenario, 1, Effort::SHORT, None).expect("enough ports"))
     });
     assert!((de / napi - 1.0).abs() < 0.02, "{de} {napi}");
+}
+
+#[test]
+fn delay_rises_for_a_while_about_100_kpps_and_at_saturation_by_what_waits() {
+    let found = short();
+    let delay = |outcome: &Outcome| outcome.delay_ns / 1e6;
+    let [one, two] = MODES.map(|mode| last(found, mode, delay));
+    assert!((2.0..2.8).contains(&two) && two < 0.99 * one, "{one} {two}");
+    for (name, mode, curve) in each() {
+        let at = |load_fps: f64| delay(found.near(&curve, 2.0 * load_fps));
+        assert!(at(20e3) < 0.1 && at(150e3) < 0.1 && at(700e3) > 20.0 * at(150e3), "{name} {mode}");
+        // A card's; where DE's goes on to 150 kpps.
+        let (rise, fall) = if name == "de" { (150e3, 200e3) } else { (80e3, 100e3) };
+        assert!(
+            at(rise) > 1.02 * at(60e3) && at(fall) < at(rise),
+            "{curve}: {} {} {}",
+            at(60e3),
+            at(rise),
+            at(fall)
+        );
+    }
+    // Where cards collect nothing, there is nothing for which delay would rise.
+    let mut single = machine();
+    let several = single.several.as_mut().expect("there");
+    (several.few_frames.value, several.many_frames.value) = (1, 1);
+    let [below, above] = [60e3, 80e3].map(|rate_fps| delay(&point(&single, "mode I", false, rate_fps)));
+    assert!(above < 1.01 * below, "{below} {above}");
     let mut small = machine();
     (small.card.receive_ring.value, small.card.receive_fifo.value) = (20, 2_048);
     let quick = delay(&point(&small, "mode II", false, 700e3));
@@ -137,7 +206,7 @@ fn interrupts_rise_dip_rise_and_end_where_deferred_work_does_not() {
             // Each frame has an interrupt of its own while few come.
             assert!((at(&all, 20.0) / 20e3 - 1.0).abs() < 0.02 && at(&all, 40.0) > 34e3, "{curve}: {all:?}");
             let dip = at(&all, 60.0).min(at(&all, 50.0));
-            assert!(dip < 0.85 * at(&all, 40.0) && at(&all, 80.0) > 1.1 * dip, "{curve} {port}: {all:?}");
+            assert!(dip < 0.75 * at(&all, 40.0) && at(&all, 80.0) > 1.1 * dip, "{curve} {port}: {all:?}");
             let end = all[all.len() - 1];
             assert!(if name == "de" { end > 500.0 } else { end < 10.0 }, "{curve}: {all:?}");
         }
@@ -147,12 +216,24 @@ fn interrupts_rise_dip_rise_and_end_where_deferred_work_does_not() {
         let all = rates(found, &format!("{name}, mode I"), 0);
         loads[all.iter().position(|one| *one < 100.0).expect("they end")]
     };
-    assert!(ends("napi 2") <= ends("napi 300"), "{} {}", ends("napi 2"), ends("napi 300"));
-    // Without the driver's second step there is no dip.
+    assert!(ends("napi 2") < ends("napi 300"), "{} {}", ends("napi 2"), ends("napi 300"));
+    // Without the quota, too, NAPI comes to the end of what its ring has, and then the card interrupts again.
+    let (scenario, _) = scenario(Mechanism::Napi { quota: 4_096 }, "mode I", false, 700e3);
+    let whole = run(&machine(), &scenario, 1, Effort::SHORT, None).expect("enough ports");
+    assert!(whole.interrupts[..2].iter().all(|one| *one > 500.0), "{:?}", whole.interrupts);
+    // Where cards collect nothing there is no dip, and without the driver's second step no second rise.
+    let mut single = machine();
+    let several = single.several.as_mut().expect("there");
+    (several.few_frames.value, several.many_frames.value) = (1, 1);
     let mut flat = machine();
     flat.several.as_mut().expect("there").many.value = 1_000_000;
-    let [below, above] = [40e3, 60e3].map(|rate| point(&flat, "mode I", false, rate).interrupts[0]);
-    assert!(above > 0.8 * below, "{below} {above}");
+    let of = |machine: &Machine| {
+        [40e3, 60e3, 80e3].map(|rate_fps| point(machine, "mode I", false, rate_fps).interrupts[0])
+    };
+    let [below, above, further] = of(&single);
+    assert!(below < above && above < further, "{below} {above} {further}");
+    let [_, above, further] = of(&flat);
+    assert!(further < above, "{above} {further}");
 }
 
 #[test]
@@ -167,6 +248,11 @@ fn frames_of_three_lengths_are_bound_by_the_card_that_sends() {
         assert!(last.drops_fps[Drop::Queue as usize] > 20e3, "{curve}: and the queue before it is full");
         assert!((3.0..4.5).contains(&(last.delay_ns / 1e6)), "{curve}: {}", last.delay_ns);
     }
+    // With a short queue they wait less.
+    let mut short = machine();
+    short.software.queue.value = 50;
+    let delay_ns = point(&short, "mode I", true, 160e3).delay_ns;
+    assert!(delay_ns < 1.5e6, "{delay_ns}");
     let mut sooner = machine();
     sooner.bus.values_mut().for_each(|bus| bus.read_latency.value = 300_000);
     let rate_fps = point(&sooner, "mode I", true, 160e3).rate_fps();
@@ -182,6 +268,7 @@ fn scenario(mechanism: Mechanism, mode: &str, mixed: bool, rate_fps: f64) -> (Sc
         budget: 300,
         recycling: false,
         role: Role::Affinity(affinity),
+        without: Without::default(),
     };
     let links = vec![Link { rate_bps: 1_000_000_000 }; 3];
     (Scenario { links, flows: flows.into(), bytes: 64, moderated: false, kernel }, affinity)
@@ -201,7 +288,7 @@ fn every_packet_ends_in_one_counted_place() {
             }
             let buffers = &router.hardware().buffers;
             assert!(buffers.made < 3 * 200 + 1_400, "buffers are given back: {}", buffers.made);
-            assert!(router.lock.taken > 1_000);
+            assert!(router.locks[0].taken > 1_000);
         }
     }
 }

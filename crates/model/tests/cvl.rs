@@ -1,12 +1,13 @@
 //! The router of CvL: what its figures look like, and why. Each shape has its ablation.
 
+use causeway_engine::reception::Mechanism;
 use causeway_model::event::MILLISECOND;
 use causeway_model::figures::{Figure, Found};
 use causeway_model::link::Link;
 use causeway_model::machine::Machine;
 use causeway_model::router::{Flow, Router, Scenario};
-use causeway_model::run::{Effort, Outcome};
-use causeway_model::software::linux::{Drop, Graph, Role, Setup};
+use causeway_model::run::{Effort, Outcome, run};
+use causeway_model::software::linux::{Drop, Graph, Role, Setup, Without};
 
 fn machine() -> Machine {
     Machine::cvl().expect("the machine of the paper")
@@ -63,7 +64,31 @@ fn what_is_received_is_shared_equally() {
         let polls = &last.polls;
         let mean = polls.iter().sum::<f64>() / polls.len() as f64;
         assert!(polls.iter().all(|one| (one / mean - 1.0).abs() < 0.1), "{name}: {polls:?}");
+        assert!(uneven(last) < 0.1, "{name}: {:?}", last.flows_fps);
     }
+    // Without turns the first cards have more than the last ones: handlers of interrupts that count what they take come in the
+    // order of the cards, and Click begins with its first card again.
+    let without = |name: &str, change: &dyn Fn(&mut Setup)| {
+        let (curve, _) = found.curves.iter().find(|(curve, _)| curve.name == name).expect("a curve");
+        let mut scenario = curve.points[7].1.clone();
+        change(&mut scenario.kernel);
+        run(&machine(), &scenario, 1, Effort::SHORT, None).expect("ports")
+    };
+    let by_interrupts = without("linux udpcount", &|kernel| {
+        kernel.mechanisms = vec![Mechanism::Interrupt; 8];
+        kernel.without.backlog = true;
+    });
+    let first_again = without("click udpcount", &|kernel| kernel.without.turns = true);
+    for outcome in [by_interrupts, first_again] {
+        assert!(uneven(&outcome) > 1.0, "{:?}", outcome.flows_fps);
+    }
+}
+
+/// How far the card with the largest share is from the mean, as a part of it.
+fn uneven(outcome: &Outcome) -> f64 {
+    let all = &outcome.flows_fps;
+    let mean = all.iter().sum::<f64>() / all.len() as f64;
+    all.iter().copied().fold(0.0, f64::max) / mean.max(1.0) - 1.0
 }
 
 #[test]
@@ -154,8 +179,14 @@ fn every_packet_of_click_ends_in_one_counted_place() {
     ] {
         let link = Link { rate_bps: 1_000_000_000 };
         let flows = [(0, 1), (1, 0), (2, 3)].map(|(from, to)| Flow { from, to: vec![to], rate_fps });
-        let kernel = Setup { mechanisms: Vec::new(), budget: 300, recycling: true, role: Role::Click(graph) };
-        let kernel = Setup { mechanisms: vec![causeway_engine::reception::Mechanism::Polling; 4], ..kernel };
+        let kernel = Setup {
+            mechanisms: Vec::new(),
+            budget: 300,
+            recycling: true,
+            role: Role::Click(graph),
+            without: Without::default(),
+        };
+        let kernel = Setup { mechanisms: vec![Mechanism::Polling; 4], ..kernel };
         let scenario =
             Scenario { links: vec![link; 4], flows: flows.into(), bytes, moderated: false, kernel };
         let mut router = Router::new(&machine(), &scenario, 3, None).expect("ports");

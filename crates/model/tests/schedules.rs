@@ -5,7 +5,8 @@ use causeway_model::event::{MICROSECOND, MILLISECOND, Time};
 use causeway_model::link::Link;
 use causeway_model::machine::Machine;
 use causeway_model::router::{Flow, Router, Scenario};
-use causeway_model::software::linux::{Role, Setup};
+use causeway_model::several::{Affinity, Several};
+use causeway_model::software::linux::{Role, Setup, Without};
 
 /// Times of pieces are rounded to picoseconds each.
 const ROUNDING_PS: Time = 1_000;
@@ -18,7 +19,13 @@ fn machine() -> Machine {
 
 /// Frames of 64 bytes from the first port to the second, evenly spaced.
 fn scenario(mechanism: Mechanism, moderated: bool, rate_fps: f64) -> Scenario {
-    let kernel = Setup { mechanisms: vec![mechanism; 2], budget: 300, recycling: false, role: Role::Forward };
+    let kernel = Setup {
+        mechanisms: vec![mechanism; 2],
+        budget: 300,
+        recycling: false,
+        role: Role::Forward,
+        without: Without::default(),
+    };
     Scenario {
         links: vec![Link { rate_bps: 1_000_000_000 }; 2],
         flows: vec![Flow { from: 0, to: vec![1], rate_fps }],
@@ -164,5 +171,72 @@ fn deferred_work_that_does_not_end_becomes_a_thread() {
             (counted_then - counted, made_then - made)
         };
         assert!(more.abs_diff(made) <= 10, "in turn: {more} counted, {made} made");
+    }
+}
+
+/// Two cards have more than can be counted. In turn each has its quota, and its ring gets as many buffers; what is deferred never ends
+/// and is entered once.
+#[test]
+fn by_napi_cards_have_their_quotas_in_turns() {
+    let machine = machine();
+    let p = parts(&machine);
+    for quotas in [[8, 8], [64, 64], [64, 16]] {
+        let mut scenario = scenario(Mechanism::Polling, false, 1.4e6);
+        scenario.flows = [0, 1].map(|from| Flow { from, to: vec![from], rate_fps: 1.4e6 }).into();
+        scenario.kernel.role = Role::Count;
+        scenario.kernel.mechanisms = quotas.map(|quota| Mechanism::Napi { quota }).into();
+        let mut router = Router::new(&machine, &scenario, 1, None).expect("ports");
+        router.run(5 * MILLISECOND);
+        let before = router.kernel().stack.counted_by.clone();
+        router.run(15 * MILLISECOND);
+        let packet = p.receive + cycles(machine.software.free.value) + p.allocate;
+        let turns: Time = quotas.iter().map(|&quota| p.poll + u64::from(quota) * packet + p.register).sum();
+        for port in [0, 1] {
+            let counted = router.kernel().stack.counted_by[port] - before[port];
+            let expected = u64::from(quotas[port]) * 10 * MILLISECOND / turns;
+            let off = counted.abs_diff(expected);
+            assert!(
+                off <= 2 * u64::from(quotas[port]) + expected / 500,
+                "{quotas:?}: {counted} of {expected}"
+            );
+        }
+    }
+}
+
+/// Two cards receive in turn, each on a processor of its own, and the third sends. The buffer is a new one, which no cache has;
+/// the lock, the head of its queue and the line of the descriptor were last written by who cleaned what was sent before: in
+/// mode I on the other chip, in mode II by the neighbour.
+#[test]
+fn with_several_processors_a_packet_waits_for_three_lines_of_who_sends() {
+    let mut machine = Machine::aff().expect("the machine of the paper");
+    (machine.memory.latency.value, machine.memory.rate.value) = (0, 10_000_000_000_000);
+    let (s, several) = (&machine.software, machine.several.as_ref().expect("several"));
+    let cycles = |n: u64| n * 1_000_000 / 1_600;
+    let [interrupt, soft, poll, register] =
+        [&s.interrupt, &s.soft_interrupt, &s.poll, &s.register_write].map(|one| cycles(one.value));
+    let forward: Time =
+        [&s.receive, &s.route, &s.transmit, &s.allocate].iter().map(|one| cycles(one.value)).sum();
+    for (processors, line) in [([0, 1, 2], several.transfer.value), ([0, 2, 1], several.near.value)] {
+        // The handler does all itself, or masks the card, leaves it to a deferred run, and that lets interrupts through again.
+        let mechanisms =
+            [(Mechanism::DisableEnable, 0), (Mechanism::Napi { quota: 64 }, soft + 2 * register)];
+        for (mechanism, more) in mechanisms {
+            let affinity = Affinity { processors, mixed: false };
+            let role = Role::Affinity(affinity);
+            let mut scenario = scenario(mechanism, false, 1_000.0);
+            scenario.kernel = Setup { mechanisms: vec![mechanism; 3], role, ..scenario.kernel };
+            scenario.links = vec![Link { rate_bps: 1_000_000_000 }; 3];
+            scenario.flows = [0, 1].map(|from| Flow { from, to: vec![2], rate_fps: 1_000.0 }).into();
+            let mut router = Several::new(&machine, &scenario, affinity, Some(2)).expect("ports");
+            router.run(4 * MILLISECOND);
+            let at = |what: &str| {
+                let step = router.trace.steps.iter().find(|(_, step)| step.contains(what));
+                step.unwrap_or_else(|| panic!("{what}: {:?}", router.trace.lines())).0
+            };
+            let receives = interrupt + poll + forward + register;
+            let sends = cycles(several.lock.value) + register + 3 * line;
+            let found = at("ring for transmission") - at("is taken");
+            close(found, receives + sends + more, &format!("{mechanism} {processors:?}"));
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::{Along, Curve, Figure, Found, Number, Told};
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::router::{Flow, Scenario};
-use crate::software::linux::{Role, Setup};
+use crate::software::linux::{Role, Setup, Without};
 use causeway_engine::reception::{DEFAULT_BUDGET, DEFAULT_QUOTA, Mechanism};
 
 pub(super) const GIGABIT: Link = Link { rate_bps: 1_000_000_000 };
@@ -25,6 +25,7 @@ pub(super) fn scenario(links: Vec<Link>, flows: Vec<Flow>, mechanism: Mechanism)
         budget: DEFAULT_BUDGET,
         recycling: false,
         role: Role::Forward,
+        without: Without::default(),
     };
     Scenario { links, flows, bytes: 64, moderated: false, kernel }
 }
@@ -244,6 +245,17 @@ pub const FIGURES: &[Figure] = &[
             kpps("both ways", 620.0, Told::Text, Some(("napi, both ways", 2.0 * LINE)), |found| {
                 found.last_kpps("napi, both ways")
             }),
+            Number {
+                what: "interrupts of who sends, both ways to one",
+                unit: "times",
+                paper: 1.0 / 27.0,
+                told: Told::Text,
+                shown: None,
+                of: |found| {
+                    let sends = |name: &str| found.near(name, 1e6).interrupts[1];
+                    sends("napi, both ways") / sends("napi, one way").max(1.0)
+                },
+            },
         ],
     },
     Figure {

@@ -6,8 +6,8 @@ mod tests;
 
 pub use quantity::{
     BitRate, Buckets, ByteRate, CacheSize, CardWays, Channels, Cores, Count, Cycles, Descriptors, Flows,
-    Frequency, Generation, Kind, Lanes, LineSize, Origin, Packets, Part, Processors, Routes, Runs, Size,
-    Span, Transfers, Value, Ways, Width,
+    Frequency, Generation, Kind, Lanes, LineSize, Lines, Origin, Packets, Part, Processors, Routes, Runs,
+    Size, Span, Transfers, Value, Ways, Width,
 };
 
 use crate::bus::{Bus, BusParameters, Protocol};
@@ -117,6 +117,9 @@ values! {
         ;
         /// How it treats reads.
         protocol: Protocol,
+        /// Whether each port has one of this kind for itself, as ports have lanes.
+        #[serde(default)]
+        each_port: bool,
     }
     /// Network cards.
     CardValues {
@@ -198,6 +201,12 @@ values! {
         sent_frames: Packets,
         /// From the first of them to the interrupt, at most.
         sent_time: Span,
+        /// From one look of the driver at how many frames there are to the next.
+        look: Span,
+        /// Frames that are cleaned, and posted from the queue, while the lock is held once.
+        cleaned: Packets,
+        /// Lines of what is known of a packet that whoever receives it writes, and again whoever frees it.
+        known: Lines,
     }
     /// What Click takes for what.
     ClickValues {

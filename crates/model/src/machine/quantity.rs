@@ -49,6 +49,8 @@ kinds! {
     Descriptors: [("descriptors", 1)], (1, 65_536);
     /// Processors.
     Processors: [("processors", 1)], (1, 64);
+    /// Lines of a cache of what is known of a packet: of it, and one of its buffer.
+    Lines: [("lines", 1)], (1, 5);
     /// Places of a hash table.
     Buckets: [("buckets", 1)], (1, 1 << 20);
     /// Runs of deferred work.

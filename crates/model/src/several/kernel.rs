@@ -7,18 +7,13 @@ use crate::hardware::Hardware;
 use crate::layout::Place;
 use crate::machine::{Machine, SeveralValues};
 use crate::nic::Frame;
-use crate::software::linux::{Class, Line, PortCounts, Spent};
+use crate::software::linux::{Class, Line, PortCounts, Setup, Spent};
 use causeway_engine::reception::{Mechanism, Ports, Received, Reception};
 use causeway_packet::Receiver;
 
-/// Frames that are cleaned, and posted from the queue, while the lock is held once.
-pub(super) const CLEANED: usize = 16;
-
-/// What is written of a packet by who receives it and again by who frees it: four lines of what is known of it (an
-/// `sk_buff` of Linux 2.6.35 has 232 bytes) and one of what is known of its buffer.
-fn known_of(buffer: u32) -> [Place; 5] {
-    let head = |line| Place::Head(buffer, line);
-    [head(0), head(1), head(2), head(3), Place::Tail(buffer)]
+/// So many lines of what is known of a packet, the last of which is what is known of its buffer.
+fn known_of(buffer: u32, lines: u64) -> impl Iterator<Item = Place> {
+    (0..lines - 1).map(move |line| Place::Head(buffer, line)).chain([Place::Tail(buffer)])
 }
 
 /// Picoseconds of each thing that the kernel does.
@@ -35,6 +30,10 @@ pub(super) struct Costs {
     pub transmit: Time,
     pub clean: Time,
     pub lock: Time,
+    /// Frames that are cleaned, and posted from the queue, while the lock is held once.
+    pub cleaned: usize,
+    /// Lines that are written of a packet by who receives it and again by who frees it.
+    known: u64,
 }
 
 impl Costs {
@@ -53,6 +52,8 @@ impl Costs {
             transmit: s.transmit.at(clock),
             clean: s.clean.at(clock),
             lock: several.lock.at(clock),
+            cleaned: several.cleaned.value as usize,
+            known: several.known.value,
         }
     }
 }
@@ -63,6 +64,8 @@ pub(super) struct Around<'a> {
     pub hardware: &'a mut Hardware,
     pub caches: &'a mut Caches,
     pub lock: &'a mut Spinlock,
+    /// Its number.
+    pub which: usize,
     pub costs: &'a Costs,
     pub now_ps: Time,
 }
@@ -164,7 +167,7 @@ impl Hands {
 
     /// What is known of a packet is written by whoever has it.
     fn touch_head(&mut self, frame: Frame, around: &mut Around<'_>) {
-        for place in known_of(frame.buffer) {
+        for place in known_of(frame.buffer, around.costs.known) {
             self.share(place, Class::Memory, around);
         }
     }
@@ -177,8 +180,9 @@ impl Hands {
 }
 
 impl Kernel {
-    pub fn new(port: usize, processor: usize, mechanism: Mechanism, budget: usize) -> Kernel {
-        let mut reception = Reception::new(budget);
+    pub fn new(port: usize, processor: usize, setup: &Setup) -> Kernel {
+        let mechanism = setup.mechanisms[port];
+        let mut reception = Reception::new(setup.budget);
         reception.add(mechanism);
         let hands = Hands {
             port,
@@ -278,8 +282,9 @@ impl Kernel {
 
     /// The lock is a line that goes to whoever takes it, and so is the head of the queue that it guards.
     fn share_queue(&mut self, around: &mut Around<'_>) {
-        for offset in [0, 64] {
-            self.hands.share(Place::Table(offset), Class::Lock, around);
+        for line in [0, 1] {
+            let place = Place::Table(64 * (2 * around.which as u64 + line));
+            self.hands.share(place, Class::Lock, around);
         }
     }
 
@@ -302,7 +307,7 @@ impl Kernel {
         self.share_queue(around);
         self.hands.spent.add(Class::Transmit, around.costs.lock);
         let mut cleaned = Vec::new();
-        while cleaned.len() < CLEANED
+        while cleaned.len() < around.costs.cleaned
             && let Some((frame, place)) = around.hardware.nics[self.hands.port].clean()
         {
             self.hands.spent.add(Class::Transmit, around.costs.clean);

@@ -11,7 +11,7 @@ mod lock;
 mod signal;
 mod tap;
 
-use crate::event::{MICROSECOND, MILLISECOND, Queue, SECOND, Time};
+use crate::event::{MICROSECOND, Queue, SECOND, Time};
 use crate::hardware::Hardware;
 use crate::machine::Machine;
 use crate::nic::{Engine, Frame, Overrun};
@@ -20,7 +20,7 @@ use crate::software::linux::{Class, Drop, PortCounts};
 use crate::trace::Trace;
 use anyhow::{Context, Result, ensure};
 use caches::Caches;
-use kernel::{Around, CLEANED, Costs, Kernel};
+use kernel::{Around, Costs, Kernel};
 use lock::Spinlock;
 use signal::Signal;
 use std::collections::VecDeque;
@@ -37,17 +37,16 @@ pub struct Affinity {
 
 /// The ports that receive; the one behind them sends.
 const RECEIVE: usize = 2;
-/// Between two looks at how full everything is, and at how many frames there are.
+/// Between two looks at how full everything is.
 const SAMPLE_PS: Time = 20 * MICROSECOND;
-const RATE_PS: Time = MILLISECOND;
 
 /// A router at work.
 pub struct Several {
     queue: Queue<Event>,
     hardware: Hardware,
     caches: Caches,
-    /// The lock of the card that sends.
-    pub lock: Spinlock,
+    /// The lock of the card that sends; without it one of each port's own.
+    pub locks: Vec<Spinlock>,
     costs: Costs,
     kernels: Vec<Kernel>,
     signals: Vec<Signal>,
@@ -56,7 +55,9 @@ pub struct Several {
     way_out: VecDeque<Frame>,
     most: usize,
     tap: Tap,
-    looks: u64,
+    /// From one look of the drivers at how many frames there are to the next, and when it is.
+    look_ps: Time,
+    looks_ps: Time,
     /// One packet's way.
     pub trace: Trace,
     /// How full everything was.
@@ -99,29 +100,23 @@ impl Several {
         );
         let mut hardware = Hardware::new(machine, &scenario.links, scenario.moderated);
         hardware.written = Some(Vec::new());
-        let kernel = |port: usize| {
-            Kernel::new(
-                port,
-                affinity.processors[port],
-                scenario.kernel.mechanisms[port],
-                scenario.kernel.budget,
-            )
-        };
+        let kernel = |port: usize| Kernel::new(port, affinity.processors[port], &scenario.kernel);
         let rate_fps: f64 = scenario.flows.iter().map(|flow| flow.rate_fps).sum();
         let bytes = (!affinity.mixed).then_some(scenario.bytes);
         let mut router = Several {
             queue: Queue::new(),
             hardware,
             caches: Caches::new(machine, several),
-            lock: Spinlock::default(),
+            locks: vec![Spinlock::default(); if scenario.kernel.without.lock { RECEIVE + 1 } else { 1 }],
             costs: Costs::new(machine, several, scenario.kernel.recycling),
             kernels: (0..=RECEIVE).map(kernel).collect(),
-            signals: (0..=RECEIVE).map(|port| Signal::new(port, several, RATE_PS)).collect(),
+            signals: (0..=RECEIVE).map(|port| Signal::new(port, several)).collect(),
             processors,
             way_out: VecDeque::new(),
             most: machine.software.queue.value as usize,
             tap: Tap::new(scenario.links[0], bytes, SECOND as f64 / rate_fps.max(1.0)),
-            looks: 0,
+            look_ps: several.look.value,
+            looks_ps: several.look.value,
             trace: Trace::of(followed),
             fullness: Fullness::default(),
             arrived: vec![0; RECEIVE + 1],
@@ -149,8 +144,10 @@ impl Several {
     }
 
     fn with<T>(&mut self, port: usize, work: impl FnOnce(&mut Kernel, &mut Around<'_>) -> T) -> T {
-        let Several { hardware, caches, lock, costs, kernels, queue, .. } = self;
-        work(&mut kernels[port], &mut Around { hardware, caches, lock, costs, now_ps: queue.now_ps() })
+        let Several { hardware, caches, locks, costs, kernels, queue, .. } = self;
+        let which = port.min(locks.len() - 1);
+        let (lock, now_ps) = (&mut locks[which], queue.now_ps());
+        work(&mut kernels[port], &mut Around { hardware, caches, lock, which, costs, now_ps })
     }
 
     /// Lets it work until `until_ps`.
@@ -286,7 +283,7 @@ impl Several {
     fn clean(&mut self, port: usize) {
         let cleaned = self.with(port, |kernel, around| kernel.clean(around));
         let mut posted = 0;
-        while posted < CLEANED
+        while posted < self.costs.cleaned
             && self.hardware.nics[port].has_room()
             && let Some(frame) = self.way_out.pop_front()
         {
@@ -339,8 +336,8 @@ impl Several {
         f.receiving += self.hardware.nics.iter().map(|nic| nic.held_received() as u64).sum::<u64>();
         f.sending += self.hardware.nics.iter().map(|nic| nic.held_to_send() as u64).sum::<u64>();
         f.queued += self.way_out.len() as u64;
-        self.looks += 1;
-        if self.looks.is_multiple_of(RATE_PS / SAMPLE_PS) {
+        if self.queue.now_ps() >= self.looks_ps {
+            self.looks_ps += self.look_ps.max(SAMPLE_PS);
             self.signals.iter_mut().for_each(Signal::look);
         }
         self.queue.after(SAMPLE_PS, Event::Sample);

@@ -29,8 +29,8 @@ pub(super) struct Signal {
 }
 
 impl Signal {
-    /// That of a port's card; somebody looks for the number of frames each `look_ps`.
-    pub fn new(port: usize, several: &SeveralValues, look_ps: Time) -> Signal {
+    /// That of a port's card.
+    pub fn new(port: usize, several: &SeveralValues) -> Signal {
         let of = |frames: u64, time_ps: Time| Collects { frames: frames as usize, time_ps };
         let sent = of(several.sent_frames.value, several.sent_time.value);
         let few = of(several.few_frames.value, several.few_time.value);
@@ -38,7 +38,7 @@ impl Signal {
         Signal {
             sends: port == RECEIVE,
             collects: if port == RECEIVE { [sent; 2] } else { [few, many] },
-            many_per_look: several.many.value * look_ps / SECOND,
+            many_per_look: several.many.value * several.look.value / SECOND,
             many: false,
             frames: 0,
             since_ps: None,

@@ -60,6 +60,21 @@ pub struct Setup {
     pub recycling: bool,
     /// What it does with packets.
     pub role: Role,
+    /// What is switched off.
+    pub without: Without,
+}
+
+/// Mechanisms that are switched off, to see which shapes are theirs. Nothing of it was in a paper's kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Without {
+    /// The backlog: a handler of an interrupt forwards what it takes itself.
+    pub backlog: bool,
+    /// The lock of the card that sends: each that sends has one of its own.
+    pub lock: bool,
+    /// The second look of the driver of Linux 2.6.16 at a card that had packets.
+    pub second_look: bool,
+    /// Turns: Click begins with its first card again whenever one had packets.
+    pub turns: bool,
 }
 
 /// Who works on what is deferred.
@@ -156,6 +171,7 @@ impl Linux {
     /// The next piece of the handler under way; `None`: it is over.
     pub fn handle(&mut self, around: &mut Around<'_>) -> Option<Time> {
         let (port, begun) = self.handler?;
+        self.stack.finish_handled(around);
         self.handler = Some((port, true));
         let driven = matches!(self.mechanisms[port], Mechanism::Interrupt | Mechanism::Moderated { .. });
         if !begun {

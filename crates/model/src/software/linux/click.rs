@@ -3,9 +3,9 @@
 //! A task looks at a card's ring or at a queue and goes on with at most a burst of packets; then it is the next one's turn,
 //! since all have the same share. While a packet is worked on, the header of the next one comes from memory.
 
-use super::Around;
 use super::account::{Class, Drop};
 use super::stack::Stack;
+use super::{Around, Without};
 use crate::event::Time;
 use crate::layout::Place;
 use crate::machine::Machine;
@@ -59,6 +59,7 @@ pub(super) struct Click {
     costs: Costs,
     prefetch: usize,
     burst: usize,
+    in_turn: bool,
     tasks: Vec<Task>,
     /// The task whose turn it is, and packets that it may go on with.
     turn: usize,
@@ -70,7 +71,7 @@ pub(super) struct Click {
 
 impl Click {
     /// Click as it starts; `None` if the machine's file says nothing of it.
-    pub fn new(machine: &Machine, graph: Graph, ports: usize) -> Option<Click> {
+    pub fn new(machine: &Machine, graph: Graph, ports: usize, without: Without) -> Option<Click> {
         let (values, clock) = (machine.click.as_ref()?, &machine.processor.clock);
         let costs = Costs {
             look: values.look.at(clock),
@@ -92,6 +93,7 @@ impl Click {
             costs,
             prefetch: values.prefetch.value as usize,
             burst,
+            in_turn: !without.turns,
             tasks: (0..ports).flat_map(of).collect(),
             turn: 0,
             left: burst,
@@ -106,7 +108,8 @@ impl Click {
     }
 
     fn next_task(&mut self) {
-        self.turn = (self.turn + 1) % self.tasks.len();
+        let next = self.in_turn || self.left == self.burst;
+        self.turn = if next { (self.turn + 1) % self.tasks.len() } else { 0 };
         self.left = self.burst;
     }
 
@@ -237,10 +240,7 @@ impl Stack {
         let Some(click) = &mut self.click else { return };
         match std::mem::replace(&mut click.end, End::Nothing) {
             End::Nothing => {}
-            End::Count(frame) => {
-                self.counted += 1;
-                around.hardware.buffers.give(frame.buffer);
-            }
+            End::Count(frame) => self.count(frame, around),
             End::Queue(frame) if self.queues[frame.to].len() < self.queue_most => {
                 self.queues[frame.to].push_back(frame);
             }

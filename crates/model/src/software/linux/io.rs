@@ -70,7 +70,10 @@ impl Ports for Io<'_, '_> {
             stack.drained = true;
             return Received::default();
         };
-        if stack.backlog.len() < BACKLOG {
+        if stack.without.backlog {
+            stack.route(&frame, around);
+            stack.handled = Some(frame);
+        } else if stack.backlog.len() < BACKLOG {
             stack.spent.add(Class::Receive, stack.costs.backlog);
             stack.backlog.push_back(frame);
         } else {

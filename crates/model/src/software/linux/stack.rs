@@ -4,7 +4,7 @@ use super::account::{Class, Drop, PortCounts, Spent};
 use super::click::Click;
 use super::io::Line;
 use super::lookup::Routes;
-use super::{Around, Role, Setup};
+use super::{Around, Role, Setup, Without};
 use crate::event::Time;
 use crate::layout::Place;
 use crate::machine::Machine;
@@ -43,6 +43,7 @@ pub(super) enum Hand {
 pub struct Stack {
     pub(super) costs: Costs,
     role: Role,
+    pub(super) without: Without,
     /// The routes, where they have to be found.
     routes: Option<Routes>,
     /// Click, where packets are left to it.
@@ -59,6 +60,8 @@ pub struct Stack {
     /// In that turn the ring was found empty, and is looked at once more.
     pub(super) emptied: bool,
     pub(super) hand: Hand,
+    /// The packet that a handler forwards itself.
+    pub(super) handled: Option<Frame>,
     /// Whether the handler under way has emptied its ring.
     pub drained: bool,
     /// Processor time.
@@ -67,6 +70,8 @@ pub struct Stack {
     pub drops: [u64; Drop::ALL.len()],
     /// Packets that were counted, where that is the kernel's role.
     pub counted: u64,
+    /// Those, by the port that they came in by.
+    pub counted_by: Vec<u64>,
     /// Packets that the kernel made.
     pub generated: u64,
     /// The port that it makes the next one for.
@@ -100,12 +105,13 @@ impl Stack {
         Stack {
             costs,
             role: setup.role,
+            without: setup.without,
             routes: match setup.role {
                 Role::Route(lookup) => Routes::new(machine, lookup),
                 _ => None,
             },
             click: match setup.role {
-                Role::Click(graph) => Click::new(machine, graph, ports),
+                Role::Click(graph) => Click::new(machine, graph, ports, setup.without),
                 _ => None,
             },
             lines: vec![Line::default(); ports],
@@ -116,10 +122,12 @@ impl Stack {
             turn: None,
             emptied: false,
             hand: Hand::Empty,
+            handled: None,
             drained: false,
             spent: Spent::default(),
             drops: [0; Drop::ALL.len()],
             counted: 0,
+            counted_by: vec![0; ports],
             generated: 0,
             generates_by: 0,
             counters: vec![PortCounts::default(); ports],
@@ -158,8 +166,9 @@ impl Stack {
     /// Packets that the kernel holds.
     pub fn held(&self) -> usize {
         let in_hand = matches!(self.hand, Hand::Waits(..) | Hand::Works(Some(_)));
+        let in_hands = usize::from(in_hand) + usize::from(self.handled.is_some());
         let by_click = self.click.as_ref().map_or(0, Click::held);
-        self.backlog.len() + self.queued() + usize::from(in_hand) + by_click
+        self.backlog.len() + self.queued() + in_hands + by_click
     }
 
     /// A port is not to interrupt.
@@ -229,7 +238,7 @@ impl Stack {
 
     /// Whether a card that had packets is looked at again before its interrupts are let through.
     pub(super) fn looks_again(&self) -> bool {
-        matches!(self.role, Role::Route(_))
+        matches!(self.role, Role::Route(_)) && !self.without.second_look
     }
 
     fn forwards(&self) -> bool {
@@ -316,13 +325,33 @@ impl Stack {
 
     /// The packet in hand goes to its port.
     pub(super) fn finish(&mut self, around: &mut Around<'_>) {
-        let Hand::Works(Some(frame)) = std::mem::replace(&mut self.hand, Hand::Empty) else { return };
+        if let Hand::Works(Some(frame)) = std::mem::replace(&mut self.hand, Hand::Empty) {
+            self.deliver(frame, around);
+        }
+    }
+
+    /// So does the packet that a handler forwards itself.
+    pub(super) fn finish_handled(&mut self, around: &mut Around<'_>) {
+        if let Some(frame) = self.handled.take() {
+            self.deliver(frame, around);
+        }
+    }
+
+    pub(super) fn count(&mut self, frame: Frame, around: &mut Around<'_>) {
+        self.counted += 1;
+        self.counted_by[frame.from] += 1;
+        around.hardware.buffers.give(frame.buffer);
+    }
+
+    fn deliver(&mut self, frame: Frame, around: &mut Around<'_>) {
         if !self.forwards() {
-            self.counted += 1;
-            around.hardware.buffers.give(frame.buffer);
-            return;
+            return self.count(frame, around);
         }
         let port = frame.to;
+        // Under load no other handler comes between that would clean the ring.
+        if self.without.backlog && !around.hardware.nics[port].has_room() {
+            self.clean(port, around);
+        }
         if self.queues[port].is_empty() && around.hardware.nics[port].has_room() {
             self.post(port, frame, around);
             self.tell(port, Engine::Transmit, around);
