@@ -1,7 +1,7 @@
 //! The figure of FPGA that is of commercial cards. Those of its own card come from the Verilog.
 
 use super::osr::{GIGABIT, NAPI, kpps, line, one_way, scenario};
-use super::{Along, Curve, Figure, Told};
+use super::{Along, Curve, Figure, Number, Told};
 use crate::machine::Machine;
 use crate::router::{Flow, Scenario};
 
@@ -12,6 +12,8 @@ const LENGTHS: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
 /// What is offered in all, where it is half of what the bus carries.
 const HALF_BPS: f64 = 4e9;
 const FULL: &str = "commercial cards, every wire full";
+/// The one curve of A.
+const SLOW: &str = "commercial cards, one flow";
 const HALF: &str = "commercial cards, offered 4 Gbit/s";
 
 fn curve(name: &str, most_fps: impl Fn(u32) -> f64) -> Curve {
@@ -34,8 +36,36 @@ pub(crate) fn commercial_cards() -> Scenario {
     one_way(NAPI, line())
 }
 
+/// Bits of the shortest frame on the wire, with preamble and gap.
+const ON_WIRE_BITS: f64 = 84.0 * 8.0;
+
+fn slow_path() -> Vec<Curve> {
+    let points = vec![(64.0, commercial_cards())];
+    vec![Curve { name: SLOW.to_owned(), along: Along::Length, flows: Vec::new(), points }]
+}
+
 /// All of them.
-pub const FIGURES: &[Figure] = &[Figure {
+pub const FIGURES: &[Figure] = &[SLOW_PATH, LENGTHS_OF_FRAMES];
+
+const SLOW_PATH: Figure = Figure {
+    name: "FPGA-A",
+    about: "one flow by way of the processor, 64 bytes; cards that know no routes, as commercial ones",
+    paper: "roughly 400 Mbit/s, which is as much as 600 kpps with preamble and gap",
+    missed: "It is the router of OSR, which has 510 kpps one way, 0.34 Gbit/s, by the paper of the same authors, and 620 both \
+             ways. That 600 kpps are one way this paper does not say of a measurement, and the model has 510.",
+    machine: Machine::fpga,
+    curves: slow_path,
+    numbers: &[Number {
+        what: "one flow",
+        unit: "Mbit/s",
+        paper: 400.0,
+        told: Told::Text,
+        shown: None,
+        of: |found| found.last_kpps(SLOW) * ON_WIRE_BITS / 1e3,
+    }],
+};
+
+const LENGTHS_OF_FRAMES: Figure = Figure {
     name: "FPGA-4",
     about: "commercial cards, lengths of frames, eight gigabit ports in pairs on one bus of 8 Gbit/s",
     paper: "a bound of 600 kpps for small frames, and of 4 Gbit/s, which is half of the bus, for large ones",
@@ -53,4 +83,4 @@ pub const FIGURES: &[Figure] = &[Figure {
             found.near(HALF, 1518.0).rate_fps() / 1e3
         }),
     ],
-}];
+};

@@ -115,7 +115,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::lut,
         curves: profiles,
-        numbers: &[times("IP, 16384 to 1 sources", 2.0, Told::Text, |found| {
+        numbers: &[times("IP, 16384 to 1 sources", 2.0, Told::Calibrated, |found| {
             of_ip(found, "16384 sources") / of_ip(found, "1 sources")
         })],
     },
@@ -129,7 +129,9 @@ pub const FIGURES: &[Figure] = &[
         machine: Machine::lut,
         curves: counters,
         numbers: &[
-            times("polls, a tenth of load", 2.0, Told::Text, |found| polls(&found.curve("1 sources")[2])),
+            times("polls, a tenth of load", 2.0, Told::Text, |found| {
+                polls(found.near("1 sources", LINE / 10.0))
+            }),
             times("polls, saturation", 0.22, Told::Text, |found| {
                 found.curve("1 sources").last().map_or(0.0, polls)
             }),
