@@ -39,8 +39,10 @@
 //! among others. Not modelled: the clock's interrupt, the first-level cache, instruction fetches, what user processes do.
 //!
 //! A file of a paper's machine has at most six calibrated values, and that of this machine four a device; the points that they
-//! were calibrated on are named and are no results. `assumed` are values that nobody gives, each with the reason. No value
-//! depends on the figure.
+//! were calibrated on are named and are no results. `assumed` are values that nobody gives, each with the reason, and
+//! [`figures::sensitivity`] says what hangs on them. No value depends on the figure, nor does how long it runs: that depends on
+//! what is offered and on how sure the numbers are. What stands in the code is what structures and frames are like: sizes in
+//! [`layout`], [`nic::DESCRIPTOR`], the backlog of 300 packets, which is the live router's, too.
 //!
 //! # Invariants
 //!

@@ -6,6 +6,7 @@ mod fpga;
 mod lut;
 mod osr;
 mod report;
+pub mod sensitivity;
 
 pub(crate) use fpga::commercial_cards;
 pub(crate) use report::write;
