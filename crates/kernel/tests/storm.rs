@@ -131,7 +131,8 @@ fn forwards_as_the_kernel(bed: &Testbed, follower: &Follower) -> usize {
         let mut legs: Vec<_> = legs.iter().map(leg).collect();
         let kernel = kernel_legs(&bed.router, address);
         // Of IPv6 the answer begins with the path that this flow takes, which a seed of the kernel's decides.
-        let first = kernel.as_ref().and_then(|kernel| legs.iter().position(|leg| Some(leg) == kernel.first()));
+        let first =
+            kernel.as_ref().and_then(|kernel| legs.iter().position(|leg| Some(leg) == kernel.first()));
         legs.rotate_left(first.filter(|_| address.contains(':')).unwrap_or(0));
         assert_eq!(Some(legs), kernel, "{address}");
         forwarded += 1;
