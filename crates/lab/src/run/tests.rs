@@ -336,7 +336,7 @@ fn a_device_that_dies_leaves_what_was_found_and_a_clean_machine() {
     }
     let run = |script: &str, ready: &str| {
         let start = ["sh", "-c", script].map(str::to_owned).to_vec();
-        let kind = Kind::Command { start, ready: Some(ready.to_owned()), beside_kernel: true };
+        let kind = Kind::Command { start, ready: Some(ready.to_owned()), beside_kernel: true, stop: None };
         let description = Description {
             highest_fps: 5_000.0,
             method: "packet".to_owned(),
