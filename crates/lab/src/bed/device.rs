@@ -313,7 +313,7 @@ impl Kind {
             Kind::Kernel {} => {
                 std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
             }
-            Kind::Causeway { .. } | Kind::Graph(_) => env!("CARGO_PKG_VERSION").to_owned(),
+            Kind::Causeway { .. } | Kind::Graph(_) => crate::report::version(),
             Kind::Click { program, .. } => {
                 first_line(&program.to_string_lossy(), "--version").unwrap_or_default()
             }
