@@ -3,7 +3,7 @@
 use super::Bed;
 use super::graph::{Graph, click_router};
 use crate::inside::Meter;
-use crate::inside::reception::{self, Receptions};
+use crate::inside::reported::{self, Reported};
 use crate::namespace::{Namespace, feed, ip_lines};
 use crate::process::Process;
 use crate::search::Event;
@@ -119,14 +119,13 @@ impl Device {
         })
     }
 
-    /// What the device's reception mechanisms have counted, the first of several in a row; `None` if it has none that can
-    /// be asked.
+    /// What the device has counted itself, the first of several in a row; `None` if it cannot be asked.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn receptions(&self) -> Result<Option<Receptions>> {
+    pub fn reported(&self) -> Result<Option<Reported>> {
         let place = self.places.first().filter(|_| self.kind.is_own());
-        place.map(|place| reception::parse(&ask(place, "counters")?)).transpose()
+        place.map(|place| reported::parse(&ask(place, "counters")?)).transpose()
     }
 
     /// What its processor time is, if that is known: of its processes, and of the kernel what the `processors` do that it

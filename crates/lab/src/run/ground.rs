@@ -3,7 +3,7 @@
 use super::Description;
 use crate::bed::{self, Bed, Device, Kind, VETH_NOTE};
 use crate::inside::Meter;
-use crate::inside::reception::Receptions;
+use crate::inside::reported::Reported;
 use crate::network::Network;
 use crate::tester::{Attached, Control, carries_default_route};
 use anyhow::{Context, Result, ensure};
@@ -52,12 +52,12 @@ impl Ready {
         }
     }
 
-    /// What its reception mechanisms have counted, if it has any.
+    /// What it has counted itself, if it can be asked.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn receptions(&self) -> Result<Option<Receptions>> {
-        self.0.as_ref().map_or(Ok(None), Device::receptions)
+    pub fn reported(&self) -> Result<Option<Reported>> {
+        self.0.as_ref().map_or(Ok(None), Device::reported)
     }
 
     /// What its processor time is, if that is known; `processors` are the device's.

@@ -1,13 +1,13 @@
 //! A comparison from arguments to files.
 
-use super::findings::LIMITED;
 use super::{Comparison, Description, Preset, Progress};
 use crate::regression::changes;
 use crate::report::{begun, write};
 use anyhow::{Context, Result, bail};
 use causeway_engine::usable_processors;
 use causeway_results::traffic::Sizes;
-use causeway_results::{Document, Source, csv, html, stats};
+use causeway_results::html::{CONDITIONAL, NOT_MEASURED, UPPER};
+use causeway_results::{Document, Series, Source, csv, html, stats};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -98,11 +98,14 @@ fn size(text: &str) -> Result<(String, Sizes)> {
     }
 }
 
-/// The loads and rates that were found, a line each, with ratios to the first device.
+/// The loads and rates that were found, a line each, with ratios to the first device; and what was not measured.
 pub fn verdict(document: &Document) -> Vec<String> {
     let mut lines = Vec::new();
-    let told = |axis: &causeway_results::Axis| axis.quantity == "frame length";
-    for series in document.series.iter().filter(|series| series.x.as_ref().is_some_and(told)) {
+    let told = |series: &&Series| {
+        let by_length = series.x.as_ref().is_some_and(|axis| axis.quantity == "frame length");
+        by_length && ![UPPER, CONDITIONAL].contains(&series.quantity.as_str())
+    };
+    for series in document.series.iter().filter(told) {
         let baseline = series.baseline.as_deref().and_then(|name| document.series(name));
         for one in series.measurements.iter().filter(|one| one.source == Source::Measured) {
             let (Some(median), Some(x)) = (stats::median(&one.repetitions), one.x) else { continue };
@@ -116,12 +119,14 @@ pub fn verdict(document: &Document) -> Vec<String> {
                 Some(i) => format!("  {:.2} x ({:.2} to {:.2})", found.ratio, i.low, i.high),
                 None => format!("  {:.2} x", found.ratio),
             });
-            let note = if one.note == LIMITED { format!("  {LIMITED}") } else { String::new() };
+            let note = if one.note.is_empty() { String::new() } else { format!("  {}", one.note) };
             let name = format!("{} at {x:.0} bytes", series.name);
             let median = short(median);
             lines.push(format!("{name:<52} {median:>9} {}{interval}{ratio}{note}", series.unit));
         }
     }
+    let missing = document.run.settings.iter().filter(|(name, _)| name.starts_with(NOT_MEASURED));
+    lines.extend(missing.map(|(name, why)| format!("{name}: {why}")));
     lines
 }
 
@@ -170,7 +175,7 @@ fn precise(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_results::{Measurement, Series};
+    use causeway_results::Measurement;
 
     fn file(name: &str, rate: f64) -> PathBuf {
         let mut document = Document::new(begun());
