@@ -76,7 +76,7 @@ fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
     let task = Task {
         devices,
         description: how.file.as_deref().map_or_else(|| Ok(Description::default()), Description::open)?,
-        sizes: if how.sizes.is_empty() { preset.lengths() } else { how.sizes },
+        sizes: how.sizes,
         preset,
         yes: how.yes,
         repetitions: how.repetitions.clamp(1, 1_000),

@@ -143,7 +143,7 @@ impl Preset {
     }
 
     /// What is less than a standard has it: what, and how.
-    pub fn deviations(&self, sizes: &[(String, Sizes)]) -> Vec<(&'static str, String)> {
+    pub fn deviations(&self, sizes: &[(&str, Option<&Sizes>)]) -> Vec<(&'static str, String)> {
         let mut all = if self.is_conformant() { Vec::new() } else { self.shortenings() };
         if self.once {
             all.push((
@@ -157,9 +157,9 @@ impl Preset {
             "loads of delay",
             "10, 50 and 90 % of the PDR (CSIT), not the throughput (RFC 2544 §26.2)".to_owned(),
         ));
-        let has = |length: u32| sizes.iter().any(|(_, sizes)| *sizes == Sizes::Fixed(length));
+        let has = |length: u32| sizes.iter().any(|(_, sizes)| *sizes == Some(&Sizes::Fixed(length)));
         if !STANDARD_LENGTHS.into_iter().all(has) {
-            let own: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
+            let own: Vec<&str> = sizes.iter().map(|(name, _)| *name).collect();
             let standard = STANDARD_LENGTHS.map(|length| length.to_string()).join(", ");
             all.push(("lengths of frames", format!("{}, not {standard} (RFC 2544 §9)", own.join(", "))));
         }

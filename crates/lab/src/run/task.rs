@@ -1,11 +1,11 @@
 //! A comparison from arguments to files.
 
+use super::sizes::{divide, size};
 use super::{Comparison, Description, Preset, Progress};
 use crate::regression::changes;
 use crate::report::{begun, write};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use causeway_engine::usable_processors;
-use causeway_results::traffic::Sizes;
 use causeway_results::html::{CONDITIONAL, NOT_MEASURED, UPPER};
 use causeway_results::{Document, Series, Source, csv, html, stats};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Task {
     pub devices: Vec<String>,
     /// The test bed.
     pub description: Description,
-    /// Lengths of frames in bytes, or `imix`.
+    /// Lists of lengths of frames. Without any the lengths are those of the description's streams, or those of the preset.
     pub sizes: Vec<String>,
     /// How long trials take.
     pub preset: Preset,
@@ -35,8 +35,15 @@ pub struct Task {
 }
 
 impl Task {
-    fn comparison(&self) -> Result<Comparison> {
-        let sizes = self.sizes.iter().map(|text| size(text)).collect::<Result<_>>()?;
+    pub(super) fn comparison(&self) -> Result<Comparison> {
+        let own = self.description.has_lengths;
+        ensure!(
+            self.sizes.is_empty() || !own,
+            "the streams of the description have lengths: leave them out there, or ask for no others with --sizes"
+        );
+        let lists = self.sizes.iter().map(|list| divide(list)).collect::<Result<Vec<_>>>()?.concat();
+        let lists = if lists.is_empty() && !own { self.preset.lengths() } else { lists };
+        let sizes = lists.iter().map(|text| size(text)).collect::<Result<_>>()?;
         let (devices, preset, repetitions) = (self.devices.clone(), self.preset.clone(), self.repetitions);
         let mut description = self.description.clone();
         description.share(&usable_processors());
@@ -85,17 +92,6 @@ pub fn keep(file: &Path, title: &str, document: &Document) -> Result<()> {
             Err(_) => error,
         }
     })
-}
-
-/// A length as it is written on the command line.
-fn size(text: &str) -> Result<(String, Sizes)> {
-    if text == "imix" {
-        return Ok(("imix".to_owned(), Sizes::simple_imix()));
-    }
-    match text.parse() {
-        Ok(length) => Ok((format!("{length} bytes"), Sizes::Fixed(length))),
-        Err(_) => bail!("'{text}' is no frame length: write bytes, or imix"),
-    }
 }
 
 /// The loads and rates that were found, a line each, with ratios to the first device; and what was not measured.
@@ -216,7 +212,7 @@ mod tests {
         let task = Task {
             devices: vec!["kernel".to_owned()],
             description: Description::default(),
-            sizes: vec!["64".to_owned(), "imix".to_owned()],
+            sizes: vec!["64,imix".to_owned()],
             preset: Preset::quick(),
             repetitions: 1,
             yes: false,
