@@ -182,6 +182,9 @@ pub struct LabTransmitArgs {
     /// Kind of port: packet or afxdp
     #[arg(long, default_value = "packet")]
     pub method: String,
+    /// One frame again and again, untouched, as fast as the interface takes it: what a generator is held to
+    #[arg(long, hide = true, conflicts_with = "rate")]
+    pub bare: bool,
     /// Also on the interface that carries the default route
     #[arg(long)]
     pub yes: bool,
