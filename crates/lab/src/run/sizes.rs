@@ -4,8 +4,6 @@ use anyhow::{Context, Result, bail, ensure};
 use causeway_results::traffic::{Sizes, Traffic};
 use serde::Deserialize;
 
-/// Lengths that have names of their own.
-const NAMED: [(&str, fn() -> Sizes); 2] = [("imix", Sizes::simple_imix), ("csit-imix", Sizes::csit_imix)];
 /// What lengths are called that the streams of a description have themselves.
 pub const OWN: &str = "lengths of the description";
 
@@ -40,8 +38,10 @@ pub fn divide(list: &str) -> Result<Vec<String>> {
 /// What is wrong.
 pub fn size(text: &str) -> Result<(String, Sizes)> {
     let text = text.trim();
-    if let Some((name, sizes)) = NAMED.iter().find(|(name, _)| *name == text) {
-        return Ok(((*name).to_owned(), sizes()));
+    match text {
+        "imix" => return Ok((text.to_owned(), Sizes::simple_imix())),
+        "csit-imix" => return Ok((text.to_owned(), Sizes::csit_imix())),
+        _ => {}
     }
     if text.contains('=') {
         let sizes = written(text).with_context(|| format!("'{text}'"))?;

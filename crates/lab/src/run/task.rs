@@ -43,7 +43,14 @@ impl Task {
         );
         let lists = self.sizes.iter().map(|list| divide(list)).collect::<Result<Vec<_>>>()?.concat();
         let lists = if lists.is_empty() && !own { self.preset.lengths() } else { lists };
-        let sizes = lists.iter().map(|text| size(text)).collect::<Result<_>>()?;
+        let mut sizes = Vec::new();
+        for text in &lists {
+            let asked = size(text)?;
+            // What is asked for twice is measured once.
+            if !sizes.contains(&asked) {
+                sizes.push(asked);
+            }
+        }
         let (devices, preset, repetitions) = (self.devices.clone(), self.preset.clone(), self.repetitions);
         let mut description = self.description.clone();
         description.share(&usable_processors());

@@ -40,6 +40,7 @@ fn lengths_are_those_of_the_streams_or_those_that_are_asked_for() {
         names(task(&text(["", ""]), &asked)),
         ["csit-imix", "mix ab", "64 to 192 bytes by 64", "512 bytes"]
     );
+    assert_eq!(names(task("", &["64,1518", "64,imix"])), ["64 bytes", "1518 bytes", "imix"]);
     let both = task(&text([mix, fixed]), &["64"]).comparison().err().expect("refused").to_string();
     assert!(both.contains("the streams of the description have lengths"), "{both}");
     let half = Description::read(&text([mix, ""])).expect_err("refused").to_string();
