@@ -15,7 +15,8 @@ use causeway_lab::papers::{Experiment, experiments, pages};
 use causeway_lab::run::{Description, Preset, Task, check_rate, compare_files};
 use causeway_lab::search::Request;
 use causeway_lab::tester::{
-    Attached, Capture, Timing, Transmitted, carries_default_route, receive_only, replay, transmit_only,
+    Attached, Capture, Timing, Transmitted, carries_default_route, receive_only, replay, transmit_bare,
+    transmit_only,
 };
 use causeway_lab::traffic;
 use causeway_packet::wire::MacAddr;
@@ -76,7 +77,7 @@ fn devices(devices: Vec<String>, how: LabDevicesArgs) -> Result<ExitCode> {
     let task = Task {
         devices,
         description: how.file.as_deref().map_or_else(|| Ok(Description::default()), Description::open)?,
-        sizes: if how.sizes.is_empty() { preset.lengths() } else { how.sizes },
+        sizes: how.sizes,
         preset,
         yes: how.yes,
         repetitions: how.repetitions.clamp(1, 1_000),
@@ -176,6 +177,11 @@ fn transmit(args: &LabTransmitArgs) -> Result<ExitCode> {
         None => traffic::simple(args.size),
     };
     let interrupted = interrupted()?;
+    if args.bare {
+        let how = (args.count.unwrap_or(u64::MAX), args.seconds);
+        let sent = transmit_bare(&mut port, &traffic, destinations, how, &interrupted)?;
+        return say_sent(&sent, false);
+    }
     let (rate, seconds) = (if args.rate > 0.0 { args.rate } else { AS_FAST_AS_IT_GOES }, args.seconds);
     if args.rate > 0.0 {
         check_rate(&args.interface, rate, traffic.mean_length().unwrap_or_default())?;

@@ -15,6 +15,8 @@ mod flow;
 mod frames;
 mod hold;
 mod lab;
+mod lab_alone;
+mod lab_interfaces;
 mod left_behind;
 mod log;
 mod net;

@@ -3,8 +3,8 @@
 use super::Bed;
 use super::graph::{Graph, click_router};
 use crate::inside::Meter;
-use crate::inside::reception::{self, Receptions};
-use crate::namespace::{feed, ip_lines};
+use crate::inside::reported::{self, Reported};
+use crate::namespace::{Namespace, feed, ip_lines};
 use crate::process::Process;
 use crate::search::Event;
 use crate::tester::{Control, Disturb};
@@ -40,7 +40,7 @@ pub enum Kind {
         #[serde(default)]
         configuration: Option<PathBuf>,
     },
-    /// Any command that forwards between r0, r1 and so on until it is terminated.
+    /// Any command that forwards between r0, r1 and so on until it is stopped.
     Command {
         /// Program and arguments.
         start: Vec<String>,
@@ -50,6 +50,9 @@ pub enum Kind {
         /// Whether the kernel forwards too what the program leaves to it.
         #[serde(default)]
         beside_kernel: bool,
+        /// Program and arguments that stop it; what still runs 10 s after that is terminated, as it is at once without this.
+        #[serde(default)]
+        stop: Option<Vec<String>>,
     },
     /// What stands between interfaces of this machine already.
     External {},
@@ -116,14 +119,13 @@ impl Device {
         })
     }
 
-    /// What the device's reception mechanisms have counted, the first of several in a row; `None` if it has none that can
-    /// be asked.
+    /// What the device has counted itself, the first of several in a row; `None` if it cannot be asked.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn receptions(&self) -> Result<Option<Receptions>> {
+    pub fn reported(&self) -> Result<Option<Reported>> {
         let place = self.places.first().filter(|_| self.kind.is_own());
-        place.map(|place| reception::parse(&ask(place, "counters")?)).transpose()
+        place.map(|place| reported::parse(&ask(place, "counters")?)).transpose()
     }
 
     /// What its processor time is, if that is known: of its processes, and of the kernel what the `processors` do that it
@@ -265,12 +267,21 @@ impl Kind {
         command.args(arguments);
         let process = match input {
             Some(input) => Process::fed(command, ready, &input)?,
-            None => Process::start(command, ready)?,
+            None => Process::start_and_stop(command, ready, self.stop(&bed.devices[at])?)?,
         };
         if let Kind::Graph(graph) = self {
             graph.prioritise(process.id())?;
         }
         Ok(Some(process))
+    }
+
+    /// The command that stops it in its namespace, if it has one.
+    fn stop(&self, namespace: &Namespace) -> Result<Option<Command>> {
+        let Kind::Command { stop: Some(stop), .. } = self else { return Ok(None) };
+        let (program, arguments) = stop.split_first().context("the command to stop is empty")?;
+        let mut command = namespace.command(program);
+        command.args(arguments);
+        Ok(Some(command))
     }
 
     /// The kind of a name: kernel, causeway, driver, which is the same with its graph in the driver, graph, or click with the
@@ -301,7 +312,7 @@ impl Kind {
             Kind::Kernel {} => {
                 std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
             }
-            Kind::Causeway { .. } | Kind::Graph(_) => env!("CARGO_PKG_VERSION").to_owned(),
+            Kind::Causeway { .. } | Kind::Graph(_) => crate::report::version(),
             Kind::Click { program, .. } => {
                 first_line(&program.to_string_lossy(), "--version").unwrap_or_default()
             }

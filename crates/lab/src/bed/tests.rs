@@ -135,7 +135,7 @@ fn the_kernel_does_not_forward_beside_a_program_that_gets_copies() {
     let Some(bed) = bed("b") else { return };
     let start = ["sleep", "60"].map(str::to_owned).to_vec();
     for (beside_kernel, lost) in [(false, 1.0), (true, 0.0)] {
-        let kind = Kind::Command { start: start.clone(), ready: None, beside_kernel };
+        let kind = Kind::Command { start: start.clone(), ready: None, beside_kernel, stop: None };
         let device = Device::start(&kind, &bed, &[]).expect("started");
         let control = device.control(Arc::default());
         let mut tester =
@@ -148,13 +148,23 @@ fn the_kernel_does_not_forward_beside_a_program_that_gets_copies() {
 #[test]
 fn a_bed_and_its_device_go_when_they_are_dropped() {
     let Some(bed) = bed("g") else { return };
-    let start = ["sh", "-c", "echo is ready; exec sleep 60"].map(str::to_owned).to_vec();
-    let kind = Kind::Command { start, ready: Some("is ready".to_owned()), beside_kernel: false };
+    // It ends when it finds what the command that stops it has seen.
+    let seen = std::env::temp_dir().join(format!("causeway-lab-{}-seen", std::process::id()));
+    let words = |script: &str| ["sh", "-c", script].map(str::to_owned).to_vec();
+    let kind = Kind::Command {
+        start: words(&format!("echo is ready; while ! test -s {}; do sleep 0.02; done", seen.display())),
+        ready: Some("is ready".to_owned()),
+        beside_kernel: false,
+        stop: Some(words(&format!("ls /sys/class/net > {}", seen.display()))),
+    };
     let device = Device::start(&kind, &bed, &[0]).expect("started");
     device.alive()().expect("alive");
     let paths = [&bed.tester.name, &bed.devices[0].name].map(|name| format!("/run/netns/{name}"));
     assert!(paths.iter().all(|path| std::path::Path::new(path).exists()));
     drop(device);
+    let interfaces = std::fs::read_to_string(&seen).expect("it was stopped by its own command");
+    assert!(interfaces.contains("r0") && !interfaces.contains("t0"), "where it was started: {interfaces}");
+    std::fs::remove_file(seen).expect("removed");
     drop(bed);
     assert!(!paths.iter().any(|path| std::path::Path::new(path).exists()));
 }
@@ -166,8 +176,12 @@ fn what_cannot_be_is_refused() {
     let Some(bed) = bed("r") else { return };
     let error = bed.open("cardboard").err().expect("refused").to_string();
     assert!(error.contains("no ports of the kind 'cardboard'"), "{error}");
-    let missing =
-        Kind::Command { start: vec!["/no/such/program".to_owned()], ready: None, beside_kernel: false };
+    let missing = Kind::Command {
+        start: vec!["/no/such/program".to_owned()],
+        ready: None,
+        beside_kernel: false,
+        stop: None,
+    };
     assert!(Device::start(&missing, &bed, &[]).is_err());
 }
 

@@ -137,20 +137,41 @@ mod tests {
         }
     }
 
+    /// Two functions, of which each is in a file of its own, and where they are in the process.
+    const FIXTURE: &str = "\
+#[path = \"../../fib/src/table.rs\"]
+mod table;
+#[inline(never)]
+pub fn work() -> u64 { std::hint::black_box(7) }
+fn main() {
+    println!(\"{} {}\", work as *const () as u64, table::find as *const () as u64);
+    println!(\"{}\", std::fs::read_to_string(\"/proc/self/maps\").unwrap());
+}
+";
+    const TABLE: &str = "#[inline(never)]\npub fn find() -> u64 { std::hint::black_box(9) }\n";
+
     #[test]
-    fn what_this_program_runs_is_known_by_its_source() {
-        let text = std::fs::read_to_string("/proc/self/maps").expect("maps");
-        let maps = mappings(&text);
-        let mut programs = Programs::default();
-        let address = causeway_engine::usable_processors as *const () as u64;
-        let found = programs.find(&maps, address);
-        if programs.files.values().flatten().next().is_some_and(|file| {
-            file.find_location(place(&maps, address).expect("a place").1).is_ok_and(|found| found.is_some())
-        }) {
-            assert_eq!(found, Some(Class::Scheduler));
-        } else {
-            eprintln!("skipped: the tests were built without line tables");
+    fn what_a_program_runs_is_known_by_its_source() {
+        let folder = std::env::temp_dir().join(format!("causeway-lab-{}-source", std::process::id()));
+        let file = |name: &str| folder.join(name);
+        for (name, text) in [("engine/src/worker.rs", FIXTURE), ("fib/src/table.rs", TABLE)] {
+            std::fs::create_dir_all(file(name).parent().expect("a folder")).expect("made");
+            std::fs::write(file(name), text).expect("written");
         }
+        // This program itself may have been built without line tables, as it is where they take too long.
+        let mut compiler = std::process::Command::new("rustc");
+        compiler.args(["--edition", "2024", "-C", "debuginfo=line-tables-only", "-o"]);
+        let compiled = compiler.arg(file("program")).arg(file("engine/src/worker.rs")).output();
+        let Ok(compiled) = compiled else { return eprintln!("skipped: there is no rustc") };
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let said = std::process::Command::new(file("program")).output().expect("run").stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let (addresses, maps) = said.split_once('\n').expect("lines");
+        let addresses = addresses.split(' ').map(|word| word.parse().expect("an address"));
+        let (maps, mut programs) = (mappings(maps), Programs::default());
+        let found: Vec<_> = addresses.map(|address| programs.find(&maps, address)).collect();
+        assert_eq!(found, [Some(Class::Scheduler), Some(Class::Ip)]);
         assert_eq!(programs.find(&maps, 0), None);
+        std::fs::remove_dir_all(folder).expect("removed");
     }
 }

@@ -47,7 +47,7 @@ fn kernel_transfer(ports: usize) -> Kind {
          while :; do sleep 0.1; done"
     );
     let start = ["sh", "-c", &script].map(str::to_owned).to_vec();
-    Kind::Command { start, ready: Some("ready".to_owned()), beside_kernel: false }
+    Kind::Command { start, ready: Some("ready".to_owned()), beside_kernel: false, stop: None }
 }
 
 pub const EXPERIMENTS: &[Experiment] = &[

@@ -1,12 +1,12 @@
 //! What a run has found, put into the document as it comes.
 
 mod arrivals;
+mod reported;
+mod searched;
 
 use super::Place;
 use crate::analyser::STEP_NS;
 use crate::inside::Seen;
-use crate::inside::reception::Receptions;
-use crate::search::mlr::GoalResult;
 use crate::search::rfc2544::{BurstLengths, blocked_ns, recovery_ns};
 use crate::search::{Event, Outcome, Request};
 use crate::tester::SelfTest;
@@ -76,6 +76,8 @@ impl<'a> Findings<'a> {
                 one.repetitions.push(value);
                 if one.note.is_empty() {
                     note.clone_into(&mut one.note);
+                } else if !one.note.contains(note) {
+                    one.note += &format!("; {note}");
                 }
             }
             None => measurements.insert(
@@ -125,29 +127,6 @@ impl<'a> Findings<'a> {
                 "smallest delay of the tester and a cable, not subtracted",
                 &format!("{bias_ns} ns"),
             );
-        }
-    }
-
-    /// Bounds of loads.
-    pub(super) fn bounds(&mut self, place: &Place<'_>, results: &[GoalResult], test: &SelfTest) {
-        for result in results {
-            let Some(lower) = result.lower_fps else { continue };
-            let limited = result.upper_fps.is_none() || test.limits(lower as f64);
-            let (rest, note) = (result.goal.as_str(), if limited { LIMITED } else { "" });
-            let x = (axis("frame length", "bytes"), place.length);
-            self.add(&format!("{}/{rest}", place.device), ("load", "frames/s"), x, lower as f64, note);
-            self.compare(place.device, rest);
-        }
-    }
-
-    /// All trials of a search, in order: load, loss ratio, whether the tester fell behind.
-    pub(super) fn trace(&mut self, place: &Place<'_>, trials: &[(f64, f64, bool)]) {
-        let name = format!("{}/{}/search {}", place.device, place.size, place.repetition + 1);
-        for (n, &(load, loss, limited)) in trials.iter().enumerate() {
-            let x = || (axis("trial", ""), (n + 1) as f64);
-            let note = if limited { LIMITED } else { "" };
-            self.add(&format!("{name}/load"), ("offered load", "frames/s"), x(), load, note);
-            self.add(&format!("{name}/loss"), ("loss ratio", ""), x(), loss, note);
         }
     }
 
@@ -294,36 +273,6 @@ impl<'a> Findings<'a> {
             self.add(&format!("{what}/{}", of("runs")), ("rate", "runs a second"), x(), rate, "");
             let name = format!("{what}/{}", of("packets of a run"));
             self.ratio(&name, "packets of a run", x(), (runs.packets, runs.runs));
-        }
-    }
-
-    /// What the device's reception mechanisms counted in a trial of `trial_ns` at a load. Its rates are of the time in which
-    /// frames were sent.
-    pub(super) fn receptions(
-        &mut self,
-        place: &Place<'_>,
-        load: f64,
-        before: &Receptions,
-        after: &Receptions,
-        trial_ns: u64,
-    ) {
-        let of = |what: &str| format!("inside {}, {}: {what}", place.device, place.size);
-        let seconds = trial_ns as f64 / 1e9;
-        for (element, now) in after {
-            let x = || (axis("offered load", "frames/s"), load.round());
-            let counted = now.since(&before.get(element).copied().unwrap_or_default());
-            let rate = counted.interrupts as f64 / seconds;
-            let name = format!("{element}, taken interrupts/{}", of("taken interrupts"));
-            self.add(&name, ("rate", "a second"), x(), rate, "");
-            let name = format!("{element}/{}", of("polls of a packet"));
-            self.ratio(&name, "polls of a packet", x(), (counted.polls, counted.packets));
-        }
-    }
-
-    /// How many there are of one thing for each of another, unless there is none of that.
-    fn ratio(&mut self, name: &str, quantity: &str, x: (Axis, f64), (these, others): (u64, u64)) {
-        if others > 0 {
-            self.add(name, (quantity, ""), x, these as f64 / others as f64, "");
         }
     }
 

@@ -9,6 +9,7 @@
 //! foreign.
 
 mod alone;
+mod attached;
 mod generator;
 mod one_way;
 mod receiving;
@@ -18,7 +19,8 @@ mod sending;
 #[cfg(test)]
 mod tests;
 
-pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_only};
+pub use alone::{Received, Transmitted, carries_default_route, receive_only, transmit_bare, transmit_only};
+pub use attached::Attached;
 pub use one_way::{TrialClock, one_way};
 pub use replay::{Capture, Timing, replay};
 pub use self_test::{SelfTest, Step, self_test};
@@ -26,12 +28,8 @@ pub use self_test::{SelfTest, Step, self_test};
 use crate::analyser::{Analyser, Analysis, Distribution, Sent};
 use crate::frame::{Ends, Template};
 use crate::namespace::Home;
-use crate::network::Network;
 use crate::search::{Event, Outcome, Request, Tester};
 use anyhow::{Context, Result, bail, ensure};
-use causeway_netio::completion::Clock;
-use causeway_netio::{Port, Rx, Tx};
-use causeway_packet::wire::MacAddr;
 use causeway_results::traffic::{Flow, Plan, Traffic};
 use generator::Generator;
 use receiving::{Coming, at_home, receive};
@@ -48,56 +46,6 @@ const SLACK: f64 = 0.005;
 pub const TIME_OF_DEPARTURE: &str = "CLOCK_REALTIME, when the tester wrote the frame";
 /// How often a wait looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// A port of the tester, and what is on its other side.
-pub struct Attached {
-    /// Which one it is, for people.
-    pub name: String,
-    rx: Box<dyn Rx>,
-    tx: Box<dyn Tx>,
-    mac: MacAddr,
-    gateway: MacAddr,
-    hosts4: Option<Network>,
-    hosts6: Option<Network>,
-    max_frame: usize,
-    stamped: bool,
-    home: Home,
-}
-
-impl Attached {
-    /// The first queue of a port; `gateway` is the device's Ethernet address there, `hosts` are behind it.
-    ///
-    /// # Errors
-    /// If it has several queues, of which frames would be missed, or none. The calling thread is in the network namespace
-    /// of the port.
-    pub fn new(port: Port, gateway: MacAddr, hosts: [Option<Network>; 2]) -> Result<Attached> {
-        let name = port.name;
-        ensure!(
-            port.queues.len() == 1,
-            "{name} has {} queues; set it to one with ethtool -L",
-            port.queues.len()
-        );
-        let queue = port.queues.into_iter().next().with_context(|| format!("{name} has no queues"))?;
-        let [hosts4, hosts6] = hosts;
-        Ok(Attached {
-            rx: queue.rx,
-            tx: queue.tx,
-            mac: MacAddr(port.mac),
-            gateway,
-            hosts4,
-            hosts6,
-            // Memory ports have no MTU.
-            max_frame: if port.mtu == 0 {
-                port.capabilities.max_frame as usize
-            } else {
-                port.mtu as usize + 14
-            },
-            stamped: port.capabilities.rx_timestamps == Some(Clock::Realtime),
-            home: Home::here()?,
-            name,
-        })
-    }
-}
 
 /// Does something to the device.
 pub type Disturb = Box<dyn FnMut(Event) -> Result<()> + Send>;
@@ -205,22 +153,15 @@ impl Ports {
                 causeway_results::traffic::Family::Ipv6 => port.hosts6,
             };
             let network = |port: &Attached| {
-                let missing = || format!("stream '{}': nobody of its family is behind {}", stream.name, port.name);
+                let missing =
+                    || format!("stream '{}': nobody of its family is behind {}", stream.name, port.name);
                 hosts(port).with_context(missing)
             };
             let (source, destination) = (network(from)?, network(to)?);
             let ends = Ends { source_mac: from.mac, gateway_mac: from.gateway, source, destination };
             let template = Template::new(stream, flow, &ends)?;
-            let (longest, most) = (template.longest(), from.max_frame.min(to.max_frame));
-            ensure!(
-                longest <= most,
-                "stream '{}': a frame of {} bytes is longer than {} and {} can carry, {} bytes: raise their MTU",
-                stream.name,
-                longest + crate::frame::FCS,
-                from.name,
-                to.name,
-                most + crate::frame::FCS,
-            );
+            from.carries(&template, stream)?;
+            to.carries(&template, stream)?;
             Ok(template)
         });
         let templates = templates.collect::<Result<_>>()?;

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::search::Event;
-use causeway_netio::memory;
+use causeway_netio::{Port, Rx, Tx, memory};
+use causeway_packet::wire::MacAddr;
 use causeway_packet::{BATCH, Batch, Packet};
 use causeway_results::traffic::{Matrix, Schedule};
 use std::sync::atomic::AtomicU64;
@@ -168,6 +169,55 @@ fn one_side_by_itself_sends_and_counts() {
     let total = received.analysis.total();
     assert_eq!((total.in_order, total.lost, received.analysis.foreign), (sent.frames, 0, 0));
     assert!(transmit_only(&mut a, &traffic, [None, None], &request, &[], &running).is_err());
+}
+
+#[test]
+fn a_frame_that_a_port_cannot_carry_is_refused_one_way_too() {
+    let (a, b) = memory::pair("too-long", CAPACITY).expect("a pair");
+    let (mut a, mut b) = (attached(a, "198.18.0.0/18"), attached(b, "198.18.64.0/18"));
+    let (request, running) = (Request::new(1_000.0, 20 * MS), AtomicBool::new(false));
+    let destinations = [b.hosts4, b.hosts6];
+    // As of an MTU of 1 500: 1 518 bytes with header and check sequence.
+    (a.max_frame, b.max_frame) = (1_514, 1_514);
+    let alone = |a: &mut Attached, length| {
+        transmit_only(a, &Traffic::simple(length), destinations, &request, &[], &running).map(|_| ())
+    };
+    let both = |a: &mut Attached, b: &mut Attached, length| {
+        let traffic = Traffic::simple(length);
+        one_way([a, b], &traffic, &request, &manner(), 1, |_, _| {}, |_| Ok(())).map(|_| ())
+    };
+    alone(&mut a, 1_518).expect("it has room");
+    both(&mut a, &mut b, 1_518).expect("it has room");
+    for error in [alone(&mut a, 1_519), both(&mut a, &mut b, 1_519)] {
+        let error = error.expect_err("refused").to_string();
+        let (before, after) = (
+            "stream 'ipv4': a frame of 1519 bytes is longer than too-long",
+            " can carry, 1518: raise its MTU",
+        );
+        assert!(error.starts_with(before) && error.ends_with(after), "{error}");
+    }
+    // So is one that the other end cannot carry.
+    b.max_frame = 1_000;
+    alone(&mut a, 1_518).expect("there is no other end");
+    assert!(both(&mut a, &mut b, 1_518).is_err());
+}
+
+#[test]
+fn a_bare_generator_sends_one_frame_again_and_again() {
+    let (a, b) = memory::pair("bare", CAPACITY).expect("a pair");
+    let (mut a, mut b) = (attached(a, "198.18.0.0/18"), attached(b, "198.18.64.0/18"));
+    let (destinations, running) = ([b.hosts4, b.hosts6], AtomicBool::new(false));
+    let traffic = Traffic::simple(64);
+    let how = (500, Duration::from_secs(10));
+    let sent = transmit_bare(&mut a, &traffic, destinations, how, &running).expect("sent");
+    assert_eq!((sent.frames, sent.intended), (500, 500));
+    let total = receive_only(&mut b, Duration::from_millis(50), &[], &running).analysis.total();
+    assert_eq!((total.in_order, total.duplicated), (1, 499));
+    // It ends in time, too, with the ring full.
+    let how = (u64::MAX, Duration::from_millis(20));
+    let sent = transmit_bare(&mut a, &traffic, destinations, how, &running).expect("sent");
+    assert_eq!(sent.frames, CAPACITY as u64);
+    assert!(transmit_bare(&mut a, &Traffic::simple(9_000), destinations, how, &running).is_err());
 }
 
 #[test]
