@@ -15,6 +15,7 @@ mod flow;
 mod frames;
 mod hold;
 mod lab;
+mod lab_paper;
 mod left_behind;
 mod log;
 mod net;
