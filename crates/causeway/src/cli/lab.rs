@@ -103,6 +103,9 @@ pub struct LabPaperArgs {
     /// How often all is measured; five times in the papers
     #[arg(long, default_value_t = 5)]
     pub repetitions: usize,
+    /// Measure only this one of its routers; may be said several times
+    #[arg(long, value_name = "ROUTER", requires = "name")]
+    pub only: Vec<String>,
     /// Write the results to this file instead of NAME.json
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

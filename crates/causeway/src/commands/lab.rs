@@ -11,7 +11,7 @@ use causeway_engine::usable_processors;
 use causeway_lab::bed;
 use causeway_lab::cluster;
 use causeway_lab::network::Network;
-use causeway_lab::papers::{Experiment, experiments, pages};
+use causeway_lab::papers::{Experiment, Needs, experiments, pages};
 use causeway_lab::run::{Description, Preset, Task, check_rate, compare_files};
 use causeway_lab::search::Request;
 use causeway_lab::tester::{
@@ -119,7 +119,12 @@ fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
                 one.refusal(&usable).map_or(String::new(), |why| format!("; not measured here: {why}"));
             let more: Vec<&str> = one.figures().skip(1).collect();
             let more = if more.is_empty() { String::new() } else { format!(" (with {})", more.join(", ")) };
-            output::print_line(format_args!("{:<8} {}{more}{refusal}", one.name(), one.about))?;
+            let Needs { processors, ports, .. } = one.needs;
+            let needs = match one.is_measured() {
+                true => format!(" [{processors} processors, {ports} ports]"),
+                false => String::new(),
+            };
+            output::print_line(format_args!("{:<8} {}{more}{needs}{refusal}", one.name(), one.about))?;
         }
         return Ok(ExitCode::SUCCESS);
     };
@@ -127,7 +132,8 @@ fn paper(args: &LabPaperArgs) -> Result<ExitCode> {
     let file = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.json", experiment.name())));
     let interrupted = interrupted()?;
     let repetitions = args.repetitions.clamp(1, 1_000);
-    for line in experiment.run(&preset(&args.trials), repetitions, &file, &interrupted, &mut progress)? {
+    let how = (&preset(&args.trials), repetitions);
+    for line in experiment.run(how, &args.only, &file, &interrupted, &mut progress)? {
         output::print_line(line)?;
     }
     output::print_line(format_args!("results in {}", file.display()))?;

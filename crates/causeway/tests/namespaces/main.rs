@@ -17,6 +17,7 @@ mod hold;
 mod lab;
 mod lab_alone;
 mod lab_interfaces;
+mod lab_paper;
 mod left_behind;
 mod log;
 mod net;

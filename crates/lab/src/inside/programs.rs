@@ -28,6 +28,7 @@ const KNOWN: &[(&str, Class)] = &[
     ("packet/src/checksum.rs", Class::Ip),
     ("packet/src/flow.rs", Class::Ip),
     ("packet/src/", Class::Memory),
+    ("fib/src/baseline/linear.rs", Class::Detour),
     ("fib/src/", Class::Ip),
     ("elements/src/", Class::Ip),
     ("engine/src/ir/", Class::Ip),
@@ -57,15 +58,21 @@ impl Programs {
     }
 }
 
-/// By the innermost function whose file is known, or else by the symbol.
+/// By the functions that the code at an address is of, or else by the symbol.
 fn class(loader: &Loader, address: u64) -> Option<Class> {
+    let mut classes = Vec::new();
     let mut frames = loader.find_frames(address).ok();
     while let Some(Ok(Some(frame))) = frames.as_mut().map(|frames| frames.next()) {
-        if let Some(found) = frame.location.and_then(|location| class_of(location.file?)) {
-            return Some(found);
-        }
+        classes.extend(frame.location.and_then(|location| class_of(location.file?)));
     }
-    loader.find_symbol(address).filter(|symbol| copies(symbol)).map(|_| Class::Memory)
+    let copies = || loader.find_symbol(address).filter(|symbol| copies(symbol)).map(|_| Class::Memory);
+    innermost(&classes).or_else(copies)
+}
+
+/// What counts of the functions around an address whose files are known: the innermost, but all that the detour does is detour.
+fn innermost(classes: &[Class]) -> Option<Class> {
+    let detour = classes.iter().find(|class| **class == Class::Detour);
+    detour.or(classes.first()).copied()
 }
 
 fn class_of(file: &str) -> Option<Class> {
@@ -130,6 +137,8 @@ mod tests {
             ("crates/elements/src/devices/to_device.rs", Some(Class::Transmission)),
             ("crates/packet/src/pool.rs", Some(Class::Memory)),
             ("crates/fib/src/v4/rank24.rs", Some(Class::Ip)),
+            ("crates/fib/src/baseline/radix.rs", Some(Class::Ip)),
+            ("crates/fib/src/baseline/linear.rs", Some(Class::Detour)),
             ("crates/engine/src/worker.rs", Some(Class::Scheduler)),
             ("/rustc/0/library/core/src/slice/mod.rs", None),
         ] {
@@ -149,6 +158,13 @@ fn main() {
 }
 ";
     const TABLE: &str = "#[inline(never)]\npub fn find() -> u64 { std::hint::black_box(9) }\n";
+
+    #[test]
+    fn what_the_detour_calls_is_detour_and_else_the_innermost_counts() {
+        assert_eq!(innermost(&[Class::Memory, Class::Ip, Class::Scheduler]), Some(Class::Memory));
+        assert_eq!(innermost(&[Class::Ip, Class::Detour, Class::Ip]), Some(Class::Detour));
+        assert_eq!(innermost(&[]), None);
+    }
 
     #[test]
     fn what_a_program_runs_is_known_by_its_source() {

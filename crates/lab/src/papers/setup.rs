@@ -1,5 +1,6 @@
 //! Routers that are compared on a bed, and what is offered to them.
 
+use super::needs::Places;
 use crate::bed::{Graph, Kind};
 use crate::run::{Comparison, Description, Preset};
 use causeway_results::traffic::{Matrix, Sizes, Traffic};
@@ -46,6 +47,12 @@ fn plain(reception: Vec<String>) -> Graph {
     Graph { reception, detour_routes: DETOUR_ROUTES, arguments, ..Graph::default() }
 }
 
+/// The plain router with a thread of each port: on which of the router's processors.
+pub fn threads((name, kind): (String, Kind), processors: &[usize]) -> (String, Kind) {
+    let of = |graph| Kind::Graph(Graph { own_threads: processors.to_vec(), ..graph });
+    (name, if let Kind::Graph(graph) = kind { of(graph) } else { kind })
+}
+
 /// Frames of one length.
 pub fn fixed(bytes: u32) -> (String, Sizes) {
     (format!("{bytes} bytes"), Sizes::Fixed(bytes))
@@ -70,14 +77,14 @@ impl Setup {
         Setup { sizes, ..self }
     }
 
-    /// As it is measured, so many times, by a tester and routers on these two processors.
-    pub fn comparison(self, preset: Preset, repetitions: usize, [tester, device]: [usize; 2]) -> Comparison {
+    /// As it is measured, so many times, by a tester and routers on these processors.
+    pub fn comparison(self, preset: Preset, repetitions: usize, places: &Places) -> Comparison {
         let devices: Vec<String> = self.routers.iter().map(|(name, _)| name.clone()).collect();
         Comparison {
             description: Description {
                 ports: self.ports,
-                tester_processors: vec![tester],
-                device_processors: vec![device],
+                tester_processors: vec![places.tester],
+                device_processors: places.router.clone(),
                 devices: self.routers.into_iter().collect(),
                 traffic: Some(self.traffic),
                 ..Description::default()

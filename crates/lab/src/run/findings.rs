@@ -1,6 +1,7 @@
 //! What a run has found, put into the document as it comes.
 
 mod arrivals;
+mod fairness;
 mod reported;
 mod searched;
 
@@ -29,12 +30,6 @@ fn axis(quantity: &str, unit: &str) -> Axis {
 
 /// Quantity and unit.
 type What<'a> = (&'a str, &'a str);
-
-/// Jain's index of fairness: 1 if all have the same, 1/n if one has all; `None` if nobody has anything.
-fn jain(parts: &[f64]) -> Option<f64> {
-    let (sum, squares) = (parts.iter().sum::<f64>(), parts.iter().map(|part| part * part).sum::<f64>());
-    (squares > 0.0).then(|| sum * sum / (parts.len() as f64 * squares))
-}
 
 impl<'a> Findings<'a> {
     /// Of these devices, of which the others are compared with the first.
@@ -150,24 +145,6 @@ impl<'a> Findings<'a> {
             let (rest, x) = ("saturation forwarding rate", (axis("frame length", "bytes"), place.length));
             self.add(&format!("{}/{rest}", place.device), ("forwarding rate", "frames/s"), x, rate, note);
             self.compare(place.device, rest);
-        }
-    }
-
-    /// What each flow has of the forwarding rate at a load, and how fair that is: Jain's index, of what each flow has of
-    /// what it offered.
-    pub(super) fn flows(&mut self, place: &Place<'_>, load: f64, flows: &[String], outcome: &Outcome) {
-        let x = || (axis("offered load", "frames/s"), load.round());
-        let (rest, seconds) =
-            (format!("{}, {}", place.device, place.size), outcome.effective_ns as f64 / 1e9);
-        for (name, counts) in flows.iter().zip(&outcome.analysis.flows) {
-            let (what, rate) = (("forwarding rate", "frames/s"), counts.received() as f64 / seconds);
-            self.add(&format!("{name}/{rest}: flows"), what, x(), rate, "");
-        }
-        let parts = outcome.analysis.flows.iter().filter(|flow| flow.sent > 0);
-        let parts: Vec<f64> = parts.map(|flow| flow.received() as f64 / flow.sent as f64).collect();
-        if let Some(index) = jain(&parts) {
-            let (name, what) = (format!("{}/{}/fairness", place.device, place.size), ("Jain's index", ""));
-            self.add(&name, what, x(), index, "");
         }
     }
 
@@ -288,17 +265,5 @@ impl<'a> Findings<'a> {
             let measurements = series.into_iter().flat_map(|series| &mut series.measurements);
             measurements.for_each(|one| one.source = Source::Modelled);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fairness_is_between_one_and_one_of_n() {
-        assert_eq!(jain(&[0.5; 4]), Some(1.0));
-        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!((jain(&[0.0, 0.0]), jain(&[])), (None, None));
     }
 }
