@@ -69,6 +69,8 @@ pub struct Outcome {
     pub delay_ns: f64,
     /// Buffers that there are, and of those, free ones.
     pub buffers: (u32, usize),
+    /// Entries of the route cache that hold a flow, and all that there are.
+    pub entries: [usize; 2],
     /// Events that happened.
     pub events: u64,
     /// The way of the packet that was followed.
@@ -129,6 +131,13 @@ impl Running {
         match self {
             Running::One(router) => count(router),
             Running::Several(router) => count_several(router),
+        }
+    }
+
+    fn entries(&self) -> [usize; 2] {
+        match self {
+            Running::One(router) => router.kernel().stack.cache_entries(),
+            Running::Several(_) => [0, 0],
         }
     }
 
@@ -256,6 +265,7 @@ fn outcome(router: &Running, before: &Counts, windows_fps: Vec<f64>, took_ps: Ti
         fullness: std::array::from_fn(|n| (now.fullness[n] - before.fullness[n]) as f64 / samples),
         delay_ns: (now.delay_ps - before.delay_ps) as f64 / left as f64 / 1e3,
         buffers: (hardware.buffers.made, hardware.buffers.free()),
+        entries: router.entries(),
         events,
         trace,
     }
