@@ -39,10 +39,31 @@ pub fn lines(figure: &Figure, found: &Found) -> Vec<String> {
         let last = outcomes.last().map_or(0.0, Outcome::rate_fps) / 1e3;
         lines.push(format!("  {:<28} at most {peak:.0} kpps, {last:.0} kpps at the last point", curve.name));
     }
+    lines.extend(unsures(found).into_iter().map(|one| format!("  {one}")));
     if !figure.missed.is_empty() {
         lines.push(format!("  what it misses: {}", figure.missed));
     }
     lines
+}
+
+/// What is to be said of a point whose windows ran out before its rate was as sure as is promised.
+fn unsure(outcome: &Outcome) -> Option<String> {
+    let part = outcome.interval_fps / outcome.rate_fps() * 100.0;
+    (!outcome.sure).then(|| {
+        let windows = outcome.windows_fps.len();
+        format!("less sure than others: after {windows} windows the 95 % interval is still {part:.2} % wide")
+    })
+}
+
+/// The points that are less sure, each with its place.
+fn unsures(found: &Found) -> Vec<String> {
+    let of_curve = |(curve, outcomes): &(Curve, Vec<Outcome>)| {
+        let one = |((x, _), outcome): (&(f64, _), _)| {
+            Some(format!("{} at {}: {}", curve.name, place(curve, *x), unsure(outcome)?))
+        };
+        curve.points.iter().zip(outcomes).filter_map(one).collect::<Vec<_>>()
+    };
+    found.curves.iter().flat_map(of_curve).collect()
 }
 
 fn place(curve: &Curve, x: f64) -> String {
@@ -157,6 +178,10 @@ pub fn document(figure: &Figure, found: &Found, machine: &Machine, seed: u64) ->
     if !figure.missed.is_empty() {
         settings.insert("what the model misses".to_owned(), figure.missed.to_owned());
     }
+    let less = unsures(found);
+    if !less.is_empty() {
+        settings.insert("less sure".to_owned(), less.join("; "));
+    }
     for (curve, outcomes) in &found.curves {
         curve_series(&mut document, curve, outcomes);
     }
@@ -174,6 +199,8 @@ fn curve_series(document: &mut Document, curve: &Curve, outcomes: &[Outcome]) {
     let all = |value: fn(&Outcome) -> Vec<f64>| outcomes.iter().map(value).collect::<Vec<_>>();
     let rates = all(|outcome| outcome.windows_fps.clone());
     add(document, curve, format!("{name}/{}", curve.rest()), RATE, rates);
+    let measurements = document.series.last_mut().into_iter().flat_map(|rates| &mut rates.measurements);
+    measurements.zip(outcomes).for_each(|(one, outcome)| one.note = unsure(outcome).unwrap_or_default());
     for &(port, flow) in &curve.flows {
         let values = outcomes.iter().map(|outcome| vec![outcome.flows_fps[port]]).collect();
         add(document, curve, format!("{flow}/{name}, {frames}: flows"), RATE, values);

@@ -87,3 +87,29 @@ fn what_is_drawn_beside_curves_is_made_of_them() {
     let line = [1, 256, 1_024, 8_192, 16_384].map(|n| (Some(f64::from(n)), f64::from(n)));
     assert_eq!((&entries("active")[..], &entries("in all")[..]), (&line[..], &line[..]));
 }
+
+#[test]
+fn points_that_are_less_sure_are_marked_wherever_they_are_told() {
+    let figure = Figure::find("OSR-4").expect("a figure");
+    let machine = figure.machine().expect("the machine of the paper");
+    let hasty = Effort { window_ps: MILLISECOND / 50, windows: 3, windows_most: 3, ..GLANCE };
+    let found = figure.run(&machine, 1, hasty, None).expect("enough ports");
+    let document = document(figure, &found, &machine, 1);
+    let outcomes = found.curve("napi");
+    let series = document.series("napi/64 bytes/forwarding rate").expect("a curve");
+    for (one, outcome) in series.measurements.iter().zip(outcomes) {
+        assert_eq!(
+            one.note.starts_with("less sure than others: after 3 windows"),
+            !outcome.sure,
+            "{}",
+            one.note
+        );
+    }
+    let count = outcomes.iter().filter(|outcome| !outcome.sure).count();
+    assert!(count > 0, "some are");
+    let told = |text: &str| text.matches("napi at ").count();
+    assert_eq!(told(&document.run.settings["less sure"]), count);
+    assert_eq!(told(&super::lines(figure, &found).join("\n")), count);
+    let page = html::page("t", &document).expect("a page");
+    assert_eq!(page.split("Everything").next().map(told), Some(count), "where the numbers depend on what");
+}
