@@ -1,7 +1,8 @@
 //! The figures of AFF: which processor has which card, with three mechanisms of reception, by Linux 2.6.35.
 
+use super::drawn::{AVAILABILITY, DELAY, DIFFERENCE, RATE, available, drawn, of_each, paired};
 use super::osr::{GIGABIT, NAPI, flow, kpps, scenario};
-use super::{Along, Curve, Figure, Found, Number, Told};
+use super::{Along, Curve, Drawn, Figure, Found, Number, Told};
 use crate::machine::Machine;
 use crate::router::Scenario;
 use crate::run::Outcome;
@@ -47,6 +48,13 @@ fn mixed() -> Vec<Curve> {
     curves(&MIXED_KPPS, true)
 }
 
+/// The mean over the three mechanisms in a mode, at each load.
+fn means(found: &Found, mode: &str, of: impl Fn(&Outcome) -> f64) -> Vec<(f64, f64)> {
+    let all = MECHANISMS.map(|(name, ..)| of_each(found, &format!("{name}, {mode}"), &of));
+    let mean = |n: usize| all.iter().map(|curve| curve[n].1).sum::<f64>() / all.len() as f64;
+    all[0].iter().enumerate().map(|(n, (load, _))| (*load, mean(n))).collect()
+}
+
 /// The mean over the three mechanisms in a mode.
 fn mean(found: &Found, mode: &str, load_fps: f64, of: fn(&Outcome) -> f64) -> f64 {
     let all = MECHANISMS.map(|(name, ..)| of(found.near(&format!("{name}, {mode}"), load_fps)));
@@ -61,15 +69,83 @@ fn delay_ms(outcome: &Outcome) -> f64 {
     outcome.delay_ns / 1e6
 }
 
+fn delay_us(outcome: &Outcome) -> f64 {
+    outcome.delay_ns / 1e3
+}
+
+/// What the processor of the card that sends has left, in percent.
+fn sends_left(outcome: &Outcome) -> f64 {
+    available(outcome, 2)
+}
+
 const fn number(
     what: &'static str,
     unit: &'static str,
     paper: f64,
     told: Told,
+    shown: (&'static str, f64),
     of: fn(&Found) -> f64,
 ) -> Number {
-    Number { what, unit, paper, told, shown: None, of }
+    Number { what, unit, paper, told, shown, of }
 }
+
+/// What the paper's text tells of all mechanisms is shown on their mean.
+const RATE_I: &str = "mode I, mean of three/64 bytes/forwarding rate";
+const MIXED_RATE_II: &str = "mode II, mean of three/imix/forwarding rate";
+const MORE: &str = "mode II less mode I, mean of three/difference of rates";
+const DELAY_II: &str = "mode II, mean of three/inside, 64 bytes: mean delay";
+const MIXED_DELAY_II: &str = "mode II, mean of three/inside, imix: mean delay";
+const SENDS_I: &str = "processor of port 2/inside mode I, mean of three, 64 bytes: availability";
+const SENDS_II: &str = "processor of port 2/inside mode II, mean of three, 64 bytes: availability";
+const LOAD: [&str; 2] = Along::Load.axis();
+
+const RATES: &[Drawn] = &[
+    drawn(RATE_I, RATE, LOAD, |found| means(found, "mode I", Outcome::rate_fps)),
+    drawn("mode II, mean of three/64 bytes/forwarding rate", RATE, LOAD, |found| {
+        means(found, "mode II", Outcome::rate_fps)
+    }),
+    drawn(MORE, DIFFERENCE, LOAD, |found| {
+        paired(["mode II", "mode I"].map(|mode| means(found, mode, Outcome::rate_fps)), |two, one| two - one)
+    }),
+];
+const DELAYS: &[Drawn] = &[
+    drawn("mode I, mean of three/inside, 64 bytes: mean delay", DELAY, LOAD, |found| {
+        means(found, "mode I", delay_us)
+    }),
+    drawn(DELAY_II, DELAY, LOAD, |found| means(found, "mode II", delay_us)),
+];
+const LEFT: &[Drawn] = &[
+    drawn(
+        "processor of port 0/inside mode I, mean of three, 64 bytes: availability",
+        AVAILABILITY,
+        LOAD,
+        |found| means(found, "mode I", |outcome| available(outcome, 0)),
+    ),
+    drawn(
+        "processor of port 1/inside mode I, mean of three, 64 bytes: availability",
+        AVAILABILITY,
+        LOAD,
+        |found| means(found, "mode I", |outcome| available(outcome, 1)),
+    ),
+    drawn(SENDS_I, AVAILABILITY, LOAD, |found| means(found, "mode I", sends_left)),
+    drawn(
+        "processor of port 0/inside mode II, mean of three, 64 bytes: availability",
+        AVAILABILITY,
+        LOAD,
+        |found| means(found, "mode II", |outcome| available(outcome, 0)),
+    ),
+    drawn(
+        "processor of port 1/inside mode II, mean of three, 64 bytes: availability",
+        AVAILABILITY,
+        LOAD,
+        |found| means(found, "mode II", |outcome| available(outcome, 1)),
+    ),
+    drawn(SENDS_II, AVAILABILITY, LOAD, |found| means(found, "mode II", sends_left)),
+];
+const MIXED: &[Drawn] = &[
+    drawn(MIXED_RATE_II, RATE, LOAD, |found| means(found, "mode II", Outcome::rate_fps)),
+    drawn(MIXED_DELAY_II, DELAY, LOAD, |found| means(found, "mode II", delay_us)),
+];
 
 /// All of them.
 pub const FIGURES: &[Figure] = &[
@@ -81,11 +157,12 @@ pub const FIGURES: &[Figure] = &[
                  its line goes from chip to chip, and gains by the packets' own lines, which do not.",
         machine: Machine::aff,
         curves: short,
+        drawn: RATES,
         numbers: &[
-            kpps("mode I", 500.0, Told::Calibrated, None, |found| {
+            kpps("mode I", 500.0, Told::Calibrated, (RATE_I, MOST_SHORT), |found| {
                 mean(found, "mode I", MOST_SHORT, rate_kpps)
             }),
-            kpps("mode II more", 20.0, Told::Text, None, |found| {
+            kpps("mode II more", 20.0, Told::Text, (MORE, MOST_SHORT), |found| {
                 mean(found, "mode II", MOST_SHORT, rate_kpps) - mean(found, "mode I", MOST_SHORT, rate_kpps)
             }),
         ],
@@ -98,9 +175,15 @@ pub const FIGURES: &[Figure] = &[
                  has collected enough for the next interrupt, while NAPI finds it when it looks once more.",
         machine: Machine::aff,
         curves: short,
-        numbers: &[number("mode II, saturation", "ms", 2.5, Told::Calibrated, |found| {
-            mean(found, "mode II", MOST_SHORT, delay_ms)
-        })],
+        drawn: DELAYS,
+        numbers: &[number(
+            "mode II, saturation",
+            "ms",
+            2.5,
+            Told::Calibrated,
+            (DELAY_II, MOST_SHORT),
+            |found| mean(found, "mode II", MOST_SHORT, delay_ms),
+        )],
     },
     Figure {
         name: "AFF-7",
@@ -109,12 +192,13 @@ pub const FIGURES: &[Figure] = &[
         missed: "The text gives these two to the modes the other way round than it argues; the argument is taken.",
         machine: Machine::aff,
         curves: short,
+        drawn: LEFT,
         numbers: &[
-            number("sends, mode I, left", "%", 40.0, Told::Calibrated, |found| {
-                mean(found, "mode I", MOST_SHORT, |outcome| 100.0 - outcome.busy[2] * 100.0)
+            number("sends, mode I, left", "%", 40.0, Told::Calibrated, (SENDS_I, MOST_SHORT), |found| {
+                mean(found, "mode I", MOST_SHORT, sends_left)
             }),
-            number("sends, mode II, left", "%", 60.0, Told::Text, |found| {
-                mean(found, "mode II", MOST_SHORT, |outcome| 100.0 - outcome.busy[2] * 100.0)
+            number("sends, mode II, left", "%", 60.0, Told::Text, (SENDS_II, MOST_SHORT), |found| {
+                mean(found, "mode II", MOST_SHORT, sends_left)
             }),
         ],
     },
@@ -126,6 +210,7 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::aff,
         curves: short,
+        drawn: &[],
         numbers: &[],
     },
     Figure {
@@ -135,11 +220,12 @@ pub const FIGURES: &[Figure] = &[
         missed: "",
         machine: Machine::aff,
         curves: mixed,
+        drawn: MIXED,
         numbers: &[
-            kpps("mode II", 280.0, Told::Calibrated, None, |found| {
+            kpps("mode II", 280.0, Told::Calibrated, (MIXED_RATE_II, MOST_MIXED), |found| {
                 mean(found, "mode II", MOST_MIXED, rate_kpps)
             }),
-            number("mode II, saturation", "ms", 3.7, Told::Text, |found| {
+            number("mode II, saturation", "ms", 3.7, Told::Text, (MIXED_DELAY_II, MOST_MIXED), |found| {
                 mean(found, "mode II", MOST_MIXED, delay_ms)
             }),
         ],

@@ -4,9 +4,9 @@
 //! up to the first `/`, are of one kind of thing: they share a chart, and a table where they have one point each. Where their
 //! quantity is a part of something, the chart has them on top of each other, without those that are nothing throughout.
 //! Frames that came [otherwise than they were sent](IRREGULAR) are in a table, if there were any; so is what a search says
-//! [beside a load](UPPER). Traces, of which the x is a
-//! count of trials, are folded away; so are variations of delay, what was seen inside of devices and the table of everything. The document itself is in the page. A script shows numbers at the points, hides lines, sorts tables and
-//! changes between light and dark; without it all is there too.
+//! [beside a load](UPPER). Traces, of which the x is a count of trials, are folded away; so are variations of delay, what was seen
+//! inside of devices, unless [a paper](PAPER) has numbers of it, and the table of everything. The document itself is in the page.
+//! A script shows numbers at the points, hides lines, sorts tables and changes between light and dark; without it all is there too.
 
 mod table;
 #[cfg(test)]
@@ -34,6 +34,8 @@ pub const CONDITIONAL: &str = "conditional throughput";
 pub const NOT_MEASURED: &str = "not measured: ";
 /// The quantity of how much delay varies.
 pub const VARIATION: &str = "delay variation";
+/// How names of series begin that are single numbers of a paper, for the series whose name follows: they lie on its chart.
+pub const PAPER: &str = "the paper: ";
 /// How quantities begin whose series are parts of one whole.
 const PART: &str = "part of ";
 
@@ -52,7 +54,8 @@ pub fn page(title: &str, document: &Document) -> Result<String, crate::Error> {
     page += &format!("<p class=\"soft\"><code>{}</code></p>\n", text(&document.run.command.join(" ")));
     let kinds = kinds(document);
     let (traces, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.is_trace());
-    let (inside, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|kind| kind.name.starts_with(INSIDE));
+    let (inside, kinds): (Vec<_>, Vec<_>) =
+        kinds.into_iter().partition(|kind| kind.name.starts_with(INSIDE) && !kind.has_paper());
     let (irregular, kinds): (Vec<_>, Vec<_>) = kinds.into_iter().partition(Kind::is_irregular);
     let (varied, kinds): (Vec<_>, Vec<_>) =
         kinds.into_iter().partition(|kind| kind.series[0].quantity == VARIATION);
@@ -133,6 +136,10 @@ fn parts(series: &Series) -> (&str, &str) {
     series.name.split_once('/').unwrap_or(("", &series.name))
 }
 
+fn is_paper(series: &Series) -> bool {
+    series.name.starts_with(PAPER)
+}
+
 fn kinds(document: &Document) -> Vec<Kind<'_>> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     for series in &document.series {
@@ -166,8 +173,13 @@ impl Kind<'_> {
         self.series[0].x.as_ref().is_some_and(|axis| axis.quantity == "frame length")
     }
 
+    fn has_paper(&self) -> bool {
+        self.series.iter().any(|series| is_paper(series))
+    }
+
     fn is_curve(&self) -> bool {
-        self.series.iter().any(|series| series.measurements.len() > 1)
+        let has_place = self.series[0].x.is_some();
+        self.series.iter().any(|series| series.measurements.len() > 1) || has_place && self.has_paper()
     }
 
     fn chart(&self) -> Result<String, DrawError> {
@@ -182,7 +194,8 @@ impl Kind<'_> {
         };
         let shown: Vec<&Series> = self.series.iter().filter(is_shown).copied().collect();
         let line = |series: &&Series| {
-            Line::of(Some(parts(series).0).filter(|of| !of.is_empty()).unwrap_or("values"), series)
+            let of = Some(parts(series).0).filter(|of| !of.is_empty()).unwrap_or("values");
+            Line { joined: !is_paper(series), ..Line::of(of, series) }
         };
         let x = first.x.clone().unwrap_or(Axis { quantity: String::new(), unit: String::new() });
         let lines = shown.iter().map(line).collect();
@@ -194,19 +207,19 @@ impl Kind<'_> {
         let values = Axis { quantity: first.quantity.clone(), unit: first.unit.clone() };
         let chart = Chart { title: self.name.clone(), source, values, scale, plot };
         let svg = chart.svg()?;
-        let lines: Vec<_> = shown.iter().map(|series| (line(series).name, points(series))).collect();
+        let lines: Vec<_> = shown.iter().map(|series| (line(series), points(series))).collect();
         Ok(figure(&svg, &lines))
     }
 }
 
 /// A chart inside of a page, and what there is to say of its points.
-fn figure(svg: &str, lines: &[(String, Vec<String>)]) -> String {
+fn figure(svg: &str, lines: &[(Line, Vec<String>)]) -> String {
     // What an SVG file begins with has no place there, and the page has the colours.
     let svg = svg.find("<svg").map_or("", |at| &svg[at..]);
     let (head, rest) = svg.split_once("<style>").unwrap_or((svg, ""));
     let shapes = rest.split_once("</style>\n").map_or("", |(_, shapes)| shapes);
-    let lines: Vec<_> =
-        lines.iter().map(|(name, points)| serde_json::json!({ "name": name, "points": points })).collect();
+    let entry = |(line, points): &(Line, Vec<String>)| serde_json::json!({ "name": line.name, "joined": line.joined, "points": points });
+    let lines: Vec<_> = lines.iter().map(entry).collect();
     let json = serde_json::Value::from(lines).to_string().replace('<', "\\u003c");
     format!("<figure>\n{head}{shapes}<script type=\"application/json\">{json}</script>\n</figure>\n")
 }

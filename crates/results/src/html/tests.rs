@@ -255,3 +255,27 @@ fn the_page_of_a_known_document_has_what_it_had() {
         "src/html/outline.txt is not of this page; WRITE_OUTLINE=1 writes it anew:\n{found}"
     );
 }
+
+/// A paper's numbers lie on the chart of what they are numbers of, as rings; it is then not folded away, and one point is enough.
+#[test]
+fn numbers_of_a_paper_are_points_on_the_chart() {
+    let mut document = document();
+    let mut curve = document.series[1].clone();
+    curve.name = "idle/inside kernel".to_owned();
+    curve.measurements.truncate(1);
+    let paper = Series { name: format!("{PAPER}{}", curve.name), ..curve.clone() };
+    document.series = vec![curve];
+    let folded = page("t", &document).expect("a page");
+    assert!(folded.contains("<summary>inside kernel</summary>"));
+    document.series.push(paper);
+    let page = page("t", &document).expect("a page");
+    assert!(page.contains("<h2>inside kernel</h2>") && !page.contains("<summary>inside kernel</summary>"));
+    let (_, figure) = page.split_once("<figure>").expect("a figure");
+    let (figure, _) = figure.split_once("</figure>").expect("its end");
+    // One is the legend's, which the script leaves out.
+    assert_eq!((figure.matches("r=\"5\"").count(), figure.matches("r=\"3\"").count()), (2, 1));
+    assert!(
+        figure.contains("\"joined\":false") && figure.contains("\"name\":\"the paper: idle\""),
+        "{figure}"
+    );
+}
