@@ -175,8 +175,10 @@ mod tests {
     use causeway_results::stats::Interval;
     use causeway_results::{Axis, Measurement, Run, Series};
 
-    /// Curves of routers: at each load the repetitions.
-    fn document(curves: &[(&str, &[(f64, &[f64])])]) -> Document {
+    /// A router's name, and at each load the repetitions.
+    type Measured<'a> = (&'a str, &'a [(f64, &'a [f64])]);
+
+    fn document(curves: &[Measured<'_>]) -> Document {
         let mut document = Document::new(Run::default());
         for (router, points) in curves {
             let name = format!("{router}/64 bytes/forwarding rate");
