@@ -20,6 +20,9 @@ pub struct Claim {
     pub between: (f64, f64),
 }
 
+/// Repetitions without which nothing is told: all that four say of a median is that it is between their ends, in 7 of 8 cases.
+const LEAST: usize = 5;
+
 /// In the place of a second point: the value of the first is no ratio.
 pub const ITSELF: (&str, At) = ("", At::One);
 
@@ -91,7 +94,9 @@ impl Claim {
         };
         let of = point(self.of)?;
         let to = if self.to == ITSELF { vec![1.0; of.len()] } else { point(self.to)? };
-        Some(Found { seen: compare(&of, &to, SEED), between: self.between })
+        let interval = |seen: Comparison| seen.interval.filter(|_| of.len() >= LEAST);
+        let seen = compare(&of, &to, SEED).map(|seen| Comparison { interval: interval(seen), ..seen });
+        Some(Found { seen, between: self.between })
     }
 }
 
@@ -175,8 +180,10 @@ mod tests {
     use causeway_results::stats::Interval;
     use causeway_results::{Axis, Measurement, Run, Series};
 
-    /// Curves of routers: at each load the repetitions.
-    fn document(curves: &[(&str, &[(f64, &[f64])])]) -> Document {
+    /// A router's name, and at each load the repetitions.
+    type Measured<'a> = (&'a str, &'a [(f64, &'a [f64])]);
+
+    fn document(curves: &[Measured<'_>]) -> Document {
         let mut document = Document::new(Run::default());
         for (router, points) in curves {
             let name = format!("{router}/64 bytes/forwarding rate");
@@ -194,8 +201,8 @@ mod tests {
     #[test]
     fn a_curve_that_falls_does_not_stay() {
         use Verdict::{NotSeen, Seen};
-        let a: &[(f64, &[f64])] = &[(1e5, &[1e5; 2]), (2e5, &[2e5; 2]), (3e5, &[0.5e5; 2])];
-        let seen = document(&[("a", a), ("b", &[(1e5, &[1e5; 2]), (3e5, &[1e5; 2])])]);
+        let a: &[(f64, &[f64])] = &[(1e5, &[1e5; 5]), (2e5, &[2e5; 5]), (3e5, &[0.5e5; 5])];
+        let seen = document(&[("a", a), ("b", &[(1e5, &[1e5; 5]), (3e5, &[1e5; 5])])]);
         let found = |claim: Claim| {
             claim.found(&seen).map(|found| (found.seen.expect("a ratio").ratio, found.verdict()))
         };
@@ -218,16 +225,18 @@ mod tests {
             let seen = document(&[("a", &[(1e5, of)]), ("b", &[(1e5, to)])]);
             more("", ["a", "b"], between).found(&seen).expect("both points").verdict()
         };
-        let (slow, fast): (&[f64], &[f64]) = (&[1e5, 2e5, 4e5], &[2e5, 4e5, 8e5]);
+        let (slow, fast): (&[f64], &[f64]) = (&[1e5, 2e5, 4e5, 1e5, 1e5], &[2e5, 4e5, 8e5, 2e5, 2e5]);
         // Far apart, but always by the same factor, because both were measured in turns.
         assert_eq!(verdict(fast, slow, (1.8, 2.2)), Verdict::Seen);
         assert_eq!(verdict(fast, slow, (0.0, 1.0)), Verdict::NotSeen);
-        let other: &[f64] = &[3e5, 4e5, 5e5];
+        let other: &[f64] = &[3e5, 4e5, 5e5, 1.5e5, 2e5];
         assert_eq!(verdict(other, slow, (1.8, 2.2)), Verdict::Unknown, "from 1.25 to 3 times");
         assert_eq!(verdict(other, slow, (0.0, 2.0)), Verdict::Unknown, "the median is a bound");
-        assert_eq!(verdict(&[2e5], &[1e5], (1.8, 2.2)), Verdict::Unknown, "one repetition says nothing");
+        for few in [1, 4] {
+            assert_eq!(verdict(&fast[..few], &slow[..few], (1.8, 2.2)), Verdict::Unknown, "{few} say little");
+        }
         assert_eq!(verdict(other, &[1e5; 2], (1.8, 2.2)), Verdict::Unknown, "these are no pairs");
-        assert_eq!(verdict(other, &[0.0; 3], (1.8, 2.2)), Verdict::Unknown, "nothing is a part of zero");
+        assert_eq!(verdict(other, &[0.0; 5], (1.8, 2.2)), Verdict::Unknown, "nothing is a part of zero");
     }
 
     #[test]

@@ -192,11 +192,11 @@ mod tests {
             Measurement::measured([0.0]),
         );
         series.x = Some(Axis { quantity: "offered load".to_owned(), unit: "frames/s".to_owned() });
-        let at = |x: f64, y: f64| Measurement { x: Some(x), ..Measurement::measured([y, y]) };
+        let at = |x: f64, y: f64| Measurement { x: Some(x), ..Measurement::measured([y; 5]) };
         series.measurements = vec![at(1e5, 1e5), at(5e5, 2e5), at(1e6, 1e5)];
         let mut other = series.clone();
         other.name = "interrupt/64 bytes/forwarding rate".to_owned();
-        let last = Measurement { x: Some(1e6), ..Measurement::measured([2e4, 9e4]) };
+        let last = Measurement { x: Some(1e6), ..Measurement::measured([2e4, 9e4, 5.5e4, 5.5e4, 5.5e4]) };
         other.measurements = vec![at(1e5, 1e5), last];
         document.series.extend([series, other]);
         for (name, rates) in [("napi", [1e5, 1.1e5, 1.3e5]), ("polling", [2e5, 2e5, 2e5])] {
@@ -211,7 +211,7 @@ mod tests {
         for line in [
             "## OSR-rx: one port, reception alone",
             "Not measured: a veth has no card",
-            "Measured 3 times; the repetitions of a saturation rate are up to 27 % apart.",
+            "Measured 5 times; the repetitions of a saturation rate are up to 27 % apart.",
             "| NAPI stays at its peak | **no** | 0.50 | 0.50 to 0.50 | at least 0.9 |",
             "| NAPI's peak is twice that of interrupts | yes | 2.00 | 2.00 to 2.00 | 1.8 to 2.6 |",
             "| interrupts collapse | cannot be told | 0.55 | 0.20 to 0.90 | at most 0.5 |",
