@@ -1,7 +1,8 @@
 //! This program's `run` as a device: a plain IPv4 router between the ports of a bed, or a configuration of one's own.
 
-use super::{Bed, Side};
+use super::{Bed, Side, alone};
 use crate::process::set_fifo;
+use crate::tester::Alone;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::fmt::Write;
@@ -28,12 +29,19 @@ pub struct Graph {
     /// The plain router in two threads on one processor, the first of the device's: one receives into a backlog, the other
     /// forwards from it, and has the lower real-time priority. So did interrupts of OSR §3.3 stand above forwarding.
     pub two_threads: bool,
+    /// How ports are opened: METHOD of FromDevice and ToDevice; `AFXDP` without it.
+    pub method: Option<String>,
+    /// Instead of a router: it only receives, or only transmits, by all ports but the last. The counts of its elements got0, got1
+    /// and so on, or sent0 and so on, say how much; a configuration of one's own has them too.
+    pub alone: Option<Alone>,
     /// More arguments of the program.
     pub arguments: Vec<String>,
 }
 
 /// The class of the routing table where nothing else is asked for.
 const LOOKUP: &str = "StaticIPLookup";
+/// How ports are opened where nothing else is asked for.
+const METHOD: &str = "AFXDP";
 /// What comes before a lookup.
 const CHECK: &str = "Classifier(12/0800) -> Strip(14) -> CheckIPHeader";
 /// Packets between reception and forwarding where these are two threads (OSR §3.3).
@@ -49,20 +57,23 @@ impl Graph {
     /// # Errors
     /// If networks cannot be divided as is asked for, or an interface is gone.
     pub fn text(&self, bed: &Bed, at: usize) -> Result<String> {
+        if let Some(alone) = self.alone {
+            return alone::text(self, alone, bed);
+        }
         if !self.transfer {
             return self.router(bed, at);
         }
+        let method = self.method();
         let line = |port: usize| {
             let to = port ^ 1;
             format!(
-                "in{port} :: FromDevice(r{port}, METHOD AFXDP) -> Queue(1000) -> ToDevice(r{to}, METHOD AFXDP);\n"
+                "in{port} :: FromDevice(r{port}, METHOD {method}) -> Queue(1000) -> ToDevice(r{to}, METHOD {method});\n"
             )
         };
         Ok((0..bed.device_ports()).map(line).collect())
     }
 
-    /// The plain router of the `at`-th device of a bed: check, look up, decrement, encapsulate, queue. Ports are opened by
-    /// METHOD AFXDP.
+    /// The plain router of the `at`-th device of a bed: check, look up, decrement, encapsulate, queue.
     ///
     /// # Errors
     /// If networks cannot be divided as is asked for, or an interface is gone.
@@ -94,11 +105,21 @@ impl Graph {
         }
         let entry = if self.two_threads { "backlog" } else { "check" };
         for (i, side) in sides.iter().enumerate() {
-            let reception =
-                self.reception.iter().cycle().nth(i).map_or(String::new(), |more| format!(", {more}"));
-            port(&mut text, bed, (i, side), [&format!("METHOD AFXDP{reception}"), "METHOD AFXDP"], entry)?;
+            let method = format!("METHOD {}", self.method());
+            let from = format!("{method}{}", self.reception_at(i));
+            port(&mut text, bed, (i, side), [&from, &method], entry)?;
         }
         Ok(text)
+    }
+
+    /// How ports are opened.
+    pub(super) fn method(&self) -> &str {
+        self.method.as_deref().unwrap_or(METHOD)
+    }
+
+    /// More arguments of the FromDevice of a port, with a comma before them.
+    pub(super) fn reception_at(&self, port: usize) -> String {
+        self.reception.iter().cycle().nth(port).map_or(String::new(), |more| format!(", {more}"))
     }
 
     /// What the program is started with, besides: by `processors`, where it is to run.

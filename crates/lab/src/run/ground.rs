@@ -5,7 +5,7 @@ use crate::bed::{self, Bed, Device, Kind, VETH_NOTE};
 use crate::inside::Meter;
 use crate::inside::reception::Receptions;
 use crate::network::Network;
-use crate::tester::{Attached, Control, carries_default_route};
+use crate::tester::{Alone, Attached, Control, carries_default_route};
 use anyhow::{Context, Result, ensure};
 use causeway_netio::interface::Interface;
 use causeway_results::traffic::line_rate_fps;
@@ -58,6 +58,19 @@ impl Ready {
     /// If it does not answer.
     pub fn receptions(&self) -> Result<Option<Receptions>> {
         self.0.as_ref().map_or(Ok(None), Device::receptions)
+    }
+
+    /// What it does if it forwards nothing.
+    pub fn alone(&self) -> Option<Alone> {
+        self.0.as_ref().and_then(Device::alone)
+    }
+
+    /// Entries of its route cache, those in use and all, if it has one.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn cache_entries(&self) -> Result<Option<[u64; 2]>> {
+        self.0.as_ref().map_or(Ok(None), Device::cache_entries)
     }
 
     /// What its processor time is, if that is known; `processors` are the device's.
