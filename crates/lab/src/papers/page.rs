@@ -190,7 +190,6 @@ mod tests {
         let text = std::fs::read_to_string(&files[0]).expect("a page");
         for line in [
             "## OSR-rx: one port, reception alone",
-            "Not measured: a veth has no card",
             "Measured 3 times; the repetitions of a saturation rate are up to 27 % apart.",
             "| NAPI stays at its peak | **no** | 0.50 | 0.9 to 1 |",
             "![OSR-4](osr-OSR-4.svg)",
@@ -199,6 +198,10 @@ mod tests {
             assert!(text.contains(line), "{line}: {text}");
         }
         assert!(folder.join("osr-OSR-4.svg").exists());
+        std::fs::copy(folder.join("OSR-4.json"), folder.join("LUT-9.json")).expect("copied");
+        pages(&folder, &folder).expect("pages");
+        let lut = std::fs::read_to_string(folder.join("lut.md")).expect("a page");
+        assert!(lut.contains("Not measured: a veth has no ring that an interrupt cleans"), "{lut}");
         document.run.settings.insert(ENDED_EARLY.to_owned(), "interrupted".to_owned());
         std::fs::write(folder.join("OSR-4.json"), document.to_json().expect("valid")).expect("written");
         pages(&folder, &folder).expect("pages");
