@@ -248,6 +248,16 @@ mod tests {
     }
 
     #[test]
+    fn trials_last_longer_than_it_takes_to_empty_the_rings_of_packet_sockets() {
+        let manner = |figure| {
+            let one = Experiment::find(figure).expect("known");
+            let comparisons = one.comparisons(&Preset::quick(), 1, &TWO).expect("comparisons");
+            (comparisons[0].preset.trial_ns, comparisons[0].preset.settle.as_millis())
+        };
+        assert_eq!((manner("OSR-7"), manner("OSR-6")), ((1_000_000_000, 500), (100_000_000, 100)));
+    }
+
+    #[test]
     fn names_of_routers_differ_within_an_experiment() {
         for one in experiments().filter(|one| one.refusal(&TWO).is_none()) {
             let all: Vec<String> = one
