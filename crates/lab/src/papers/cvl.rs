@@ -20,8 +20,8 @@ const TRANSMIT: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 /// What is not as in the paper where a device transmits alone.
 const TRANSMITTING: &str = "In the paper one card is the limit of one port. A veth is none, and all ports share one processor of the \
                             router's, whose own system calls carry the frames to the tester. Rates are what the tester hears; what \
-                            the device counts itself is in the results as its loss. This kernel has no packet generator of its own \
-                            (CONFIG_NET_PKTGEN), so Linux is not here.";
+                            the device counts itself is in the results as its loss. Linux is \
+                            not here: its packet generator is in few kernels (CONFIG_NET_PKTGEN), and was not in this one.";
 
 /// This program, and the kernel with a look into frames and without, which receive by so many ports.
 fn receiving(ports: usize) -> Vec<(String, Kind)> {
