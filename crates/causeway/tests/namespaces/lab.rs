@@ -186,3 +186,47 @@ fn what_cannot_be_is_said_in_a_line() {
     assert!(error(&["transmit", "lo", "--to", "here"]).contains("--to here"));
     assert!(error(&["replay", "lo", "/no/such/file"]).contains("/no/such/file"));
 }
+
+/// What a router receives alone, and what it transmits, by this program's own counts and by what is heard of it; and entries of
+/// a route cache, of a router that forwards.
+#[test]
+fn reception_and_transmission_alone_and_entries_of_a_cache_are_measured() {
+    if !is_root() {
+        return;
+    }
+    let folder = folder("alone");
+    let result = folder.join("lab.json");
+    let run = |ports: &str, device: &str, traffic: &str| {
+        let devices = format!("[device.one.graph]\nmethod = \"PACKET\"\n{device}\n[traffic]\n{traffic}\n");
+        let text = format!(
+            "{ports}{devices}[[traffic.stream]]\nname = \"all\"\nsource_host.counted = {{ first = 0, count = 64 }}\n"
+        );
+        let file = description(&folder, &text);
+        let output_file = result.to_string_lossy().into_owned();
+        let args =
+            ["run", "one", "--file", &file, "--sizes", "64", "--repetitions", "1", "--output", &output_file];
+        let ended = output(&args);
+        assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+        let text = std::fs::read_to_string(&result).expect("results");
+        serde_json::from_str::<serde_json::Value>(&text).expect("valid")
+    };
+    // The last of the points, which is that of the highest load.
+    let value = |json: &serde_json::Value, name: &str| {
+        let all = json["series"].as_array().expect("series");
+        let series =
+            all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}: {json}"));
+        let points = series["measurements"].as_array().expect("points");
+        points.last().and_then(|one| one["repetitions"][0].as_f64()).expect("a number")
+    };
+    let alone = |does: &str| run("ports = 3\n", &format!("alone = \"{does}\""), "matrix.many_to_one = 2");
+    let received = alone("receive");
+    assert!(value(&received, "one/saturation forwarding rate") > 100.0);
+    assert!(value(&received, "one/64 bytes/loss") < 1.0);
+    assert!(value(&received, "one/NDR") > 0.0, "a search finds what it receives without loss");
+    let sent = alone("transmit");
+    assert!(value(&sent, "one/saturation forwarding rate") > 0.0);
+    let cached = run("", "lookup = \"CachedIPLookup KEY flow\"", "matrix = \"unidirectional\"");
+    let entries = |which: &str| value(&cached, &format!("one/entries of the route cache, {which}"));
+    assert!(entries("active") >= 64.0 && entries("total") >= entries("active"));
+    std::fs::remove_dir_all(folder).expect("removed");
+}

@@ -1,7 +1,8 @@
 //! This program's `run` as a device: a plain IPv4 router between the ports of a bed, or a configuration of one's own.
 
-use super::{Bed, Side};
+use super::{Bed, Side, alone};
 use crate::process::set_fifo;
+use crate::tester::Alone;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::fmt::Write;
@@ -31,12 +32,19 @@ pub struct Graph {
     /// The plain router with a thread of each port, which does for its packets all but to send them, and sends those of the
     /// others: of r0, r1 and so on, on which of the device's processors, counted from 0. So AFF §2.4 bound cards to processors.
     pub own_threads: Vec<usize>,
+    /// How ports are opened: METHOD of FromDevice and ToDevice; `AFXDP` without it.
+    pub method: Option<String>,
+    /// Instead of a router: it only receives, or only transmits, by all ports but the last. The counts of its elements got0, got1
+    /// and so on, or sent0 and so on, say how much; a configuration of one's own has them too.
+    pub alone: Option<Alone>,
     /// More arguments of the program.
     pub arguments: Vec<String>,
 }
 
 /// The class of the routing table where nothing else is asked for.
 const LOOKUP: &str = "StaticIPLookup";
+/// How ports are opened where nothing else is asked for.
+const METHOD: &str = "AFXDP";
 /// What comes before a lookup.
 const CHECK: &str = "Classifier(12/0800) -> Strip(14) -> CheckIPHeader";
 /// Packets between reception and forwarding where these are two threads (OSR §3.3).
@@ -52,20 +60,23 @@ impl Graph {
     /// # Errors
     /// If networks cannot be divided as is asked for, or an interface is gone.
     pub fn text(&self, bed: &Bed, at: usize) -> Result<String> {
+        if let Some(alone) = self.alone {
+            return alone::text(self, alone, bed);
+        }
         if !self.transfer {
             return self.router(bed, at);
         }
+        let method = self.method();
         let line = |port: usize| {
             let to = port ^ 1;
             format!(
-                "in{port} :: FromDevice(r{port}, METHOD AFXDP) -> Queue(1000) -> ToDevice(r{to}, METHOD AFXDP);\n"
+                "in{port} :: FromDevice(r{port}, METHOD {method}) -> Queue(1000) -> ToDevice(r{to}, METHOD {method});\n"
             )
         };
         Ok((0..bed.device_ports()).map(line).collect())
     }
 
-    /// The plain router of the `at`-th device of a bed: check, look up, decrement, encapsulate, queue. Ports are opened by
-    /// METHOD AFXDP.
+    /// The plain router of the `at`-th device of a bed: check, look up, decrement, encapsulate, queue.
     ///
     /// # Errors
     /// If networks cannot be divided as is asked for, or an interface is gone.
@@ -98,9 +109,9 @@ impl Graph {
         }
         let entry = if self.two_threads { "backlog" } else { "check" };
         for (i, side) in sides.iter().enumerate() {
-            let reception =
-                self.reception.iter().cycle().nth(i).map_or(String::new(), |more| format!(", {more}"));
-            port(&mut text, bed, (i, side), [&format!("METHOD AFXDP{reception}"), "METHOD AFXDP"], entry)?;
+            let method = format!("METHOD {}", self.method());
+            let from = format!("{method}{}", self.reception_at(i));
+            port(&mut text, bed, (i, side), [&from, &method], entry)?;
         }
         Ok(text)
     }
@@ -122,15 +133,14 @@ impl Graph {
         );
         let (mut text, mut ways, mut threads) = (String::new(), String::new(), Vec::new());
         for (i, side) in sides.iter().enumerate() {
-            let reception =
-                self.reception.iter().cycle().nth(i).map_or(String::new(), |more| format!(", {more}"));
+            let (method, reception) = (self.method(), self.reception_at(i));
             let detour =
                 if self.detour_routes > 0 { format!(" -> {}", self.detour()) } else { String::new() };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "queue{i} :: Queue(1000) -> out{i} :: ToDevice(r{i}, METHOD AFXDP);");
+            let _ = writeln!(text, "queue{i} :: Queue(1000) -> out{i} :: ToDevice(r{i}, METHOD {method});");
             let _ = writeln!(
                 text,
-                "in{i} :: FromDevice(r{i}, METHOD AFXDP{reception}) -> {CHECK}{detour} -> route{i} :: {route};"
+                "in{i} :: FromDevice(r{i}, METHOD {method}{reception}) -> {CHECK}{detour} -> route{i} :: {route};"
             );
             let (own, peer) = (bed.mac(&side.own)?, bed.mac(&side.peer)?);
             for from in 0..sides.len() {
@@ -148,6 +158,16 @@ impl Graph {
     pub fn port_processors(&self, processors: &[usize]) -> Vec<usize> {
         let of = |at: &usize| processors.get(at % processors.len().max(1)).copied().unwrap_or(0);
         self.own_threads.iter().map(of).collect()
+    }
+
+    /// How ports are opened.
+    pub(super) fn method(&self) -> &str {
+        self.method.as_deref().unwrap_or(METHOD)
+    }
+
+    /// More arguments of the FromDevice of a port, with a comma before them.
+    pub(super) fn reception_at(&self, port: usize) -> String {
+        self.reception.iter().cycle().nth(port).map_or(String::new(), |more| format!(", {more}"))
     }
 
     /// What the program is started with, besides: by `processors`, where it is to run.

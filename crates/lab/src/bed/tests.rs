@@ -1,8 +1,8 @@
 use super::*;
 use crate::frame::{Seen, Tag, look};
 use crate::search::{Request as Trial, Tester};
-use crate::tester::{Control, Manner, Ports, TrialClock, one_way, self_test};
-use causeway_results::traffic::{Family, Schedule, Sizes, Stream, Traffic};
+use crate::tester::{Alone, Control, Manner, Ports, TrialClock, one_way, self_test};
+use causeway_results::traffic::{Family, Matrix, Schedule, Sizes, Stream, Traffic};
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
@@ -143,6 +143,54 @@ fn the_kernel_does_not_forward_beside_a_program_that_gets_copies() {
         let outcome = tester.trial(&Trial::new(1_000.0, 100 * MS)).expect("an outcome");
         assert_eq!(outcome.loss_ratio(), lost);
     }
+}
+
+#[test]
+fn the_kernel_counts_what_it_receives_by_all_ports_but_the_last() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root to make network namespaces");
+    }
+    let bed = Bed::new("a", 3).expect("a bed");
+    for looks in [true, false] {
+        let device = match Device::start(&Kind::KernelReceives { looks }, &bed, &[0]) {
+            Ok(device) => device,
+            Err(error) if format!("{error:#}").contains("nft") => {
+                return eprintln!("skipped: needs nftables: {error:#}");
+            }
+            Err(error) => panic!("{error:#}"),
+        };
+        let traffic = Traffic { matrix: Matrix::ManyToOne(2), ..Traffic::simple(64) };
+        let ports = bed.open("packet").expect("ports");
+        let mut tester =
+            Ports::new(ports, traffic, manner(), device.control(Arc::default())).expect("a tester");
+        for _ in 0..2 {
+            let outcome = tester.trial(&Trial::new(1_000.0, 100 * MS)).expect("an outcome");
+            let flows = &outcome.analysis.flows;
+            assert!(
+                flows.len() == 2 && flows.iter().all(|flow| flow.sent > 0 && flow.lost == 0),
+                "{flows:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_graph_that_is_alone_has_all_ports_but_the_last() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root to make network namespaces");
+    }
+    let bed = Bed::new("n", 3).expect("a bed");
+    let text = |alone| {
+        let reception = vec!["RECEPTION napi".to_owned(), "RECEPTION polling".to_owned()];
+        let method = Some("PACKET".to_owned());
+        Graph { alone: Some(alone), reception, method, ..Graph::default() }.text(&bed, 0).expect("a graph")
+    };
+    let receives = text(Alone::Receive);
+    assert!(receives.contains("FromDevice(r0, METHOD PACKET, RECEPTION napi)"), "{receives}");
+    assert!(receives.contains("FromDevice(r1, METHOD PACKET, RECEPTION polling)"), "{receives}");
+    let transmits = text(Alone::Transmit);
+    assert_eq!(transmits.matches("ToDevice(").count(), 2, "{transmits}");
+    assert!(!(receives + &transmits).contains("(r2"));
 }
 
 #[test]

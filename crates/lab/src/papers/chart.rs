@@ -17,6 +17,12 @@ pub enum Shows {
     Lengths,
     /// The forwarding rate at saturation of a kind of router, against the number of flows that its name ends with.
     Numbers,
+    /// What each device received or sent by itself, against the offered load.
+    Alone,
+    /// The same at the highest load, against the number of ports that its router's name ends in.
+    Ports,
+    /// Entries of each router's cache after the highest load, against the number of addresses that its name ends in.
+    Entries,
     /// Each flow's forwarding rate and what max-min fairness would give it, against the offered load.
     Flows,
     /// How near each router is to max-min fairness, against the offered load.
@@ -40,6 +46,8 @@ impl Shows {
             Shows::Loads | Shows::Lengths | Shows::Numbers | Shows::Flows => {
                 ("forwarding rate", "kframes/s", THOUSAND)
             }
+            Shows::Alone | Shows::Ports => ("rate", "kframes/s", THOUSAND),
+            Shows::Entries => ("entries of the cache", "", 1.0),
             Shows::Fairness => ("Jain's index", "", 1.0),
             Shows::Delay => ("median delay", "us", 1.0),
             Shows::Availability => ("availability", "%", 1.0),
@@ -59,8 +67,16 @@ impl Shows {
         };
         let each = |which: &str, router: &str| format!("{router}: {which}");
         Some(match self {
-            Shows::Loads => name.strip_suffix("/forwarding rate")?.split('/').next()?.to_owned(),
-            Shows::Lengths | Shows::Numbers => name.strip_suffix("/saturation forwarding rate")?.to_owned(),
+            Shows::Loads | Shows::Alone => {
+                name.strip_suffix("/forwarding rate")?.split('/').next()?.to_owned()
+            }
+            Shows::Lengths | Shows::Numbers | Shows::Ports => {
+                name.strip_suffix("/saturation forwarding rate")?.to_owned()
+            }
+            Shows::Entries => {
+                let (router, which) = name.split_once("/entries of the route cache, ")?;
+                each(which, router)
+            }
             Shows::Flows => match name.strip_suffix(": flows") {
                 Some(rest) => rest.split('/').next()?.to_owned(),
                 None => format!("{}{SHARE}", name.strip_suffix(": max-min shares")?.split('/').next()?),
@@ -84,7 +100,8 @@ pub fn chart(picture: &Picture, about: &str, document: &Document) -> Option<Char
     // A line that is zero everywhere says nothing, such as the interrupts of a port that only sends.
     let says = |line: &Line| line.points.iter().any(|(_, y)| y.value != 0.0);
     let drawn = curves(picture.shows, document).map(|(name, curve)| line(name, &curve));
-    let drawn = if picture.shows == Shows::Numbers { by_number(drawn) } else { drawn.collect() };
+    let by_number = matches!(picture.shows, Shows::Numbers | Shows::Ports | Shows::Entries);
+    let drawn = if by_number { self::by_number(drawn) } else { drawn.collect() };
     let lines: Vec<Line> =
         drawn.into_iter().filter(|line| line.name.starts_with(picture.of)).filter(says).collect();
     if lines.is_empty() {
@@ -105,6 +122,8 @@ pub fn chart(picture: &Picture, about: &str, document: &Document) -> Option<Char
             x: match picture.shows {
                 Shows::Lengths => axis("frame length", "bytes"),
                 Shows::Numbers => axis("flows", ""),
+                Shows::Ports => axis("ports", ""),
+                Shows::Entries => axis("addresses", ""),
                 _ => axis("offered load", "kframes/s"),
             },
             x_scale: Scale::Linear,
@@ -135,25 +154,29 @@ fn line(name: String, curve: &Points) -> Line {
     Line { name, points: curve.iter().filter_map(point).collect(), joined: true }
 }
 
-/// Lines of routers that differ in a number, such as `kernel, 2 flows` and `kernel, 3 flows`, as one: its points are where they
-/// end, over that number.
+/// The lines whose names end in a number of something, `name, 3 ports` or `name, 3 sources: which`, as one line for each name, to
+/// which each gives its last point.
 fn by_number(lines: impl Iterator<Item = Line>) -> Vec<Line> {
-    let mut all: Vec<Line> = Vec::new();
+    let mut together: Vec<Line> = Vec::new();
     for line in lines {
-        let Some((kind, rest)) = line.name.rsplit_once(", ") else { continue };
-        let number = rest.split(' ').next().and_then(|word| word.parse::<f64>().ok());
-        let Some((number, &(_, value))) = number.zip(line.points.last()) else { continue };
-        match all.iter_mut().find(|one| one.name == kind) {
-            Some(one) => one.points.push((number, value)),
-            None => {
-                all.push(Line { name: kind.to_owned(), points: vec![(number, value)], joined: true });
-            }
+        let Some((name, number)) = numbered(&line.name) else { continue };
+        let last = line.points.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some(point) = last.map(|&(_, value)| (number, value)) else { continue };
+        match together.iter_mut().find(|other| other.name == name) {
+            Some(other) => other.points.push(point),
+            None => together.push(Line { name, points: vec![point], joined: true }),
         }
     }
-    for line in &mut all {
-        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
-    all
+    together.iter_mut().for_each(|line| line.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    together
+}
+
+/// A name without the number that it ends in, and the number.
+fn numbered(name: &str) -> Option<(String, f64)> {
+    let (base, rest) = name.rsplit_once(", ")?;
+    let (number, what) = rest.split_once(' ')?;
+    let which = what.split_once(": ").map_or(String::new(), |(_, which)| format!(": {which}"));
+    Some((format!("{base}{which}"), number.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -236,6 +259,29 @@ mod tests {
         assert_eq!(names(&lines("LUT-7", all()).expect("a chart"))[0], "napi, Q 2: in0");
         let delay = measured("napi, Q 2/64 bytes/median delay", "offered load", &[(1e6, 20.0)]);
         assert_eq!(lines("AFF-6", vec![delay]).expect("a chart")[0].points, [(1000.0, Value::exact(20.0))]);
+    }
+
+    #[test]
+    fn numbers_at_the_ends_of_names_are_the_places_of_a_curve() {
+        let of = |router: &str, y| {
+            measured(&format!("{router}/saturation forwarding rate"), "frame length", &[(64.0, y)])
+        };
+        let all = vec![of("graph, 8 ports", 3e5), of("kernel, looks, 1 port", 2e5), of("graph, 1 port", 1e5)];
+        let drawn = lines("CvL-4", [all, vec![of("napi, Q 300", 1e5)]].concat()).expect("a chart");
+        assert_eq!(names(&drawn)[..3], ["graph", "kernel, looks", "Linux, looks (the paper)"]);
+        assert_eq!(drawn[0].points, [(1.0, Value::exact(100.0)), (8.0, Value::exact(300.0))]);
+        let entries = |sources: &str, which: &str, y| {
+            let name = format!("by flow, {sources}/entries of the route cache, {which}");
+            measured(&name, "offered load", &[(1e5, y / 2.0), (1e6, y)])
+        };
+        let all = vec![
+            entries("256 sources", "active", 256.0),
+            entries("256 sources", "total", 300.0),
+            entries("1 source", "active", 1.0),
+        ];
+        let drawn = lines("LUT-4", all).expect("a chart");
+        assert_eq!(names(&drawn), ["by flow: active", "by flow: total"]);
+        assert_eq!(drawn[0].points, [(1.0, Value::exact(1.0)), (256.0, Value::exact(256.0))]);
     }
 
     #[test]

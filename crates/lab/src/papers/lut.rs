@@ -6,7 +6,8 @@
 
 use super::claim::{At, Claim, last, more};
 use super::needs::{Needs, ports};
-use super::setup::{QUOTA, Setup};
+use super::osr::PACKET_SOCKETS;
+use super::setup::{QUOTA, Setup, recycling};
 use super::{Experiment, Picture, Shows, What, picture};
 use crate::bed::{Graph, Kind};
 use causeway_results::traffic::{Matrix, Values};
@@ -65,12 +66,13 @@ fn tables() -> Vec<Setup> {
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         about: "a route cache by flow, 1 to 16 384 sources, 64 bytes",
-        paper: "throughput falls and delay at saturation grows with the sources; the share of IP doubles, that of \
+        paper: "throughput falls and delay at saturation grows with the sources, entries of the cache linearly; the share of IP doubles, that of \
                 interrupts vanishes at saturation; from 2 polls a packet to 0.22",
         needs: ports(2),
         pictures: &[
             picture("LUT-2", Shows::Loads),
             picture("LUT-3", Shows::Delay),
+            picture("LUT-4", Shows::Entries),
             of("LUT-5", Shows::Profile, "by flow, 1 source:"),
             of("LUT-6", Shows::Profile, "by flow, 16384 sources:"),
             Picture {
@@ -116,6 +118,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
                     between: (0.0, 0.05),
                 },
                 Claim {
+                    says: "entries of the cache grow linearly: 8 192 sources have as many times those of 256",
+                    shows: Shows::Entries,
+                    of: ("by flow, 8192 sources: active", At::Last),
+                    to: ("by flow, 256 sources: active", At::Last),
+                    between: (30.0, 34.0),
+                },
+                Claim {
                     says: "polls of a packet fall to a tenth",
                     shows: Shows::Polls,
                     of: ("by flow, 1 source: in0", At::Last),
@@ -128,13 +137,6 @@ pub const EXPERIMENTS: &[Experiment] = &[
                        which a veth hands on each frame that the tester sends, at any load; those that the router's reception \
                        takes are counted apart. The detour is no IP and has a class of its own.",
         },
-    },
-    Experiment {
-        about: "entries of the cache against sources",
-        paper: "they grow linearly",
-        needs: ports(2),
-        pictures: &[picture("LUT-4", Shows::Loads)],
-        what: What::Refused("it is no rate: `causeway bench lut` has the entries beside the times"),
     },
     Experiment {
         about: "cleanings of the transmission ring by interrupt and by reception",
@@ -175,6 +177,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
             )],
             here: "A chain of four entries is read in a few tens of nanoseconds of a packet's three microseconds: less than what \
                    repetitions are apart. `causeway bench lut` has the caches alone, where chains are seen.",
+        },
+    },
+    Experiment {
+        about: "recycling of buffers alone, one way with NAPI, 64 bytes",
+        paper: "150 to 175 % of the standard kernel's rate",
+        needs: ports(2),
+        pictures: &[picture("LUT-skb", Shows::Loads)],
+        what: What::Measured {
+            setups: || vec![recycling(2, Matrix::Unidirectional)],
+            claims: &[more(
+                "recycling brings half as much again or more",
+                ["recycling", "no recycling"],
+                (1.5, 1.75),
+            )],
+            here: PACKET_SOCKETS,
         },
     },
     Experiment {

@@ -210,7 +210,6 @@ mod tests {
         let text = std::fs::read_to_string(&files[0]).expect("a page");
         for line in [
             "## OSR-rx: one port, reception alone",
-            "Not measured: a veth has no card",
             "Measured 5 times; the repetitions of a saturation rate are up to 27 % apart.",
             "| NAPI stays at its peak | **no** | 0.50 | 0.50 to 0.50 | at least 0.9 |",
             "| NAPI's peak is twice that of interrupts | yes | 2.00 | 2.00 to 2.00 | 1.8 to 2.6 |",
@@ -221,6 +220,10 @@ mod tests {
             assert!(text.contains(line), "{line}: {text}");
         }
         assert!(folder.join("osr-OSR-4.svg").exists());
+        std::fs::copy(folder.join("OSR-4.json"), folder.join("LUT-9.json")).expect("copied");
+        pages(&folder, &folder).expect("pages");
+        let lut = std::fs::read_to_string(folder.join("lut.md")).expect("a page");
+        assert!(lut.contains("Not measured: a veth has no ring that an interrupt cleans"), "{lut}");
         document.run.settings.insert(ENDED_EARLY.to_owned(), "interrupted".to_owned());
         std::fs::write(folder.join("OSR-4.json"), document.to_json().expect("valid")).expect("written");
         pages(&folder, &folder).expect("pages");

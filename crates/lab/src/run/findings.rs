@@ -219,6 +219,15 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// Entries of the device's route cache after a trial at a load: those in use, and all.
+    pub(super) fn cache_entries(&mut self, place: &Place<'_>, load: f64, [active, total]: [u64; 2]) {
+        for (which, entries) in [("active", active), ("total", total)] {
+            let name = format!("{}/entries of the route cache, {which}", place.device);
+            let x = (axis("offered load", "frames/s"), load.round());
+            self.add(&name, ("entries", ""), x, entries as f64, "");
+        }
+    }
+
     /// What was seen inside at a load.
     pub(super) fn inside(&mut self, place: &Place<'_>, load: f64, seen: &Seen) {
         let x = || (axis("offered load", "frames/s"), load.round());

@@ -5,7 +5,7 @@ use crate::bed::{self, Bed, Device, Kind, VETH_NOTE};
 use crate::inside::Meter;
 use crate::inside::reported::Reported;
 use crate::network::Network;
-use crate::tester::{Attached, Control, carries_default_route};
+use crate::tester::{Alone, Attached, Control, carries_default_route};
 use anyhow::{Context, Result, anyhow, ensure};
 use causeway_netio::interface::Interface;
 use causeway_packet::wire::MacAddr;
@@ -65,6 +65,19 @@ impl Ready {
     /// If it does not answer.
     pub fn reported(&self) -> Result<Option<Reported>> {
         self.0.as_ref().map_or(Ok(None), Device::reported)
+    }
+
+    /// What it does if it forwards nothing.
+    pub fn alone(&self) -> Option<Alone> {
+        self.0.as_ref().and_then(Device::alone)
+    }
+
+    /// Entries of its route cache, those in use and all, if it has one.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn cache_entries(&self) -> Result<Option<[u64; 2]>> {
+        self.0.as_ref().map_or(Ok(None), Device::cache_entries)
     }
 
     /// What its processor time is, if that is known; `processors` are the device's.

@@ -6,7 +6,7 @@ use crate::inside::{Inside, Meter};
 use crate::search::mlr::{GoalResult, NDR, PDR, Search};
 use crate::search::rfc2544::{BackToBack, Repeat};
 use crate::search::{Event, Outcome, Procedure, Request, Tester, run};
-use crate::tester::{Ports, SelfTest};
+use crate::tester::{Alone, Ports, SelfTest};
 use crate::yardstick::{Calm, Yardstick};
 use anyhow::Result;
 
@@ -55,6 +55,10 @@ pub fn measure(
     let preset = how.preset;
     let highest = how.line_fps.map_or(how.test.most_fps(), |line| how.test.most_fps().min(line));
     tester.trial(&Request::new(highest * LOWEST, preset.trial_ns))?;
+    if how.device.alone() == Some(Alone::Transmit) {
+        // It sends what it can, whatever the load.
+        return curve(how, (tester, yardstick), place, (highest, &CURVE[..1]), findings);
+    }
     if how.only_curve {
         return curve(how, (tester, yardstick), place, (highest, &CURVE), findings);
     }
@@ -98,7 +102,9 @@ fn curve(
         let (outcome, took_ns, seen, reported) = yardstick.calmly(|| {
             let before = how.device.reported()?;
             let look = how.inside.map(Inside::begin).transpose()?;
-            let meter_ns = || how.meter.as_ref().map(Meter::read_ns).transpose();
+            // What it takes beside the trial in which it is heard is not for packets that are counted.
+            let meter = how.meter.as_ref().filter(|_| how.device.alone() != Some(Alone::Transmit));
+            let meter_ns = || meter.map(Meter::read_ns).transpose();
             let begun_ns = meter_ns()?;
             let outcome = tester.trial(&Request::new(load, how.preset.trial_ns))?;
             let took_ns = begun_ns.zip(meter_ns()?).map(|(begun, ended)| ended.saturating_sub(begun));
@@ -115,6 +121,9 @@ fn curve(
         outcomes.push(outcome);
         if let Some(seen) = seen {
             findings.inside(place, load, &seen);
+        }
+        if let Some(entries) = how.device.cache_entries()? {
+            findings.cache_entries(place, load, entries);
         }
         if let Some((before, after)) = reported {
             findings.reported(place, load, (&before, &after), how.preset.trial_ns);

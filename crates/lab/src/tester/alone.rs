@@ -156,7 +156,7 @@ pub fn receive_only(
             receive(&mut *port.rx, coming, |seen, _| seen, &mut analyser, epoch, &ended, &came);
         });
         while since.ns() < time.as_nanos() as u64 && !interrupted.load(Ordering::Relaxed) {
-            std::thread::sleep(super::LOOK.min(time));
+            std::thread::sleep(super::waiting::LOOK.min(time));
         }
         ended.store(true, Ordering::Relaxed);
     });

@@ -1,7 +1,7 @@
 //! Trials over memory ports: a cable, and a device of a few lines.
 
 use super::*;
-use crate::search::Event;
+use crate::search::{Event, Tester as _};
 use causeway_netio::{Port, Rx, Tx, memory};
 use causeway_packet::wire::MacAddr;
 use causeway_packet::{BATCH, Batch, Packet};
@@ -239,4 +239,70 @@ fn frames_at_the_wrong_port_are_foreign() {
         assert_eq!(outcome.loss_ratio(), 1.0);
     });
     assert!(Packet::new().is_some(), "frames went back to the pool");
+}
+
+/// Ports of a device that forwards nothing, and the tester's.
+fn apart(name: &str, alone: Alone, counting: Counting) -> (Ports, Vec<Port>) {
+    let pair = |i: usize| memory::pair(&format!("{name}-{i}"), CAPACITY).expect("a pair");
+    let (own, others): (Vec<Port>, Vec<Port>) = (0..3).map(pair).unzip();
+    let networks = ["198.18.0.0/18", "198.18.64.0/18", "198.18.128.0/18"];
+    let ports = own.into_iter().zip(networks).map(|(port, network)| attached(port, network)).collect();
+    let traffic = Traffic { matrix: Matrix::ManyToOne(2), ..Traffic::simple(64) };
+    let control = Control { alone: Some((alone, counting)), ..control() };
+    (Ports::new(ports, traffic, manner(), control).expect("a tester"), others)
+}
+
+#[test]
+fn what_a_device_receives_alone_is_what_it_counts() {
+    // It had counted before, and its second port gets less than is sent there.
+    let mut asked = 0;
+    let counting = move || {
+        asked += 1;
+        Ok(if asked % 2 == 1 { vec![1_000, 70] } else { vec![1_000_000, 90] })
+    };
+    let (mut tester, _others) = apart("receives-alone", Alone::Receive, Box::new(counting));
+    assert_eq!(tester.flows().len(), 2);
+    assert!(tester.flows().iter().all(|flow| !flow.contains(" to ")), "{:?}", tester.flows());
+    for _ in 0..2 {
+        let outcome = tester.trial(&Request::new(10_000.0, 100 * MS)).expect("an outcome");
+        let [all, some] = &outcome.analysis.flows[..] else { panic!("two flows") };
+        assert!(
+            all.sent > 100 && all.received() == all.sent && all.lost == 0,
+            "no more than was sent: {all:?}"
+        );
+        assert_eq!((some.received(), some.lost), (20, some.sent - 20));
+    }
+}
+
+#[test]
+fn what_a_device_transmits_alone_is_heard_beside_its_own_count() {
+    let (stop, sent) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
+    let counted = sent.clone();
+    // It says that it sent twice as much as comes.
+    let counting = move || Ok(vec![2 * counted.load(Ordering::Relaxed), 0]);
+    let (mut tester, others) = apart("transmits-alone", Alone::Transmit, Box::new(counting));
+    let mut queue =
+        others.into_iter().next().and_then(|port| port.queues.into_iter().next()).expect("a queue");
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut batch = Batch::new();
+            while !stop.load(Ordering::Relaxed) {
+                batch.extend_copies(std::iter::repeat_n(&[7; 60][..], 20));
+                let before = batch.len();
+                queue.tx.offer(&mut batch);
+                queue.tx.flush();
+                sent.fetch_add((before - batch.len()) as u64, Ordering::Relaxed);
+                batch.clear();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let outcome = tester.trial(&Request::new(1.0, 200 * MS));
+        stop.store(true, Ordering::Relaxed);
+        outcome.expect("an outcome")
+    });
+    let [one, none] = &outcome.analysis.flows[..] else { panic!("two flows") };
+    assert!(one.received() > 0 && one.sent > one.received(), "{one:?}");
+    assert_eq!((none.sent, none.received()), (0, 0));
+    assert_eq!((outcome.intended, outcome.limited), (outcome.sent(), false));
+    assert!(outcome.effective_ns >= 200 * MS);
 }
