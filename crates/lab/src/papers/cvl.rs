@@ -81,7 +81,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         about: "reception alone, 1 to 8 ports",
         paper: "Linux 1.1 Mpps, 1.488 if it does not look at packets; Click 1.488 of one port, 3 of two or more",
-        needs: ports(8),
+        needs: ports(9),
         pictures: &[Picture {
             figure: "CvL-4",
             shows: Shows::Ports,
@@ -118,7 +118,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         about: "transmission alone, 1 to 8 ports",
         paper: "Linux 740 kpps, falling to 690; Click 730 kpps of one port, 4.2 Mpps of seven",
-        needs: ports(8),
+        needs: ports(9),
         pictures: &[Picture {
             figure: "CvL-5",
             shows: Shows::Ports,

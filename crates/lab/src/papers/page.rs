@@ -223,7 +223,7 @@ mod tests {
         std::fs::copy(folder.join("OSR-4.json"), folder.join("LUT-9.json")).expect("copied");
         pages(&folder, &folder).expect("pages");
         let lut = std::fs::read_to_string(folder.join("lut.md")).expect("a page");
-        assert!(lut.contains("Not measured: a veth has no ring that an interrupt cleans"), "{lut}");
+        assert!(lut.contains("Not measured: it takes interrupts of cards that clean a ring"), "{lut}");
         document.run.settings.insert(ENDED_EARLY.to_owned(), "interrupted".to_owned());
         std::fs::write(folder.join("OSR-4.json"), document.to_json().expect("valid")).expect("written");
         pages(&folder, &folder).expect("pages");
