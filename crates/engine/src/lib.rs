@@ -52,6 +52,7 @@ mod devices;
 mod driver;
 pub mod drops;
 mod element;
+mod exchange;
 mod globals;
 pub mod handler;
 pub mod harness;
