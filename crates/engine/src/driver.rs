@@ -28,6 +28,8 @@ pub(crate) type Task = Box<dyn FnOnce(&mut Driver) + Send>;
 pub(crate) enum Command {
     /// Run a closure between two steps.
     Call(Task),
+    /// The same, and take a step before the next command: others like it follow.
+    Piece(Task),
     /// Run tasks, timers and devices.
     Resume,
     /// Stop running them, but go on answering.
@@ -156,6 +158,12 @@ impl Driver {
             self.exchange();
             match command {
                 Command::Call(f) => f(self),
+                Command::Piece(f) => {
+                    f(self);
+                    if self.running {
+                        return true;
+                    }
+                }
                 Command::Resume => {
                     self.running = true;
                 }

@@ -1,9 +1,10 @@
 //! A device, and elements that fail, wait or call themselves.
 
 use super::elements::Nothing;
+use causeway_engine::pieces::{Pieces, in_pieces};
 use causeway_engine::reception::Mechanism;
 use causeway_engine::spec::{reads, writes};
-use causeway_engine::{Conf, Cx, Element, Invalid, Spec};
+use causeway_engine::{Conf, Cx, Element, Invalid, Run, Spec};
 use causeway_packet::{Batch, Packet, Receiver};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -220,5 +221,46 @@ impl Element for Patient {
 
     fn read(&mut self, _: &str, _: &str, _: &mut Cx<'_>) -> Result<String, String> {
         Ok(self.in_vain.load(Relaxed).to_string())
+    }
+}
+
+/// Counts the runs of its task. Its table is as long as it is asked for, and of each piece shows the runs before it.
+pub static LONG: Spec = Spec {
+    name: "Long",
+    ports: "0/0",
+    handlers: &[reads("table", "runs of its task, a word for each of PIECES")],
+    build: |conf| {
+        let pieces = conf.required("PIECES");
+        conf.finish()?;
+        Ok(Box::new(Long { pieces, runs: 0 }))
+    },
+    ..Spec::DEFAULT
+};
+
+struct Long {
+    pieces: u32,
+    runs: u64,
+}
+
+impl Element for Long {
+    fn initialize(&mut self, cx: &mut Cx<'_>) -> Result<(), String> {
+        cx.wake();
+        Ok(())
+    }
+
+    fn task(&mut self, _: &mut Cx<'_>) -> Run {
+        self.runs += 1;
+        Run::Worked
+    }
+
+    fn read_in_pieces(&self, _: &str) -> Option<Box<dyn Pieces>> {
+        let mut left = self.pieces;
+        let copy = move |e: &mut Long, to: &mut Vec<u64>, _: &mut Cx<'_>| {
+            to.push(e.runs);
+            left -= 1;
+            left > 0
+        };
+        let show = |runs: Vec<u64>| runs.iter().map(|n| format!("{n} ")).collect();
+        Some(in_pieces(copy, show))
     }
 }
