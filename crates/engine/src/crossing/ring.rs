@@ -293,7 +293,7 @@ mod tests {
             seen.extend(batch.iter().map(|p| p.data()[0]));
             (sender, receiver) = (next_sender, next_receiver);
         }
-        assert_eq!(receiver.held(), 8);
+        assert_eq!(receiver.held(), 17);
         let mut batch = Batch::new();
         receiver.receive(BATCH, &mut batch);
         seen.extend(batch.iter().map(|p| p.data()[0]));
