@@ -2,6 +2,7 @@
 //! what it says without privileges. Needs root, iproute2, ethtool and ping.
 
 mod changes;
+mod churn;
 mod classes;
 mod click;
 mod cluster;
@@ -21,6 +22,8 @@ mod lab_paper;
 mod left_behind;
 mod log;
 mod net;
+#[path = "../netlink/mod.rs"]
+mod netlink;
 mod new_router;
 mod offloads;
 mod page;
