@@ -99,7 +99,8 @@ fn section(
     // Writing to a string cannot fail.
     let _ = write!(text, "\n## {}: {}\n\nThe paper: {}.\n", figures.join(", "), one.about, one.paper);
     let here = match one.what {
-        What::Refused(why) => {
+        What::Refused(_) => {
+            let why = one.refusal(&usable_processors()).unwrap_or_default();
             let _ = write!(text, "\nNot measured: {why}.\n");
             return Ok(());
         }
